@@ -169,6 +169,13 @@ bool memo_halve(struct memo *memo)
     return memo->size < before;
 }
 
+struct memory_held memo_held(struct memo *memo)
+{
+    LOCK_SCOPE(&memo->lock);
+
+    return (struct memory_held){.bytes = memo->size, .limit = memo->limit};
+}
+
 void memo_free(struct memo *memo)
 {
     if (!memo)

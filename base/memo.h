@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "base/scope.h"
 
 struct clock;
@@ -46,6 +47,9 @@ int memo_get(struct memo *memo, const struct memo_key *key, const struct memo_ma
 /* When memory is short: drop things that are not in use, the least recently used first, until half
  * of the bytes are left. false: there was nothing to drop. */
 bool memo_halve(struct memo *memo);
+
+/* What the things take, see limit above; more than the limit only while they are in use. */
+struct memory_held memo_held(struct memo *memo);
 
 /* Is the thing there, or being made? */
 bool memo_has(struct memo *memo, const struct memo_key *key);

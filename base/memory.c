@@ -1,8 +1,10 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/number.h"
@@ -130,4 +132,19 @@ uint64_t memory_total(void)
 uint64_t memory_free(void)
 {
     return least(left_in, machine("MemAvailable:"));
+}
+
+struct memory_used memory_used(void)
+{
+    const struct mallinfo2 heap = mallinfo2();
+    unsigned long long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+
+    if (f && fscanf(f, "%llu %llu", &all, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (struct memory_used){.resident = resident * (uint64_t)sysconf(_SC_PAGESIZE),
+                                .allocated = heap.uordblks + heap.hblkhd,
+                                .unused = heap.fordblks};
 }

@@ -1,4 +1,4 @@
-/* How much memory this process may use for caches. */
+/* How much memory this process may use for caches, and how much it uses. */
 #ifndef EPOCHFS_BASE_MEMORY_H
 #define EPOCHFS_BASE_MEMORY_H
 
@@ -10,5 +10,26 @@ uint64_t memory_total(void);
 
 /* Bytes available without pushing others out: of the machine, or of that cgroup. */
 uint64_t memory_free(void);
+
+struct memory_used {
+    uint64_t resident; /* bytes that are in memory now, shared ones and those of files, too */
+    uint64_t
+        allocated;   /* bytes allocated and not freed; some were never touched, so not resident */
+    uint64_t unused; /* bytes freed that the allocator keeps for later */
+};
+
+/* Of this process. All 0 where it is not known. */
+struct memory_used memory_used(void);
+
+/* Memory that is kept because it may save work, as far as its limit. */
+struct memory_held {
+    uint64_t bytes, limit;
+};
+
+struct memory_holder {
+    const char *what;
+    struct memory_held (*held)(void *owner); /* any thread; memory only */
+    void *owner;
+};
 
 #endif

@@ -127,6 +127,16 @@ int text_finish(struct text *t, char **ret_data, size_t *ret_len)
     return 0;
 }
 
+void text_fit(struct text *t)
+{
+    char *data = t->len ? realloc(t->data, t->len + 1) : NULL;
+
+    if (!data)
+        return;
+    t->data = data;
+    t->capacity = t->len + 1;
+}
+
 void text_release(struct text *t)
 {
     free(t->data);

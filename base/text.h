@@ -31,6 +31,9 @@ void text_plain(char *s, const char *kept);
 /* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */
 int text_finish(struct text *t, char **ret_data, size_t *ret_len);
 
+/* Give back the memory beyond what the text needs, before it is kept for long. */
+void text_fit(struct text *t);
+
 void text_release(struct text *t);
 #define AUTO_TEXT AUTO(text_release)
 

@@ -101,6 +101,13 @@ size_t overflow_left(struct overflow *overflow)
     return overflow->bytes < overflow->most ? overflow->most - overflow->bytes : 0;
 }
 
+struct memory_held overflow_held(struct overflow *overflow)
+{
+    LOCK_SCOPE(&overflow->lock);
+
+    return (struct memory_held){.bytes = overflow->bytes, .limit = overflow->most};
+}
+
 size_t overflow_count(struct overflow *overflow)
 {
     LOCK_SCOPE(&overflow->lock);

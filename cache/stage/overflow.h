@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "base/lock.h"
+#include "base/memory.h"
 
 #define OVERFLOW_BUCKETS 1024
 
@@ -35,6 +36,8 @@ int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, c
 
 /* Remove a block. Returns its bytes; 0: it is not there. */
 size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block);
+
+struct memory_held overflow_held(struct overflow *overflow);
 
 /* Bytes that can be added before the oldest blocks are dropped. */
 size_t overflow_left(struct overflow *overflow);

@@ -253,8 +253,15 @@ void run_let_go_locked(struct run *run);
 void run_let_go(struct run *run);
 void runs_free_dead(struct stage *stage);
 
+/* A buffer for a run, of RUN_BUFFER bytes; NULL: no memory. */
+#define RUN_BUFFER (UINT64_C(1) << 20)
+uint8_t *runs_take_buffer(struct stage *stage);
+
 /* Free the buffers that no run uses. */
 void runs_free_buffers_locked(struct stage *stage);
+
+/* The same, but those that no run has used for a while. Returns when to call it again. */
+int64_t runs_trim_buffers_locked(struct stage *stage, int64_t now);
 
 /* Stop a run that no reader waits for any more. One that is ASLEEP leaves. */
 void run_give_up_locked(struct run *run, struct wait **ret_over);

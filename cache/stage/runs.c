@@ -19,7 +19,8 @@
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define HURRY_MS  200 /* how long a run sleeps at most that a reader begins to wait for */
+#define SPARE_MS  2000 /* buffers that no run has used for so long are freed */
+#define HURRY_MS  200  /* how long a run sleeps at most that a reader begins to wait for */
 
 /* ---- active and asleep ---- */
 
@@ -323,6 +324,30 @@ void run_let_go_locked(struct run *run)
     TAILQ_INSERT_TAIL(&stage->dead, run, link);
 }
 
+uint8_t *runs_take_buffer(struct stage *stage)
+{
+    uint8_t *buffer = NULL;
+
+    lock_take(&stage->lock);
+    if (stage->n_buffers)
+        buffer = stage->buffer[--stage->n_buffers];
+    if (stage->buffers_spare > stage->n_buffers)
+        stage->buffers_spare = stage->n_buffers;
+    lock_drop(&stage->lock);
+    if (buffer)
+        return buffer;
+    buffer = malloc(RUN_BUFFER);
+    if (buffer)
+        atomic_fetch_add(&stage->buffers, 1);
+    return buffer;
+}
+
+static void free_buffer(struct stage *stage, uint8_t *buffer)
+{
+    free(buffer);
+    atomic_fetch_sub(&stage->buffers, 1);
+}
+
 /* Keep buffers while there are runs: new ones cost a page fault for every 4 KiB. */
 static void give_buffer_back_locked(struct run *run)
 {
@@ -334,14 +359,37 @@ static void give_buffer_back_locked(struct run *run)
     if (stage->n_buffers < ARRAY_LEN(stage->buffer))
         stage->buffer[stage->n_buffers++] = run->buffer;
     else
-        free(run->buffer);
+        free_buffer(stage, run->buffer);
 }
 
 void runs_free_buffers_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     while (stage->n_buffers)
-        free(stage->buffer[--stage->n_buffers]);
+        free_buffer(stage, stage->buffer[--stage->n_buffers]);
+}
+
+/* A cache that is full never has all that is needed, so its runs never end for good. */
+int64_t runs_trim_buffers_locked(struct stage *stage, int64_t now)
+{
+    lock_assert_held(&stage->lock);
+    if (now >= stage->buffers_until) {
+        for (; stage->buffers_spare && stage->n_buffers; stage->buffers_spare--)
+            free_buffer(stage, stage->buffer[--stage->n_buffers]);
+        stage->buffers_spare = stage->n_buffers;
+        stage->buffers_until = now + SPARE_MS * NS_PER_MS;
+    }
+    return stage->n_buffers ? stage->buffers_until : INT64_MAX;
+}
+
+struct memory_held stage_buffers_held(void *owner)
+{
+    const struct stage *stage = owner;
+    const struct stage_options *o = &stage->options;
+    uint64_t most = max_u64(o->jobs, o->small_jobs) + ARRAY_LEN(stage->buffer);
+
+    return (struct memory_held){.bytes = atomic_load(&stage->buffers) * RUN_BUFFER,
+                                .limit = most * RUN_BUFFER};
 }
 
 /* Until the last of them is freed, the stage is not. */

@@ -466,6 +466,11 @@ struct quota *stage_quota(struct stage *stage)
     return stage->quota;
 }
 
+struct memory_held stage_overflow_held(void *owner)
+{
+    return overflow_held(&((struct stage *)owner)->overflow);
+}
+
 uint64_t stage_quota_used(struct stage *stage)
 {
     return quota_used(stage->quota);

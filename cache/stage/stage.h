@@ -14,6 +14,7 @@
 #include "base/blob.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/memory.h"
 #include "cache/disk/folder.h"
 #include "cache/stage/transport.h"
 
@@ -190,6 +191,10 @@ uint64_t stage_staged(const struct blob *blob);
 
 /* Count a reader's wait of ns nanoseconds. */
 void stage_waited(struct stage *stage, int64_t ns);
+
+/* What overflow blocks take; what the buffers of transfers take. owner: the struct stage. */
+struct memory_held stage_overflow_held(void *owner);
+struct memory_held stage_buffers_held(void *owner);
 
 struct quota *stage_quota(struct stage *stage);  /* valid as long as stage */
 uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */

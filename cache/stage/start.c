@@ -10,7 +10,7 @@
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
-#define GROUP_BYTES (UINT64_C(1) << 20)   /* written to disk at a time, in whole blocks */
+#define GROUP_BYTES RUN_BUFFER            /* written to disk at a time, in whole blocks */
 #define FIRST_BYTES (UINT64_C(128) << 10) /* see take_quota() */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
 #define SMALL_SHARE 8 /* in the background: this part of the bytes worth a transfer */
@@ -60,12 +60,7 @@ static int get_buffer(struct run *run)
     if (run->buffer)
         return 0;
     run->buffer_capacity = (size_t)min_u64(GROUP_BYTES, max_u64(run_bytes_left(run), 1));
-    lock_take(&stage->lock);
-    if (stage->n_buffers)
-        run->buffer = stage->buffer[--stage->n_buffers];
-    lock_drop(&stage->lock);
-    if (!run->buffer)
-        run->buffer = malloc(GROUP_BYTES);
+    run->buffer = runs_take_buffer(stage);
     return run->buffer ? 0 : -ENOMEM;
 }
 

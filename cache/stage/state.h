@@ -271,6 +271,7 @@ struct stage {
     struct overflow overflow;
     _Atomic bool ending;
     _Atomic int64_t progress; /* when any run last made progress, stage_now() */
+    _Atomic unsigned buffers; /* of runs, and of those that have gone; RUN_BUFFER bytes each */
 
     struct lock lock;
     pthread_cond_t wake; /* wakes the stage's thread */
@@ -291,7 +292,9 @@ struct stage {
     uint64_t looks;       /* looks at the progress of a run, ever: tests count them */
     uint8_t *buffer[16];  /* [n_buffers], buffers of runs that have gone */
     unsigned n_buffers;
-    unsigned alive; /* runs that are not freed yet */
+    unsigned buffers_spare; /* the least n_buffers since the last runs_trim_buffers_locked(), */
+    int64_t buffers_until;  /* and when the next is due */
+    unsigned alive;         /* runs that are not freed yet */
     pthread_t thread;
     bool runs, resting, begun;
     bool kicked;        /* there may be something to do */

@@ -51,6 +51,7 @@ void *stage_main(void *arg)
         runs_start(stage);
         lock_take(&stage->lock);
         next = earlier(next, background_next_look_locked(stage, now));
+        next = earlier(next, runs_trim_buffers_locked(stage, now));
         if (!stage->kicked && !stage->ending && !stage->resting)
             clock_wait(stage->options.clock, &stage->lock, &stage->wake, next);
     }

@@ -170,6 +170,8 @@ static uint8_t *thread_buffer(struct server *s)
         free(buffer);
         return NULL;
     }
+    if (buffer)
+        atomic_fetch_add(&s->n_buffers, 1);
     return buffer;
 }
 

@@ -5,7 +5,7 @@
  *     requests.c     what libfuse calls
  *     answers.c      the answers that may take long, and failures
  *     slow.c         requests that wait, and their threads
- *     refused.c attributes.c announce.c promises.c */
+ *     refused.c attributes.c announce.c promises.c memory.c */
 #ifndef EPOCHFS_FS_SERVE_PARTS_H
 #define EPOCHFS_FS_SERVE_PARTS_H
 
@@ -30,9 +30,10 @@
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
-#define SLOW_THREADS 8
-#define ANSWER_NS    INT64_C(20000000) /* for one request, by a serving thread */
-#define FOREVER      1e9               /* seconds that the kernel keeps a reply */
+#define SERVING_THREADS 10
+#define SLOW_THREADS    8
+#define ANSWER_NS       INT64_C(20000000) /* for one request, by a serving thread */
+#define FOREVER         1e9               /* seconds that the kernel keeps a reply */
 
 /* A request that may take long, or may have to wait. */
 enum call_kind {
@@ -115,6 +116,7 @@ struct server {
     bool init_replied;
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
+    _Atomic unsigned n_buffers;
     struct slow slow;
     struct status status;
     struct remote_log remote_log;
@@ -186,6 +188,14 @@ void serve_tell_changed(struct server *s, uint64_t ino);
 
 /* Make the plans of the options active for the item, if its dataset is ready. */
 void serve_announce(struct server *s, const struct catalog_item *item);
+
+/* ---- fs/serve/memory.c ---- */
+
+/* Have the live texts show all memory that is kept; once all that keeps some is made. */
+void serve_show_memory(struct server *s);
+
+/* Called each second: free some of it while the machine is short of memory. */
+void serve_let_memory_go(const struct server *s);
 
 /* ---- fs/serve/slow.c ---- */
 

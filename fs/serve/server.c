@@ -8,7 +8,6 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,8 +18,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/memo.h"
-#include "base/memory.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "fs/life/beacon.h"
@@ -29,12 +26,10 @@
 #include "fs/serve/parts.h"
 #include "fs/tree/pages.h"
 
-#define THREADS      10
 #define READAHEAD_KB 1024
 
 #define LOOK_MS      1000 /* between two looks at free memory, and at users that are left */
 #define LEFT_RETRY_S 5    /* retry limit for readers of what was unmounted */
-#define SHORT_SHARE  16   /* memory is short if less than one part of so many is free */
 
 /* libfuse's messages go where ours go; below a warning they are many, so they are logged for
  * debugging. */
@@ -314,6 +309,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (r == 0)
         r = make_active_plans(s);
     if (r == 0)
+        serve_show_memory(s);
+    if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
         s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
@@ -354,14 +351,6 @@ static void end_loop(struct server *s)
     }
 }
 
-/* While the machine is short of memory, each look frees half of the memo. */
-static void let_memory_go(const struct server *s)
-{
-    if (memory_free() < memory_total() / SHORT_SHARE &&
-        memo_halve(s->setup.catalog->tools->setup.memo))
-        malloc_trim(0);
-}
-
 static void light_beacon(struct server *s)
 {
     const struct mount_entry mount = {.device_major = major(s->device),
@@ -395,7 +384,7 @@ static void wait_for_event(struct server *s)
         p[2].fd = all_answered ? s->beacon : -1; /* else only after LOOK_MS: no busy loop */
         p[1].revents = p[2].revents = 0;
         if (poll(p, ARRAY_LEN(p), LOOK_MS) == 0) {
-            let_memory_go(s);
+            serve_let_memory_go(s);
             if (is_gone) /* it has been gone for LOOK_MS */
                 serve_the_rest(s);
             is_gone = false;
@@ -489,8 +478,8 @@ int server_run(struct server *s)
 
     s->main = pthread_self();
     if (config) {
-        fuse_loop_cfg_set_max_threads(config, THREADS);
-        fuse_loop_cfg_set_idle_threads(config, THREADS);
+        fuse_loop_cfg_set_max_threads(config, SERVING_THREADS);
+        fuse_loop_cfg_set_idle_threads(config, SERVING_THREADS);
         fuse_loop_cfg_set_clone_fd(config, 0);
         if (mounts_find(s->setup.mountpoint, &entry)) {
             s->device = makedev(entry.device_major, entry.device_minor);

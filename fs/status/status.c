@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "fs/status/memory.h"
 #include "fs/status/metrics.h"
 
 static const char *const request_names[N_REQUESTS] = {
@@ -120,6 +121,8 @@ static void add_json(struct status *s, struct text *t)
     add_last(s, s->last_promise, t);
     text_add(t, ",\n  \"last_refused_name\": ");
     add_last(s, s->last_refused, t);
+    text_add(t, ",\n  \"memory\": ");
+    status_memory_json(s->holder, s->n_holders, t);
     if (s->active_plans)
         add_plans(s, LIVE_STATUS, t);
     if (s->stage) {
@@ -170,6 +173,7 @@ static void add_metrics(struct status *s, struct text *t)
                 done);
     metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
                 (uint64_t)s->started);
+    status_memory_metrics(s->holder, s->n_holders, t);
     if (s->active_plans)
         add_plans(s, LIVE_METRICS, t);
     if (s->stage)
@@ -199,6 +203,25 @@ void status_release(struct status *s)
     lock_release(&s->lock);
 }
 
+/* Forget the oldest looks but that one, until the others take STATUS_LOOK_BYTES at most. */
+static void forget_old_locked(struct status *s, enum live which, unsigned but)
+{
+    unsigned at = s->last_look[which];
+
+    lock_assert_held(&s->lock);
+    for (unsigned i = 1; i < TREE_LOOKS && s->look_bytes[which] > STATUS_LOOK_BYTES; i++) {
+        struct status_look *old;
+
+        at = at % (TREE_LOOKS - 1) + 1;
+        old = &s->look[which][at];
+        if (at == but)
+            continue;
+        s->look_bytes[which] -= old->text.capacity;
+        text_release(&old->text);
+        *old = (struct status_look){0};
+    }
+}
+
 /* Keep a text as that look's. *text becomes the look's old text. */
 static void keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
 {
@@ -206,8 +229,22 @@ static void keep_locked(struct status *s, enum live which, unsigned look, struct
     struct text before = place->text;
 
     lock_assert_held(&s->lock);
+    text_fit(text);
+    s->look_bytes[which] += text->capacity - before.capacity;
     *place = (struct status_look){.text = *text, .made_ns = monotonic_ns(), .time_ns = now_ns()};
     *text = before;
+    forget_old_locked(s, which, look);
+}
+
+struct memory_held status_looks_held(void *owner)
+{
+    struct status *s = owner;
+    struct memory_held held = {.limit = N_LIVES * STATUS_LOOK_BYTES};
+    LOCK_SCOPE(&s->lock);
+
+    for (enum live which = 0; which < N_LIVES; which++)
+        held.bytes += s->look_bytes[which];
+    return held;
 }
 
 int status_look_new(struct status *s, enum live which, unsigned *ret_look)

@@ -11,10 +11,13 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "fs/status/plans.h"
 #include "fs/status/remote.h"
 #include "fs/tree/tree.h"
+
+#define STATUS_HOLDERS_MAX 12
 
 enum request {
     REQUEST_LOOKUP,
@@ -30,7 +33,8 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_LOOK_NS INT64_C(2000000000) /* after this an open file shows a new text */
+#define STATUS_LOOK_NS    INT64_C(2000000000) /* after this an open file shows a new text */
+#define STATUS_LOOK_BYTES ((size_t)2 << 20)   /* of the looks at one live text, at most */
 
 /* A text as it was at a lookup. */
 struct status_look {
@@ -44,9 +48,11 @@ struct status {
     const struct catalog *catalog;
     const char *source;
     const char *mountpoint;
-    struct stage *stage;               /* NULL: the source is read in place */
-    struct active_plans *active_plans; /* NULL: none */
-    int64_t started;                   /* seconds since 1970 */
+    struct stage *stage;                             /* NULL: the source is read in place */
+    struct active_plans *active_plans;               /* NULL: none */
+    int64_t started;                                 /* seconds since 1970 */
+    struct memory_holder holder[STATUS_HOLDERS_MAX]; /* [n_holders] */
+    unsigned n_holders;
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
@@ -62,6 +68,7 @@ struct status {
     char last_refused[STATUS_REASON_SIZE]; /* the last name that is not a plan or epoch, and why */
     struct status_look look[N_LIVES][TREE_LOOKS];
     unsigned last_look[N_LIVES];
+    size_t look_bytes[N_LIVES]; /* capacity of the looks' texts */
 };
 
 /* s: all zero but for what is set before serving. */
@@ -84,6 +91,9 @@ static inline void status_count(struct status *s, enum request request)
 }
 
 void status_text(struct status *s, enum live which, struct text *ret);
+
+/* What the looks take. owner: the struct status. */
+struct memory_held status_looks_held(void *owner);
 
 /* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
 int status_look_new(struct status *s, enum live which, unsigned *ret_look);

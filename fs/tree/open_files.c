@@ -250,3 +250,16 @@ bool open_files_size(struct open_files *files, const struct node *node, uint64_t
         *ret = files->kept[found - 1]->layout.size;
     return found;
 }
+
+struct memory_held open_files_held(void *owner)
+{
+    struct open_files *files = owner;
+    LOCK_SCOPE(&files->lock);
+
+    return (struct memory_held){.bytes = files->kept_bytes, .limit = KEPT_BYTES};
+}
+
+struct memory_held open_files_lists_held(void *owner)
+{
+    return memo_held(((struct open_files *)owner)->lists);
+}

@@ -8,6 +8,7 @@
 #ifndef EPOCHFS_FS_TREE_OPEN_FILES_H
 #define EPOCHFS_FS_TREE_OPEN_FILES_H
 
+#include "base/memory.h"
 #include "format/core/layout.h"
 #include "fs/tree/file_samples.h"
 
@@ -46,6 +47,11 @@ int open_files_take(struct read_context *rc, struct open_files *files, const str
  * bytes, and small files that are read once must not cost more. The layout is as good as it was: a
  * request that lacked bytes has changed nothing in it. */
 void open_files_give(struct open_file *f, bool was_whole);
+
+/* What kept files take; what lists of samples take that files share. owner: the struct open_files.
+ */
+struct memory_held open_files_held(void *owner);
+struct memory_held open_files_lists_held(void *owner);
 
 /* The size of a file that is kept. False: it is not. */
 bool open_files_size(struct open_files *files, const struct node *node, uint64_t *ret);

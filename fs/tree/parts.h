@@ -43,6 +43,7 @@ struct tree {
     /* Guarded by lock: */
     struct spans spans;
     struct item_plans *plans; /* [catalog->n] */
+    size_t n_plans;           /* of all datasets */
     size_t n_epochs;          /* in all plans' lists */
 };
 

@@ -37,6 +37,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     entry->ino = span_ino(
         &span, &(struct span_place){.folder = span_self_folder(entry->item), .file = SELF_PLAN});
     plans->entry[plans->n++] = entry;
+    tree->n_plans++;
     return 0;
 }
 
@@ -106,4 +107,20 @@ const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item 
     entry = i < plans->n ? plans->entry[i] : NULL;
     lock_drop(&tree->lock);
     return entry;
+}
+
+/* At most: an array that grows has up to twice as many places as elements. */
+static uint64_t bytes_of(size_t plans, size_t spans, size_t epochs)
+{
+    return plans * (sizeof(struct plan_entry) + 2 * sizeof(struct plan_entry *)) +
+           2 * spans * sizeof(struct span) + 2 * epochs * sizeof(uint64_t);
+}
+
+struct memory_held tree_plans_held(void *owner)
+{
+    struct tree *tree = owner;
+    LOCK_SCOPE(&tree->lock);
+
+    return (struct memory_held){.bytes = bytes_of(tree->n_plans, tree->spans.n, tree->n_epochs),
+                                .limit = bytes_of(PLANS_MAX, tree->spans.max, PLANS_MAX)};
 }

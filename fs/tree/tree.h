@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "format/core/encoder.h"
 #include "fs/plan/schedule.h"
 #include "fs/tree/catalog.h"
@@ -124,6 +125,9 @@ uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
 /* Plan i of the opened plans of an item, in the order of opening; those of the options come first.
  * NULL: behind the last. */
 const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i);
+
+/* What opened plans and epochs take; they are never closed. owner: the struct tree. */
+struct memory_held tree_plans_held(void *owner);
 
 /* Was the item opened, or has it failed? */
 bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item);

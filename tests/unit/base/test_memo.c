@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/memo.h"
 #include "support/random.h"
 #include "support/test_clock.h"
@@ -342,6 +343,22 @@ static void test_memo__many_threads__right_things(void **state)
     memo_free(shared);
 }
 
+static void test_memo_held__things__their_bytes(void **state)
+{
+    struct memo_thing *thing;
+    struct memo *memo;
+
+    (void)state;
+    assert_int_equal(memo_new(5 * (1000 + MEMO_OWN), &memo), 0);
+    for (uint64_t number = 0; number < 20; number++) {
+        get(memo, number, 1000, &thing);
+        memo_let_go(thing);
+        assert_int_equal(memo_held(memo).bytes, min_u64(number + 1, 5) * (1000 + MEMO_OWN));
+    }
+    assert_int_equal(memo_held(memo).limit, 5 * (1000 + MEMO_OWN));
+    memo_free(memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_memo__same_key_at_once__made_once),
         cmocka_unit_test(test_memo__same_key_fails_at_once__each_tries),
         cmocka_unit_test(test_memo__wait_cancelled__eintr),
+        cmocka_unit_test(test_memo_held__things__their_bytes),
         cmocka_unit_test(test_memo__many_threads__right_things),
     };
 

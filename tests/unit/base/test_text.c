@@ -124,6 +124,22 @@ static void test_text_finish__failed__enomem_once(void **state)
     assert_false(t.failed);
 }
 
+static void test_text_fit__long__capacity_of_its_length(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    text_fit(&t);
+    assert_null(t.data);
+    for (unsigned i = 0; i < 1000; i++)
+        text_add(&t, "%03u", i);
+    text_fit(&t);
+    assert_int_equal(t.capacity, 3001);
+    assert_int_equal(strlen(t.data), 3000);
+    text_add(&t, "more");
+    assert_string_equal(t.data + 2997, "999more");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_text_json__bad_utf8__replaced),
         cmocka_unit_test(test_text__many_appends__all_there),
         cmocka_unit_test(test_text_plain__control__replaced),
+        cmocka_unit_test(test_text_fit__long__capacity_of_its_length),
         cmocka_unit_test(test_text_finish__nothing_added__empty_string),
         cmocka_unit_test(test_text_finish__failed__enomem_once),
     };

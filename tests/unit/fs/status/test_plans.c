@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "cache/stage/stage.h"
 #include "format/encode/encode.h"
 #include "fs/cli/json.h"
@@ -293,6 +294,59 @@ static void test_status_read__looks__each_of_one_moment(void **state)
     status_release(&s);
 }
 
+/* Large texts: fewer looks are kept, the latest ones. */
+static void test_status_read__large_looks__limited(void **state)
+{
+    AUTO_FREE char *source = calloc(1, 100001);
+    struct status s = {.catalog = &catalog, .source = source, .mountpoint = "/mnt"};
+    unsigned look[40];
+
+    (void)state;
+    assert_non_null(source);
+    memset(source, 'x', 100000);
+    status_init(&s);
+    for (unsigned i = 0; i < 40; i++) {
+        s.plans_opened = i;
+        assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[i]), 0);
+        assert_true(status_looks_held(&s).bytes >= min_u64(i + 1, 20) * 100000);
+        assert_true(status_looks_held(&s).bytes <= STATUS_LOOK_BYTES);
+    }
+    assert_int_equal(status_looks_held(&s).limit, N_LIVES * STATUS_LOOK_BYTES);
+    assert_looks(&s, look[39], "\"plans_opened\": 39,");
+    assert_looks(&s, look[25], "\"plans_opened\": 25,");
+    assert_looks(&s, look[3], "\"plans_opened\": 39,"); /* forgotten, so made anew */
+    status_release(&s);
+}
+
+static struct memory_held held_of(void *owner)
+{
+    return *(struct memory_held *)owner;
+}
+
+static void test_status_text__memory__in_both_texts(void **state)
+{
+    struct memory_held some = {.bytes = 11, .limit = 100}, others = {.bytes = 22, .limit = 1000};
+    struct status s = {.catalog = &catalog,
+                       .source = "/data",
+                       .mountpoint = "/mnt",
+                       .holder = {{"some", held_of, &some}, {"others", held_of, &others}},
+                       .n_holders = 2};
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text metrics = {0};
+
+    (void)state;
+    status_init(&s);
+    status_text(&s, LIVE_STATUS, &json);
+    assert_has(&json, "\"kept_bytes\": 33,");
+    assert_has(&json, "\"kept_limit_bytes\": 1100,");
+    assert_has(&json, "{\"what\": \"some\", \"bytes\": 11, \"limit_bytes\": 100},");
+    assert_has(&json, "{\"what\": \"others\", \"bytes\": 22, \"limit_bytes\": 1000}\n");
+    status_text(&s, LIVE_METRICS, &metrics);
+    assert_has(&metrics, "epochfs_memory_kept_bytes{what=\"others\"} 22\n");
+    assert_has(&metrics, "epochfs_memory_limit_bytes{what=\"some\"} 100\n");
+    status_release(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup(test_status_plans_metrics__same_labels__one_series, setup),
         cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
         cmocka_unit_test_setup(test_status_read__looks__each_of_one_moment, setup),
+        cmocka_unit_test_setup(test_status_read__large_looks__limited, setup),
+        cmocka_unit_test_setup(test_status_text__memory__in_both_texts, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

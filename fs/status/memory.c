@@ -1,0 +1,68 @@
+/* What is allocated, and how much of it is kept only because it may save work. The rest must not
+ * grow with what has been read: tests take the difference of both numbers. */
+#include "fs/status/memory.h"
+
+#include "fs/status/metrics.h"
+
+static unsigned long long number(uint64_t n)
+{
+    return n;
+}
+
+static struct memory_held held_by(const struct memory_holder *holder)
+{
+    return holder->held(holder->owner);
+}
+
+static struct memory_held sum_held(const struct memory_holder *holder, unsigned n)
+{
+    struct memory_held sum = {0};
+
+    for (unsigned i = 0; i < n; i++) {
+        struct memory_held held = held_by(&holder[i]);
+
+        sum.bytes += held.bytes;
+        sum.limit += held.limit;
+    }
+    return sum;
+}
+
+void status_memory_json(const struct memory_holder *holder, unsigned n, struct text *t)
+{
+    const struct memory_used used = memory_used();
+    const struct memory_held sum = sum_held(holder, n);
+
+    text_add(t,
+             "{\n    \"resident_bytes\": %llu,\n    \"allocated_bytes\": %llu,\n"
+             "    \"unused_bytes\": %llu,\n",
+             number(used.resident), number(used.allocated), number(used.unused));
+    text_add(t, "    \"kept_bytes\": %llu,\n    \"kept_limit_bytes\": %llu,\n    \"kept\": [",
+             number(sum.bytes), number(sum.limit));
+    for (unsigned i = 0; i < n; i++) {
+        struct memory_held held = held_by(&holder[i]);
+
+        text_add(t, "%s\n      {\"what\": ", i ? "," : "");
+        text_add_json(t, holder[i].what);
+        text_add(t, ", \"bytes\": %llu, \"limit_bytes\": %llu}", number(held.bytes),
+                 number(held.limit));
+    }
+    text_add(t, "\n    ]\n  }");
+}
+
+void status_memory_metrics(const struct memory_holder *holder, unsigned n, struct text *t)
+{
+    static const char kept[] = "epochfs_memory_kept_bytes", most[] = "epochfs_memory_limit_bytes";
+    const struct memory_used used = memory_used();
+
+    metrics_add(t, "epochfs_memory_resident_bytes", "Memory of the daemon.", used.resident);
+    metrics_add(t, "epochfs_memory_allocated_bytes", "Allocated and not freed.", used.allocated);
+    metrics_add(t, "epochfs_memory_unused_bytes", "Freed, and kept by the allocator.", used.unused);
+    metrics_begin(t, kept, NULL, "What is kept because it may save work.");
+    for (unsigned i = 0; i < n; i++)
+        text_add(t, "%s{what=\"%s\"} %llu\n", kept, holder[i].what,
+                 number(held_by(&holder[i]).bytes));
+    metrics_begin(t, most, NULL, "How much of it may be kept.");
+    for (unsigned i = 0; i < n; i++)
+        text_add(t, "%s{what=\"%s\"} %llu\n", most, holder[i].what,
+                 number(held_by(&holder[i]).limit));
+}
