@@ -17,7 +17,7 @@ import numpy as np
 import order_reference
 from lib import DEADLINE, EPOCHFS, PRIVATE, equal, idx_bytes, log_text, mount_type, run
 from push import by_pages, compute, whole
-from servers import MiB, Nginx, ended, locks_in, pidfd, place, start_at
+from servers import MiB, Nginx, ended, locks_in, pidfd, place, read_anew, start_at
 
 ROUND = 30  # seconds that a mount lives
 PATIENCE = 10  # seconds that its end may take, with a sanitizer on a busy machine
@@ -255,43 +255,73 @@ class Mount:
 
 
 class Lasting:
-    """A mount that lives as long as the soak: it must not grow. Its usage at the end is compared
-    with its maximum while it settled."""
+    """A mount that lives as long as the soak: it must not grow.
+
+    Its memory: what it keeps (docs/memory.md) must stay below the limits that status.json says, all
+    of it. The rest must not grow with its READ requests; it is compared with the rest after the
+    first round, when all its threads have worked. Its descriptors at the end are compared with
+    their maximum while it settled."""
 
     SETTLED = 120  # seconds
-    MEMORY_MORE, FILES_MORE = 1.25, 16  # allowance for chance, as readers come and go
+    FILES_MORE = 16  # allowance for chance, as readers come and go
+    READS = 2000  # in each round, besides those of its readers
+    MORE, PER_READ = 6 * MiB, 64  # bytes by which the rest may grow: for chance, and for each READ
+    BESIDE = 24 * MiB  # resident besides what is allocated: code, libraries, stacks
+    UNUSED = 8 * MiB  # freed and not used again, and a quarter of what is allocated
 
-    def __init__(self, mount):
-        self.mount, self.begin = mount, time.monotonic()
-        self.settled = (0, 0)
+    def __init__(self, mount, model):
+        self.mount, self.model, self.begin = mount, model, time.monotonic()
+        self.settled, self.first = 0, None
 
-    def measure(self):
-        """Its memory in MiB, and its number of descriptors; 0 if we may not count them."""
-        pid = self.mount.daemon.pid
-        with open(f"/proc/{pid}/status", encoding="ascii") as f:
-            rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS:")) >> 10
+    def files(self):
+        """The number of its descriptors; 0 if we may not count them."""
         with contextlib.suppress(PermissionError):
-            return rss, len(os.listdir(f"/proc/{pid}/fd"))
-        return rss, 0
+            return len(os.listdir(f"/proc/{self.mount.daemon.pid}/fd"))
+        return 0
 
     def look(self):
         self.mount.look()
-        rss, files = self.measure()
         if time.monotonic() - self.begin <= self.SETTLED:
-            self.settled = max(rss, self.settled[0]), max(files, self.settled[1])
+            self.settled = max(self.files(), self.settled)
+
+    def read(self):
+        for number in self.mount.soak.rng.choices(range(len(self.model.data)), k=self.READS):
+            file = f"{self.mount.daemon.at}/wide-data/samples/raw/{number:06d}.data.raw"
+            if not self.model.check(read_anew(file), "wide-data", number, "data", "raw"):
+                raise AssertionError(f"WRONG BYTES in {file}")
+
+    def check_memory(self):
+        found = json.loads(whole(f"{self.mount.daemon.at}/.epochfs/status.json"))
+        memory, reads = found["memory"], found["requests"]["read"]
+        rest = memory["allocated_bytes"] - memory["kept_bytes"]
+        self.first = self.first or (rest, reads)
+        kept = [(k["what"], k["bytes"] >> 10, k["limit_bytes"] >> 10) for k in memory["kept"]]
+        print(f"after {time.monotonic() - self.begin:.0f} s and {reads} READs the lasting mount has "
+              f"{memory['resident_bytes'] / MiB:.1f} MiB of memory; allocated "
+              f"{memory['allocated_bytes'] / MiB:.1f}, of which it keeps "
+              f"{memory['kept_bytes'] / MiB:.1f}, the rest is {rest / MiB:.1f} (after its first "
+              f"round {self.first[0] / MiB:.1f}); unused {memory['unused_bytes'] / MiB:.1f}; "
+              f"{self.files()} descriptors (at first {self.settled}); kept, and limits, in KiB: "
+              f"{kept}", flush=True)
+        if os.environ.get("SOAK_PRESET") in ("asan", "tsan"):  # which allocate by themselves
+            return
+        for what, size, limit in kept:
+            equal(size <= limit, True, f"{what} that it keeps: {size} KiB")
+        equal(rest <= self.first[0] + self.MORE + self.PER_READ * (reads - self.first[1]), True,
+              f"memory that it took beside what it keeps: {rest} bytes, at first {self.first[0]}")
+        equal(memory["unused_bytes"] <= self.UNUSED + memory["allocated_bytes"] // 4, True,
+              "memory that is freed and not used again")
+        equal(memory["resident_bytes"] <=
+              memory["allocated_bytes"] + memory["unused_bytes"] + self.BESIDE, True,
+              "memory that is not allocated")
 
     def report(self):
-        rss, files = self.measure()
-        print(f"after {time.monotonic() - self.begin:.0f} s the lasting mount has {rss} MiB of "
-              f"memory and {files} descriptors (while it settled at most {self.settled[0]} MiB and "
-              f"{self.settled[1]})", flush=True)
-        return rss, files
+        self.read()
+        self.check_memory()
 
     def end(self):
-        rss, files = self.report()
-        if os.environ.get("SOAK_PRESET") not in ("asan", "tsan"):  # which keep freed memory
-            equal(rss <= self.settled[0] * self.MEMORY_MORE + 8, True, "memory that it took")
-        equal(files <= self.settled[1] + self.FILES_MORE, True, "descriptors that it took")
+        self.report()
+        equal(self.files() <= self.settled + self.FILES_MORE, True, "descriptors that it took")
         self.mount.end(signal.SIGTERM)
 
 
@@ -301,7 +331,8 @@ class Soak:
         self.until = time.monotonic() + 60 * minutes
         self.rounds, self.longest = 0, 0
         self.reader_log = open(f"{PRIVATE}/readers", "ab")  # pylint: disable=consider-using-with
-        Model().write()
+        self.model = Model()
+        self.model.write()
         size = sum(os.path.getsize(f) for f in glob.glob(f"{WWW}/**", recursive=True)
                    if os.path.isfile(f))
         self.cache_size = f"{max(size // 2, 8 * MiB)}"
@@ -349,7 +380,8 @@ class Soak:
 
     def go_on(self):
         with Nginx(WWW, limit_rate=20_000_000) as server:
-            lasting = Lasting(Mount(self, "lasting", server.url, "pin", readers=2))
+            lasting = Lasting(Mount(self, "lasting", server.url, "pin", readers=2),
+                              self.model)
             while time.monotonic() < self.until:
                 self.round(server, lasting)
             lasting.end()
