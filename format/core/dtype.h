@@ -16,6 +16,10 @@ enum dtype {
     DTYPE_F8,
     DTYPE_TEXT, /* bytes of a fixed width, which the field gives */
     DTYPE_BOOL, /* a byte, 0 or 1 */
+    DTYPE_U2,
+    DTYPE_U4,
+    DTYPE_U8,
+    DTYPE_F2,
 };
 
 struct dtype_info {

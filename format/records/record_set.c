@@ -82,7 +82,7 @@ static int dims_at(const struct record_format *rf, const struct record_content *
     memcpy(ret_dim, column->dim, sizeof(column->dim));
     if (column->shown == RECORD_NUMBERS && !column->ndim)
         ret_dim[0] = 1; /* if others have an axis */
-    if (rf->dims && c->ndim)
+    if (rf->dims)
         return rf->dims(file, place->row, place->column, ret_dim, d);
     if (column->shown != RECORD_NUMBERS || (column->ndim && column->dim[0] == DIM_VARIES))
         ret_dim[0] = rf->length(file, place->row, place->column);

@@ -90,6 +90,16 @@ static double load_double(const uint8_t *p)
     return v;
 }
 
+static double load_half(const uint8_t *p)
+{
+    unsigned bits = load_le16(p), exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
+               : exponent     ? ldexp(1024 + fraction, (int)exponent - 25)
+                              : ldexp(fraction, -24);
+
+    return bits >> 15 ? -v : v;
+}
+
 static double element(const struct array *a, uint64_t i)
 {
     const uint8_t *p = a->bytes + i * a->form.width;
@@ -102,10 +112,18 @@ static double element(const struct array *a, uint64_t i)
         return (int8_t)p[0];
     case DTYPE_I2:
         return (int16_t)load_le16(p);
+    case DTYPE_U2:
+        return load_le16(p);
     case DTYPE_I4:
         return (int32_t)load_le32(p);
+    case DTYPE_U4:
+        return load_le32(p);
     case DTYPE_I8:
         return (double)(int64_t)load_le64(p);
+    case DTYPE_U8:
+        return (double)load_le64(p);
+    case DTYPE_F2:
+        return load_half(p);
     case DTYPE_F4:
         return load_float(p);
     case DTYPE_F8:

@@ -21,7 +21,7 @@ static bool is_any(void *ctx, uint64_t row)
 
 static void check_numbers(const struct index *index, uint64_t row)
 {
-    uint64_t number[INDEX_COLUMNS], next[INDEX_COLUMNS], group[INDEX_GROUP];
+    uint64_t number[INDEX_LEARNED], next[INDEX_LEARNED], group[INDEX_GROUP];
 
     index_row(index, row, number);
     index_row(index, row + 1, next);

@@ -1000,6 +1000,188 @@ static void test_index__too_many_columns__ebadmsg(void **state)
     assert_int_equal(index_open(built.bytes, built.size, &index), -EBADMSG);
 }
 
+/* ---- columns that are learned ---- */
+
+enum { WIDE = 1000, WIDE_ROWS = 1000, AT_START = 2 };
+
+/* When a column comes: at the start of groups, inside them, with others, never in a row. */
+static uint64_t comes_at(unsigned column)
+{
+    return column < AT_START ? 0 : column % 10 == 0 ? 700 : column * 7 % 300;
+}
+
+/* The number of a column: most are the same in all rows from where they come; many in a group. */
+static uint64_t wide_number(uint64_t row, unsigned column)
+{
+    if (row < comes_at(column))
+        return 0;
+    switch (column % 5) {
+    case 0:
+        return column == 0 ? row * 1000 : row * column;
+    case 1:
+        return column; /* constant, if it comes with the first row */
+    case 2:
+        return row / 128;
+    case 3:
+        return 0; /* always constant */
+    default:
+        return row == 555 ? UINT64_MAX : 7;
+    }
+}
+
+static void build_wide(uint64_t rows, bool has_keys, struct built *ret)
+{
+    const struct index_shape shape = {
+        .columns = AT_START, .rising = 1, .has_keys = has_keys, .learns = true};
+    AUTO_FREE uint64_t *number = calloc(WIDE, sizeof(*number));
+    unsigned columns = AT_START;
+    struct iovec pieces[INDEX_PIECES];
+
+    *ret = (struct built){0};
+    assert_int_equal(index_builder_new(&shape, &ret->builder), 0);
+    for (uint64_t row = 0; row < rows; row++) {
+        char key[16];
+        size_t len = (size_t)snprintf(key, sizeof(key), "k%u", (unsigned)row);
+
+        for (unsigned column = columns; column < WIDE; column++)
+            if (comes_at(column) <= row)
+                columns = column + 1;
+        assert_int_equal(index_builder_columns(ret->builder, columns), 0);
+        for (unsigned column = 0; column < columns; column++)
+            number[column] = wide_number(row, column);
+        assert_int_equal(index_add(ret->builder, has_keys ? key : NULL, has_keys ? len : 0, number),
+                         0);
+    }
+    number[0] = rows * 1000;
+    assert_int_equal(index_finish(ret->builder, number, NULL, NULL, &ret->index), 0);
+    assert_int_equal(index_bytes(ret->builder, about, sizeof(about), &ret->index, pieces), 0);
+    for (unsigned i = 0; i < INDEX_PIECES; i++) {
+        ret->bytes = realloc(ret->bytes, ret->size + pieces[i].iov_len);
+        assert_non_null(ret->bytes);
+        memcpy(ret->bytes + ret->size, pieces[i].iov_base, pieces[i].iov_len);
+        ret->size += pieces[i].iov_len;
+    }
+}
+
+static void check_wide_row(const struct index *index, uint64_t row, bool is_end)
+{
+    uint64_t number[WIDE], first[100], group[INDEX_GROUP];
+
+    index_row(index, row, number);
+    index_row_start(index, row, index->shape.columns < 100 ? index->shape.columns : 100, first);
+    for (unsigned column = 0; column < index->shape.columns; column++) {
+        uint64_t want = !is_end ? wide_number(row, column) : column ? 0 : row * 1000;
+
+        assert_int_equal(number[column], want);
+        assert_true(column >= 100 || first[column] == want);
+        if (row % 50)
+            continue;
+        assert_int_equal(index_number(index, row, column), want);
+        assert_true(index_numbers(index, row, column, group) >= 1);
+        assert_int_equal(group[0], want);
+    }
+}
+
+static void check_wide(const struct index *index, uint64_t rows)
+{
+    assert_int_equal(index->rows, rows);
+    assert_true(index->shape.learns && index->fixed == AT_START);
+    for (uint64_t row = 0; row < rows; row++) {
+        uint64_t found;
+        char key[16];
+        size_t len = (size_t)snprintf(key, sizeof(key), "k%u", (unsigned)row);
+
+        check_wide_row(index, row, false);
+        if (index->shape.has_keys) {
+            assert_true(index_find(index, key, len, &found));
+            assert_int_equal(found, row);
+        }
+    }
+    check_wide_row(index, rows, true);
+    if (rows > 1)
+        assert_int_equal(index_first_above(index, 0, 1000), 2);
+}
+
+static void test_index__learned_columns__zero_before(void **state)
+{
+    static const uint64_t rows[] = {0, 1, 127, 128, 129, 256, WIDE_ROWS};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        AUTO_BUILT struct built built;
+        struct index index;
+
+        build_wide(rows[i / 2], i % 2, &built);
+        check_wide(&built.index, rows[i / 2]);
+        assert_int_equal(index_open(built.bytes, built.size, &index), 0);
+        check_wide(&index, rows[i / 2]);
+    }
+}
+
+/* A column that is the same in all rows takes 10 bytes, however many rows there are. */
+static void test_index__constant_columns__ten_bytes(void **state)
+{
+    uint64_t number[INDEX_LEARNED] = {0};
+    size_t size[2] = {0};
+
+    (void)state;
+    for (unsigned wide = 0; wide < 2; wide++) {
+        AUTO_INDEX_BUILDER struct index_builder *b = NULL;
+        struct iovec pieces[INDEX_PIECES];
+        struct index index;
+
+        assert_int_equal(index_builder_new(&(struct index_shape){.columns = 1, .learns = true}, &b),
+                         0);
+        for (unsigned i = 1; i < INDEX_LEARNED; i++)
+            number[i] = i;
+        if (wide)
+            assert_int_equal(index_builder_columns(b, INDEX_LEARNED), 0);
+        for (uint64_t row = 0; row < 20000; row++) {
+            number[0] = row * row;
+            assert_int_equal(index_add(b, NULL, 0, number), 0);
+        }
+        assert_int_equal(index_finish(b, NULL, NULL, NULL, &index), 0);
+        assert_int_equal(index_number(&index, 19999, 0), UINT64_C(19999) * 19999);
+        assert_int_equal(wide ? index_number(&index, 19999, 1023) : 1023, 1023);
+        assert_int_equal(index_bytes(b, "", 0, &index, pieces), 0);
+        for (unsigned i = 0; i < INDEX_PIECES; i++)
+            size[wide] += pieces[i].iov_len;
+    }
+    assert_int_equal(size[1], size[0] + 10 * (INDEX_LEARNED - 1));
+}
+
+/* Bytes that claim other columns than there are, or slots out of sequence. */
+static void test_index__damaged_learned__ebadmsg(void **state)
+{
+    enum { LEARNED = HEADER + sizeof(about), AT_FIXED = 76, AT_RISING = 20 };
+    static const struct {
+        size_t at;
+        uint16_t value;
+    } cases[] = {
+        {AT_COLUMNS, WIDE - 1}, {AT_COLUMNS, WIDE + 1}, {AT_COLUMNS, 1025}, {AT_FIXED, 1},
+        {AT_FIXED, 25},         {AT_RISING, 8},         {LEARNED, 1},       {LEARNED, 3},
+        {LEARNED + 10, 2},      {LEARNED, 0xffff},      {LEARNED + 10, 0},
+    };
+    AUTO_BUILT struct built built;
+    struct index index;
+
+    (void)state;
+    build_wide(WIDE_ROWS, true, &built);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint16_t was = load_le16(built.bytes + cases[i].at);
+
+        if (was == cases[i].value)
+            fail_msg("case %zu changes nothing", i);
+        store_le16(built.bytes + cases[i].at, cases[i].value);
+        mend(built.bytes, built.size);
+        if (index_open(built.bytes, built.size, &index) != -EBADMSG)
+            fail_msg("case %zu", i);
+        store_le16(built.bytes + cases[i].at, was);
+    }
+    mend(built.bytes, built.size);
+    assert_int_equal(index_open(built.bytes, built.size, &index), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1019,6 +1201,9 @@ int main(void)
         cmocka_unit_test(test_index__falling_numbers__ebadmsg),
         cmocka_unit_test(test_index__damaged_widths__ebadmsg),
         cmocka_unit_test(test_index__too_many_columns__ebadmsg),
+        cmocka_unit_test(test_index__learned_columns__zero_before),
+        cmocka_unit_test(test_index__constant_columns__ten_bytes),
+        cmocka_unit_test(test_index__damaged_learned__ebadmsg),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
