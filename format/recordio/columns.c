@@ -1,0 +1,293 @@
+/* What a record shows. A record that is shorter than its headers say stays a record, so that its
+ * loss is seen: its fields cannot be read. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/number.h"
+#include "format/recordio/file.h"
+
+static const char *const exts[N_KINDS] = {
+    [KIND_OTHER] = "bin", [KIND_JPG] = "jpg",   [KIND_PNG] = "png",   [KIND_GIF] = "gif",
+    [KIND_BMP] = "bmp",   [KIND_WEBP] = "webp", [KIND_TIFF] = "tiff", [KIND_NPY] = "npy",
+};
+
+static uint64_t number_of(const struct recordio *file, uint64_t row, enum recordio_number number)
+{
+    return index_number(&file->prepared.index, row, number);
+}
+
+static float label_of(uint64_t bits)
+{
+    uint32_t word = (uint32_t)bits;
+    float ret;
+
+    memcpy(&ret, &word, sizeof(ret));
+    return ret;
+}
+
+/* ---- the columns ---- */
+
+/* What all records together say of their labels and pictures. */
+struct found {
+    uint64_t least, most; /* labels of a record */
+    bool has_lists;       /* a record has a list of labels */
+    bool whole;           /* each label is a whole number that text can give */
+    bool has_high, has_kind[N_KINDS];
+};
+
+static uint64_t labels_of(const uint64_t *number)
+{
+    return number[RECORDIO_LABELS_OWN] ? number[RECORDIO_LABELS_OWN] : 1;
+}
+
+static void look_at_row(const struct recordio *file, uint64_t row, struct found *found)
+{
+    uint64_t number[RECORDIO_NUMBERS], n;
+    float label;
+
+    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+    found->has_high |= number[RECORDIO_ID_HIGH] > 0;
+    found->has_kind[number[RECORDIO_KIND]] = true;
+    if (number[RECORDIO_KIND] < KIND_OTHER)
+        return;
+    n = labels_of(number);
+    found->has_lists |= number[RECORDIO_LABELS_OWN] > 0;
+    found->least = min_u64(found->least, n);
+    found->most = max_u64(found->most, n);
+    if (!found->whole || found->has_lists)
+        return;
+    label = label_of(number[RECORDIO_LABEL]);
+    found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
+}
+
+static void add(struct recordio *file, unsigned shows, const struct record_column *column)
+{
+    file->column[file->n_columns] = *column;
+    file->shows[file->n_columns++] = (uint8_t)shows;
+}
+
+static void add_label(struct recordio *file, const struct found *found)
+{
+    struct record_column label = {.name = "label", .dtype = DTYPE_F4};
+
+    if (found->has_lists) {
+        label.ndim = 1;
+        label.dim[0] = found->least == found->most ? found->most : DIM_VARIES;
+    } else if (found->whole) {
+        label.without = RECORD_NOT_TAR;
+        add(file, COLUMN_CLASS,
+            &(struct record_column){.name = "label",
+                                    .shown = RECORD_BYTES,
+                                    .ext = "cls",
+                                    .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW});
+    }
+    add(file, COLUMN_LABEL, &label);
+}
+
+void recordio_set_columns(struct recordio *file)
+{
+    struct found found = {.least = UINT64_MAX, .whole = true};
+    unsigned kinds = 0;
+
+    file->n_columns = 0;
+    if (!file->about.has_pictures) {
+        add(file, COLUMN_RECORD,
+            &(struct record_column){
+                .name = "record", .shown = RECORD_BYTES, .ext = "record", .unnamed = true});
+        return;
+    }
+    for (uint64_t row = 0; row < file->prepared.index.rows; row++)
+        look_at_row(file, row, &found);
+    add_label(file, &found);
+    add(file, COLUMN_ID, &(struct record_column){.name = "id", .dtype = DTYPE_U8});
+    if (found.has_high)
+        add(file, COLUMN_ID_HIGH, &(struct record_column){.name = "id2", .dtype = DTYPE_U8});
+    for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
+        kinds += found.has_kind[kind];
+    for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
+        if (found.has_kind[kind])
+            add(file, COLUMN_PICTURE + kind,
+                &(struct record_column){.name = "image",
+                                        .shown = RECORD_BYTES,
+                                        .ext = exts[kind],
+                                        .unnamed = true,
+                                        .has_holes = kinds > 1});
+}
+
+const struct record_column *recordio_columns(const void *p, unsigned *ret_n)
+{
+    const struct recordio *file = p;
+
+    *ret_n = file->n_columns;
+    return file->column;
+}
+
+bool recordio_has_keys(const void *p)
+{
+    const struct recordio *file = p;
+
+    return file->about.has_pictures && !file->about.has_other_ids;
+}
+
+void recordio_note(const void *p, struct text *t)
+{
+    const struct recordio *file = p;
+
+    if (*file->about.reason)
+        text_add(t, "%s: %s; what follows is left out\n", blob_name(file->blob),
+                 file->about.reason);
+    if (*file->about.side)
+        text_add(t, "%s\n", file->about.side);
+}
+
+/* ---- contents ---- */
+
+/* The kind of the column that has the picture of a record; those that are lost are where the first
+ * pictures are. */
+static unsigned kind_shown(const struct recordio *file, uint64_t row)
+{
+    uint64_t kind = number_of(file, row, RECORDIO_KIND);
+
+    for (unsigned i = 0; i < file->n_columns && kind < KIND_OTHER; i++)
+        if (file->shows[i] >= COLUMN_PICTURE)
+            kind = file->shows[i] - COLUMN_PICTURE;
+    return (unsigned)kind;
+}
+
+bool recordio_has(const void *p, uint64_t row, unsigned column)
+{
+    const struct recordio *file = p;
+
+    return file->shows[column] < COLUMN_PICTURE || file->shows[column] == COLUMN_RECORD ||
+           kind_shown(file, row) + COLUMN_PICTURE == file->shows[column];
+}
+
+/* Are the headers of the record whole? */
+static int check(const struct recordio *file, uint64_t row, unsigned shows, struct diag *d)
+{
+    uint64_t number[RECORDIO_NUMBERS];
+
+    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+    if (shows == COLUMN_RECORD || number[RECORDIO_KIND] >= KIND_OTHER)
+        return 0;
+    if (number[RECORDIO_KIND] == KIND_SHORT)
+        return diag_set(d, -EIO,
+                        "%s: byte %llu: want a picture behind 24 bytes, found a record of "
+                        "%llu bytes",
+                        blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
+                        (unsigned long long)number[RECORDIO_LENGTH]);
+    if (shows == COLUMN_ID || shows == COLUMN_ID_HIGH)
+        return 0;
+    return diag_set(d, -EIO, "%s: byte %llu: want %llu labels, found a record of %llu bytes",
+                    blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
+                    (unsigned long long)number[RECORDIO_LABELS_OWN],
+                    (unsigned long long)number[RECORDIO_LENGTH]);
+}
+
+static size_t class_text(const struct recordio *file, uint64_t row, char ret[static 24])
+{
+    return (size_t)snprintf(ret, 24, "%.0f",
+                            (double)label_of(number_of(file, row, RECORDIO_LABEL)));
+}
+
+/* Where the payload has a content. */
+static void range_of(const struct recordio *file, uint64_t row, unsigned shows, uint64_t *ret_off,
+                     uint64_t *ret_len)
+{
+    uint64_t length = number_of(file, row, RECORDIO_LENGTH);
+    uint64_t labels = 4 * number_of(file, row, RECORDIO_LABELS_OWN);
+
+    *ret_off = shows == COLUMN_RECORD ? 0 : RECORDIO_IMAGE;
+    *ret_len = shows == COLUMN_RECORD ? length : labels;
+    if (shows >= COLUMN_PICTURE && shows != COLUMN_RECORD) {
+        *ret_off += labels;
+        *ret_len = length - *ret_off;
+    }
+}
+
+int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                  struct diag *d)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->shows[column];
+    uint64_t number[RECORDIO_NUMBERS], off;
+    char text[24];
+    int r = check(file, row, shows, d);
+
+    if (r < 0)
+        return r;
+    if (shows == COLUMN_LABEL && file->column[column].ndim) {
+        index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+        ret[0] = labels_of(number);
+    } else if (shows == COLUMN_CLASS) {
+        ret[0] = class_text(file, row, text);
+    } else if (shows >= COLUMN_PICTURE) {
+        range_of(file, row, shows, &off, &ret[0]);
+    }
+    return 0;
+}
+
+/* Are the bytes those of the payload? Else they are in the index. */
+static bool is_stored(const struct recordio *file, uint64_t row, unsigned shows)
+{
+    return shows >= COLUMN_PICTURE ||
+           (shows == COLUMN_LABEL && number_of(file, row, RECORDIO_LABELS_OWN));
+}
+
+bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->shows[column];
+    uint64_t at = number_of(file, row, RECORDIO_AT), off, len;
+
+    if (!is_stored(file, row, shows) || check(file, row, shows, NULL) < 0)
+        return false;
+    range_of(file, row, shows, &off, &len);
+    if (number_of(file, row, RECORDIO_N_PARTS) > 1)
+        *ret = (struct extent){file->blob, at, number_of(file, row + 1, RECORDIO_AT) - at};
+    else
+        *ret = (struct extent){file->blob, at + RECORDIO_PART + off, len};
+    return ret->len > 0;
+}
+
+/* Bytes [off, off + len) of a number of the index. */
+static void read_number(const struct recordio *file, uint64_t row, unsigned shows, uint64_t off,
+                        size_t len, uint8_t *dst)
+{
+    uint8_t bytes[8];
+
+    store_le64(bytes, number_of(file, row,
+                                shows == COLUMN_ID        ? RECORDIO_ID
+                                : shows == COLUMN_ID_HIGH ? RECORDIO_ID_HIGH
+                                                          : RECORDIO_LABEL));
+    memcpy(dst, bytes + off, len);
+}
+
+int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->shows[column];
+    char text[24];
+    uint64_t start, bytes;
+    int r = check(file, row, shows, d);
+
+    if (r < 0)
+        return r;
+    if (shows == COLUMN_CLASS) {
+        class_text(file, row, text);
+        memcpy(dst, text + off, len);
+    } else if (!is_stored(file, row, shows)) {
+        read_number(file, row, shows, off, len, dst);
+    } else {
+        range_of(file, row, shows, &start, &bytes);
+        r = recordio_read(rc, file->blob, number_of(file, row, RECORDIO_AT),
+                          number_of(file, row, RECORDIO_LENGTH),
+                          number_of(file, row, RECORDIO_N_PARTS), start + off, len, dst, d);
+    }
+    return r;
+}

@@ -1,0 +1,122 @@
+/* A file of RecordIO, as dmlc-core and MXNet write it. Native means little-endian:
+ *
+ *     part     u32 0xced7230a, u32 flag << 29 | length, the bytes, zeros up to a multiple of 4
+ *     flag     0: the part is a record; 1: the first part of one, 2: a further, 3: the last
+ *
+ * A payload that has the magic number at a multiple of 4 is cut there; between two parts of a
+ * record the magic belongs to the payload. So looking for the magic at multiples of 4 finds parts
+ * and nothing else.
+ *
+ * im2rec puts pictures into records: u32 labels, f32 label, u64 id, u64 the upper half of the id,
+ * then that many f32 labels (if there are any, they replace the one), then the picture. */
+#ifndef EPOCHFS_FORMAT_RECORDIO_FILE_H
+#define EPOCHFS_FORMAT_RECORDIO_FILE_H
+
+#include "format/core/extents.h"
+#include "format/core/format.h"
+#include "format/index/prepared.h"
+#include "format/recordio/sides.h"
+#include "format/records/record_set.h"
+
+#define RECORDIO_MAGIC 0xced7230au
+#define RECORDIO_PART  8u                        /* bytes of the header of a part */
+#define RECORDIO_MOST  ((UINT64_C(1) << 29) - 1) /* bytes of a part, and of a record */
+#define RECORDIO_PARTS 65536u                    /* of a record, at most */
+#define RECORDIO_IMAGE 24u                       /* bytes before labels and picture */
+
+/* Columns of the index. */
+enum recordio_number {
+    RECORDIO_AT, /* of the first part; rises */
+    RECORDIO_LENGTH,
+    RECORDIO_N_PARTS,
+    /* Of pictures, else 0: */
+    RECORDIO_LABELS_OWN, /* labels in the record: 0: the one of its header */
+    RECORDIO_LABEL,      /* bits of that one */
+    RECORDIO_ID,
+    RECORDIO_ID_HIGH,
+    RECORDIO_KIND, /* of the picture: enum recordio_kind */
+    RECORDIO_NUMBERS,
+};
+
+enum recordio_kind {
+    KIND_SHORT,  /* shorter than the header of a picture */
+    KIND_LABELS, /* its labels end after the record */
+    KIND_OTHER,  /* no picture that is known */
+    KIND_JPG,
+    KIND_PNG,
+    KIND_GIF,
+    KIND_BMP,
+    KIND_WEBP,
+    KIND_TIFF,
+    KIND_NPY,
+    N_KINDS,
+};
+
+/* What a whole pass found out; kept beside the rows, so hostile when it comes back. */
+struct recordio_about {
+    bool has_pictures;
+    bool has_other_ids; /* ids repeat, or need more than 64 bits: keys are numbers */
+    uint64_t end;       /* bytes that are records; what follows is left out, for the reason */
+    char reason[512];   /* NUL-terminated; "": nothing is left out */
+    char side[256];     /* why the .idx is not used; "": there is none, or it is */
+};
+
+/* The columns of the dataset. */
+enum {
+    COLUMN_LABEL,
+    COLUMN_CLASS, /* the label as decimal text */
+    COLUMN_ID,
+    COLUMN_ID_HIGH,
+    COLUMN_PICTURE, /* and the kind */
+    COLUMN_RECORD = COLUMN_PICTURE + N_KINDS,
+    COLUMNS_MOST,
+};
+
+struct recordio_pass; /* what only the pass needs (pass.c) */
+
+struct recordio {
+    struct blob *blob; /* owned */
+    unsigned users;
+    struct blob *idx; /* owned; NULL: none */
+    struct prepared prepared;
+    struct recordio_pass *pass; /* NULL once it is over */
+    /* Once it is ready: */
+    struct recordio_about about;
+    struct record_column column[COLUMNS_MOST];
+    uint8_t shows[COLUMNS_MOST]; /* what a column is: COLUMN_..., pictures COLUMN_PICTURE + kind */
+    unsigned n_columns;
+};
+
+/* The operations of a prepared index of p (pass.c). */
+extern const struct prepared_ops recordio_index_ops;
+void recordio_pass_free(struct recordio *file);
+
+/* Set the columns of a file whose index is ready (columns.c). */
+void recordio_set_columns(struct recordio *file);
+
+/* Write bytes [off, off + len) of the payload of a record, which has length bytes in n_parts parts
+ * from byte at on (payload.c). */
+int recordio_read(struct read_context *rc, const struct blob *blob, uint64_t at, uint64_t length,
+                  uint64_t n_parts, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Parse the header of the part at byte at. NULL; or what is wrong with it: "want ..., found ...",
+ * in text. *ret_end: the byte after its zeros. size: of the file. */
+#define RECORDIO_WHY 128
+const char *recordio_part(const uint8_t header[static RECORDIO_PART], uint64_t at, uint64_t size,
+                          unsigned *ret_flag, uint64_t *ret_len, uint64_t *ret_end,
+                          char text[static RECORDIO_WHY]);
+
+extern const struct format format_recordio;
+
+/* The contents of a prepared file, for struct record_format (columns.c). */
+const struct record_column *recordio_columns(const void *file, unsigned *ret_n);
+bool recordio_has(const void *file, uint64_t row, unsigned column);
+int recordio_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                  struct diag *d);
+bool recordio_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+int recordio_content(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+bool recordio_has_keys(const void *file);
+void recordio_note(const void *file, struct text *t);
+
+#endif

@@ -1,0 +1,151 @@
+/* The format: which files are RecordIO, and how they are opened. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "format/encode/encode.h"
+#include "format/recordio/file.h"
+
+static void file_share(void *p)
+{
+    ((struct recordio *)p)->users++;
+}
+
+static void file_drop(void *p)
+{
+    struct recordio *file = p;
+
+    if (--file->users)
+        return;
+    recordio_pass_free(file);
+    prepared_release(&file->prepared);
+    blob_free(file->idx);
+    blob_free(file->blob);
+    free(file);
+}
+
+static int file_prepare(void *p, struct diag *d)
+{
+    struct recordio *file = p;
+    int r = prepared_step(&file->prepared, d);
+
+    if (r == 1 && !file->n_columns) {
+        recordio_pass_free(file);
+        recordio_set_columns(file);
+    }
+    return r;
+}
+
+/* What makes the file unusable whatever follows. */
+static int check_start(const struct blob *blob, struct diag *d)
+{
+    uint8_t header[RECORDIO_PART];
+    char why[RECORDIO_WHY];
+    const char *wrong;
+    uint64_t len, end;
+    unsigned flag;
+    int r;
+
+    if (blob->size < sizeof(header))
+        return diag_set(d, -EBADMSG, "%s: want the header of a part (8 bytes), found %llu bytes",
+                        blob_name(blob), (unsigned long long)blob->size);
+    r = blob_read(READ_WAITS, blob, header, sizeof(header), 0, d);
+    if (r < 0)
+        return r;
+    if (load_be32(header) == RECORDIO_MAGIC)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte 0: want 0a 23 d7 ce (RecordIO), found the same in big-endian "
+                        "order, which is not supported",
+                        blob_name(blob));
+    wrong = recordio_part(header, 0, blob->size, &flag, &len, &end, why);
+    if (!wrong && flag > 1)
+        wrong = "want the start of a record, found a further part of one";
+    return wrong ? diag_set(d, -EBADMSG, "%s: byte 0: %s", blob_name(blob), wrong) : 0;
+}
+
+static int file_open(struct source_file *source, size_t n, size_t i,
+                     const struct format_setup *setup, struct shard *ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = TAKE_PTR(source[i].blob);
+    struct recordio *file;
+    int r = check_start(blob, d);
+
+    if (r < 0)
+        return r;
+    file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    file->users = 1;
+    file->blob = TAKE_PTR(blob);
+    file->idx = recordio_take_idx(source, n, i);
+    file->prepared = (struct prepared){
+        .ops = &recordio_index_ops,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(file->blob),
+        .source = blob_source(file->blob),
+        .size = file->blob->size,
+        .shape = {.columns = RECORDIO_NUMBERS, .rising = 1u << RECORDIO_AT, .has_keys = true},
+    };
+    *ret = (struct shard){file, file->blob, &file->prepared};
+    return 0;
+}
+
+static bool is_beside(const struct source_file *file)
+{
+    return recordio_is_beside(file->name);
+}
+
+static const struct record_format recordio = {
+    .format = &format_recordio,
+    .file = {.prepare = file_prepare, .drop = file_drop},
+    .open = file_open,
+    .is_beside = is_beside,
+    .share = file_share,
+    .add_folders = dataset_add_folders,
+    .columns = recordio_columns,
+    .has = recordio_has,
+    .dims = recordio_dims,
+    .extent = recordio_extent,
+    .read = recordio_content,
+    .has_keys = recordio_has_keys,
+    .keys_or_numbers = true,
+    .note = recordio_note,
+};
+
+/* ---- the format: its files ---- */
+
+static enum claim probe(const struct probed_file *file)
+{
+    if (recordio_is_side(file))
+        return CLAIM_NAMED;
+    if (file->len < 4)
+        return CLAIM_NONE;
+    return load_le32(file->head) == RECORDIO_MAGIC || load_be32(file->head) == RECORDIO_MAGIC
+               ? CLAIM_STRONG
+               : CLAIM_NONE;
+}
+
+static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    return record_set_open_folder(&recordio, files, n, setup, finds);
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+                "  first = batch['image'][:batch['image_offsets'][1]].tobytes()\n");
+}
+
+const struct format format_recordio = {
+    .name = "recordio",
+    .probe = probe,
+    .open_folder = open_folder,
+    .title = "RecordIO of MXNet and dmlc: pictures of im2rec, or any records",
+    .start = "0a 23 d7 ce (RecordIO)",
+    .example = example,
+};

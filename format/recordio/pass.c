@@ -1,0 +1,413 @@
+/* The pass that makes the index of a file of records: from the header of a part to the next. Of
+ * pictures the bytes before them are read too. The first records decide whether they are pictures.
+ *
+ * An .idx says where all records are, so their headers are fetched ahead, all at once, where the
+ * file is on another machine. It is used as a hint only, and must agree with what is found. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/recordio/file.h"
+
+#define STEP         2000  /* records of a step of preparing */
+#define DECIDE       16    /* records that decide whether all are pictures */
+#define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
+#define WINDOW_MOST  65536 /* and where records are small */
+#define WINDOW_GAP   4096  /* bytes between records that are read rather than left out */
+#define AHEAD        64    /* records whose headers are fetched ahead */
+#define PICTURE_HEAD 12    /* bytes that say what a picture is */
+
+struct recordio_pass {
+    uint64_t *idx; /* [n_idx] places by the .idx; NULL: none, or it is wrong */
+    size_t n_idx;
+    size_t fetched; /* of them */
+    uint64_t at;    /* of the next record */
+    uint64_t row;
+    bool no_pictures;
+    bool has_idx; /* it was read, if there is one */
+    /* Bytes of the file: */
+    uint64_t start;
+    size_t have, step;
+    uint8_t window[WINDOW_MOST];
+};
+
+void recordio_pass_free(struct recordio *file)
+{
+    if (!file->pass)
+        return;
+    free(file->pass->idx);
+    free(file->pass);
+    file->pass = NULL;
+}
+
+/* ---- bytes ---- */
+
+/* The len bytes at byte at, which the file has; len is at most WINDOW_LEAST. */
+static int window_at(struct recordio *file, uint64_t at, size_t len, const uint8_t **ret,
+                     struct diag *d)
+{
+    struct recordio_pass *pass = file->pass;
+    uint64_t end = pass->start + pass->have;
+    int r;
+
+    if (at < pass->start || at + len > end) {
+        bool follows = at >= pass->start && at <= end + WINDOW_GAP;
+
+        pass->step = follows ? (size_t)min_u64(pass->step * 2, WINDOW_MOST) : WINDOW_LEAST;
+        pass->have = (size_t)min_u64(max_u64(pass->step, len), file->blob->size - at);
+        pass->start = at;
+        r = blob_read(READ_WAITS, file->blob, pass->window, pass->have, at, d);
+        if (r < 0) {
+            pass->have = 0;
+            return r;
+        }
+    }
+    *ret = pass->window + (at - pass->start);
+    return 0;
+}
+
+/* ---- a record ---- */
+
+struct record {
+    uint64_t length, parts, end;
+};
+
+/* Find the end of the record at pass->at. 0; -EBADMSG with the reason in why; or -errno. */
+static int find_record(struct recordio *file, struct record *ret, char why[static 256],
+                       struct diag *d)
+{
+    uint64_t at = file->pass->at, size = file->blob->size, len;
+    char text[RECORDIO_WHY];
+    const char *wrong = NULL;
+    unsigned flag = 0;
+
+    *ret = (struct record){0};
+    do {
+        const uint8_t *header;
+        int r;
+
+        if (size - at < RECORDIO_PART) {
+            snprintf(why, 256, "byte %llu: want the header of a part, found %llu bytes",
+                     (unsigned long long)at, (unsigned long long)(size - at));
+            return -EBADMSG;
+        }
+        r = window_at(file, at, RECORDIO_PART, &header, d);
+        if (r < 0)
+            return r;
+        wrong = recordio_part(header, at, size, &flag, &len, &ret->end, text);
+        if (!wrong && (ret->parts ? flag < 2 : flag > 1))
+            wrong = ret->parts ? "want a further part of a record, found the start of one"
+                               : "want the start of a record, found a further part";
+        ret->length += ret->parts++ ? len + 4 : len;
+        if (!wrong && flag % 3 && len % 4) /* only the last part of several may be */
+            wrong = "want a part whose length is a multiple of 4";
+        if (!wrong && (ret->length > RECORDIO_MOST || ret->parts > RECORDIO_PARTS))
+            wrong = "want a record of at most 2^29 - 1 bytes and 65536 parts";
+        if (wrong) {
+            snprintf(why, 256, "byte %llu: %s", (unsigned long long)at, wrong);
+            return -EBADMSG;
+        }
+        at = ret->end;
+    } while (flag % 3);
+    return 0;
+}
+
+static enum recordio_kind kind_of(const uint8_t *p, size_t len)
+{
+    static const struct {
+        const char *start;
+        size_t len;
+        enum recordio_kind kind;
+    } starts[] = {
+        {"\xff\xd8\xff", 3, KIND_JPG}, {"\x89PNG\r\n\x1a\n", 8, KIND_PNG},
+        {"GIF8", 4, KIND_GIF},         {"II*\0", 4, KIND_TIFF},
+        {"MM\0*", 4, KIND_TIFF},       {"BM", 2, KIND_BMP},
+        {"\x93NUMPY", 6, KIND_NPY},
+    };
+
+    if (len >= 12 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4))
+        return KIND_WEBP;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (len >= starts[i].len && !memcmp(p, starts[i].start, starts[i].len))
+            return starts[i].kind;
+    return KIND_OTHER;
+}
+
+/* Some bytes of the payload of a record. */
+static int payload_at(struct recordio *file, const struct record *record, uint64_t off, size_t len,
+                      uint8_t *ret, struct diag *d)
+{
+    const uint8_t *bytes;
+    int r;
+
+    if (record->parts > 1)
+        return recordio_read(READ_WAITS, file->blob, file->pass->at, record->length, record->parts,
+                             off, len, ret, d);
+    r = window_at(file, file->pass->at + RECORDIO_PART + off, len, &bytes, d);
+    if (r == 0)
+        memcpy(ret, bytes, len);
+    return r;
+}
+
+/* Set the numbers of a picture. */
+static int look_at_picture(struct recordio *file, const struct record *record, uint64_t *number,
+                           struct diag *d)
+{
+    uint8_t head[RECORDIO_IMAGE], picture[PICTURE_HEAD];
+    uint64_t at = RECORDIO_IMAGE;
+    size_t len;
+    int r;
+
+    number[RECORDIO_KIND] = KIND_SHORT;
+    if (record->length < RECORDIO_IMAGE)
+        return 0;
+    r = payload_at(file, record, 0, sizeof(head), head, d);
+    if (r < 0)
+        return r;
+    number[RECORDIO_LABELS_OWN] = load_le32(head);
+    number[RECORDIO_LABEL] = load_le32(head + 4);
+    number[RECORDIO_ID] = load_le64(head + 8);
+    number[RECORDIO_ID_HIGH] = load_le64(head + 16);
+    number[RECORDIO_KIND] = KIND_LABELS;
+    at += 4 * number[RECORDIO_LABELS_OWN];
+    if (at > record->length)
+        return 0;
+    len = (size_t)min_u64(record->length - at, PICTURE_HEAD);
+    r = len ? payload_at(file, record, at, len, picture, d) : 0;
+    if (r == 0)
+        number[RECORDIO_KIND] = kind_of(picture, len);
+    return r;
+}
+
+/* ---- the .idx ---- */
+
+static void leave_aside(struct recordio *file, const char *text)
+{
+    if (!*file->about.side)
+        snprintf(file->about.side, sizeof(file->about.side), "%.200s; it is left aside", text);
+    for (char *at = strchr(file->about.side, '\n'); at; at = strchr(at, '\n'))
+        *at = '?'; /* in the name of the file; it is kept as a line */
+}
+
+/* The .idx does not say what the file does. */
+static void drop_idx(struct recordio *file)
+{
+    struct recordio_pass *pass = file->pass;
+    char text[200];
+
+    snprintf(text, sizeof(text), "%.100s: not all its places, or others, are where records begin",
+             blob_name(file->idx));
+    leave_aside(file, text);
+    free(pass->idx);
+    pass->idx = NULL;
+}
+
+/* Fetch the headers of the next records, where that takes time. */
+static void follow_idx(struct recordio *file)
+{
+    struct recordio_pass *pass = file->pass;
+
+    if (!pass->idx)
+        return;
+    if (pass->row >= pass->n_idx || pass->idx[pass->row] != pass->at) {
+        drop_idx(file);
+        return;
+    }
+    for (; pass->fetched < pass->n_idx && pass->fetched < pass->row + AHEAD; pass->fetched++)
+        blob_fetch(file->blob, pass->idx[pass->fetched],
+                   RECORDIO_PART + RECORDIO_IMAGE + PICTURE_HEAD, NULL);
+}
+
+/* ---- the index ---- */
+
+/* Add the record at pass->at. 1: added, 0: what follows is no record, or -errno. */
+static int add_record(struct recordio *file, struct diag *d)
+{
+    struct recordio_pass *pass = file->pass;
+    uint64_t number[RECORDIO_NUMBERS] = {0};
+    struct record record;
+    char key[24], why[256];
+    int len, r;
+
+    follow_idx(file);
+    r = find_record(file, &record, why, d);
+    if (r == -EBADMSG) {
+        snprintf(file->about.reason, sizeof(file->about.reason), "%s", why);
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    if (!pass->no_pictures)
+        r = look_at_picture(file, &record, number, d);
+    if (r == 0 && pass->row < DECIDE && number[RECORDIO_KIND] <= KIND_OTHER) {
+        pass->no_pictures = true;
+        memset(number, 0, sizeof(number));
+    }
+    if (r < 0)
+        return r;
+    number[RECORDIO_AT] = pass->at;
+    number[RECORDIO_LENGTH] = record.length;
+    number[RECORDIO_N_PARTS] = record.parts;
+    file->about.has_other_ids |= number[RECORDIO_ID_HIGH] > 0;
+    len = snprintf(key, sizeof(key), "%llu",
+                   (unsigned long long)(pass->no_pictures ? pass->row : number[RECORDIO_ID]));
+    r = index_add(file->prepared.builder, key, (size_t)len, number);
+    if (r < 0)
+        return r;
+    pass->at = record.end;
+    pass->row++;
+    return 1;
+}
+
+static int file_identity(void *impl, struct text *ret)
+{
+    const struct recordio *file = impl;
+    int r;
+
+    text_add(ret, "recordio 1");
+    r = prepared_add_identity(ret, file->blob);
+    return r == 0 && file->idx ? prepared_add_identity(ret, file->idx) : r;
+}
+
+static int read_idx(struct recordio *file)
+{
+    struct recordio_pass *pass = file->pass;
+    struct diag d = DIAG_INIT;
+    int r = file->idx ? recordio_read_idx(file->idx, file->blob->size, &pass->idx, &pass->n_idx, &d)
+                      : 0;
+
+    if (blob_says_nothing(r))
+        return r;
+    if (r < 0)
+        leave_aside(file, diag_text(&d, r));
+    pass->has_idx = true;
+    return 0;
+}
+
+static int file_begin(void *impl)
+{
+    struct recordio *file = impl;
+
+    file->pass = calloc(1, sizeof(*file->pass));
+    if (!file->pass)
+        return -ENOMEM;
+    file->pass->step = WINDOW_LEAST;
+    file->about = (struct recordio_about){0};
+    return 0;
+}
+
+/* The pass is at the end, or where no record is. */
+static int end_pass(struct recordio *file, struct diag *d)
+{
+    struct recordio_pass *pass = file->pass;
+    int r = blob_check(file->blob);
+
+    if (r < 0)
+        return r;
+    if (!pass->row)
+        return diag_set(d, -EBADMSG, "%s: %s", blob_name(file->blob), file->about.reason);
+    if (pass->idx && pass->n_idx != pass->row)
+        drop_idx(file);
+    file->about.has_pictures = !pass->no_pictures;
+    file->about.end = pass->at;
+    file->prepared.end[RECORDIO_AT] = pass->at;
+    return 1;
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    struct recordio *file = impl;
+    struct recordio_pass *pass = file->pass;
+    int r = 1;
+
+    if (!pass->has_idx)
+        return read_idx(file);
+    for (unsigned i = 0; i < STEP && r == 1 && pass->at < file->blob->size; i++)
+        r = add_record(file, d);
+    atomic_store(&file->prepared.seen, pass->at);
+    if (r < 0 || (r == 1 && pass->at < file->blob->size))
+        return r < 0 ? r : 0;
+    return end_pass(file, d);
+}
+
+/* ---- what is kept beside the rows ---- */
+
+static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    struct recordio *file = impl;
+    struct recordio_about *about = &file->about;
+
+    (void)d;
+    about->has_other_ids |= about->has_pictures && index->renamed;
+    text_add(ret, "%c%c%llu\n%s\n%s", '0' + about->has_pictures, '0' + about->has_other_ids,
+             (unsigned long long)about->end, about->reason, about->side);
+    recordio_pass_free(file);
+    return 0;
+}
+
+/* Take a line of a kept text, of which len bytes are left. */
+static bool take_line(const char **text, size_t *len, char *ret, size_t capacity)
+{
+    const char *end = memchr(*text, '\n', *len);
+    size_t n = end ? (size_t)(end - *text) : *len;
+
+    if (n >= capacity)
+        return false;
+    memcpy(ret, *text, n);
+    ret[n] = '\0';
+    *text += n + (end != NULL);
+    *len -= n + (end != NULL);
+    return true;
+}
+
+/* No record may end after the file, nor begin after the next one; contents are checked against it
+ * when they are read. */
+static bool rows_are_good(const struct recordio *file, const struct index *index)
+{
+    uint64_t number[RECORDIO_NUMBERS], size = file->blob->size;
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        index_row_start(index, row, RECORDIO_NUMBERS, number);
+        if (number[RECORDIO_AT] > size || size - number[RECORDIO_AT] < RECORDIO_PART ||
+            number[RECORDIO_LENGTH] > size - number[RECORDIO_AT] - RECORDIO_PART ||
+            !number[RECORDIO_N_PARTS] || number[RECORDIO_N_PARTS] > RECORDIO_PARTS ||
+            number[RECORDIO_LABELS_OWN] > UINT32_MAX || number[RECORDIO_LABEL] > UINT32_MAX ||
+            number[RECORDIO_KIND] >= N_KINDS ||
+            (number[RECORDIO_KIND] >= KIND_OTHER &&
+             RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN] > number[RECORDIO_LENGTH] &&
+             file->about.has_pictures))
+            return false;
+    }
+    return index->rows > 0 && index_number(index, index->rows, RECORDIO_AT) <= size;
+}
+
+static int file_take(void *impl, const struct index *index)
+{
+    struct recordio *file = impl;
+    const char *text = (const char *)index->about;
+    size_t len = index->about_len;
+    char head[32], *digits = head + 2;
+    unsigned long long end;
+    int used = 0;
+
+    if (!take_line(&text, &len, head, sizeof(head)) || strlen(head) < 3 ||
+        sscanf(digits, "%llu%n", &end, &used) != 1 || digits[used] ||
+        !take_line(&text, &len, file->about.reason, sizeof(file->about.reason)) ||
+        !take_line(&text, &len, file->about.side, sizeof(file->about.side)) || len)
+        return -EBADMSG;
+    file->about.has_pictures = head[0] == '1';
+    file->about.has_other_ids = head[1] == '1';
+    file->about.end = end;
+    return rows_are_good(file, index) ? 0 : -EBADMSG;
+}
+
+const struct prepared_ops recordio_index_ops = {
+    .identity = file_identity,
+    .take = file_take,
+    .begin = file_begin,
+    .step = file_step,
+    .about = file_about,
+};

@@ -1,0 +1,213 @@
+/* Bytes as a file of RecordIO, and its .idx: after a NUL byte that ends the latter. Whatever comes
+ * out, no content leaves its record, what is read in pieces is what is read at once, parts put
+ * together are those of the reader that is written here again, and an index that is kept is taken
+ * again or refused. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/recordio/file.h"
+#include "fuzz.h"
+#include "support/memory_blob.h"
+
+/* ---- the index that is kept ---- */
+
+static uint8_t *kept;
+static size_t kept_len;
+
+static int load(const struct index_store *keep, const char *kind, const char *identity,
+                struct kept_index *ret)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    if (!kept)
+        return -ENOENT;
+    *ret = (struct kept_index){.bytes = TAKE_PTR(kept), .size = kept_len};
+    kept_len = 0;
+    return 0;
+}
+
+static int save(const struct index_store *keep, const char *kind, const char *identity,
+                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
+                struct diag *d)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)source;
+    (void)ret;
+    for (unsigned i = 0; i < n; i++) {
+        kept = realloc(kept, kept_len + pieces[i].iov_len + 1);
+        FUZZ_CHECK(kept);
+        if (pieces[i].iov_len)
+            memcpy(kept + kept_len, pieces[i].iov_base, pieces[i].iov_len);
+        kept_len += pieces[i].iov_len;
+    }
+    return diag_set(d, -EROFS, "not kept here");
+}
+
+static void not_kept(const struct index_store *keep, const char *kind, const char *identity)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    FUZZ_CHECK(!"the file takes its own index");
+}
+
+static const struct index_store_ops store_ops = {.load = load, .save = save, .remove = not_kept};
+static const struct index_store store = {.ops = &store_ops};
+
+/* ---- the dataset ---- */
+
+static struct dataset *found[2];
+static unsigned n_found;
+
+static int take(struct finds *finds, const char *name, struct dataset *ds)
+{
+    (void)finds;
+    (void)name;
+    FUZZ_CHECK(n_found < 2);
+    found[n_found++] = ds;
+    return 0;
+}
+
+static int refuse(struct finds *finds, const char *name, int error, const char *reason)
+{
+    (void)finds;
+    (void)name;
+    FUZZ_CHECK(error < 0 && *reason);
+    return 0;
+}
+
+static int refuse_name(struct finds *finds, const char *name, const char *reason)
+{
+    return refuse(finds, name, -EBADMSG, reason);
+}
+
+/* The payload of the record at *at, put together plainly. false: there is none. */
+static bool next_payload(const uint8_t *bytes, size_t size, size_t *at, uint8_t *ret,
+                         uint64_t *ret_len)
+{
+    unsigned flag;
+
+    *ret_len = 0;
+    for (bool first = true;; first = false) {
+        size_t len;
+
+        if (size - *at < 8 || load_le32(bytes + *at) != 0xced7230a)
+            return false;
+        flag = load_le32(bytes + *at + 4) >> 29;
+        len = load_le32(bytes + *at + 4) & 0x1fffffff;
+        if (flag > 3 || (first ? flag > 1 : flag < 2) || (flag % 3 && len % 4) ||
+            (len + 3) / 4 * 4 > size - *at - 8)
+            return false;
+        if (!first) {
+            store_le32(ret + *ret_len, 0xced7230a);
+            *ret_len += 4;
+        }
+        memcpy(ret + *ret_len, bytes + *at + 8, len);
+        *ret_len += len;
+        *at += 8 + (len + 3) / 4 * 4;
+        if (flag % 3 == 0)
+            return true;
+    }
+}
+
+/* All of a field of a sample, in pieces of each bytes. */
+static int read_all(const struct dataset *ds, const struct field *f, uint64_t sample,
+                    uint64_t bytes, size_t each, uint8_t *ret)
+{
+    struct one_sample one;
+    int r = 0;
+
+    one_sample_init(&one, sample);
+    for (uint64_t at = 0; at < bytes && r == 0; at += each)
+        r = f->ops->read(READ_WAITS, ds, f, &one.sel, at, (size_t)min_u64(each, bytes - at),
+                         ret + at, NULL);
+    return r;
+}
+
+static void check_field(const struct dataset *ds, const struct field *f, uint64_t sample,
+                        const uint8_t *payload, uint64_t length)
+{
+    AUTO_FREE uint8_t *once = NULL, *pieces = NULL;
+    struct one_sample one;
+    struct form form;
+    uint64_t bytes;
+    int r;
+
+    if (!dataset_has(ds, sample, f) || f->numbering || f->form == FORM_OFFSETS ||
+        f->form == FORM_LENGTHS || f->form == FORM_PADDED)
+        return;
+    one_sample_init(&one, sample);
+    r = field_form(ds, f, &one.sel, &form, &bytes);
+    if (r < 0)
+        return;
+    FUZZ_CHECK(bytes <= length + 24);
+    once = malloc(bytes + 1);
+    pieces = malloc(bytes + 1);
+    FUZZ_CHECK(once && pieces);
+    r = read_all(ds, f, sample, bytes, bytes + 1, once);
+    FUZZ_CHECK(r == 0 && read_all(ds, f, sample, bytes, 3, pieces) == 0);
+    FUZZ_CHECK(!memcmp(once, pieces, bytes));
+    if (f->form == FORM_BYTES && (!strcmp(f->name, "record") || !strncmp(f->name, "image", 5)))
+        FUZZ_CHECK(bytes <= length && !memcmp(once, payload + length - bytes, bytes));
+}
+
+static void check_dataset(struct dataset *ds, const uint8_t *bytes, size_t size)
+{
+    AUTO_FREE uint8_t *payload = malloc(size + 4);
+    size_t at = 0;
+
+    FUZZ_CHECK(payload);
+    while (!dataset_prepare(ds))
+        ;
+    if (dataset_state(ds) == DATASET_FAILED)
+        return;
+    FUZZ_CHECK(ds->samples > 0);
+    for (uint64_t sample = 0; sample < ds->samples; sample++) {
+        uint64_t length;
+
+        FUZZ_CHECK(next_payload(bytes, size, &at, payload, &length));
+        for (unsigned i = 0; i < ds->n_fields; i++)
+            check_field(ds, &ds->field[i], sample, payload, length);
+    }
+    FUZZ_CHECK(at == size || ds->note.set);
+}
+
+static void check_file(const uint8_t *idx, size_t idx_len, const uint8_t *bytes, size_t size)
+{
+    struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
+    const struct format_setup setup = {.keep = &store};
+    struct source_file file[2] = {{.name = "x.rec", .file_name = "x.rec", .folder = ""},
+                                  {.name = "x.idx", .file_name = "x.idx", .folder = ""}};
+
+    n_found = 0;
+    file[0].blob = memory_blob_new("x.rec", bytes, size, size, NULL);
+    file[1].blob = memory_blob_new("x.idx", idx, idx_len, idx_len, NULL);
+    FUZZ_CHECK(file[0].blob && file[1].blob);
+    FUZZ_CHECK(format_recordio.open_folder(file, idx_len ? 2 : 1, &setup, &finds) == 0);
+    if (n_found)
+        check_dataset(found[0], bytes, size);
+    while (n_found)
+        dataset_free(found[--n_found]);
+    blob_free(file[0].blob);
+    blob_free(file[1].blob);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    const uint8_t *nul = len ? memchr(data, '\0', len) : NULL;
+    size_t idx = nul ? (size_t)(nul - data) : 0;
+
+    if (!nul)
+        return 0;
+    for (unsigned again = 0; again < 2; again++)
+        check_file(data, idx, nul + 1, len - idx - 1);
+    free(kept);
+    kept = NULL;
+    kept_len = 0;
+    return 0;
+}
