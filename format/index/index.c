@@ -65,18 +65,6 @@ static const uint8_t *packed_of(const struct index *index, const uint8_t *group,
     return packed;
 }
 
-/* The slot of a column, or NO_SLOT: all rows have *ret_constant. */
-static inline unsigned slot_of(const struct index *index, unsigned column, uint64_t *ret_constant)
-{
-    const uint8_t *learned;
-
-    if (column < index->fixed)
-        return column;
-    learned = index->learned + (size_t)(column - index->fixed) * LEARNED_BYTES;
-    *ret_constant = load_le64(learned + AT_CONSTANT);
-    return load_le16(learned + AT_SLOT);
-}
-
 /* What number i of a column is above the least of its group; the column's begin at packed. */
 static inline uint64_t above_least(const uint8_t *packed, unsigned width, unsigned i)
 {
@@ -87,20 +75,36 @@ static inline uint64_t above_least(const uint8_t *packed, unsigned width, unsign
     return load_le64(packed + bit / 8) >> bit % 8 & UINT64_MAX >> (64 - width);
 }
 
-void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
+/* The slot of a learned column, or NO_SLOT: all rows have *ret_constant. */
+static unsigned slot_of(const struct index *index, unsigned column, uint64_t *ret_constant)
+{
+    const uint8_t *learned = index->learned + (size_t)(column - index->fixed) * LEARNED_BYTES;
+
+    *ret_constant = load_le64(learned + AT_CONSTANT);
+    return load_le16(learned + AT_SLOT);
+}
+
+/* Number i of a group in a slot. */
+static inline uint64_t number_at(const struct index *index, const uint8_t *group, unsigned slot,
+                                 unsigned i)
+{
+    const uint8_t *packed = packed_of(index, group, slot);
+
+    return load_le64(group + at_least(index->slots, slot)) +
+           above_least(packed, group[AT_WIDTHS + slot], i);
+}
+
+/* The numbers of the first columns of a row, and of learned ones. */
+static void learned_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
 {
     const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
     const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
-    unsigned i = (unsigned)(row % GROUP_ROWS), fixed = n < index->fixed ? n : index->fixed, slot;
+    unsigned i = (unsigned)(row % GROUP_ROWS), slot = 0;
 
-    for (slot = 0; slot < fixed; slot++) {
-        ret[slot] = load_le64(least + 8 * slot) + above_least(packed, width[slot], i);
-        packed += width[slot] * (GROUP_ROWS / 8u);
-    }
-    for (unsigned column = fixed; column < n; column++) {
+    for (unsigned column = 0; column < n; column++) {
         uint64_t constant;
 
-        if (slot_of(index, column, &constant) == NO_SLOT) {
+        if (column >= index->fixed && slot_of(index, column, &constant) == NO_SLOT) {
             ret[column] = row < index->rows ? constant : 0;
             continue;
         }
@@ -109,23 +113,46 @@ void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64
     }
 }
 
+static void fixed_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
+{
+    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
+    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
+    unsigned i = (unsigned)(row % GROUP_ROWS);
+
+    for (unsigned column = 0; column < n; column++) {
+        ret[column] = load_le64(least + 8 * column) + above_least(packed, width[column], i);
+        packed += width[column] * (GROUP_ROWS / 8u);
+    }
+}
+
+void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
+{
+    if (n > index->fixed)
+        learned_row(index, row, n, ret);
+    else
+        fixed_row(index, row, n, ret);
+}
+
 void index_row(const struct index *index, uint64_t row, uint64_t *ret)
 {
     index_row_start(index, row, index->shape.columns, ret);
 }
 
+static uint64_t learned_number(const struct index *index, uint64_t row, unsigned column)
+{
+    uint64_t constant;
+    unsigned slot = slot_of(index, column, &constant);
+
+    if (slot != NO_SLOT)
+        return number_at(index, group_of(index, row), slot, (unsigned)(row % GROUP_ROWS));
+    return row < index->rows ? constant : 0;
+}
+
 uint64_t index_number(const struct index *index, uint64_t row, unsigned column)
 {
-    uint64_t constant = 0;
-    unsigned slot = slot_of(index, column, &constant);
-    const uint8_t *group, *packed;
-
-    if (slot == NO_SLOT)
-        return row < index->rows ? constant : 0;
-    group = group_of(index, row);
-    packed = packed_of(index, group, slot);
-    return load_le64(group + at_least(index->slots, slot)) +
-           above_least(packed, group[AT_WIDTHS + slot], (unsigned)(row % GROUP_ROWS));
+    if (column >= index->fixed)
+        return learned_number(index, row, column);
+    return number_at(index, group_of(index, row), column, (unsigned)(row % GROUP_ROWS));
 }
 
 /* The numbers of rows [first, first + n) of the group; the slot's numbers begin at packed. */
@@ -148,7 +175,7 @@ unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
     uint64_t n = row < index->rows ? min_u64(GROUP_ROWS - first, index->rows - row) : 1;
     uint64_t constant = 0;
 
-    slot = slot_of(index, column, &constant);
+    slot = column < index->fixed ? column : slot_of(index, column, &constant);
     for (unsigned i = 0; i < n && slot == NO_SLOT; i++)
         ret[i] = row < index->rows ? constant : 0;
     if (slot != NO_SLOT)

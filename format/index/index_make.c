@@ -223,6 +223,7 @@ static int begin_group(struct index_builder *b)
 int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number)
 {
     unsigned i = (unsigned)(b->rows % GROUP_ROWS), columns = b->shape.columns;
+    uint64_t(*group)[GROUP_ROWS] = b->number; /* of the group being filled */
     int r = 0;
 
     if (!i)
@@ -233,8 +234,8 @@ int index_add(struct index_builder *b, const void *key, size_t len, const uint64
         return r;
     for (unsigned column = 0; column < columns; column++) {
         assert(!is_rising(&b->shape, column) ||
-               number[column] >= b->number[column][(i + GROUP_ROWS - 1) % GROUP_ROWS]);
-        b->number[column][i] = number[column];
+               number[column] >= group[column][(i + GROUP_ROWS - 1) % GROUP_ROWS]);
+        group[column][i] = number[column];
     }
     b->rows++;
     return 0;
