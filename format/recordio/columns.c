@@ -242,15 +242,20 @@ bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent
 {
     const struct recordio *file = p;
     unsigned shows = file->shows[column];
-    uint64_t at = number_of(file, row, RECORDIO_AT), off, len;
+    uint64_t at = number_of(file, row, RECORDIO_AT), off, len, parts;
 
     if (!is_stored(file, row, shows) || check(file, row, shows, NULL) < 0)
         return false;
     range_of(file, row, shows, &off, &len);
-    if (number_of(file, row, RECORDIO_N_PARTS) > 1)
-        *ret = (struct extent){file->blob, at, number_of(file, row + 1, RECORDIO_AT) - at};
-    else
+    if (!len)
+        return false;
+    parts = number_of(file, row, RECORDIO_N_PARTS);
+    if (parts == 1)
         *ret = (struct extent){file->blob, at + RECORDIO_PART + off, len};
+    else /* from the first header on: each says where the next is */
+        *ret = (struct extent){
+            file->blob, at,
+            min_u64(number_of(file, row + 1, RECORDIO_AT) - at, off + len + RECORDIO_PART * parts)};
     return ret->len > 0;
 }
 

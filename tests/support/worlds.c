@@ -7,7 +7,9 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/kaldi/object/wave.h"
+#include "format/recordio/file.h"
 #include "support/kaldi_make.h"
+#include "support/learned_format.h"
 #include "support/random.h"
 #include "support/record_format.h"
 #include "support/unit.h"
@@ -209,6 +211,101 @@ void source_n_records(struct world_source *s, unsigned n)
 void source_records(struct world_source *s)
 {
     source_n_records(s, 150);
+}
+
+static void add_le(struct text *t, uint64_t v, size_t bytes)
+{
+    uint8_t le[8];
+
+    store_le64(le, v);
+    text_add_bytes(t, (const char *)le, bytes);
+}
+
+static void add_learned(struct text *t, char kind, const char *name, const void *bytes, size_t len)
+{
+    add_le(t, strlen(name), 1);
+    add_le(t, (uint8_t)kind, 1);
+    add_le(t, len, 4);
+    text_add(t, "%s", name);
+    text_add_bytes(t, bytes, len);
+}
+
+void source_learned(struct world_source *s)
+{
+    uint64_t rng = RANDOM_SEED;
+    char bytes[3000];
+
+    s->format = &format_learned;
+    for (unsigned i = 0; i < 2; i++) {
+        struct text *t = source_add(s, i ? "two.lrn" : "one.lrn");
+
+        text_add(t, "TESTLRN1");
+        for (unsigned k = 0; k < 40; k++) {
+            bool sparse = k % 3 == 0, other = i && k > 20;
+            char key[16];
+            int len = snprintf(key, sizeof(key), "%c%u", "ab"[i], k);
+
+            for (size_t at = 0; at < sizeof(bytes); at++)
+                bytes[at] = (char)('a' + random_below(&rng, 26));
+            add_le(t, (uint64_t)len, 2);
+            add_le(t, 4u + sparse + other, 2);
+            text_add(t, "%s", key);
+            add_learned(t, 'i', "id", bytes, 8);
+            add_learned(t, 'm', "points", bytes + 8, 4 * random_below(&rng, 9));
+            add_learned(t, "bx"[i], "image.jpg", bytes, random_below(&rng, sizeof(bytes)));
+            add_learned(t, 'd', "label", "-12", 3);
+            if (sparse)
+                add_learned(t, 't', "words", bytes, k);
+            if (other)
+                add_learned(t, 'h', "other", bytes, 6);
+        }
+    }
+}
+
+/* Add the parts of a record whose payload has the magic number in front of each part but the
+ * first. */
+static void add_parts(struct text *t, const char *payload, size_t len, unsigned parts)
+{
+    for (unsigned i = 0; i < parts; i++) {
+        size_t each = i + 1 < parts ? len / parts / 4 * 4 : len;
+        unsigned flag = parts == 1 ? 0 : !i ? 1 : i + 1 < parts ? 2 : 3;
+
+        add_le(t, RECORDIO_MAGIC, 4);
+        add_le(t, flag << 29 | each, 4);
+        text_add_bytes(t, payload, each);
+        add_le(t, 0, (4 - each % 4) % 4);
+        payload += each;
+        len -= each;
+    }
+}
+
+void source_recordio(struct world_source *s, bool pictures)
+{
+    uint64_t rng = RANDOM_SEED;
+    char bytes[3000];
+
+    s->format = &format_recordio;
+    for (unsigned i = 0; i < 2; i++) {
+        struct text *t = source_add(s, i ? "two.rec" : "one.rec");
+
+        for (unsigned k = 0; k < 40; k++) {
+            AUTO_TEXT struct text payload = {0};
+            unsigned labels = i ? k % 3 : 0;
+
+            for (size_t at = 0; at < sizeof(bytes); at++)
+                bytes[at] = (char)('a' + random_below(&rng, 26));
+            if (pictures) {
+                add_le(&payload, labels, 4);
+                text_add_bytes(&payload, bytes, 4);
+                add_le(&payload, 1000 * i + k, 8);
+                add_le(&payload, 0, 8);
+                text_add_bytes(&payload, bytes, 4u * labels);
+                text_add(&payload, "%s", k % 2 ? "\xff\xd8\xff" : "GIF8");
+            }
+            text_add_bytes(&payload, bytes, random_below(&rng, sizeof(bytes)));
+            add_parts(t, payload.data, payload.len, payload.len > 200 ? 1 + k % 4 : 1);
+        }
+    }
 }
 
 /* ---- datasets ---- */

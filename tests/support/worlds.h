@@ -41,6 +41,11 @@ void source_directory(struct world_source *s);
 void source_records(struct world_source *s);
 void source_n_records(struct world_source *s, unsigned n);
 
+/* Two files whose records have contents of several kinds, some seldom; and of RecordIO, with
+ * records in several parts. */
+void source_learned(struct world_source *s);
+void source_recordio(struct world_source *s, bool pictures);
+
 struct world {
     struct absent absent;
     struct blob_faults faults;

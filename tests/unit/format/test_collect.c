@@ -194,7 +194,7 @@ static void check_source(const struct world_source *s, uint64_t batch, bool larg
 /* Check every format; of the kinds of Kaldi objects, one in every `every`. */
 static void check_all(check_fn *check, bool large, unsigned every)
 {
-    for (unsigned i = 0; i < 7 + N_KALDI_KINDS; i += i < 7 ? 1 : every * LESS) {
+    for (unsigned i = 0; i < 10 + N_KALDI_KINDS; i += i < 10 ? 1 : every * LESS) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 2)
@@ -207,10 +207,14 @@ static void check_all(check_fn *check, bool large, unsigned every)
             source_directory(&s);
         else if (i == 6)
             source_records(&s);
+        else if (i == 7)
+            source_learned(&s);
+        else if (i < 10)
+            source_recordio(&s, i == 8);
         else
-            source_kind(&s, &kaldi_kinds[i - 7]);
+            source_kind(&s, &kaldi_kinds[i - 10]);
         if (WITHOUT_POOL || (s.pooled && i != 4)) /* long rows are decoded one by one */
-            check_source(&s, BATCH, large && (i < 7 || i % 8 == 1), check);
+            check_source(&s, BATCH, large && (i < 10 || i % 8 == 4), check);
     }
 }
 
@@ -456,7 +460,7 @@ static void check_preparing(struct world_source *s)
 static void test_collect__remote_fails_while_preparing__ready_later(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 8; i++) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 1)
@@ -467,6 +471,10 @@ static void test_collect__remote_fails_while_preparing__ready_later(void **state
             source_directory(&s);
         else if (i < 5)
             source_n_records(&s, 40);
+        else if (i < 6)
+            source_learned(&s);
+        else if (i < 7)
+            source_recordio(&s, true);
         else
             source_kind(&s, &kaldi_kinds[0]);
         if (s.pooled || WITHOUT_POOL)
