@@ -157,7 +157,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         return diag_set(
             d, -ENODATA,
             "%s: nothing usable among %zu file%s: audio is read through an scp file that "
-            "names it (wav.scp)",
+            "names it (wav.scp), an index through the records beside it",
             root, n_files, n_files > 1 ? "s" : "");
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu file%s: %s%s", root, catalog->n,
                     catalog->n > 1 ? "s" : "", catalog->item[0].error,

@@ -98,7 +98,12 @@ def check_lying():
         bad, last = ("000016", "000017") if numbers else ("16", "17")
         expect_error(errno.EIO, content, ds, f"samples/raw/{bad}.jpg")
         expect_error(errno.EIO, content, ds, f"samples/npy/{bad}.label.npy")
+        expect_error(errno.EIO, content, ds, "batches/batch=all/npy/000000.label.npy")
         equal(content(ds, f"samples/raw/{last}.jpg"), JPG, name)
+        if name == "labels":
+            equal(np.load(path(ds, f"samples/npy/{bad}.id.npy")), 16, "what is there is shown")
+        else:
+            expect_error(errno.EIO, content, ds, f"samples/npy/{bad}.id.npy")
         check = run("info", "--check", os.path.join(SOURCE, "lying", f"{name}.rec"), code=2)
         contains(check, {"labels": "want 1 labels, found a record of 24 bytes",
                          "tiny": "want a picture behind 24 bytes, found a record of 4 bytes"}[name])

@@ -173,6 +173,7 @@ places = [p for p, _ in read(b"".join(map(record, plain)))]
 right = [f"{100 + i * 7}\t{p}\n" for i, p in enumerate(places)]
 beside = {
     "right": ("".join(right), ""), "shuffled": ("".join(right[::-1]), ""),
+    "longer": ("".join(right) + f"9\t{places[-1] + 4}\n", "not all its places"),
     "shorter": ("".join(right[:-1]), "not all its places"),
     "other": ("".join(right[:5] + [f"9\t{places[5] + 4}\n"] + right[6:]), "not all its places"),
     "beyond": ("".join(right) + f"9\t{10 ** 9}\n", "line 41: want a number, a TAB"),
