@@ -98,9 +98,24 @@ int members_add(struct members *m, uint32_t folder, const char *name, uint64_t s
 
 /* ---- sorting ---- */
 
+static int path_byte(char c)
+{
+    return c == '/' ? 1 : c ? (unsigned char)c + 1 : 0;
+}
+
+int members_compare_paths(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return path_byte(*a) - path_byte(*b);
+}
+
 static int compare_folders(const void *a, const void *b, void *names)
 {
-    return strcmp((char *)names + *(const uint32_t *)a, (char *)names + *(const uint32_t *)b);
+    return members_compare_paths((char *)names + *(const uint32_t *)a,
+                                 (char *)names + *(const uint32_t *)b);
 }
 
 static int compare_members(const void *a, const void *b, void *names)
@@ -219,52 +234,41 @@ static bool is_sound(const struct members *m)
     return true;
 }
 
-static void *copy_of(const uint8_t **at, size_t len)
-{
-    void *ret = malloc(len + 1);
-
-    if (ret)
-        memcpy(ret, *at, len);
-    *at += len;
-    return ret;
-}
-
 int members_from_bytes(const uint8_t *bytes, size_t size, struct members *ret)
 {
-    AUTO_MEMBERS struct members m = {0};
+    struct members m = {.borrowed = true};
     struct members_head head;
-    uint64_t members, folders, all = sizeof(head);
+    uint64_t members, folders;
 
     if (size < sizeof(head))
         return -EBADMSG;
     memcpy(&head, bytes, sizeof(head));
     bytes += sizeof(head);
+    size -= sizeof(head);
     if (head.n >= UINT32_MAX || head.n_folders >= UINT32_MAX || head.names_len > UINT32_MAX)
         return -EBADMSG;
     members = head.n ? (head.n + 1) * sizeof(*m.member) : 0;
     folders = head.n_folders * sizeof(*m.folder);
-    all += members + folders + head.names_len;
-    if (all != size)
+    if (members + folders + head.names_len != size)
         return -EBADMSG;
-    m.member = copy_of(&bytes, members);
-    m.folder = copy_of(&bytes, folders);
-    m.names = copy_of(&bytes, head.names_len);
-    if (!m.member || !m.folder || !m.names)
-        return -ENOMEM;
     m.n = head.n;
     m.n_folders = (uint32_t)head.n_folders;
     m.names_len = m.names_capacity = head.names_len;
+    m.member = (struct member *)(uintptr_t)bytes;
+    m.folder = (uint32_t *)(uintptr_t)(bytes + members);
+    m.names = (char *)(uintptr_t)(bytes + members + folders);
     if (!is_sound(&m))
         return -EBADMSG;
     *ret = m;
-    m = (struct members){0};
     return 0;
 }
 
 void members_release(struct members *m)
 {
-    free(m->member);
-    free(m->folder);
-    free(m->names);
+    if (!m->borrowed) {
+        free(m->member);
+        free(m->folder);
+        free(m->names);
+    }
     *m = (struct members){0};
 }

@@ -29,6 +29,7 @@ struct members {
     char *names;      /* [names_len] each ended by NUL */
     size_t names_len;
     size_t names_capacity;
+    bool borrowed; /* the arrays belong to someone else */
 };
 
 static inline const char *members_name(const struct members *m, size_t i)
@@ -70,7 +71,12 @@ int members_add_folder(struct members *m, const char *path, uint32_t *ret);
 int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
                 const uint64_t version[static 2]);
 
-/* Sort by the path of the folder, then by name: bytes decide. 0 or -ENOMEM. */
+/* Compare paths of folders so that a folder comes before those below it, and those below it before
+ * all others: as strcmp() if '/' came before all other bytes. */
+int members_compare_paths(const char *a, const char *b);
+
+/* Sort by the path of the folder, in that order, then by name; number the folders in that order. 0
+ * or -ENOMEM. */
 int members_sort(struct members *m);
 
 /* Make a table of the n files of m with these numbers, in this order, and of all folders of m at
@@ -89,8 +95,8 @@ struct members_head {
 void members_bytes(const struct members *m, struct members_head *head,
                    struct iovec ret[static MEMBERS_PIECES]);
 
-/* Take a table from such bytes, which may be anything; they are copied. Nothing may be added to it.
- * 0, -EBADMSG or -ENOMEM. */
+/* Find a table in such bytes, which may be anything: they must outlive it, stay as they are, and
+ * begin at a multiple of 8. Nothing may be added to it. 0 or -EBADMSG. */
 int members_from_bytes(const uint8_t *bytes, size_t size, struct members *ret);
 
 void members_release(struct members *m); /* of one that starts as {0} */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cache/source/sha256sums.h"
+#include "cache/stage/transport.h"
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -69,6 +71,27 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
     return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
                ? 0
                : -ENOMEM;
+}
+
+int source_list_copy(struct source_list *ret, const struct source_entry *from)
+{
+    struct source_entry *to;
+    int r = source_list_add(ret, from->folder, from->name, from->path, from->error);
+
+    if (r < 0)
+        return r;
+    to = &ret->entry[ret->n - 1];
+    to->failure = from->failure;
+    to->url = from->url ? strdup(from->url) : NULL;
+    to->version = from->version ? malloc(sizeof(*to->version)) : NULL;
+    to->sha256 = from->sha256 ? malloc(SHA256_LEN) : NULL;
+    if ((from->url && !to->url) || (from->version && !to->version) || (from->sha256 && !to->sha256))
+        return -ENOMEM;
+    if (to->version)
+        *to->version = *from->version;
+    if (to->sha256)
+        memcpy(to->sha256, from->sha256, SHA256_LEN);
+    return 0;
 }
 
 void source_entry_release(struct source_entry *entry)

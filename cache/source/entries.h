@@ -34,6 +34,9 @@ struct source_list {
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
 
+/* Add a copy of an entry. 0 or -ENOMEM. */
+int source_list_copy(struct source_list *list, const struct source_entry *from);
+
 /* Sort by folder, then by name. */
 void source_list_sort(struct source_list *list);
 

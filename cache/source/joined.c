@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 #include "base/checked.h"
 #include "cache/disk/local_file.h"
 #include "cache/source/joined_blob.h"
+#include "cache/source/listing.h"
 #include "cache/source/source.h"
 
 /* ---- any joined blob ---- */
@@ -90,16 +92,11 @@ int source_join(const struct source *source, const struct joined_head *head,
 
 /* ---- local files, read in place ---- */
 
-void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2])
-{
-    ret[0] = (uint64_t)st->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st->st_mtim.tv_nsec;
-    ret[1] = st->st_ino;
-}
-
 struct local_joined {
     struct joined_blob joined;
     const struct source *source; /* which outlives it */
     int root;                    /* its folder, open */
+    atomic_bool forgotten;       /* a member had changed, so the kept listing was dropped */
 };
 
 /* Open a member. The kernel follows no link that leaves the folder; a link that does, or has an
@@ -131,8 +128,8 @@ static int open_member(const struct local_joined *local, const char *path, int *
 
 /* Read a part of one member. The version is compared after the read: what was read before a change
  * is of the version in the table. */
-static int read_member(const struct local_joined *local, size_t i, void *buf, size_t len,
-                       uint64_t off, struct diag *d)
+static int read_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
+                       struct diag *d)
 {
     const struct members *m = &local->joined.members;
     AUTO_CLOSE int fd = -1;
@@ -153,18 +150,22 @@ static int read_member(const struct local_joined *local, size_t i, void *buf, si
             memcmp(version, m->member[i].version, sizeof(version)) != 0)
             r = -ESTALE;
     }
-    if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP || r == -EISDIR)
+    if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ||
+        r == -EISDIR) {
+        if (!atomic_exchange(&local->forgotten, true))
+            listing_forget(local->source);
         return diag_set(d, -ESTALE,
                         "%s: the file was changed, replaced or removed; mount again to read it as "
                         "it is now",
                         path);
+    }
     return r < 0 ? diag_set(d, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
 static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
                        uint64_t off, struct diag *d)
 {
-    const struct local_joined *local = (const struct local_joined *)blob;
+    struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
     const struct members *m = &local->joined.members;
     size_t i = members_find(m, off);
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/checked.h"
 #include "cache/source/joined_blob.h"
@@ -22,23 +21,6 @@ struct staged_parts {
     struct members members;    /* owned */
     const struct source *source;
 };
-
-void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[static 2])
-{
-    const struct remote_version *version = entry->version;
-    char text[sizeof(version->etag) + 64];
-    XXH128_hash_t hash;
-    int n;
-
-    if (*version->etag)
-        n = snprintf(text, sizeof(text), "etag %s", version->etag);
-    else
-        n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
-                     version->mtime.tv_nsec);
-    hash = XXH3_128bits(text, (size_t)n);
-    ret[0] = hash.low64;
-    ret[1] = hash.high64;
-}
 
 /* Of a remote: the entry in its list, which must still be the one that the table was made of. */
 static int where_remote(const struct joined_parts *parts, size_t i, char **ret_url,

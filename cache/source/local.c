@@ -3,7 +3,6 @@
  * for a path on a parallel file system that pays. */
 #include "cache/source/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "cache/source/access.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
+#include "cache/source/listing.h"
 #include "cache/source/path_transport.h"
 #include "cache/source/roots.h"
 #include "cache/source/within.h"
@@ -26,130 +26,6 @@ static int join(const char *a, const char *b, char ret[static PATH_MAX])
     int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
 
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-/* Depth of folders below SOURCE. Each one being scanned takes a descriptor and some stack. */
-#define DEPTH_MOST 100
-
-/* A folder being scanned, and its parents: links may form circles. */
-struct level {
-    const struct level *above;
-    unsigned depth;
-    dev_t dev;
-    ino_t ino;
-};
-
-struct scan {
-    const struct source *source;
-    struct source_list *list;
-    struct diag *d;
-};
-
-/* Describe why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns
- * the -errno; a file that can be fetched is not -ENOENT. */
-static int describe_dangling(const char *path, const char *relative, int err, char *ret,
-                             size_t capacity)
-{
-    char target[PATH_MAX];
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-
-    target[n > 0 ? n : 0] = '\0';
-    if (strstr(target, "annex/objects")) {
-        snprintf(ret, capacity,
-                 "%s: a git-annex link whose content is not here: want the file, found a link to "
-                 "%.300s; fetch it with `git annex get`",
-                 relative, target);
-        return -ENOMEDIUM;
-    }
-    if (n > 0)
-        snprintf(ret, capacity, "%s: a link to %.300s: %s", relative, target, strerror(err));
-    else
-        snprintf(ret, capacity, "%s: %s", relative, strerror(err));
-    return -err;
-}
-
-static int scan_folder(const struct scan *scan, const char *folder, const struct level *above);
-
-static int scan_entry(const struct scan *scan, const char *folder, const char *name,
-                      const struct level *level)
-{
-    char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
-    struct stat st;
-
-    if (join(folder, name, relative) < 0 || join(scan->source->root, relative, path) < 0) {
-        snprintf(error, sizeof(error), "%.200s...: want a path of at most %d bytes, found more",
-                 folder, PATH_MAX - 1);
-        return source_list_add(scan->list, folder, name, NULL, error);
-    }
-    if (stat(path, &st) < 0) {
-        int failure = describe_dangling(path, relative, errno, error, sizeof(error));
-        int r = source_list_add(scan->list, folder, name, NULL, error);
-
-        if (r == 0)
-            scan->list->entry[scan->list->n - 1].failure = failure;
-        return r;
-    }
-    if (S_ISREG(st.st_mode))
-        return source_list_add(scan->list, folder, name, NULL, NULL);
-    if (!S_ISDIR(st.st_mode))
-        return 0; /* a device, a pipe, a socket */
-    for (const struct level *l = level; l; l = l->above)
-        if (l->dev == st.st_dev && l->ino == st.st_ino)
-            return 0;
-    return scan_folder(
-        scan, relative,
-        &(struct level){
-            .above = level, .depth = level->depth + 1, .dev = st.st_dev, .ino = st.st_ino});
-}
-
-static void scope_closedir(DIR **dir)
-{
-    if (*dir)
-        closedir(*dir);
-}
-
-/* List a folder that cannot be read, with the reason. */
-static int add_unread(const struct scan *scan, const char *folder, const char *error)
-{
-    const char *slash = strrchr(folder, '/');
-    char parent[PATH_MAX];
-
-    snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
-    return source_list_add(scan->list, parent, slash ? slash + 1 : folder, NULL, error);
-}
-
-static int scan_folder(const struct scan *scan, const char *folder, const struct level *level)
-{
-    char path[PATH_MAX], error[PATH_MAX + 128];
-    AUTO(scope_closedir) DIR *dir = NULL;
-    struct diag outside = DIAG_INIT;
-    const struct dirent *entry;
-
-    if (join(scan->source->root, folder, path) < 0)
-        return 0;
-    if (level->depth > DEPTH_MOST) {
-        snprintf(error, sizeof(error),
-                 "%s: want at most %d folders on the way from SOURCE, found "
-                 "more; mount a folder further down",
-                 folder, DEPTH_MOST);
-        return add_unread(scan, folder, error);
-    }
-    dir = opendir(path);
-    if (!dir && !*folder)
-        return diag_set(scan->d, -errno, "%s: %s", path, strerror(errno));
-    if (!dir) {
-        snprintf(error, sizeof(error), "%s: %s", folder, strerror(errno));
-        return add_unread(scan, folder, error);
-    }
-    if (within_check(&scan->source->within, dirfd(dir), path, folder, &outside) < 0)
-        return add_unread(scan, folder, outside.text);
-    while ((entry = readdir(dir))) {
-        int r = entry->d_name[0] == '.' ? 0 : scan_entry(scan, folder, entry->d_name, level);
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
 }
 
 /* Is name in the list already? A list may name side files itself. */
@@ -188,18 +64,16 @@ int local_add_sides(const char *folder, const char *name, const char *const *sid
 static int local_list(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d)
 {
-    struct scan scan = {source, ret, d};
-    struct stat st;
+    AUTO_LISTING struct listing listing = {0};
+    int r;
 
     if (source->only_file) {
-        int r = source_list_add(ret, "", source->only_file, NULL, NULL);
+        r = source_list_add(ret, "", source->only_file, NULL, NULL);
 
         return r < 0 ? r : local_add_sides(source->root, source->only_file, sides, false, ret);
     }
-    if (stat(source->root, &st) < 0)
-        return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
-    return scan_folder(&scan, "",
-                       &(struct level){.above = NULL, .dev = st.st_dev, .ino = st.st_ino});
+    r = listing_scan(source, &listing, d);
+    return r < 0 ? r : listing_rest(source, &listing, NULL, ret);
 }
 
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d)

@@ -71,27 +71,6 @@ int remote_set_file(struct source *source, const char *name, const char *url,
     return remote_add(source, name, url, version, NULL);
 }
 
-static int copy_entry(const struct source_entry *from, struct source_list *ret)
-{
-    struct source_entry *to;
-    int r = source_list_add(ret, from->folder, from->name, NULL, from->error);
-
-    if (r < 0)
-        return r;
-    to = &ret->entry[ret->n - 1];
-    to->failure = from->failure;
-    to->url = from->url ? strdup(from->url) : NULL;
-    to->version = from->version ? malloc(sizeof(*to->version)) : NULL;
-    to->sha256 = from->sha256 ? malloc(SHA256_LEN) : NULL;
-    if ((from->url && !to->url) || (from->version && !to->version) || (from->sha256 && !to->sha256))
-        return -ENOMEM;
-    if (to->version)
-        *to->version = *from->version;
-    if (to->sha256)
-        memcpy(to->sha256, from->sha256, SHA256_LEN);
-    return 0;
-}
-
 /* List the names that side files of the one file may have. */
 static int add_side_names(const struct source *source, const char *const *sides,
                           struct source_list *ret)
@@ -126,7 +105,7 @@ static int add_sides(const struct source *source, const char *const *sides, stru
         r = remote_stat(source, &found);
     for (size_t i = 0; i < found.n && r == 0; i++)
         if (found.entry[i].version || found.entry[i].failure == -EREMOTEIO)
-            r = copy_entry(&found.entry[i], ret);
+            r = source_list_copy(ret, &found.entry[i]);
     return r;
 }
 
@@ -137,7 +116,7 @@ int remote_list_known(const struct source *source, const char *const *sides,
 
     (void)d;
     for (size_t i = 0; i < source->known.n && r == 0; i++)
-        r = copy_entry(&source->known.entry[i], ret);
+        r = source_list_copy(ret, &source->known.entry[i]);
     if (r == 0 && source->beside)
         r = add_sides(source, sides, ret);
     return r;

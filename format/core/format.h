@@ -13,6 +13,8 @@
 #include "base/opener.h"
 #include "format/core/dataset.h"
 
+struct members;
+
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
 /* What the user says about the data, with -o. */
@@ -89,8 +91,40 @@ struct probed_file {
     bool whole; /* head is all of it */
 };
 
+/* Files of SOURCE that are one dataset, however many they are: they are read as one blob, whose
+ * bytes are the files one after another. */
+struct collection {
+    char *folder, *name; /* where the mount shows the dataset */
+    char *root;          /* the folder that it is made of, relative to SOURCE */
+    uint32_t *file;      /* [n] numbers of its files in the listing, in the order of their bytes */
+    size_t n;
+    void *impl; /* the format's */
+    /* Set by the caller: */
+    size_t n_unread; /* files and folders below root that cannot be read, */
+    char *unread;    /* and why the first cannot */
+};
+
+/* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for
+ * taken. */
+enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE };
+struct claims {
+    struct collection *collection;
+    size_t n;
+    uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample */
+};
+
 struct format {
     const char *name;
+
+    /* Take files of a folder tree by their names alone, before any is opened. Folders and files
+     * come as members_sort() has them, and each folder on the way to a file is there. 0 or -ENOMEM.
+     * NULL: the format takes none. */
+    int (*claim_names)(const struct members *listing, struct claims *ret);
+    /* Make a dataset of a collection, whose bytes are in blob, and whose files are members, which
+     * live as long as blob. Takes over blob, also on error. 0, or -errno with the reason in d. */
+    int (*open_collection)(struct collection *c, struct blob *blob, const struct members *members,
+                           const struct format_setup *setup, struct dataset **ret, struct diag *d);
+    void (*free_claim)(void *impl); /* of a collection; takes NULL. NULL: free() */
 
     /* Is this a file of that format, good or bad? */
     enum claim (*probe)(const struct probed_file *file);
@@ -107,7 +141,7 @@ struct format {
     const char *const *sides;
 
     const char *title; /* what it reads, for people */
-    const char *start; /* what files start with, for people */
+    const char *start; /* what files start with, for people; NULL: it is of many files */
 
     /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
     void (*example)(const struct dataset *ds, struct text *t);

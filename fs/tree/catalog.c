@@ -15,6 +15,7 @@
 #include "cache/pack/unpack.h"
 #include "format/registry.h"
 #include "fs/log/log.h"
+#include "fs/tree/collections.h"
 #include "fs/tree/folder_scan.h"
 
 #define MEMO_BYTES (64u << 20) /* of decoded samples */
@@ -280,7 +281,9 @@ int catalog_open(const struct source *source, const struct options *options, str
         catalog.source = source;
     if (r == 0) {
         source_fetch_only(source, &catalog.tools->cache, FORMAT_HEAD, FOLDER_SCAN_WHOLE);
-        r = catalog_list(source, &list, d);
+        r = collections_open(source, &catalog, &list, d);
+        if (r == -EOPNOTSUPP)
+            r = catalog_list(source, &list, d);
     }
     if (r == 0)
         r = folder_scan_all(source, &list, &catalog);

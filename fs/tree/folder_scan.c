@@ -38,22 +38,21 @@ static char *unpacked_name(const char *name)
     return strndup(name, unpacked_name_len(name));
 }
 
-static void find_access(const struct folder_scan *scan, const char *name, struct access *ret)
+static void find_access(const struct source *source, const char *folder, const char *name,
+                        struct access *ret)
 {
     AUTO_FREE char *path = NULL;
 
     *ret = (struct access){0};
-    if (asprintf(&path, "%s%s%s", scan->folder, *scan->folder ? "/" : "", name) < 0)
+    if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
         path = NULL;
     else
-        source_access(scan->source, path, ret);
+        source_access(source, path, ret);
 }
 
-/* Takes ds over. */
-static int add_item(struct folder_scan *scan, const char *name, struct dataset *ds,
-                    const char *error)
+int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
+                    struct dataset *ds, const char *error)
 {
-    struct catalog *catalog = scan->catalog;
     struct catalog_item item = {.ds = ds};
 
     if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
@@ -61,12 +60,12 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
         return -ENOMEM;
     }
     item.name = strdup(name);
-    item.folder = strdup(scan->folder);
+    item.folder = strdup(folder);
     item.error = error ? strdup(error) : NULL;
     if (item.error)
         text_plain(item.error, "\n");
     if (error && catalog->source)
-        find_access(scan, name, &item.access);
+        find_access(catalog->source, folder, name, &item.access);
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
     return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
@@ -74,12 +73,16 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
 
 static int found_dataset(struct finds *finds, const char *name, struct dataset *ds)
 {
-    return add_item((struct folder_scan *)finds, name, ds, NULL);
+    struct folder_scan *scan = (struct folder_scan *)finds;
+
+    return folder_scan_add(scan->catalog, scan->folder, name, ds, NULL);
 }
 
 static int found_error(struct finds *finds, const char *name, const char *reason)
 {
-    return add_item((struct folder_scan *)finds, name, NULL, reason);
+    struct folder_scan *scan = (struct folder_scan *)finds;
+
+    return folder_scan_add(scan->catalog, scan->folder, name, NULL, reason);
 }
 
 static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
@@ -149,7 +152,8 @@ static int describe_unknown(const struct blob *blob, const struct probed_file *f
     }
     text_add(t, "%s: byte 0: want ", blob_name(blob));
     for (unsigned i = 0; i < n_formats; i++)
-        text_add(t, "%s%s", i ? " or " : "", formats[i]->start);
+        if (formats[i]->start)
+            text_add(t, "%s%s", i ? " or " : "", formats[i]->start);
     text_add(t, ", found");
     for (size_t i = 0; i < min_u64(len, 4); i++)
         text_add(t, " %02x", head[i]);

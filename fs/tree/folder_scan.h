@@ -13,6 +13,10 @@
 int folder_scan_all(const struct source *source, const struct source_list *list,
                     struct catalog *catalog);
 
+/* Add an item, a dataset, which it takes over, or an error: the other is NULL. 0 or -ENOMEM. */
+int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
+                    struct dataset *ds, const char *error);
+
 /* May the one file of a remote that SOURCE is have side files? Not if it cannot be read, or is of a
  * format that has none. Blocks until its head is here. */
 bool folder_scan_wants_sides(const struct source *source);

@@ -46,8 +46,8 @@ static void test_members__unsorted__sorted_by_folder_then_name(void **state)
     assert_int_equal(members_sort(&m), 0);
     assert_int_equal(m.n, 5);
     check(&m, 0, "z", 0, 4);
-    check(&m, 1, "a-b/c", 4, 5);
-    check(&m, 2, "a/x/d", 9, 1);
+    check(&m, 1, "a/x/d", 4, 1);
+    check(&m, 2, "a-b/c", 5, 5);
     check(&m, 3, "sub/a", 10, 0);
     check(&m, 4, "sub/b", 10, 3);
     assert_int_equal(members_end(&m), 13);
@@ -63,7 +63,7 @@ static void test_members__find__never_an_empty_one(void **state)
     assert_int_equal(members_find(&m, 0), 0);
     assert_int_equal(members_find(&m, 3), 0);
     assert_int_equal(members_find(&m, 4), 1);
-    assert_int_equal(members_find(&m, 9), 2);
+    assert_int_equal(members_find(&m, 5), 2);
     assert_int_equal(members_find(&m, 10), 4);
     assert_int_equal(members_find(&m, 12), 4);
 }
@@ -103,7 +103,7 @@ static size_t flatten(const struct members *m, uint8_t *ret)
 static void test_members__stored__the_same_again(void **state)
 {
     AUTO_MEMBERS struct members m = {0}, again = {0};
-    uint8_t bytes[1024];
+    _Alignas(8) uint8_t bytes[1024];
     size_t n;
 
     (void)state;
@@ -113,14 +113,14 @@ static void test_members__stored__the_same_again(void **state)
     assert_int_equal(members_from_bytes(bytes, n, &again), 0);
     assert_int_equal(again.n, 5);
     assert_int_equal(again.n_folders, 4);
-    check(&again, 1, "a-b/c", 4, 5);
+    check(&again, 2, "a-b/c", 5, 5);
 }
 
 /* Whatever one byte is changed to: an error, or a table whose names and sizes can be read. */
 static void test_members__forged__nothing_leaves_the_bytes(void **state)
 {
     AUTO_MEMBERS struct members m = {0};
-    uint8_t bytes[1024];
+    _Alignas(8) uint8_t bytes[1024];
     size_t n;
 
     (void)state;

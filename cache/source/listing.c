@@ -1,0 +1,286 @@
+/* Listings: kept between mounts, and as lists of files for those that look at each file. */
+#include "cache/source/listing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "cache/disk/index_files.h"
+#include "cache/source/source.h"
+#include "cache/stage/transport.h"
+
+#define KIND  "listing"
+#define MAGIC UINT64_C(0x0131545349464c45)
+
+/* A folder that was changed so shortly before it was listed may be changed again without another
+ * time: clocks of file systems are coarse, and may differ from ours. */
+#define SETTLED_NS INT64_C(2000000000)
+
+/* How the bytes of a kept listing begin: then come folders, and the table. */
+struct kept_head {
+    uint64_t magic, hash; /* of all that follows */
+    uint64_t n_folders;
+};
+
+/* ---- kept ---- */
+
+static int identity_of(const struct source *source, char **ret)
+{
+    return asprintf(ret, "listing 1 %u:%u %d %s", (unsigned)geteuid(), (unsigned)getegid(),
+                    source->within.allow_outside, source->root) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+void listing_forget(const struct source *source)
+{
+    AUTO_FREE char *identity = NULL;
+    struct index_files keep;
+
+    if (source->remote->far || identity_of(source, &identity) < 0)
+        return;
+    index_files_init(&keep, &source->cache);
+    index_store_remove(&keep.keep, KIND, identity);
+}
+
+/* Are all folders as they were? */
+static bool is_current(const struct source *source, const struct listing *listing)
+{
+    AUTO_CLOSE int root = open(source->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    for (uint32_t i = 0; i < listing->files.n_folders; i++) {
+        const char *path = members_folder(&listing->files, i);
+        struct listing_folder now;
+        struct stat st;
+
+        if (root < 0 || fstatat(root, *path ? path : ".", &st, 0) < 0)
+            return false;
+        listing_state(&st, &now);
+        if (memcmp(now.state, listing->folder[i].state, sizeof(now.state)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Take a listing from the bytes in listing->kept, which may be anything. */
+static int take_bytes(struct listing *listing)
+{
+    const struct kept_index *kept = &listing->kept;
+    struct kept_head head;
+    uint64_t folders;
+    int r;
+
+    if (kept->size < sizeof(head))
+        return -EBADMSG;
+    memcpy(&head, kept->bytes, sizeof(head));
+    if (head.magic != MAGIC || head.hash != XXH3_64bits(kept->bytes + 16, kept->size - 16) ||
+        !checked_mul(head.n_folders, sizeof(*listing->folder), &folders) ||
+        folders > kept->size - sizeof(head))
+        return -EBADMSG;
+    r = members_from_bytes(kept->bytes + sizeof(head) + folders,
+                           kept->size - sizeof(head) - folders, &listing->files);
+    listing->folder = (struct listing_folder *)(uintptr_t)(kept->bytes + sizeof(head));
+    return r == 0 && listing->files.n_folders != head.n_folders ? -EBADMSG : r;
+}
+
+/* 0, or -ENOENT: none was kept that is good. */
+static int load(const struct source *source, const struct index_store *keep, const char *identity,
+                struct listing *ret)
+{
+    AUTO_LISTING struct listing listing = {0};
+
+    if (index_store_load(keep, KIND, identity, &listing.kept) < 0)
+        return -ENOENT;
+    if (take_bytes(&listing) < 0 || !is_current(source, &listing)) {
+        index_store_remove(keep, KIND, identity);
+        return -ENOENT;
+    }
+    *ret = listing;
+    listing = (struct listing){0};
+    return 0;
+}
+
+/* Nothing may have changed while the listing was made, or so shortly before that it cannot be
+ * seen. */
+static bool has_settled(const struct listing *listing, int64_t now)
+{
+    uint64_t most = (uint64_t)(now - SETTLED_NS);
+
+    for (uint32_t i = 0; i < listing->files.n_folders; i++)
+        if (listing->folder[i].state[1] > most || listing->folder[i].state[2] > most)
+            return false;
+    return true;
+}
+
+/* Keep a listing for the next mount. It is not worth a message if that is not possible. */
+static void save(const struct source *source, const struct index_store *keep, const char *identity,
+                 const struct listing *listing)
+{
+    struct kept_head head = {.magic = MAGIC, .n_folders = listing->files.n_folders};
+    AUTO(kept_index_release) struct kept_index again = {0};
+    XXH3_state_t *state = XXH3_createState();
+    struct iovec piece[2 + MEMBERS_PIECES];
+    struct members_head members;
+    struct diag d = DIAG_INIT;
+
+    if (!state)
+        return;
+    members_bytes(&listing->files, &members, piece + 2);
+    piece[0] = (struct iovec){&head, sizeof(head)};
+    piece[1] = (struct iovec){listing->folder, listing->files.n_folders * sizeof(*listing->folder)};
+    XXH3_64bits_reset(state);
+    XXH3_64bits_update(state, &head.n_folders, sizeof(head.n_folders));
+    for (unsigned i = 1; i < ARRAY_LEN(piece); i++)
+        XXH3_64bits_update(state, piece[i].iov_base, piece[i].iov_len);
+    head.hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    index_store_save(keep, KIND, identity, source->root, piece, ARRAY_LEN(piece), &again, &d);
+}
+
+static int local_listing(const struct source *source, int64_t now, struct listing *ret,
+                         struct diag *d)
+{
+    AUTO_FREE char *identity = NULL;
+    struct index_files keep;
+    int r = identity_of(source, &identity);
+
+    if (r < 0)
+        return r;
+    index_files_init(&keep, &source->cache);
+    /* Who may read a file is asked anew each time. */
+    if (!source->within.for_others && load(source, &keep.keep, identity, ret) == 0)
+        return 0;
+    r = listing_scan(source, ret, d);
+    if (r == 0 && !source->within.for_others && ret->files.n >= LISTING_KEPT && !ret->failed.n &&
+        has_settled(ret, now))
+        save(source, &keep.keep, identity, ret);
+    return r;
+}
+
+/* ---- of remotes ---- */
+
+/* Add a folder and those on the way to it, which may be there already, as number *ret. The last
+ * folder that was added is likely to be it. */
+static int add_way(struct listing *listing, const char *path, uint32_t *ret)
+{
+    struct members *files = &listing->files;
+    const char *slash = strrchr(path, '/');
+    AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
+    uint32_t unused;
+    int r;
+
+    if (!above)
+        return -ENOMEM;
+    for (uint32_t i = files->n_folders; i-- > 0;)
+        if (!strcmp(members_folder(files, i), path)) {
+            *ret = i;
+            return 0;
+        }
+    r = *path ? add_way(listing, above, &unused) : 0;
+    return r < 0 ? r : members_add_folder(files, path, ret);
+}
+
+/* Sorted by folder, so a folder is looked up once. */
+static int remote_listing(const struct source *source, struct listing *ret)
+{
+    AUTO_LISTING struct listing listing = {0};
+    const char *last = NULL;
+    uint32_t folder = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < source->known.n && r == 0; i++) {
+        const struct source_entry *entry = &source->known.entry[i];
+        uint64_t version[2];
+
+        if (entry->error) {
+            r = source_list_copy(&listing.failed, entry);
+            continue;
+        }
+        if (!last || strcmp(last, entry->folder) != 0)
+            r = add_way(&listing, entry->folder, &folder);
+        last = entry->folder;
+        joined_version_of_entry(entry, version);
+        if (r == 0)
+            r = members_add(&listing.files, folder, entry->name, entry->version->size, version);
+    }
+    if (r == 0)
+        r = members_sort(&listing.files);
+    listing.folder = calloc(listing.files.n_folders + 1, sizeof(*listing.folder));
+    if (r < 0 || !listing.folder)
+        return r < 0 ? r : -ENOMEM;
+    for (uint32_t i = 0; i < listing.files.n_folders; i++)
+        listing.folder[i] =
+            (struct listing_folder){.mode = 0444, .uid = geteuid(), .gid = getegid()};
+    *ret = listing;
+    listing = (struct listing){0};
+    return 0;
+}
+
+int source_listing(const struct source *source, int64_t now, struct listing *ret, struct diag *d)
+{
+    if (source->only_file || !source->remote->join)
+        return -EOPNOTSUPP;
+    return source->remote->far ? remote_listing(source, ret) : local_listing(source, now, ret, d);
+}
+
+/* ---- what is made of it ---- */
+
+static int add_rest(const struct source *source, const struct listing *listing, size_t i,
+                    struct source_list *ret)
+{
+    const struct members *files = &listing->files;
+    char path[PATH_MAX];
+
+    if (source->remote->far) /* each path comes from this list */
+        return members_path(files, i, path, sizeof(path)) < 0
+                   ? -ENAMETOOLONG
+                   : source_list_copy(ret, source_list_find(&source->known, path));
+    return source_list_add(ret, members_folder_of(files, i), members_name(files, i), NULL, NULL);
+}
+
+int listing_rest(const struct source *source, const struct listing *listing, const uint8_t *taken,
+                 struct source_list *ret)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < listing->files.n && r == 0; i++)
+        if (!taken || !taken[i])
+            r = add_rest(source, listing, i, &list);
+    for (size_t i = 0; i < listing->failed.n && r == 0; i++)
+        r = source_list_copy(&list, &listing->failed.entry[i]);
+    if (r < 0)
+        return r;
+    source_list_sort(&list);
+    *ret = list;
+    list = (struct source_list){0};
+    return 0;
+}
+
+void listing_head(const struct listing *listing, const uint32_t *file, size_t n,
+                  struct joined_head *ret)
+{
+    uint32_t last = UINT32_MAX;
+
+    *ret = (struct joined_head){.mode = 0777};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = listing->files.member[file[i]].folder;
+        const struct listing_folder *f = &listing->folder[number];
+
+        if (number == last)
+            continue;
+        if (last == UINT32_MAX)
+            *ret = (struct joined_head){.mode = f->mode, .uid = f->uid, .gid = f->gid};
+        last = number;
+        ret->mode &= access_classes(ret->uid, ret->gid, f->uid, f->gid, f->mode, 4) | ~0444u;
+        if (f->latest_s > ret->mtime.tv_sec ||
+            (f->latest_s == ret->mtime.tv_sec && f->latest_ns > ret->mtime.tv_nsec))
+            ret->mtime = (struct timespec){f->latest_s, f->latest_ns};
+    }
+}

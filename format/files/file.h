@@ -1,0 +1,62 @@
+/* A collection as one file of records: its samples, their keys, fields and labels. */
+#ifndef EPOCHFS_FORMAT_FILES_FILE_H
+#define EPOCHFS_FORMAT_FILES_FILE_H
+
+#include "format/files/claim.h"
+#include "format/files/keys.h"
+#include "format/files/names.h"
+#include "format/records/column_table.h"
+#include "format/records/record_set.h"
+
+struct files_file {
+    struct blob *blob; /* owned, and has members */
+    const struct members *members;
+    char *root;
+    enum files_layout layout;
+    char *aside;
+    size_t n_unread; /* files that cannot be read, */
+    char *unread;    /* and why the first cannot; NULL: there are none */
+    unsigned users;
+
+    uint32_t n_classes;
+    uint32_t *class_of;      /* [members->n_folders] for LAYOUT_CLASSES */
+    const char **class_name; /* [n_classes] in members */
+    uint64_t *class_n;       /* [n_classes] samples, once it is prepared */
+
+    /* While the index is made: */
+    struct sample_walk walk;
+    struct sample_keys keys;
+
+    /* The index: of each sample its key, and the number of its first member. */
+    struct prepared prepared;
+
+    /* Once it is prepared: */
+    struct column_table exts;      /* extensions of members, in lower case: columns[0, exts.n) */
+    struct record_column *columns; /* [n_columns] */
+    unsigned n_columns;
+    unsigned label; /* the number of the column of labels; the next one has them as text */
+};
+
+/* Open a collection; takes over blob and what c->impl owns, also on error. 0 or -ENOMEM. */
+int files_open(struct collection *c, struct blob *blob, const struct members *members,
+               const struct format_setup *setup, struct shard *ret);
+
+extern const struct format format_files;
+
+int files_prepare(void *file, struct diag *d);
+void files_share(void *file);
+void files_drop(void *file);
+
+/* The members of a sample. */
+void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret);
+
+/* The extension of a member of that sample, in lower case: its length, at most EXT_MOST; 0: it is
+ * longer. */
+#define EXT_MOST 200
+size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
+                 char ret[static EXT_MOST + 1]);
+
+/* The class of a sample. */
+uint32_t files_class(const struct files_file *file, uint64_t row);
+
+#endif

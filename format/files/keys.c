@@ -1,0 +1,126 @@
+#include "format/files/keys.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+enum level { STEM, PATH, WHOLE };
+
+static void append(char ret[static KEY_MAX], size_t *len, const char *bytes, size_t n)
+{
+    if (n > KEY_MAX - *len)
+        n = KEY_MAX - *len;
+    memcpy(ret + *len, bytes, n);
+    *len += n;
+}
+
+static size_t make_key(const struct sample_keys *keys, const struct sample_files *sample,
+                       enum level level, char ret[static KEY_MAX])
+{
+    const struct members *m = keys->m;
+    const char *name = members_name(m, sample->first);
+    const char *folder = members_folder_of(m, sample->first) + strlen(keys->root);
+    size_t len = 0;
+
+    folder += *folder == '/';
+    if (level != STEM && *folder) {
+        append(ret, &len, folder, strlen(folder));
+        append(ret, &len, "/", 1);
+    }
+    append(ret, &len, name, level == WHOLE ? strlen(name) : sample->stem);
+    return len;
+}
+
+static bool is_repeated(const struct repeated *repeated, uint64_t hash)
+{
+    size_t low = 0, high = repeated->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (repeated->hash[middle] == hash)
+            return true;
+        if (repeated->hash[middle] < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+size_t sample_key(const struct sample_keys *keys, const struct sample_files *sample,
+                  char ret[static KEY_MAX])
+{
+    size_t len = make_key(keys, sample, STEM, ret);
+
+    if (!is_repeated(&keys->stems, key_hash(ret, len)))
+        return len;
+    len = make_key(keys, sample, PATH, ret);
+    return is_repeated(&keys->paths, key_hash(ret, len)) ? make_key(keys, sample, WHOLE, ret) : len;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Find the hashes that several samples have; of paths, only those of samples whose stem repeats. */
+static int find_repeated(const struct sample_keys *keys, struct sample_walk walk, enum level level,
+                         struct repeated *ret)
+{
+    AUTO_FREE uint64_t *all = NULL;
+    struct sample_files sample;
+    char key[KEY_MAX];
+    size_t n = 0, kept = 0;
+
+    while (next_sample(&walk, &sample)) {
+        uint64_t hash = key_hash(key, make_key(keys, &sample, STEM, key));
+
+        if (level == PATH && !is_repeated(&keys->stems, hash))
+            continue;
+        if (level == PATH)
+            hash = key_hash(key, make_key(keys, &sample, PATH, key));
+        if (array_capacity(&all, n, sizeof(*all)) < 0)
+            return -ENOMEM;
+        all[n++] = hash;
+    }
+    if (n)
+        qsort(all, n, sizeof(*all), compare_hashes);
+    for (size_t i = 1; i < n; i++)
+        if (all[i] == all[i - 1] && (!kept || all[kept - 1] != all[i]))
+            all[kept++] = all[i];
+    if (kept) { /* few, of very many */
+        ret->hash = malloc(kept * sizeof(*all));
+        if (!ret->hash)
+            return -ENOMEM;
+        memcpy(ret->hash, all, kept * sizeof(*all));
+    }
+    ret->n = kept;
+    return 0;
+}
+
+int sample_keys_init(struct sample_keys *ret, const struct sample_walk *walk, const char *root)
+{
+    struct sample_keys keys = {.m = walk->m, .root = root};
+    int r = find_repeated(&keys, *walk, STEM, &keys.stems);
+
+    if (r == 0 && keys.stems.n)
+        r = find_repeated(&keys, *walk, PATH, &keys.paths);
+    if (r < 0) {
+        sample_keys_release(&keys);
+        return r;
+    }
+    *ret = keys;
+    return 0;
+}
+
+void sample_keys_release(struct sample_keys *keys)
+{
+    free(keys->stems.hash);
+    free(keys->paths.hash);
+    *keys = (struct sample_keys){0};
+}

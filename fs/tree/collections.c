@@ -1,0 +1,138 @@
+/* A listing is packed, and what a collection takes of it is copied to a table of its own: no file
+ * of it becomes an entry of a list. The listing ends here. */
+#include "fs/tree/collections.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cache/source/listing.h"
+#include "format/registry.h"
+#include "fs/tree/folder_scan.h"
+
+static void release_claims(struct claims *claims, const struct format *format)
+{
+    for (size_t i = 0; i < claims->n; i++) {
+        struct collection *c = &claims->collection[i];
+
+        free(c->folder);
+        free(c->name);
+        free(c->root);
+        free(c->file);
+        free(c->unread);
+        if (format->free_claim)
+            format->free_claim(c->impl);
+        else
+            free(c->impl);
+    }
+    free(claims->collection);
+    claims->collection = NULL;
+    claims->n = 0;
+}
+
+/* Make the blob of a collection and its dataset. 0, or -errno with the reason in d. */
+static int open_dataset(const struct source *source, const struct catalog *catalog,
+                        const struct format *format, const struct listing *listing,
+                        struct collection *c, struct dataset **ret, struct diag *d)
+{
+    AUTO_MEMBERS struct members members = {0};
+    struct joined_head head;
+    struct blob *blob = NULL;
+    int r = members_pick(&listing->files, c->root, c->file, c->n, &members);
+
+    if (r < 0)
+        return r;
+    listing_head(listing, c->file, c->n, &head);
+    head.name = c->root;
+    r = source_join(source, &head, &members, &blob, d);
+    return r < 0 ? r
+                 : format->open_collection(c, blob, joined_members(blob), &catalog->tools->setup,
+                                           ret, d);
+}
+
+/* The collection that a failed file is below; NULL: none. What lies in SOURCE itself is shown. */
+static struct collection *find_above(const struct claims *claims, const struct source_entry *entry)
+{
+    for (size_t i = 0; i < claims->n && *entry->folder; i++)
+        if (members_is_below(entry->folder, claims->collection[i].root))
+            return &claims->collection[i];
+    return NULL;
+}
+
+/* Move files that cannot be read, and are below a collection, to a note of it: they would be shown
+ * in a folder called like the dataset. */
+static void take_failed(struct listing *listing, struct claims *claims)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < listing->failed.n; i++) {
+        struct source_entry *entry = &listing->failed.entry[i];
+        struct collection *c = find_above(claims, entry);
+
+        if (!c) {
+            struct source_entry moved = *entry;
+
+            *entry = (struct source_entry){0};
+            listing->failed.entry[kept++] = moved;
+            continue;
+        }
+        if (!c->n_unread++)
+            c->unread = TAKE_PTR(entry->error);
+        source_entry_release(entry);
+    }
+    listing->failed.n = kept;
+}
+
+/* Add the datasets of one format. -EOPNOTSUPP: nothing was added, for this source joins no files.
+ */
+static int add_claimed(const struct source *source, struct catalog *catalog,
+                       const struct format *format, const struct listing *listing,
+                       const struct claims *claims)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < claims->n && r == 0; i++) {
+        struct collection *c = &claims->collection[i];
+        struct dataset *ds = NULL;
+        struct diag d = DIAG_INIT;
+
+        r = c->n ? open_dataset(source, catalog, format, listing, c, &ds, &d) : 0;
+        if (r == -ENOMEM || r == -EOPNOTSUPP)
+            return r;
+        if (c->n)
+            r = folder_scan_add(catalog, c->folder, c->name, ds, ds ? NULL : diag_text(&d, r));
+    }
+    return r;
+}
+
+static int add_collections(const struct source *source, struct catalog *catalog,
+                           struct listing *listing, struct source_list *ret_rest)
+{
+    AUTO_FREE uint8_t *taken = calloc(listing->files.n + 1, 1);
+    int r = taken ? 0 : -ENOMEM;
+
+    for (unsigned f = 0; f < n_formats && r == 0; f++) {
+        struct claims claims = {.taken = taken};
+
+        if (!formats[f]->claim_names)
+            continue;
+        r = formats[f]->claim_names(&listing->files, &claims);
+        if (r == 0)
+            take_failed(listing, &claims);
+        if (r == 0)
+            r = add_claimed(source, catalog, formats[f], listing, &claims);
+        release_claims(&claims, formats[f]);
+    }
+    if (r == -EOPNOTSUPP)
+        return listing_rest(source, listing, NULL, ret_rest);
+    return r < 0 ? r : listing_rest(source, listing, taken, ret_rest);
+}
+
+int collections_open(const struct source *source, struct catalog *catalog,
+                     struct source_list *ret_rest, struct diag *d)
+{
+    AUTO_LISTING struct listing listing = {0};
+    int r = source_listing(source, now_ns(), &listing, d);
+
+    return r < 0 ? r : add_collections(source, catalog, &listing, ret_rest);
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""What looks like something else stays what it is: IDX, libsvm and Kaldi with pictures beside them, projects,
+manifests; and what stands beside a dataset is counted."""
+
+import os
+
+from lib import MOUNTPOINT, SOURCE, contains, content, equal, mounted, path, run, small, text, write
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+def top():
+    return sorted(os.listdir(MOUNTPOINT))
+
+
+# A project: nothing to mount.
+for name in ("README.md", "Makefile", "src/a.c", "src/b.c", "docs/index.md"):
+    write(f"project/{name}", b"text of a project\n")
+for i in range(9):
+    write(f"project/docs/images/{i}.png", PNG)
+    write(f"project/assets/icons{i % 2}/{i}.png", PNG)
+contains(run("info", f"{SOURCE}/project", code=2), "nothing usable")
+
+# IDX with a picture beside it.
+small(name="idx/")
+write("idx/preview.png", PNG)
+with mounted(f"{SOURCE}/idx"):
+    contains(" ".join(top()), "train", "preview.png")
+    contains(text(path("preview.png/ERROR.txt")), "a PNG picture")
+
+# libsvm.
+write("svm/a9a", b"1 1:2\n-1 2:3\n")
+write("svm/plot.png", PNG)
+with mounted(f"{SOURCE}/svm"):
+    equal(content(path("a9a/samples/svm/000000.svm")), b"1 1:2\n", "libsvm")
+
+# A Kaldi table with plots below it.
+write("kaldi/text", b"utt1 hello\nutt2 world\n")
+write("kaldi/wav.scp", b"utt1 wav/1.wav\nutt2 wav/2.wav\n")
+for i in range(20):
+    write(f"kaldi/plots/{i}.png", PNG)
+found = run("info", f"{SOURCE}/kaldi")
+contains(found, "Kaldi" if "Kaldi" in found else "kaldi", "plots/0.png")
+
+# What is beside a dataset of pictures.
+for i in range(4):
+    write(f"mixed/set/cat/{i}.jpg", b"jpg")
+write("mixed/set/cat/notes.txt", b"notes")
+write("mixed/set/labels.csv", b"a,b\n")
+write("mixed/set/cat/x.txt", b"x")
+write("mixed/rows.svm", b"1 1:2\n")
+found = run("info", f"{SOURCE}/mixed")
+contains(found, "set", "left aside: 1 .csv, 2 .txt", "rows.svm")
+with mounted(f"{SOURCE}/mixed"):
+    equal(sorted(os.listdir(path("set/samples/raw"))), [f"{i}.jpg" for i in range(4)], "set")
