@@ -9,12 +9,14 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/pack/unpack.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
 #include "fs/log/log.h"
+#include "fs/tree/collections.h"
 
 #define WAIT_MS    200
 #define READ_BYTES (1 << 20)
@@ -25,10 +27,13 @@ struct stage_call {
 };
 
 struct staging {
+    struct collections_user user; /* adds collections to blob */
     const struct stage_call *call;
     struct opened opened;
-    struct source_list list;
-    struct blob **blob; /* [list.n]; NULL: it cannot be opened */
+    struct blob **blob; /* [n_blobs] NULL: it cannot be opened */
+    size_t n_blobs;
+    size_t n_joined; /* the first ones: collections, which no packer has packed */
+    size_t n_files;  /* in all of them */
     size_t unreadable;
     char shown[PATH_MAX]; /* SOURCE */
     struct progress progress;
@@ -76,41 +81,74 @@ static void print_help(void)
 
 static void staging_release(struct staging *s)
 {
-    for (size_t i = 0; s->blob && i < s->list.n; i++)
+    for (size_t i = 0; i < s->n_blobs; i++)
         blob_free(s->blob[i]);
     free(s->blob);
-    source_list_release(&s->list);
     opened_release(&s->opened);
+}
+
+/* Takes blob over. */
+static int add_blob(struct staging *s, struct blob *blob, size_t n_files)
+{
+    if (array_capacity(&s->blob, s->n_blobs, sizeof(struct blob *)) < 0) {
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    s->blob[s->n_blobs++] = blob;
+    s->n_files += n_files;
+    return 0;
+}
+
+static int add_collection(struct collections_user *user, const struct format *format,
+                          struct collection *c, struct blob *blob, const char *error)
+{
+    struct staging *s = (struct staging *)user;
+
+    (void)format;
+    if (error) {
+        s->unreadable++;
+        fail(EXIT_SOURCE, "%s", error);
+    }
+    return add_blob(s, blob, c->n);
+}
+
+static int add_file(struct staging *s, const struct source_entry *entry)
+{
+    struct diag reason = DIAG_INIT;
+    struct blob *blob = NULL;
+    int r = source_blob_packed(s->opened.source, entry, &blob, &reason);
+
+    if (r == 0) { /* what was unpacked before need not be fetched again */
+        r = unpack_find(&blob, &s->opened.cache, &reason);
+        r = r == -ENOENT ? 0 : r;
+    }
+    if (r == -ENOMEM) {
+        blob_free(blob);
+        return r;
+    }
+    if (r < 0) {
+        s->unreadable++;
+        fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
+    }
+    return add_blob(s, blob, 1);
 }
 
 /* Open all files through the stage. */
 static int open_files(struct staging *s, struct diag *d)
 {
-    int r = catalog_list(s->opened.source, &s->list, d);
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r;
 
-    if (r < 0)
-        return r;
-    if (!s->list.n)
+    s->user.add = add_collection;
+    r = collections_each(s->opened.source, &s->user, &list, d);
+    s->n_joined = s->n_blobs;
+    if (r == -EOPNOTSUPP)
+        r = catalog_list(s->opened.source, &list, d);
+    for (size_t i = 0; i < list.n && r == 0; i++)
+        r = add_file(s, &list.entry[i]);
+    if (r == 0 && !s->n_blobs)
         return diag_set(d, -ENODATA, "%s: no files found", s->shown);
-    s->blob = calloc(s->list.n, sizeof(*s->blob));
-    if (!s->blob)
-        return -ENOMEM;
-    for (size_t i = 0; i < s->list.n; i++) {
-        struct diag reason = DIAG_INIT;
-
-        r = source_blob_packed(s->opened.source, &s->list.entry[i], &s->blob[i], &reason);
-        if (r == 0) { /* what was unpacked before need not be fetched again */
-            r = unpack_find(&s->blob[i], &s->opened.cache, &reason);
-            r = r == -ENOENT ? 0 : r;
-        }
-        if (r == -ENOMEM)
-            return r;
-        if (r < 0) {
-            s->unreadable++;
-            fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
-        }
-    }
-    return 0;
+    return r;
 }
 
 static uint64_t load(const _Atomic uint64_t *counter)
@@ -200,7 +238,7 @@ static int verify(struct staging *s, struct diag *d)
 /* Unpack packed files, now that they are staged. */
 static int unpack_all(struct staging *s)
 {
-    for (size_t i = 0; i < s->list.n; i++) {
+    for (size_t i = s->n_joined; i < s->n_blobs; i++) {
         struct diag d = DIAG_INIT;
         int r = s->blob[i] ? unpack_blob(&s->blob[i], &s->opened.cache, NULL, &d) : 0;
 
@@ -219,13 +257,13 @@ static int say_done(const struct staging *s)
     char all[HUMAN_SIZE];
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < s->list.n; i++)
+    for (size_t i = 0; i < s->n_blobs; i++)
         bytes += s->blob[i] ? s->blob[i]->size : 0;
     if (s->unreadable)
         return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->shown, s->unreadable,
-                    s->list.n);
-    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->shown, s->list.n,
-           s->list.n == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
+                    s->n_files);
+    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->shown, s->n_files,
+           s->n_files == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
     return EXIT_DONE;
 }
 
@@ -235,7 +273,7 @@ static int read_all(const struct staging *s, struct diag *d)
     AUTO_FREE uint8_t *buf = malloc(READ_BYTES);
     int r = buf ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < s->list.n; i++)
+    for (size_t i = 0; i < s->n_blobs; i++)
         for (uint64_t at = 0; r == 0 && s->blob[i] && at < s->blob[i]->size; at += READ_BYTES)
             r = blob_read(READ_WAITS, s->blob[i], buf,
                           (size_t)min_u64(READ_BYTES, s->blob[i]->size - at), at, d);

@@ -30,24 +30,19 @@ static void release_claims(struct claims *claims, const struct format *format)
     claims->n = 0;
 }
 
-/* Make the blob of a collection and its dataset. 0, or -errno with the reason in d. */
-static int open_dataset(const struct source *source, const struct catalog *catalog,
-                        const struct format *format, const struct listing *listing,
-                        struct collection *c, struct dataset **ret, struct diag *d)
+/* Make the blob of a collection. 0, or -errno with the reason in d. */
+static int join(const struct source *source, const struct listing *listing,
+                const struct collection *c, struct blob **ret, struct diag *d)
 {
     AUTO_MEMBERS struct members members = {0};
     struct joined_head head;
-    struct blob *blob = NULL;
     int r = members_pick(&listing->files, c->root, c->file, c->n, &members);
 
     if (r < 0)
         return r;
     listing_head(listing, c->file, c->n, &head);
     head.name = c->root;
-    r = source_join(source, &head, &members, &blob, d);
-    return r < 0 ? r
-                 : format->open_collection(c, blob, joined_members(blob), &catalog->tools->setup,
-                                           ret, d);
+    return source_join(source, &head, &members, ret, d);
 }
 
 /* The collection that a failed file is below; NULL: none. What lies in SOURCE itself is shown. */
@@ -83,9 +78,9 @@ static void take_failed(struct listing *listing, struct claims *claims)
     listing->failed.n = kept;
 }
 
-/* Add the datasets of one format. -EOPNOTSUPP: nothing was added, for this source joins no files.
+/* Hand over what one format has claimed. -EOPNOTSUPP: nothing was, for this source joins no files.
  */
-static int add_claimed(const struct source *source, struct catalog *catalog,
+static int add_claimed(const struct source *source, struct collections_user *user,
                        const struct format *format, const struct listing *listing,
                        const struct claims *claims)
 {
@@ -93,19 +88,20 @@ static int add_claimed(const struct source *source, struct catalog *catalog,
 
     for (size_t i = 0; i < claims->n && r == 0; i++) {
         struct collection *c = &claims->collection[i];
-        struct dataset *ds = NULL;
+        struct blob *blob = NULL;
         struct diag d = DIAG_INIT;
 
-        r = c->n ? open_dataset(source, catalog, format, listing, c, &ds, &d) : 0;
+        if (!c->n)
+            continue;
+        r = join(source, listing, c, &blob, &d);
         if (r == -ENOMEM || r == -EOPNOTSUPP)
             return r;
-        if (c->n)
-            r = folder_scan_add(catalog, c->folder, c->name, ds, ds ? NULL : diag_text(&d, r));
+        r = user->add(user, format, c, blob, r < 0 ? diag_text(&d, r) : NULL);
     }
     return r;
 }
 
-static int add_collections(const struct source *source, struct catalog *catalog,
+static int add_collections(const struct source *source, struct collections_user *user,
                            struct listing *listing, struct source_list *ret_rest)
 {
     AUTO_FREE uint8_t *taken = calloc(listing->files.n + 1, 1);
@@ -120,7 +116,7 @@ static int add_collections(const struct source *source, struct catalog *catalog,
         if (r == 0)
             take_failed(listing, &claims);
         if (r == 0)
-            r = add_claimed(source, catalog, formats[f], listing, &claims);
+            r = add_claimed(source, user, formats[f], listing, &claims);
         release_claims(&claims, formats[f]);
     }
     if (r == -EOPNOTSUPP)
@@ -128,11 +124,43 @@ static int add_collections(const struct source *source, struct catalog *catalog,
     return r < 0 ? r : listing_rest(source, listing, taken, ret_rest);
 }
 
-int collections_open(const struct source *source, struct catalog *catalog,
+int collections_each(const struct source *source, struct collections_user *user,
                      struct source_list *ret_rest, struct diag *d)
 {
     AUTO_LISTING struct listing listing = {0};
     int r = source_listing(source, now_ns(), &listing, d);
 
-    return r < 0 ? r : add_collections(source, catalog, &listing, ret_rest);
+    return r < 0 ? r : add_collections(source, user, &listing, ret_rest);
+}
+
+/* ---- for the catalog ---- */
+
+struct opening {
+    struct collections_user user;
+    struct catalog *catalog;
+};
+
+static int open_dataset(struct collections_user *user, const struct format *format,
+                        struct collection *c, struct blob *blob, const char *error)
+{
+    struct catalog *catalog = ((struct opening *)user)->catalog;
+    struct dataset *ds = NULL;
+    struct diag d = DIAG_INIT;
+    int r = 0;
+
+    if (!error)
+        r = format->open_collection(c, blob, joined_members(blob), &catalog->tools->setup, &ds, &d);
+    if (r == -ENOMEM)
+        return r;
+    if (!ds && !error)
+        error = diag_text(&d, r);
+    return folder_scan_add(catalog, c->folder, c->name, ds, error);
+}
+
+int collections_open(const struct source *source, struct catalog *catalog,
+                     struct source_list *ret_rest, struct diag *d)
+{
+    struct opening opening = {{open_dataset}, catalog};
+
+    return collections_each(source, &opening.user, ret_rest, d);
 }

@@ -4,9 +4,20 @@
 
 #include "fs/tree/catalog.h"
 
-/* List a source and add the collections that formats find in it to catalog, whose tools are set;
- * *ret_rest: the files that are in none, sorted. 0; -EOPNOTSUPP: this source is not listed that
- * way, and all its files are the rest; or -errno with the reason in d. */
+/* What is done with each collection. */
+struct collections_user {
+    /* Takes blob over; NULL: it cannot be made, and error says why. 0 or -ENOMEM. */
+    int (*add)(struct collections_user *user, const struct format *format, struct collection *c,
+               struct blob *blob, const char *error);
+};
+
+/* List a source and hand over the collections that formats find in it; *ret_rest: the files that
+ * are in none, sorted. 0; -EOPNOTSUPP: this source is not listed that way, and all its files are
+ * the rest; or -errno with the reason in d. */
+int collections_each(const struct source *source, struct collections_user *user,
+                     struct source_list *ret_rest, struct diag *d);
+
+/* The same: each becomes a dataset of catalog, whose tools are set. */
 int collections_open(const struct source *source, struct catalog *catalog,
                      struct source_list *ret_rest, struct diag *d);
 
