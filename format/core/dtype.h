@@ -20,6 +20,7 @@ enum dtype {
     DTYPE_U4,
     DTYPE_U8,
     DTYPE_F2,
+    N_DTYPES,
 };
 
 struct dtype_info {

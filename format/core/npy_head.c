@@ -1,0 +1,190 @@
+/* Magic, version, the length of the text, and the text: a Python dict of three keys in any order.
+ * It is parsed by hand: strings, a tuple of integers, True and False. Nothing else is in a header
+ * that describes an array of numbers. */
+#include "format/core/npy_head.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/scope.h"
+
+#define MAGIC "\x93NUMPY"
+
+struct parser {
+    const char *at, *end;
+};
+
+size_t npy_head_bytes(const uint8_t *start, size_t len)
+{
+    size_t text, before = 10;
+
+    if (len < NPY_HEAD_START || memcmp(start, MAGIC, 6) != 0)
+        return 0;
+    if (start[6] < 1 || start[6] > 3 || start[7])
+        return 0;
+    text = load_le16(start + 8);
+    if (start[6] > 1) {
+        before = 12;
+        text = load_le32(start + 8);
+    }
+    return text <= NPY_HEAD_MAX - before ? before + text : 0;
+}
+
+static void skip_space(struct parser *p)
+{
+    while (p->at < p->end && strchr(" \t\n\r", *p->at) && *p->at)
+        p->at++;
+}
+
+static bool take(struct parser *p, const char *text)
+{
+    size_t len = strlen(text);
+
+    skip_space(p);
+    if ((size_t)(p->end - p->at) < len || memcmp(p->at, text, len) != 0)
+        return false;
+    p->at += len;
+    return true;
+}
+
+/* A string in either quotes, without escapes. */
+static bool take_string(struct parser *p, const char **ret, size_t *ret_len)
+{
+    const char *quote = take(p, "'") ? "'" : take(p, "\"") ? "\"" : NULL, *end;
+
+    end = quote ? memchr(p->at, *quote, (size_t)(p->end - p->at)) : NULL;
+    if (!end || memchr(p->at, '\\', (size_t)(end - p->at)))
+        return false;
+    *ret = p->at;
+    *ret_len = (size_t)(end - p->at);
+    p->at = end + 1;
+    return true;
+}
+
+static bool is_text(const char *at, size_t len, const char *want)
+{
+    return len == strlen(want) && !memcmp(at, want, len);
+}
+
+/* "<f4", ">i2", "|u1", "=f8", "f4", "float32". */
+static const char *take_type(struct parser *p, struct npy_head *ret)
+{
+    static const enum dtype dtypes[] = {DTYPE_BOOL, DTYPE_U1, DTYPE_U2, DTYPE_U4,
+                                        DTYPE_U8,   DTYPE_I1, DTYPE_I2, DTYPE_I4,
+                                        DTYPE_I8,   DTYPE_F2, DTYPE_F4, DTYPE_F8};
+    const char *text;
+    size_t len;
+
+    if (!take_string(p, &text, &len))
+        return "want 'descr': a type in the header of .npy, found none that is a string";
+    ret->big_endian = len && *text == '>';
+    if (len && strchr("<>|=", *text)) {
+        text++;
+        len--;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(dtypes); i++) {
+        const struct dtype_info *info = dtype_info(dtypes[i]);
+
+        if (is_text(text, len, info->name) ||
+            (len == 2 && text[0] == info->kind && text[1] == '0' + info->bytes)) {
+            ret->dtype = dtypes[i];
+            ret->big_endian = ret->big_endian && info->bytes > 1;
+            return NULL;
+        }
+    }
+    return "want numbers or bool in .npy, found another type";
+}
+
+static const char *take_order(struct parser *p, struct npy_head *ret)
+{
+    ret->fortran = take(p, "True");
+    if (ret->fortran || take(p, "False"))
+        return NULL;
+    return "want 'fortran_order': True or False in the header of .npy, found neither";
+}
+
+/* "()", "(7,)", "(7, 3)", "(7, 3,)"; Python 2 wrote 7L. */
+static const char *take_shape(struct parser *p, struct npy_head *ret)
+{
+    static const char wrong[] =
+        "want 'shape': a tuple of numbers in the header of .npy, found none";
+
+    if (!take(p, "("))
+        return wrong;
+    for (ret->ndim = 0; !take(p, ")"); ret->ndim++) {
+        size_t used;
+
+        if (ret->ndim == NPY_AXES)
+            return "want at most 8 axes in the header of .npy, found more";
+        skip_space(p);
+        used = number_parse(p->at, (size_t)(p->end - p->at), INT64_MAX, &ret->dim[ret->ndim]);
+        if (!used)
+            return wrong;
+        p->at += used;
+        take(p, "L");
+        if (!take(p, ",") && (!ret->ndim || p->at == p->end || *p->at != ')'))
+            return wrong;
+    }
+    return NULL;
+}
+
+static const char *take_member(struct parser *p, struct npy_head *ret, unsigned *seen)
+{
+    static const struct {
+        const char *key;
+        const char *(*take)(struct parser *p, struct npy_head *ret);
+    } members[] = {{"descr", take_type}, {"fortran_order", take_order}, {"shape", take_shape}};
+    const char *key;
+    size_t len;
+
+    if (take_string(p, &key, &len) && take(p, ":"))
+        for (unsigned i = 0; i < ARRAY_LEN(members); i++)
+            if (is_text(key, len, members[i].key) && !(*seen & 1u << i)) {
+                *seen |= 1u << i;
+                return members[i].take(p, ret);
+            }
+    return "want 'descr', 'fortran_order' and 'shape' in the header of .npy, found something else";
+}
+
+static const char *take_dict(struct parser *p, struct npy_head *ret)
+{
+    static const char wrong[] = "want a dict of three members in the header of .npy, found none";
+    unsigned seen = 0;
+
+    if (!take(p, "{"))
+        return wrong;
+    while (!take(p, "}")) {
+        const char *member = take_member(p, ret, &seen);
+
+        if (member)
+            return member;
+        if (!take(p, ",") && (p->at == p->end || *p->at != '}'))
+            return wrong;
+    }
+    skip_space(p);
+    return seen == 7 && p->at == p->end ? NULL : wrong;
+}
+
+const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret)
+{
+    size_t before = head[6] > 1 ? 12 : 10;
+    struct parser p = {(const char *)head + before, (const char *)head + len};
+    const char *wrong = take_dict(&p, ret);
+    unsigned long_axes = 0;
+
+    if (wrong)
+        return wrong;
+    ret->bytes = len;
+    ret->array_bytes = dtype_info(ret->dtype)->bytes;
+    for (unsigned i = 0; i < ret->ndim; i++) {
+        long_axes += ret->dim[i] > 1;
+        if (!checked_mul(ret->array_bytes, ret->dim[i], &ret->array_bytes))
+            return "want a shape that memory can hold in .npy, found a larger one";
+    }
+    if (ret->array_bytes > size - len)
+        return "want the array that the header of .npy describes, found fewer bytes";
+    ret->fortran = ret->fortran && long_axes > 1 && ret->array_bytes;
+    return NULL;
+}

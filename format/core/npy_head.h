@@ -1,0 +1,33 @@
+/* The header of a .npy file: numpy's format.py, versions 1.0 to 3.0. It is hostile. */
+#ifndef EPOCHFS_FORMAT_CORE_NPY_HEAD_H
+#define EPOCHFS_FORMAT_CORE_NPY_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/core/dtype.h"
+
+#define NPY_HEAD_START 12    /* bytes from which its length follows */
+#define NPY_HEAD_MAX   65536 /* bytes, at most */
+#define NPY_AXES       8     /* at most */
+
+struct npy_head {
+    enum dtype dtype; /* a number, or bool */
+    bool big_endian;
+    bool fortran; /* the order of elements differs from that of C */
+    unsigned ndim;
+    uint64_t dim[NPY_AXES]; /* [ndim] */
+    size_t bytes;           /* of the header: the array begins there */
+    uint64_t array_bytes;   /* of the array: they are inside the file */
+};
+
+/* The bytes of the header, from the first NPY_HEAD_START bytes of a file (fewer if it is shorter):
+ * at most NPY_HEAD_MAX. 0: that is no .npy, or its header is too long. */
+size_t npy_head_bytes(const uint8_t *start, size_t len);
+
+/* Parse a header of that many bytes; size: of the file. NULL, or what is wrong with it: "want ...,
+ * found ...". */
+const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret);
+
+#endif
