@@ -393,8 +393,12 @@ static void add_notes(struct dataset *ds)
     const struct record_set *set = set_of(ds);
     AUTO_TEXT struct text t = {0};
 
-    for (unsigned i = 0; i < set->files.n && i < NOTED && set->rf->note; i++)
-        set->rf->note(set->files.shard[i].file, &t);
+    for (unsigned i = 0; i < set->files.n && i < NOTED; i++) {
+        if (set->rf->damage)
+            set->rf->damage(set->files.shard[i].file, &t);
+        if (set->rf->note)
+            set->rf->note(set->files.shard[i].file, &t);
+    }
     if (ds->note.set)
         text_add(&t, "%s", ds->note.text);
     if (!t.len || t.failed)
@@ -473,7 +477,20 @@ static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t 
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                      void *ctx, struct diag *d)
 {
-    return set_of(ds)->files.n == 1 ? records_check(ds, report, ctx, d) : 0;
+    const struct record_set *set = set_of(ds);
+    AUTO_TEXT struct text damage = {0};
+
+    if (set->files.n != 1)
+        return 0;
+    if (set->rf->damage)
+        set->rf->damage(set->files.shard[0].file, &damage);
+    if (damage.failed)
+        return -ENOMEM;
+    if (damage.len) {
+        damage.data[damage.len - 1] = '\0'; /* the end of the last line */
+        report(ctx, damage.data);
+    }
+    return records_check(ds, report, ctx, d);
 }
 
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)

@@ -94,7 +94,10 @@ struct record_format {
      * are if the index has keys. A dataset of several files has keys if each file has. */
     bool (*has_keys)(const void *file);
     bool keys_or_numbers; /* if keys of several files repeat, the dataset has numbers instead */
-    /* Problems of a prepared file that can be used all the same: added to t, lines. NULL: none. */
+    /* What is wrong with a prepared file that can be used all the same, such as a tail that cannot
+     * be read: added to t, lines. The notes have it, too, and a check reports it. NULL: nothing. */
+    void (*damage)(const void *file, struct text *t);
+    /* What else a user has to know of a prepared file: added to t, lines. NULL: nothing. */
     void (*note)(const void *file, struct text *t);
     /* Members of dataset.json: see describe() of struct dataset_ops. Of datasets of one file. */
     void (*describe)(const void *file, const char *indent, struct text *t);
