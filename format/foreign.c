@@ -1,6 +1,6 @@
 /* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
  * Arrow (their format pages), HDF5 (its file format, III), TFRecord (TensorFlow's guide: a length
- * and its masked CRC-32C), tar (POSIX ustar), zip (APPNOTE 4.3), npy (NEP 1), SQLite (its file
+ * and its masked CRC-32C), zip (APPNOTE 4.3), npy (NEP 1), SQLite (its file
  * format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes), PDF, pickle
  * (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their text. */
 #include "format/foreign.h"
@@ -233,7 +233,6 @@ static const struct kind kinds[] = {
     {"a PyTorch file", MAGIC("PK\x03\x04"), 0, is_torch},
     {"zip", MAGIC("PK\x03\x04"), 0, NULL},
     {"zip", MAGIC("PK\x05\x06"), 0, NULL},
-    {"tar", MAGIC("ustar"), 257, NULL},
     {"zstd", MAGIC("\x28\xb5\x2f\xfd"), 0, NULL},
     {"bzip2", MAGIC("BZh"), 0, NULL},
     {"7z", MAGIC("7z\xbc\xaf\x27\x1c"), 0, NULL},

@@ -8,7 +8,6 @@ import os
 import pickle
 import sqlite3
 import struct
-import tarfile
 import zipfile
 
 import numpy as np
@@ -43,13 +42,6 @@ def tfrecord(data):
     return length + masked(length) + data + masked(data)
 
 
-def tar(out):
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        member = tarfile.TarInfo("000000.jpg")
-        member.size = 3
-        archive.addfile(member, io.BytesIO(b"abc"))
-
-
 def zipped(name):
     def save(out):
         with zipfile.ZipFile(out, "w") as archive:
@@ -74,7 +66,6 @@ KINDS = {
     "a.arrow": ("Arrow", b"ARROW1\0\0\xff\xff\xff\xff" + bytes(100)),
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
     "a.tfrecord": ("TFRecord", tfrecord(b"x" * 100) + tfrecord(b"y")),
-    "a.tar": ("tar", made(tar)),
     "a.zip": ("zip", made(zipped("a.txt"))),
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
     "a.npy": ("npy (NumPy)", made(lambda out: np.save(out, ARRAY))),

@@ -1,0 +1,128 @@
+/* WebDataset: shards that are tar archives. */
+#include "format/encode/encode.h"
+#include "format/records/record_set.h"
+#include "format/tar/header.h"
+#include "format/tar/shard.h"
+
+#include <errno.h>
+#include <string.h>
+
+extern const struct format format_tar;
+
+static int file_open(struct source_file *source, size_t n, size_t i,
+                     const struct format_setup *setup, struct shard *ret, struct diag *d)
+{
+    struct tar_shard *shard;
+    int r = tar_shard_open(TAKE_PTR(source[i].blob), setup, &shard, d);
+
+    (void)n;
+    if (r == 0)
+        *ret = (struct shard){shard, shard->blob, &shard->prepared};
+    return r;
+}
+
+/* Is it called like DALI's index of a shard? */
+static bool is_called_index(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 4 && !strcmp(name + len - 4, ".idx");
+}
+
+static bool file_is_beside(const struct source_file *file)
+{
+    return is_called_index(file->name);
+}
+
+static int file_prepare(void *file, struct diag *d)
+{
+    return tar_shard_prepare(file, d);
+}
+
+static void file_share(void *file)
+{
+    ((struct tar_shard *)file)->users++;
+}
+
+static void file_drop(void *file)
+{
+    tar_shard_drop(file);
+}
+
+static const struct record_column *file_columns(const void *file, unsigned *ret_n)
+{
+    const struct tar_shard *shard = file;
+
+    *ret_n = shard->n_columns;
+    return shard->column;
+}
+
+static void file_damage(const void *file, struct text *t)
+{
+    text_add(t, "%s", ((const struct tar_shard *)file)->damage);
+}
+
+static void file_note(const void *file, struct text *t)
+{
+    text_add(t, "%s", ((const struct tar_shard *)file)->note);
+}
+
+static const struct record_format shards = {
+    .format = &format_tar,
+    .file = {.prepare = file_prepare, .drop = file_drop},
+    .open = file_open,
+    .is_beside = file_is_beside,
+    .share = file_share,
+    .add_folders = dataset_add_folders,
+    .columns = file_columns,
+    .has = tar_has,
+    .dims = tar_dims,
+    .extent = tar_extent,
+    .read = tar_read,
+    .damage = file_damage,
+    .note = file_note,
+};
+
+/* DALI's index of a shard. It is not needed: docs/tar.md. */
+static bool is_dali_index(const struct probed_file *file)
+{
+    return is_called_index(file->name) && file->len > 5 &&
+           (!memcmp(file->head, "v1.1 ", 5) || !memcmp(file->head, "v1.2 ", 5));
+}
+
+/* A damaged archive is one too, if it says so: its message tells what is wrong. */
+static enum claim probe(const struct probed_file *file)
+{
+    struct tar_header header;
+
+    if (is_called_index(file->name))
+        return is_dali_index(file) ? CLAIM_ASIDE : CLAIM_NONE;
+    if (file->len < TAR_BLOCK)
+        return CLAIM_NONE;
+    if (!memcmp(file->head + 257, "ustar", 5))
+        return CLAIM_STRONG;
+    return !tar_header_parse(file->head, &header) && header.kind != TAR_END ? CLAIM_STRONG
+                                                                            : CLAIM_NONE;
+}
+
+static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    return record_set_open_folder(&shards, files, n, setup, finds);
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
+                "  # or tarfile.open(root + '/batches/batch=32,seed=7/epoch=0/tar/000000.tar')\n");
+}
+
+const struct format format_tar = {
+    .name = "tar",
+    .probe = probe,
+    .open_folder = open_folder,
+    .title = "WebDataset shards (tar)",
+    .start = "a tar header",
+    .example = example,
+};

@@ -1,0 +1,557 @@
+/* The pass over a shard: members that follow one another and have one key become a sample. Members
+ * that no sample has are counted, and end none. A number of a field, and the header of an array, is
+ * read here, so that sizes are known from the index. */
+#include "format/tar/shard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "format/core/npy_head.h"
+#include "format/tar/name.h"
+#include "format/tar/walk.h"
+
+#define STEP_NS          10000000 /* duration of a step of the pass */
+#define LOOK             64       /* headers between two readings of the clock */
+#define JUDGED           64       /* samples from which the fields say whether they are samples */
+#define FIRST_LEN        200      /* bytes of a name in notes */
+#define COLUMNS_OF_FIELD 3        /* of the index, but for arrays */
+
+/* The sample whose members are being read. */
+struct sample {
+    bool is_open;
+    enum tar_fault fault;
+    size_t key_len;
+    uint8_t key[TAR_NAME_MAX];
+    uint64_t number[INDEX_LEARNED]; /* of its row */
+    unsigned n_fields;
+    uint16_t field[TAR_FIELDS_MAX]; /* [n_fields] that it has */
+};
+
+/* Members of a kind that no sample has. */
+struct left {
+    uint64_t n;
+    char first[FIRST_LEN + 1];
+};
+
+/* The member whose value is to be read: a step may end before it is. */
+struct value {
+    bool is_open;
+    unsigned field;
+    struct tar_member member; /* its name is gone */
+};
+
+struct tar_pass {
+    struct tar_shard *shard;
+    struct tar_walk walk;
+    unsigned columns; /* of the index, so far */
+    uint64_t good;    /* samples without a fault */
+    uint64_t faults[N_TAR_FAULTS];
+    struct left no_ext, links;
+    bool ended;
+    struct diag cut; /* why it has ended early */
+    uint64_t rest;   /* where bytes are that are not read; 0: nowhere */
+    struct text notes;
+    struct value value;
+    struct sample sample;
+};
+
+int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
+{
+    struct tar_pass *pass = calloc(1, sizeof(*pass));
+    int r = pass ? tar_walk_init(&pass->walk, shard->blob) : -ENOMEM;
+
+    if (r < 0) {
+        free(pass);
+        return r;
+    }
+    pass->shard = shard;
+    pass->columns = TAR_FIXED;
+    *ret = pass;
+    return 0;
+}
+
+void tar_pass_free(struct tar_pass *pass)
+{
+    if (!pass)
+        return;
+    tar_walk_release(&pass->walk);
+    text_release(&pass->notes);
+    free(pass);
+}
+
+/* ---- fields ---- */
+
+static uint64_t *numbers_of(struct tar_pass *pass, unsigned field)
+{
+    return pass->shard->table.column[field].number;
+}
+
+/* Show the bytes of the value's field only, and say why. */
+static void show_bytes(struct tar_pass *pass, const char *wrong)
+{
+    unsigned field = pass->value.field;
+
+    numbers_of(pass, field)[TAR_FIELD_SHOWN] = TAR_SHOWN_BYTES;
+    text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
+             blob_name(pass->shard->blob), (unsigned long long)pass->value.member.at, wrong,
+             pass->shard->table.column[field].name);
+}
+
+/* n columns of the index more; *ret: the first. 0 or -ENOMEM. */
+static int add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
+{
+    int r = index_builder_columns(pass->shard->prepared.builder, pass->columns + n);
+
+    if (r < 0)
+        return r;
+    *ret = pass->columns;
+    pass->columns += n;
+    return 0;
+}
+
+/* Are there columns for arrays, besides those that further fields will need? */
+static bool has_columns(const struct tar_pass *pass, unsigned n)
+{
+    return pass->columns + n + (TAR_FIELDS_MAX - pass->shard->table.n) * COLUMNS_OF_FIELD <=
+           INDEX_LEARNED;
+}
+
+/* A decimal integer, with white space around it. */
+static int read_integer(struct tar_pass *pass, struct diag *d)
+{
+    const struct tar_member *m = &pass->value.member;
+    const uint64_t *number = numbers_of(pass, pass->value.field);
+    const uint8_t *bytes;
+    int64_t value = 0;
+    int r = 0;
+
+    if (m->size <= TAR_INTEGER_MAX)
+        r = tar_walk_bytes(&pass->walk, m->at, (size_t)m->size, &bytes, d);
+    if (r < 0)
+        return r;
+    if (m->size > TAR_INTEGER_MAX || !tar_integer_parse(bytes, (size_t)m->size, &value))
+        show_bytes(pass, "want a decimal integer, found something else");
+    else
+        pass->sample.number[number[TAR_FIELD_VALUE]] = (uint64_t)value;
+    return 0;
+}
+
+/* NULL, or why the arrays of a field cannot be one column. The first one decides. */
+static const char *take_head(struct tar_pass *pass, const struct npy_head *head)
+{
+    uint64_t *number = numbers_of(pass, pass->value.field), *dim = number + TAR_FIELD_DIM;
+    uint64_t *row = pass->sample.number + number[TAR_FIELD_VALUE];
+
+    if (head->dtype != number[TAR_FIELD_TYPE])
+        return "want an array of the type that others before it have, found another type";
+    if (head->ndim != number[TAR_FIELD_AXES])
+        return "want an array with as many axes as others before it have, found another number";
+    *row++ = head->bytes << TAR_ARRAY_SHIFT | (head->big_endian ? TAR_ARRAY_BIG_ENDIAN : 0) |
+             (head->fortran ? TAR_ARRAY_FORTRAN : 0);
+    for (unsigned i = 0; i < head->ndim; i++) {
+        row[i] = head->dim[i];
+        if (dim[i] != head->dim[i])
+            dim[0] = dim[i] = DIM_VARIES; /* the first one varies wherever one does */
+    }
+    return NULL;
+}
+
+/* The first array of a field. */
+static int begin_arrays(struct tar_pass *pass, const struct npy_head *head)
+{
+    uint64_t *number = numbers_of(pass, pass->value.field);
+
+    number[TAR_FIELD_TYPE] = head->dtype;
+    number[TAR_FIELD_AXES] = head->ndim;
+    memcpy(number + TAR_FIELD_DIM, head->dim, head->ndim * sizeof(head->dim[0]));
+    return add_columns(pass, 1 + head->ndim, &number[TAR_FIELD_VALUE]);
+}
+
+/* NULL, or why the array cannot be shown. 0 or -errno. */
+static int parse_array(struct tar_pass *pass, struct npy_head *ret, const char **ret_wrong,
+                       struct diag *d)
+{
+    const struct tar_member *m = &pass->value.member;
+    size_t start = (size_t)min_u64(m->size, NPY_HEAD_START), len;
+    const uint8_t *bytes;
+    int r = tar_walk_bytes(&pass->walk, m->at, start, &bytes, d);
+
+    *ret_wrong = "want a header of .npy, found none";
+    len = r == 0 ? npy_head_bytes(bytes, start) : 0;
+    if (!len || len > m->size)
+        return r;
+    r = tar_walk_bytes(&pass->walk, m->at, len, &bytes, d);
+    if (r == 0)
+        *ret_wrong = npy_head_parse(bytes, len, m->size, ret);
+    return r;
+}
+
+static int read_array(struct tar_pass *pass, struct diag *d)
+{
+    const uint64_t *number = numbers_of(pass, pass->value.field);
+    const char *wrong;
+    struct npy_head head;
+    int r = parse_array(pass, &head, &wrong, d);
+
+    if (r == 0 && !wrong && !number[TAR_FIELD_VALUE]) {
+        if (has_columns(pass, 1 + head.ndim))
+            r = begin_arrays(pass, &head);
+        else
+            wrong = "want columns of the index for an array, found too many fields";
+    }
+    if (r == 0 && !wrong)
+        wrong = take_head(pass, &head);
+    if (r == 0 && wrong)
+        show_bytes(pass, wrong);
+    return r;
+}
+
+/* Read the value of the member that was found last. */
+static int read_value(struct tar_pass *pass, struct diag *d)
+{
+    uint64_t shown = numbers_of(pass, pass->value.field)[TAR_FIELD_SHOWN];
+    int r = shown == TAR_SHOWN_INTEGER ? read_integer(pass, d)
+            : shown == TAR_SHOWN_ARRAY ? read_array(pass, d)
+                                       : 0;
+
+    if (r == 0)
+        pass->value.is_open = false;
+    return r;
+}
+
+/* Find the field of an extension. 0, -E2BIG: it is left out, or -ENOMEM. */
+static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, unsigned *ret)
+{
+    struct column_table *table = &pass->shard->table;
+    unsigned n = table->n;
+    uint64_t *number;
+    int r = column_table_add(table, ext, len, ret);
+
+    if (r < 0 || table->n == n)
+        return r;
+    number = numbers_of(pass, *ret);
+    number[TAR_FIELD_SHOWN] = tar_shown_of((const char *)ext, len);
+    r = add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
+    if (r == 0 && number[TAR_FIELD_SHOWN] == TAR_SHOWN_INTEGER)
+        r = add_columns(pass, 1, &number[TAR_FIELD_VALUE]);
+    return r;
+}
+
+/* ---- samples ---- */
+
+/* The key as the mount shows it: without "./" in front; of one that is too long, the number. */
+static int add_row(struct tar_pass *pass)
+{
+    struct sample *s = &pass->sample;
+    struct index_builder *builder = pass->shard->prepared.builder;
+    const uint8_t *key = s->key;
+    size_t len = s->key_len;
+    char number[24];
+
+    while (len > 2 && !memcmp(key, "./", 2)) {
+        key += 2;
+        len -= 2;
+    }
+    if (len <= KEY_MAX)
+        return index_add(builder, key, len, s->number);
+    len = (size_t)snprintf(number, sizeof(number), "%llu",
+                           (unsigned long long)(pass->good + pass->shard->faults));
+    return index_add(builder, number, len, s->number);
+}
+
+/* The sample has all its members. */
+static int end_sample(struct tar_pass *pass)
+{
+    struct sample *s = &pass->sample;
+    int r;
+
+    if (!s->is_open)
+        return 0;
+    s->number[TAR_FAULT] = s->fault;
+    r = add_row(pass);
+    if (r < 0)
+        return r;
+    s->is_open = false;
+    pass->faults[s->fault]++;
+    pass->good += !s->fault;
+    pass->shard->faults += s->fault != TAR_NO_FAULT;
+    for (unsigned i = 0; i < s->n_fields && !s->fault; i++)
+        numbers_of(pass, s->field[i])[TAR_FIELD_ROWS]++;
+    return 0;
+}
+
+static void begin_sample(struct tar_pass *pass, const struct tar_member *m, size_t key_len)
+{
+    struct sample *s = &pass->sample;
+
+    memset(s->number, 0, pass->columns * sizeof(s->number[0]));
+    s->number[TAR_AT] = m->start;
+    s->key_len = key_len;
+    memcpy(s->key, m->name, key_len);
+    s->fault = TAR_NO_FAULT;
+    s->n_fields = 0;
+    s->is_open = true;
+}
+
+/* The first fault of a sample counts. */
+static void set_fault(struct sample *s, enum tar_fault fault)
+{
+    if (!s->fault)
+        s->fault = fault;
+}
+
+static int add_member(struct tar_pass *pass, const struct tar_member *m, size_t ext)
+{
+    struct sample *s = &pass->sample;
+    unsigned field;
+    uint64_t *place;
+    int r = find_field(pass, m->name + ext, m->name_len - ext, &field);
+
+    if (r == -E2BIG)
+        return 0;
+    if (r < 0)
+        return r;
+    place = &s->number[numbers_of(pass, field)[TAR_FIELD_PLACE]];
+    if (*place || m->kind == TAR_SPARSE || m->is_cut) {
+        set_fault(s, m->is_cut ? TAR_CUT : *place ? TAR_TWICE : TAR_IS_SPARSE);
+        return 0;
+    }
+    place[0] = (m->at - s->number[TAR_AT]) / TAR_BLOCK;
+    place[1] = m->size;
+    s->field[s->n_fields++] = (uint16_t)field;
+    pass->value = (struct value){true, field, *m};
+    return 0;
+}
+
+/* ---- members ---- */
+
+static void leave(struct left *left, const struct tar_member *m)
+{
+    if (!left->n++)
+        snprintf(left->first, sizeof(left->first), "%.*s", (int)min_u64(m->name_len, FIRST_LEN),
+                 (const char *)m->name);
+}
+
+static int refuse_project(const struct blob *blob, const struct tar_member *m, struct diag *d)
+{
+    return diag_set(d, -EBADMSG,
+                    "%s: want samples, found '%.*s': the files of a project; unpack it to use "
+                    "data that may be in it",
+                    blob_name(blob), (int)min_u64(m->name_len, FIRST_LEN), (const char *)m->name);
+}
+
+static int take_file(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
+{
+    struct sample *s = &pass->sample;
+    struct tar_name name;
+    enum tar_name_kind kind;
+    int r = 0;
+
+    if (tar_name_is_of_project(m->name, m->name_len))
+        return refuse_project(pass->shard->blob, m, d);
+    kind = tar_name_split(m->name, m->name_len, &name);
+    if (kind != TAR_NAME_SAMPLE) {
+        if (kind == TAR_NAME_NO_EXT)
+            leave(&pass->no_ext, m);
+        return 0;
+    }
+    if (!s->is_open || s->key_len != name.key_len || memcmp(s->key, m->name, name.key_len) != 0) {
+        r = end_sample(pass);
+        begin_sample(pass, m, name.key_len);
+    }
+    return r < 0 ? r : add_member(pass, m, name.ext);
+}
+
+static int take_member(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
+{
+    switch (m->kind) {
+    case TAR_FILE:
+    case TAR_SPARSE:
+        return take_file(pass, m, d);
+    case TAR_OTHER:
+        leave(&pass->links, m);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* ---- the end ---- */
+
+static uint64_t count_samples(const struct tar_pass *pass)
+{
+    return pass->good + pass->shard->faults;
+}
+
+/* Samples have fields in common; other archives have files of many kinds. */
+static bool has_common_field(const struct tar_pass *pass)
+{
+    const struct column_table *table = &pass->shard->table;
+
+    for (unsigned i = 0; i < table->n; i++)
+        if (table->column[i].number[TAR_FIELD_ROWS] >= ceil_div(pass->good, 2))
+            return true;
+    return false;
+}
+
+static int refuse_empty(const struct blob *blob, struct diag *d)
+{
+    return diag_set(d, -EBADMSG, "%s: want samples, files <key>.<extension>, found none",
+                    blob_name(blob));
+}
+
+static int judge(const struct tar_pass *pass, struct diag *d)
+{
+    const char *name = blob_name(pass->shard->blob);
+
+    if (pass->cut.set && !pass->good)
+        return diag_set(d, -EBADMSG, "%s", pass->cut.text);
+    if (!count_samples(pass))
+        return refuse_empty(pass->shard->blob, d);
+    if (pass->good >= JUDGED && !has_common_field(pass))
+        return diag_set(d, -EBADMSG,
+                        "%s: want samples, which have extensions in common, found files of %u "
+                        "kinds, none with half of the keys",
+                        name, pass->shard->table.n);
+    return 0;
+}
+
+static int finish(struct tar_pass *pass, struct diag *d)
+{
+    struct tar_shard *shard = pass->shard;
+    int r = end_sample(pass);
+
+    if (r == 0)
+        r = judge(pass, d);
+    if (r == 0 && !pass->cut.set)
+        r = tar_walk_rest(&pass->walk, &pass->rest, d);
+    if (r >= 0)
+        r = blob_check(shard->blob);
+    if (r < 0)
+        return r;
+    shard->prepared.end[TAR_AT] = pass->walk.end;
+    pass->ended = true;
+    return 0;
+}
+
+/* One member further. 0 or -errno. */
+static int go_on(struct tar_pass *pass, struct diag *d)
+{
+    struct tar_member m;
+    int r;
+
+    if (pass->value.is_open)
+        return read_value(pass, d);
+    pass->cut.set = false;
+    r = tar_walk_next(&pass->walk, &m, &pass->cut);
+    if (r == 1)
+        return take_member(pass, &m, d);
+    if (r < 0 && r != -EBADMSG)
+        return diag_set(d, r, "%s", diag_text(&pass->cut, r));
+    r = pass->cut.set && m.is_cut ? take_member(pass, &m, d) : 0;
+    return r < 0 ? r : finish(pass, d);
+}
+
+int tar_pass_step(struct tar_pass *pass, struct diag *d)
+{
+    int64_t until = monotonic_ns() + STEP_NS;
+    int r = 0;
+
+    for (unsigned i = 1; !pass->ended && r == 0; i++) {
+        r = go_on(pass, d);
+        if (i % LOOK == 0 && monotonic_ns() > until)
+            break;
+    }
+    atomic_store_explicit(&pass->shard->prepared.seen, pass->walk.at, memory_order_relaxed);
+    return r < 0 ? r : pass->ended;
+}
+
+/* Has the member a key and an extension? */
+static bool is_of_sample(struct tar_member *m)
+{
+    struct tar_name name;
+
+    return (m->kind == TAR_FILE || m->kind == TAR_SPARSE) &&
+           tar_name_split(m->name, m->name_len, &name) == TAR_NAME_SAMPLE;
+}
+
+int tar_judge_start(const struct blob *blob, struct diag *d)
+{
+    AUTO(tar_walk_release) struct tar_walk w = {0};
+    uint64_t end = min_u64(FORMAT_HEAD, blob->size);
+    bool has_members = false, has_samples = false;
+    struct tar_member m;
+    struct diag cut = DIAG_INIT;
+    int r = tar_walk_init(&w, blob);
+
+    if (r == 0)
+        r = 1;
+    while (r == 1 && w.at + TAR_BLOCK <= end) {
+        r = tar_walk_next(&w, &m, &cut);
+        if (r != 1 || m.kind >= TAR_PAX)
+            continue;
+        if (tar_name_is_of_project(m.name, m.name_len))
+            return refuse_project(blob, &m, d);
+        has_members = true;
+        has_samples = has_samples || is_of_sample(&m);
+    }
+    if (r < 0 && (r != -EBADMSG || !has_members))
+        return diag_set(d, r, "%s", diag_text(&cut, r));
+    if (!has_samples && (r == 0 || w.at == blob->size))
+        return refuse_empty(blob, d);
+    return 0;
+}
+
+/* ---- notes ---- */
+
+static void note_left(const struct tar_pass *pass, const struct left *left, const char *what,
+                      struct text *t)
+{
+    if (left->n)
+        text_add(t, "%s: %llu %s left aside, '%s' first\n", blob_name(pass->shard->blob),
+                 (unsigned long long)left->n, what, left->first);
+}
+
+void tar_pass_damage(const struct tar_pass *pass, struct text *t)
+{
+    static const char *const faults[N_TAR_FAULTS] = {
+        [TAR_TWICE] = "have two members of one extension",
+        [TAR_IS_SPARSE] = "have a sparse member, which is never expanded",
+        [TAR_CUT] = "are cut short",
+    };
+    const char *name = blob_name(pass->shard->blob);
+
+    if (pass->cut.set)
+        text_add(t, "%s; the samples before it are here\n", pass->cut.text);
+    for (unsigned i = TAR_NO_FAULT + 1; i < N_TAR_FAULTS; i++)
+        if (pass->faults[i])
+            text_add(t, "%s: %llu samples cannot be read: they %s\n", name,
+                     (unsigned long long)pass->faults[i], faults[i]);
+    if (pass->rest)
+        text_add(t, "%s: byte %llu: data after the end of the archive, left aside\n", name,
+                 (unsigned long long)pass->rest);
+}
+
+void tar_pass_notes(const struct tar_pass *pass, const struct index *index, struct text *t)
+{
+    const struct column_table *table = &pass->shard->table;
+    const char *name = blob_name(pass->shard->blob);
+
+    if (pass->notes.len)
+        text_add_bytes(t, pass->notes.data, pass->notes.len);
+    if (index->renamed)
+        text_add(t,
+                 "%s: %llu samples repeat the key of another: they are called <key>~2 and so on\n",
+                 name, (unsigned long long)index->renamed);
+    if (table->left_out)
+        text_add(
+            t,
+            "%s: %llu members left aside, whose extensions are beyond the first %u, '.%s' first\n",
+            name, (unsigned long long)table->left_out, TAR_FIELDS_MAX, table->first_out);
+    note_left(pass, &pass->no_ext, "files without an extension", t);
+    note_left(pass, &pass->links, "links and devices", t);
+}

@@ -1,0 +1,228 @@
+/* A shard is opened, prepared and kept. Kept numbers are hostile, so none is used before it is
+ * checked: no member may end after the file, no array after its member. */
+#include "format/tar/shard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/tar/header.h"
+
+static void release_fields(struct tar_shard *shard)
+{
+    column_table_release(&shard->table);
+    free(shard->damage);
+    free(shard->note);
+    shard->damage = shard->note = NULL;
+    shard->table = (struct column_table){0};
+    shard->faults = 0;
+}
+
+void tar_shard_drop(struct tar_shard *shard)
+{
+    if (--shard->users)
+        return;
+    prepared_release(&shard->prepared);
+    tar_pass_free(shard->pass);
+    release_fields(shard);
+    free(shard->column);
+    free(shard->shows);
+    blob_free(shard->blob);
+    free(shard);
+}
+
+/* ---- the index ---- */
+
+static int shard_identity(void *impl, struct text *ret)
+{
+    text_add(ret, "tar 1");
+    return prepared_add_identity(ret, ((const struct tar_shard *)impl)->blob);
+}
+
+static int shard_begin(void *impl)
+{
+    struct tar_shard *shard = impl;
+
+    shard->table.most = TAR_FIELDS_MAX;
+    return tar_pass_new(shard, &shard->pass);
+}
+
+static int shard_step(void *impl, struct diag *d)
+{
+    return tar_pass_step(((struct tar_shard *)impl)->pass, d);
+}
+
+/* Besides the rows: u64 faults, the fields, the damage and a NUL, the note. */
+static int shard_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    struct tar_shard *shard = impl;
+    AUTO_TEXT struct text damage = {0}, note = {0};
+    uint8_t faults[8];
+    int r;
+
+    (void)d;
+    tar_pass_damage(shard->pass, &damage);
+    tar_pass_notes(shard->pass, index, &note);
+    tar_pass_free(TAKE_PTR(shard->pass));
+    r = text_finish(&damage, &shard->damage, NULL);
+    if (r == 0)
+        r = text_finish(&note, &shard->note, NULL);
+    if (r < 0)
+        return r;
+    store_le64(faults, shard->faults);
+    text_add_bytes(ret, (const char *)faults, sizeof(faults));
+    column_table_write(&shard->table, ret);
+    text_add_bytes(ret, shard->damage, strlen(shard->damage) + 1);
+    text_add_bytes(ret, shard->note, strlen(shard->note));
+    return 0;
+}
+
+/* Are the columns of a field in the index, and is it of a kind that is known? */
+static bool field_is_good(const uint64_t *number, unsigned columns)
+{
+    uint64_t place = number[TAR_FIELD_PLACE], value = number[TAR_FIELD_VALUE], n = 0;
+
+    if (place < TAR_FIXED || place >= columns - 1 || number[TAR_FIELD_SHOWN] >= N_TAR_SHOWN)
+        return false;
+    if (number[TAR_FIELD_SHOWN] == TAR_SHOWN_INTEGER)
+        n = 1;
+    if (number[TAR_FIELD_SHOWN] == TAR_SHOWN_ARRAY && number[TAR_FIELD_ROWS]) {
+        if (number[TAR_FIELD_AXES] > RECORD_AXES || number[TAR_FIELD_TYPE] >= N_DTYPES ||
+            number[TAR_FIELD_TYPE] == DTYPE_TEXT)
+            return false;
+        n = 1 + number[TAR_FIELD_AXES];
+    }
+    return !n || (value >= TAR_FIXED && n <= columns && value <= columns - n);
+}
+
+/* Does the array of a row end inside its member? */
+static bool array_is_good(const struct index *index, uint64_t row, const uint64_t *number,
+                          uint64_t size)
+{
+    uint64_t column = number[TAR_FIELD_VALUE], head = index_number(index, row, (unsigned)column);
+    uint64_t bytes = dtype_info((enum dtype)number[TAR_FIELD_TYPE])->bytes;
+
+    for (unsigned i = 0; i < number[TAR_FIELD_AXES]; i++) {
+        uint64_t dim = index_number(index, row, (unsigned)column + 1 + i);
+        uint64_t want = number[TAR_FIELD_DIM + i];
+
+        if ((want != DIM_VARIES && want != dim) || !checked_mul(bytes, dim, &bytes))
+            return false;
+    }
+    head >>= TAR_ARRAY_SHIFT;
+    return head <= size && bytes <= size - head;
+}
+
+static bool member_is_good(const struct tar_shard *shard, const struct index *index, uint64_t row,
+                           uint64_t at, const uint64_t *number)
+{
+    uint64_t size = shard->blob->size;
+    uint64_t place = index_number(index, row, (unsigned)number[TAR_FIELD_PLACE]);
+    uint64_t len = index_number(index, row, (unsigned)number[TAR_FIELD_PLACE] + 1);
+
+    if (!place || index_number(index, row, TAR_FAULT))
+        return true;
+    if (place > size / TAR_BLOCK || at > size - place * TAR_BLOCK ||
+        len > size - at - place * TAR_BLOCK)
+        return false;
+    return number[TAR_FIELD_SHOWN] != TAR_SHOWN_ARRAY || array_is_good(index, row, number, len);
+}
+
+static int check_index(const struct tar_shard *shard, const struct index *index)
+{
+    for (unsigned i = 0; i < shard->table.n; i++)
+        if (!field_is_good(shard->table.column[i].number, index->shape.columns))
+            return -EBADMSG;
+    for (uint64_t row = 0; row < index->rows; row++) {
+        uint64_t at = index_number(index, row, TAR_AT);
+
+        if (at > shard->blob->size)
+            return -EBADMSG;
+        for (unsigned i = 0; i < shard->table.n; i++)
+            if (!member_is_good(shard, index, row, at, shard->table.column[i].number))
+                return -EBADMSG;
+    }
+    return 0;
+}
+
+static int take_about(struct tar_shard *shard, const char *about, size_t len)
+{
+    size_t used = 0, damage;
+    int r;
+
+    if (len < 8)
+        return -EBADMSG;
+    shard->faults = load_le64((const uint8_t *)about);
+    r = column_table_read(&shard->table, (const uint8_t *)about + 8, len - 8, &used);
+    if (r < 0)
+        return r;
+    about += 8 + used;
+    len -= 8 + used;
+    damage = strnlen(about, len);
+    if (damage == len)
+        return -EBADMSG;
+    shard->damage = strndup(about, damage);
+    shard->note = strndup(about + damage + 1, len - damage - 1);
+    return shard->damage && shard->note ? 0 : -ENOMEM;
+}
+
+static int shard_take(void *impl, const struct index *index)
+{
+    struct tar_shard *shard = impl;
+    int r = take_about(shard, (const char *)index->about, index->about_len);
+
+    if (r == 0)
+        r = check_index(shard, index);
+    if (r < 0)
+        release_fields(shard);
+    return r;
+}
+
+static const struct prepared_ops index_ops = {
+    .identity = shard_identity,
+    .take = shard_take,
+    .begin = shard_begin,
+    .step = shard_step,
+    .about = shard_about,
+};
+
+int tar_shard_open(struct blob *blob, const struct format_setup *setup, struct tar_shard **ret,
+                   struct diag *d)
+{
+    struct tar_shard *shard = calloc(1, sizeof(*shard));
+    int r = shard ? tar_judge_start(blob, d) : -ENOMEM;
+
+    if (r < 0) {
+        free(shard);
+        blob_free(blob);
+        return r;
+    }
+    *shard = (struct tar_shard){.blob = blob, .users = 1};
+    shard->prepared = (struct prepared){
+        .ops = &index_ops,
+        .impl = shard,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(blob),
+        .source = blob_source(blob),
+        .size = blob->size,
+        .shape = {.columns = TAR_FIXED, .rising = 1u << TAR_AT, .has_keys = true, .learns = true},
+    };
+    *ret = shard;
+    return 0;
+}
+
+int tar_shard_prepare(struct tar_shard *shard, struct diag *d)
+{
+    int r = prepared_step(&shard->prepared, d);
+
+    if (r == 1 && !shard->column) {
+        int made = tar_columns_make(shard);
+
+        column_table_settle(&shard->table);
+        r = made < 0 ? made : 1;
+    }
+    return r;
+}

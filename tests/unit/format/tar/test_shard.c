@@ -1,0 +1,644 @@
+/* Samples of a shard: which members they have, what cannot be read, and what is kept of them. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/scope.h"
+#include "format/tar/shard.h"
+#include "support/absent_blob.h"
+#include "support/libsvm_make.h"
+#include "support/memory_blob.h"
+#include "support/tar_make.h"
+#include "support/unit.h"
+
+#define AUTO_TAR   AUTO_TEXT struct text
+#define AUTO_SHARD AUTO(shard_end) struct tar_shard *
+
+static struct memory_keep keep;
+
+static int setup(void **state)
+{
+    (void)state;
+    memory_keep_init(&keep, true);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    memory_keep_release(&keep);
+    return 0;
+}
+
+static void shard_end(struct tar_shard **shard)
+{
+    if (*shard)
+        tar_shard_drop(*shard);
+}
+
+/* Open and prepare it; absent: NULL, or reads of it may fail. 0 or -errno. */
+static int open_shard(const struct text *tar, struct absent *absent, struct tar_shard **ret,
+                      struct diag *d)
+{
+    const struct format_setup format_setup = {.keep = &keep.keep};
+    struct blob *blob = memory_blob_new("x.tar", tar->data, tar->len, tar->len, NULL);
+    int r;
+
+    *ret = NULL;
+    if (absent)
+        blob = absent_blob_new(blob, absent);
+    r = tar_shard_open(blob, &format_setup, ret, d);
+    while (r == 0 || (r == -EREMOTEIO && *ret))
+        r = tar_shard_prepare(*ret, d);
+    return r < 0 ? r : 0;
+}
+
+static void describe_content(const struct tar_shard *shard, uint64_t row, unsigned i,
+                             struct text *t)
+{
+    const struct record_column *column = &shard->column[i];
+    uint64_t dim[RECORD_AXES] = {0},
+             bytes = column->shown == RECORD_NUMBERS ? dtype_info(column->dtype)->bytes : 1;
+    unsigned ndim = column->shown == RECORD_NUMBERS ? column->ndim : 1;
+    AUTO_FREE uint8_t *content = NULL;
+
+    memcpy(dim, column->dim, sizeof(dim));
+    if (tar_dims(shard, row, i, dim, NULL) < 0) {
+        text_add(t, " %s:?", column->name);
+        return;
+    }
+    for (unsigned k = 0; k < ndim; k++)
+        bytes *= dim[k];
+    content = malloc(bytes + 1);
+    if (bytes)
+        assert_int_equal(tar_read(NULL, shard, row, i, 0, bytes, content, NULL), 0);
+    text_add(t, " %s:", column->name);
+    if (shard->shows[i].shown == TAR_SHOWN_INTEGER)
+        text_add(t, "%lld", (long long)*(int64_t *)(void *)content);
+    else if (column->shown == RECORD_NUMBERS)
+        text_add(t, "<%llu>", (unsigned long long)bytes);
+    else
+        text_add_bytes(t, (const char *)content, bytes);
+}
+
+/* Each sample: its key and the contents of its columns; of two that show one field, one. */
+static void describe(const struct tar_shard *shard, struct text *t)
+{
+    const struct index *index = &shard->prepared.index;
+    uint8_t key[KEY_MAX];
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        text_add_bytes(t, (const char *)key, index_key(index, row, key));
+        for (unsigned i = 0; i < shard->n_columns; i++)
+            if (tar_has(shard, row, i) && !(shard->column[i].without & RECORD_NOT_ARRAYS))
+                describe_content(shard, row, i, t);
+        text_add(t, "\n");
+    }
+    text_add(t, "%s%s", shard->damage, shard->note);
+}
+
+static void assert_shard(const struct text *tar, const char *want)
+{
+    AUTO_SHARD shard = NULL;
+    AUTO_TEXT struct text found = {0};
+    struct diag d = DIAG_INIT;
+
+    if (open_shard(tar, NULL, &shard, &d) < 0)
+        fail_msg("%s", d.text);
+    describe(shard, &found);
+    assert_string_equal(found.data, want);
+}
+
+static void assert_refused(const struct text *tar, const char *want)
+{
+    AUTO_SHARD shard = NULL;
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(open_shard(tar, NULL, &shard, &d), -EBADMSG);
+    assert_diag_has(&d, want);
+}
+
+/* ---- which members a sample has ---- */
+
+static void test_samples(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put(&tar, "d/", NULL, 0, '5');
+    tar_put_file(&tar, "d/a.jpg", "A");
+    tar_put(&tar, "e/", NULL, 0, '5'); /* ends no sample, nor do: */
+    tar_put_file(&tar, "README", "r");
+    tar_put_file(&tar, "__meta__/x.txt", "m");
+    tar_put(&tar, "link.txt", NULL, 0, '2');
+    tar_put_file(&tar, "d/a.CLS", " -7\n");
+    tar_put_file(&tar, "d/b.jpg", "");
+    tar_put_file(&tar, "./c.seg.png", "S");
+    tar_put_end(&tar);
+    assert_shard(&tar, "d/a jpg:A cls:-7\nd/b jpg:\nc seg.png:S\n"
+                       "x.tar: 1 files without an extension left aside, 'README' first\n"
+                       "x.tar: 1 links and devices left aside, 'link.txt' first\n");
+}
+
+static void test_keys__repeat__numbered(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        tar_put_file(&tar, i % 2 ? "b.txt" : "a.txt", "x");
+    tar_put_file(&tar, "./a.txt", "y"); /* another sample of the same name */
+    assert_shard(&tar, "a txt:x\nb txt:x\na~2 txt:x\nb~2 txt:x\na~3 txt:y\n"
+                       "x.tar: 3 samples repeat the key of another: they are called <key>~2 and so "
+                       "on\n");
+}
+
+static void test_key__above_1024_bytes__number(void **state)
+{
+    AUTO_TAR tar = {0};
+    char name[KEY_MAX + 8];
+
+    (void)state;
+    tar_put_file(&tar, "a.txt", "x");
+    for (size_t len = KEY_MAX; len <= KEY_MAX + 1; len++) {
+        memset(name, 'k', len);
+        snprintf(name + len, sizeof(name) - len, ".txt");
+        tar_put_pax(&tar, 'x', "path", name);
+        tar_put_file(&tar, "short", "y");
+    }
+    name[KEY_MAX] = '\0';
+    {
+        AUTO_TEXT struct text want = {0};
+
+        text_add(&want, "a txt:x\n%s txt:y\n2 txt:y\n", name);
+        assert_shard(&tar, want.data);
+    }
+}
+
+static void test_fields__above_300__left_out(void **state)
+{
+    AUTO_TAR tar = {0};
+    AUTO_SHARD shard = NULL;
+    char name[32];
+
+    (void)state;
+    for (unsigned i = 0; i < 100000 / 100; i++) {
+        tar_put_file(&tar, "a.jpg", "x");
+        snprintf(name, sizeof(name), "a%u.jpg", i);
+        tar_put_file(&tar, name, "x");
+        snprintf(name, sizeof(name), "a%u.x%u.npy", i, i);
+        tar_put_file(&tar, name, "x");
+    }
+    assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
+    assert_int_equal(shard->table.n, TAR_FIELDS_MAX);
+    assert_int_equal(shard->prepared.index.rows, 2000);
+    assert_non_null(strstr(shard->note,
+                           "x.tar: 701 members left aside, whose extensions are beyond "
+                           "the first 300, '.x299.npy' first\n"));
+}
+
+/* ---- samples that cannot be read ---- */
+
+static void test_extension_twice__sample_refused(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put_file(&tar, "a.txt", "1");
+    tar_put_file(&tar, "a.jpg", "1");
+    tar_put_file(&tar, "a.TXT", "2");
+    tar_put_file(&tar, "b.txt", "3");
+    assert_shard(&tar, "a txt:? jpg:?\nb txt:3\n"
+                       "x.tar: 1 samples cannot be read: they have two members of one extension\n");
+}
+
+static void test_sparse__sample_refused(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put(&tar, "a.db", "stored", 6, 'S');
+    tar_put_pax(&tar, 'x', "GNU.sparse.realsize", "12626929280");
+    tar_put_file(&tar, "b.db", "stored");
+    tar_put_file(&tar, "c.db", "3");
+    assert_shard(&tar, "a db:?\nb db:?\nc db:3\n"
+                       "x.tar: 2 samples cannot be read: they have a sparse member, which is never "
+                       "expanded\n");
+}
+
+static void put_three(struct text *tar)
+{
+    tar_put_file(tar, "a.jpg", "1");
+    tar_put_file(tar, "b.jpg", "2");
+    tar_put_file(tar, "b.cls", "22");
+}
+
+static void test_cut_in_content__sample_refused(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    put_three(&tar);
+    tar.len = 2561; /* one of two bytes */
+    assert_shard(&tar, "a jpg:1\nb jpg:?\n"
+                       "x.tar: byte 2560: want 2 bytes of 'b.cls', found 1: the file is cut short; "
+                       "the samples before it are here\n"
+                       "x.tar: 1 samples cannot be read: they are cut short\n");
+}
+
+static void test_cut_in_header__whole_members_stay(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    put_three(&tar);
+    tar.len = 2048 + 511;
+    assert_shard(&tar,
+                 "a jpg:1\nb jpg:2\n"
+                 "x.tar: byte 2048: want a tar header of 512 bytes, found the end of the file; "
+                 "the samples before it are here\n");
+}
+
+static void test_bad_header__samples_before_stay(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    put_three(&tar);
+    tar.data[1024] ^= 1;
+    assert_shard(&tar,
+                 "a jpg:1\n"
+                 "x.tar: byte 1024: want a tar header, found a checksum that does not fit it; "
+                 "the samples before it are here\n");
+}
+
+static void test_data_after_the_end__reported(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put_file(&tar, "a.jpg", "1");
+    tar_put_end(&tar);
+    put_three(&tar);
+    assert_shard(&tar,
+                 "a jpg:1\nx.tar: byte 2048: data after the end of the archive, left aside\n");
+}
+
+/* ---- archives that are no shards ---- */
+
+static void test_no_shard__refused(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (unsigned way = 0; way < 5; way++) {
+        AUTO_TAR tar = {0};
+        static const char *const want[] = {"found none", "found none", "checksum", "'p/setup.py'",
+                                           "found files of 7 kinds"};
+
+        if (way == 0)
+            tar_put_file(&tar, "README", "x");
+        else if (way == 1)
+            tar_put(&tar, "d/", NULL, 0, '5');
+        else
+            tar_put_file(&tar, "a.c", "x");
+        if (way == 2)
+            tar.data[0] ^= 1;
+        if (way == 3)
+            tar_put_file(&tar, "p/setup.py", "x");
+        for (unsigned i = 0; i < 100 && way == 4; i++) {
+            snprintf(name, sizeof(name), "%u.%u", i, i % 6);
+            tar_put_file(&tar, name, "x");
+        }
+        assert_refused(&tar, want[way]);
+    }
+}
+
+/* Behind the bytes that are judged when it is opened. */
+static void test_project_found_late__refused(void **state)
+{
+    static const char zeros[20000];
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put(&tar, "a.bin", zeros, sizeof(zeros), '0');
+    tar_put_file(&tar, "Makefile", "x");
+    assert_refused(&tar, "'Makefile': the files of a project");
+}
+
+static void test_project_file_below_folders__no_sign(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put_file(&tar, "repo/p/setup.py", "x");
+    assert_shard(&tar, "repo/p/setup py:x\n");
+}
+
+/* ---- numbers and arrays ---- */
+
+static void test_integers(void **state)
+{
+    static const struct {
+        const char *text;
+        bool good;
+        int64_t value;
+    } rows[] = {
+        {"0", true, 0},
+        {"9223372036854775807\n", true, INT64_MAX},
+        {" -9223372036854775808 ", true, INT64_MIN},
+        {"+07", true, 7},
+        {"9223372036854775808", false, 0},
+        {"-9223372036854775809", false, 0},
+        {"99999999999999999999999", false, 0},
+        {"", false, 0},
+        {"-", false, 0},
+        {"1.0", false, 0},
+        {"1 2", false, 0},
+        {"cat", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t value = 0;
+        bool good = tar_integer_parse((const uint8_t *)rows[i].text, strlen(rows[i].text), &value);
+
+        if (good != rows[i].good || value != rows[i].value)
+            fail_msg("'%s': %d %lld", rows[i].text, good, (long long)value);
+    }
+}
+
+static void put_array(struct text *tar, const char *name, const char *head, size_t bytes)
+{
+    uint8_t npy[512] = "\x93NUMPY\1";
+
+    npy[8] = (uint8_t)strlen(head);
+    memcpy(npy + 10, head, strlen(head));
+    for (size_t i = 0; i < bytes; i++)
+        npy[10 + strlen(head) + i] = (uint8_t)i;
+    tar_put(tar, name, npy, 10 + strlen(head) + bytes, '0');
+}
+
+static void test_arrays__one_type__shown(void **state)
+{
+    AUTO_TAR tar = {0};
+    AUTO_SHARD shard = NULL;
+    uint8_t bytes[12];
+    static const uint8_t swapped[] = {1, 0, 3, 2, 5, 4},
+                         fortran[] = {0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11};
+
+    (void)state;
+    put_array(&tar, "a.npy", "{'descr': '>i2', 'fortran_order': False, 'shape': (1, 3)}", 6);
+    put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3)}", 12);
+    assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
+    assert_int_equal(shard->n_columns, 2);
+    assert_int_equal(shard->column[1].dim[0], DIM_VARIES);
+    assert_int_equal(shard->column[1].dim[1], 3);
+    assert_int_equal(tar_read(NULL, shard, 0, 1, 0, 6, bytes, NULL), 0);
+    assert_memory_equal(bytes, swapped, 6);
+    for (size_t off = 0; off < 12; off++)
+        for (size_t len = 1; off + len <= 12; len++) {
+            assert_int_equal(tar_read(NULL, shard, 1, 1, off, len, bytes, NULL), 0);
+            assert_memory_equal(bytes, fortran + off, len);
+        }
+    for (size_t off = 0; off < 6; off++) {
+        assert_int_equal(tar_read(NULL, shard, 0, 1, off, 1, bytes, NULL), 0);
+        assert_int_equal(bytes[0], swapped[off]);
+    }
+}
+
+static void test_arrays__differ__bytes_only(void **state)
+{
+    static const struct {
+        const char *head, *note;
+    } rows[] = {
+        {"{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}",
+         "others before it have, found another type"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 3)}", "found another number"},
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (3,)}", "numbers or bool"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (7,)}", "found fewer bytes"},
+        {"x", "a dict of three members"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_TAR tar = {0};
+        AUTO_SHARD shard = NULL;
+
+        put_array(&tar, "a.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+        put_array(&tar, "b.npy", rows[i].head, 12);
+        put_array(&tar, "c.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+        assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
+        assert_int_equal(shard->n_columns, 1);
+        assert_non_null(strstr(shard->note, rows[i].note));
+        assert_non_null(strstr(shard->note, "files .npy are shown as they are only"));
+    }
+}
+
+/* A sparse member comes first, so the field is known before its first array. */
+static void test_arrays__first_one_unread__shown(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put(&tar, "a.npy", "stored", 6, 'S');
+    tar_put_file(&tar, "b.txt", "x");
+    put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+    {
+        AUTO_SHARD shard = NULL;
+        AUTO_TEXT struct text found = {0};
+
+        assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
+        describe(shard, &found);
+        assert_non_null(strstr(found.data, "npy:<6>"));
+    }
+}
+
+/* ---- errors that say nothing of the file; what is kept ---- */
+
+static void put_all(struct text *tar)
+{
+    char name[32];
+
+    for (unsigned i = 0; i < 20; i++) {
+        char content[9000];
+
+        memset(content, 'c', sizeof(content));
+        snprintf(name, sizeof(name), "%u.jpg", i);
+        tar_put(tar, name, content, sizeof(content), '0');
+        snprintf(name, sizeof(name), "%u.cls", i);
+        tar_put_file(tar, name, "77");
+        snprintf(name, sizeof(name), "%u.e",
+                 i); /* puts an array behind what was read with its header */
+        tar_put_file(tar, name, "");
+        snprintf(name, sizeof(name), "%u.npy", i);
+        put_array(tar, name, "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+    }
+    tar_put_file(tar, "b.jpg", "x");
+    tar_put_file(tar, "b.jpg", "x");
+    tar_put_end(tar);
+}
+
+static void test_failed_reads__go_on(void **state)
+{
+    AUTO_TAR tar = {0};
+    AUTO_TEXT struct text want = {0};
+    bool failed = true;
+
+    (void)state;
+    put_all(&tar);
+    for (unsigned n = 0; failed; n++) {
+        struct absent absent = {.fail_read = n, .fail_times = 1};
+        AUTO_SHARD shard = NULL;
+        AUTO_TEXT struct text found = {0};
+        struct diag d = DIAG_INIT;
+        int r = open_shard(&tar, &absent, &shard, &d);
+
+        failed = !n || absent.reads >= n;
+        if (!shard) { /* opening it needs its first bytes */
+            assert_int_equal(r, -EREMOTEIO);
+            continue;
+        }
+        assert_int_equal(r, 0);
+        absent.fail_read = 0;
+        describe(shard, n ? &found : &want);
+        if (n)
+            assert_string_equal(found.data, want.data);
+    }
+}
+
+static void test_kept__taken_again(void **state)
+{
+    AUTO_TAR tar = {0};
+    AUTO_TEXT struct text want = {0}, found = {0};
+
+    (void)state;
+    put_all(&tar);
+    keep.refuse = false;
+    for (unsigned i = 0; i < 2; i++) {
+        AUTO_SHARD shard = NULL;
+
+        assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
+        describe(shard, i ? &found : &want);
+    }
+    assert_int_equal(keep.saves, 1);
+    assert_int_equal(keep.loads, 1);
+    assert_string_equal(found.data, want.data);
+    keep.refuse = true;
+}
+
+/* Save an index of two rows with those numbers, and one field with those, as an earlier mount would
+ * have. */
+static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t *number)
+{
+    const struct index_shape shape = {
+        .columns = TAR_FIXED, .rising = 1, .has_keys = true, .learns = true};
+    struct column_table table = {0};
+    AUTO_INDEX_BUILDER struct index_builder *b = NULL;
+    AUTO_TEXT struct text about = {0};
+    struct iovec pieces[INDEX_PIECES];
+    struct kept_index kept = {0};
+    struct index index;
+    unsigned field;
+
+    assert_int_equal(index_builder_new(&shape, &b), 0);
+    assert_int_equal(index_builder_columns(b, 8), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(index_add(b, i ? "b" : "a", 1, row[i]), 0);
+    assert_int_equal(index_finish(b, (uint64_t[]){1u << 20, 0}, NULL, NULL, &index), 0);
+    assert_int_equal(column_table_add(&table, "npy", 3, &field), 0);
+    memcpy(table.column[0].number, number, 10 * sizeof(*number));
+    text_add_bytes(&about, "\0\0\0\0\0\0\0", 8);
+    column_table_write(&table, &about);
+    text_add_bytes(&about, "forged\n", 8);
+    column_table_release(&table);
+    assert_int_equal(index_bytes(b, about.data, about.len, &index, pieces), 0);
+    assert_int_equal(
+        index_store_save(&keep.keep, "rows", identity, "x", pieces, INDEX_PIECES, &kept, NULL), 0);
+    kept_index_release(&kept);
+}
+
+#define GOOD_FIELD                                                                                 \
+    {                                                                                              \
+        2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3                                                   \
+    }
+#define GOOD_ROW                                                                                   \
+    {                                                                                              \
+        0, 0, 1, 71, 65 << 2, 3                                                                    \
+    }
+
+static void test_kept__forged__made_anew(void **state)
+{
+    static const struct {
+        bool taken;
+        uint64_t row[8], number[10];
+    } forged[] = {
+        {true, GOOD_ROW, GOOD_FIELD},
+        {false, {1 << 19, 0, 1, 71, 65 << 2, 3}, GOOD_FIELD},    /* begins after the file */
+        {false, {0, 0, UINT64_MAX, 71, 65 << 2, 3}, GOOD_FIELD}, /* overflows */
+        {false, {0, 0, 1, UINT64_MAX, 65 << 2, 3}, GOOD_FIELD},  /* ends after the file */
+        {false, {0, 0, 1, 71, 66 << 2, 3}, GOOD_FIELD},          /* an array after its member */
+        {false, {0, 0, 1, 71, 65 << 2, UINT64_MAX}, GOOD_FIELD}, /* not as long as all are */
+        {false, {0, 0, 1, 71, UINT64_MAX, 3}, GOOD_FIELD},
+        {false,
+         {0, 0, 1, 71, 65 << 2, UINT64_MAX / 2 + 4},
+         {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, DIM_VARIES}},
+        {false, GOOD_ROW, {1, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}}, /* columns of others */
+        {false, GOOD_ROW, {7, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}}, /* that do not exist */
+        {false, GOOD_ROW, {UINT64_MAX, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 7, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 0, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 4, N_TAR_SHOWN, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, N_DTYPES, 1, 3}},
+        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_TEXT, 1, 3}},
+        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, RECORD_AXES + 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, TAR_SHOWN_INTEGER, 2}},
+    };
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    put_array(&tar, "a.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+    put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
+    keep.refuse = false;
+    for (size_t i = 0; i < ARRAY_LEN(forged); i++) {
+        AUTO_SHARD first = NULL;
+        AUTO_SHARD second = NULL;
+        uint64_t rows[2][8] = {GOOD_ROW};
+
+        assert_int_equal(open_shard(&tar, NULL, &first, NULL), 0);
+        memcpy(rows[1], forged[i].row, sizeof(rows[1]));
+        forge(first->prepared.identity, (const uint64_t(*)[8])rows, forged[i].number);
+        assert_int_equal(open_shard(&tar, NULL, &second, NULL), 0);
+        if (!strcmp(second->damage, "forged\n") != forged[i].taken)
+            fail_msg("%zu: damage \"%s\"", i, second->damage);
+    }
+    keep.refuse = true;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_keys__repeat__numbered),
+        cmocka_unit_test(test_key__above_1024_bytes__number),
+        cmocka_unit_test(test_fields__above_300__left_out),
+        cmocka_unit_test(test_extension_twice__sample_refused),
+        cmocka_unit_test(test_sparse__sample_refused),
+        cmocka_unit_test(test_cut_in_content__sample_refused),
+        cmocka_unit_test(test_cut_in_header__whole_members_stay),
+        cmocka_unit_test(test_bad_header__samples_before_stay),
+        cmocka_unit_test(test_data_after_the_end__reported),
+        cmocka_unit_test(test_no_shard__refused),
+        cmocka_unit_test(test_project_found_late__refused),
+        cmocka_unit_test(test_project_file_below_folders__no_sign),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_arrays__one_type__shown),
+        cmocka_unit_test(test_arrays__differ__bytes_only),
+        cmocka_unit_test(test_arrays__first_one_unread__shown),
+        cmocka_unit_test(test_failed_reads__go_on),
+        cmocka_unit_test(test_kept__taken_again),
+        cmocka_unit_test(test_kept__forged__made_anew),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
