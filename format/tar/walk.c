@@ -10,6 +10,12 @@
 #define REST_LOOK  (64u << 10)     /* bytes after the end */
 #define WINDOW     (TAR_EXTRA_MAX) /* bytes, the largest piece that is needed at once */
 
+/* Of a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is between
+ * the headers of smaller members is fetched, too, ahead of them; a job reads it soon. */
+#define FETCH_GAP   (1u << 20)
+#define FETCH_AHEAD (1u << 20)
+#define FETCH_AFTER 8 /* headers that were so near to each other */
+
 /* Headers that describe the next member; each may be there once. */
 enum { SEEN_PAX = 1, SEEN_NAME = 2, SEEN_TARGET = 4 };
 
@@ -45,6 +51,18 @@ static int bad(const struct tar_walk *w, uint64_t at, struct diag *d, const char
                     wrong);
 }
 
+static void fetch_ahead(struct tar_walk *w, uint64_t at)
+{
+    uint64_t end = w->window.start + w->window.have;
+
+    w->near = at <= end + FETCH_GAP ? w->near + 1 : 0;
+    if (w->near < FETCH_AFTER || at + FETCH_AHEAD / 2 < w->fetched)
+        return;
+    w->fetched = max_u64(w->fetched, at);
+    blob_fetch(w->blob, w->fetched, FETCH_AHEAD, NULL);
+    w->fetched += FETCH_AHEAD;
+}
+
 int tar_walk_bytes(struct tar_walk *w, uint64_t at, size_t len, const uint8_t **ret, struct diag *d)
 {
     uint64_t end = w->window.start + w->window.have;
@@ -59,6 +77,7 @@ int tar_walk_bytes(struct tar_walk *w, uint64_t at, size_t len, const uint8_t **
         w->window.step = (size_t)min_u64(2 * w->window.step, STEP_MOST);
     else
         w->window.step = STEP_LEAST;
+    fetch_ahead(w, at);
     want = (size_t)min_u64(max_u64(len, w->window.step), w->blob->size - at);
     w->window.have = 0;
     r = blob_pread(READ_WAITS, w->blob, w->window.bytes, want, at);

@@ -1,6 +1,6 @@
 /* A walk through an archive, from header to header. Content is not read, but for small members,
- * where reading on takes less time than a hop. It can be gone on with after an error that says
- * nothing of the file. One thread. */
+ * where reading on takes less time than a hop; of a remote, that is members of less than 1 MiB. It
+ * can be gone on with after an error that says nothing of the file. One thread. */
 #ifndef EPOCHFS_FORMAT_TAR_WALK_H
 #define EPOCHFS_FORMAT_TAR_WALK_H
 
@@ -30,7 +30,9 @@ struct tar_walk {
     struct tar_pax *own, *global;
     uint8_t *long_name; /* [TAR_NAME_MAX] */
     size_t long_len;
-    unsigned seen; /* headers that describe the next member */
+    unsigned seen;    /* headers that describe the next member */
+    uint64_t near;    /* reads since the last one that was far from the one before */
+    uint64_t fetched; /* bytes before it were asked for */
     struct {
         uint8_t *bytes;
         uint64_t start;

@@ -70,7 +70,8 @@ static void absent_fetch(const struct blob *blob, uint64_t off, uint64_t len, st
     struct diag reason = DIAG_INIT;
     int r = 0;
 
-    waiter_add(waiter);
+    if (waiter)
+        waiter_add(waiter);
     a->absent->fetches++;
     if (a->absent->fail_fetches) {
         a->absent->fail_fetches--;
@@ -78,7 +79,8 @@ static void absent_fetch(const struct blob *blob, uint64_t off, uint64_t len, st
     } else {
         bring(a, off, len);
     }
-    waiter_done(waiter, r, &reason);
+    if (waiter)
+        waiter_done(waiter, r, &reason);
 }
 
 static int absent_check(const struct blob *blob)

@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "format/tar/walk.h"
+#include "support/absent_blob.h"
 #include "support/memory_blob.h"
 #include "support/tar_make.h"
 #include "support/unit.h"
@@ -185,6 +186,39 @@ static void test_small_members__few_reads(void **state)
         tar_put_file(&tar, "a.txt", "x");
     assert_int_equal(walk(&tar, tar.len, &faults, &found), 0);
     assert_true(faults.reads < 60); /* 10 MB in pieces of 256 KiB, after smaller ones */
+}
+
+/* Walk through n members of each bytes, of a remote. Returns how often bytes were asked for. */
+static uint64_t walk_remote(unsigned n, size_t each, struct absent *absent)
+{
+    AUTO_FREE char *content = calloc(1, each);
+    AUTO_TAR tar = {0};
+    struct tar_member m;
+    struct tar_walk w;
+
+    for (unsigned i = 0; i < n; i++)
+        tar_put(&tar, "a.txt", content, each, '0');
+    {
+        AUTO_BLOB struct blob *blob =
+            absent_blob_new(memory_blob_new("x.tar", tar.data, tar.len, tar.len, NULL), absent);
+
+        assert_int_equal(tar_walk_init(&w, blob), 0);
+        while (tar_walk_next(&w, &m, NULL) == 1)
+            ;
+        assert_int_equal(w.at, tar.len);
+        tar_walk_release(&w);
+    }
+    return absent->fetches;
+}
+
+static void test_remote__small_members__fetched_ahead(void **state)
+{
+    struct absent small = {0}, large = {0};
+
+    (void)state;
+    assert_in_range(walk_remote(400, 50000, &small), 18, 22); /* 20 MB, 1 MiB each time */
+    assert_in_range(small.reads, 400, 420);                   /* of headers */
+    assert_int_equal(walk_remote(10, 2 << 20, &large), 0);
 }
 
 /* ---- names ---- */
@@ -382,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_size__overflows__refused),
         cmocka_unit_test(test_big_member__not_read),
         cmocka_unit_test(test_small_members__few_reads),
+        cmocka_unit_test(test_remote__small_members__fetched_ahead),
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_global_names),
         cmocka_unit_test(test_pax_size__wins),
