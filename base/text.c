@@ -64,16 +64,16 @@ void text_plain(char *s, const char *kept)
     }
 }
 
-/* The length of the well-formed UTF-8 sequence at s (NUL-terminated), 0 if there is none. */
-static size_t utf8_sequence(const unsigned char *s)
+size_t text_character(const void *bytes, size_t len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = bytes;
     size_t n = *s < 0x80 ? 1 : (*s & 0xe0) == 0xc0 ? 2 : (*s & 0xf0) == 0xe0 ? 3 : 4;
     uint32_t code;
 
     if (n == 1)
         return 1;
-    if (n == 4 && (*s & 0xf8) != 0xf0)
+    if (n > len || (n == 4 && (*s & 0xf8) != 0xf0))
         return 0;
     code = *s & (0x7fu >> n);
     for (size_t i = 1; i < n; i++) {
@@ -89,14 +89,15 @@ static size_t utf8_sequence(const unsigned char *s)
 void text_add_json(struct text *t, const char *bytes)
 {
     const unsigned char *s = (const unsigned char *)bytes;
+    size_t left = bytes ? strlen(bytes) : 0;
 
     if (!s) {
         text_add(t, "null");
         return;
     }
     text_add(t, "\"");
-    while (*s) {
-        size_t n = utf8_sequence(s);
+    while (left) {
+        size_t n = text_character(s, left);
 
         if (n == 0) {
             text_add(t, "\\ufffd");
@@ -109,6 +110,7 @@ void text_add_json(struct text *t, const char *bytes)
             text_add_bytes(t, (const char *)s, n);
         }
         s += n;
+        left -= n;
     }
     text_add(t, "\"");
 }

@@ -1,8 +1,7 @@
 /* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
- * Arrow (their format pages), HDF5 (its file format, III), TFRecord (TensorFlow's guide: a length
- * and its masked CRC-32C), zip (APPNOTE 4.3), npy (NEP 1), SQLite (its file
- * format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes), PDF, pickle
- * (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their text. */
+ * Arrow (their format pages), HDF5 (its file format, III), zip (APPNOTE 4.3), npy (NEP 1), SQLite
+ * (its file format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes), PDF,
+ * pickle (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their text. */
 #include "format/foreign.h"
 #include "format/registry.h"
 
@@ -74,28 +73,6 @@ static bool is_text_pickle(const struct probed_file *file)
     return (file->len > 12 && !memcmp(head, "ccopy_reg\n_", 12)) ||
            (file->len > 10 && (!memcmp(head, "cnumpy", 6) || !memcmp(head, "c__main__", 9)) &&
             memchr(head, '\n', file->len));
-}
-
-static uint32_t crc32c(const uint8_t *bytes, size_t n)
-{
-    uint32_t crc = UINT32_MAX;
-
-    for (size_t i = 0; i < n; i++) {
-        crc ^= bytes[i];
-        for (unsigned bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82f63b78) : 0);
-    }
-    return ~crc;
-}
-
-static bool is_tfrecord(const struct probed_file *file)
-{
-    uint32_t crc;
-
-    if (file->len < 12)
-        return false;
-    crc = crc32c(file->head, 8);
-    return load_le32(file->head + 8) == (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
 
 /* The text after the byte-order mark of UTF-8, white space and comments of HTML and XML. */
@@ -242,7 +219,6 @@ static const struct kind kinds[] = {
     {"PDF", MAGIC("%PDF-"), 0, NULL},
     {"a pickle of Python", MAGIC("\x80"), 0, is_pickle},
     {"a pickle of Python", NULL, 0, 0, is_text_pickle},
-    {"TFRecord", NULL, 0, 0, is_tfrecord},
     {"a web page (HTML), as servers send it where one has to log in, or for an error", NULL, 0, 0,
      is_html},
     {"XML, as servers send it for an error, too", NULL, 0, 0, is_xml},

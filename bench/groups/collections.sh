@@ -1,7 +1,9 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
-# The bars of collections: folders of many files.
+# The bars of collections: folders of many files, shards of records.
 
-PACKAGES=(nginx-light rclone fuse3 python3)
-BARS=(far_folder)
+PACKAGES=(nginx-light curl rclone fuse3 python3)
+BARS=(far_folder tfrecord_index tfrecord_epoch)
 
 bar_far_folder() { python_bars collection_bars.py far_folder; }
+bar_tfrecord_index() { python_bars tfrecord_bars.py index; }
+bar_tfrecord_epoch() { python_bars tfrecord_bars.py epoch; }

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/read_context.h"
+#include "base/text.h"
 
 #define ZIP_LOCAL     30u
 #define ZIP_CENTRAL   46u
@@ -44,21 +45,35 @@ static size_t central_size(const struct field *f, uint64_t bytes, uint64_t offse
     return ZIP_CENTRAL + strlen(f->name) + 4 + (extra ? 4 + extra : 0);
 }
 
+/* Bit 11 says that the name is UTF-8; else readers take it for code page 437. */
+static uint16_t flags_of(const char *name)
+{
+    bool is_ascii = true;
+
+    for (size_t n, left = strlen(name); left; left -= n, name += n) {
+        n = text_character(name, left);
+        if (!n)
+            return 0;
+        is_ascii = is_ascii && n == 1;
+    }
+    return is_ascii ? 0 : 1u << 11;
+}
+
 /* Write the fields that both headers share, from the version on. Returns their end. */
-static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes, size_t name_len,
+static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes, const char *name,
                            size_t extra_len)
 {
     uint32_t bytes32 = member_is_large(bytes) ? ZIP_MAX32 : (uint32_t)bytes;
 
     store_le16(at, zip64 ? 45 : 20);
-    store_le16(at + 2, 0); /* flags */
+    store_le16(at + 2, flags_of(name));
     store_le16(at + 4, 0); /* stored */
     store_le16(at + 6, 0); /* time */
     store_le16(at + 8, ZIP_DATE);
     store_le32(at + 10, crc);
     store_le32(at + 14, bytes32);
     store_le32(at + 18, bytes32);
-    store_le16(at + 22, (uint16_t)name_len);
+    store_le16(at + 22, (uint16_t)(strlen(name) + 4)); /* .npy */
     store_le16(at + 24, (uint16_t)extra_len);
     return at + 26;
 }
@@ -131,7 +146,7 @@ static int local_read(struct read_context *rc, struct layout *l, const struct pa
     if (r < 0)
         return r;
     store_le32(at, UINT32_C(0x04034b50));
-    at = put_common(at + 4, zip64, crc, bytes, strlen(p->field->name) + 4, zip64 ? 20 : 0);
+    at = put_common(at + 4, zip64, crc, bytes, p->field->name, zip64 ? 20 : 0);
     at = put_name(at, p->field);
     if (zip64) {
         store_le16(at, 1);
@@ -151,7 +166,7 @@ static uint8_t *put_central(uint8_t *at, const struct part *p, uint32_t crc)
 
     store_le32(at, UINT32_C(0x02014b50));
     store_le16(at + 4, 3 << 8 | 20); /* made by: Unix */
-    at = put_common(at + 6, extra > 0, crc, bytes, name_len, extra);
+    at = put_common(at + 6, extra > 0, crc, bytes, p->field->name, extra);
     store_le16(at, 0);                           /* comment */
     store_le16(at + 2, 0);                       /* disk */
     store_le16(at + 4, 0);                       /* internal attributes */

@@ -207,7 +207,7 @@ static int map_file(struct column_union *u, unsigned file, const struct record_c
         if (found && map[at] == NO_COLUMN)
             map[at] = (uint16_t)i;
     }
-    for (unsigned i = 0; i < u->n; i++)
+    for (unsigned i = 0; i < u->n && c; i++)
         u->column[i].has_holes |= map[i] == NO_COLUMN;
     if (file && !memcmp(map, u->map[file - 1], u->n * sizeof(*map))) {
         free(map);

@@ -16,7 +16,8 @@ struct column_union {
     char (*name)[RECORD_NAME_MAX + 1]; /* [n] those that were changed */
 };
 
-/* Make the union of n_files files; of(ctx, i, ret_n): the columns of file i. 0 or -ENOMEM. */
+/* Make the union of n_files files; of(ctx, i, ret_n): the columns of file i; NULL: it has no record
+ * that could lack any. 0 or -ENOMEM. */
 int column_union_make(struct column_union *u, unsigned n_files,
                       const struct record_column *(*of)(void *ctx, unsigned i, unsigned *ret_n),
                       void *ctx);

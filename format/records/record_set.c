@@ -366,8 +366,10 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
 static const struct record_column *columns_of_file(void *ctx, unsigned i, unsigned *ret_n)
 {
     const struct record_set *set = ctx;
+    const struct shard *file = &set->files.shard[i];
 
-    return columns_of(set->rf, set->files.shard[i].file, ret_n);
+    *ret_n = 0;
+    return file->prepared->index.rows ? columns_of(set->rf, file->file, ret_n) : NULL;
 }
 
 /* The files are ready, so their columns are known. */
@@ -627,6 +629,26 @@ static int open_files(struct opened *opened, struct source_file *source, size_t 
     return r;
 }
 
+/* A dataset for each group of several files, but not for that of all. */
+static int add_groups(const struct opened *opened, const struct format_setup *setup,
+                      struct finds *finds)
+{
+    const struct record_format *rf = opened->rf;
+    char group[RECORD_GROUP_SIZE], next[RECORD_GROUP_SIZE];
+    int r = 0;
+
+    for (unsigned first = 0, end; first < opened->n && r == 0; first = end) {
+        end = first + 1;
+        if (!rf->group(opened->name[first], group))
+            continue;
+        while (end < opened->n && rf->group(opened->name[end], next) && !strcmp(group, next))
+            end++;
+        if (end - first > 1 && end - first < opened->n)
+            r = add_dataset(rf, &opened->file[first], end - first, group, false, setup, finds);
+    }
+    return r;
+}
+
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds)
 {
@@ -641,6 +663,8 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
                         joins == 1 && opened.n > RECORD_LISTED, setup, finds);
     if (r == 0 && joins == 1)
         r = add_dataset(rf, opened.file, opened.n, SHARDS_ALL, false, setup, finds);
+    if (r == 0 && joins == 1 && rf->group)
+        r = add_groups(&opened, setup, finds);
     return r < 0 ? r : joins < 0 ? joins : 0;
 }
 

@@ -32,6 +32,8 @@ enum {
     RECORD_NOT_ARRAYS = 4, /* npz and npy: another column has the array of that name */
 };
 
+#define RECORD_GROUP_SIZE 256
+
 #define RECORD_NAME_MAX 55 /* bytes of the name of a column, which "_offsets" may follow */
 #define RECORD_COLUMNS_MAX                                                                         \
     1024 /* of a dataset; those after them in the order of names are left out */
@@ -58,6 +60,9 @@ struct record_format {
                 struct shard *ret, struct diag *d);
     /* Is it a file beside others, which has no dataset of its own? NULL: none is. */
     bool (*is_beside)(const struct source_file *file);
+    /* The set that a file is a part of by its name: files of one set that follow each other are a
+     * dataset of that name. false: it is of none. NULL: none is. */
+    bool (*group)(const char *name, char ret[static RECORD_GROUP_SIZE]);
     void (*share)(void *file); /* it has one user more */
     /* dataset_add_folders(), or dataset_add_late_folders() with columns() (format/encode/encode.h)
      */
@@ -103,7 +108,8 @@ struct record_format {
     void (*describe)(const void *file, const char *indent, struct text *t);
 };
 
-/* open_folder() of struct format: a dataset for each file, and one of all. With more than
+/* open_folder() of struct format: a dataset for each file, one of each group that is not all of
+ * them, and one of all. With more than
  * RECORD_LISTED files, those of single files open by their names, but are not listed. */
 #define RECORD_LISTED 64
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,

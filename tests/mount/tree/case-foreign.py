@@ -23,25 +23,6 @@ def made(save):
     return out.getvalue()
 
 
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
-def masked(data):
-    crc = crc32c(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
-
-
-def tfrecord(data):
-    length = struct.pack("<Q", len(data))
-    return length + masked(length) + data + masked(data)
-
-
 def zipped(name):
     def save(out):
         with zipfile.ZipFile(out, "w") as archive:
@@ -65,7 +46,6 @@ KINDS = {
     "a.parquet": ("Parquet", b"PAR1\x15\4\x15\x10\x15" + bytes(200) + b"PAR1"),
     "a.arrow": ("Arrow", b"ARROW1\0\0\xff\xff\xff\xff" + bytes(100)),
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
-    "a.tfrecord": ("TFRecord", tfrecord(b"x" * 100) + tfrecord(b"y")),
     "a.zip": ("zip", made(zipped("a.txt"))),
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
     "a.npy": ("npy (NumPy)", made(lambda out: np.save(out, ARRAY))),

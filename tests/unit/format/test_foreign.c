@@ -79,18 +79,6 @@ static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
         }
 }
 
-/* The first record of a file that TensorFlow has written: a length of 5, its masked CRC-32C. */
-static void test_foreign_kind__tfrecord__by_its_checksum(void **state)
-{
-    char record[] = "\5\0\0\0\0\0\0\0"
-                    "\xea\xb2\x04\x3e";
-
-    (void)state;
-    assert_string_equal(kind_of("a", BYTES(record), true), "TFRecord");
-    record[8] ^= 1;
-    assert_null(kind_of("a", BYTES(record), true));
-}
-
 static void test_foreign_add_readable__registry__all_named(void **state)
 {
     AUTO_TEXT struct text t = {0};
@@ -106,7 +94,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_foreign_kind__text__by_what_it_looks_like),
         cmocka_unit_test(test_foreign_kind__short_and_odd_heads__no_overrun),
-        cmocka_unit_test(test_foreign_kind__tfrecord__by_its_checksum),
         cmocka_unit_test(test_foreign_add_readable__registry__all_named),
     };
 

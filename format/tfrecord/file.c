@@ -1,0 +1,254 @@
+#include "format/tfrecord/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/tfrecord/frame.h"
+#include "format/tfrecord/group.h"
+#include "format/tfrecord/pass.h"
+
+/* ---- what is kept with the index ---- */
+
+#define FINDINGS_BYTES 48
+#define FEW            16 /* features */
+
+static void write_findings(const struct findings *f, struct text *t)
+{
+    const uint64_t numbers[] = {f->examples,     f->others, f->spoilt,
+                                f->first_spoilt, f->tail,   f->tail_at};
+    uint8_t bytes[FINDINGS_BYTES];
+
+    for (unsigned i = 0; i < ARRAY_LEN(numbers); i++)
+        store_le64(bytes + 8 * i, numbers[i]);
+    text_add_bytes(t, (const char *)bytes, sizeof(bytes));
+}
+
+static int read_findings(struct findings *ret, const struct index *index, uint64_t size)
+{
+    uint64_t n[FINDINGS_BYTES / 8];
+
+    if (index->about_len < FINDINGS_BYTES)
+        return -EBADMSG;
+    for (unsigned i = 0; i < ARRAY_LEN(n); i++)
+        n[i] = load_le64(index->about + 8 * i);
+    if (n[0] > index->rows || n[1] > index->rows || n[2] > index->rows - n[1] || n[3] > size ||
+        n[4] >= N_TAILS || n[5] > size)
+        return -EBADMSG;
+    *ret = (struct findings){n[0], n[1], n[2], n[3], n[4], n[5]};
+    return 0;
+}
+
+/* Are the places of the records inside the file, and no record shorter than its frame? */
+static bool places_fit(const struct index *index, uint64_t size)
+{
+    uint64_t at[INDEX_GROUP], before = 0;
+
+    for (uint64_t row = 0; row <= index->rows;) {
+        unsigned n = index_numbers(index, row, FILE_AT, at);
+
+        for (unsigned i = 0; i < n; i++, row++) {
+            if (row ? at[i] < before || at[i] - before < FRAME_BYTES : at[i] != 0)
+                return false;
+            before = at[i];
+        }
+    }
+    return before <= size;
+}
+
+static bool feature_fits(const struct learned_column *c, unsigned columns)
+{
+    const uint64_t *n = c->number;
+
+    for (unsigned i = FEATURE_COUNT; i <= FEATURE_STEPS; i++)
+        if (n[i] && (n[i] < FILE_FIXED || n[i] >= columns))
+            return false;
+    return c->len && (c->name[0] == FEATURE_OF_CONTEXT || c->name[0] == FEATURE_OF_LISTS) &&
+           (n[FEATURE_COUNT] || n[FEATURE_OUT]) && n[FEATURE_LEAST] <= n[FEATURE_MOST] &&
+           n[FEATURE_MOST] <= EXAMPLE_MAX && n[FEATURE_LEAST_STEPS] <= n[FEATURE_MOST_STEPS] &&
+           n[FEATURE_MOST_STEPS] <= EXAMPLE_MAX && n[FEATURE_LOOKS] < N_LOOKS;
+}
+
+/* What was learned becomes the columns. */
+static int finish(struct tfrecord_file *file, const struct index *index)
+{
+    const struct findings *f = &file->findings;
+
+    if (file->features.n <= FEW) /* quick enough without a table */
+        column_table_settle(&file->features);
+    return shown_make(&file->shown, &file->features, index->rows,
+                      index->rows - f->others - f->spoilt, f->others > f->examples);
+}
+
+static int file_take(void *impl, const struct index *index)
+{
+    struct tfrecord_file *file = impl;
+    struct findings findings;
+    size_t used;
+    int r = read_findings(&findings, index, file->blob->size);
+
+    if (r == 0 && !places_fit(index, file->blob->size))
+        r = -EBADMSG;
+    if (r == 0)
+        r = column_table_read(&file->features, index->about + FINDINGS_BYTES,
+                              index->about_len - FINDINGS_BYTES, &used);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < file->features.n && r == 0; i++)
+        if (!feature_fits(&file->features.column[i], index->shape.columns))
+            r = -EBADMSG;
+    if (r == 0) {
+        file->findings = findings;
+        r = finish(file, index);
+    }
+    if (r < 0) {
+        column_table_release(&file->features);
+        file->features = (struct column_table){0};
+        file->findings = (struct findings){0};
+    }
+    return r;
+}
+
+static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    struct tfrecord_file *file = impl;
+
+    (void)d;
+    pass_free(file->pass);
+    file->pass = NULL;
+    write_findings(&file->findings, ret);
+    column_table_write(&file->features, ret);
+    return finish(file, index);
+}
+
+/* ---- the index ---- */
+
+static int file_identity(void *impl, struct text *ret)
+{
+    text_add(ret, "tfrecord 1");
+    return prepared_add_identity(ret, ((const struct tfrecord_file *)impl)->blob);
+}
+
+static int file_begin(void *impl)
+{
+    struct tfrecord_file *file = impl;
+
+    return pass_new(file, &file->pass);
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    return pass_step(((struct tfrecord_file *)impl)->pass, d);
+}
+
+static const struct prepared_ops index_ops = {.identity = file_identity,
+                                              .take = file_take,
+                                              .begin = file_begin,
+                                              .step = file_step,
+                                              .about = file_about};
+
+void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
+                    uint64_t *ret_bytes)
+{
+    const struct index *index = &file->prepared.index;
+
+    *ret_at = index_number(index, row, FILE_AT);
+    *ret_bytes = index_number(index, row + 1, FILE_AT) - *ret_at;
+}
+
+/* ---- the file ---- */
+
+void tfrecord_share(void *file)
+{
+    ((struct tfrecord_file *)file)->users++;
+}
+
+void tfrecord_drop(void *p)
+{
+    struct tfrecord_file *file = p;
+
+    if (--file->users)
+        return;
+    pass_free(file->pass);
+    shown_release(&file->shown);
+    column_table_release(&file->features);
+    prepared_release(&file->prepared);
+    blob_free(file->blob);
+    free(file->missing);
+    free(file);
+}
+
+int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+                  struct shard *ret, struct diag *d)
+{
+    struct tfrecord_file *file = calloc(1, sizeof(*file));
+    struct blob *blob = TAKE_PTR(source[i].blob);
+
+    (void)d;
+    if (!file) {
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    *file = (struct tfrecord_file){
+        .blob = blob, .users = 1, .memo = setup->memo, .missing = group_missing(source, n, i)};
+    file->prepared = (struct prepared){
+        .ops = &index_ops,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(blob),
+        .source = blob_source(blob),
+        .size = blob->size,
+        .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
+    };
+    *ret = (struct shard){file, blob, &file->prepared};
+    return 0;
+}
+
+/* ---- what people are told ---- */
+
+static void note_tail(const struct tfrecord_file *file, struct text *t)
+{
+    static const char *const wanted[N_TAILS] = {
+        [TAIL_HEAD] = "a record's length that matches its checksum, found another",
+        [TAIL_HEAD_CUT] = "the 12 bytes that begin a record, found the end of the file",
+        [TAIL_DATA_CUT] = "the data of a record, found the end of the file",
+    };
+    const struct findings *f = &file->findings;
+
+    if (f->tail != TAIL_NONE)
+        text_add(t, "%s: byte %llu: want %s; only the %llu records before it are served\n",
+                 blob_name(file->blob), (unsigned long long)f->tail_at, wanted[f->tail],
+                 (unsigned long long)file->prepared.index.rows);
+}
+
+void tfrecord_note(const void *p, struct text *t)
+{
+    const struct tfrecord_file *file = p;
+    const struct findings *f = &file->findings;
+    const char *name = blob_name(file->blob);
+
+    note_tail(file, t);
+    if (f->spoilt)
+        text_add(
+            t,
+            "%s: records that cannot be read: %llu, the first at byte %llu: want data that match "
+            "their checksum, found others\n",
+            name, (unsigned long long)f->spoilt, (unsigned long long)f->first_spoilt);
+    if (f->others && f->examples && f->others <= f->examples)
+        text_add(
+            t, "%s: records that are no tf.train.Example: %llu; they have the file .record alone\n",
+            name, (unsigned long long)f->others);
+    if (file->features.left_out)
+        text_add(t, "%s: features beyond the first %u are left out, such as %s\n", name,
+                 file->features.n, file->features.first_out + 1);
+    if (file->shown.hidden)
+        text_add(t,
+                 "%s: %u features have no field: kinds differ inside of a list, or the index "
+                 "has no columns left\n",
+                 name, file->shown.hidden);
+    if (file->missing)
+        text_add(t, "%s: %s\n", name, file->missing);
+}

@@ -1,0 +1,71 @@
+/* One TFRecord file: the index of its records, and what it has learned of their features.
+ *
+ * Row i of the index is record i. Columns AT and STATE are there from the start; each feature adds
+ * one with the number and the kind of its values, and one more with their bytes, or their steps,
+ * where it has any. */
+#ifndef EPOCHFS_FORMAT_TFRECORD_FILE_H
+#define EPOCHFS_FORMAT_TFRECORD_FILE_H
+
+#include "format/core/format.h"
+#include "format/index/prepared.h"
+#include "format/records/column_table.h"
+#include "format/records/record_set.h"
+#include "format/tfrecord/example.h"
+#include "format/tfrecord/learned.h"
+
+enum { FILE_AT, FILE_STATE, FILE_FIXED };
+
+/* Column FILE_STATE. */
+enum record_state {
+    RECORD_EXAMPLE,
+    RECORD_OTHER,  /* its data are another message, or none */
+    RECORD_SPOILT, /* its data do not match their checksum */
+};
+
+/* Why the records end before the file does. */
+enum tail { TAIL_NONE, TAIL_HEAD, TAIL_HEAD_CUT, TAIL_DATA_CUT, N_TAILS };
+
+/* What a pass found; kept with the index. */
+struct findings {
+    uint64_t examples, others; /* records with features; with data that are no such message */
+    uint64_t spoilt, first_spoilt;
+    uint64_t tail, tail_at; /* enum tail, and where in the file */
+};
+
+struct tfrecord_file {
+    struct blob *blob;
+    unsigned users;
+    struct memo *memo;
+    char *missing; /* the files of its group that are not there, for people; NULL: none */
+    struct prepared prepared;
+    struct pass *pass; /* while the index is made */
+
+    /* Once it is prepared: */
+    struct findings findings;
+    struct column_table features;
+    struct shown shown;
+};
+
+extern const struct format format_tfrecord;
+
+/* See struct record_format. */
+int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+                  struct shard *ret, struct diag *d);
+void tfrecord_share(void *file);
+void tfrecord_drop(void *file);
+void tfrecord_note(const void *file, struct text *t);
+
+/* Where the record of a row is, its head included. */
+void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
+                    uint64_t *ret_bytes);
+
+/* read.c: what records hold; see struct record_format. */
+const struct record_column *tfrecord_columns(const void *file, unsigned *ret_n);
+bool tfrecord_has(const void *file, uint64_t row, unsigned column);
+int tfrecord_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                  struct diag *d);
+bool tfrecord_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+int tfrecord_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                  uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+#endif

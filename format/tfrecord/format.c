@@ -1,0 +1,56 @@
+/* TFRecord as a format: see README.md here. */
+#include <string.h>
+
+#include "format/encode/encode.h"
+#include "format/tfrecord/file.h"
+#include "format/tfrecord/frame.h"
+#include "format/tfrecord/group.h"
+
+static const struct record_format records = {
+    .format = &format_tfrecord,
+    .file = {.drop = tfrecord_drop},
+    .open = tfrecord_open,
+    .group = group_name,
+    .share = tfrecord_share,
+    .add_folders = dataset_add_folders,
+    .columns = tfrecord_columns,
+    .has = tfrecord_has,
+    .dims = tfrecord_dims,
+    .extent = tfrecord_extent,
+    .read = tfrecord_read,
+    .note = tfrecord_note,
+};
+
+/* No other file has a checksum there by chance, so the claim is above those of formats that know a
+ * file by two bytes, which a length can have. A file without a byte is a shard without a record if
+ * its name says so. */
+static enum claim probe(const struct probed_file *file)
+{
+    uint64_t len;
+
+    if (file->len == 0)
+        return strstr(file->name, ".tfrec") ? CLAIM_WEAK : CLAIM_NONE;
+    return file->len >= FRAME_HEAD && frame_head(file->head, &len) ? CLAIM_NAMED : CLAIM_NONE;
+}
+
+static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    return record_set_open_folder(&records, files, n, setup, finds);
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+                "  for field in batch.files: print(field, batch[field].shape)\n");
+}
+
+const struct format format_tfrecord = {
+    .name = "tfrecord",
+    .probe = probe,
+    .open_folder = open_folder,
+    .title = "TFRecord",
+    .start = "a record's length and its checksum",
+    .example = example,
+};

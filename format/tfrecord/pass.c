@@ -1,0 +1,303 @@
+/* Reads the whole file, record by record, through a window that grows to a record that is larger.
+ * Each checksum is checked before its bytes mean anything. What a record teaches of its features is
+ * learned once all of it was read, so a record that breaks off adds no names. */
+#include "format/tfrecord/pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/tfrecord/frame.h"
+
+#define WINDOW       (UINT64_C(1) << 20) /* bytes that are read at once, */
+#define WINDOW_FAR   (UINT64_C(8) << 20) /* and from a remote, whose answers take time */
+#define STEP_BYTES   (UINT64_C(4) << 20)
+#define STEP_RECORDS 10000
+
+struct pass {
+    struct tfrecord_file *file;
+    uint64_t at; /* of the next record */
+
+    uint8_t *window; /* [capacity] the file from start on, have bytes of it */
+    uint64_t start;
+    size_t have, capacity;
+    uint64_t least; /* capacity */
+
+    unsigned columns; /* of the index */
+    uint64_t number[INDEX_LEARNED];
+
+    /* Of one record: */
+    unsigned n; /* entries */
+    struct example_feature entry[EXAMPLE_FEATURES];
+    unsigned last[COLUMNS_LEARNED]; /* of each feature: 1 + its last entry; 0 between records */
+    /* The feature of entry i of the records before: mostly it is that of this one, too. */
+    unsigned expected[EXAMPLE_FEATURES];
+    uint8_t name[1 + EXAMPLE_NAME_MAX];
+};
+
+int pass_new(struct tfrecord_file *file, struct pass **ret)
+{
+    struct pass *pass = calloc(1, sizeof(*pass));
+
+    if (!pass)
+        return -ENOMEM;
+    pass->file = file;
+    pass->least = file->blob->ops->fetch ? WINDOW_FAR : WINDOW;
+    pass->columns = FILE_FIXED;
+    *ret = pass;
+    return 0;
+}
+
+void pass_free(struct pass *pass)
+{
+    if (pass)
+        free(pass->window);
+    free(pass);
+}
+
+/* ---- the window ---- */
+
+static int set_capacity(struct pass *pass, size_t capacity)
+{
+    uint8_t *window = malloc(capacity);
+
+    if (!window)
+        return -ENOMEM;
+    if (pass->have)
+        memcpy(window, pass->window, pass->have);
+    free(pass->window);
+    pass->window = window;
+    pass->capacity = capacity;
+    return 0;
+}
+
+/* The len bytes of the file from pass->at on, which it has. */
+static int look(struct pass *pass, uint64_t len, const uint8_t **ret, struct diag *d)
+{
+    const struct blob *blob = pass->file->blob;
+    uint64_t skip = pass->at - pass->start;
+    int r = 0;
+
+    if (skip <= pass->have && len <= pass->have - skip) {
+        *ret = pass->window + skip;
+        return 0;
+    }
+    pass->have = skip < pass->have ? pass->have - (size_t)skip : 0;
+    if (pass->have)
+        memmove(pass->window, pass->window + skip, pass->have);
+    pass->start = pass->at;
+    if (pass->capacity < len || (pass->capacity > 2 * WINDOW_FAR && len <= WINDOW))
+        r = set_capacity(pass, (size_t)max_u64(max_u64(len, pass->least), pass->have));
+    if (r == 0) {
+        uint64_t more = min_u64(pass->capacity, blob->size - pass->start) - pass->have;
+
+        r = blob_read(READ_WAITS, blob, pass->window + pass->have, (size_t)more,
+                      pass->start + pass->have, d);
+        if (r == 0)
+            pass->have += (size_t)more;
+    }
+    *ret = pass->window;
+    return r;
+}
+
+/* Of data that no message can have: 1: they match their checksum, 0: they do not. */
+static int check_long(struct pass *pass, uint64_t len, struct diag *d)
+{
+    const uint64_t end = pass->at + FRAME_HEAD + len, record = pass->at;
+    const uint8_t *p;
+    uint32_t crc = 0;
+    int r = 0;
+
+    for (pass->at += FRAME_HEAD; pass->at < end && r == 0;) {
+        uint64_t n = min_u64(WINDOW, end - pass->at);
+
+        r = look(pass, n, &p, d);
+        if (r == 0)
+            crc = crc32c(crc, p, (size_t)n);
+        pass->at += n;
+    }
+    if (r == 0)
+        r = look(pass, 4, &p, d);
+    pass->at = record;
+    return r < 0 ? r : load_le32(p) == frame_masked(crc);
+}
+
+/* ---- features ---- */
+
+static int keep_entry(void *ctx, const struct example_feature *f)
+{
+    struct pass *pass = ctx;
+
+    pass->entry[pass->n++] = *f;
+    return 0;
+}
+
+/* The feature of entry i. 0, -E2BIG: there are too many, or -ENOMEM. */
+static int find_feature(struct pass *pass, unsigned i, unsigned *ret)
+{
+    struct column_table *t = &pass->file->features;
+    const struct example_feature *f = &pass->entry[i];
+    const struct learned_column *c = t->column ? &t->column[pass->expected[i]] : NULL;
+    char first = f->is_list ? FEATURE_OF_LISTS : FEATURE_OF_CONTEXT;
+    int r;
+
+    if (c && c->len == f->name_len + 1 && c->name[0] == first &&
+        !memcmp(c->name + 1, f->name, f->name_len)) {
+        *ret = pass->expected[i];
+        return 0;
+    }
+    pass->name[0] = (uint8_t)first;
+    memcpy(pass->name + 1, f->name, f->name_len);
+    r = column_table_add(t, pass->name, 1 + f->name_len, ret);
+    if (r == 0)
+        pass->expected[i] = *ret;
+    return r;
+}
+
+/* The index has one column more, if it can. 0 or -ENOMEM. */
+static int add_column(struct pass *pass, struct learned_column *c, unsigned number)
+{
+    int r;
+
+    if (c->number[number] || c->number[FEATURE_OUT])
+        return 0;
+    if (pass->columns == INDEX_LEARNED) {
+        c->number[FEATURE_OUT] = 1;
+        return 0;
+    }
+    r = index_builder_columns(pass->file->prepared.builder, pass->columns + 1);
+    if (r == 0)
+        c->number[number] = pass->columns++;
+    return r;
+}
+
+static int learn_feature(struct pass *pass, struct learned_column *c,
+                         const struct example_feature *f, const uint8_t *message)
+{
+    int r = add_column(pass, c, FEATURE_COUNT);
+
+    if (r == 0 && f->bytes)
+        r = add_column(pass, c, FEATURE_BYTES);
+    if (r == 0 && f->steps)
+        r = add_column(pass, c, FEATURE_STEPS);
+    if (r < 0)
+        return r;
+    feature_learn(c, f, message);
+    pass->number[c->number[FEATURE_COUNT]] = feature_number(f->count, f->kind);
+    if (f->bytes)
+        pass->number[c->number[FEATURE_BYTES]] = f->bytes;
+    if (f->steps)
+        pass->number[c->number[FEATURE_STEPS]] = f->steps;
+    return 0;
+}
+
+/* Of entries of one name the last one counts. */
+static int learn_entries(struct pass *pass, const uint8_t *message)
+{
+    unsigned feature[EXAMPLE_FEATURES];
+    int r = 0;
+
+    for (unsigned i = 0; i < pass->n && r == 0; i++) {
+        r = find_feature(pass, i, &feature[i]);
+        if (r == 0) {
+            pass->last[feature[i]] = i + 1;
+        } else if (r == -E2BIG) {
+            feature[i] = UINT32_MAX;
+            r = 0;
+        }
+    }
+    for (unsigned i = 0; i < pass->n && r == 0; i++) {
+        if (feature[i] == UINT32_MAX || pass->last[feature[i]] != i + 1)
+            continue;
+        pass->last[feature[i]] = 0;
+        r = learn_feature(pass, &pass->file->features.column[feature[i]], &pass->entry[i], message);
+    }
+    return r;
+}
+
+/* ---- records ---- */
+
+static int add_row(struct pass *pass)
+{
+    int r = index_add(pass->file->prepared.builder, NULL, 0, pass->number);
+
+    memset(pass->number, 0, pass->columns * sizeof(pass->number[0]));
+    return r;
+}
+
+static int add_record(struct pass *pass, const uint8_t *data, uint64_t len, bool is_good)
+{
+    struct findings *found = &pass->file->findings;
+    struct example_fault fault;
+    int r = -EBADMSG;
+
+    pass->n = 0;
+    if (!is_good && !found->spoilt++)
+        found->first_spoilt = pass->at;
+    if (is_good && data)
+        r = example_parse(data, len, keep_entry, pass, &fault);
+    if (r == 0)
+        r = learn_entries(pass, data);
+    if (r < 0 && r != -EBADMSG)
+        return r;
+    found->examples += r == 0 && pass->n;
+    found->others += r < 0 && is_good;
+    pass->number[FILE_AT] = pass->at;
+    pass->number[FILE_STATE] = r == 0 ? RECORD_EXAMPLE : is_good ? RECORD_OTHER : RECORD_SPOILT;
+    return add_row(pass);
+}
+
+static int end_here(struct pass *pass, enum tail tail)
+{
+    pass->file->findings.tail = tail;
+    pass->file->findings.tail_at = pass->at;
+    return 1;
+}
+
+/* 1: the records end before the file does, 0, or -errno with the reason in d. */
+static int pass_record(struct pass *pass, struct diag *d)
+{
+    uint64_t left = pass->file->blob->size - pass->at, len;
+    const uint8_t *p = NULL;
+    int r;
+
+    if (left < FRAME_HEAD)
+        return end_here(pass, TAIL_HEAD_CUT);
+    r = look(pass, FRAME_HEAD, &p, d);
+    if (r < 0)
+        return r;
+    if (!frame_head(p, &len))
+        return end_here(pass, TAIL_HEAD);
+    if (left < FRAME_BYTES || len > left - FRAME_BYTES)
+        return end_here(pass, TAIL_DATA_CUT);
+    if (len > EXAMPLE_MAX) {
+        r = check_long(pass, len, d);
+        if (r >= 0)
+            r = add_record(pass, NULL, len, r == 1);
+    } else {
+        r = look(pass, FRAME_BYTES + len, &p, d);
+        if (r == 0)
+            r = add_record(pass, p + FRAME_HEAD, len, frame_data(p + FRAME_HEAD, len));
+    }
+    if (r == 0)
+        pass->at += FRAME_BYTES + len;
+    return r;
+}
+
+int pass_step(struct pass *pass, struct diag *d)
+{
+    struct tfrecord_file *file = pass->file;
+    uint64_t until = pass->at + STEP_BYTES;
+    int r = 0;
+
+    for (unsigned i = 0;
+         i < STEP_RECORDS && r == 0 && pass->at < until && pass->at < file->blob->size; i++)
+        r = pass_record(pass, d);
+    atomic_store(&file->prepared.seen, pass->at);
+    if (r < 0 || (r == 0 && pass->at < file->blob->size))
+        return r;
+    file->prepared.end[FILE_AT] = pass->at;
+    r = blob_check(file->blob);
+    return r < 0 ? r : 1;
+}

@@ -1,0 +1,291 @@
+/* What records hold. Sizes come from the index. Bytes come from the record, whose checksum is
+ * checked before; the memo keeps where its features are, and its bytes if they are few. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/core/extents.h"
+#include "format/tfrecord/file.h"
+#include "format/tfrecord/frame.h"
+
+#define KEPT_MAX (UINT64_C(1) << 20) /* bytes of a record that are kept with its features */
+
+static const uint64_t *numbers_of(const struct tfrecord_file *file, const struct shown_column *what)
+{
+    return file->features.column[what->feature].number;
+}
+
+const struct record_column *tfrecord_columns(const void *p, unsigned *ret_n)
+{
+    const struct tfrecord_file *file = p;
+
+    *ret_n = file->shown.n;
+    return file->shown.column;
+}
+
+/* ---- sizes ---- */
+
+static int refuse(const struct tfrecord_file *file, uint64_t row, int error, const char *wanted,
+                  struct diag *d)
+{
+    uint64_t at, bytes;
+
+    tfrecord_place(file, row, &at, &bytes);
+    return diag_set(d, error, "%s: record %llu, at byte %llu: want %s", blob_name(file->blob),
+                    (unsigned long long)row, (unsigned long long)at, wanted);
+}
+
+static enum record_state state_of(const struct tfrecord_file *file, uint64_t row)
+{
+    return (enum record_state)index_number(&file->prepared.index, row, FILE_STATE);
+}
+
+static uint64_t number_of(const struct tfrecord_file *file, uint64_t row, uint64_t column)
+{
+    return column ? index_number(&file->prepared.index, row, (unsigned)column) : 0;
+}
+
+bool tfrecord_has(const void *p, uint64_t row, unsigned column)
+{
+    const struct tfrecord_file *file = p;
+    const struct shown_column *what = &file->shown.what[column];
+
+    return what->is_record || state_of(file, row) != RECORD_EXAMPLE ||
+           number_of(file, row, numbers_of(file, what)[FEATURE_COUNT]);
+}
+
+/* The elements of a content, for its first axis. 0, or -errno with the reason in d. */
+static int count_elements(const struct tfrecord_file *file, uint64_t row,
+                          const struct shown_column *what, uint64_t *ret, struct diag *d)
+{
+    const uint64_t *numbers = numbers_of(file, what);
+    uint64_t number = number_of(file, row, numbers[FEATURE_COUNT]);
+    enum example_kind kind = number ? feature_kind(number) : EXAMPLE_NONE;
+
+    *ret = 0;
+    if (kind != EXAMPLE_NONE && kind != what->kind)
+        return refuse(file, row, -EBADMSG,
+                      "a feature of the kind that it has in most records, found another kind", d);
+    if (what->part == EXAMPLE_STEPS)
+        *ret = number_of(file, row, numbers[FEATURE_STEPS]);
+    else if (what->kind == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
+        *ret = number_of(file, row, numbers[FEATURE_BYTES]);
+    else if (number)
+        *ret = feature_count(number);
+    return 0;
+}
+
+int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                  struct diag *d)
+{
+    const struct tfrecord_file *file = p;
+    const struct record_column *shown = &file->shown.column[column];
+    const struct shown_column *what = &file->shown.what[column];
+    enum record_state state = state_of(file, row);
+    uint64_t at, bytes, n;
+    int r = 0;
+
+    tfrecord_place(file, row, &at, &bytes);
+    n = bytes - FRAME_BYTES;
+    if (state == RECORD_SPOILT)
+        return refuse(file, row, -EIO, "data that match their checksum, found others", d);
+    if (!what->is_record && state != RECORD_EXAMPLE)
+        return refuse(file, row, -EBADMSG, "a tf.train.Example, found other data", d);
+    if (!what->is_record)
+        r = count_elements(file, row, what, &n, d);
+    if (r == 0 && (n > bytes - FRAME_BYTES ||
+                   (shown->shown == RECORD_NUMBERS && n != (shown->ndim == 0 ? 1 : shown->dim[0]) &&
+                    (shown->ndim == 0 || shown->dim[0] != DIM_VARIES))))
+        r = refuse(file, row, -EBADMSG, "what its index says of it, found other numbers", d);
+    if (r == 0)
+        ret[0] = n;
+    return r;
+}
+
+bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+{
+    const struct tfrecord_file *file = p;
+    uint64_t at, bytes;
+
+    (void)column;
+    tfrecord_place(file, row, &at, &bytes);
+    *ret = (struct extent){file->blob, at, bytes};
+    return true;
+}
+
+/* ---- records in memory ---- */
+
+struct record {
+    uint64_t len;                     /* of the data */
+    bool has_data;                    /* else only where the features are */
+    uint8_t *data;                    /* behind the features */
+    struct example_feature feature[]; /* [features.n] with name NULL */
+};
+
+struct making {
+    const struct tfrecord_file *file;
+    struct read_context *rc;
+    uint64_t row;
+    bool keeps_all; /* also data that are many */
+    struct record *record;
+    struct diag *d;
+};
+
+static int take_feature(void *ctx, const struct example_feature *f)
+{
+    struct making *making = ctx;
+    uint8_t name[1 + EXAMPLE_NAME_MAX];
+    unsigned i;
+
+    name[0] = f->is_list ? FEATURE_OF_LISTS : FEATURE_OF_CONTEXT;
+    memcpy(name + 1, f->name, f->name_len);
+    if (column_table_find(&making->file->features, name, 1 + f->name_len, &i)) {
+        making->record->feature[i] = *f;
+        making->record->feature[i].name = NULL;
+    }
+    return 0;
+}
+
+/* Read the record with its frame, and check it. */
+static int read_frame(const struct making *making, uint64_t at, uint64_t bytes, uint8_t *frame)
+{
+    const struct tfrecord_file *file = making->file;
+    uint64_t len;
+    int r = blob_read(making->rc, file->blob, frame, (size_t)bytes, at, making->d);
+
+    if (r == 0)
+        r = blob_verify(file->blob, making->d);
+    if (r == 0 && (!frame_head(frame, &len) || len != bytes - FRAME_BYTES ||
+                   !frame_data(frame + FRAME_HEAD, len)))
+        r = refuse(file, making->row, -EIO, "bytes that match their checksums, found others",
+                   making->d);
+    return r;
+}
+
+static int make_record(void *ctx, void **ret, size_t *ret_size)
+{
+    struct making *making = ctx;
+    const struct tfrecord_file *file = making->file;
+    size_t head = sizeof(struct record) + file->features.n * sizeof(struct example_feature);
+    AUTO_FREE struct record *record = NULL;
+    struct example_fault fault;
+    uint64_t at, bytes;
+    int r;
+
+    tfrecord_place(file, making->row, &at, &bytes);
+    if (bytes - FRAME_BYTES > EXAMPLE_MAX)
+        return refuse(file, making->row, -EBADMSG, "at most 2147483647 bytes of data", making->d);
+    record = malloc(head + (size_t)bytes);
+    if (!record)
+        return -ENOMEM;
+    memset(record, 0, head);
+    r = read_frame(making, at, bytes, (uint8_t *)record + head);
+    if (r < 0)
+        return r;
+    record->len = bytes - FRAME_BYTES;
+    record->data = (uint8_t *)record + head + FRAME_HEAD;
+    record->has_data = true;
+    making->record = record;
+    if (example_parse(record->data, record->len, take_feature, making, &fault) < 0 &&
+        state_of(file, making->row) == RECORD_EXAMPLE)
+        return refuse(file, making->row, -EBADMSG, "what its index says of it, found other data",
+                      making->d);
+    *ret_size = head + (size_t)bytes;
+    if (bytes > KEPT_MAX && !making->keeps_all) {
+        struct record *smaller = realloc(record, head);
+
+        record = smaller ? smaller : record;
+        record->has_data = false;
+        *ret_size = head;
+    }
+    *ret = TAKE_PTR(record);
+    return 0;
+}
+
+/* ---- bytes ---- */
+
+/* Does the feature as it is read have that many elements? Else the index is not of this record. */
+static bool agrees(const struct shown_column *what, const struct example_feature *f, uint64_t end)
+{
+    uint64_t width = what->kind == EXAMPLE_FLOATS ? 4 : 8;
+
+    if (f->kind != what->kind)
+        return false;
+    if (what->part == EXAMPLE_STEPS)
+        return end <= f->steps * 8;
+    if (what->part == EXAMPLE_SIZES)
+        return end <= f->count * 8;
+    return what->kind == EXAMPLE_BYTES ? end <= f->bytes : end <= f->count * width;
+}
+
+/* Bytes of a record that is too large to be kept: from the file, or from the whole record. */
+static int read_large(struct making *making, const struct shown_column *what,
+                      const struct example_feature *f, uint64_t off, size_t len, uint8_t *dst)
+{
+    uint64_t at, bytes;
+    void *all;
+    size_t size;
+    int r;
+
+    tfrecord_place(making->file, making->row, &at, &bytes);
+    if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)
+        return blob_read(making->rc, making->file->blob, dst, len, at + FRAME_HEAD + f->plain + off,
+                         making->d);
+    making->keeps_all = true;
+    r = make_record(making, &all, &size);
+    if (r < 0)
+        return r;
+    example_read(((const struct record *)all)->data, f, what->part, off, len, dst);
+    free(all);
+    return 0;
+}
+
+static int read_feature(struct making *making, const struct record *record,
+                        const struct shown_column *what, uint64_t off, size_t len, uint8_t *dst)
+{
+    const struct example_feature *f = &record->feature[what->feature];
+
+    if (!agrees(what, f, off + len))
+        return refuse(making->file, making->row, -EBADMSG,
+                      "what its index says of it, found other numbers", making->d);
+    if (!record->has_data)
+        return read_large(making, what, f, off, len, dst);
+    if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)
+        memcpy(dst, record->data + f->plain + off, len);
+    else
+        example_read(record->data, f, what->part, off, len, dst);
+    return 0;
+}
+
+static bool is_cancelled(void *ctx)
+{
+    return read_cancelled(((struct making *)ctx)->rc);
+}
+
+int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                  uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct tfrecord_file *file = p;
+    const struct shown_column *what = &file->shown.what[column];
+    struct making making = {.file = file, .rc = rc, .row = row, .d = d};
+    const struct memo_maker maker = {make_record, is_cancelled, &making};
+    const struct memo_key key = {{(uintptr_t)file, row, (uintptr_t)make_record}};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct record *record;
+    uint64_t at, bytes;
+    int r;
+
+    tfrecord_place(file, row, &at, &bytes);
+    if (what->is_record && bytes > KEPT_MAX)
+        return blob_read(rc, file->blob, dst, len, at + FRAME_HEAD + off, d);
+    r = memo_get(file->memo, &key, &maker, &thing);
+    if (r < 0)
+        return r;
+    record = memo_bytes(thing);
+    if (!what->is_record)
+        return read_feature(&making, record, what, off, len, dst);
+    memcpy(dst, record->data + off, len);
+    return 0;
+}
