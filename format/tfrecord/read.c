@@ -270,7 +270,7 @@ int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned
     const struct tfrecord_file *file = p;
     const struct shown_column *what = &file->shown.what[column];
     struct making making = {.file = file, .rc = rc, .row = row, .d = d};
-    const struct memo_maker maker = {make_record, is_cancelled, &making};
+    const struct memo_maker maker = {make_record, is_cancelled, &making, read_clock(rc)};
     const struct memo_key key = {{(uintptr_t)file, row, (uintptr_t)make_record}};
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct record *record;
