@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""The bars of tar shards (bench/groups/collections.sh): tar_bars.py BAR
+
+Prints the rows of the table as cache_bars.py does.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from bars import FAST, ROUNDS, WWW, Far, empty, mb_per_s, mount, ratio, row, seconds
+from lib import EPOCHFS, PRIVATE, equal
+from servers import Nginx
+
+RATE, DELAY = 100e6, 0.01  # bytes per second; seconds in each direction
+CACHE = f"{PRIVATE}/cache"
+
+
+def member(name, content):
+    header = bytearray(512)
+    header[:len(name)] = name.encode()
+    header[100:107] = b"0000644"
+    header[124:135] = b"%011o" % len(content)
+    header[148:157] = b"        0"
+    header[257:265] = b"ustar\x0000"
+    header[148:155] = b"%06o\0" % sum(header)
+    return bytes(header) + content + bytes(-len(content) % 512)
+
+
+def make(path, size, each):
+    """A shard of that size whose samples have a picture of `each` bytes and a label. Returns how many
+    members."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    picture, n = os.urandom(each), 0
+    with open(path, "wb") as f:
+        while f.tell() < size:
+            f.write(b"".join(part for i in range(n, n + 1000) for part in (
+                member(f"{i:09d}.jpg", picture), member(f"{i:09d}.cls", b"%d" % (i % 10)))))
+            n += 1000
+        f.write(bytes(1024))
+    return 2 * n
+
+
+def index_seconds(folder):
+    """`epochfs info`, which makes the index."""
+    empty(CACHE)
+    os.mkdir(CACHE, 0o700)
+    begin = time.monotonic()
+    subprocess.run([EPOCHFS, "info", folder], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "EPOCHFS_CACHE": CACHE})
+    return time.monotonic() - begin
+
+
+def bar_index():
+    for each, what in ((300, "small members"), (100000, "pictures of 100 kB")):
+        path = f"{PRIVATE}/shards/a.tar"
+        n = make(path, 2e9, each)
+        size, ours, dd = os.path.getsize(path), [], []
+        for _ in range(ROUNDS):
+            dd.append(seconds("dd", f"if={path}", "of=/dev/null", "bs=1M", "status=none"))
+            ours.append(index_seconds(f"{PRIVATE}/shards"))
+        rate = n / statistics.median(ours)
+        if each < 1000:
+            row(f"index of 2 GB of tar, {what}", f"{rate:.0f} headers/s", "1000000 headers/s", rate / 1e6, ">=", 1)
+        else:
+            row(f"index of 2 GB of tar, {what}", mb_per_s(size, ours), f"dd {mb_per_s(size, dd)}",
+                ratio(dd, ours), ">=", 0.5)
+        empty(f"{PRIVATE}/shards")
+
+
+def bar_far():
+    """Until the samples of a far shard can be listed, against a transfer of all of it."""
+    n = make(f"{WWW}/a.tar", 50e6, 20000)
+    ours, theirs = [], []
+    with Nginx(WWW, more=FAST) as server:
+        for _ in range(ROUNDS):
+            empty(CACHE)
+            with Far(server, RATE, delay=DELAY) as far:
+                begin = time.monotonic()
+                with mount(f"{far.urls[0]}/a.tar", f"cache={CACHE}") as daemon:
+                    equal(len(os.listdir(f"{daemon.at}/a.tar/samples/raw")), n, "members")
+                    ours.append(time.monotonic() - begin)
+            with Far(server, RATE, delay=DELAY) as far:
+                theirs.append(seconds("curl", "-sS", "-o", "/dev/null", f"{far.urls[0]}/a.tar"))
+    size = os.path.getsize(f"{WWW}/a.tar")
+    row("index of a far shard, members of 20 kB", mb_per_s(size, ours), f"curl {mb_per_s(size, theirs)}",
+        ratio(theirs, ours), ">=", 0.3)
+
+
+if __name__ == "__main__":
+    globals()[f"bar_{sys.argv[1]}"]()
