@@ -1,7 +1,8 @@
 /* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
  * Arrow (their format pages), HDF5 (its file format, III), zip (APPNOTE 4.3), npy (NEP 1), SQLite
- * (its file format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes), PDF,
- * pickle (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their text. */
+ * (its file format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes),
+ * PDF, pickle (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their
+ * text. */
 #include "format/foreign.h"
 #include "format/registry.h"
 
