@@ -255,8 +255,20 @@ def check_kinds():
              "record 6, at byte", "want a tf.train.Example, found other data")
 
 
+TWICE = [tf.example(i=tf.integers(7, 7)) + tf.field(1, tf.features({"i": tf.integers(8, 9)}) + tf.features({"i": tf.integers(k)}))
+         for k in (1, 2)]
+single("twice", b"".join(map(tf.frame, TWICE)))
+
+
+def check_twice():
+    """Of features of one name the last one counts."""
+    equal(array("rows/twice/twice/batches/batch=2/npy/000000.i.npy").tolist(), [1, 2], "i")
+
+
 OPAQUE = [b"1", b"", b"some text", rng.bytes(3000), b"\x0a\x00"]
 single("opaque", b"".join(map(tf.frame, OPAQUE)))
+OTHERS = [tf.example(i=tf.integers(1)), b"1", b"2"]
+single("mostly_others", b"".join(map(tf.frame, OTHERS)))
 LISTS = tf.field(1, tf.example(i=tf.integers(1))) + tf.field(2, tf.example(q=tf.strings(b"x")))
 single("with_context", tf.frame(LISTS) * 3)
 single("empty.tfrecord", b"")
@@ -264,7 +276,7 @@ single("empty_record", tf.frame(b""))
 
 
 def check_opaque():
-    for name, data in (("opaque", OPAQUE), ("with_context", [LISTS] * 3), ("empty_record", [b""])):
+    for name, data in (("opaque", OPAQUE), ("mostly_others", OTHERS), ("with_context", [LISTS] * 3), ("empty_record", [b""])):
         ds = f"rows/{name}/{name}"
         equal(sorted(os.listdir(path(ds, "samples/raw"))), [f"{i:06}.record" for i in range(len(data))], name)
         equal([content(ds, "samples/raw", f"{i:06}.record") for i in range(len(data))], data, name)
@@ -312,7 +324,7 @@ def check_strangers():
         equal(os.listdir(path("rows", name, name)), ["ERROR.txt"], name)
 
 
-CHECKS = (check_set, check_ends, check_bad_data, check_kinds, check_opaque, check_sequence, check_names,
+CHECKS = (check_set, check_ends, check_bad_data, check_kinds, check_twice, check_opaque, check_sequence, check_names,
           check_strangers)
 for made in ("made", "kept"):
     with mounted(SOURCE, f"cache={CACHE}"):

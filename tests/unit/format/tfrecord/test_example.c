@@ -365,6 +365,8 @@ static void test_example__unknown_fields__skipped(void **state)
     add_unknown(feature, 4);
     add(feature, 3, list);
     add_unknown(feature, 536870911);
+    add_field(feature, 4, "\x0a\x01\x07", 3); /* a list of a kind that does not exist */
+    add_field(feature, 3, "\x0a\x01\x06", 3);
     add_unknown(entry, 3);
     add_field(entry, 1, "i", 1);
     add(entry, 2, feature);
@@ -372,7 +374,7 @@ static void test_example__unknown_fields__skipped(void **state)
     add(features, 1, entry);
     add_unknown(m, 16);
     add(m, 1, features);
-    check(m, "i int64 5");
+    check(m, "i int64 5 6");
 }
 
 static void test_example__other_wire_types__unknown(void **state)
