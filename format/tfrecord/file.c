@@ -209,13 +209,14 @@ int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct f
 
 /* ---- what people are told ---- */
 
-static void note_tail(const struct tfrecord_file *file, struct text *t)
+void tfrecord_damage(const void *p, struct text *t)
 {
     static const char *const wanted[N_TAILS] = {
         [TAIL_HEAD] = "a record's length that matches its checksum, found another",
         [TAIL_HEAD_CUT] = "the 12 bytes that begin a record, found the end of the file",
         [TAIL_DATA_CUT] = "the data of a record, found the end of the file",
     };
+    const struct tfrecord_file *file = p;
     const struct findings *f = &file->findings;
 
     if (f->tail != TAIL_NONE)
@@ -230,7 +231,6 @@ void tfrecord_note(const void *p, struct text *t)
     const struct findings *f = &file->findings;
     const char *name = blob_name(file->blob);
 
-    note_tail(file, t);
     if (f->spoilt)
         text_add(
             t,

@@ -53,6 +53,7 @@ int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct f
                   struct shard *ret, struct diag *d);
 void tfrecord_share(void *file);
 void tfrecord_drop(void *file);
+void tfrecord_damage(const void *file, struct text *t);
 void tfrecord_note(const void *file, struct text *t);
 
 /* Where the record of a row is, its head included. */

@@ -214,6 +214,7 @@ def check_ends():
             check_sample(ds, f"{i:06}", MODEL[i], MESSAGES[i]) if records == 4 else equal(
                 content(ds, "samples/raw", f"{i:06}.record"), MESSAGES[i], name)
         contains(run("info", path_of(ds)), note)
+        contains(run("info", "--check", path_of(ds), code=2), note)
 
 
 single("bad_data", b"".join([FRAMES[0], spoilt(FRAMES[1], 40), FRAMES[2], FRAMES[3][:-1] + b"?"]))
