@@ -341,7 +341,9 @@ static int add_pictures(struct dataset *ds, const struct record_column *column, 
 static int add_columns(struct dataset *ds, const struct record_column *column, unsigned n)
 {
     struct record_set *set = ds->impl;
-    struct files files = {.npy_samples = 1, .npy_batches = 2 + 3}; /* pictures; index and key */
+    unsigned pictures = set->setup.options.picture_height > 0;
+    struct files files = {.npy_samples = pictures,
+                          .npy_batches = 2 + 3 * pictures}; /* index and key; those of pictures */
     int r;
 
     set->content = calloc(n + 1u, sizeof(*set->content));

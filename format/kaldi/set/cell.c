@@ -16,6 +16,25 @@
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */
 #define HEADER_VECTOR 10
 
+uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_t sample)
+{
+    int join = set->column[column].join;
+
+    return join < 0 ? sample : index_number(kaldi_join_index(set->join), sample, (unsigned)join);
+}
+
+bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sample)
+{
+    const struct kaldi_table *table = set->column[column].table;
+    uint64_t number = kaldi_cell_number(set, column, sample);
+    struct kaldi_row row;
+
+    if (number >= table->prepared.index.rows)
+        return false;
+    kaldi_table_row(table, number, &row);
+    return row.object.store == KALDI_BAD;
+}
+
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d)
 {

@@ -42,7 +42,8 @@ static int entry_of(const struct record_items *items, uint64_t sample, uint64_t 
         ret->size = ret->lead + kaldi_cell_size(&ret->cell, KALDI_AS_ENTRY);
         return 0;
     }
-    if (items->sel->single || ret->cell.row.object.store != KALDI_BAD)
+    if (items->sel->single ||
+        !kaldi_cell_is_bad(kaldi_set_of(items->ds), items->content->column, sample))
         return cell_of(items, sample, &ret->cell, d);
     ret->is_bad = true;
     ret->lead = (PAGE - at % PAGE) % PAGE;

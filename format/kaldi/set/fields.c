@@ -81,11 +81,10 @@ static int content_read(struct read_context *rc, const struct dataset *ds,
 static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                           char ret[static RECORD_WHERE])
 {
-    struct kaldi_cell cell;
+    const struct kaldi_set *set = kaldi_set_of(ds);
 
-    kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, NULL);
-    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(cell.table->blob),
-             (unsigned long long)cell.number + 1);
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->blob),
+             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
 }
 
 static const struct record_ops content_ops = {
