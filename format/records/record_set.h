@@ -35,8 +35,9 @@ enum {
 #define RECORD_GROUP_SIZE 256
 
 #define RECORD_NAME_MAX 55 /* bytes of the name of a column, which "_offsets" may follow */
-#define RECORD_COLUMNS_MAX                                                                         \
-    1024 /* of a dataset; those after them in the order of names are left out */
+
+/* Columns of a dataset; those that come after them in the order of names are left out. */
+#define RECORD_COLUMNS_MAX 1024
 
 struct record_column {
     const char *name; /* of the field: see record_name() for those of a file */
@@ -64,8 +65,8 @@ struct record_format {
      * dataset of that name. false: it is of none. NULL: none is. */
     bool (*group)(const char *name, char ret[static RECORD_GROUP_SIZE]);
     void (*share)(void *file); /* it has one user more */
-    /* dataset_add_folders(), or dataset_add_late_folders() with columns() (format/encode/encode.h)
-     */
+    /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
+     * known, and raw, npy, npz, tar and txt are the folders that may be. */
     int (*add_folders)(struct dataset *ds);
 
     /* The columns. Either column[], or columns(): those that a file has learned once it is
