@@ -133,13 +133,19 @@ bool recordio_has_keys(const void *p)
     return file->about.has_pictures && !file->about.has_other_ids;
 }
 
-void recordio_note(const void *p, struct text *t)
+void recordio_damage(const void *p, struct text *t)
 {
     const struct recordio *file = p;
 
     if (*file->about.reason)
         text_add(t, "%s: %s; what follows is left out\n", blob_name(file->blob),
                  file->about.reason);
+}
+
+void recordio_note(const void *p, struct text *t)
+{
+    const struct recordio *file = p;
+
     if (*file->about.side)
         text_add(t, "%s\n", file->about.side);
 }

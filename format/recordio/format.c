@@ -112,6 +112,7 @@ static const struct record_format recordio = {
     .read = recordio_content,
     .has_keys = recordio_has_keys,
     .keys_or_numbers = true,
+    .damage = recordio_damage,
     .note = recordio_note,
 };
 
