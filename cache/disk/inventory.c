@@ -20,7 +20,8 @@
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
 #define URL_HASH  16 /* digits of a staged file's id that are computed from its URL */
 
-static const char *const folders[] = {"staged", "unpacked", "commands", "rows", "tables"};
+static const char *const folders[] = {"staged", "unpacked", "commands",
+                                      "rows",   "tables",   "listing"};
 
 void inventory_release(struct inventory *inventory)
 {
