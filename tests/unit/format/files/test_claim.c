@@ -226,6 +226,7 @@ static void test_claim__other_datasets_beside__the_folder_alone(void **state)
 {
     (void)state;
     check("x.tar y.tar img/1.jpg img/2.jpg img/3.jpg", ":img flat 1(jpg) 2(jpg) 3(jpg)\n");
+    check("set/x.tar set/cat/1.jpg set/cat/2.jpg", "set:cat flat 1(jpg) 2(jpg)\n");
 }
 
 static void test_claim__text_labels_of_source__still_looked_at(void **state)
