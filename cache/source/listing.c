@@ -38,12 +38,22 @@ static int identity_of(const struct source *source, char **ret)
                : 0;
 }
 
+/* May the cache folder have listings? Most sources have too few files for one, and a mount of these
+ * makes no cache folder, and says nothing of one that cannot be used. */
+static bool may_have_kept(const struct source *source)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof(path), "%s/" KIND, source->cache.path) < (int)sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
 void listing_forget(const struct source *source)
 {
     AUTO_FREE char *identity = NULL;
     struct index_files keep;
 
-    if (source->remote->far || identity_of(source, &identity) < 0)
+    if (source->remote->far || !may_have_kept(source) || identity_of(source, &identity) < 0)
         return;
     index_files_init(&keep, &source->cache);
     index_store_remove(&keep.keep, KIND, identity);
@@ -154,7 +164,8 @@ static int local_listing(const struct source *source, int64_t now, struct listin
         return r;
     index_files_init(&keep, &source->cache);
     /* Who may read a file is asked anew each time. */
-    if (!source->within.for_others && load(source, &keep.keep, identity, ret) == 0)
+    if (!source->within.for_others && may_have_kept(source) &&
+        load(source, &keep.keep, identity, ret) == 0)
         return 0;
     r = listing_scan(source, ret, d);
     if (r == 0 && !source->within.for_others && ret->files.n >= LISTING_KEPT && !ret->failed.n &&

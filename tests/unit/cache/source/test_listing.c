@@ -177,6 +177,8 @@ static void test_listing__just_changed_few_or_unreadable__not_kept(void **state)
              &listing);
         assert_int_equal(listing.failed.n, turn == 2);
         assert_false(find_kept(&w, path));
+        temp_path(w.cache, "EPOCHFS", path); /* nothing is made there */
+        assert_int_equal(access(path, F_OK), -1);
     }
 }
 
