@@ -60,13 +60,14 @@ static int make_items(struct record_items *items, uint64_t place, uint64_t neede
 
     if (place < items->missing)
         return -EAGAIN;
-    if (!c || !c->make_at_once || place < items->made)
+    if (!c || !c->make_at_once || place < items->made ||
+        c->ops->is_made(items->ds, c, record_items_sample(items, place)))
         return 0;
     n = (unsigned)min_u64(c->make_at_once, items->sel->count - place);
     items->made = place + n;
-    selection_samples(items->sel, place, n, record);
-    if (n < 2 || c->ops->is_made(items->ds, c, record[0]))
+    if (n < 2)
         return 0;
+    selection_samples(items->sel, place, n, record);
     needed = min_u64(needed, n);
     if (c->ops->make(items->rc, items->ds, c, record, n, (unsigned)needed) != -EAGAIN)
         return 0;

@@ -373,6 +373,12 @@ static void test_records__costly_contents__made_together_ahead(void **state)
     assert_int_equal(read_made(NULL, false, list, 6, 0, 12, got), 0);
     assert_int_equal(makes.calls, 2); /* from the first on: not 1, 4, 0 again */
     assert_memory_equal(got, (&(uint8_t[]){70, 71, 10, 11, 40, 41, 0, 1, 20, 21, 60, 61}), 12);
+    /* What comes behind one that is made is made together, too. */
+    makes = (struct makes){.is_made = UINT64_C(1) << 7};
+    assert_int_equal(read_made(NULL, false, list, 6, 0, 10, got), 0);
+    assert_int_equal(makes.calls, 1);
+    assert_int_equal(makes.n_needed, 4);
+    assert_memory_equal(makes.record, (&(uint64_t[]){1, 4, 0, 2}), 4 * sizeof(uint64_t));
     /* A file of one sample makes one. */
     makes = (struct makes){0};
     assert_int_equal(read_made(NULL, false, list, 1, 0, 2, got), 0);
