@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""A folder of files in a bucket of Ceph's S3 gateway: it equals the same folder on a disk; no object is
+asked for its size, each byte is fetched once; objects that are replaced or removed are errors, and
+the others go on."""
+
+import errno
+import os
+import random
+
+from lib import PRIVATE, content, equal, expect_error, start, stop
+from servers import Ceph, check_counters, check_once, place, remote, start_at, wait_until
+
+UP = f"{PRIVATE}/up"
+N, CLASSES = 1200, 7  # more than one page of a listing has
+GONE = (errno.ESTALE, errno.EIO)
+
+
+def name(i):
+    return f"c{i % CLASSES}/{i:05d} é.jpg"
+
+
+def data(i):
+    return random.Random(i).randbytes(100 + i * 37 % 4000)
+
+
+def sample(at, i):
+    return content(at, f"all/samples/raw/{i:05d} é.jpg")
+
+
+for i in range(N):
+    place(f"{UP}/train", name(i), data(i))
+local = start_at("local", f"{UP}/train", "cache=off")
+with Ceph() as s3:
+    os.environ.update(s3.environment, HOME=PRIVATE, AWS_ENDPOINT_URL=s3.endpoint)
+    s3.aws("configure", "set", "default.s3.max_concurrent_requests", "20")
+    s3.aws("s3api", "create-bucket", "--bucket", "data")
+    s3.aws("s3", "cp", "--quiet", "--recursive", f"{UP}/train", "s3://data/train")
+
+    one = start("s3://data/train/", f"cache={PRIVATE}/cache")
+    for i in range(0, N, 7):
+        equal(sample(one.at, i) == data(i), True, f"sample {i}")
+    for k in range(0, N // 50, 2):
+        batch = f"all/batches/batch=50,seed=3/epoch=0/tar/{k:06d}.tar"
+        equal(content(one.at, batch) == content(local.at, batch), True, batch)
+    found = wait_until(lambda: (r := remote(one.at))["staged_bytes"] == r["total_bytes"] and r,
+                       "all is staged", one)
+    requests = s3.log()
+    check_once(requests, {f"/data/train/{name(i)}": len(data(i)) for i in range(N)}, "one mount")
+    check_counters(requests, "one mount", found)
+    equal(found["requests"], len(requests), "requests")
+    stop(one)
+
+    two = start("s3://data/train/", f"cache={PRIVATE}/other,stage=off")
+    place(PRIVATE, "other-bytes", b"x" * len(data(100)))
+    s3.aws("s3", "cp", "--quiet", f"{PRIVATE}/other-bytes", f"s3://data/train/{name(100)}")
+    s3.aws("s3", "rm", "--quiet", f"s3://data/train/{name(700)}")
+    for i in (100, 700):
+        expect_error(GONE, sample, two.at, i)
+    for i in range(N):
+        if i not in (100, 700):
+            equal(sample(two.at, i) == data(i), True, f"sample {i}")
+    stop(two)
+    three = start("s3://data/train/", f"cache={PRIVATE}/other,stage=off")
+    equal(sample(three.at, 100), b"x" * len(data(100)), "replaced, in a new mount")
+    expect_error(errno.ENOENT, sample, three.at, 700)
+    stop(three)
+stop(local)
