@@ -147,7 +147,7 @@ def check_sorted():
 # ---- o and cs ----
 
 BUSY = {"requests", "plans", "push", "bytes_served", "plans_opened", "read_errors", "last_read_error",
-        "datasets_ready",
+        "datasets_ready", "memory",
         "index_bytes_done"}
 
 
