@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* EXIF's numbers 1 to 8: which of these makes the stored picture the one that is shown? First the
- * axes are exchanged, then each axis of what is stored runs backwards or not. */
+ * axes are exchanged, then each stored axis runs backwards or not. */
 #define ORIENTATION_AS_STORED 1
 
 static inline bool orientation_swaps(unsigned orientation)

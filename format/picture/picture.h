@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-#define PICTURE_SIDE_MAX  4096                /* of what is wanted */
+#define PICTURE_SIDE_MAX  4096                /* of the wanted size */
 #define PICTURE_HEAD      16                  /* bytes that say what a file is */
 #define PICTURE_MAX_BYTES (UINT64_C(1) << 28) /* of a file */
 

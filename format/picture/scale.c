@@ -250,7 +250,7 @@ static int32_t *sum_of(const struct scaler *s, uint32_t y)
     return s->sum + (size_t)(y % s->slots) * s->x.length * PIXEL_BYTES;
 }
 
-/* A row of what is wanted is complete: round it. Each pixel is written with a byte that the next
+/* A wanted row is complete: round it. Each pixel is written with a byte that the next
  * one replaces. */
 static void finish_row(const struct scaler *s, uint32_t y)
 {

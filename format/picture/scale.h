@@ -34,7 +34,7 @@ struct axis {
 struct scaler {
     struct axis x, y;
     uint32_t row;   /* that is given next */
-    uint32_t ready; /* rows of what is wanted that are done */
+    uint32_t ready; /* wanted rows that are done */
     uint32_t slots; /* rows that are being summed up */
     int16_t *line;  /* [2][x.length][PIXEL_BYTES]: rows that were given, scaled along x; owned */
     int32_t *sum;   /* [slots][x.length][PIXEL_BYTES]; owned */

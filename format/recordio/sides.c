@@ -40,7 +40,7 @@ static bool is_number(const char *text, const char *end, uint64_t *ret)
     return len && number_parse(text, len, UINT64_MAX, ret) == len;
 }
 
-/* "<key> TAB <byte>", and nothing else: a blank or a CR is a sign of another tool. */
+/* "<key> TAB <byte>", and nothing else: a space or a CR is a sign of another tool. */
 static bool is_idx_line(const char *text, const char *end, uint64_t *ret_byte)
 {
     const char *tab = memchr(text, '\t', (size_t)(end - text));
@@ -49,7 +49,7 @@ static bool is_idx_line(const char *text, const char *end, uint64_t *ret_byte)
     return tab && is_number(text, tab, &key) && is_number(tab + 1, end, ret_byte);
 }
 
-/* "<id> TAB <label> ... TAB <path>", where blanks may be around. */
+/* "<id> TAB <label> ... TAB <path>", where spaces may be around. */
 static bool is_lst_line(const char *text, const char *end)
 {
     unsigned columns = 1;

@@ -8,170 +8,13 @@
 #include "base/checked.h"
 #include "format/core/encoder.h"
 #include "format/index/key_name.h"
-#include "format/records/column_union.h"
-#include "format/records/keys.h"
 #include "format/records/record_items.h"
 #include "format/records/record_pictures.h"
+#include "format/records/record_set_parts.h"
 
 #define FIELDS_OF_COLUMN 4  /* at most */
 #define NAME_HASH        9  /* "~" and 8 digits */
 #define NOTED            20 /* files whose notes are shown */
-
-struct record_set {
-    const struct record_format *rf;
-    struct shards files;
-    struct keys keys;
-    struct column_union learned;      /* with columns(), once they are known */
-    struct record_content *content;   /* [n_columns] of the format or of learned */
-    struct record_pictures *pictures; /* with picture= */
-    struct format_setup setup;
-};
-
-/* A column of a record: in its file. */
-struct place {
-    const struct shard *file;
-    uint64_t row;
-    unsigned column; /* NO_COLUMN: a hole */
-};
-
-static const struct record_set *set_of(const struct dataset *ds)
-{
-    return ds->impl;
-}
-
-/* ---- contents ---- */
-
-static struct place find_content(const struct dataset *ds, const struct record_content *c,
-                                 uint64_t record)
-{
-    const struct record_set *set = set_of(ds);
-    uint64_t row;
-    unsigned file = shards_find(&set->files, record, &row);
-    struct place place = {&set->files.shard[file], row, c->column};
-
-    if (set->learned.map)
-        place.column = set->learned.map[file][c->column];
-    if (place.column != NO_COLUMN && set->rf->has &&
-        !set->rf->has(place.file->file, row, place.column))
-        place.column = NO_COLUMN;
-    return place;
-}
-
-static const struct record_column *columns_of(const struct record_format *rf, const void *file,
-                                              unsigned *ret_n)
-{
-    if (rf->columns)
-        return rf->columns(file, ret_n);
-    *ret_n = rf->n_columns;
-    return rf->column;
-}
-
-static int dims_at(const struct record_format *rf, const struct record_content *c,
-                   const struct place *place, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
-{
-    const void *file = place->file->file;
-    const struct record_column *column;
-    unsigned n;
-
-    if (place->column == NO_COLUMN) {
-        for (unsigned i = 0; i < RECORD_AXES; i++)
-            ret_dim[i] = i && c->dim[i] != DIM_VARIES ? c->dim[i] : 0;
-        return 0;
-    }
-    column = &columns_of(rf, file, &n)[place->column];
-    memcpy(ret_dim, column->dim, sizeof(column->dim));
-    if (column->shown == RECORD_NUMBERS && !column->ndim)
-        ret_dim[0] = 1; /* if others have an axis */
-    if (rf->dims)
-        return rf->dims(file, place->row, place->column, ret_dim, d);
-    if (column->shown != RECORD_NUMBERS || (column->ndim && column->dim[0] == DIM_VARIES))
-        ret_dim[0] = rf->length(file, place->row, place->column);
-    return 0;
-}
-
-static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                    uint64_t ret_dim[static RECORD_AXES], struct diag *d)
-{
-    const struct place place = find_content(ds, c, record);
-
-    return dims_at(set_of(ds)->rf, c, &place, ret_dim, d);
-}
-
-static bool extent_at(const struct record_format *rf, const struct record_content *c,
-                      const struct place *place, struct extent *ret)
-{
-    uint64_t dim[RECORD_AXES];
-
-    if (place->column == NO_COLUMN)
-        return false;
-    if (rf->extent)
-        return rf->extent(place->file->file, place->row, place->column, ret);
-    if (dims_at(rf, c, place, dim, NULL) < 0)
-        return false;
-    *ret =
-        (struct extent){place->file->blob, rf->place(place->file->file, place->row, place->column),
-                        record_bytes(c, dim)};
-    return ret->len > 0;
-}
-
-static bool set_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                       struct extent *ret)
-{
-    const struct place place = find_content(ds, c, record);
-
-    return extent_at(set_of(ds)->rf, c, &place, ret);
-}
-
-static int set_read(struct read_context *rc, const struct dataset *ds,
-                    const struct record_content *c, uint64_t record, uint64_t off, size_t len,
-                    uint8_t *dst, struct diag *d)
-{
-    const struct record_format *rf = set_of(ds)->rf;
-    const struct place place = find_content(ds, c, record);
-    const struct blob *blob = place.file->blob;
-    struct extent e;
-    int r = 0;
-
-    if (place.column == NO_COLUMN) /* has no bytes */
-        return diag_set(d, -ENOENT, "%s: record %llu has no such field", blob_name(blob),
-                        (unsigned long long)place.row);
-    if (rf->read) {
-        r = rf->read(rc, place.file->file, place.row, place.column, off, len, dst, d);
-    } else if (extent_at(rf, c, &place, &e)) {
-        blob = e.blob;
-        r = blob_read(rc, blob, dst, len, e.off + off, d);
-    }
-    return r < 0 ? r : blob_verify(blob, d);
-}
-
-static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                      char ret[static RECORD_WHERE])
-{
-    const struct place place = find_content(ds, c, record);
-
-    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(place.file->blob),
-             (unsigned long long)place.row);
-}
-
-static bool content_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
-{
-    return find_content(ds, c, record).column != NO_COLUMN;
-}
-
-static bool set_has(const struct dataset *ds, uint64_t sample, const struct field *field)
-{
-    const struct record_content *c = field->impl;
-
-    return !c || c->ops->has(ds, c, sample);
-}
-
-static const struct record_ops set_contents = {
-    .dims = set_dims,
-    .read = set_read,
-    .extent = set_extent,
-    .where = set_where,
-    .has = content_has,
-};
 
 /* ---- fields ---- */
 
@@ -253,7 +96,7 @@ static void add_column(struct dataset *ds, struct record_content *content,
     bool varies = !numbers || column->has_holes || (column->ndim && column->dim[0] == DIM_VARIES);
 
     *content = (struct record_content){
-        .ops = &set_contents,
+        .ops = &record_set_contents,
         .column = i,
         .is_parsed = true,
         .is_number = numbers && !column->ndim,
@@ -286,7 +129,7 @@ static void add_column(struct dataset *ds, struct record_content *content,
 static bool lacks_all(const struct dataset *ds, const struct record_content *const *content,
                       const struct record_column *column, unsigned n)
 {
-    const struct record_set *set = set_of(ds);
+    const struct record_set *set = record_set_of(ds);
 
     for (unsigned i = 0; i < n; i++)
         if (!column[content[i]->column].has_holes)
@@ -296,7 +139,7 @@ static bool lacks_all(const struct dataset *ds, const struct record_content *con
     for (uint64_t record = 0; record < set->files.first[set->files.n]; record++) {
         unsigned i = 0;
 
-        while (i < n && !content_has(ds, content[i], record))
+        while (i < n && !content[i]->ops->has(ds, content[i], record))
             i++;
         if (i == n)
             return true;
@@ -365,13 +208,20 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
 
 /* ---- the dataset ---- */
 
+static bool set_has(const struct dataset *ds, uint64_t sample, const struct field *field)
+{
+    const struct record_content *c = field->impl;
+
+    return !c || c->ops->has(ds, c, sample);
+}
+
 static const struct record_column *columns_of_file(void *ctx, unsigned i, unsigned *ret_n)
 {
     const struct record_set *set = ctx;
     const struct shard *file = &set->files.shard[i];
 
     *ret_n = 0;
-    return file->prepared->index.rows ? columns_of(set->rf, file->file, ret_n) : NULL;
+    return file->prepared->index.rows ? record_set_columns(set->rf, file->file, ret_n) : NULL;
 }
 
 /* The files are ready, so their columns are known. */
@@ -394,7 +244,7 @@ static int learn_columns(struct dataset *ds)
 /* Add what the files report to what the dataset does. */
 static void add_notes(struct dataset *ds)
 {
-    const struct record_set *set = set_of(ds);
+    const struct record_set *set = record_set_of(ds);
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < set->files.n && i < NOTED; i++) {
@@ -474,14 +324,14 @@ static int set_prepare(struct dataset *ds, struct diag *d)
 
 static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
-    shards_progress(&set_of(ds)->files, ret_done, ret_total);
+    shards_progress(&record_set_of(ds)->files, ret_done, ret_total);
 }
 
 /* Each file of a folder also has a dataset of its own, which reports it. */
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                      void *ctx, struct diag *d)
 {
-    const struct record_set *set = set_of(ds);
+    const struct record_set *set = record_set_of(ds);
     AUTO_TEXT struct text damage = {0};
 
     if (set->files.n != 1)
@@ -499,7 +349,7 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
 
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
-    const struct record_set *set = set_of(ds);
+    const struct record_set *set = record_set_of(ds);
 
     if (set->rf->describe && set->files.n == 1)
         set->rf->describe(set->files.shard[0].file, indent, t);

@@ -26,7 +26,7 @@ enum {
 
 /* ---- numbers ---- */
 
-/* Digits with blanks around them; a NUL ends them. No digits: 0. */
+/* Digits with spaces around them; a NUL ends them. No digits: 0. */
 static bool parse_octal(const uint8_t *at, size_t len, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -81,7 +81,7 @@ static unsigned sum_of(const uint8_t *block)
     return (unsigned)((sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32 & 0xffff) + (sum >> 48));
 }
 
-/* The sum has blanks in the place of the checksum. Old writers added signed bytes. */
+/* The sum has spaces in the place of the checksum. Old writers added signed bytes. */
 static bool checksum_is_right(const uint8_t *block, unsigned sum)
 {
     uint64_t want;
@@ -214,7 +214,7 @@ static const char *take_size(struct tar_pax *pax, const uint8_t *value, size_t l
     return NULL;
 }
 
-/* A record after its length and blank, without its line end: key=value. */
+/* A record after its length and space, without its line end: key=value. */
 static const char *take_record(struct tar_pax *pax, const uint8_t *key, size_t len)
 {
     static const char sparse[] = "GNU.sparse.";

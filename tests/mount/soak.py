@@ -267,7 +267,7 @@ class Lasting:
     READS = 2000  # in each round, besides those of its readers
     MORE, PER_READ = 6 * MiB, 64  # bytes by which the rest may grow: for chance, and for each READ
     BESIDE = 24 * MiB  # resident besides what is allocated: code, libraries, stacks
-    UNUSED = 8 * MiB  # freed and not used again, and a quarter of what is allocated
+    UNUSED = 8 * MiB  # freed and not used again, and a quarter of all allocated bytes
 
     def __init__(self, mount, model):
         self.mount, self.model, self.begin = mount, model, time.monotonic()

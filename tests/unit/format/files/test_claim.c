@@ -9,7 +9,7 @@
 #include "format/files/keys.h"
 #include "support/unit.h"
 
-/* ---- a listing from paths, with blanks between them; "x/" is an empty folder ---- */
+/* ---- a listing from paths, with spaces between them; "x/" is an empty folder ---- */
 
 static void add_folder(struct members *m, const char *path, uint32_t *ret)
 {

@@ -311,7 +311,7 @@ static void test_example__one_kind_twice__lists_joined(void **state)
     check_features(m, "i int64 1 2 3 4; v int64 5 6");
 }
 
-/* Which one counts is up to the caller, who has the names. */
+/* Which one counts is up to the caller, which has the names. */
 static void test_example__name_twice_and_features_twice__each_in_order(void **state)
 {
     struct message *m = scratch(), *features = scratch();

@@ -1,0 +1,140 @@
+/* What one record of a record_set has: the file that the record is in, and there its row and its
+ * columns. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/records/record_items.h"
+#include "format/records/record_set_parts.h"
+
+/* A column of a record: in its file. */
+struct place {
+    const struct shard *file;
+    uint64_t row;
+    unsigned column; /* NO_COLUMN: a hole */
+};
+
+static struct place find_content(const struct dataset *ds, const struct record_content *c,
+                                 uint64_t record)
+{
+    const struct record_set *set = record_set_of(ds);
+    uint64_t row;
+    unsigned file = shards_find(&set->files, record, &row);
+    struct place place = {&set->files.shard[file], row, c->column};
+
+    if (set->learned.map)
+        place.column = set->learned.map[file][c->column];
+    if (place.column != NO_COLUMN && set->rf->has &&
+        !set->rf->has(place.file->file, row, place.column))
+        place.column = NO_COLUMN;
+    return place;
+}
+
+const struct record_column *record_set_columns(const struct record_format *rf, const void *file,
+                                               unsigned *ret_n)
+{
+    if (rf->columns)
+        return rf->columns(file, ret_n);
+    *ret_n = rf->n_columns;
+    return rf->column;
+}
+
+static int dims_at(const struct record_format *rf, const struct record_content *c,
+                   const struct place *place, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    const void *file = place->file->file;
+    const struct record_column *column;
+    unsigned n;
+
+    if (place->column == NO_COLUMN) {
+        for (unsigned i = 0; i < RECORD_AXES; i++)
+            ret_dim[i] = i && c->dim[i] != DIM_VARIES ? c->dim[i] : 0;
+        return 0;
+    }
+    column = &record_set_columns(rf, file, &n)[place->column];
+    memcpy(ret_dim, column->dim, sizeof(column->dim));
+    if (column->shown == RECORD_NUMBERS && !column->ndim)
+        ret_dim[0] = 1; /* if others have an axis */
+    if (rf->dims)
+        return rf->dims(file, place->row, place->column, ret_dim, d);
+    if (column->shown != RECORD_NUMBERS || (column->ndim && column->dim[0] == DIM_VARIES))
+        ret_dim[0] = rf->length(file, place->row, place->column);
+    return 0;
+}
+
+static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                    uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    const struct place place = find_content(ds, c, record);
+
+    return dims_at(record_set_of(ds)->rf, c, &place, ret_dim, d);
+}
+
+static bool extent_at(const struct record_format *rf, const struct record_content *c,
+                      const struct place *place, struct extent *ret)
+{
+    uint64_t dim[RECORD_AXES];
+
+    if (place->column == NO_COLUMN)
+        return false;
+    if (rf->extent)
+        return rf->extent(place->file->file, place->row, place->column, ret);
+    if (dims_at(rf, c, place, dim, NULL) < 0)
+        return false;
+    *ret =
+        (struct extent){place->file->blob, rf->place(place->file->file, place->row, place->column),
+                        record_bytes(c, dim)};
+    return ret->len > 0;
+}
+
+static bool set_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                       struct extent *ret)
+{
+    const struct place place = find_content(ds, c, record);
+
+    return extent_at(record_set_of(ds)->rf, c, &place, ret);
+}
+
+static int set_read(struct read_context *rc, const struct dataset *ds,
+                    const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                    uint8_t *dst, struct diag *d)
+{
+    const struct record_format *rf = record_set_of(ds)->rf;
+    const struct place place = find_content(ds, c, record);
+    const struct blob *blob = place.file->blob;
+    struct extent e;
+    int r = 0;
+
+    if (place.column == NO_COLUMN) /* has no bytes */
+        return diag_set(d, -ENOENT, "%s: record %llu has no such field", blob_name(blob),
+                        (unsigned long long)place.row);
+    if (rf->read) {
+        r = rf->read(rc, place.file->file, place.row, place.column, off, len, dst, d);
+    } else if (extent_at(rf, c, &place, &e)) {
+        blob = e.blob;
+        r = blob_read(rc, blob, dst, len, e.off + off, d);
+    }
+    return r < 0 ? r : blob_verify(blob, d);
+}
+
+static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                      char ret[static RECORD_WHERE])
+{
+    const struct place place = find_content(ds, c, record);
+
+    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(place.file->blob),
+             (unsigned long long)place.row);
+}
+
+static bool content_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    return find_content(ds, c, record).column != NO_COLUMN;
+}
+
+const struct record_ops record_set_contents = {
+    .dims = set_dims,
+    .read = set_read,
+    .extent = set_extent,
+    .where = set_where,
+    .has = content_has,
+};
