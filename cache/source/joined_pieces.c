@@ -245,6 +245,7 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
 
     lock_assert_held(&j->lock);
     if (kept && (kept->at + kept->given < joint->made || kept->at + kept->came > end)) {
+        end = min_u64(end, kept->at + kept->came); /* it may be a part of its member */
         piece = copy_kept_locked(j, joint, kept, end);
     } else if (kept) {
         piece = kept;

@@ -395,6 +395,43 @@ static void test_joined__tries_cut_kept_members__no_byte_twice(void **state)
     world_close(&w);
 }
 
+/* Member BAD fails when it is released, and half of the next one comes. */
+static struct fake_answer fail_behind(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    _Atomic unsigned *seen = ctx;
+
+    (void)number;
+    if (member_of(transfer) == BAD && !seen[0]++)
+        return (struct fake_answer){.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true};
+    if (member_of(transfer) == BAD + 1 && !seen[1]++)
+        return (struct fake_answer){.end = TRANSFER_AGAIN, .bytes = transfer->len / 2};
+    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+}
+
+/* The next try begins within the half that is kept, and goes on behind it. */
+static void test_joined__half_is_kept_and_cut__right_bytes(void **state)
+{
+    _Atomic unsigned seen[2] = {0};
+    const uint64_t first = members.member[BAD].place, next = members.member[BAD + 1].place,
+                   n = members_size(&members, BAD + 1), skip = n / 4;
+    struct world w;
+    struct job job;
+
+    (void)state;
+    assert_true(skip > 0);
+    world_open(&w, 16);
+    fake_set_script(w.fake, fail_behind, seen);
+    job_start(&job, &w, first, next + n - first);
+    while (fake_given(w.fake) < n / 2)
+        sched_yield();
+    fake_release(w.fake);
+    check_end(&job, TRANSFER_AGAIN);
+    job_start(&job, &w, next + skip, n - skip);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(fake_given(w.fake), n);
+    world_close(&w);
+}
+
 static void test_joined__member_changed__stale_and_not_asked_again(void **state)
 {
     struct fault fault = {{.end = TRANSFER_CHANGED, .bytes = 0}, .times = 99};
@@ -879,6 +916,7 @@ int main(void)
         cmocka_unit_test(test_joined__first_comes_last__window_in_order),
         cmocka_unit_test(test_joined__member_fails__only_it_is_asked_again),
         cmocka_unit_test(test_joined__tries_cut_kept_members__no_byte_twice),
+        cmocka_unit_test(test_joined__half_is_kept_and_cut__right_bytes),
         cmocka_unit_test(test_joined__member_changed__stale_and_not_asked_again),
         cmocka_unit_test(test_joined__member_changes_within__its_rest_is_stale),
         cmocka_unit_test(test_joined__refused__ends_there),
