@@ -14,30 +14,12 @@ static struct memory_held held_by(const struct memory_holder *holder)
     return holder->held(holder->owner);
 }
 
-static struct memory_held sum_held(const struct memory_holder *holder, unsigned n)
+/* Add the list of holders; *ret_sum: what the listed numbers add up to. */
+static void add_kept(const struct memory_holder *holder, unsigned n, struct text *t,
+                     struct memory_held *ret_sum)
 {
     struct memory_held sum = {0};
 
-    for (unsigned i = 0; i < n; i++) {
-        struct memory_held held = held_by(&holder[i]);
-
-        sum.bytes += held.bytes;
-        sum.limit += held.limit;
-    }
-    return sum;
-}
-
-void status_memory_json(const struct memory_holder *holder, unsigned n, struct text *t)
-{
-    const struct memory_used used = memory_used();
-    const struct memory_held sum = sum_held(holder, n);
-
-    text_add(t,
-             "{\n    \"resident_bytes\": %llu,\n    \"allocated_bytes\": %llu,\n"
-             "    \"unused_bytes\": %llu,\n",
-             number(used.resident), number(used.allocated), number(used.unused));
-    text_add(t, "    \"kept_bytes\": %llu,\n    \"kept_limit_bytes\": %llu,\n    \"kept\": [",
-             number(sum.bytes), number(sum.limit));
     for (unsigned i = 0; i < n; i++) {
         struct memory_held held = held_by(&holder[i]);
 
@@ -45,8 +27,27 @@ void status_memory_json(const struct memory_holder *holder, unsigned n, struct t
         text_add_json(t, holder[i].what);
         text_add(t, ", \"bytes\": %llu, \"limit_bytes\": %llu}", number(held.bytes),
                  number(held.limit));
+        sum.bytes += held.bytes;
+        sum.limit += held.limit;
     }
-    text_add(t, "\n    ]\n  }");
+    *ret_sum = sum;
+}
+
+void status_memory_json(const struct memory_holder *holder, unsigned n, struct text *t)
+{
+    const struct memory_used used = memory_used();
+    AUTO_TEXT struct text kept = {0};
+    struct memory_held sum;
+
+    add_kept(holder, n, &kept, &sum);
+    t->failed = t->failed || kept.failed;
+    text_add(t,
+             "{\n    \"resident_bytes\": %llu,\n    \"allocated_bytes\": %llu,\n"
+             "    \"unused_bytes\": %llu,\n",
+             number(used.resident), number(used.allocated), number(used.unused));
+    text_add(t, "    \"kept_bytes\": %llu,\n    \"kept_limit_bytes\": %llu,\n    \"kept\": [",
+             number(sum.bytes), number(sum.limit));
+    text_add(t, "%s\n    ]\n  }", kept.data ? kept.data : "");
 }
 
 void status_memory_metrics(const struct memory_holder *holder, unsigned n, struct text *t)
