@@ -592,6 +592,9 @@ int index_bytes(struct index_builder *b, const void *about, size_t about_len, st
     ret_pieces[2] = (struct iovec){b->learned, (b->shape.columns - b->fixed) * LEARNED_BYTES};
     for (unsigned i = 0; i < N_PARTS; i++)
         ret_pieces[3 + i] = (struct iovec){b->part[i].bytes, b->part[i].len};
+    for (unsigned i = 0; i < INDEX_PIECES; i++)
+        if (!ret_pieces[i].iov_base) /* of no bytes: memcpy() wants an address all the same */
+            ret_pieces[i].iov_base = b->header;
     make_header(b, ret_pieces);
     return 0;
 }
