@@ -109,9 +109,9 @@ struct record_format {
     void (*describe)(const void *file, const char *indent, struct text *t);
 };
 
-/* open_folder() of struct format: a dataset for each file, one of each group that is not all of
- * them, and one of all. With more than
- * RECORD_LISTED files, those of single files open by their names, but are not listed. */
+/* open_folder() of struct format: a dataset for each file, one for each group that is not all of
+ * them, and one of all. With more than RECORD_LISTED files, those of single files open by their
+ * names, but are not listed. */
 #define RECORD_LISTED 64
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds);

@@ -178,7 +178,7 @@ beside = {
     "other": ("".join(right[:5] + [f"9\t{places[5] + 4}\n"] + right[6:]), "not all its places"),
     "beyond": ("".join(right) + f"9\t{10 ** 9}\n", "line 41: want a number, a TAB"),
     "crlf": (right[0] + "".join(right[1:]).replace("\n", "\r\n"), "line 2: want"),
-    "blank": (right[0] + right[1].replace("\t", " "), "line 2: want"),
+    "space": (right[0] + right[1].replace("\t", " "), "line 2: want"),
 }
 for name, (idx, _) in beside.items():
     write(f"idx/{name}.rec", b"".join(map(record, plain)))
