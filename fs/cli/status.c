@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "fs/cli/commands.h"
-#include "fs/cli/json.h"
 #include "fs/cli/status_show.h"
+#include "fs/cli/status_values.h"
 #include "fs/life/mounts.h"
 #include "fs/life/watched_child.h"
 
@@ -76,7 +76,7 @@ static int read_status(const struct status_call *call, struct text *ret)
 
     snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);
     r = watched_child_do(&work, ret);
-    if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
+    if (r == 0 && status_value(ret->data ? ret->data : "", "pid"))
         return EXIT_DONE;
     if (r == -EINTR)
         return EXIT_DONE; /* the watch must end */

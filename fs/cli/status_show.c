@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "fs/cli/json.h"
 #include "fs/cli/progress.h"
+#include "fs/cli/status_values.h"
 
 #define NAME_SIZE 2048
 #define QUIET_S   30 /* seconds without a read: the job rests, or has ended */
 
 static bool shown_text(const char *json, const char *path, char *ret, size_t capacity)
 {
-    bool found = json_text(json, path, ret, capacity);
+    bool found = status_string(json, path, ret, capacity);
 
     text_plain(ret, "");
     return found;
@@ -23,25 +23,25 @@ static bool shown_text(const char *json, const char *path, char *ret, size_t cap
 
 static void add_mount(const char *json, struct text *t)
 {
-    int64_t since = now_ns() / 1000000000 - (int64_t)json_number(json, "started");
+    int64_t since = now_ns() / 1000000000 - (int64_t)status_number(json, "started");
     char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_SIZE];
 
     shown_text(json, "source", source, sizeof(source));
     shown_text(json, "mountpoint", where, sizeof(where));
     text_add(t, "source    %s\nmounted   on %s, %s ago, pid %llu\n", source, where,
              human_seconds(since > 0 ? (uint64_t)since : 0, ago),
-             (unsigned long long)json_number(json, "pid"));
+             (unsigned long long)status_number(json, "pid"));
 }
 
 static void add_datasets(const char *json, struct text *t)
 {
-    uint64_t unusable = json_number(json, "unusable_files");
-    uint64_t done = json_number(json, "index_bytes_done");
-    uint64_t total = json_number(json, "index_bytes_total");
+    uint64_t unusable = status_number(json, "unusable_files");
+    uint64_t done = status_number(json, "index_bytes_done");
+    uint64_t total = status_number(json, "index_bytes_total");
 
     text_add(t, "datasets  %llu of %llu ready",
-             (unsigned long long)json_number(json, "datasets_ready"),
-             (unsigned long long)json_number(json, "datasets"));
+             (unsigned long long)status_number(json, "datasets_ready"),
+             (unsigned long long)status_number(json, "datasets"));
     if (done < total)
         text_add(t, ", %u %% indexed", percent_of(done, total));
     if (unusable)
@@ -70,8 +70,8 @@ static void add_error(const char *json, const char *path, const char *label, str
 
 static void add_reads(const char *json, const struct status_look *last, int64_t ns, struct text *t)
 {
-    uint64_t served = json_number(json, "bytes_served");
-    uint64_t errors = json_number(json, "read_errors");
+    uint64_t served = status_number(json, "bytes_served");
+    uint64_t errors = status_number(json, "read_errors");
     char bytes[HUMAN_SIZE];
 
     text_add(t, "reads     %s", human_bytes(served, bytes));
@@ -85,15 +85,16 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
 
 static uint64_t fetched_bytes(const char *json)
 {
-    return json_number(json, "remote.demand_bytes") + json_number(json, "remote.background_bytes");
+    return status_number(json, "remote.demand_bytes") +
+           status_number(json, "remote.background_bytes");
 }
 
 static void add_fetched(const char *json, const struct status_look *last, int64_t ns,
                         struct text *t)
 {
-    uint64_t staged = json_number(json, "remote.staged_bytes");
-    uint64_t total = json_number(json, "remote.total_bytes");
-    uint64_t fetched = fetched_bytes(json), distinct = json_number(json, "remote.distinct_bytes");
+    uint64_t staged = status_number(json, "remote.staged_bytes");
+    uint64_t total = status_number(json, "remote.total_bytes");
+    uint64_t fetched = fetched_bytes(json), distinct = status_number(json, "remote.distinct_bytes");
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     text_add(t, "staged    %s of %s (%u %%)\n", human_bytes(staged, a), human_bytes(total, b),
@@ -101,7 +102,7 @@ static void add_fetched(const char *json, const struct status_look *last, int64_
     text_add(t, "fetched   %s", human_bytes(fetched, a));
     add_rate(fetched, last->fetched, ns, t);
     text_add(t, ", %s of it because a read waited",
-             human_bytes(json_number(json, "remote.demand_bytes"), a));
+             human_bytes(status_number(json, "remote.demand_bytes"), a));
     if (distinct)
         text_add(t, "; each byte %.2f times", (double)fetched / (double)distinct);
     text_add(t, "\n");
@@ -109,9 +110,10 @@ static void add_fetched(const char *json, const struct status_look *last, int64_
 
 static void add_remote(const char *json, const struct status_look *last, int64_t ns, struct text *t)
 {
-    uint64_t hits = json_number(json, "remote.hits"), misses = json_number(json, "remote.misses");
-    uint64_t limit = json_number(json, "remote.cache_limit_bytes");
-    uint64_t refused = json_number(json, "remote.refused_inserts");
+    uint64_t hits = status_number(json, "remote.hits"),
+             misses = status_number(json, "remote.misses");
+    uint64_t limit = status_number(json, "remote.cache_limit_bytes");
+    uint64_t refused = status_number(json, "remote.refused_inserts");
     char used[HUMAN_SIZE], most[HUMAN_SIZE];
 
     add_fetched(json, last, ns, t);
@@ -119,14 +121,14 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
         text_add(t, "hits      %u %% of %llu reads\n", percent_of(hits, hits + misses),
                  (unsigned long long)(hits + misses));
     text_add(t, "waits     %llu, %.1f s in all\n",
-             (unsigned long long)json_number(json, "remote.waits"),
-             json_real(json, "remote.wait_seconds"));
+             (unsigned long long)status_number(json, "remote.waits"),
+             status_real(json, "remote.wait_seconds"));
     text_add(t, "errors    %llu, after %llu retries; %llu bad blocks, %llu bad files\n",
-             (unsigned long long)json_number(json, "remote.errors"),
-             (unsigned long long)json_number(json, "remote.retries"),
-             (unsigned long long)json_number(json, "remote.bad_blocks"),
-             (unsigned long long)json_number(json, "remote.bad_files"));
-    text_add(t, "cache     %s", human_bytes(json_number(json, "remote.cache_used_bytes"), used));
+             (unsigned long long)status_number(json, "remote.errors"),
+             (unsigned long long)status_number(json, "remote.retries"),
+             (unsigned long long)status_number(json, "remote.bad_blocks"),
+             (unsigned long long)status_number(json, "remote.bad_files"));
+    text_add(t, "cache     %s", human_bytes(status_number(json, "remote.cache_used_bytes"), used));
     if (limit)
         text_add(t, " of %s", human_bytes(limit, most));
     if (refused)
@@ -149,7 +151,7 @@ struct plan_line {
 
 static unsigned percent_at(const char *at, const char *name)
 {
-    double share = json_real(at, name);
+    double share = status_real(at, name);
 
     return share > 0 && share < 1 ? percent_of((uint64_t)(share * 1e6), 1000000)
            : share >= 1           ? 100
@@ -159,24 +161,24 @@ static unsigned percent_at(const char *at, const char *name)
 /* Is it a number? */
 static bool is_known(const char *at, const char *name)
 {
-    const char *value = json_find(at, name);
+    const char *value = status_value(at, name);
 
     return value && *value >= '0' && *value <= '9';
 }
 
 static void plan_line_init(struct plan_line *ret, const char *at)
 {
-    const char *quiet = json_find(at, "seconds_since_last_read");
+    const char *quiet = status_value(at, "seconds_since_last_read");
 
     *ret = (struct plan_line){
-        .epoch = json_number(at, "epoch"),
-        .batch = json_number(at, "batch"),
-        .batches = json_number(at, "batches"),
-        .samples = json_number(at, "samples_per_batch"),
-        .rate = json_real(at, "batches_per_second"),
-        .wait_s = json_real(at, "wait_seconds"),
-        .quiet_s = json_real(at, "seconds_since_last_read"),
-        .left_s = is_known(at, "seconds_left") ? json_real(at, "seconds_left") : -1,
+        .epoch = status_number(at, "epoch"),
+        .batch = status_number(at, "batch"),
+        .batches = status_number(at, "batches"),
+        .samples = status_number(at, "samples_per_batch"),
+        .rate = status_real(at, "batches_per_second"),
+        .wait_s = status_real(at, "wait_seconds"),
+        .quiet_s = status_real(at, "seconds_since_last_read"),
+        .left_s = is_known(at, "seconds_left") ? status_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
         .was_read = !quiet || *quiet != 'n', /* null: nothing was read */
@@ -242,7 +244,7 @@ static void add_plans(const char *json, struct text *t)
 {
     const char *label = "plans";
 
-    for (const char *at = json_first(json, "plans"); at; at = json_next(at)) {
+    for (const char *at = status_first(json, "plans"); at; at = status_next(at)) {
         struct plan_line p;
 
         plan_line_init(&p, at);
@@ -262,7 +264,7 @@ void status_look_init(struct status_look *ret, const char *json, int64_t now)
 {
     *ret = (struct status_look){
         .ns = now,
-        .served = json_number(json, "bytes_served"),
+        .served = status_number(json, "bytes_served"),
         .fetched = fetched_bytes(json),
         .len = strlen(json),
     };
@@ -277,7 +279,7 @@ void status_show_page(const char *json, const struct status_look *last, int64_t 
     add_datasets(json, ret);
     add_plans(json, ret);
     add_reads(json, last, ns, ret);
-    if (json_find(json, "remote"))
+    if (status_value(json, "remote"))
         add_remote(json, last, ns, ret);
 }
 
@@ -316,7 +318,7 @@ static void add_from_remote(const char *json, const struct status_look *last, in
     char rate[HUMAN_SIZE];
     uint64_t fetched = fetched_bytes(json);
 
-    if (json_find(json, "remote") && ns > 0 && fetched >= last->fetched)
+    if (status_value(json, "remote") && ns > 0 && fetched >= last->fetched)
         text_add(
             t, "; remote %s/s",
             human_bytes((uint64_t)((double)(fetched - last->fetched) / (double)ns * 1e9), rate));
@@ -327,16 +329,16 @@ static void add_from_remote(const char *json, const struct status_look *last, in
 static void add_mount_line(const char *json, const struct status_look *last, int64_t ns,
                            struct status_lines *lines, struct text *key, struct text *t)
 {
-    uint64_t served = json_number(json, "bytes_served"), own = last->ns ? last->len : 0;
-    uint64_t total = json_number(json, "remote.total_bytes");
-    uint64_t staged = json_number(json, "remote.staged_bytes");
+    uint64_t served = status_number(json, "bytes_served"), own = last->ns ? last->len : 0;
+    uint64_t total = status_number(json, "remote.total_bytes");
+    uint64_t staged = status_number(json, "remote.staged_bytes");
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     if (!last->ns || served > last->served + own)
         lines->served = served;
     text_add(t, "reads %s", human_bytes(served, a));
     add_rate(served, last->served, ns, t);
-    if (json_find(json, "remote"))
+    if (status_value(json, "remote"))
         text_add(t, ", staged %s of %s (%u %%)", human_bytes(staged, a), human_bytes(total, b),
                  percent_of(staged, total));
     text_add(key, "reads %llu %llu %llu", (unsigned long long)lines->served,
@@ -360,7 +362,7 @@ void status_show_lines(const char *json, const struct status_look *last, int64_t
                        struct status_lines *lines, struct text *ret)
 {
     int64_t ns = last->ns ? now - last->ns : 0;
-    const char *at = json_first(json, "plans");
+    const char *at = status_first(json, "plans");
     AUTO_TEXT struct text keys = {0};
 
     do {
@@ -376,7 +378,7 @@ void status_show_lines(const char *json, const struct status_look *last, int64_t
             text_add(&line, ": ");
             add_plan_place(&p, &line);
             text_add(&line, ", %u %% staged, waited %.1f s (%u %%)", p.staged, p.wait_s, p.waits);
-            at = json_next(at);
+            at = status_next(at);
         } else {
             add_mount_line(json, last, ns, lines, &key, &line);
         }

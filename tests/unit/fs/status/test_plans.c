@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "cache/stage/stage.h"
 #include "format/encode/encode.h"
-#include "fs/cli/json.h"
+#include "fs/cli/status_values.h"
 #include "fs/status/status.h"
 
 /* Active plans that are only a list. */
@@ -100,42 +100,42 @@ static void test_status_plans_json__two__under_their_names(void **state)
 
     (void)state;
     make_json(&t);
-    at = json_first(t.data, "plans");
+    at = status_first(t.data, "plans");
     assert_non_null(at);
-    assert_true(json_text(at, "dataset", text, sizeof(text)));
+    assert_true(status_string(at, "dataset", text, sizeof(text)));
     assert_string_equal(text, "sub/train");
-    assert_true(json_text(at, "plan", text, sizeof(text)));
+    assert_true(status_string(at, "plan", text, sizeof(text)));
     assert_string_equal(text, "batch=1,seed=7");
-    assert_true(json_text(at, "encoding", text, sizeof(text)));
+    assert_true(status_string(at, "encoding", text, sizeof(text)));
     assert_string_equal(text, encoders[0]->name);
-    assert_int_equal(json_number(at, "epoch"), 3);
-    assert_int_equal(json_number(at, "batch"), 100);
-    assert_int_equal(json_number(at, "batches"), 469);
-    assert_int_equal(json_number(at, "samples_per_batch"), 128);
-    assert_int_equal(json_number(at, "pushed_batches"), 164);
-    assert_true(json_real(at, "batches_per_second") == 4.5);
-    assert_true(json_real(at, "wait_seconds") == 2.5);
-    assert_true(json_real(at, "wait_share") == 0.1);
-    assert_true(json_real(at, "seconds_since_first_read") == 25);
-    assert_true(json_real(at, "seconds_since_last_read") == 0.5);
-    assert_true(json_real(at, "seconds_left") == 82);
-    assert_true(json_real(at, "staged_share") == 0.25);
-    at = json_next(at);
+    assert_int_equal(status_number(at, "epoch"), 3);
+    assert_int_equal(status_number(at, "batch"), 100);
+    assert_int_equal(status_number(at, "batches"), 469);
+    assert_int_equal(status_number(at, "samples_per_batch"), 128);
+    assert_int_equal(status_number(at, "pushed_batches"), 164);
+    assert_true(status_real(at, "batches_per_second") == 4.5);
+    assert_true(status_real(at, "wait_seconds") == 2.5);
+    assert_true(status_real(at, "wait_share") == 0.1);
+    assert_true(status_real(at, "seconds_since_first_read") == 25);
+    assert_true(status_real(at, "seconds_since_last_read") == 0.5);
+    assert_true(status_real(at, "seconds_left") == 82);
+    assert_true(status_real(at, "staged_share") == 0.25);
+    at = status_next(at);
     assert_non_null(at);
-    assert_true(json_text(at, "dataset", text, sizeof(text)));
+    assert_true(status_string(at, "dataset", text, sizeof(text)));
     assert_string_equal(text, "a\"b\\c\nd\xef\xbf\xbd");
-    assert_memory_equal(json_find(at, "plan"), "null", 4);
-    assert_memory_equal(json_find(at, "encoding"), "null", 4);
+    assert_memory_equal(status_value(at, "plan"), "null", 4);
+    assert_memory_equal(status_value(at, "encoding"), "null", 4);
     for (size_t i = 0; i < ARRAY_LEN(of_reads); i++) {
-        const char *value = json_find(at, of_reads[i]);
+        const char *value = status_value(at, of_reads[i]);
 
         assert_memory_equal(value + strspn(value, " "), "null", 4);
     }
-    assert_null(json_next(at));
-    assert_int_equal(json_number(t.data, "push.files"), 11);
-    assert_int_equal(json_number(t.data, "push.bytes"), 22);
-    assert_int_equal(json_number(t.data, "push.unknown_files"), 0);
-    assert_int_equal(json_number(t.data, "push.jumps"), 33);
+    assert_null(status_next(at));
+    assert_int_equal(status_number(t.data, "push.files"), 11);
+    assert_int_equal(status_number(t.data, "push.bytes"), 22);
+    assert_int_equal(status_number(t.data, "push.unknown_files"), 0);
+    assert_int_equal(status_number(t.data, "push.jumps"), 33);
 }
 
 /* A list with the longest possible names and numbers, and more plans than are shown. */
@@ -164,7 +164,7 @@ static void test_status_plans__longest__as_many_as_are_shown(void **state)
     }
     n_list = ACTIVE_PLANS_MAX;
     make_json(&t);
-    for (const char *at = json_first(t.data, "plans"); at; at = json_next(at))
+    for (const char *at = status_first(t.data, "plans"); at; at = status_next(at))
         shown++;
     assert_int_equal(shown, STATUS_PLANS_MOST);
 }
@@ -177,7 +177,7 @@ static void test_status_plans__same_plan_twice__shown_once(void **state)
     list[1] = list[0];
     list[1].unit = 5;
     make_json(&t);
-    assert_null(json_next(json_first(t.data, "plans")));
+    assert_null(status_next(status_first(t.data, "plans")));
 }
 
 /* Names that differ in bytes that are not UTF-8 have the same labels. */
@@ -242,9 +242,9 @@ static void test_status_text__plans__in_both_texts(void **state)
         assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
         if (which == LIVE_METRICS)
             continue;
-        assert_int_equal(json_number(json_first(t.data, "plans"), "batch"), 100);
-        assert_int_equal(json_number(t.data, "push.bytes"), 22);
-        assert_true(json_text(t.data, "last_broken_promise", text, sizeof(text)));
+        assert_int_equal(status_number(status_first(t.data, "plans"), "batch"), 100);
+        assert_int_equal(status_number(t.data, "push.bytes"), 22);
+        assert_true(status_string(t.data, "last_broken_promise", text, sizeof(text)));
         assert_memory_equal(t.data + t.len - 5, "  }\n}\n" + 1, 5);
     }
     status_release(&s);

@@ -1,4 +1,4 @@
-#include "fs/cli/json.h"
+#include "fs/cli/status_values.h"
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -17,31 +17,31 @@ static const char sample[] = "{\n"
                              "  \"reason\": \"\"      \n"
                              "}\n";
 
-static void test_json__numbers__by_path(void **state)
+static void test_value__numbers__by_path(void **state)
 {
     (void)state;
-    assert_int_equal(json_number(sample, "requests.read"), 12);
-    assert_int_equal(json_number(sample, "requests.deep.n"), 7);
-    assert_true(json_number(sample, "read") == UINT64_MAX);
-    assert_true(json_real(sample, "seconds") == 1.5);
+    assert_int_equal(status_number(sample, "requests.read"), 12);
+    assert_int_equal(status_number(sample, "requests.deep.n"), 7);
+    assert_true(status_number(sample, "read") == UINT64_MAX);
+    assert_true(status_real(sample, "seconds") == 1.5);
 }
 
-static void test_json__strings__unescaped(void **state)
+static void test_value__strings__unescaped(void **state)
 {
     char text[64];
 
     (void)state;
-    assert_true(json_text(sample, "version", text, sizeof(text)));
+    assert_true(status_string(sample, "version", text, sizeof(text)));
     assert_string_equal(text, "0.1.0");
-    assert_true(json_text(sample, "odd", text, sizeof(text)));
+    assert_true(status_string(sample, "odd", text, sizeof(text)));
     assert_string_equal(text, "a\"b\\c\a\xef\xbf\xbd } ] , \n");
-    assert_true(json_text(sample, "odd", text, 4)); /* cut */
+    assert_true(status_string(sample, "odd", text, 4)); /* cut */
     assert_string_equal(text, "a\"b");
-    assert_true(json_text(sample, "reason", text, sizeof(text)));
+    assert_true(status_string(sample, "reason", text, sizeof(text)));
     assert_string_equal(text, "");
 }
 
-static void test_json__not_there__not_found(void **state)
+static void test_value__not_there__not_found(void **state)
 {
     static const char *const paths[] = {"n",         "deep",      "requests.n", "requests.read.n",
                                         "version.x", "list.n",    "empty.x",    "reason.x",
@@ -50,38 +50,38 @@ static void test_json__not_there__not_found(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-        if (json_find(sample, paths[i]))
+        if (status_value(sample, paths[i]))
             fail_msg("found '%s'", paths[i]);
-    assert_int_equal(json_number(sample, "version"), 0);
-    assert_int_equal(json_number(sample, "nothing"), 0);
-    assert_false(json_text(sample, "read", text, sizeof(text)));
+    assert_int_equal(status_number(sample, "version"), 0);
+    assert_int_equal(status_number(sample, "nothing"), 0);
+    assert_false(status_string(sample, "read", text, sizeof(text)));
     assert_string_equal(text, "");
 }
 
-static void test_json__lists__element_by_element(void **state)
+static void test_value__lists__element_by_element(void **state)
 {
     static const char json[] = "{\"a\": {\"list\": [ {\"n\": 1, \"l\": [5, {}]} , {\"n\": 2}\n]},"
                                " \"none\": [  ], \"odd\": [,], \"open\": [3, ";
-    const char *at = json_first(json, "a.list");
+    const char *at = status_first(json, "a.list");
 
     (void)state;
     assert_non_null(at);
-    assert_int_equal(json_number(at, "n"), 1);
-    at = json_next(at);
+    assert_int_equal(status_number(at, "n"), 1);
+    at = status_next(at);
     assert_non_null(at);
-    assert_int_equal(json_number(at, "n"), 2);
-    assert_null(json_next(at));
-    assert_null(json_first(json, "none"));
-    assert_null(json_first(json, "odd"));
-    assert_null(json_first(json, "a"));
-    assert_null(json_first(json, "b"));
-    at = json_first(json, "open");
+    assert_int_equal(status_number(at, "n"), 2);
+    assert_null(status_next(at));
+    assert_null(status_first(json, "none"));
+    assert_null(status_first(json, "odd"));
+    assert_null(status_first(json, "a"));
+    assert_null(status_first(json, "b"));
+    at = status_first(json, "open");
     assert_non_null(at);
-    assert_null(json_next(at));
+    assert_null(status_next(at));
 }
 
 /* The parser reads back whatever text_add_json() writes. */
-static void test_json__any_string__as_it_was(void **state)
+static void test_value__any_string__as_it_was(void **state)
 {
     char all[256], back[1024];
     AUTO_TEXT struct text t = {0};
@@ -93,13 +93,13 @@ static void test_json__any_string__as_it_was(void **state)
     text_add(&t, "{\"s\": ");
     text_add_json(&t, all);
     text_add(&t, ", \"n\": 5}");
-    assert_true(json_text(t.data, "s", back, sizeof(back)));
+    assert_true(status_string(t.data, "s", back, sizeof(back)));
     assert_string_equal(back, all);
-    assert_int_equal(json_number(t.data, "n"), 5);
+    assert_int_equal(status_number(t.data, "n"), 5);
 }
 
 /* Every truncation of the text, and every text with one byte changed: no read passes the end. */
-static void test_json__damaged__no_crash(void **state)
+static void test_value__damaged__no_crash(void **state)
 {
     static const char *const paths[] = {"reason", "requests.deep.n", "odd", "none", "list"};
     char text[64];
@@ -116,10 +116,10 @@ static void test_json__damaged__no_crash(void **state)
             if (c >= 0 && n < len)
                 copy[n] = (char)c;
             for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-                json_text(copy, paths[i], text, sizeof(text));
-                json_number(copy, paths[i]);
-                for (const char *at = json_first(copy, paths[i]); at; at = json_next(at))
-                    json_number(at, "n");
+                status_string(copy, paths[i], text, sizeof(text));
+                status_number(copy, paths[i]);
+                for (const char *at = status_first(copy, paths[i]); at; at = status_next(at))
+                    status_number(at, "n");
             }
             free(copy);
         }
@@ -129,12 +129,12 @@ static void test_json__damaged__no_crash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json__numbers__by_path),
-        cmocka_unit_test(test_json__strings__unescaped),
-        cmocka_unit_test(test_json__lists__element_by_element),
-        cmocka_unit_test(test_json__not_there__not_found),
-        cmocka_unit_test(test_json__any_string__as_it_was),
-        cmocka_unit_test(test_json__damaged__no_crash),
+        cmocka_unit_test(test_value__numbers__by_path),
+        cmocka_unit_test(test_value__strings__unescaped),
+        cmocka_unit_test(test_value__lists__element_by_element),
+        cmocka_unit_test(test_value__not_there__not_found),
+        cmocka_unit_test(test_value__any_string__as_it_was),
+        cmocka_unit_test(test_value__damaged__no_crash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "fs/cli/json.h"
+#include "fs/cli/status_values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static const char *find_member(const char *s, const char *name, size_t len)
     return NULL;
 }
 
-const char *json_find(const char *json, const char *path)
+const char *status_value(const char *json, const char *path)
 {
     const char *at = skip_blanks(json);
 
@@ -88,30 +88,30 @@ static const char *element(const char *s)
     return *s && *s != ']' && *s != ',' ? s : NULL;
 }
 
-const char *json_first(const char *json, const char *path)
+const char *status_first(const char *json, const char *path)
 {
-    const char *at = json_find(json, path);
+    const char *at = status_value(json, path);
 
     return at && *at == '[' ? element(at) : NULL;
 }
 
-const char *json_next(const char *at)
+const char *status_next(const char *at)
 {
     at = skip_value(at);
     at = at ? skip_blanks(at) : "";
     return *at == ',' ? element(at) : NULL;
 }
 
-uint64_t json_number(const char *json, const char *path)
+uint64_t status_number(const char *json, const char *path)
 {
-    const char *at = json_find(json, path);
+    const char *at = status_value(json, path);
 
     return at && *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : 0;
 }
 
-double json_real(const char *json, const char *path)
+double status_real(const char *json, const char *path)
 {
-    const char *at = json_find(json, path);
+    const char *at = status_value(json, path);
 
     return at && *at >= '0' && *at <= '9' ? strtod(at, NULL) : 0;
 }
@@ -168,9 +168,9 @@ static size_t take_character(const char **s, char ret[static 3])
     return which != NULL;
 }
 
-bool json_text(const char *json, const char *path, char *ret, size_t capacity)
+bool status_string(const char *json, const char *path, char *ret, size_t capacity)
 {
-    const char *at = json_find(json, path), *end;
+    const char *at = status_value(json, path), *end;
     size_t len = 0;
 
     *ret = '\0';

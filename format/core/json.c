@@ -1,0 +1,58 @@
+#include "format/core/json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+/* At most what jansson allocates for the values of the text, from the places where they begin. */
+static uint64_t memory_of(const char *text, size_t len)
+{
+    uint64_t sum = 2 * (uint64_t)len + 64;
+    bool in_string = false;
+
+    for (size_t i = 0; i < len; i++) {
+        if (in_string && text[i] == '\\') {
+            i++;
+        } else if (text[i] == '"') {
+            in_string = !in_string;
+            sum += 48; /* each of two quotes */
+        } else if (!in_string && text[i] == '{') {
+            sum += 320; /* an object and its first table */
+        } else if (!in_string && text[i] == '[') {
+            sum += 160;
+        } else if (!in_string && text[i] == ':') {
+            sum += 96; /* a member's place in tables */
+        } else if (!in_string && text[i] == ',') {
+            sum += 60;
+        }
+    }
+    return sum;
+}
+
+int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+              struct diag *d)
+{
+    json_error_t error;
+    json_t *value;
+
+    if (memory_of(text, len) > budget)
+        return diag_set(d, -EFBIG, "%s: JSON that takes more than %zu bytes of memory", what,
+                        budget);
+    value = json_loadb(text, len, JSON_DECODE_ANY, &error);
+    if (value) {
+        *ret = value;
+        return 0;
+    }
+    if (json_error_code(&error) == json_error_out_of_memory)
+        return -ENOMEM;
+    return diag_set(d, -EBADMSG, "%s: no JSON at line %d, column %d: %s", what, error.line,
+                    error.column, error.text);
+}
+
+void json_free(json_t **value)
+{
+    json_decref(*value);
+    *value = NULL;
+}

@@ -1,0 +1,88 @@
+/* json_read(): what is JSON, where it is none, and what it may take. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "format/core/json.h"
+#include "support/unit.h"
+
+static int read_text(const char *text, json_t **ret, struct diag *d)
+{
+    *d = DIAG_INIT;
+    return json_read(text, strlen(text), "a.json", json_budget(strlen(text)), ret, d);
+}
+
+static void test_values(void **state)
+{
+    AUTO_JSON json_t *v = NULL;
+    struct diag d;
+
+    (void)state;
+    assert_int_equal(read_text("{\"a\": [1, 2.5, \"x\"], \"a\": 7}", &v, &d), 0);
+    assert_int_equal(json_integer_value(json_object_get(v, "a")), 7);
+}
+
+static void test_no_json__line_and_column(void **state)
+{
+    static const char *const bad[] = {
+        "", "{", "[1,]", "{\"a\" 1}", "[1] 2", "\"\\u0000\"", "\"\xff\"", "99999999999999999999",
+    };
+    json_t *v = NULL;
+    struct diag d;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(read_text(bad[i], &v, &d), -EBADMSG);
+        assert_null(v);
+        assert_non_null(strstr(d.text, "a.json: no JSON at line 1, column "));
+    }
+    assert_int_equal(read_text("{\n \"a\": x}", &v, &d), -EBADMSG);
+    assert_non_null(strstr(d.text, "line 2, column 7"));
+}
+
+static void test_deep__no_crash(void **state)
+{
+    enum { DEPTH = 1000000 };
+    AUTO_FREE char *text = malloc(DEPTH);
+    json_t *v = NULL;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '[', DEPTH);
+    assert_int_equal(json_read(text, DEPTH, "a.json", SIZE_MAX, &v, &d), -EBADMSG);
+}
+
+static void test_memory__has_a_limit(void **state)
+{
+    enum { VALUES = 100000 };
+    AUTO_FREE char *text = malloc(3 * VALUES);
+    struct diag d = DIAG_INIT;
+    json_t *v = NULL;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < VALUES; i++)
+        memcpy(text + 3 * i, ",{}", 3);
+    memcpy(text + 3 * (VALUES - 1), "  ]", 3);
+    memcpy(text, "[ 0", 3);
+    assert_int_equal(json_read(text, 3 * VALUES, "a.json", json_budget(3 * VALUES), &v, &d),
+                     -EFBIG);
+    assert_non_null(strstr(d.text, "a.json: JSON that takes more than"));
+    d = DIAG_INIT;
+    assert_int_equal(json_read(text, 3 * VALUES, "a.json", SIZE_MAX, &v, &d), 0);
+    json_free(&v);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_no_json__line_and_column),
+        cmocka_unit_test(test_deep__no_crash),
+        cmocka_unit_test(test_memory__has_a_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
