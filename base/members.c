@@ -186,19 +186,39 @@ bool members_is_below(const char *path, const char *root)
     return !len || (!strncmp(path, root, len) && (!path[len] || path[len] == '/'));
 }
 
+/* The first folder whose path is not before root, of sorted ones. */
+static uint32_t find_folder(const struct members *m, const char *root)
+{
+    uint32_t low = 0, high = m->n_folders;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (members_compare_paths(members_folder(m, middle), root) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int members_pick(const struct members *m, const char *root, const uint32_t *file, size_t n,
                  struct members *ret)
 {
     AUTO_MEMBERS struct members picked = {0};
-    AUTO_FREE uint32_t *number = calloc(m->n_folders + 1, sizeof(*number));
-    int r = number ? 0 : -ENOMEM;
+    uint32_t first = find_folder(m, root), number;
+    int r = 0;
 
-    for (uint32_t f = 0; f < m->n_folders && r == 0; f++)
-        if (members_is_below(members_folder(m, f), root))
-            r = members_add_folder(&picked, members_folder(m, f), &number[f]);
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = members_add(&picked, number[m->member[file[i]].folder], members_name(m, file[i]),
-                        members_size(m, file[i]), m->member[file[i]].version);
+    for (uint32_t f = first;
+         r == 0 && f < m->n_folders && members_is_below(members_folder(m, f), root); f++)
+        r = members_add_folder(&picked, members_folder(m, f), &number);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        number = m->member[file[i]].folder;
+        if (number < first || number - first >= picked.n_folders)
+            return -EINVAL;
+        r = members_add(&picked, number - first, members_name(m, file[i]), members_size(m, file[i]),
+                        m->member[file[i]].version);
+    }
     if (r < 0)
         return r;
     *ret = picked;

@@ -80,7 +80,8 @@ int members_compare_paths(const char *a, const char *b);
 int members_sort(struct members *m);
 
 /* Make a table of the n files of m with these numbers, in this order, and of all folders of m at
- * `root` and below it. 0 or an error of members_add(). */
+ * `root` and below it: its cost does not depend on the other folders. m is sorted. 0; an error of
+ * members_add(); or -EINVAL: a file is not below root. */
 int members_pick(const struct members *m, const char *root, const uint32_t *file, size_t n,
                  struct members *ret);
 

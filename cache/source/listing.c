@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "cache/disk/index_files.h"
+#include "cache/source/folder_set.h"
 #include "cache/source/source.h"
 #include "cache/stage/transport.h"
 
@@ -176,31 +177,11 @@ static int local_listing(const struct source *source, int64_t now, struct listin
 
 /* ---- of remotes ---- */
 
-/* Add a folder and those on the way to it, which may be there already, as number *ret. The last
- * folder that was added is likely to be it. */
-static int add_way(struct listing *listing, const char *path, uint32_t *ret)
-{
-    struct members *files = &listing->files;
-    const char *slash = strrchr(path, '/');
-    AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
-    uint32_t unused;
-    int r;
-
-    if (!above)
-        return -ENOMEM;
-    for (uint32_t i = files->n_folders; i-- > 0;)
-        if (!strcmp(members_folder(files, i), path)) {
-            *ret = i;
-            return 0;
-        }
-    r = *path ? add_way(listing, above, &unused) : 0;
-    return r < 0 ? r : members_add_folder(files, path, ret);
-}
-
 /* Sorted by folder, so a folder is looked up once. */
 static int remote_listing(const struct source *source, struct listing *ret)
 {
     AUTO_LISTING struct listing listing = {0};
+    AUTO_FOLDER_SET struct folder_set folders = {0};
     const char *last = NULL;
     uint32_t folder = 0;
     int r = 0;
@@ -214,7 +195,8 @@ static int remote_listing(const struct source *source, struct listing *ret)
             continue;
         }
         if (!last || strcmp(last, entry->folder) != 0)
-            r = add_way(&listing, entry->folder, &folder);
+            r = folder_set_way(&folders, &listing.files, entry->folder, strlen(entry->folder),
+                               &folder);
         last = entry->folder;
         joined_version_of_entry(entry, version);
         if (r == 0)

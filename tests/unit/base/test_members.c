@@ -71,19 +71,23 @@ static void test_members__find__never_an_empty_one(void **state)
 static void test_members__pick__those_in_that_order_and_the_folders_below(void **state)
 {
     AUTO_MEMBERS struct members m = {0}, picked = {0};
-    const uint32_t file[] = {3, 0};
+    const uint32_t file[] = {2, 4};
 
     (void)state;
     make(&m);
+    assert_int_equal(members_sort(&m), 0);
     assert_int_equal(members_pick(&m, "", file, 2, &picked), 0);
     assert_int_equal(picked.n, 2);
     assert_int_equal(picked.n_folders, 4);
     check(&picked, 0, "a-b/c", 0, 5);
     check(&picked, 1, "sub/b", 5, 3);
     members_release(&picked);
-    assert_int_equal(members_pick(&m, "a", &(uint32_t){4}, 1, &picked), 0);
+    assert_int_equal(members_pick(&m, "a", &(uint32_t){1}, 1, &picked), 0);
     assert_int_equal(picked.n_folders, 1); /* "a/x", and not "a-b" */
     check(&picked, 0, "a/x/d", 0, 1);
+    members_release(&picked);
+    assert_int_equal(members_pick(&m, "sub", &(uint32_t){1}, 1, &picked), -EINVAL);
+    assert_int_equal(members_pick(&m, "a-b", &(uint32_t){3}, 1, &picked), -EINVAL);
 }
 
 static size_t flatten(const struct members *m, uint8_t *ret)
