@@ -73,6 +73,15 @@ int blob_verify(const struct blob *blob, struct diag *d)
     return r == -ESTALE ? say_changed(blob, d) : r;
 }
 
+int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd, struct diag *d)
+{
+    int r = -EOPNOTSUPP;
+
+    if (len && blob->ops->open_file && off < blob->size && len <= blob->size - off)
+        r = blob->ops->open_file(blob, off, len, ret_fd, d);
+    return r == -ESTALE ? say_changed(blob, d) : r;
+}
+
 void blob_done(const struct blob *blob)
 {
     if (blob->ops->done)

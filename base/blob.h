@@ -39,6 +39,11 @@ struct blob_ops {
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
     /* See blob_done(). NULL: ignored. */
     void (*done)(const struct blob *blob);
+    /* See blob_in_files(). NULL: 0. */
+    uint64_t (*in_files)(const struct blob *blob, uint64_t least);
+    /* See blob_open_file(). NULL: -EOPNOTSUPP. */
+    int (*open_file)(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                     struct diag *d);
     /* Read all pieces, which lie within the blob. 0; or -EAGAIN: not possible at once, and the
      * caller reads them one by one. NULL: always one by one. */
     int (*pread_many)(struct read_context *rc, const struct blob *blob,
@@ -106,6 +111,20 @@ static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t le
 {
     if (blob->ops->fetch && off < blob->size)
         blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
+}
+
+/* Open the file of this machine that has bytes [off, off + len) of the blob, and no others, so that
+ * readers can have the file itself. *ret_fd: for reading; the caller closes it. It was of the
+ * blob's version when it was opened; a change after that is not seen. 0; -EOPNOTSUPP: there is no
+ * such file; -ESTALE: it has changed; -EMFILE and others, with the reason in d. Any thread. */
+int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                   struct diag *d);
+
+/* Bytes of the blob that are in files of this machine, each of at least so many bytes, of a blob
+ * that has many files. Any thread. */
+static inline uint64_t blob_in_files(const struct blob *blob, uint64_t least)
+{
+    return blob->ops->in_files ? blob->ops->in_files(blob, least) : 0;
 }
 
 /* Report that the blob was converted as a whole: none of its bytes need be kept. */

@@ -43,6 +43,7 @@ _epochfs_options() {
     ca=*) compopt +o nospace -o default ;;
     cache_size=*) values=(50% 80% 10G 100G) ;;
     keep=*) values=(pin once plan) ;;
+    open=*) values=(auto cached pass) ;;
     stage=*) values=(auto off) ;;
     block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
@@ -64,7 +65,7 @@ _epochfs_options() {
     _epochfs_offer "$before${last%%=*}=" "${values[@]}"
 }
 
-_epochfs_option_names=(plan= epochs= ahead= cache= cache_size= keep= stage= block= jobs= rate=
+_epochfs_option_names=(plan= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
     transpose index_base= picture= bad_rows= kaldi= kaldi_type= allow_outside allow_commands
     command_timeout= log= allow_other)

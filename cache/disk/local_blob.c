@@ -3,6 +3,7 @@
 #include "cache/disk/local_blob.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,21 @@ static int local_identity(const struct blob *blob, char **ret)
     return file_version_text(&((const struct local_blob *)blob)->version, ret);
 }
 
+static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                           struct diag *d)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    int r = local_check(blob);
+
+    (void)d;
+    if (r < 0)
+        return r;
+    if (off || len != local->version.size)
+        return -EOPNOTSUPP;
+    *ret_fd = fcntl(local->fd, F_DUPFD_CLOEXEC, 0);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
 static void local_free(struct blob *blob)
 {
     struct local_blob *local = (struct local_blob *)blob;
@@ -51,8 +67,11 @@ static void local_free(struct blob *blob)
     free(local);
 }
 
-static const struct blob_ops local_blob_ops = {
-    .pread = local_pread, .check = local_check, .identity = local_identity, .free = local_free};
+static const struct blob_ops local_blob_ops = {.pread = local_pread,
+                                               .check = local_check,
+                                               .identity = local_identity,
+                                               .free = local_free,
+                                               .open_file = local_open_file};
 
 int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
 {

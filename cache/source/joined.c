@@ -126,10 +126,11 @@ static int open_member(const struct local_joined *local, const char *path, int *
     return 0;
 }
 
-/* Read a part of one member. The version is compared after the read: what was read before a change
- * is of the version in the table. */
-static int read_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
-                       struct diag *d)
+/* Open a member, read a part of it (len 0: none), and give its descriptor to the caller. The
+ * version is compared after the read: what was read before a change is of the version in the table.
+ */
+static int take_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
+                       int *ret_fd, struct diag *d)
 {
     const struct members *m = &local->joined.members;
     AUTO_CLOSE int fd = -1;
@@ -140,7 +141,7 @@ static int read_member(struct local_joined *local, size_t i, void *buf, size_t l
 
     if (r == 0)
         r = open_member(local, path, &fd);
-    if (r == 0)
+    if (r == 0 && len)
         r = file_pread(fd, buf, len, off);
     if (r == 0 && fstat(fd, &st) < 0)
         r = -errno;
@@ -159,7 +160,30 @@ static int read_member(struct local_joined *local, size_t i, void *buf, size_t l
                         "it is now",
                         path);
     }
-    return r < 0 ? diag_set(d, r, "%s: %s", path, strerror(-r)) : 0;
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", path, strerror(-r));
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+static int read_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
+                       struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+
+    return take_member(local, i, buf, len, off, &fd, d);
+}
+
+static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                           struct diag *d)
+{
+    struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
+    const struct members *m = &local->joined.members;
+    size_t i = members_find(m, off);
+
+    if (off != m->member[i].place || len != members_size(m, i))
+        return -EOPNOTSUPP;
+    return take_member(local, i, NULL, 0, 0, ret_fd, d);
 }
 
 static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
@@ -184,6 +208,16 @@ static int local_pread(struct read_context *rc, const struct blob *blob, void *b
     return 0;
 }
 
+static uint64_t local_in_files(const struct blob *blob, uint64_t least)
+{
+    const struct members *m = joined_members(blob);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        sum += members_size(m, i) >= least ? members_size(m, i) : 0;
+    return sum;
+}
+
 static int local_check(const struct blob *blob)
 {
     (void)blob;
@@ -202,7 +236,9 @@ static void local_free(struct blob *blob)
 static const struct blob_ops local_ops = {.pread = local_pread,
                                           .check = local_check,
                                           .identity = joined_blob_identity,
-                                          .free = local_free};
+                                          .free = local_free,
+                                          .in_files = local_in_files,
+                                          .open_file = local_open_file};
 
 int joined_local(const struct source *source, const struct joined_head *head,
                  struct members *members, struct blob **ret, struct diag *d)

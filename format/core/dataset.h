@@ -165,6 +165,9 @@ struct dataset_ops {
      * may cover the same bytes. NULL: the extents of its stored fields. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
                         struct extent *ret);
+    /* See dataset_copy(). NULL: with extents(), no file is; else those of stored fields. */
+    bool (*copy)(const struct dataset *ds, uint64_t sample, const struct field *field,
+                 struct extent *ret);
     /* Free impl and what blob[] holds. impl may be half built. NULL: impl is one piece of memory.
      */
     void (*free)(struct dataset *ds);

@@ -42,6 +42,11 @@ static int bytes_layout(struct layout *l, const struct file_kind *kind)
 
 static const struct encoder encoder_bytes = {.shows = SHOWS_CONTAINER, .layout = bytes_layout};
 
+bool file_kind_is_stored(const struct file_kind *kind)
+{
+    return kind->encoder == &encoder_bytes || kind->encoder->shows == SHOWS_STORED;
+}
+
 static int offer_bytes(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     unsigned in = scope == SCOPE_SAMPLES ? IN_FILE_SAMPLES : IN_FILE_BATCHES;

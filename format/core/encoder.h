@@ -55,6 +55,9 @@ struct encoder {
     bool all_arrays; /* a file of all fields holds each field of IN_NPZ_BATCHES as an array */
 };
 
+/* Are the bytes of its files those of the field, without a header or a number? */
+bool file_kind_is_stored(const struct file_kind *kind);
+
 /* Is there a selection that cannot be a file of that kind, because its samples' arrays do not fit
  * into one array? ds must be ready. */
 bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);

@@ -55,3 +55,11 @@ unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct
         n = stored_extents(ds, sample, only, ret);
     return n > 1 ? without_doubles(ret, n) : n;
 }
+
+bool dataset_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
+                  struct extent *ret)
+{
+    if (ds->ops && ds->ops->copy)
+        return ds->ops->copy(ds, sample, field, ret);
+    return !(ds->ops && ds->ops->extents) && stored_extent(field, sample, ret);
+}

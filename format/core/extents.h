@@ -19,4 +19,10 @@ struct extent {
 unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                          struct extent ret[static EXTENTS_MOST]);
 
+/* Is the file that shows this field of a sample as it is stored (`raw`) a copy of one range of a
+ * blob, byte for byte? true: of *ret. The dataset must be ready. Never reads a source. Any thread.
+ */
+bool dataset_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
+                  struct extent *ret);
+
 #endif

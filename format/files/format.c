@@ -141,6 +141,7 @@ static const struct record_format records = {
     .has = files_has,
     .dims = files_dims,
     .extent = files_extent,
+    .extents_are_copies = true,
     .read = files_read,
     .note = files_note,
     .describe = files_describe,

@@ -370,6 +370,18 @@ static void set_free(struct dataset *ds)
     free(set);
 }
 
+/* Bytes that are as they are in the source. */
+static bool set_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
+                     struct extent *ret)
+{
+    const struct record_set *set = record_set_of(ds);
+    const struct record_content *c = field->impl;
+
+    return c && c->ops == &record_set_contents && (!set->rf->read || set->rf->extents_are_copies) &&
+           field_is_in(field, IN_FILE_SAMPLES) && !strcmp(field->folder, "raw") &&
+           c->ops->extent(ds, c, sample, ret);
+}
+
 static const struct dataset_ops set_ops = {
     .prepare = set_prepare,
     .progress = set_progress,
@@ -377,6 +389,7 @@ static const struct dataset_ops set_ops = {
     .describe = set_describe,
     .locate = records_locate,
     .extents = records_extents,
+    .copy = set_copy,
     .free = set_free,
     .has = set_has,
     .checks_reads = true,

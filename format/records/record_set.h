@@ -90,6 +90,8 @@ struct record_format {
     uint64_t (*place)(const void *file, uint64_t row, unsigned column);
     /* The bytes of a source that read() needs; false: none. NULL: those at place(). */
     bool (*extent)(const void *file, uint64_t row, unsigned column, struct extent *ret);
+    bool
+        extents_are_copies; /* bytes (RECORD_BYTES) are those at extent(), though there is read() */
     /* Write bytes [off, off + len), len > 0, of a content, as the mount shows them. 0, or -errno
      * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are the
      * bytes of the source. */

@@ -33,6 +33,19 @@ static void add_mount(const char *json, struct text *t)
              (unsigned long long)status_number(json, "pid"));
 }
 
+/* How files are opened is shown only where the kernel reads some itself. */
+static void add_open(const char *json, struct text *t)
+{
+    char mode[16];
+
+    if (status_string(json, "open.mode", mode, sizeof(mode)) && !strcmp(mode, "pass"))
+        text_add(
+            t,
+            "open      pass: %llu opens of files that the kernel reads itself; their bytes are "
+            "not counted\n",
+            (unsigned long long)status_number(json, "open.passed"));
+}
+
 static void add_datasets(const char *json, struct text *t)
 {
     uint64_t unusable = status_number(json, "unusable_files");
@@ -277,6 +290,7 @@ void status_show_page(const char *json, const struct status_look *last, int64_t 
 
     add_mount(json, ret);
     add_datasets(json, ret);
+    add_open(json, ret);
     add_plans(json, ret);
     add_reads(json, last, ns, ret);
     if (status_value(json, "remote"))

@@ -12,6 +12,13 @@
 #include "format/core/format.h"
 #include "fs/plan/plan.h"
 
+/* How files of the mount are opened that are files of this machine, byte for byte. */
+enum open_mode {
+    OPEN_AUTO,   /* by the kernel where that pays */
+    OPEN_CACHED, /* without a request; bytes go through the daemon and the page cache */
+    OPEN_PASS,   /* by the kernel: see fs/serve/pass.h */
+};
+
 struct options {
     struct plan *plan; /* [n_plans] in the order given */
     size_t n_plans;
@@ -28,6 +35,7 @@ struct options {
     bool kaldi_may_go_on;   /* while options are parsed: the last one was kaldi= */
     uint64_t ahead;         /* bytes of the page cache that the push may fill ahead of readers */
     bool allow_other;
+    enum open_mode open;
     unsigned log_level;   /* enum log_level */
     struct text for_fuse; /* options for libfuse and the kernel, comma-separated */
 };

@@ -216,6 +216,8 @@ static const char *const base_words[] = {
 static const char *const bad_row_words[] = {"error", "skip"};
 static const char *const keep_words[] = {
     [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
+static const char *const open_words[] = {
+    [OPEN_AUTO] = "auto", [OPEN_CACHED] = "cached", [OPEN_PASS] = "pass"};
 static const char *const stage_words[] = {"off", "auto"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
 
@@ -237,6 +239,10 @@ const struct option options_ours[] = {
      "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
      "the memory where that is less)",
      .set = set_ahead},
+    {"open", "HOW",
+     "auto (default); cached: the kernel asks epochfs for all bytes, once; pass: it reads large "
+     "files of this machine itself (Linux 6.9, CAP_SYS_ADMIN)",
+     WORD(open, open_words)},
     {"cache", "DIR",
      "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
      "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",

@@ -25,8 +25,9 @@ struct push_setup {
     const struct stage_options *options;
     struct fuse_session *session;
     const char *mountpoint;
-    const struct clock *clock; /* that of active_plans */
-    dev_t device;              /* of the mount, as stat() reports it */
+    const struct clock *clock;  /* that of active_plans */
+    dev_t device;               /* of the mount, as stat() reports it */
+    const _Atomic bool *passes; /* the kernel reads files of this machine itself */
 };
 
 /* Start the threads, fewer where the system has no more. 0, or -errno and none runs. */

@@ -340,6 +340,43 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
         fuse_reply_err(req, serve_errno(r));
 }
 
+/* A file that the kernel reads by itself: all of it is about to be read, as far as anybody knows.
+ */
+static void tell_passed(struct server *s, const struct node *node)
+{
+    uint64_t size;
+
+    if (view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
+        return;
+    tell_read(s, node, size);
+    tell_given(s, node, 0, (size_t)size, (size_t)size + 1);
+    promises_read(s->promises, s->open_files, node, &s->status);
+}
+
+static void answer_open(struct server *s, fuse_req_t req, const struct call *call,
+                        struct deadline *deadline)
+{
+    struct diag d = DIAG_INIT;
+    struct node node = {0};
+    bool counts = false;
+    int backing = 0, r = tree_node(s->tree, call->ino, &node);
+
+    (void)deadline;
+    if (r == 0 && pass_is_on(&s->pass))
+        r = pass_opened(&s->pass, &node, &backing, &counts, &d);
+    if (r == 0) {
+        if (backing)
+            tell_passed(s, &node);
+        r = kernel_pass_reply(req, backing, counts, node.kind == NODE_LIVE);
+        if (r < 0 && counts) /* the call was interrupted: no close will come */
+            pass_closed(&s->pass, node.ino);
+        return;
+    }
+    if (d.set)
+        fail(s, &node, r, &d);
+    fuse_reply_err(req, r == -ENOSYS ? ENOSYS : serve_errno(r));
+}
+
 void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until)
 {
     static void (*const answers[N_CALLS])(struct server * s, fuse_req_t req,
@@ -347,6 +384,7 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
         [CALL_LOOKUP] = answer_lookup,  [CALL_GETATTR] = answer_getattr,
         [CALL_READ] = answer_read,      [CALL_LIST] = answer_list,
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
+        [CALL_OPEN] = answer_open,
     };
     struct deadline deadline;
 

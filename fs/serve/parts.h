@@ -5,7 +5,9 @@
  *     requests.c     what libfuse calls
  *     answers.c      the answers that may take long, and failures
  *     slow.c         requests that wait, and their threads
- *     refused.c attributes.c announce.c promises.c memory.c */
+ *     refused.c attributes.c announce.c promises.c memory.c
+ *     kernel_pass.c  the first reply, and opens with a backing file
+ *     pass.c         which files have one */
 #ifndef EPOCHFS_FS_SERVE_PARTS_H
 #define EPOCHFS_FS_SERVE_PARTS_H
 
@@ -23,6 +25,7 @@
 #include "fs/life/supervisor.h"
 #include "fs/log/remote.h"
 #include "fs/push/push.h"
+#include "fs/serve/pass.h"
 #include "fs/serve/promises.h"
 #include "fs/serve/server.h"
 #include "fs/tree/tree.h"
@@ -43,6 +46,7 @@ enum call_kind {
     CALL_LIST,
     CALL_LIST_PLUS,
     CALL_GETXATTR,
+    CALL_OPEN,
     N_CALLS
 };
 
@@ -111,9 +115,12 @@ struct server {
     int events;                      /* wakes the shutdown thread */
     int beacon;                      /* see beacon.h; -1: none */
     _Atomic bool has_ended;          /* the loop of libfuse is over */
-    bool no_open;                    /* the kernel works without open requests */
+    struct pass pass;
+    bool no_open; /* the kernel works without open requests */
+    bool no_opendir;
     bool parallel; /* the kernel may send several requests for one folder at a time */
     bool init_replied;
+    uint32_t init_flags2; /* that the kernel offers */
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     _Atomic unsigned n_buffers;
@@ -196,6 +203,21 @@ void serve_show_memory(struct server *s);
 
 /* Called each second: free some of it while the machine is short of memory. */
 void serve_let_memory_go(const struct server *s);
+
+/* ---- fs/serve/kernel_pass.c ---- */
+
+/* Set the calls of passthrough; before the mount. */
+void kernel_pass_init(struct server *s);
+
+/* Complete what libfuse negotiates; 0 or -errno. After the mount, before the first request. */
+int kernel_pass_start(struct server *s);
+
+/* In answer to INIT: ask for passthrough, if the mount wants it. */
+void kernel_pass_negotiate(struct server *s, struct fuse_conn_info *conn);
+
+/* Reply to an open: backing as of pass_opened(), 0: none. counts: serve_release() shall see it. 0
+ * or the error of fuse_reply_buf(). */
+int kernel_pass_reply(fuse_req_t req, int backing, bool counts, bool is_live);
 
 /* ---- fs/serve/slow.c ---- */
 

@@ -21,6 +21,7 @@ static void serve_first(fuse_req_t req, const struct call *call)
         [CALL_LOOKUP] = REQUEST_LOOKUP,     [CALL_GETATTR] = REQUEST_GETATTR,
         [CALL_READ] = REQUEST_READ,         [CALL_LIST] = REQUEST_READDIR,
         [CALL_LIST_PLUS] = REQUEST_READDIR, [CALL_GETXATTR] = REQUEST_GETXATTR,
+        [CALL_OPEN] = REQUEST_OPEN,
     };
     struct server *s = server_of(req);
 
@@ -40,6 +41,8 @@ static void serve_init(void *userdata, struct fuse_conn_info *conn)
     conn->max_readahead = READ_MAX;
     conn->max_background = 64;
     s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
+    s->no_opendir = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;
+    kernel_pass_negotiate(s, conn);
     s->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS;
     if (s->setup.ready)
         s->setup.ready(s->setup.ctx);
@@ -74,22 +77,24 @@ static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
 static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct server *s = server_of(req);
-    struct node node;
-    int r;
 
+    (void)fi;
+    if (!s->no_open || pass_is_on(&s->pass)) {
+        serve_first(req, &(struct call){.kind = CALL_OPEN, .ino = ino});
+        return;
+    }
     status_count(&s->status, REQUEST_OPEN);
-    if (s->no_open) {
-        fuse_reply_err(req, ENOSYS);
-        return;
-    }
-    r = tree_node(s->tree, ino, &node);
-    if (r < 0) {
-        fuse_reply_err(req, serve_errno(r));
-        return;
-    }
-    fi->keep_cache = node.kind != NODE_LIVE;
-    fi->direct_io = node.kind == NODE_LIVE;
-    fuse_reply_open(req, fi);
+    fuse_reply_err(req, ENOSYS);
+}
+
+static void serve_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+
+    status_count(&s->status, REQUEST_RELEASE);
+    if (fi->fh)
+        pass_closed(&s->pass, ino);
+    fuse_reply_err(req, 0);
 }
 
 static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -98,7 +103,7 @@ static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
     (void)ino;
     status_count(&s->status, REQUEST_OPEN);
-    if (s->no_open) {
+    if (s->no_opendir) {
         fuse_reply_err(req, ENOSYS);
         return;
     }
@@ -195,6 +200,7 @@ const struct fuse_lowlevel_ops serve_operations = {
     .readlink = serve_readlink,
     .open = serve_open,
     .read = serve_read,
+    .release = serve_release,
     .opendir = serve_opendir,
     .readdir = serve_readdir,
     .readdirplus = serve_readdirplus,

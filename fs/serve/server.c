@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -166,49 +164,6 @@ static void raise_readahead(const struct mount_entry *entry)
     fclose(setting);
 }
 
-#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
-
-/* This libfuse takes FUSE_CAP_PARALLEL_DIROPS but does not pass it to the kernel, which then lets
- * one lookup or listing of a folder wait for another: a parked lookup would block all others in its
- * folder, and they could not even be interrupted. So write_reply() completes the reply to INIT, the
- * first of a session. */
-static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
-{
-    struct server *s = userdata;
-
-    if (!s->init_replied && count == 2 &&
-        iov[1].iov_len >= offsetof(struct fuse_init_out, unused)) {
-        struct fuse_init_out *reply = iov[1].iov_base;
-
-        s->init_replied = true;
-        reply->flags |= s->parallel ? FUSE_PARALLEL_DIROPS : 0;
-    }
-    return writev(fd, iov, count);
-}
-
-static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
-{
-    (void)userdata;
-    return read(fd, buffer, len);
-}
-
-static int complete_replies(struct server *s)
-{
-    const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
-
-    return fuse_session_custom_io(s->session, &io, fuse_session_fd(s->session));
-}
-
-#else
-
-static int complete_replies(struct server *s)
-{
-    (void)s;
-    return 0;
-}
-
-#endif
-
 /* ---- signals ---- */
 
 static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
@@ -300,6 +255,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     atomic_store(&s->changed, now_ns());
     lock_init(&s->slow.lock);
     condition_init(&s->slow.wake);
+    pass_init(&s->pass, setup->options->open, setup->catalog, &s->status.open);
+    kernel_pass_init(s);
     listen_to_stage(s);
     s->reported = calloc(setup->catalog->n, sizeof(*s->reported));
     s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
@@ -322,7 +279,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
         r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint, device_advice());
     s->mounted = r == 0;
     if (r == 0)
-        r = complete_replies(s);
+        r = kernel_pass_start(s);
     if (r < 0) {
         server_free(s);
         return r;
@@ -420,6 +377,7 @@ static int start_threads(struct server *s)
         .session = s->session,
         .mountpoint = s->setup.mountpoint,
         .device = s->device,
+        .passes = &s->status.open.passes,
         .clock = &real_clock,
     };
     int r = slow_start(s, &serve_parked), pushes;
@@ -518,6 +476,7 @@ void server_free(struct server *s)
     needs_free(s->needs);
     active_plans_free(s->active_plans);
     promises_free(s->promises);
+    pass_release(&s->pass);
     open_files_free(s->open_files);
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);

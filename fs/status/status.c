@@ -16,7 +16,8 @@ static const char *const request_names[N_REQUESTS] = {
     [REQUEST_READLINK] = "readlink", [REQUEST_OPEN] = "open",
     [REQUEST_READ] = "read",         [REQUEST_READDIR] = "readdir",
     [REQUEST_GETXATTR] = "getxattr", [REQUEST_LISTXATTR] = "listxattr",
-    [REQUEST_IOCTL] = "ioctl",       [REQUEST_OTHER] = "other",
+    [REQUEST_IOCTL] = "ioctl",       [REQUEST_RELEASE] = "release",
+    [REQUEST_OTHER] = "other",
 };
 
 static unsigned long long value(const _Atomic uint64_t *counter)
@@ -93,6 +94,7 @@ static void add_plans(struct status *s, enum live which, struct text *t)
 
 static void add_json(struct status *s, struct text *t)
 {
+    bool passes = atomic_load(&s->open.passes);
     uint64_t done, total;
 
     sum_progress(s, &done, &total);
@@ -121,7 +123,9 @@ static void add_json(struct status *s, struct text *t)
     add_last(s, s->last_promise, t);
     text_add(t, ",\n  \"last_refused_name\": ");
     add_last(s, s->last_refused, t);
-    text_add(t, ",\n  \"memory\": ");
+    text_add(t, ",\n  \"open\": {\"mode\": \"%s\", \"reason\": ", passes ? "pass" : "cached");
+    text_add_json(t, passes ? NULL : atomic_load(&s->open.reason));
+    text_add(t, ", \"passed\": %llu},\n  \"memory\": ", value(&s->open.opens));
     status_memory_json(s->holder, s->n_holders, t);
     if (s->active_plans)
         add_plans(s, LIVE_STATUS, t);
@@ -158,6 +162,8 @@ static void add_metrics(struct status *s, struct text *t)
                  value(&s->request[i]));
     metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
                 value(&s->bytes_served));
+    metrics_add(t, "epochfs_passed_opens_total", "Opens of files that the kernel then read itself.",
+                value(&s->open.opens));
     metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
     metrics_add(t, "epochfs_read_twice_total",
                 "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));

@@ -24,6 +24,7 @@ enum request {
     REQUEST_GETATTR,
     REQUEST_READLINK,
     REQUEST_OPEN,
+    REQUEST_RELEASE,
     REQUEST_READ,
     REQUEST_READDIR,
     REQUEST_GETXATTR,
@@ -43,6 +44,13 @@ struct status_look {
     int64_t time_ns; /* now_ns(), the time that stat() shows */
 };
 
+/* How files of the mount that are files of this machine are opened: see fs/serve/pass.h. */
+struct open_state {
+    _Atomic bool passes;          /* by requests; the kernel then reads such files itself */
+    _Atomic(const char *) reason; /* why not; constant texts */
+    _Atomic uint64_t opens;       /* of files that the kernel reads itself */
+};
+
 struct status {
     /* Set before serving, then constant: */
     const struct catalog *catalog;
@@ -57,6 +65,7 @@ struct status {
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
     _Atomic uint64_t read_errors;
+    struct open_state open;
     _Atomic uint64_t plans_opened;   /* plans and epochs, since the mount */
     _Atomic uint64_t read_twice;     /* utterances, against kaldi=o */
     _Atomic uint64_t read_backwards; /* against kaldi=cs */

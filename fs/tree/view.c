@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/core/extents.h"
 
 #define NEAR_SAMPLES  64 /* samples whose sizes are quickly summed up */
 #define ATTRIBUTE_MAX 65536
@@ -146,6 +147,18 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
     if (r == -EAGAIN) /* nothing has failed: the caller reads again */
         return r;
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
+}
+
+int view_open_file(const struct node *node, int *ret_fd, struct diag *d)
+{
+    struct extent e;
+
+    if (node->kind == NODE_SOURCE)
+        e = (struct extent){source_of(node), 0, source_of(node)->size};
+    else if (node->kind != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
+             !dataset_copy(node->item->ds, node->number, node->file->field, &e))
+        return -EOPNOTSUPP;
+    return blob_open_file(e.blob, e.off, e.len, ret_fd, d);
 }
 
 /* ---- attributes ---- */

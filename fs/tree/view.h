@@ -35,6 +35,10 @@ int view_is_mixed(struct read_context *rc, struct open_files *files, const struc
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
               uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
 
+/* Open the file of this machine that has all bytes of the node's file, and no others: see
+ * blob_open_file(). -EOPNOTSUPP: there is none, the file is made of other bytes. */
+int view_open_file(const struct node *node, int *ret_fd, struct diag *d);
+
 /* The extended attributes of samples and batches. */
 enum attribute {
     ATTRIBUTE_DTYPE,

@@ -210,6 +210,49 @@ static void test_joined__identity__follows_the_table(void **state)
     assert_string_not_equal(before, after);
 }
 
+/* Each range: a file only where it is a whole member, as it was listed. */
+static void check_files(const struct blob *blob, size_t bad)
+{
+    const struct members *m = joined_members(blob);
+
+    for (uint64_t off = 0; off < blob->size; off++)
+        for (size_t len = 1; len <= blob->size - off; len++) {
+            size_t i = members_find(m, off);
+            bool whole = m->member[i].place == off && members_size(m, i) == len;
+            int fd = -1, r = blob_open_file(blob, off, len, &fd, NULL);
+            char buf[sizeof(WHOLE)];
+
+            assert_int_equal(r, !whole ? -EOPNOTSUPP : i == bad ? -ESTALE : 0);
+            assert_int_equal(fd >= 0, r == 0);
+            if (r < 0)
+                continue;
+            assert_int_equal(read(fd, buf, sizeof(buf)), len);
+            assert_memory_equal(buf, WHOLE + off, len);
+            close(fd);
+        }
+}
+
+static void test_joined__open_file__whole_members(void **state)
+{
+    const uint64_t all = strlen(WHOLE);
+
+    for (unsigned how = 0; how < 6; how++) {
+        AUTO_WORLD struct world w = {0};
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/%u", (const char *)*state, how);
+        assert_int_equal(mkdir(path, 0700), 0);
+        make_files(path);
+        open_world(&w, path);
+        check_files(w.blob, N);
+        assert_int_equal(blob_in_files(w.blob, 1), all);
+        assert_int_equal(blob_in_files(w.blob, 6), 12); /* "second", "linked" */
+        assert_int_equal(blob_in_files(w.blob, 7), 0);
+        change(path, how);
+        check_files(w.blob, 1);
+    }
+}
+
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
 
 int main(void)
@@ -221,6 +264,7 @@ int main(void)
         IN_TEMP(test_joined__link_out_of_source__estale),
         IN_TEMP(test_joined__absolute_link_inside__bytes),
         IN_TEMP(test_joined__identity__follows_the_table),
+        IN_TEMP(test_joined__open_file__whole_members),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,32 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
     assert_int_equal(blob_check(blob), 0);
 }
 
+static void test_open_file__whole_file_alone(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL, *shorter = NULL;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX], buf[5];
+    int fd = -1;
+
+    temp_write(folder, "f", "hello", 5);
+    temp_path(folder, "f", path);
+    blob = open_blob(folder, "f");
+    assert_int_equal(local_blob_new(open(path, O_RDONLY), "f", 3, false, &shorter), 0);
+    assert_int_equal(blob_open_file(blob, 0, 4, &fd, NULL), -EOPNOTSUPP);
+    assert_int_equal(blob_open_file(blob, 1, 4, &fd, NULL), -EOPNOTSUPP);
+    assert_int_equal(blob_open_file(blob, 1, UINT64_MAX, &fd, NULL), -EOPNOTSUPP);
+    assert_int_equal(blob_open_file(shorter, 0, 3, &fd, NULL), -EOPNOTSUPP);
+    assert_int_equal(fd, -1);
+    assert_int_equal(blob_open_file(blob, 0, 5, &fd, NULL), 0);
+    assert_int_equal(read(fd, buf, 5), 5);
+    assert_memory_equal(buf, "hello", 5);
+    close(fd);
+    temp_write(folder, "f", "other", 6);
+    assert_int_equal(blob_open_file(blob, 0, 5, &fd, &d), -ESTALE);
+    assert_diag_has(&d, "f: the file was changed");
+}
+
 static void test_source_list__tree__sorted_without_hidden(void **state)
 {
     static const struct {
@@ -400,6 +426,7 @@ int main(void)
         IN_TEMP(test_local__replaced__estale),
         IN_TEMP(test_local__two_versions__two_identities),
         IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
+        IN_TEMP(test_open_file__whole_file_alone),
         IN_TEMP(test_source_list__tree__sorted_without_hidden),
         IN_TEMP(test_source__links__stay_in_source),
         IN_TEMP(test_source__link_after_the_look__stays_in_source),

@@ -1,0 +1,10 @@
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
+# The bars of large files that the kernel reads itself (open=pass); bench/large_bars.py has the
+# measurements.
+
+PACKAGES=(fuse3 python3)
+BARS=(whole many)
+
+bar_whole() { python_bars large_bars.py whole; }
+
+bar_many() { python_bars large_bars.py many; }

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""The bars of large files that the kernel reads itself (bench/groups/large.sh): large_bars.py BAR
+
+Each compares the first read through a new mount with the same read of the file itself, warm."""
+
+import mmap
+import os
+import random
+import statistics
+import sys
+import threading
+import time
+
+from bars import ROUNDS, WWW, calm, dataset, make_images, mb_per_s, mount, ratio, row, warm
+from lib import equal, status
+
+MiB = 1 << 20
+SIZE_MB, READS, READERS = 1000, 2000, 4
+FILES = 4000
+
+
+def passed(daemon):
+    equal(status(daemon.at)["open"]["mode"], "pass", status(daemon.at)["open"]["reason"])
+
+
+def by_dd(path):
+    buffer = bytearray(MiB)
+    with open(path, "rb", buffering=0) as f:
+        while f.readinto(buffer):
+            pass
+
+
+def by_mmap(path):
+    with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+        for at in range(0, len(m), 4096):
+            m[at]
+
+
+def by_readers(path):
+    threads = [threading.Thread(target=by_dd, args=(path,)) for _ in range(READERS)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def by_random_reads(path):
+    rng, buffer = random.Random(5), bytearray(MiB)
+    with open(path, "rb", buffering=0) as f:
+        end = os.fstat(f.fileno()).st_size - MiB
+        for _ in range(READS):
+            os.preadv(f.fileno(), [buffer], rng.randrange(end))
+
+
+WAYS = (("in pieces of 1 MiB", by_dd, 1), ("by mmap", by_mmap, 1), ("by 4 readers at once", by_readers, READERS),
+        ("at random places, 1 MiB each", by_random_reads, READS * MiB / (SIZE_MB * 1e6)))
+
+
+def seconds(read, path):
+    begin = time.monotonic()
+    read(path)
+    return time.monotonic() - begin
+
+
+def cached():
+    """Bytes of the page cache."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("Cached:"))
+
+
+def bar_whole():
+    n = make_images("big", SIZE_MB)
+    warm("big")
+    for what, read, times in WAYS:
+        took = {"pass": [], "cached": [], "file": []}
+        for _ in range(ROUNDS):
+            for mode in ("pass", "cached"):
+                with mount(WWW, f"open={mode},ahead=0") as daemon:
+                    if mode == "pass":
+                        passed(daemon)
+                    path = f"{dataset(daemon.at)}/source/big"
+                    took[mode].append(seconds(read, path))
+            took["file"].append(seconds(read, f"{WWW}/big"))
+        size = SIZE_MB * 1e6 * times
+        row(f"first read of 1 GB {what}", mb_per_s(size, took["pass"]), f"file {mb_per_s(size, took['file'])}",
+            ratio(took["file"], took["pass"]), ">=", 0.9)
+        row("  the same with open=cached (no bar)", mb_per_s(size, took["cached"]),
+            f"file {mb_per_s(size, took['file'])}", ratio(took["file"], took["cached"]), ">=", 0)
+    more = {}
+    for mode in ("pass", "cached"):
+        calm()
+        with mount(WWW, f"open={mode},ahead=0") as daemon:
+            before = cached()
+            by_dd(f"{dataset(daemon.at)}/source/big")
+            by_dd(f"{WWW}/big")
+            more[mode] = (cached() - before) / (n * 784)
+    row("page cache of reading it through the mount and directly", f"{more['pass']:.2f} times its bytes",
+        f"open=cached {more['cached']:.2f}", more["pass"], "<=", 1.05)
+
+
+def bar_many():
+    names, data = [f"c{i % 10}/{i:05d}.jpg" for i in range(FILES)], os.urandom(MiB + FILES)
+    for i, name in enumerate(names):
+        os.makedirs(f"{WWW}/{name[:2]}", exist_ok=True)
+        with open(f"{WWW}/{name}", "wb") as f:
+            f.write(data[i:i + MiB])
+    calm(drop=False)
+    buffer = bytearray(MiB)
+
+    def read_all(folder, order):
+        begin = time.monotonic()
+        for name in order:
+            with open(f"{folder}/{name}", "rb", buffering=0) as f:
+                equal(f.readinto(buffer), MiB)
+        return time.monotonic() - begin
+
+    took = {"pass": [], "cached": [], "files": []}
+    read_all(WWW, names)
+    for turn in range(ROUNDS):
+        order = random.Random(turn).sample(names, FILES)
+        for mode in ("pass", "cached"):
+            with mount(WWW, f"open={mode},ahead=0") as daemon:
+                if mode == "pass":
+                    passed(daemon)
+                folder = f"{dataset(daemon.at)}/samples/raw"
+                with os.scandir(folder) as entries:  # names are known, as those of files are
+                    equal(sum(1 for e in entries if e.stat()), FILES)
+                took[mode].append(read_all(folder, [name[3:] for name in order]))
+        took["files"].append(read_all(WWW, order))
+    rate = {k: f"{FILES / statistics.median(v):.0f} files/s" for k, v in took.items()}
+    row("open, read, close of 4,000 files of 1 MiB, random order", rate["pass"], f"files {rate['files']}",
+        ratio(took["files"], took["pass"]), ">=", 0.6)
+    row("the same", rate["pass"], f"open=cached {rate['cached']}", ratio(took["cached"], took["pass"]), ">=", 2)
+
+
+globals()[f"bar_{sys.argv[1]}"]()
