@@ -89,10 +89,46 @@ int members_add(struct members *m, uint32_t folder, const char *name, uint64_t s
         return r;
     m->member[m->n].version[0] = version[0];
     m->member[m->n].version[1] = version[1];
+    m->member[m->n].more = 0;
     m->member[m->n].folder = folder;
     m->member[m->n].name = at;
     m->n++;
     m->member[m->n] = (struct member){.place = end};
+    return 0;
+}
+
+int members_set_more(struct members *m, size_t i, uint64_t more, const char *text)
+{
+    uint32_t at = 0;
+    int r = text ? add_name(m, text, &at) : 0;
+
+    if (r == 0)
+        m->member[i].more =
+            text ? (more & ~(uint64_t)UINT32_MAX) | MEMBER_TEXT | at : more & ~MEMBER_TEXT;
+    return r;
+}
+
+int members_compact(struct members *m, const uint8_t *keep, const uint64_t *sizes)
+{
+    uint64_t end = 0, at = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (keep[i] &&
+            (!checked_add(end, sizes ? sizes[i] : members_size(m, i), &end) || end > BYTES_MOST))
+            return -E2BIG;
+    for (size_t i = 0; i < m->n; i++) {
+        uint64_t size = sizes ? sizes[i] : members_size(m, i);
+
+        if (!keep[i])
+            continue;
+        m->member[kept] = m->member[i]; /* the place of i + 1 is still the old one */
+        m->member[kept++].place = at;
+        at += size;
+    }
+    if (m->n)
+        m->member[kept] = (struct member){.place = at};
+    m->n = kept;
     return 0;
 }
 
@@ -186,15 +222,25 @@ bool members_is_below(const char *path, const char *root)
     return !len || (!strncmp(path, root, len) && (!path[len] || path[len] == '/'));
 }
 
+int members_compare_to(const char *a, const char *b, size_t len)
+{
+    while (len && *a && *a == *b) {
+        a++;
+        b++;
+        len--;
+    }
+    return path_byte(*a) - (len ? path_byte(*b) : 0);
+}
+
 /* The first folder whose path is not before root, of sorted ones. */
-static uint32_t find_folder(const struct members *m, const char *root)
+static uint32_t find_folder(const struct members *m, const char *root, size_t len)
 {
     uint32_t low = 0, high = m->n_folders;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (members_compare_paths(members_folder(m, middle), root) < 0)
+        if (members_compare_to(members_folder(m, middle), root, len) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -202,11 +248,34 @@ static uint32_t find_folder(const struct members *m, const char *root)
     return low;
 }
 
+size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,
+                      const char *name)
+{
+    uint32_t number = find_folder(m, folder, folder_len);
+    size_t low = 0, high = m->n;
+
+    if (number == m->n_folders ||
+        members_compare_to(members_folder(m, number), folder, folder_len) != 0)
+        return m->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint32_t other = m->member[middle].folder;
+
+        if (other < number || (other == number && strcmp(members_name(m, middle), name) < 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->n && m->member[low].folder == number && !strcmp(members_name(m, low), name)
+               ? low
+               : m->n;
+}
+
 int members_pick(const struct members *m, const char *root, const uint32_t *file, size_t n,
                  struct members *ret)
 {
     AUTO_MEMBERS struct members picked = {0};
-    uint32_t first = find_folder(m, root), number;
+    uint32_t first = find_folder(m, root, strlen(root)), number;
     int r = 0;
 
     for (uint32_t f = first;
@@ -218,6 +287,8 @@ int members_pick(const struct members *m, const char *root, const uint32_t *file
             return -EINVAL;
         r = members_add(&picked, number - first, members_name(m, file[i]), members_size(m, file[i]),
                         m->member[file[i]].version);
+        if (r == 0)
+            r = members_set_more(&picked, i, m->member[file[i]].more, members_text(m, file[i]));
     }
     if (r < 0)
         return r;
@@ -249,7 +320,8 @@ static bool is_sound(const struct members *m)
         return false;
     for (size_t i = 0; i < m->n; i++)
         if (m->member[i].name >= m->names_len || m->member[i].folder >= m->n_folders ||
-            m->member[i].place > m->member[i + 1].place)
+            m->member[i].place > m->member[i + 1].place ||
+            (m->member[i].more & MEMBER_TEXT && (uint32_t)m->member[i].more >= m->names_len))
             return false;
     return true;
 }

@@ -1,4 +1,4 @@
-/* A table of files, packed: 32 bytes a file besides its name. It lists the files of SOURCE, or the
+/* A table of files, packed: 40 bytes a file besides its name. It lists the files of SOURCE, or the
  * members of a joined blob (cache/source/joined.h), whose bytes follow one another in this order.
  *
  * A file has a folder and a name. Folders are in the table whether they have files or not. The
@@ -16,9 +16,13 @@
 struct member {
     uint64_t place;      /* of its first byte among the bytes of all */
     uint64_t version[2]; /* tells versions of one file apart; only the source knows how */
+    uint64_t more;       /* what else the source has to know of the version; 0: nothing */
     uint32_t folder;     /* its number */
     uint32_t name;       /* where its name is in names[] */
 };
+
+/* In `more`: its low 32 bits are where a text that belongs to the version is in names[]. */
+#define MEMBER_TEXT (UINT64_C(1) << 63)
 
 struct members {
     size_t n;
@@ -52,6 +56,12 @@ static inline uint64_t members_size(const struct members *m, size_t i)
     return m->member[i + 1].place - m->member[i].place;
 }
 
+/* The text of the version; NULL: it has none. */
+static inline const char *members_text(const struct members *m, size_t i)
+{
+    return m->member[i].more & MEMBER_TEXT ? m->names + (uint32_t)m->member[i].more : NULL;
+}
+
 /* The bytes of all. */
 static inline uint64_t members_end(const struct members *m)
 {
@@ -71,9 +81,26 @@ int members_add_folder(struct members *m, const char *path, uint32_t *ret);
 int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
                 const uint64_t version[static 2]);
 
+/* Set `more` of file i, and the text of its version, or NULL: see struct member. 0, -ENOMEM,
+ * -E2BIG.
+ */
+int members_set_more(struct members *m, size_t i, uint64_t more, const char *text);
+
+/* Remove the files whose keep[i] is 0. sizes: new sizes of the others, by their old numbers; NULL:
+ * as they are. 0, or -E2BIG: the bytes of all exceed 2^63, and the table is as it was. */
+int members_compact(struct members *m, const uint8_t *keep, const uint64_t *sizes);
+
+/* Find a file in a sorted table: by the path of its folder, of folder_len bytes, and its name.
+ * m->n: there is none. */
+size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,
+                      const char *name);
+
 /* Compare paths of folders so that a folder comes before those below it, and those below it before
  * all others: as strcmp() if '/' came before all other bytes. */
 int members_compare_paths(const char *a, const char *b);
+
+/* The same, where b has len bytes. */
+int members_compare_to(const char *a, const char *b, size_t len);
 
 /* Sort by the path of the folder, in that order, then by name; number the folders in that order. 0
  * or -ENOMEM. */

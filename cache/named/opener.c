@@ -52,13 +52,13 @@ static int cache_opener_file(const struct opener *opener, const char *folder, co
 {
     struct cache_opener *cache_opener = cache_opener_of(opener);
     const struct source *source = cache_opener->source;
-    const struct source_entry *entry = NULL;
+    AUTO_SOURCE_ENTRY struct source_entry entry = {0};
     int r;
 
     if (!source->remote->far || (*path == '/' && opener->reads_outside))
         return open_local(cache_opener, folder, path, ret, d);
     r = remote_find(source, folder, path, &entry, d);
-    return r < 0 ? r : source_blob_packed(source, entry, ret, d);
+    return r < 0 ? r : source_blob_packed(source, &entry, ret, d);
 }
 
 static int cache_opener_kept(const struct opener *opener, const char *command, struct blob **ret)

@@ -73,6 +73,28 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
                : -ENOMEM;
 }
 
+int source_entry_copy(const struct source_entry *from, struct source_entry *ret)
+{
+    AUTO_SOURCE_LIST struct source_list one = {0};
+    int r = source_list_copy(&one, from);
+
+    if (r < 0)
+        return r;
+    *ret = one.entry[--one.n];
+    return 0;
+}
+
+int source_list_take(struct source_list *list, struct source_entry *entry)
+{
+    if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0) {
+        source_entry_release(entry);
+        return -ENOMEM;
+    }
+    list->entry[list->n++] = *entry;
+    *entry = (struct source_entry){0};
+    return 0;
+}
+
 int source_list_copy(struct source_list *ret, const struct source_entry *from)
 {
     struct source_entry *to;

@@ -34,6 +34,12 @@ struct source_list {
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
 
+/* Copy an entry; the caller releases it. 0 or -ENOMEM. */
+int source_entry_copy(const struct source_entry *from, struct source_entry *ret);
+
+/* Add an entry, and take it over, also on error. 0 or -ENOMEM. */
+int source_list_take(struct source_list *list, struct source_entry *entry);
+
 /* Add a copy of an entry. 0 or -ENOMEM. */
 int source_list_copy(struct source_list *list, const struct source_entry *from);
 
@@ -46,6 +52,7 @@ struct source_entry *source_list_find(const struct source_list *list, const char
 void source_entry_release(struct source_entry *entry);
 void source_list_release(struct source_list *list);
 
-#define AUTO_SOURCE_LIST AUTO(source_list_release)
+#define AUTO_SOURCE_LIST  AUTO(source_list_release)
+#define AUTO_SOURCE_ENTRY AUTO(source_entry_release)
 
 #endif

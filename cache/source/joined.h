@@ -18,7 +18,7 @@
 #include "base/members.h"
 
 struct source;
-struct source_entry;
+struct remote_version;
 
 /* What holds for all members of a joined blob. */
 struct joined_head {
@@ -45,8 +45,12 @@ int joined_identity(const struct members *members, char **ret);
 /* The version of a local file in a table: its time of change in nanoseconds, and its inode. */
 void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2]);
 
-/* The version of a file of a remote in a table. Two files of different versions have different
- * ones. */
-void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[static 2]);
+/* Set the version of file i of a table, of a remote, all but its size. Two files of different
+ * versions have different member.version. 0 or an error of members_set_more(). */
+int joined_version_set(struct members *m, size_t i, const struct remote_version *version);
+
+/* Get it again, with the size. The table may be one that was kept, and have anything in it. false:
+ * it has no such version: it is unknown, or not a version. */
+bool joined_version_get(const struct members *m, size_t i, struct remote_version *ret);
 
 #endif

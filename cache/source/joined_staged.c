@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
+#include "cache/source/remote.h"
 #include "cache/source/source.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -22,26 +23,17 @@ struct staged_parts {
     const struct source *source;
 };
 
-/* Of a remote: the entry in its list, which must still be the one that the table was made of. */
+/* Of a remote: what was listed. */
 static int where_remote(const struct joined_parts *parts, size_t i, char **ret_url,
                         struct remote_version *ret_version)
 {
     const struct staged_parts *staged = (const struct staged_parts *)parts;
-    const struct source_entry *entry;
     char path[PATH_MAX];
-    uint64_t version[2];
 
-    if (members_path(&staged->members, i, path, sizeof(path)) < 0)
+    if (members_path(&staged->members, i, path, sizeof(path)) < 0 ||
+        !joined_version_get(&staged->members, i, ret_version))
         return -ESTALE;
-    entry = source_list_find(&staged->source->known, path);
-    if (!entry || !entry->version)
-        return -ESTALE;
-    joined_version_of_entry(entry, version);
-    if (memcmp(version, staged->members.member[i].version, sizeof(version)) != 0)
-        return -ESTALE;
-    *ret_url = strdup(entry->url);
-    *ret_version = *entry->version;
-    return *ret_url ? 0 : -ENOMEM;
+    return remote_url(staged->source, path, ret_url);
 }
 
 /* Of this machine: a member may be a link, or become one. As a file of its own it would be staged
@@ -112,6 +104,8 @@ int joined_staged(const struct source *source, const struct joined_head *head,
     *members = (struct members){0};
     snprintf(version.etag, sizeof(version.etag), "%s", identity);
     r = joined_transport_add(source->joins, &staged->parts, url);
+    if (r == 0 && source->remote->far)
+        r = known_taken(known_of(source), &staged->members, NULL);
     if (r < 0)
         return r;
     return stage_add(source->stage,

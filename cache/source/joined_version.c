@@ -1,10 +1,31 @@
-/* The versions of files in a table of members. */
+/* The versions of files in a table of members: 24 bytes for those of most servers.
+ *
+ *   kind   version[2]           the rest, in `more`
+ *   TIME   hash of the time     the time
+ *   MD5    the ETag's 16 bytes  how many parts the object was sent in, the time: ETags of S3 are an
+ * MD5 SIZED  hash of the ETag     the time: nginx makes its ETags of that and the size text   hash
+ * of the ETag,    all, as a text or of the time
+ */
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
-#include "cache/source/entries.h"
+#include "base/number.h"
 #include "cache/source/joined.h"
 #include "cache/stage/transport.h"
+
+enum kind { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
+
+/* Of `more`: 40 bits of seconds, 17 of parts, a flag, the kind; then MEMBER_TEXT. */
+#define SECONDS_BITS 40
+#define PARTS_BITS   17
+#define WHOLE_ONLY   (UINT64_C(1) << 60)
+#define KIND_SHIFT   61
+
+#define MD5_LEN   16
+#define PARTS_MIX UINT64_C(0x9e3779b97f4a7c15)
 
 void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2])
 {
@@ -12,11 +33,91 @@ void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2])
     ret[1] = st->st_ino;
 }
 
-void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[static 2])
+static void hash_text(const char *text, size_t n, uint64_t ret[static 2])
 {
-    const struct remote_version *version = entry->version;
+    XXH128_hash_t hash = XXH3_128bits(text, n);
+
+    ret[0] = hash.low64;
+    ret[1] = hash.high64;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* An ETag as S3 makes it: "<32 digits>", or with "-<parts>" behind them. */
+static bool parse_md5(const char *etag, uint8_t ret[static MD5_LEN], uint64_t *ret_parts)
+{
+    uint64_t parts = 0;
+    size_t n = 1 + 2 * MD5_LEN;
+
+    if (strnlen(etag, n + 1) <= n || *etag != '"')
+        return false;
+    for (size_t i = 0; i < MD5_LEN; i++) {
+        int high = hex_digit(etag[1 + 2 * i]), low = hex_digit(etag[2 + 2 * i]);
+
+        if (high < 0 || low < 0)
+            return false;
+        ret[i] = (uint8_t)(high << 4 | low);
+    }
+    if (etag[n] == '-') {
+        size_t digits = etag[n + 1] >= '1' && etag[n + 1] <= '9'
+                            ? number_parse(etag + n + 1, strspn(etag + n + 1, "0123456789"),
+                                           (1u << PARTS_BITS) - 1, &parts)
+                            : 0;
+
+        if (!digits)
+            return false;
+        n += 1 + digits;
+    }
+    *ret_parts = parts;
+    return !strcmp(etag + n, "\"");
+}
+
+static void print_md5(const uint64_t version[static 2], uint64_t parts, char *ret, size_t capacity)
+{
+    const uint64_t words[2] = {version[0], version[1] ^ parts * PARTS_MIX};
+    uint8_t md5[MD5_LEN];
+    char digits[2 * MD5_LEN + 1], tail[32] = "";
+
+    memcpy(md5, words, sizeof(md5));
+    for (size_t i = 0; i < MD5_LEN; i++)
+        snprintf(digits + 2 * i, 3, "%02x", md5[i]);
+    if (parts)
+        snprintf(tail, sizeof(tail), "-%" PRIu64, parts);
+    snprintf(ret, capacity, "\"%s%s\"", digits, tail);
+}
+
+static void print_sized(uint64_t seconds, uint64_t size, char *ret, size_t capacity)
+{
+    snprintf(ret, capacity, "\"%" PRIx64 "-%" PRIx64 "\"", seconds, size);
+}
+
+/* The version's kind, and what is to be packed. */
+static enum kind kind_of(const struct remote_version *version, uint8_t md5[static MD5_LEN],
+                         uint64_t *ret_parts)
+{
+    char sized[64];
+
+    *ret_parts = 0;
+    if (version->mtime.tv_nsec || version->mtime.tv_sec < 0 ||
+        (uint64_t)version->mtime.tv_sec >> SECONDS_BITS)
+        return KIND_TEXT;
+    if (!*version->etag)
+        return KIND_TIME;
+    if (parse_md5(version->etag, md5, ret_parts))
+        return KIND_MD5;
+    print_sized((uint64_t)version->mtime.tv_sec, version->size, sized, sizeof(sized));
+    return strcmp(version->etag, sized) == 0 ? KIND_SIZED : KIND_TEXT;
+}
+
+int joined_version_set(struct members *m, size_t i, const struct remote_version *version)
+{
+    uint64_t parts, more, *hash = m->member[i].version;
+    uint8_t md5[MD5_LEN];
+    enum kind kind = kind_of(version, md5, &parts);
     char text[sizeof(version->etag) + 64];
-    XXH128_hash_t hash;
     int n;
 
     if (*version->etag)
@@ -24,7 +125,62 @@ void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[stat
     else
         n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
                      version->mtime.tv_nsec);
-    hash = XXH3_128bits(text, (size_t)n);
-    ret[0] = hash.low64;
-    ret[1] = hash.high64;
+    hash_text(text, (size_t)n, hash);
+    if (kind == KIND_MD5) {
+        memcpy(hash, md5, sizeof(md5));
+        hash[1] ^= parts * PARTS_MIX;
+    }
+    more = (uint64_t)kind << KIND_SHIFT | (version->whole_only ? WHOLE_ONLY : 0);
+    if (kind != KIND_TEXT)
+        return members_set_more(
+            m, i, more | parts << SECONDS_BITS | (uint64_t)version->mtime.tv_sec, NULL);
+    snprintf(text, sizeof(text), "%lld.%ld %s", (long long)version->mtime.tv_sec,
+             version->mtime.tv_nsec, version->etag);
+    return members_set_more(m, i, more, text);
+}
+
+/* The text may be anything. */
+static bool parse_text(const char *text, struct remote_version *ret)
+{
+    long long seconds;
+    long ns;
+    int end = 0;
+
+    if (strnlen(text, sizeof(ret->etag) + 64) == sizeof(ret->etag) + 64 ||
+        sscanf(text, "%lld.%ld %n", &seconds, &ns, &end) != 2 || !end || ns < 0 ||
+        ns >= 1000000000 || strlen(text + end) >= sizeof(ret->etag))
+        return false;
+    for (const char *c = text + end; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return false;
+    ret->mtime = (struct timespec){.tv_sec = seconds, .tv_nsec = ns};
+    memcpy(ret->etag, text + end, strlen(text + end) + 1);
+    return true;
+}
+
+bool joined_version_get(const struct members *m, size_t i, struct remote_version *ret)
+{
+    const struct member *member = &m->member[i];
+    uint64_t seconds = member->more & ((UINT64_C(1) << SECONDS_BITS) - 1);
+    uint64_t parts = member->more >> SECONDS_BITS & ((1u << PARTS_BITS) - 1);
+    const char *text = members_text(m, i);
+
+    *ret = (struct remote_version){.size = members_size(m, i),
+                                   .whole_only = member->more & WHOLE_ONLY};
+    if (text)
+        return parse_text(text, ret);
+    ret->mtime.tv_sec = (time_t)seconds;
+    switch ((enum kind)(member->more >> KIND_SHIFT & 3)) {
+    case KIND_TIME:
+        return true;
+    case KIND_MD5:
+        print_md5(member->version, parts, ret->etag, sizeof(ret->etag));
+        return true;
+    case KIND_SIZED:
+        print_sized(seconds, ret->size, ret->etag, sizeof(ret->etag));
+        return true;
+    case KIND_TEXT:
+        break;
+    }
+    return false;
 }

@@ -1,89 +1,60 @@
-/* The files of a remote as they become known: added, sorted, with their SHA-256 and versions.
- *
- * One thread fills source->known while it opens the source. Then it is constant: the snapshot that
- * a mount shows. Every name in it passed name_wrong(), so nothing that a server sends leads out of
- * SOURCE, in the tree of a mount or in URLs. */
+/* The packed list of a remote's files. */
+#include "cache/source/known.h"
+
 #include <errno.h>
-#include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "cache/http/url.h"
+#include "base/array.h"
+#include "cache/source/joined.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 
-#define STAT_AT_ONCE 1024
-#define NOTE_MOST    4096 /* bytes of notes */
+static const uint8_t no_sha256[SHA256_LEN];
 
-void remote_note(struct source *source, const char *format, ...)
+/* The bytes of a path before its last '/'. */
+static size_t folder_len(const char *path)
 {
-    va_list args;
-    char line[512];
-
-    if (source->note.len > NOTE_MOST)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    text_plain(line, "");
-    text_add(&source->note, "%s\n", line);
-    if (source->note.len > NOTE_MOST)
-        text_add(&source->note, "...\n");
-}
-
-int remote_url(const struct source *source, const char *path, char **ret)
-{
-    AUTO_FREE char *encoded = NULL;
-    char *url;
-    int r = http_encode(path, true, &encoded);
-
-    if (r < 0)
-        return r;
-    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
-        return -ENOMEM;
-    *ret = url;
-    return 0;
-}
-
-int remote_add(struct source *source, const char *path, const char *url,
-               const struct remote_version *version, const char *error)
-{
-    struct source_list *list = &source->known;
     const char *slash = strrchr(path, '/');
-    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
-    struct source_entry *entry;
-    int r = folder ? source_list_add(list, folder, slash ? slash + 1 : path, NULL, error) : -ENOMEM;
 
-    if (r < 0)
-        return r;
-    entry = &list->entry[list->n - 1];
-    if (version) {
-        entry->version = malloc(sizeof(*version));
-        if (!entry->version)
-            return -ENOMEM;
-        *entry->version = *version;
-    }
-    if (!url)
-        return remote_url(source, path, &entry->url);
-    entry->url = strdup(url);
-    return entry->url ? 0 : -ENOMEM;
+    return slash ? (size_t)(slash - path) : 0;
 }
 
-int remote_add_wrong(struct source *source, const char *path, const char *wrong)
+static const char *base_name(const char *path)
 {
-    char name[128], shown[256], error[512];
+    size_t len = folder_len(path);
 
-    name_show(path, shown, sizeof(shown));
-    name_show(path, name, sizeof(name));
-    for (char *c = name; *c; c++)
-        if (*c == '/')
-            *c = '_';
-    if (*name == '.')
-        *name = '_';
-    snprintf(error, sizeof(error), "%s: want names that files can have, found %s", shown, wrong);
-    return source_list_add(&source->known, "", *name ? name : "_", NULL, error);
+    return path + len + (path[len] == '/');
+}
+
+/* ---- making it ---- */
+
+int known_add(struct known *known, const char *path, const struct remote_version *version)
+{
+    struct members *files = &known->files;
+    size_t len = folder_len(path);
+    uint32_t folder = files->n ? files->member[files->n - 1].folder : 0;
+    const char *last = files->n ? members_folder(files, folder) : NULL;
+    int r = 0;
+
+    if (!last || strncmp(last, path, len) != 0 || last[len])
+        r = folder_set_way(&known->folders, files, path, len, &folder);
+    if (r == 0)
+        r = members_add(files, folder, base_name(path), version ? version->size : 0,
+                        (const uint64_t[2]){0, 0});
+    return r < 0 || !version ? r : joined_version_set(files, files->n - 1, version);
+}
+
+int known_add_failed(struct known *known, const char *path, const char *error, int failure)
+{
+    AUTO_FREE char *folder = strndup(path, folder_len(path));
+    int r =
+        folder ? source_list_add(&known->failed, folder, base_name(path), NULL, error) : -ENOMEM;
+
+    if (r == 0)
+        known->failed.entry[known->failed.n - 1].failure = failure;
+    return r;
 }
 
 static bool is_same(const struct source_entry *a, const struct source_entry *b)
@@ -91,9 +62,8 @@ static bool is_same(const struct source_entry *a, const struct source_entry *b)
     return !strcmp(a->folder, b->folder) && !strcmp(a->name, b->name);
 }
 
-void remote_sort(struct source *source)
+static void sort_failed(struct source_list *list)
 {
-    struct source_list *list = &source->known;
     size_t kept = 0;
 
     source_list_sort(list);
@@ -106,132 +76,269 @@ void remote_sort(struct source *source)
     list->n = kept;
 }
 
-/* Lines of SHA256SUMS that are left out, by the reason. */
-struct left_out {
-    const char *why[8];
-    size_t lines[8], n;
-};
-
-/* Further reasons count as the eighth. */
-static void count_left_out(struct left_out *left_out, const char *why)
+static bool is_twice(const struct members *m, size_t i)
 {
-    size_t i = 0;
-
-    while (i < left_out->n && strcmp(left_out->why[i], why) != 0)
-        i++;
-    if (i == ARRAY_LEN(left_out->why))
-        i--;
-    else if (i == left_out->n)
-        left_out->why[left_out->n++] = why;
-    left_out->lines[i]++;
+    return i && m->member[i].folder == m->member[i - 1].folder &&
+           !strcmp(members_name(m, i), members_name(m, i - 1));
 }
 
-static void note_left_out(struct source *source, const struct left_out *left_out, size_t of)
+int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes)
 {
-    char reasons[400] = "";
-    size_t all = 0, len = 0;
+    size_t n = known->files.n, kept = 0;
+    int r = members_compact(&known->files, keep, sizes);
 
-    for (size_t i = 0; i < left_out->n; i++) {
-        all += left_out->lines[i];
-        if (len < sizeof(reasons))
-            len += (size_t)snprintf(reasons + len, sizeof(reasons) - len, "%s%s (%zu)",
-                                    i ? ", " : "", left_out->why[i], left_out->lines[i]);
+    sort_failed(&known->failed);
+    for (size_t i = 0; i < n && r == 0 && known->sha256; i++)
+        if (keep[i])
+            memmove(known->sha256 + kept++ * SHA256_LEN, known->sha256 + i * SHA256_LEN,
+                    SHA256_LEN);
+    return r;
+}
+
+int known_sort(struct known *known)
+{
+    struct members *files = &known->files;
+    AUTO_FREE uint8_t *keep = malloc(files->n + 1);
+    int r = keep ? members_sort(files) : -ENOMEM;
+
+    folder_set_release(&known->folders);
+    for (size_t i = 0; i < files->n && r == 0; i++)
+        keep[i] = !is_twice(files, i);
+    return r < 0 ? r : known_keep(known, keep, NULL);
+}
+
+bool known_has_version(const struct known *known, size_t i)
+{
+    return known->files.member[i].more;
+}
+
+int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256)
+{
+    if (!known->sha256)
+        known->sha256 = calloc(known->files.n, SHA256_LEN);
+    if (!known->sha256)
+        return -ENOMEM;
+    if (!memcmp(known->sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN))
+        memcpy(known->sha256 + i * SHA256_LEN, sha256, SHA256_LEN);
+    return 0;
+}
+
+/* ---- asking ---- */
+
+size_t known_index(const struct known *known, const char *path)
+{
+    return members_lookup(&known->files, path, folder_len(path), base_name(path));
+}
+
+static int url_of(const struct source *source, const struct source_entry *entry, char **ret)
+{
+    AUTO_FREE char *path = NULL;
+
+    if (source->known.only_url) {
+        *ret = strdup(source->known.only_url);
+        return *ret ? 0 : -ENOMEM;
     }
-    remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", all, of, reasons);
+    if (asprintf(&path, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    return remote_url(source, path, ret);
 }
 
-int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)
+/* Make an entry of file i of a table. */
+static int make_entry(const struct source *source, const struct members *m, const uint8_t *sha256,
+                      size_t i, struct source_entry *ret)
 {
-    size_t at = 0, n = 0, line = 0;
-    struct left_out left_out = {0};
-    const char *why = "";
-    struct sum sum;
+    AUTO(source_entry_release) struct source_entry entry = {0};
+    struct remote_version version;
     int r;
 
-    while ((r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0) {
-        line++;
-        if (r == -EINVAL)
-            count_left_out(&left_out, why);
-        if (r < 0)
-            continue;
-        n++;
-        r = lists ? remote_add(source, sum.path, NULL, NULL, NULL) : 0;
-        if (r < 0)
-            return r;
-    }
-    if (n && left_out.n)
-        note_left_out(source, &left_out, line);
-    if (lists)
-        remote_sort(source);
-    for (at = 0; (r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0;) {
-        struct source_entry *entry = r > 0 ? source_list_find(&source->known, sum.path) : NULL;
-
-        if (!entry || entry->sha256)
-            continue;
-        entry->sha256 = malloc(SHA256_LEN);
-        if (!entry->sha256)
-            return -ENOMEM;
-        memcpy(entry->sha256, sum.sha256, SHA256_LEN);
-    }
-    *ret_files = n;
-    return 0;
-}
-
-/* The arguments and results of http_stat(). */
-struct stats {
-    const char *url[STAT_AT_ONCE];
-    struct source_entry *entry[STAT_AT_ONCE];
-    struct remote_version version[STAT_AT_ONCE];
-    int error[STAT_AT_ONCE];
-    struct diag why[STAT_AT_ONCE];
-    size_t n;
-};
-
-static int use_stats(struct stats *stats)
-{
-    for (size_t i = 0; i < stats->n; i++) {
-        struct source_entry *entry = stats->entry[i];
-
-        if (stats->error[i] < 0) {
-            entry->error = strdup(diag_text(&stats->why[i], stats->error[i]));
-            entry->failure = stats->error[i];
-            if (!entry->error)
-                return -ENOMEM;
-            continue;
-        }
-        entry->version = malloc(sizeof(*entry->version));
-        if (!entry->version)
-            return -ENOMEM;
-        *entry->version = stats->version[i];
-    }
-    return 0;
-}
-
-/* Ask for the versions of some entries of list, from *at on. */
-static int stat_some(const struct source *source, struct source_list *list, size_t *at)
-{
-    AUTO_FREE struct stats *stats = calloc(1, sizeof(*stats));
-
-    if (!stats)
+    entry.folder = strdup(members_folder_of(m, i));
+    entry.name = strdup(members_name(m, i));
+    if (!entry.folder || !entry.name)
         return -ENOMEM;
-    for (; *at < list->n && stats->n < STAT_AT_ONCE; ++*at) {
-        struct source_entry *entry = &list->entry[*at];
-
-        if (entry->version || entry->error)
-            continue;
-        stats->entry[stats->n] = entry;
-        stats->url[stats->n++] = entry->url;
+    r = url_of(source, &entry, &entry.url);
+    if (r < 0)
+        return r;
+    if (joined_version_get(m, i, &version)) {
+        entry.version = malloc(sizeof(version));
+        if (!entry.version)
+            return -ENOMEM;
+        *entry.version = version;
     }
-    if (stats->n)
-        http_stat(source->http, stats->n, stats->url, stats->version, stats->error, stats->why);
-    return use_stats(stats);
+    if (sha256 && memcmp(sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN) != 0) {
+        entry.sha256 = malloc(SHA256_LEN);
+        if (!entry.sha256)
+            return -ENOMEM;
+        memcpy(entry.sha256, sha256 + i * SHA256_LEN, SHA256_LEN);
+    }
+    *ret = entry;
+    entry = (struct source_entry){0};
+    return 0;
 }
 
-int remote_stat(const struct source *source, struct source_list *list)
+int known_entry(const struct source *source, size_t i, struct source_entry *ret)
 {
+    return make_entry(source, &source->known.files, source->known.sha256, i, ret);
+}
+
+int known_list(const struct source *source, struct source_list *ret)
+{
+    const struct known *known = &source->known;
     int r = 0;
 
-    for (size_t at = 0; at < list->n && r == 0;)
-        r = stat_some(source, list, &at);
+    for (size_t i = 0; i < known->files.n && r == 0; i++) {
+        struct source_entry entry;
+
+        r = known_entry(source, i, &entry);
+        if (r == 0)
+            r = source_list_take(ret, &entry);
+    }
+    for (size_t i = 0; i < known->failed.n && r == 0; i++)
+        r = source_list_copy(ret, &known->failed.entry[i]);
     return r;
+}
+
+/* ---- what collections have taken ---- */
+
+static int compare_members(const void *a, const void *b, void *members)
+{
+    const struct members *m = members;
+    size_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    int order = members_compare_paths(members_folder_of(m, i), members_folder_of(m, k));
+
+    return order ? order : strcmp(members_name(m, i), members_name(m, k));
+}
+
+/* Compare member i with a path. */
+static int compare_to(const struct members *m, size_t i, const char *path)
+{
+    size_t len = folder_len(path);
+    int order = members_compare_to(members_folder_of(m, i), path, len);
+
+    return order ? order : strcmp(members_name(m, i), base_name(path));
+}
+
+static int make_by_path(struct known_part *part)
+{
+    const struct members *m = part->members;
+
+    part->by_path = calloc(m->n + 1, sizeof(*part->by_path));
+    if (!part->by_path)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n; i++)
+        part->by_path[i] = (uint32_t)i;
+    qsort_r(part->by_path, m->n, sizeof(*part->by_path), compare_members,
+            (void *)(uintptr_t)part->members);
+    return 0;
+}
+
+/* Look for a file in a part. 0, and *ret is its number; -ENOENT; -ENOMEM. */
+static int find_in_part(struct known_part *part, const char *path, size_t *ret)
+{
+    size_t low = 0, high = part->members->n;
+
+    if (!part->by_path && make_by_path(part) < 0)
+        return -ENOMEM;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_to(part->members, part->by_path[middle], path);
+
+        if (!order) {
+            *ret = part->by_path[middle];
+            return 0;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -ENOENT;
+}
+
+int known_find(const struct source *source, const char *path, struct source_entry *ret)
+{
+    const struct known *known = &source->known;
+    const struct source_entry *failed;
+    size_t i = known_index(known, path);
+    int r = -ENOENT;
+
+    if (i < known->files.n)
+        return known_entry(source, i, ret);
+    failed = source_list_find(&known->failed, path);
+    if (failed)
+        return source_entry_copy(failed, ret);
+    for (size_t p = 0; p < known->n_parts && r == -ENOENT; p++) {
+        struct known_part *part = &known->part[p];
+
+        lock_take(known->lock);
+        r = find_in_part(part, path, &i);
+        lock_drop(known->lock);
+        if (r == 0)
+            return make_entry(source, part->members, part->sha256, i, ret);
+    }
+    return r;
+}
+
+int known_taken(struct known *known, const struct members *members, const uint8_t *sha256)
+{
+    if (!known->lock) {
+        known->lock = calloc(1, sizeof(*known->lock));
+        if (!known->lock)
+            return -ENOMEM;
+        lock_init(known->lock);
+    }
+    if (array_capacity(&known->part, known->n_parts, sizeof(*known->part)) < 0)
+        return -ENOMEM;
+    known->part[known->n_parts++] = (struct known_part){.members = members, .sha256 = sha256};
+    return 0;
+}
+
+int known_drop(struct known *known, const uint8_t *taken)
+{
+    AUTO_MEMBERS struct members rest = {0};
+    AUTO_FREE uint32_t *file = NULL;
+    AUTO_FREE uint8_t *sha256 = NULL;
+    size_t n = 0;
+    int r;
+
+    for (size_t i = 0; i < known->files.n; i++)
+        n += !taken[i];
+    file = calloc(n + 1, sizeof(*file));
+    sha256 = known->sha256 ? calloc(n + 1, SHA256_LEN) : NULL;
+    if (!file || (known->sha256 && !sha256))
+        return -ENOMEM;
+    n = 0;
+    for (size_t i = 0; i < known->files.n; i++) {
+        if (taken[i])
+            continue;
+        if (sha256)
+            memcpy(sha256 + n * SHA256_LEN, known->sha256 + i * SHA256_LEN, SHA256_LEN);
+        file[n++] = (uint32_t)i;
+    }
+    r = members_pick(&known->files, "", file, n, &rest);
+    if (r < 0)
+        return r;
+    members_release(&known->files);
+    free(known->sha256);
+    known->files = rest;
+    known->sha256 = TAKE_PTR(sha256);
+    rest = (struct members){0};
+    return 0;
+}
+
+void known_release(struct known *known)
+{
+    members_release(&known->files);
+    folder_set_release(&known->folders);
+    free(known->sha256);
+    source_list_release(&known->failed);
+    free(known->only_url);
+    for (size_t i = 0; i < known->n_parts; i++)
+        free(known->part[i].by_path);
+    free(known->part);
+    if (known->lock)
+        lock_release(known->lock);
+    free(known->lock);
+    *known = (struct known){0};
 }

@@ -12,12 +12,11 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "cache/disk/index_files.h"
-#include "cache/source/folder_set.h"
 #include "cache/source/source.h"
 #include "cache/stage/transport.h"
 
 #define KIND  "listing"
-#define MAGIC UINT64_C(0x0131545349464c45)
+#define MAGIC UINT64_C(0x0231545349464c45)
 
 /* A folder that was changed so shortly before it was listed may be changed again without another
  * time: clocks of file systems are coarse, and may differ from ours. */
@@ -33,7 +32,7 @@ struct kept_head {
 
 static int identity_of(const struct source *source, char **ret)
 {
-    return asprintf(ret, "listing 1 %u:%u %d %s", (unsigned)geteuid(), (unsigned)getegid(),
+    return asprintf(ret, "listing 2 %u:%u %d %s", (unsigned)geteuid(), (unsigned)getegid(),
                     source->within.allow_outside, source->root) < 0
                ? -ENOMEM
                : 0;
@@ -177,33 +176,16 @@ static int local_listing(const struct source *source, int64_t now, struct listin
 
 /* ---- of remotes ---- */
 
-/* Sorted by folder, so a folder is looked up once. */
+/* The files are those of source->known, in the same table. */
 static int remote_listing(const struct source *source, struct listing *ret)
 {
-    AUTO_LISTING struct listing listing = {0};
-    AUTO_FOLDER_SET struct folder_set folders = {0};
-    const char *last = NULL;
-    uint32_t folder = 0;
+    const struct known *known = &source->known;
+    AUTO_LISTING struct listing listing = {.files = known->files};
     int r = 0;
 
-    for (size_t i = 0; i < source->known.n && r == 0; i++) {
-        const struct source_entry *entry = &source->known.entry[i];
-        uint64_t version[2];
-
-        if (entry->error) {
-            r = source_list_copy(&listing.failed, entry);
-            continue;
-        }
-        if (!last || strcmp(last, entry->folder) != 0)
-            r = folder_set_way(&folders, &listing.files, entry->folder, strlen(entry->folder),
-                               &folder);
-        last = entry->folder;
-        joined_version_of_entry(entry, version);
-        if (r == 0)
-            r = members_add(&listing.files, folder, entry->name, entry->version->size, version);
-    }
-    if (r == 0)
-        r = members_sort(&listing.files);
+    listing.files.borrowed = true;
+    for (size_t i = 0; i < known->failed.n && r == 0; i++)
+        r = source_list_copy(&listing.failed, &known->failed.entry[i]);
     listing.folder = calloc(listing.files.n_folders + 1, sizeof(*listing.folder));
     if (r < 0 || !listing.folder)
         return r < 0 ? r : -ENOMEM;
@@ -228,12 +210,13 @@ static int add_rest(const struct source *source, const struct listing *listing, 
                     struct source_list *ret)
 {
     const struct members *files = &listing->files;
-    char path[PATH_MAX];
+    struct source_entry entry;
+    int r;
 
-    if (source->remote->far) /* each path comes from this list */
-        return members_path(files, i, path, sizeof(path)) < 0
-                   ? -ENAMETOOLONG
-                   : source_list_copy(ret, source_list_find(&source->known, path));
+    if (source->remote->far) {
+        r = known_entry(source, i, &entry);
+        return r < 0 ? r : source_list_take(ret, &entry);
+    }
     return source_list_add(ret, members_folder_of(files, i), members_name(files, i), NULL, NULL);
 }
 
@@ -254,6 +237,14 @@ int listing_rest(const struct source *source, const struct listing *listing, con
     *ret = list;
     list = (struct source_list){0};
     return 0;
+}
+
+int listing_end(const struct source *source, struct listing *listing, const uint8_t *joined)
+{
+    int r = source->remote->far ? known_drop(known_of(source), joined) : 0;
+
+    listing_release(listing); /* its files may be gone */
+    return r;
 }
 
 void listing_head(const struct listing *listing, const uint32_t *file, size_t n,

@@ -44,6 +44,10 @@ int source_listing(const struct source *source, int64_t now, struct listing *ret
 int listing_rest(const struct source *source, const struct listing *listing, const uint8_t *taken,
                  struct source_list *ret);
 
+/* End a listing, and release it. joined[i]: file i is in a joined blob; a remote's list forgets it,
+ * for the blob knows it. 0 or -ENOMEM. */
+int listing_end(const struct source *source, struct listing *listing, const uint8_t *joined);
+
 /* What all n files with these numbers have in common; the caller sets the name. */
 void listing_head(const struct listing *listing, const uint32_t *file, size_t n,
                   struct joined_head *ret);

@@ -68,7 +68,12 @@ int remote_set_file(struct source *source, const char *name, const char *url,
         if (r < 0)
             return r;
     }
-    return remote_add(source, name, url, version, NULL);
+    if (url) {
+        source->known.only_url = strdup(url);
+        if (!source->known.only_url)
+            return -ENOMEM;
+    }
+    return remote_add(source, name, version);
 }
 
 /* List the names that side files of the one file may have. */
@@ -102,7 +107,7 @@ static int add_sides(const struct source *source, const char *const *sides, stru
     int r = add_side_names(source, sides, &found);
 
     if (r == 0)
-        r = remote_stat(source, &found);
+        r = remote_stat_list(source, &found);
     for (size_t i = 0; i < found.n && r == 0; i++)
         if (found.entry[i].version || found.entry[i].failure == -EREMOTEIO)
             r = source_list_copy(ret, &found.entry[i]);
@@ -112,11 +117,9 @@ static int add_sides(const struct source *source, const char *const *sides, stru
 int remote_list_known(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d)
 {
-    int r = 0;
+    int r = known_list(source, ret);
 
     (void)d;
-    for (size_t i = 0; i < source->known.n && r == 0; i++)
-        r = source_list_copy(ret, &source->known.entry[i]);
     if (r == 0 && source->beside)
         r = add_sides(source, sides, ret);
     return r;

@@ -8,7 +8,7 @@
 
 #define REMOTE_TEXT_MOST (32u << 20) /* bytes of a SHA256SUMS, of a page of a listing */
 
-/* ---- known.c: source->known ---- */
+/* ---- remote_known.c: source->known ---- */
 
 /* Add a line to the notes. */
 void remote_note(struct source *source, const char *format, ...)
@@ -17,25 +17,28 @@ void remote_note(struct source *source, const char *format, ...)
 /* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
 int remote_url(const struct source *source, const char *path, char **ret);
 
-/* Add a file to source->known. path: relative to SOURCE, a valid name. url NULL: below base.
- * version and error may be NULL. 0 or -errno. */
-int remote_add(struct source *source, const char *path, const char *url,
-               const struct remote_version *version, const char *error);
+/* Add a file to source->known. path: relative to SOURCE, a valid name. version may be NULL. 0 or
+ * -errno. */
+int remote_add(struct source *source, const char *path, const struct remote_version *version);
 
 /* The same for a name that no local file can have: the file is listed under another name, with the
  * error. */
 int remote_add_wrong(struct source *source, const char *path, const char *wrong);
 
-/* Sort the list and remove duplicates. */
-void remote_sort(struct source *source);
-
-/* Read a SHA256SUMS: set the sums of files in the sorted list; lists: add the files first.
- * *ret_files: usable lines. Other lines become notes. 0 or -errno. */
+/* Read a SHA256SUMS: set the sums of files in the sorted list; lists: add the files first, and
+ * sort. *ret_files: usable lines. Other lines become notes. 0 or -errno. */
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files);
 
-/* Ask for the versions of the files in list that have none; a failure becomes the file's error. 0
- * or -ENOMEM. */
-int remote_stat(const struct source *source, struct source_list *list);
+/* Ask for the versions of the files that have none, at the end: a file that has none then failed.
+ * 0; -ENOMEM; -E2BIG with the reason in d. */
+int remote_stat(struct source *source, struct diag *d);
+
+/* The same for the files in list; a failure becomes the file's error. 0 or -ENOMEM. */
+int remote_stat_list(const struct source *source, struct source_list *list);
+
+/* For list_beside(): end a list that was made in a source of its own. 1 and the sorted list, or
+ * -ENOMEM; its known files are released. */
+int remote_end_beside(struct source *source, struct source_list *ret);
 
 /* ---- remote.c ---- */
 
@@ -43,7 +46,7 @@ int remote_stat(const struct source *source, struct source_list *list);
 int remote_connect(struct source *source, const struct source_options *options,
                    struct http_signer *signer, struct diag *d);
 
-/* SOURCE is one file of that name; url: see remote_add(). 0, or -errno with the reason in d. */
+/* SOURCE is one file of that name; url NULL: below base. 0, or -errno with the reason in d. */
 int remote_set_file(struct source *source, const char *name, const char *url,
                     const struct remote_version *version);
 
@@ -57,9 +60,9 @@ int remote_open(const struct source *source, const struct source_entry *entry,
 
 /* Find the file that a file in folder calls path: a path relative to that folder or one above it,
  * also above SOURCE, or a URL below SOURCE's. If SOURCE is one file, the files beside it and below
- * count, too (cache/source/beside.h), and the call may block. 0, and *ret lives as long as source;
+ * count, too (cache/source/beside.h), and the call may block. 0, and the caller releases *ret;
  * -ENOENT; -EACCES: it lies outside SOURCE; or -errno; with the reason in d. */
 int remote_find(const struct source *source, const char *folder, const char *path,
-                const struct source_entry **ret, struct diag *d);
+                struct source_entry *ret, struct diag *d);
 
 #endif

@@ -10,15 +10,16 @@
 #include "cache/source/remote.h"
 
 /* Find the file at path, relative to the folder of SOURCE. 0, -ENOENT, or -errno. */
-static int find(const struct source *source, const char *path, const struct source_entry **ret,
+static int find(const struct source *source, const char *path, struct source_entry *ret,
                 struct diag *d)
 {
-    const struct source_entry *found = source_list_find(&source->known, path);
+    const struct source_entry *beside;
+    int r = known_find(source, path, ret);
 
-    if (!found)
-        return source->beside ? beside_find(source, path, ret, d) : -ENOENT;
-    *ret = found;
-    return 0;
+    if (r != -ENOENT || !source->beside)
+        return r;
+    r = beside_find(source, path, &beside, d);
+    return r < 0 ? r : source_entry_copy(beside, ret);
 }
 
 /* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,
@@ -70,7 +71,7 @@ static bool root_path(const struct source *source, char ret[static PATH_MAX])
 /* Look for a relative path as on a disk, from folder up to the top of the server, because lists are
  * often made above SOURCE. Only files in SOURCE's folder are known. */
 static int find_relative(const struct source *source, const char *folder, const char *path,
-                         const struct source_entry **ret, struct diag *d)
+                         struct source_entry *ret, struct diag *d)
 {
     char root[PATH_MAX], base[PATH_MAX], whole[PATH_MAX];
     size_t root_len, len;
@@ -92,8 +93,8 @@ static int find_relative(const struct source *source, const char *folder, const 
 }
 
 /* Find what a path relative to SOURCE itself names. */
-static int find_below(const struct source *source, const char *path,
-                      const struct source_entry **ret, struct diag *d)
+static int find_below(const struct source *source, const char *path, struct source_entry *ret,
+                      struct diag *d)
 {
     char whole[PATH_MAX];
 
@@ -102,7 +103,7 @@ static int find_below(const struct source *source, const char *path,
 
 /* Find what a URL names. *ret_outside: it does not begin with SOURCE's URL. */
 static int find_url(const struct source *source, const char *url, bool *outside,
-                    const struct source_entry **ret, struct diag *d)
+                    struct source_entry *ret, struct diag *d)
 {
     size_t len = strlen(source->root);
     char decoded[PATH_MAX];
@@ -120,7 +121,7 @@ static int find_url(const struct source *source, const char *url, bool *outside,
 }
 
 int remote_find(const struct source *source, const char *folder, const char *path,
-                const struct source_entry **ret, struct diag *d)
+                struct source_entry *ret, struct diag *d)
 {
     bool outside = *path == '/';
     int r = -ENOENT;

@@ -250,7 +250,7 @@ static int add_object(struct source *source, const struct s3_object *object, siz
     wrong = name_wrong(path);
     if (wrong)
         return remote_add_wrong(source, path, wrong);
-    return name_hidden(path) ? 0 : remote_add(source, path, NULL, &object->version, NULL);
+    return name_hidden(path) ? 0 : remote_add(source, path, &object->version);
 }
 
 static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefix, struct diag *d)
@@ -265,7 +265,7 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
                             s3->shown);
         r = add_object(s3->source, &page->object[i], len);
     }
-    if (r == 0 && s3->source->known.n > s3->most)
+    if (r == 0 && s3->source->known.files.n > s3->most)
         return diag_set(d, -E2BIG, "%s: want at most %zu objects, found more; name a longer prefix",
                         s3->shown, s3->most);
     return r;
@@ -309,12 +309,10 @@ static int s3_list_beside(const struct source *of, struct source_list *ret)
 
     text_release(&source.note);
     if (r < 0) {
-        source_list_release(&source.known);
+        known_release(&source.known);
         return r == -ENOMEM ? r : 0;
     }
-    remote_sort(&source);
-    *ret = source.known;
-    return 1;
+    return remote_end_beside(&source, ret);
 }
 
 /* SOURCE is an object: set its folder. */
@@ -387,16 +385,19 @@ static int open_object(struct s3 *s3, bool listed, struct diag *d)
 /* Use a SHA256SUMS in the folder. */
 static int use_sums(struct s3 *s3)
 {
-    const struct source_entry *entry = source_list_find(&s3->source->known, "SHA256SUMS");
     AUTO_TEXT struct text sums = {0};
+    AUTO_FREE char *url = NULL;
     struct diag why = DIAG_INIT;
     size_t n;
     int r;
 
-    if (!entry || !entry->url)
+    if (known_index(&s3->source->known, "SHA256SUMS") == s3->source->known.files.n)
         return 0;
-    r = http_get(s3->source->http, &(struct http_call){.url = entry->url, .most = REMOTE_TEXT_MOST},
-                 &sums, &why);
+    r = remote_url(s3->source, "SHA256SUMS", &url);
+    if (r < 0)
+        return r;
+    r = http_get(s3->source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, &sums,
+                 &why);
     if (r == 0)
         return sums.len ? remote_use_sums(s3->source, &sums, false, &n) : 0;
     remote_note(s3->source, "SHA256SUMS: not used: %s", diag_text(&why, r));
@@ -427,8 +428,8 @@ static int open_any(struct s3 *s3, struct diag *d)
         return diag_set(d, r, "%s", diag_text(&why, r));
     if (!any)
         return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
-    remote_sort(s3->source);
-    return use_sums(s3);
+    r = known_sort(&s3->source->known);
+    return r < 0 ? r : use_sums(s3);
 }
 
 static int connect_and_open(struct s3 *s3, struct diag *d)
@@ -436,7 +437,7 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
     struct source *source = s3->source;
     int r = make_url(s3);
 
-    source_list_release(&source->known);
+    known_release(&source->known);
     if (r == 0)
         r = remote_connect(source, s3->options, credentials_signer(source->credentials), d);
     if (r < 0)

@@ -78,7 +78,7 @@ void source_free(struct source *source)
     stage_free(source->stage);
     quota_close(source->quota);
     credentials_free(source->credentials); /* http, which used them, is gone */
-    source_list_release(&source->known);
+    known_release(&source->known);
     text_release(&source->note);
     free(source->root);
     free(source->spelled);
@@ -166,6 +166,18 @@ void source_fetch_head(const struct source *source, const struct source_entry *e
 void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,
                        uint64_t whole)
 {
-    if (source->only_file && source->known.n == 1)
-        source_fetch_head(source, &source->known.entry[0], cache, len, whole);
+    AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+
+    if (source_only(source, &entry) == 0)
+        source_fetch_head(source, &entry, cache, len, whole);
+}
+
+int source_only(const struct source *source, struct source_entry *ret)
+{
+    const struct known *known = &source->known;
+
+    if (!source->only_file || known->files.n + known->failed.n != 1)
+        return -ENOENT;
+    return known->files.n ? known_entry(source, 0, ret)
+                          : source_entry_copy(&known->failed.entry[0], ret);
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/access.h"
 #include "base/blob.h"
@@ -17,6 +18,7 @@
 #include "base/text.h"
 #include "cache/disk/folder.h"
 #include "cache/source/entries.h"
+#include "cache/source/known.h"
 #include "cache/source/options.h"
 #include "cache/source/within.h"
 
@@ -82,7 +84,7 @@ struct source {
     struct transport *joins; /* of stage (cache/source/joined_transport.h) */
 
     /* For remotes: */
-    struct source_list known;
+    struct known known;
     char *base;                      /* prefix of the URLs of files; ends with '/' */
     struct http *http;               /* belongs to stage */
     struct credentials *credentials; /* owned; NULL: none needed */
@@ -90,6 +92,13 @@ struct source {
     char *listing;    /* for S3: the URL of a page of the listing, without its query */
     struct text note; /* what is odd, one line each, for the log */
 };
+
+/* Its known files, for those that collections take away: only the thread that opens datasets does.
+ */
+static inline struct known *known_of(const struct source *source)
+{
+    return (struct known *)(uintptr_t)&source->known;
+}
 
 /* Open a source. spec: as the user gave it. For a remote this reads the list of files, and blocks
  * until it is there. 0; -ENOENT and others with the reason in d. */
@@ -138,6 +147,10 @@ int source_list(const struct source *source, const char *const *sides, struct so
  * of a file of at most `whole` bytes. */
 void source_fetch_head(const struct source *source, const struct source_entry *entry,
                        const struct cache_folder *cache, uint64_t len, uint64_t whole);
+
+/* Get the file that SOURCE is, if it is a remote file; the caller releases it. 0; -ENOENT: it is
+ * not; -ENOMEM. */
+int source_only(const struct source *source, struct source_entry *ret);
 
 /* The same for the file that SOURCE is, before source_list(), if it is a remote file. */
 void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,

@@ -167,7 +167,7 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     if (wrong)
         return remote_add_wrong(crawl->source, path, wrong);
     if (!link->is_folder)
-        return remote_add(crawl->source, path, NULL, NULL, NULL);
+        return remote_add(crawl->source, path, NULL);
     if (depth_of(folder) + 1 >= DEPTH_MOST) {
         remote_note(crawl->source, "%s/: folders more than %d deep are left out", path, DEPTH_MOST);
         return 0;
@@ -207,7 +207,7 @@ static int add_broken(struct crawl *crawl, const char *folder, const char *why)
 {
     AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
 
-    return path ? remote_add(crawl->source, path, NULL, NULL, why) : -ENOMEM;
+    return path ? known_add_failed(&crawl->source->known, path, why, -EINVAL) : -ENOMEM;
 }
 
 /* Fetch the page of SOURCE itself, which must exist: is it an index page? sure: it must certainly
@@ -295,12 +295,10 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
         r = crawl_all(&crawl, true, NULL);
     text_release(&source.note);
     if (r <= 0) {
-        source_list_release(&source.known);
+        known_release(&source.known);
         return r == -ENOMEM ? r : 0;
     }
-    remote_sort(&source);
-    *ret = source.known;
-    return 1;
+    return remote_end_beside(&source, ret);
 }
 
 /* ---- what SOURCE is ---- */
@@ -316,9 +314,7 @@ static int open_folder(struct source *source, bool sure, struct diag *d)
     r = read_sums(source, true, NULL, d);
     if (r == 0)
         r = read_index(source, sure, &page, d);
-    if (r > 0)
-        remote_sort(source);
-    return r;
+    return r > 0 && known_sort(&source->known) < 0 ? -ENOMEM : r;
 }
 
 static int open_named(struct source *source, const char *files, struct diag *d)
@@ -333,11 +329,12 @@ static int open_named(struct source *source, const char *files, struct diag *d)
         if (wrong)
             return diag_set(d, -EINVAL, "files=%.300s: want names of files below SOURCE, found %s",
                             name, wrong);
-        r = *name ? remote_add(source, name, NULL, NULL, NULL) : 0;
+        r = *name ? remote_add(source, name, NULL) : 0;
     }
+    if (r == 0)
+        r = known_sort(&source->known);
     if (r < 0)
         return r;
-    remote_sort(source);
     r = read_sums(source, false, NULL, NULL); /* it may be missing */
     return r == -ENOMEM ? r : 0;
 }
@@ -422,7 +419,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
         r = open_folder(source, true, NULL);
         if (r > 0 || r == -ENOMEM)
             return r;
-        source_list_release(&source->known);
+        known_release(&source->known);
     }
     if (found < 0)
         return diag_set(d, found, "%s%s%s", diag_text(&why, found),
@@ -480,7 +477,7 @@ static int http_make(struct source *source, const char *rest, const struct sourc
     if (r == 0)
         r = open_any(source, url, &at, options->files, d);
     if (r >= 0)
-        r = remote_stat(source, &source->known);
+        r = remote_stat(source, d);
     return r;
 }
 

@@ -121,7 +121,11 @@ static int add_collections(const struct source *source, struct collections_user 
     }
     if (r == -EOPNOTSUPP)
         return listing_rest(source, listing, NULL, ret_rest);
-    return r < 0 ? r : listing_rest(source, listing, taken, ret_rest);
+    if (r == 0)
+        r = listing_rest(source, listing, taken, ret_rest);
+    for (size_t i = 0; i < listing->files.n; i++)
+        taken[i] = taken[i] == CLAIMS_SAMPLE;
+    return r < 0 ? r : listing_end(source, listing, taken);
 }
 
 int collections_each(const struct source *source, struct collections_user *user,

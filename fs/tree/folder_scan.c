@@ -179,14 +179,17 @@ static enum claim best_claim(const struct probed_file *file, unsigned *ret_forma
 
 bool folder_scan_wants_sides(const struct source *source)
 {
-    const struct source_entry *entry = &source->known.entry[0];
-    AUTO_FREE char *name = unpacked_name(entry->name);
+    AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+    AUTO_FREE char *name = NULL;
     AUTO_BLOB struct blob *blob = NULL;
     uint8_t head[FORMAT_HEAD];
     unsigned format;
     size_t len;
 
-    if (!name || source_blob_packed(source, entry, &blob, NULL) < 0)
+    if (source_only(source, &entry) < 0)
+        return false;
+    name = unpacked_name(entry.name);
+    if (!name || source_blob_packed(source, &entry, &blob, NULL) < 0)
         return false;
     len = (size_t)min_u64(sizeof(head), blob->size);
     if (blob_read(READ_WAITS, blob, head, len, 0, NULL) < 0)

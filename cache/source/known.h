@@ -1,0 +1,78 @@
+/* The files of a remote SOURCE: the snapshot that a mount shows, packed in a table
+ * (base/members.h), for there may be a million.
+ *
+ * One thread adds files while it opens the source, and sorts them. Then formats take collections,
+ * and those files leave this list: they are in the tables of their joined blobs, which are added
+ * here (known_taken()), so that they are found all the same. After that it is constant. Every name
+ * in it passed name_wrong(), so nothing that a server sends leads out of SOURCE, in the tree of a
+ * mount or in URLs. */
+#ifndef EPOCHFS_CACHE_SOURCE_KNOWN_H
+#define EPOCHFS_CACHE_SOURCE_KNOWN_H
+
+#include <stdbool.h>
+
+#include "base/lock.h"
+#include "base/members.h"
+#include "cache/source/entries.h"
+#include "cache/source/folder_set.h"
+
+struct source;
+
+/* The members of a joined blob, which lives as long as the list is asked. */
+struct known_part {
+    const struct members *members;
+    const uint8_t *sha256; /* as below */
+    uint32_t *by_path; /* [members->n] their numbers in the order of paths; NULL: not made yet */
+};
+
+struct known {
+    struct members files;      /* sorted, once known_sort() has returned */
+    struct folder_set folders; /* while files are added */
+    uint8_t *sha256;           /* [files.n] of 32 bytes each, zeros: unknown; NULL: all are */
+    struct source_list failed; /* what cannot be read, with its reason */
+    char *only_url;            /* of the one file, if SOURCE is one; NULL: below source->base */
+    struct lock *lock;         /* of the parts; NULL: there are none */
+    struct known_part *part;   /* [n_parts] */
+    size_t n_parts;
+};
+
+/* Add a file. path: relative to SOURCE, a valid name. version NULL: not known yet. 0 or -errno. */
+int known_add(struct known *known, const char *path, const struct remote_version *version);
+
+/* Add a file that cannot be read. failure: its -errno. 0 or -ENOMEM. */
+int known_add_failed(struct known *known, const char *path, const char *error, int failure);
+
+/* Sort, and remove what is there twice. No file may be added afterwards. 0 or -ENOMEM. */
+int known_sort(struct known *known);
+
+/* Keep only the files whose keep[i] is not 0, and sort those that failed: see members_compact(). */
+int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes);
+
+/* The number of a file in the sorted list; files.n: it is not there. */
+size_t known_index(const struct known *known, const char *path);
+
+/* Is its version known? */
+bool known_has_version(const struct known *known, size_t i);
+
+/* Set the SHA-256 of a file in the sorted list if it has none. 0 or -ENOMEM. */
+int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256);
+
+/* Make an entry of file i, which the caller releases; its version may be NULL. 0 or -ENOMEM. */
+int known_entry(const struct source *source, size_t i, struct source_entry *ret);
+
+/* Find the file at path, also in the parts, and make an entry of it. 0; -ENOENT; -ENOMEM. Any
+ * thread once the source is open. */
+int known_find(const struct source *source, const char *path, struct source_entry *ret);
+
+/* Add entries of all files, and of those that failed. 0 or -ENOMEM. */
+int known_list(const struct source *source, struct source_list *ret);
+
+/* A joined blob has these files, and lives as long as the list is asked for one. 0 or -ENOMEM. */
+int known_taken(struct known *known, const struct members *members, const uint8_t *sha256);
+
+/* Remove those files, whose taken[i] is not 0. 0 or -ENOMEM. */
+int known_drop(struct known *known, const uint8_t *taken);
+
+void known_release(struct known *known); /* of one that starts as {0} */
+
+#endif

@@ -1,0 +1,298 @@
+/* How the files of a remote become known: added, sorted, with their SHA-256 and versions. One
+ * thread fills source->known (cache/source/known.h) while it opens the source. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "cache/http/url.h"
+#include "cache/source/joined.h"
+#include "cache/source/remote.h"
+#include "cache/source/sha256sums.h"
+
+#define STAT_AT_ONCE 1024
+#define NOTE_MOST    4096 /* bytes of notes */
+
+void remote_note(struct source *source, const char *format, ...)
+{
+    va_list args;
+    char line[512];
+
+    if (source->note.len > NOTE_MOST)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    text_plain(line, "");
+    text_add(&source->note, "%s\n", line);
+    if (source->note.len > NOTE_MOST)
+        text_add(&source->note, "...\n");
+}
+
+int remote_url(const struct source *source, const char *path, char **ret)
+{
+    AUTO_FREE char *encoded = NULL;
+    char *url;
+    int r = http_encode(path, true, &encoded);
+
+    if (r < 0)
+        return r;
+    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
+        return -ENOMEM;
+    *ret = url;
+    return 0;
+}
+
+int remote_add(struct source *source, const char *path, const struct remote_version *version)
+{
+    return known_add(&source->known, path, version);
+}
+
+int remote_add_wrong(struct source *source, const char *path, const char *wrong)
+{
+    char name[128], shown[256], error[512];
+
+    name_show(path, shown, sizeof(shown));
+    name_show(path, name, sizeof(name));
+    for (char *c = name; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    if (*name == '.')
+        *name = '_';
+    snprintf(error, sizeof(error), "%s: want names that files can have, found %s", shown, wrong);
+    return known_add_failed(&source->known, *name ? name : "_", error, -EINVAL);
+}
+
+/* Lines of SHA256SUMS that are left out, by the reason. */
+struct left_out {
+    const char *why[8];
+    size_t lines[8], n;
+};
+
+/* Further reasons count as the eighth. */
+static void count_left_out(struct left_out *left_out, const char *why)
+{
+    size_t i = 0;
+
+    while (i < left_out->n && strcmp(left_out->why[i], why) != 0)
+        i++;
+    if (i == ARRAY_LEN(left_out->why))
+        i--;
+    else if (i == left_out->n)
+        left_out->why[left_out->n++] = why;
+    left_out->lines[i]++;
+}
+
+static void note_left_out(struct source *source, const struct left_out *left_out, size_t of)
+{
+    char reasons[400] = "";
+    size_t all = 0, len = 0;
+
+    for (size_t i = 0; i < left_out->n; i++) {
+        all += left_out->lines[i];
+        if (len < sizeof(reasons))
+            len += (size_t)snprintf(reasons + len, sizeof(reasons) - len, "%s%s (%zu)",
+                                    i ? ", " : "", left_out->why[i], left_out->lines[i]);
+    }
+    remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", all, of, reasons);
+}
+
+int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)
+{
+    struct known *known = &source->known;
+    size_t at = 0, n = 0, line = 0;
+    struct left_out left_out = {0};
+    const char *why = "";
+    struct sum sum;
+    int r;
+
+    while ((r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0) {
+        line++;
+        if (r == -EINVAL)
+            count_left_out(&left_out, why);
+        if (r < 0)
+            continue;
+        n++;
+        r = lists ? remote_add(source, sum.path, NULL) : 0;
+        if (r < 0)
+            return r;
+    }
+    if (n && left_out.n)
+        note_left_out(source, &left_out, line);
+    r = lists ? known_sort(known) : 0;
+    if (r < 0)
+        return r;
+    for (at = 0; (r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0;) {
+        size_t i = r > 0 ? known_index(known, sum.path) : known->files.n;
+
+        if (i < known->files.n && known_set_sha256(known, i, sum.sha256) < 0)
+            return -ENOMEM;
+    }
+    *ret_files = n;
+    return 0;
+}
+
+int remote_end_beside(struct source *source, struct source_list *ret)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r = known_sort(&source->known);
+
+    if (r == 0)
+        r = known_list(source, &list);
+    known_release(&source->known);
+    if (r < 0)
+        return r;
+    source_list_sort(&list);
+    *ret = list;
+    list = (struct source_list){0};
+    return 1;
+}
+
+/* ---- versions ---- */
+
+/* The arguments and results of http_stat(). */
+struct stats {
+    char *url[STAT_AT_ONCE]; /* each owned */
+    size_t file[STAT_AT_ONCE];
+    struct remote_version version[STAT_AT_ONCE];
+    int error[STAT_AT_ONCE];
+    struct diag why[STAT_AT_ONCE];
+    size_t n;
+};
+
+static void stats_free(struct stats **stats)
+{
+    for (size_t i = 0; *stats && i < (*stats)->n; i++)
+        free((*stats)->url[i]);
+    free(*stats);
+}
+
+static void stats_ask(const struct source *source, struct stats *stats)
+{
+    if (stats->n)
+        http_stat(source->http, stats->n, (const char *const *)stats->url, stats->version,
+                  stats->error, stats->why);
+}
+
+static int use_list_stats(struct stats *stats, struct source_list *list)
+{
+    for (size_t i = 0; i < stats->n; i++) {
+        struct source_entry *entry = &list->entry[stats->file[i]];
+
+        if (stats->error[i] < 0) {
+            entry->error = strdup(diag_text(&stats->why[i], stats->error[i]));
+            entry->failure = stats->error[i];
+            if (!entry->error)
+                return -ENOMEM;
+            continue;
+        }
+        entry->version = malloc(sizeof(*entry->version));
+        if (!entry->version)
+            return -ENOMEM;
+        *entry->version = stats->version[i];
+    }
+    return 0;
+}
+
+int remote_stat_list(const struct source *source, struct source_list *list)
+{
+    int r = 0;
+
+    for (size_t at = 0; at < list->n && r == 0;) {
+        AUTO(stats_free) struct stats *stats = calloc(1, sizeof(*stats));
+
+        if (!stats)
+            return -ENOMEM;
+        for (; at < list->n && stats->n < STAT_AT_ONCE; at++) {
+            const struct source_entry *entry = &list->entry[at];
+
+            if (entry->version || entry->error)
+                continue;
+            stats->url[stats->n] = strdup(entry->url);
+            if (!stats->url[stats->n])
+                return -ENOMEM;
+            stats->file[stats->n++] = at;
+        }
+        stats_ask(source, stats);
+        r = use_list_stats(stats, list);
+    }
+    return r;
+}
+
+/* What becomes of the files: those that have no version are removed, the others have a size. */
+struct sized {
+    uint8_t *keep;
+    uint64_t *size;
+};
+
+static void sized_release(struct sized *sized)
+{
+    free(sized->keep);
+    free(sized->size);
+}
+
+static int use_stats(struct source *source, struct stats *stats, struct sized *sized)
+{
+    struct known *known = &source->known;
+    int r = 0;
+
+    for (size_t i = 0; i < stats->n && r == 0; i++) {
+        size_t file = stats->file[i];
+        char path[PATH_MAX];
+
+        if (stats->error[i] < 0) {
+            sized->keep[file] = 0;
+            r = members_path(&known->files, file, path, sizeof(path));
+            if (r == 0)
+                r = known_add_failed(known, path, diag_text(&stats->why[i], stats->error[i]),
+                                     stats->error[i]);
+            continue;
+        }
+        sized->size[file] = stats->version[i].size;
+        r = joined_version_set(&known->files, file, &stats->version[i]);
+    }
+    return r;
+}
+
+/* Ask for the versions of some files, from *at on. */
+static int stat_some(struct source *source, size_t *at, struct sized *sized)
+{
+    AUTO(stats_free) struct stats *stats = calloc(1, sizeof(*stats));
+    struct known *known = &source->known;
+    int r = stats ? 0 : -ENOMEM;
+
+    for (; r == 0 && *at < known->files.n && stats->n < STAT_AT_ONCE; ++*at) {
+        AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+
+        sized->keep[*at] = 1;
+        sized->size[*at] = members_size(&known->files, *at);
+        if (known_has_version(known, *at))
+            continue;
+        r = known_entry(source, *at, &entry);
+        stats->file[stats->n] = *at;
+        if (r == 0)
+            stats->url[stats->n++] = TAKE_PTR(entry.url);
+    }
+    if (r < 0)
+        return r;
+    stats_ask(source, stats);
+    return use_stats(source, stats, sized);
+}
+
+int remote_stat(struct source *source, struct diag *d)
+{
+    struct known *known = &source->known;
+    size_t n = known->files.n, at = 0;
+    AUTO(sized_release) struct sized sized = {calloc(n + 1, 1), calloc(n + 1, sizeof(uint64_t))};
+    int r = sized.keep && sized.size ? 0 : -ENOMEM;
+
+    while (r == 0 && at < n)
+        r = stat_some(source, &at, &sized);
+    if (r == 0)
+        r = known_keep(known, sized.keep, sized.size);
+    return r == -E2BIG
+               ? diag_set(d, r, "%s: too many files, or too large, for one mount", source->root)
+               : r;
+}
