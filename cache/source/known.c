@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "cache/source/joined.h"
+#include "cache/source/kept_pages.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 
@@ -80,6 +81,13 @@ static bool is_twice(const struct members *m, size_t i)
 {
     return i && m->member[i].folder == m->member[i - 1].folder &&
            !strcmp(members_name(m, i), members_name(m, i - 1));
+}
+
+void known_use(struct known *known, struct kept_pages *kept)
+{
+    known->files = kept->files;
+    known->bytes = kept->bytes;
+    *kept = (struct kept_pages){0};
 }
 
 int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes)
@@ -320,6 +328,7 @@ int known_drop(struct known *known, const uint8_t *taken)
     if (r < 0)
         return r;
     members_release(&known->files);
+    kept_index_release(&known->bytes);
     free(known->sha256);
     known->files = rest;
     known->sha256 = TAKE_PTR(sha256);
@@ -330,6 +339,7 @@ int known_drop(struct known *known, const uint8_t *taken)
 void known_release(struct known *known)
 {
     members_release(&known->files);
+    kept_index_release(&known->bytes);
     folder_set_release(&known->folders);
     free(known->sha256);
     source_list_release(&known->failed);

@@ -11,12 +11,14 @@
 
 #include <stdbool.h>
 
+#include "base/index_store.h"
 #include "base/lock.h"
 #include "base/members.h"
 #include "cache/source/entries.h"
 #include "cache/source/folder_set.h"
 
 struct source;
+struct kept_pages;
 
 /* The members of a joined blob, which lives as long as the list is asked. */
 struct known_part {
@@ -33,6 +35,7 @@ struct known {
     char *only_url;            /* of the one file, if SOURCE is one; NULL: below source->base */
     struct lock *lock;         /* of the parts; NULL: there are none */
     struct known_part *part;   /* [n_parts] */
+    struct kept_index bytes;   /* of files, if the list was kept */
     size_t n_parts;
 };
 
@@ -41,6 +44,9 @@ int known_add(struct known *known, const char *path, const struct remote_version
 
 /* Add a file that cannot be read. failure: its -errno. 0 or -ENOMEM. */
 int known_add_failed(struct known *known, const char *path, const char *error, int failure);
+
+/* Take a list that was kept; nothing was added before. */
+void known_use(struct known *known, struct kept_pages *kept);
 
 /* Sort, and remove what is there twice. No file may be added afterwards. 0 or -ENOMEM. */
 int known_sort(struct known *known);

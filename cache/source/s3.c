@@ -1,9 +1,9 @@
 /* S3: s3://bucket/prefix, at AWS or any server that speaks its protocol.
  *
- * One listing (ListObjectsV2) gives each object's key, size and ETag, so objects need no requests
- * of their own. SOURCE is the folder prefix/ if keys begin with that, otherwise the object called
- * prefix. Keys are any bytes: those that cannot be paths of files are listed with an error. Some
- * tools make a key that ends with '/' for a folder; it is left out.
+ * One listing (ListObjectsV2, cache/source/s3_walk.h) gives each object's key, size and ETag, so
+ * objects need no requests of their own. SOURCE is the folder prefix/ if keys begin with that,
+ * otherwise the object called prefix. Keys are any bytes: those that cannot be paths of files are
+ * listed with an error. Some tools make a key that ends with '/' for a folder; it is left out.
  *
  * Requests go to endpoint/bucket/key, or to AWS's own endpoint as https://bucket.s3.region... If
  * the server answers that the bucket is in another region, it is listed again there. */
@@ -16,10 +16,12 @@
 #include "cache/http/credentials.h"
 #include "cache/http/url.h"
 #include "cache/source/joined_blob.h"
+#include "cache/source/kept_pages.h"
+#include "cache/source/listing.h"
 #include "cache/source/remote.h"
-#include "cache/source/s3_list.h"
+#include "cache/source/s3_walk.h"
 
-#define OBJECTS_MOST 1000000
+#define OBJECTS_MOST 4000000
 #define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
 
 /* SOURCE while it is being opened. */
@@ -31,6 +33,7 @@ struct s3 {
     char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
     char *url;          /* of the bucket, without '/' at its end */
     size_t most;        /* objects to list */
+    bool keeps;         /* the list is kept between mounts */
     char shown[512];    /* s3://bucket/prefix */
     char region[64];    /* where the server says the bucket is; "": it did not say */
 };
@@ -200,45 +203,6 @@ static int describe(struct s3 *s3, int r, const struct text *answer, const struc
 
 /* ---- the listing ---- */
 
-/* The URL of a page: listing and a query whose parameters are in the order that signing needs. */
-static int page_url(const char *listing, const char *prefix, const char *token, unsigned most,
-                    char **ret)
-{
-    AUTO_FREE char *wanted = NULL, *from = NULL;
-    char keys[32] = "", *url;
-    int r = http_encode(prefix, false, &wanted);
-
-    if (r == 0 && token)
-        r = http_encode(token, false, &from);
-    if (r < 0)
-        return r;
-    if (most)
-        snprintf(keys, sizeof(keys), "&max-keys=%u", most);
-    if (asprintf(&url, "%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", listing,
-                 from ? "continuation-token=" : "", from ? from : "", from ? "&" : "", keys,
-                 wanted) < 0)
-        return -ENOMEM;
-    *ret = url;
-    return 0;
-}
-
-static int get_page(struct s3 *s3, const char *prefix, const char *token, unsigned most,
-                    struct s3_page *ret, struct diag *d)
-{
-    AUTO_TEXT struct text answer = {0};
-    AUTO_FREE char *url = NULL;
-    struct diag why = DIAG_INIT;
-    int r = page_url(s3->source->listing, prefix, token, most, &url);
-
-    if (r < 0)
-        return r;
-    r = http_get(s3->source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
-                 &answer, &why);
-    if (r < 0)
-        return describe(s3, r, &answer, &why, d);
-    return s3_page_parse(answer.data ? answer.data : "", answer.len, s3->shown, ret, d);
-}
-
 /* Add an object whose key begins with a prefix of that length. */
 static int add_object(struct source *source, const struct s3_object *object, size_t prefix_len)
 {
@@ -253,43 +217,95 @@ static int add_object(struct source *source, const struct s3_object *object, siz
     return name_hidden(path) ? 0 : remote_add(source, path, &object->version);
 }
 
-static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefix, struct diag *d)
+static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d)
 {
-    size_t len = strlen(prefix);
+    const struct s3 *s3 = walk->user;
+    const struct known *known = &s3->source->known;
+    size_t len = strlen(walk->prefix);
     int r = 0;
 
-    for (size_t i = 0; i < page->n && r == 0; i++) {
-        if (strncmp(page->object[i].key, prefix, len) != 0)
-            return diag_set(d, -EBADMSG,
-                            "%s: want keys that begin with this, found another in the listing",
-                            s3->shown);
-        r = add_object(s3->source, &page->object[i], len);
-    }
-    if (r == 0 && s3->source->known.files.n > s3->most)
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = add_object(s3->source, &object[i], len);
+    if (r == 0 && known->files.n + known->failed.n > s3->most)
         return diag_set(d, -E2BIG, "%s: want at most %zu objects, found more; name a longer prefix",
                         s3->shown, s3->most);
+    return r == -E2BIG
+               ? diag_set(d, r, "%s: too many files, or too large, for one mount", s3->shown)
+               : r;
+}
+
+static void walk_again(struct s3_walk *walk)
+{
+    known_release(&((struct s3 *)walk->user)->source->known);
+}
+
+static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
+                       const struct diag *why, struct diag *d)
+{
+    return describe(walk->user, r, answer, why, d);
+}
+
+static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
+{
+    *ret = (struct s3_walk){.http = s3->source->http,
+                            .listing = s3->source->listing,
+                            .prefix = prefix,
+                            .shown = s3->shown,
+                            .use = walk_use,
+                            .again = walk_again,
+                            .failed = walk_failed,
+                            .user = s3,
+                            .one_range = !s3->keeps};
+}
+
+/* Add the kept files of the pages that are as they were. */
+static int use_kept(struct source *source, const struct s3_walk *walk, struct kept_pages *kept)
+{
+    const struct members *files = &kept->files;
+    char key[2 * PATH_MAX];
+    size_t len = strlen(walk->prefix);
+    int r = 0;
+
+    if (walk->n_same == kept->n) { /* all: there is nothing to add */
+        known_use(&source->known, kept);
+        return 0;
+    }
+    if (len > PATH_MAX)
+        return -ENAMETOOLONG;
+    memcpy(key, walk->prefix, len);
+    for (size_t i = 0; i < files->n && r == 0; i++) {
+        struct remote_version version;
+
+        if (members_path(files, i, key + len, sizeof(key) - len) == 0 &&
+            walk->same[s3_walk_page_of(kept, key)] && joined_version_get(files, i, &version))
+            r = remote_add(source, key + len, &version);
+    }
     return r;
 }
 
-/* List all objects below the folder prefix, "" or with '/' at its end. *ret_any: there are keys. */
+/* List all objects below the folder prefix, "" or with '/' at its end. *any: there are keys. */
 static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag *d)
 {
-    AUTO_FREE char *token = NULL;
+    AUTO_KEPT_PAGES struct kept_pages kept = {0};
+    AUTO(s3_walk_release) struct s3_walk walk;
+    struct known *known = &s3->source->known;
+    size_t n_kept;
     int r;
 
     *any = false;
-    do {
-        AUTO_S3_PAGE struct s3_page page = {0};
-
-        r = get_page(s3, prefix, token, 0, &page, d);
-        if (r == 0)
-            r = add_page(s3, &page, prefix, d);
-        if (r == 0 && token && page.token && !strcmp(token, page.token))
-            return diag_set(d, -EBADMSG, "%s: the listing does not end", s3->shown);
-        *any = *any || page.n;
-        free(token);
-        token = TAKE_PTR(page.token);
-    } while (r == 0 && token);
+    walk_init(&walk, s3, prefix);
+    if (s3->keeps && kept_pages_load(s3->source, &kept) == 0)
+        walk.kept = &kept;
+    r = s3_walk(&walk, d);
+    *any = walk.any;
+    n_kept = walk.kept ? kept.n : 0;
+    if (r == 0 && walk.n_same)
+        r = use_kept(s3->source, &walk, &kept);
+    if (r == 0)
+        r = known_sort(known);
+    if (r == 0 && s3->keeps && walk.sorted && !known->failed.n && known->files.n >= LISTING_KEPT &&
+        (!n_kept || walk.n_same < n_kept))
+        kept_pages_save(s3->source, &walk.pages, &known->files);
     return r;
 }
 
@@ -346,8 +362,12 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
     AUTO_FREE char *url = NULL, *encoded = NULL;
     struct diag why = DIAG_INIT;
     const char *urls[1];
-    int r = listed ? get_page(s3, s3->prefix, NULL, 1, &page, d) : 0;
+    struct s3_walk walk;
+    int r = 0;
 
+    walk_init(&walk, s3, s3->prefix);
+    if (listed)
+        r = s3_walk_get(&walk, &(struct s3_question){.prefix = s3->prefix, .most = 1}, &page, d);
     if (r < 0)
         return r;
     if (page.n && !strcmp(page.object[0].key, s3->prefix)) {
@@ -428,8 +448,7 @@ static int open_any(struct s3 *s3, struct diag *d)
         return diag_set(d, r, "%s", diag_text(&why, r));
     if (!any)
         return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
-    r = known_sort(&s3->source->known);
-    return r < 0 ? r : use_sums(s3);
+    return use_sums(s3);
 }
 
 static int connect_and_open(struct s3 *s3, struct diag *d)
@@ -449,7 +468,8 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
 static int s3_make(struct source *source, const char *rest, const struct source_options *options,
                    struct diag *d)
 {
-    AUTO(s3_release) struct s3 s3 = {.source = source, .options = options, .most = OBJECTS_MOST};
+    AUTO(s3_release)
+    struct s3 s3 = {.source = source, .options = options, .most = OBJECTS_MOST, .keeps = true};
     const struct credentials_options how = {
         .profile = options->profile, .region = options->region, .anonymous = options->anonymous};
     struct diag why = DIAG_INIT;

@@ -1,7 +1,8 @@
 /* Parsers of S3 servers' answers.
  *
  *   ListBucketResult: EncodingType, IsTruncated, NextContinuationToken, and for each object
- *     Contents: Key, Size, ETag, LastModified, and what does not matter here
+ *     Contents: Key, Size, ETag, LastModified, and what does not matter here; for each folder
+ *     CommonPrefixes: Prefix
  *   Error: Code, Message, and of some Region or Endpoint
  *
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html. The request for keys has
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/array.h"
 #include "base/number.h"
@@ -38,6 +40,9 @@ void s3_page_release(struct s3_page *page)
     for (size_t i = 0; i < page->n; i++)
         free(page->object[i].key);
     free(page->object);
+    for (size_t i = 0; i < page->n_prefixes; i++)
+        free(page->prefix[i]);
+    free(page->prefix);
     free(page->token);
     *page = (struct s3_page){0};
 }
@@ -115,42 +120,61 @@ static int end_object(struct reading *reading)
     return 0;
 }
 
+static int add_prefix(struct s3_page *page, char **text)
+{
+    if (array_capacity(&page->prefix, page->n_prefixes, sizeof(*page->prefix)) < 0)
+        return -ENOMEM;
+    page->prefix[page->n_prefixes++] = TAKE_PTR(*text);
+    return 0;
+}
+
 /* Read an element that ends below the root element. depth 1: in the root; 2: in Contents. */
 static int read_element(struct reading *reading, const struct xml *xml,
                         const struct xml_element *element)
 {
     AUTO_FREE char *text = NULL;
+    bool in_prefixes;
     int r;
 
     if (xml->depth == 1 && xml_is(element, "Contents"))
         return end_object(reading);
+    in_prefixes = xml->depth == 2 && xml_is(&xml->open[1], "CommonPrefixes");
     if (element->has_children || !xml->depth || xml->depth > 2 ||
-        (xml->depth == 2 && !xml_is(&xml->open[1], "Contents")))
+        (xml->depth == 2 && !in_prefixes && !xml_is(&xml->open[1], "Contents")))
         return 0;
     r = xml_text(element, &text);
     if (r == -EBADMSG)
         reading->wrong = "text without unknown entities";
     if (r < 0)
         return r;
+    if (in_prefixes)
+        return xml_is(element, "Prefix") ? add_prefix(&reading->page, &text) : 0;
     reading->wrong =
         xml->depth == 1 ? read_top(reading, element, &text) : read_field(reading, element, &text);
     return reading->wrong ? -EBADMSG : 0;
 }
 
 /* Undo encoding-type=url. */
+static bool decode_key(char *key)
+{
+    for (char *c = key; *c; c++)
+        *c = *c == '+' ? ' ' : *c;
+    return url_decode(key, strlen(key), key); /* it never writes ahead of what it reads */
+}
+
 static int decode_keys(struct reading *reading)
 {
-    for (size_t i = 0; reading->encoded && i < reading->page.n; i++) {
-        char *key = reading->page.object[i].key;
+    const struct s3_page *page = &reading->page;
+    bool right = true;
 
-        for (char *c = key; *c; c++)
-            *c = *c == '+' ? ' ' : *c;
-        if (!url_decode(key, strlen(key), key)) { /* it never writes ahead of what it reads */
-            reading->wrong = "percent-encoded bytes in Key";
-            return -EBADMSG;
-        }
-    }
-    return 0;
+    for (size_t i = 0; reading->encoded && right && i < page->n; i++)
+        right = decode_key(page->object[i].key);
+    for (size_t i = 0; reading->encoded && right && i < page->n_prefixes; i++)
+        right = decode_key(page->prefix[i]);
+    if (right)
+        return 0;
+    reading->wrong = "percent-encoded bytes in Key";
+    return -EBADMSG;
 }
 
 static int read_page(struct reading *reading, struct xml *xml)
@@ -197,6 +221,24 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
     *ret = reading.page;
     reading.page = (struct s3_page){0};
     return 0;
+}
+
+uint64_t s3_page_hash(const char *xml, size_t len)
+{
+    static const char begin[] = "<Contents>", more[] = "<NextContinuationToken>";
+    const char *first = memmem(xml, len, begin, strlen(begin)), *last = first;
+    const char *end = xml + len, *next;
+    bool has_more;
+
+    while (last && (next = memmem(last + 1, (size_t)(end - last - 1), begin, strlen(begin))))
+        last = next;
+    if (last) { /* up to the end of the last object */
+        next = memmem(last, (size_t)(end - last), "</Contents>", strlen("</Contents>"));
+        last = next ? next : end;
+    }
+    has_more = memmem(xml, (size_t)((first ? first : end) - xml), more, strlen(more)) ||
+               (last && memmem(last, (size_t)(end - last), more, strlen(more)));
+    return XXH3_64bits_withSeed(first ? first : "", (size_t)(last - first), has_more);
 }
 
 bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 struct fake_http fake_http;
+int (*fake_http_serve)(const char *url, struct text *ret);
 
 struct http {
     struct transport transport;
@@ -85,6 +86,13 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     }
     if (fake_http.signer)
         snprintf(fake_http.region, sizeof(fake_http.region), "%s", fake_http.signer->region);
+    if (!answer && fake_http_serve) {
+        int r = fake_http_serve(call->url, ret);
+
+        return r < 0 ? diag_set(d, r, "%.*s: want status 200, found an error",
+                                (int)strcspn(call->url, "?"), call->url)
+                     : 0;
+    }
     if (answer && answer->body)
         text_add(ret, "%s", answer->body);
     if (ret->failed)

@@ -15,6 +15,10 @@ struct fake_answer {
 
 #define FAKE_REQUESTS 64
 
+/* Answers of a server that a test makes up: a request for a text that no answer is set for. 0 and a
+ * text, or -errno. */
+extern int (*fake_http_serve)(const char *url, struct text *ret);
+
 struct fake_http {
     const struct fake_answer *answer; /* [n] */
     size_t n;

@@ -1,0 +1,178 @@
+/* Where ranges of a listing may begin: at folders, which a listing with a delimiter shows without
+ * what is in them. Where there are few, as train/ and val/, those below them are looked at. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "cache/source/remote.h"
+#include "cache/source/s3_walk_parts.h"
+
+#define POINTS_ENOUGH 32 /* folders, after which no deeper ones are looked at */
+#define POINTS_MOST   64 /* ranges; each costs a page at most */
+#define DEPTH_MOST    4
+#define PAGES_MOST    256 /* of one folder */
+
+/* A folder whose folders are being listed. */
+struct looking {
+    char *prefix;
+    char *token, *url;
+    struct http_ahead *ahead;
+    unsigned pages;
+    bool done;
+};
+
+struct level {
+    struct looking *folder;
+    size_t n;
+};
+
+static void level_release(struct level *level)
+{
+    for (size_t i = 0; i < level->n; i++) {
+        http_ahead_drop(level->folder[i].ahead);
+        free(level->folder[i].prefix);
+        free(level->folder[i].token);
+        free(level->folder[i].url);
+    }
+    free(level->folder);
+    *level = (struct level){0};
+}
+
+static int level_add(struct level *level, const char *prefix)
+{
+    if (array_capacity(&level->folder, level->n, sizeof(*level->folder)) < 0)
+        return -ENOMEM;
+    level->folder[level->n] = (struct looking){.prefix = strdup(prefix)};
+    return level->folder[level->n++].prefix ? 0 : -ENOMEM;
+}
+
+static int points_add(struct s3_points *points, const char *key)
+{
+    if (array_capacity(&points->key, points->n, sizeof(*points->key)) < 0)
+        return -ENOMEM;
+    points->key[points->n] = strdup(key);
+    return points->key[points->n++] ? 0 : -ENOMEM;
+}
+
+void s3_points_release(struct s3_points *points)
+{
+    for (size_t i = 0; i < points->n; i++)
+        free(points->key[i]);
+    free(points->key);
+    *points = (struct s3_points){0};
+}
+
+static int ask(struct s3_walk *walk, struct looking *folder)
+{
+    const struct s3_question question = {
+        .prefix = folder->prefix, .token = folder->token, .delimiter = "/"};
+    int r;
+
+    free(folder->url);
+    folder->url = NULL;
+    r = s3_walk_url(walk, &question, &folder->url);
+    if (r == 0)
+        folder->ahead = http_ahead_start(
+            walk->http, &(struct http_call){.url = folder->url, .most = REMOTE_TEXT_MOST});
+    return r;
+}
+
+/* Take a page of a folder. An error ends the search there: the listing meets it again, or does not.
+ */
+static int take(struct s3_walk *walk, struct looking *folder, struct s3_points *points,
+                struct level *below)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_S3_PAGE struct s3_page page = {0};
+    int r = s3_walk_take(walk, folder->url, &folder->ahead, &text, NULL);
+
+    if (r == 0)
+        r = s3_page_parse(text.data ? text.data : "", text.len, walk->shown, &page, NULL);
+    folder->done = r < 0 || !page.token || !page.n_prefixes || ++folder->pages == PAGES_MOST;
+    if (r == -ENOMEM)
+        return r;
+    for (size_t i = 0; r == 0 && i < page.n_prefixes; i++) {
+        if (strncmp(page.prefix[i], folder->prefix, strlen(folder->prefix)) != 0 ||
+            !page.prefix[i][strlen(folder->prefix)])
+            continue;
+        r = points_add(points, page.prefix[i]);
+        if (r == 0 && points->n < POINTS_ENOUGH)
+            r = level_add(below, page.prefix[i]);
+        if (r < 0)
+            return r;
+    }
+    free(folder->token);
+    folder->token = TAKE_PTR(page.token);
+    return 0;
+}
+
+/* List the folders below those of a level, all side by side. */
+static int look(struct s3_walk *walk, struct level *level, struct s3_points *points,
+                struct level *below)
+{
+    bool any = true;
+    int r = 0;
+
+    while (any) {
+        any = false;
+        for (size_t i = 0; i < level->n && r == 0; i++)
+            r = level->folder[i].done ? 0 : ask(walk, &level->folder[i]);
+        for (size_t i = 0; i < level->n && r == 0; i++) {
+            if (level->folder[i].done)
+                continue;
+            any = true;
+            r = take(walk, &level->folder[i], points, below);
+        }
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sort the points; keep some, behind `after`, each once. */
+static void thin(struct s3_points *points, const char *after)
+{
+    size_t n = 0, kept = 0;
+
+    if (points->n)
+        qsort(points->key, points->n, sizeof(*points->key), compare_keys);
+    for (size_t i = 0; i < points->n; i++) {
+        if (strcmp(points->key[i], n ? points->key[n - 1] : after) > 0)
+            points->key[n++] = points->key[i];
+        else
+            free(points->key[i]);
+    }
+    points->n = n;
+    for (size_t i = 0; i < n; i++) {
+        if (n <= POINTS_MOST || i * POINTS_MOST / n != (i + 1) * POINTS_MOST / n)
+            points->key[kept++] = points->key[i];
+        else
+            free(points->key[i]);
+    }
+    points->n = kept;
+}
+
+int s3_points_find(struct s3_walk *walk, const char *after, struct s3_points *ret)
+{
+    AUTO(level_release) struct level level = {0};
+    int r = level_add(&level, walk->prefix);
+
+    for (unsigned depth = 0; r == 0 && level.n && depth < DEPTH_MOST && ret->n < POINTS_ENOUGH;
+         depth++) {
+        AUTO(level_release) struct level below = {0};
+
+        r = look(walk, &level, ret, &below);
+        level_release(&level);
+        level = below;
+        below = (struct level){0};
+    }
+    thin(ret, after);
+    return r;
+}

@@ -1,0 +1,378 @@
+/* Listings of S3 in ranges of keys. */
+#include "cache/source/s3_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "cache/source/remote.h"
+#include "cache/source/s3_walk_parts.h"
+
+#define PAGES_AHEAD 32   /* ranges that are listed side by side */
+#define EMPTY_MOST  1000 /* pages without keys in a row */
+
+/* A range of keys: behind after, up to upto. */
+struct range {
+    char *after; /* "": from the first key */
+    char *upto;  /* NULL: to the last one */
+    size_t kept; /* the kept page that it was; SIZE_MAX: none */
+    char *token; /* of its next page; NULL: it begins behind `after` */
+    unsigned empty;
+    /* The request that is under way: */
+    char *url;
+    struct http_ahead *ahead;
+};
+
+struct ranges {
+    struct range *range;
+    size_t n, next; /* next: to begin */
+};
+
+static void range_release(struct range *range)
+{
+    http_ahead_drop(range->ahead);
+    free(range->after);
+    free(range->upto);
+    free(range->token);
+    free(range->url);
+    *range = (struct range){0};
+}
+
+static void ranges_release(struct ranges *ranges)
+{
+    for (size_t i = 0; i < ranges->n; i++)
+        range_release(&ranges->range[i]);
+    free(ranges->range);
+}
+
+/* Add a range behind the last one, which ends there. */
+static int add_range(struct ranges *ranges, const char *after, size_t kept)
+{
+    struct range *range;
+
+    if (array_capacity(&ranges->range, ranges->n, sizeof(*range)) < 0)
+        return -ENOMEM;
+    if (ranges->n) {
+        ranges->range[ranges->n - 1].upto = strdup(after);
+        if (!ranges->range[ranges->n - 1].upto)
+            return -ENOMEM;
+    }
+    range = &ranges->range[ranges->n++];
+    *range = (struct range){.after = strdup(after), .kept = kept};
+    return range->after ? 0 : -ENOMEM;
+}
+
+/* ---- requests ---- */
+
+/* Add a parameter, which comes in the order that signing needs. */
+static int add_parameter(struct text *url, const char *name, const char *value)
+{
+    AUTO_FREE char *encoded = NULL;
+    int r = value ? http_encode(value, false, &encoded) : 0;
+
+    if (r == 0 && value)
+        text_add(url, "%c%s=%s", memchr(url->data, '?', url->len) ? '&' : '?', name, encoded);
+    return r;
+}
+
+int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
+{
+    AUTO_TEXT struct text url = {0};
+    char most[16];
+    int r = 0;
+
+    snprintf(most, sizeof(most), "%u", q->most);
+    const char *const parameters[][2] = {
+        {"continuation-token", q->token},
+        {"delimiter", q->delimiter},
+        {"encoding-type", "url"},
+        {"list-type", "2"},
+        {"max-keys", q->most ? most : NULL},
+        {"prefix", q->prefix},
+        {"start-after", q->token ? NULL : q->after},
+    };
+
+    text_add(&url, "%s", walk->listing);
+    for (size_t i = 0; i < ARRAY_LEN(parameters) && r == 0; i++)
+        r = url.failed ? -ENOMEM : add_parameter(&url, parameters[i][0], parameters[i][1]);
+    return r < 0 ? r : text_finish(&url, ret, NULL);
+}
+
+/* Get a page with nothing under way. */
+static int get_text(struct s3_walk *walk, const char *url, struct text *ret, struct diag *d)
+{
+    struct diag why = DIAG_INIT;
+    int r =
+        http_get(walk->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, ret, &why);
+
+    return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
+}
+
+static int parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
+                 struct diag *d)
+{
+    return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
+}
+
+int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
+                struct diag *d)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *url = NULL;
+    int r = s3_walk_url(walk, question, &url);
+
+    if (r == 0)
+        r = get_text(walk, url, &text, d);
+    return r < 0 ? r : parse(walk, &text, ret, d);
+}
+
+/* Take a page that was asked for ahead. One that failed is asked for again: its error has a body.
+ */
+int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
+                 struct diag *d)
+{
+    struct http_ahead *request = *ahead;
+    int r = -EAGAIN;
+
+    *ahead = NULL;
+    if (request)
+        r = http_ahead_take(request, ret, NULL);
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    text_release(ret);
+    return get_text(walk, url, ret, d);
+}
+
+static int ask(struct s3_walk *walk, struct range *range)
+{
+    const struct s3_question question = {.prefix = walk->prefix,
+                                         .token = range->token,
+                                         .after = *range->after ? range->after : NULL};
+    int r;
+
+    free(range->url);
+    range->url = NULL;
+    r = s3_walk_url(walk, &question, &range->url);
+    if (r == 0) /* without memory it is asked for when it is needed */
+        range->ahead = http_ahead_start(
+            walk->http, &(struct http_call){.url = range->url, .most = REMOTE_TEXT_MOST});
+    return r;
+}
+
+/* ---- pages ---- */
+
+/* Are the keys sorted, and behind `after`? */
+static bool is_sorted(const struct s3_page *page, const char *after)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        if (strcmp(after, page->object[i].key) >= 0)
+            return false;
+        after = page->object[i].key;
+    }
+    return true;
+}
+
+/* Use the objects of a page, up to the end of the range. *ret_n: how many. */
+static int use(struct s3_walk *walk, const struct s3_page *page, const char *upto, size_t *ret_n,
+               struct diag *d)
+{
+    size_t len = strlen(walk->prefix), n = 0;
+
+    for (; n < page->n && (!upto || strcmp(page->object[n].key, upto) <= 0); n++)
+        if (strncmp(page->object[n].key, walk->prefix, len) != 0)
+            return diag_set(d, -EBADMSG,
+                            "%s: want keys that begin with this, found another in the listing",
+                            walk->shown);
+    walk->any = walk->any || n;
+    *ret_n = n;
+    return n ? walk->use(walk, page->object, n, d) : 0;
+}
+
+/* The range goes on behind this page. */
+static int go_on(struct s3_walk *walk, struct range *range, struct s3_page *page, struct diag *d)
+{
+    range->empty = page->n ? 0 : range->empty + 1;
+    if ((range->token && !strcmp(range->token, page->token)) || range->empty > EMPTY_MOST)
+        return diag_set(d, -EBADMSG, "%s: the listing does not end", walk->shown);
+    walk->sorted = walk->sorted && page->n; /* else two pages would have one text */
+    free(range->token);
+    range->token = TAKE_PTR(page->token);
+    if (page->n) {
+        free(range->after);
+        range->after = TAKE_PTR(page->object[page->n - 1].key);
+    }
+    return 1;
+}
+
+/* Use a page of a range. 1: the range goes on; 0: it is done; -EAGAIN: the server does not sort; or
+ * -errno with the reason in d. */
+static int use_page(struct s3_walk *walk, struct range *range, const struct text *text,
+                    struct diag *d)
+{
+    AUTO_S3_PAGE struct s3_page page = {0};
+    uint64_t hash = s3_page_hash(text->data ? text->data : "", text->len);
+    size_t n;
+    int r = kept_pages_add(&walk->pages, range->after, hash);
+
+    if (r == 0 && range->kept < SIZE_MAX && hash == walk->kept->page[range->kept].hash) {
+        walk->same[range->kept] = 1;
+        walk->n_same++;
+        walk->any = true;
+        return 0;
+    }
+    range->kept = SIZE_MAX;
+    if (r == 0)
+        r = parse(walk, text, &page, d);
+    if (r < 0)
+        return r;
+    if (!is_sorted(&page, range->after)) {
+        walk->sorted = false;
+        if (!walk->one_range)
+            return -EAGAIN;
+    }
+    r = use(walk, &page, range->upto, &n, d);
+    if (r < 0 || !page.token || n < page.n)
+        return r;
+    if (range->upto && page.n && strcmp(page.object[page.n - 1].key, range->upto) >= 0)
+        return 0;
+    return go_on(walk, range, &page, d);
+}
+
+/* Take the page that was asked for, and ask for the one behind it. */
+static int step(struct s3_walk *walk, struct range *range, struct diag *d)
+{
+    AUTO_TEXT struct text text = {0};
+    int r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
+
+    if (r == 0)
+        r = use_page(walk, range, &text, d);
+    return r == 1 ? (r = ask(walk, range)) < 0 ? r : 1 : r;
+}
+
+/* List all ranges, PAGES_AHEAD at once: each in turn. */
+static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag *d)
+{
+    struct range *active[PAGES_AHEAD];
+    size_t n = 0;
+    int r = 0;
+
+    for (size_t i = 0;; i++) {
+        while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
+            active[n] = &ranges->range[ranges->next++];
+            r = ask(walk, active[n++]);
+        }
+        if (r < 0 || !n)
+            return r;
+        i %= n;
+        r = step(walk, active[i], d);
+        if (r == 0) { /* done: the last one takes its turn */
+            range_release(active[i]);
+            active[i--] = active[--n];
+        }
+        if (r < 0)
+            return r;
+        r = 0;
+    }
+}
+
+/* ---- which ranges ---- */
+
+/* One for each page that is kept. */
+static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < walk->kept->n && r == 0; i++)
+        r = add_range(ret, kept_page_text(walk->kept, i), i);
+    return r;
+}
+
+/* The first page is read; if it is not the last one, ranges begin behind it, and at folders. */
+static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
+{
+    AUTO(ranges_release) struct ranges first = {0};
+    AUTO_TEXT struct text text = {0};
+    struct range *range;
+    int r = add_range(&first, "", SIZE_MAX);
+
+    if (r < 0)
+        return r;
+    range = &first.range[0];
+    r = s3_walk_url(walk, &(struct s3_question){.prefix = walk->prefix}, &range->url);
+    if (r == 0)
+        r = get_text(walk, range->url, &text, d);
+    if (r == 0)
+        r = use_page(walk, range, &text, d);
+    if (r != 1)
+        return r;
+    r = add_range(ret, range->after, SIZE_MAX);
+    if (r < 0)
+        return r;
+    if (!walk->one_range && walk->sorted) {
+        AUTO(s3_points_release) struct s3_points points = {0};
+
+        r = s3_points_find(walk, range->after, &points);
+        for (size_t i = 0; i < points.n && r == 0; i++)
+            r = add_range(ret, points.key[i], SIZE_MAX);
+    } else {
+        ret->range[0].token = TAKE_PTR(range->token);
+    }
+    return r;
+}
+
+static int walk_once(struct s3_walk *walk, struct diag *d)
+{
+    AUTO(ranges_release) struct ranges ranges = {0};
+    int r;
+
+    walk->any = false;
+    walk->sorted = true;
+    walk->n_same = 0;
+    r = walk->kept ? kept_ranges(walk, &ranges) : first_page(walk, &ranges, d);
+    return r < 0 ? r : list_ranges(walk, &ranges, d);
+}
+
+int s3_walk(struct s3_walk *walk, struct diag *d)
+{
+    int r;
+
+    if (walk->kept && !walk->kept->n)
+        walk->kept = NULL;
+    walk->same = walk->kept ? calloc(walk->kept->n, 1) : NULL;
+    if (walk->kept && !walk->same)
+        return -ENOMEM;
+    r = walk_once(walk, d);
+    if (r != -EAGAIN)
+        return r;
+    walk->again(walk);
+    kept_pages_release(&walk->pages);
+    walk->kept = NULL;
+    walk->one_range = true;
+    r = walk_once(walk, d);
+    walk->sorted = false; /* kept pages would not help */
+    return r;
+}
+
+size_t s3_walk_page_of(const struct kept_pages *pages, const char *key)
+{
+    size_t low = 0, high = pages->n;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(kept_page_text(pages, middle), key) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void s3_walk_release(struct s3_walk *walk)
+{
+    kept_pages_release(&walk->pages);
+    free(walk->same);
+}

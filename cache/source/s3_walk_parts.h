@@ -1,0 +1,27 @@
+/* What s3_walk.c and s3_points.c share. */
+#ifndef EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
+#define EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
+
+#include "cache/source/s3_walk.h"
+
+/* The URL of a page; the caller frees it. 0 or -ENOMEM. */
+int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, char **ret);
+
+/* Get a page that was asked for ahead, which may be NULL; *ahead is NULL then. */
+int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
+                 struct diag *d);
+
+/* ---- s3_points.c: where ranges may begin ---- */
+
+struct s3_points {
+    char **key; /* [n] sorted */
+    size_t n;
+};
+
+/* Find some folders below the prefix, behind the key `after`, with about as many folders from each
+ * to the next one. There may be none. 0 or -ENOMEM: other errors are met again. */
+int s3_points_find(struct s3_walk *walk, const char *after, struct s3_points *ret);
+
+void s3_points_release(struct s3_points *points);
+
+#endif

@@ -1,0 +1,131 @@
+"""A bucket of S3 that is made up: any number of objects, whose keys, bytes and listings are made when
+they are asked for.
+
+    with FakeS3({key: bytes}) as s3:                 or FakeS3(list of keys): each has its key as bytes
+        s3.endpoint                                  of the bucket "data"; no credentials are wanted
+        s3.lists, s3.objects                         requests for listings, and for objects, so far
+        s3.put(key, bytes), s3.remove(key)
+"""
+
+import bisect
+import hashlib
+import http.server
+import socket
+import threading
+import urllib.parse
+
+PAGE = 1000
+ROW = ("<Contents><Key>{}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;{}&quot;</ETag>"
+       "<Size>{}</Size><StorageClass>STANDARD</StorageClass></Contents>")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def answer(self, status, body, headers=()):
+        self.send_response_only(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        s3 = self.server.s3
+        if query:
+            wanted = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+            self.answer(200, s3.page(wanted), [("Content-Type", "application/xml")])
+            return
+        with s3.lock:
+            s3.objects += 1
+        key = urllib.parse.unquote(path[len("/data/"):])
+        data = s3.data(key)
+        if data is None or key in s3.forbidden:
+            self.answer(404 if data is None else 403, b"")
+            return
+        tag = f'"{hashlib.md5(data).hexdigest()}"'
+        if self.headers.get("If-Match", tag) != tag:
+            self.answer(412, b"")
+            return
+        span = self.headers.get("Range")
+        if not span:
+            self.answer(200, data, [("ETag", tag)])
+            return
+        first, last = span[len("bytes="):].split("-")
+        part = data[int(first):int(last) + 1 if last else None]
+        self.answer(206, part, [("ETag", tag), ("Content-Range",
+                                                f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}")])
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+class FakeS3:
+    def __init__(self, objects):
+        self.bytes = dict(objects) if isinstance(objects, dict) else {}
+        self.keys = sorted(objects)
+        self.lists = self.objects = 0
+        self.forbidden = set()
+        self.lock = threading.Lock()
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.server.s3 = self
+        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def data(self, key):
+        if key in self.bytes:
+            return self.bytes[key]
+        at = bisect.bisect_left(self.keys, key)
+        return key.encode() if at < len(self.keys) and self.keys[at] == key else None
+
+    def put(self, key, data):
+        if self.data(key) is None:
+            bisect.insort(self.keys, key)
+        self.bytes[key] = data
+
+    def remove(self, key):
+        del self.keys[bisect.bisect_left(self.keys, key)]
+        self.bytes.pop(key, None)
+
+    def row(self, key):
+        data = self.data(key)
+        return ROW.format(urllib.parse.quote(key), hashlib.md5(data).hexdigest(), len(data))
+
+    def page(self, wanted):
+        with self.lock:
+            self.lists += 1
+        prefix, delimiter = wanted.get("prefix", ""), wanted.get("delimiter")
+        after = wanted.get("continuation-token", wanted.get("start-after", ""))
+        at = max(bisect.bisect_right(self.keys, after), bisect.bisect_left(self.keys, prefix))
+        most, rows, last = int(wanted.get("max-keys", PAGE)), [], after
+        while at < len(self.keys) and self.keys[at].startswith(prefix) and len(rows) < most:
+            last = self.keys[at]
+            cut = last.find(delimiter, len(prefix)) if delimiter else -1
+            if cut >= 0:
+                last = last[:cut + 1] + "\U0010ffff"
+                rows.append(f"<CommonPrefixes><Prefix>{urllib.parse.quote(last[:-1])}</Prefix></CommonPrefixes>")
+                at = bisect.bisect_right(self.keys, last)
+            else:
+                rows.append(self.row(last))
+                at += 1
+        more = at < len(self.keys) and self.keys[at].startswith(prefix)
+        token = f"<NextContinuationToken>{urllib.parse.quote(last)}</NextContinuationToken>" if more else ""
+        return (f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>data</Name><EncodingType>url'
+                f"</EncodingType><IsTruncated>{'true' if more else 'false'}</IsTruncated>{token}{''.join(rows)}"
+                "</ListBucketResult>").encode()

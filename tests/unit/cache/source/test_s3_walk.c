@@ -1,0 +1,396 @@
+/* Listings of S3 in ranges, against a bucket that is made up: every key once, whatever the keys are
+ * and however large the server makes its pages; with kept pages one request for each, and only what
+ * has changed is used; servers that do not sort, or ignore where a page is to begin. */
+#include "cache/source/s3_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/http/url.h"
+#include "support/fake_http.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define KEYS_MOST 6000
+
+/* ---- the bucket ---- */
+
+static struct {
+    char key[KEYS_MOST][48]; /* sorted */
+    unsigned version[KEYS_MOST];
+    size_t n, page;
+    bool ignores_start, unsorted, endless;
+    size_t pages, folders; /* requests for pages, and for pages of folders */
+} bucket;
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void bucket_sort(void)
+{
+    size_t n = 0;
+
+    qsort(bucket.key, bucket.n, sizeof(bucket.key[0]), compare_keys);
+    for (size_t i = 0; i < bucket.n; i++)
+        if (!n || strcmp(bucket.key[n - 1], bucket.key[i]) != 0)
+            memmove(bucket.key[n++], bucket.key[i], sizeof(bucket.key[0]));
+    bucket.n = n;
+}
+
+/* The value of a parameter; false: it is not there. */
+static bool parameter(const char *url, const char *name, char *ret, size_t capacity)
+{
+    const char *at = strchr(url, '?');
+    size_t len = strlen(name);
+    char value[256];
+
+    for (; at; at = strchr(at + 1, '&')) {
+        if (strncmp(at + 1, name, len) != 0 || at[1 + len] != '=')
+            continue;
+        snprintf(value, sizeof(value), "%.*s", (int)strcspn(at + len + 2, "&"), at + len + 2);
+        assert_true(strlen(value) < capacity);
+        assert_true(url_decode(value, strlen(value), ret));
+        return true;
+    }
+    return false;
+}
+
+/* Add folders or objects from key `from` on. */
+static void add_entries(struct text *t, const char *prefix, bool by_folder, size_t from)
+{
+    size_t len = strlen(prefix), n = 0;
+    char last[64] = "", token[64] = "";
+    AUTO_TEXT struct text body = {0};
+
+    for (size_t i = from; i < bucket.n; i++) {
+        size_t at = bucket.unsorted ? bucket.n - 1 - i : i;
+        const char *key = bucket.key[at], *slash = strchr(key + len, '/');
+
+        if (strncmp(key, prefix, len) != 0)
+            continue;
+        if (by_folder && slash && !strncmp(last, key, (size_t)(slash - key) + 1))
+            continue;
+        if (n == bucket.page) {
+            snprintf(token, sizeof(token), "%zu", i);
+            break;
+        }
+        n++;
+        if (by_folder && slash) {
+            snprintf(last, sizeof(last), "%.*s", (int)(slash - key) + 1, key);
+            text_add(&body, "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>", last);
+            continue;
+        }
+        text_add(&body,
+                 "<Contents><Key>%s</Key><Size>%zu</Size><ETag>&quot;%032x&quot;</ETag></Contents>",
+                 key, strlen(key), bucket.version[at]);
+    }
+    if (bucket.endless && !*token)
+        snprintf(token, sizeof(token), "%zu-%zu", bucket.n, bucket.pages);
+    text_add(t, "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>%s</IsTruncated>",
+             *token ? "true" : "false");
+    if (*token)
+        text_add(t, "<NextContinuationToken>%s</NextContinuationToken>", token);
+    text_add_bytes(t, body.data ? body.data : "", body.len);
+    text_add(t, "</ListBucketResult>");
+}
+
+static int serve(const char *url, struct text *ret)
+{
+    char prefix[64] = "", after[64] = "", token[64], delimiter[8];
+    bool by_folder = parameter(url, "delimiter", delimiter, sizeof(delimiter));
+    size_t from = 0;
+
+    parameter(url, "prefix", prefix, sizeof(prefix));
+    bucket.pages += !by_folder;
+    bucket.folders += by_folder;
+    if (parameter(url, "continuation-token", token, sizeof(token)))
+        from = strtoull(token, NULL, 10);
+    else if (parameter(url, "start-after", after, sizeof(after)) && !bucket.ignores_start)
+        while (from < bucket.n && strcmp(bucket.key[from], after) <= 0)
+            from++;
+    add_entries(ret, prefix, by_folder, from);
+    return 0;
+}
+
+/* ---- walks ---- */
+
+static unsigned used[KEYS_MOST]; /* how often each key was used */
+static size_t n_used;
+
+static int use(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d)
+{
+    (void)walk;
+    (void)d;
+    for (size_t i = 0; i < n; i++) {
+        const char(*found)[48] =
+            bsearch(object[i].key, bucket.key, bucket.n, sizeof(bucket.key[0]), compare_keys);
+
+        assert_non_null(found);
+        used[found - (const char(*)[48])bucket.key]++;
+        n_used++;
+    }
+    return 0;
+}
+
+static void again(struct s3_walk *walk)
+{
+    (void)walk;
+    memset(used, 0, sizeof(used));
+    n_used = 0;
+}
+
+static int failed(struct s3_walk *walk, int r, const struct text *answer, const struct diag *why,
+                  struct diag *d)
+{
+    (void)walk;
+    (void)answer;
+    return diag_set(d, r, "%s", diag_text(why, r));
+}
+
+static int walk_bucket(const char *prefix, const struct kept_pages *kept, struct s3_walk *ret,
+                       struct diag *d)
+{
+    struct http *http;
+    int r;
+
+    assert_int_equal(http_new(&(struct http_options){.jobs = 1}, &http, NULL), 0);
+    *ret = (struct s3_walk){.http = http,
+                            .listing = "http://s3/b",
+                            .prefix = prefix,
+                            .shown = "s3://b/",
+                            .use = use,
+                            .again = again,
+                            .failed = failed,
+                            .kept = kept};
+    fake_http_set(NULL, 0);
+    fake_http_serve = serve;
+    again(ret);
+    bucket.pages = bucket.folders = 0;
+    r = s3_walk(ret, d);
+    transport_free(http_transport(http));
+    return r;
+}
+
+/* Every key below the prefix was used once, and no other. */
+static void check_all_once(const char *prefix)
+{
+    for (size_t i = 0; i < bucket.n; i++)
+        assert_int_equal(used[i], !strncmp(bucket.key[i], prefix, strlen(prefix)));
+}
+
+static void sort_pages(struct kept_pages *pages)
+{
+    for (size_t i = 1; i < pages->n; i++) /* as kept_pages_save() does */
+        for (size_t k = i; k && strcmp(kept_page_text(pages, k - 1), kept_page_text(pages, k)) > 0;
+             k--) {
+            struct kept_page page = pages->page[k];
+
+            pages->page[k] = pages->page[k - 1];
+            pages->page[k - 1] = page;
+        }
+}
+
+/* Folders of uneven sizes, some deep, files between them, and no folder at all for some seeds. */
+static void make_keys(uint64_t seed, size_t n)
+{
+    uint64_t rng = seed;
+
+    memset(&bucket, 0, sizeof(bucket));
+    for (size_t i = 0; i < n; i++) {
+        unsigned long long a = random_next(&rng) % 100, b = random_next(&rng) % 7,
+                           c = random_next(&rng);
+
+        if (seed % 4 == 0)
+            snprintf(bucket.key[i], sizeof(bucket.key[i]), "d/%llu", c);
+        else if (a < 10)
+            snprintf(bucket.key[i], sizeof(bucket.key[i]), "d/%llu.jpg", c % 1000);
+        else if (a < 15)
+            snprintf(bucket.key[i], sizeof(bucket.key[i]), "e/%llu.jpg", c % 1000);
+        else
+            snprintf(bucket.key[i], sizeof(bucket.key[i]), "d/%s/c%02llu/%llu.jpg",
+                     b < 5 ? "train" : "val", a, c % 100000);
+    }
+    bucket.n = n;
+    bucket_sort();
+    for (size_t i = 0; i < bucket.n; i++)
+        bucket.version[i] = (unsigned)i;
+}
+
+static void test_walk__any_keys_and_pages__each_key_once(void **state)
+{
+    static const size_t sizes[] = {0, 1, 9, 10, 11, 100, 3000};
+
+    (void)state;
+    for (uint64_t seed = 4; seed < 8; seed++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            AUTO(s3_walk_release) struct s3_walk walk;
+
+            make_keys(seed, sizes[i]);
+            bucket.page = i % 2 ? 10 : 7;
+            assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+            check_all_once("d/");
+            assert_int_equal(walk.any, n_used > 0);
+            s3_walk_release(&walk);
+            assert_int_equal(walk_bucket("", NULL, &walk, NULL), 0);
+            check_all_once("");
+        }
+}
+
+/* Ranges cost at most a page each, and folders are asked for side by side. */
+static void test_walk__folders__side_by_side(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk walk;
+
+    (void)state;
+    make_keys(5, 6000);
+    bucket.page = 20;
+    assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+    check_all_once("d/");
+    assert_true(walk.pages.n > n_used / 20);
+    assert_true(bucket.pages <= n_used / 20 + 66);
+    assert_true(bucket.folders <= 32);
+    assert_true(fake_http.aheads >= bucket.pages - 1);
+}
+
+static void test_walk__one_page__one_request(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk walk;
+
+    (void)state;
+    make_keys(5, 500);
+    bucket.page = 1000;
+    assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+    assert_int_equal(bucket.pages + bucket.folders, 1);
+}
+
+static void test_walk__kept_and_unchanged__each_page_once_and_nothing_used(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk first, second;
+
+    (void)state;
+    make_keys(5, 5000);
+    bucket.page = 20;
+    assert_int_equal(walk_bucket("d/", NULL, &first, NULL), 0);
+    assert_true(first.sorted);
+    sort_pages(&first.pages);
+    assert_int_equal(walk_bucket("d/", &first.pages, &second, NULL), 0);
+    assert_int_equal(second.n_same, first.pages.n);
+    assert_int_equal(bucket.pages, first.pages.n);
+    assert_int_equal(bucket.folders, 0);
+    assert_int_equal(n_used, 0);
+    assert_int_equal(fake_http.aheads, bucket.pages); /* none waits for another one */
+    assert_true(second.any);
+}
+
+/* What is used, and what is below pages that are the same, is all there is. */
+static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        AUTO(s3_walk_release) struct s3_walk first, second, third;
+        static char old[KEYS_MOST][48];
+        uint64_t rng = seed;
+        size_t n_old, removed = 0;
+
+        make_keys(seed, 2000);
+        bucket.page = 1 + seed % 30;
+        assert_int_equal(walk_bucket("d/", NULL, &first, NULL), 0);
+        sort_pages(&first.pages);
+        memcpy(old, bucket.key, sizeof(old));
+        n_old = bucket.n;
+        for (size_t i = 0; i < seed; i++) {
+            size_t at = random_next(&rng) % n_old;
+
+            if (i % 3 == 0)
+                bucket.version[at]++;
+            else if (i % 3 == 1)
+                snprintf(bucket.key[bucket.n++], sizeof(bucket.key[0]), "d/%llu/new",
+                         (unsigned long long)random_next(&rng) % 1000);
+            else if (bucket.key[at][0])
+                bucket.key[at][0] = '\0', removed++;
+        }
+        if (seed > 1) { /* versions move with the keys, which changes more of them */
+            bucket_sort();
+            if (removed) {
+                bucket.n--;
+                memmove(bucket.key, bucket.key[1], bucket.n * sizeof(bucket.key[0]));
+            }
+        }
+        assert_int_equal(walk_bucket("d/", &first.pages, &second, NULL), 0);
+        assert_true(second.n_same < first.pages.n);
+        for (size_t i = 0; i < n_old; i++) {
+            const char(*found)[48] =
+                bsearch(old[i], bucket.key, bucket.n, sizeof(bucket.key[0]), compare_keys);
+
+            if (strncmp(old[i], "d/", 2) != 0 ||
+                !second.same[s3_walk_page_of(&first.pages, old[i])])
+                continue;
+            assert_non_null(found);
+            assert_int_equal(used[found - (const char(*)[48])bucket.key], 0);
+            used[found - (const char(*)[48])bucket.key]++;
+        }
+        check_all_once("d/");
+        sort_pages(&second.pages);
+        assert_int_equal(walk_bucket("d/", &second.pages, &third, NULL), 0);
+        assert_int_equal(third.n_same, second.pages.n);
+    }
+}
+
+static void test_walk__server_ignores_start__page_after_page(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk walk;
+
+    (void)state;
+    make_keys(5, 3000);
+    bucket.page = 20;
+    bucket.ignores_start = true;
+    assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+    check_all_once("d/");
+    assert_false(walk.sorted);
+}
+
+static void test_walk__server_does_not_sort__page_after_page(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk walk;
+
+    (void)state;
+    make_keys(5, 3000);
+    bucket.page = 20;
+    bucket.unsorted = true;
+    assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+    check_all_once("d/");
+    assert_false(walk.sorted);
+}
+
+static void test_walk__listing_does_not_end__ebadmsg(void **state)
+{
+    AUTO(s3_walk_release) struct s3_walk walk;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    make_keys(5, 100);
+    bucket.page = 1000;
+    bucket.endless = true;
+    assert_int_equal(walk_bucket("d/", NULL, &walk, &d), -EBADMSG);
+    assert_diag_has(&d, "does not end");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_walk__any_keys_and_pages__each_key_once),
+        cmocka_unit_test(test_walk__folders__side_by_side),
+        cmocka_unit_test(test_walk__one_page__one_request),
+        cmocka_unit_test(test_walk__kept_and_unchanged__each_page_once_and_nothing_used),
+        cmocka_unit_test(test_walk__kept_and_changed__what_has_changed_is_used),
+        cmocka_unit_test(test_walk__server_ignores_start__page_after_page),
+        cmocka_unit_test(test_walk__server_does_not_sort__page_after_page),
+        cmocka_unit_test(test_walk__listing_does_not_end__ebadmsg),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
