@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/text.h"
 
 #define BYTES_MOST (UINT64_MAX >> 1)
 
@@ -30,6 +31,15 @@ int members_path(const struct members *m, size_t i, char *ret, size_t capacity)
     int n = snprintf(ret, capacity, "%s%s%s", folder, *folder ? "/" : "", members_name(m, i));
 
     return n >= 0 && (size_t)n < capacity ? 0 : -ENAMETOOLONG;
+}
+
+void members_locate(const struct members *m, uint64_t off, uint64_t len, struct text *t)
+{
+    size_t i = members_find(m, off);
+    const char *folder = members_folder_of(m, i);
+
+    text_add(t, "%s%s%s:%llu+%llu", folder, *folder ? "/" : "", members_name(m, i),
+             (unsigned long long)(off - m->member[i].place), (unsigned long long)len);
 }
 
 /* Add a text to names[]. */

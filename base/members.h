@@ -13,6 +13,8 @@
 
 #include "base/scope.h"
 
+struct text;
+
 struct member {
     uint64_t place;      /* of its first byte among the bytes of all */
     uint64_t version[2]; /* tells versions of one file apart; only the source knows how */
@@ -70,6 +72,9 @@ static inline uint64_t members_end(const struct members *m)
 
 /* The member that contains byte off, which is below members_end(). */
 size_t members_find(const struct members *m, uint64_t off);
+
+/* Add "<path>:<offset>+<len>" to t: the member that has bytes [off, off + len), and where. */
+void members_locate(const struct members *m, uint64_t off, uint64_t len, struct text *t);
 
 /* Write the path of a member relative to SOURCE, NUL-terminated. 0 or -ENAMETOOLONG. */
 int members_path(const struct members *m, size_t i, char *ret, size_t capacity);

@@ -76,6 +76,11 @@ static bool files_extent(const void *p, uint64_t row, unsigned column, struct ex
     return ret->len > 0;
 }
 
+static void files_locate(const void *p, const struct extent *e, struct text *t)
+{
+    members_locate(((const struct files_file *)p)->members, e->off, e->len, t);
+}
+
 static int files_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
@@ -142,6 +147,7 @@ static const struct record_format records = {
     .dims = files_dims,
     .extent = files_extent,
     .extents_are_copies = true,
+    .locate = files_locate,
     .read = files_read,
     .note = files_note,
     .describe = files_describe,

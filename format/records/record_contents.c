@@ -131,6 +131,26 @@ static bool content_has(const struct dataset *ds, const struct record_content *c
     return find_content(ds, c, record).column != NO_COLUMN;
 }
 
+void record_set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                       struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+    struct extent extent[EXTENTS_MOST];
+    uint64_t row;
+    unsigned n;
+
+    if (!set->rf->locate) {
+        records_locate(ds, sample, only, t);
+        return;
+    }
+    n = dataset_extents(ds, sample, only, extent);
+    for (unsigned i = 0; i < n; i++) {
+        text_add(t, "%s", i ? "," : "");
+        set->rf->locate(set->files.shard[shards_find(&set->files, sample, &row)].file, &extent[i],
+                        t);
+    }
+}
+
 const struct record_ops record_set_contents = {
     .dims = set_dims,
     .read = set_read,

@@ -92,6 +92,9 @@ struct record_format {
     bool (*extent)(const void *file, uint64_t row, unsigned column, struct extent *ret);
     bool
         extents_are_copies; /* bytes (RECORD_BYTES) are those at extent(), though there is read() */
+    /* Add "<file>:<offset>+<length>": the file of SOURCE that an extent is in, of a blob that joins
+     * many. NULL: that is the blob. */
+    void (*locate)(const void *file, const struct extent *e, struct text *t);
     /* Write bytes [off, off + len), len > 0, of a content, as the mount shows them. 0, or -errno
      * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are the
      * bytes of the source. */

@@ -28,6 +28,10 @@ static inline const struct record_set *record_set_of(const struct dataset *ds)
 const struct record_column *record_set_columns(const struct record_format *rf, const void *file,
                                                unsigned *ret_n);
 
+/* locate() of struct dataset_ops. */
+void record_set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                       struct text *t);
+
 /* The contents of records of a record_set. */
 extern const struct record_ops record_set_contents;
 

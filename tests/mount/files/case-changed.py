@@ -55,6 +55,8 @@ for i in range(N):
     write(name(i), data(i))
 with mounted():
     check_rest(())
+    # What a sample is made of: the file, not the blob that joins all of them.
+    equal(os.getxattr(where(50), "user.epochfs.source").decode(), f"{name(50)}:0+{len(data(50))}", "source")
     number = {int(i): k for k, i in enumerate(
         content(path("train/batches/batch=all/npy/000000.key.txt")).split())}
 with mounted():
