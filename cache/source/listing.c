@@ -15,8 +15,7 @@
 #include "cache/source/source.h"
 #include "cache/stage/transport.h"
 
-#define KIND  "listing"
-#define MAGIC UINT64_C(0x0231545349464c45)
+#define KIND "listing"
 
 /* A folder that was changed so shortly before it was listed may be changed again without another
  * time: clocks of file systems are coarse, and may differ from ours. */
@@ -78,8 +77,7 @@ static bool is_current(const struct source *source, const struct listing *listin
     return true;
 }
 
-/* Take a listing from the bytes in listing->kept, which may be anything. */
-static int take_bytes(struct listing *listing)
+int listing_take_kept(struct listing *listing)
 {
     const struct kept_index *kept = &listing->kept;
     struct kept_head head;
@@ -89,7 +87,8 @@ static int take_bytes(struct listing *listing)
     if (kept->size < sizeof(head))
         return -EBADMSG;
     memcpy(&head, kept->bytes, sizeof(head));
-    if (head.magic != MAGIC || head.hash != XXH3_64bits(kept->bytes + 16, kept->size - 16) ||
+    if (head.magic != LISTING_MAGIC ||
+        head.hash != XXH3_64bits(kept->bytes + 16, kept->size - 16) ||
         !checked_mul(head.n_folders, sizeof(*listing->folder), &folders) ||
         folders > kept->size - sizeof(head))
         return -EBADMSG;
@@ -107,7 +106,7 @@ static int load(const struct source *source, const struct index_store *keep, con
 
     if (index_store_load(keep, KIND, identity, &listing.kept) < 0)
         return -ENOENT;
-    if (take_bytes(&listing) < 0 || !is_current(source, &listing)) {
+    if (listing_take_kept(&listing) < 0 || !is_current(source, &listing)) {
         index_store_remove(keep, KIND, identity);
         return -ENOENT;
     }
@@ -132,7 +131,7 @@ static bool has_settled(const struct listing *listing, int64_t now)
 static void save(const struct source *source, const struct index_store *keep, const char *identity,
                  const struct listing *listing)
 {
-    struct kept_head head = {.magic = MAGIC, .n_folders = listing->files.n_folders};
+    struct kept_head head = {.magic = LISTING_MAGIC, .n_folders = listing->files.n_folders};
     AUTO(kept_index_release) struct kept_index again = {0};
     XXH3_state_t *state = XXH3_createState();
     struct iovec piece[2 + MEMBERS_PIECES];

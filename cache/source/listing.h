@@ -61,6 +61,11 @@ int listing_scan(const struct source *source, struct listing *ret, struct diag *
 /* Set the state of a folder. */
 void listing_state(const struct stat *st, struct listing_folder *ret);
 
+/* Set files and folder from the bytes in listing->kept, which are hostile: this number, a hash of
+ * what follows them, the number of folders, folder[], and a table. 0 or -EBADMSG. */
+#define LISTING_MAGIC UINT64_C(0x0231545349464c45)
+int listing_take_kept(struct listing *listing);
+
 void listing_release(struct listing *listing); /* of one that starts as {0} */
 #define AUTO_LISTING AUTO(listing_release)
 
