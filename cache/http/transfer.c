@@ -111,6 +111,8 @@ static void on_done(struct http_request *request)
                      t->given);
         decide(t, t->given < t->want.len ? TRANSFER_AGAIN : TRANSFER_DONE);
     }
+    if (t->how == TRANSFER_CHANGED && t->http->transport.changed)
+        t->http->transport.changed(t->http->transport.changed_user);
     t->transfer->end(t->transfer, t->how, request->reply.retry_ms, &t->why);
 }
 

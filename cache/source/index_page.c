@@ -178,6 +178,23 @@ static bool tag_href(const struct tag *tag, char *ret)
     return false;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Is there a time behind the link whose tag ends at `at`? */
+static bool has_time(const char *page, size_t len, size_t at)
+{
+    const char *next = memmem(page + at, len - at, "<a ", 3), *end = next ? next : page + len;
+    const char *c = memmem(page + at, (size_t)(end - page) - at, "</a>", 4);
+
+    for (; c && end - c >= 5; c++)
+        if (c[2] == ':' && is_digit(c[0]) && is_digit(c[1]) && is_digit(c[3]) && is_digit(c[4]))
+            return true;
+    return false;
+}
+
 bool index_page_next(const char *page, size_t len, const char *path, size_t *at,
                      struct index_link *ret)
 {
@@ -185,8 +202,10 @@ bool index_page_next(const char *page, size_t len, const char *path, size_t *at,
     struct tag tag;
 
     while (next_tag(page, len, at, &tag))
-        if (tag_href(&tag, href) && link_name(href, path, ret))
+        if (tag_href(&tag, href) && link_name(href, path, ret)) {
+            ret->has_time = has_time(page, len, *at);
             return true;
+        }
     return false;
 }
 

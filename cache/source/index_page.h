@@ -10,6 +10,7 @@
 struct index_link {
     char name[NAME_MAX + 1]; /* decoded; no '/', no control byte, not "." or "..", not hidden */
     bool is_folder;
+    bool has_time; /* a time, as 23:59, comes between its "</a>" and the next <a> */
 };
 
 /* Is it certainly an index page? Other pages have links, too. */

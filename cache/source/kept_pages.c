@@ -67,6 +67,19 @@ static int compare_pages(const void *a, const void *b, void *texts)
                   (char *)texts + ((const struct kept_page *)b)->text);
 }
 
+void kept_pages_sort(struct kept_pages *pages)
+{
+    size_t kept = 0;
+
+    if (pages->n)
+        qsort_r(pages->page, pages->n, sizeof(*pages->page), compare_pages, pages->texts);
+    for (size_t i = 0; i < pages->n; i++)
+        if (!kept ||
+            strcmp(pages->texts + pages->page[kept - 1].text, kept_page_text(pages, i)) != 0)
+            pages->page[kept++] = pages->page[i];
+    pages->n = kept;
+}
+
 void kept_pages_release(struct kept_pages *pages)
 {
     if (!pages->bytes.bytes) {
@@ -189,7 +202,7 @@ void kept_pages_save(const struct source *source, struct kept_pages *pages,
     static const char zeros[8] = "";
     AUTO(kept_index_release) struct kept_index again = {0};
     AUTO_FREE char *identity = NULL;
-    struct kept_head head = {.magic = MAGIC, .n = pages->n};
+    struct kept_head head = {.magic = MAGIC};
     size_t padding = -pages->texts_len & 7;
     struct iovec piece[4 + MEMBERS_PIECES];
     XXH3_state_t *state = XXH3_createState();
@@ -201,8 +214,8 @@ void kept_pages_save(const struct source *source, struct kept_pages *pages,
         XXH3_freeState(state);
         return;
     }
-    if (pages->n)
-        qsort_r(pages->page, pages->n, sizeof(*pages->page), compare_pages, pages->texts);
+    kept_pages_sort(pages);
+    head.n = pages->n;
     head.texts_len = pages->texts_len + padding;
     piece[0] = (struct iovec){&head, sizeof(head)};
     piece[1] = (struct iovec){pages->page, pages->n * sizeof(*pages->page)};
@@ -216,6 +229,7 @@ void kept_pages_save(const struct source *source, struct kept_pages *pages,
     head.hash = XXH3_64bits_digest(state);
     XXH3_freeState(state);
     index_files_init(&keep, &source->cache);
+    index_store_remove(&keep.keep, KIND, identity); /* what is there is not replaced */
     index_store_save(&keep.keep, KIND, identity, source->root, piece, ARRAY_LEN(piece), &again, &d);
 }
 

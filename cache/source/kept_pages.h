@@ -34,7 +34,10 @@ static inline const char *kept_page_text(const struct kept_pages *pages, size_t 
 /* Add a page. 0 or -ENOMEM. */
 int kept_pages_add(struct kept_pages *pages, const char *text, uint64_t hash);
 
-/* Find a page by its text; pages->n: there is none. */
+/* Sort by the texts; of each text one page stays. */
+void kept_pages_sort(struct kept_pages *pages);
+
+/* Find a page by its text among sorted ones; pages->n: there is none. */
 size_t kept_pages_find(const struct kept_pages *pages, const char *text);
 
 /* Load what is kept of a source. 0; -ENOENT: nothing that is good. */

@@ -30,8 +30,8 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files);
 
 /* Ask for the versions of the files that have none, at the end: a file that has none then failed.
- * 0; -ENOMEM; -E2BIG with the reason in d. */
-int remote_stat(struct source *source, struct diag *d);
+ * *ret_asked: there were some. 0; -ENOMEM; -E2BIG with the reason in d. */
+int remote_stat(struct source *source, bool *ret_asked, struct diag *d);
 
 /* The same for the files in list; a failure becomes the file's error. 0 or -ENOMEM. */
 int remote_stat_list(const struct source *source, struct source_list *list);

@@ -257,7 +257,7 @@ static int use_stats(struct source *source, struct stats *stats, struct sized *s
 }
 
 /* Ask for the versions of some files, from *at on. */
-static int stat_some(struct source *source, size_t *at, struct sized *sized)
+static int stat_some(struct source *source, size_t *at, struct sized *sized, bool *asked)
 {
     AUTO(stats_free) struct stats *stats = calloc(1, sizeof(*stats));
     struct known *known = &source->known;
@@ -277,21 +277,25 @@ static int stat_some(struct source *source, size_t *at, struct sized *sized)
     }
     if (r < 0)
         return r;
+    *asked = *asked || stats->n;
     stats_ask(source, stats);
     return use_stats(source, stats, sized);
 }
 
-int remote_stat(struct source *source, struct diag *d)
+int remote_stat(struct source *source, bool *ret_asked, struct diag *d)
 {
     struct known *known = &source->known;
     size_t n = known->files.n, at = 0;
     AUTO(sized_release) struct sized sized = {calloc(n + 1, 1), calloc(n + 1, sizeof(uint64_t))};
     int r = sized.keep && sized.size ? 0 : -ENOMEM;
+    bool asked = false;
 
     while (r == 0 && at < n)
-        r = stat_some(source, &at, &sized);
+        r = stat_some(source, &at, &sized, &asked);
     if (r == 0)
         r = known_keep(known, sized.keep, sized.size);
+    if (r == 0)
+        *ret_asked = asked;
     return r == -E2BIG
                ? diag_set(d, r, "%s: too many files, or too large, for one mount", source->root)
                : r;

@@ -8,6 +8,7 @@
 #ifndef EPOCHFS_CACHE_SOURCE_SOURCE_H
 #define EPOCHFS_CACHE_SOURCE_SOURCE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +86,7 @@ struct source {
 
     /* For remotes: */
     struct known known;
+    atomic_bool forgotten;           /* what is kept of it was removed */
     char *base;                      /* prefix of the URLs of files; ends with '/' */
     struct http *http;               /* belongs to stage */
     struct credentials *credentials; /* owned; NULL: none needed */

@@ -11,10 +11,12 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "cache/http/url.h"
 #include "cache/source/index_page.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
+#include "cache/source/web_kept.h"
 
 #define DEPTH_MOST   16
 #define ENTRIES_MOST 100000
@@ -98,6 +100,7 @@ struct crawl {
     size_t asked;
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
+    struct kept_pages *pages; /* those that show the times of their files; NULL: not wanted */
 };
 
 static void crawl_release(struct crawl *crawl)
@@ -181,8 +184,9 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
 {
     const char *base = crawl->source->base, *path = strchr(strstr(base, "://") + 3, '/');
     AUTO_FREE char *encoded = NULL, *whole = NULL;
-    struct index_link link, last = {.name = ""};
+    struct index_link link, last = {.is_folder = true};
     size_t at = 0, first = crawl->n, links = 0;
+    bool shows_times = true;
     int r = http_encode(folder, true, &encoded);
 
     if (r == 0 && asprintf(&whole, "%s%s", path, encoded) < 0) {
@@ -190,13 +194,19 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
         r = -ENOMEM;
     }
     while (r == 0 && index_page_next(page->data, page->len, whole, &at, &link)) {
-        if (!strcmp(link.name, last.name))
-            continue; /* an icon and a text, one link each */
+        if (!strcmp(link.name, last.name)) { /* an icon and a text, one link each */
+            last.has_time = last.has_time || link.has_time;
+            continue;
+        }
+        shows_times = shows_times && (last.is_folder || last.has_time);
         links++;
         last = link;
         r = use_link(crawl, folder, &link, d);
     }
     crawl_unique(crawl, first);
+    shows_times = shows_times && (last.is_folder || last.has_time);
+    if (r == 0 && crawl->pages && shows_times)
+        r = web_kept_add(crawl->pages, folder, page);
     if (r == 0)
         *ret_links = links;
     return r;
@@ -271,11 +281,15 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int read_index(struct source *source, bool sure, struct ahead *first, struct diag *d)
+static int read_index(struct source *source, bool sure, struct ahead *first,
+                      struct kept_pages *pages, struct diag *d)
 {
     AUTO(crawl_release)
-    struct crawl crawl = {
-        .source = source, .first = first, .entries_most = ENTRIES_MOST, .pages_most = SIZE_MAX};
+    struct crawl crawl = {.source = source,
+                          .first = first,
+                          .entries_most = ENTRIES_MOST,
+                          .pages_most = SIZE_MAX,
+                          .pages = pages};
 
     return crawl_all(&crawl, sure, d);
 }
@@ -305,7 +319,7 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
 
 /* Try SOURCE as a folder. 1: it is one, and its files are known now; 0: it is not; or -errno.
  * Requests the index page ahead, while it looks for SHA256SUMS. */
-static int open_folder(struct source *source, bool sure, struct diag *d)
+static int open_folder(struct source *source, bool sure, struct kept_pages *pages, struct diag *d)
 {
     AUTO_AHEAD struct ahead page;
     int r;
@@ -313,8 +327,13 @@ static int open_folder(struct source *source, bool sure, struct diag *d)
     ask_ahead(source, source->base, strlen(source->base), "", &page);
     r = read_sums(source, true, NULL, d);
     if (r == 0)
-        r = read_index(source, sure, &page, d);
-    return r > 0 && known_sort(&source->known) < 0 ? -ENOMEM : r;
+        r = read_index(source, sure, &page, pages, d);
+    if (r <= 0)
+        return r;
+    r = known_sort(&source->known);
+    if (r == 0)
+        r = web_kept_use(source, pages);
+    return r < 0 ? r : 1;
 }
 
 static int open_named(struct source *source, const char *files, struct diag *d)
@@ -404,7 +423,7 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 
 /* Open a URL that may name a file or a folder. */
 static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
-                        struct diag *d)
+                        struct kept_pages *pages, struct diag *d)
 {
     AUTO_AHEAD struct ahead sums = {0};
     struct remote_version version = {0};
@@ -416,10 +435,11 @@ static int open_unknown(struct source *source, const char *url, const struct url
         ask_ahead(source, url, (size_t)(strrchr(url, '/') + 1 - url), "SHA256SUMS", &sums);
     http_stat(source->http, 1, &url, &version, &found, &why);
     if (!url[at->query] && (found < 0 || !is_surely_file(&version))) {
-        r = open_folder(source, true, NULL);
+        r = open_folder(source, true, pages, NULL);
         if (r > 0 || r == -ENOMEM)
             return r;
         known_release(&source->known);
+        kept_pages_release(pages);
     }
     if (found < 0)
         return diag_set(d, found, "%s%s%s", diag_text(&why, found),
@@ -435,7 +455,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
 }
 
 static int open_any(struct source *source, const char *url, const struct url_parts *at,
-                    const char *files, struct diag *d)
+                    const char *files, struct kept_pages *pages, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r;
@@ -446,16 +466,27 @@ static int open_any(struct source *source, const char *url, const struct url_par
     if (files)
         return open_named(source, files, d);
     if (url[at->query - 1] != '/' || url[at->query])
-        return open_unknown(source, url, at, d);
-    r = open_folder(source, false, &why);
+        return open_unknown(source, url, at, pages, d);
+    r = open_folder(source, false, pages, &why);
     return r > 0 || r == -ENOMEM ? r : no_listing(source, r, &why, d);
+}
+
+/* A file is not the one that was listed. A thread of the transport calls it. */
+static void forget_kept(void *user)
+{
+    struct source *source = user;
+
+    if (!atomic_exchange(&source->forgotten, true))
+        kept_pages_forget(source);
 }
 
 static int http_make(struct source *source, const char *rest, const struct source_options *options,
                      struct diag *d)
 {
     AUTO_FREE char *spec = NULL, *url = NULL;
+    AUTO_KEPT_PAGES struct kept_pages pages = {0};
     struct url_parts at;
+    bool asked;
     int r;
 
     if (asprintf(&spec, "%s%s", source->remote->scheme, rest) < 0) {
@@ -475,9 +506,14 @@ static int http_make(struct source *source, const char *rest, const struct sourc
         return -ENOMEM;
     r = remote_connect(source, options, NULL, d);
     if (r == 0)
-        r = open_any(source, url, &at, options->files, d);
-    if (r >= 0)
-        r = remote_stat(source, d);
+        r = open_any(source, url, &at, options->files, &pages, d);
+    if (r < 0)
+        return r;
+    http_transport(source->http)->changed = forget_kept;
+    http_transport(source->http)->changed_user = source;
+    r = remote_stat(source, &asked, d);
+    if (r == 0 && asked)
+        web_kept_save(source, &pages, now_ns());
     return r;
 }
 

@@ -88,6 +88,10 @@ struct transport {
     bool counts_requests;
     _Atomic uint64_t *requests;
     _Atomic uint64_t *spare_bytes; /* the same for bytes that it received and gave to no transfer */
+    /* Called before a transfer ends with TRANSFER_CHANGED, in its thread, no lock held; quick. Set
+     * before the first transfer; NULL: nothing is to be done. */
+    void (*changed)(void *user);
+    void *changed_user;
 };
 
 /* 0, or -errno and the transfer is not under way; -EINVAL: the range is empty or outside the

@@ -136,6 +136,31 @@ static void test_index_page__long_names__left_out(void **state)
     }
 }
 
+/* '+': with a time, '-': without. */
+static void check_times(const char *page, const char *want)
+{
+    char found[64] = "";
+    struct index_link link;
+    size_t at = 0, n = 0;
+
+    while (index_page_next(page, strlen(page), "/", &at, &link))
+        found[n++] = link.has_time ? '+' : '-';
+    assert_string_equal(found, want);
+}
+
+static void test_index_page_next__times_of_files__seen(void **state)
+{
+    (void)state;
+    check_times("<a href=\"../\">../</a>\n<a href=\"a\">a</a>   23-Nov-2026 15:30    1234\n"
+                "<a href=\"b\">b</a>  24-Nov-2026 00:00 1",
+                "++");
+    check_times("<td><a href=\"a\"><img></a></td><td><a href=\"a\">a</a></td><td>2026-11-23 15:30 "
+                "</td><td>1K</td>",
+                "-+");
+    check_times("<li><a href=\"a\">12:30</a></li><li><a href=\"b\">12:30</a></li> 1:30 12:3", "--");
+    check_times("<a href=\"a\">a</a> 12:3<a href=\"b\">b 12:30", "--");
+}
+
 static void test_index_page_is__other_pages__false(void **state)
 {
     static const char *const pages[] = {"",           "<",
@@ -158,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_index_page__absolute_links__only_those_below_the_page),
         cmocka_unit_test(test_index_page__hostile__left_out),
         cmocka_unit_test(test_index_page__long_names__left_out),
+        cmocka_unit_test(test_index_page_next__times_of_files__seen),
         cmocka_unit_test(test_index_page_is__other_pages__false),
     };
 

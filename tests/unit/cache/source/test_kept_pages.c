@@ -72,6 +72,13 @@ static void test_kept_pages__saved__the_same_again_until_forgotten(void **state)
     assert_int_equal(kept_pages_find(&pages, "zz"), 2);
     assert_int_equal(kept_pages_find(&pages, "z"), 3);
     assert_int_equal(pages.files.n, 3);
+    kept_pages_release(&pages);
+    save(&w, good_folders, (const char *const[]){"other", NULL});
+    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
+    assert_int_equal(pages.files.n, 1);
+    kept_pages_release(&pages);
+    save(&w, good_folders, good_names);
+    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
     assert_true(joined_version_get(&pages.files, 2, &version));
     assert_string_equal(version.etag, "\"e\"");
     assert_int_equal(version.size, 5);

@@ -1,0 +1,22 @@
+/* What is kept of a folder on a web server between mounts: the versions of its files, which cost a
+ * request each, and a hash of each index page. They are good for a page that is as it was and shows
+ * the times of its files. See cache/source/web_kept.c. */
+#ifndef EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
+#define EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
+
+#include "cache/source/kept_pages.h"
+#include "cache/source/remote.h"
+
+/* Reads index pages: add one. folder: relative to SOURCE, as crawled: with '/' at its end, or "". 0
+ * or -ENOMEM. */
+int web_kept_add(struct kept_pages *pages, const char *folder, const struct text *page);
+
+/* Set the versions of the known files whose pages are as they were. pages: those of this mount. 0,
+ * -ENOMEM, -E2BIG. */
+int web_kept_use(struct source *source, struct kept_pages *pages);
+
+/* Keep the versions of the known files, with the pages that show when they change. now: the time of
+ * day, in ns. */
+void web_kept_save(const struct source *source, struct kept_pages *pages, int64_t now);
+
+#endif
