@@ -3,13 +3,14 @@
 extern const struct format format_idx;
 extern const struct format format_libsvm;
 extern const struct format format_kaldi;
+extern const struct format format_mindrecord;
 extern const struct format format_recordio;
 extern const struct format format_tar;
 extern const struct format format_tfrecord;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx, &format_libsvm,   &format_kaldi, &format_recordio,
-    &format_tar, &format_tfrecord, &format_files,
+    &format_idx,      &format_libsvm, &format_kaldi,    &format_mindrecord,
+    &format_recordio, &format_tar,    &format_tfrecord, &format_files,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

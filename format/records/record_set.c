@@ -333,6 +333,7 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
 {
     const struct record_set *set = record_set_of(ds);
     AUTO_TEXT struct text damage = {0};
+    int r;
 
     if (set->files.n != 1)
         return 0;
@@ -343,6 +344,13 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     if (damage.len) {
         damage.data[damage.len - 1] = '\0'; /* the end of the last line */
         report(ctx, damage.data);
+    }
+    r = set->rf->check ? set->rf->check(set->files.shard[0].file, d) : 0;
+    if (r == -EBADMSG) {
+        report(ctx, diag_text(d, r));
+        d->set = false;
+    } else if (r < 0) {
+        return r;
     }
     return records_check(ds, report, ctx, d);
 }

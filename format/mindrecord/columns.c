@@ -1,0 +1,309 @@
+/* What a row shows. A row that cannot be read stays a row, so that its loss is seen: the fields
+ * that are lost cannot be read, the others can. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/mindrecord/file.h"
+
+static const char *const exts[N_KINDS] = {"bin", "jpg", "png", "gif", "bmp", "webp", "tiff", "npy"};
+
+static const char *const faults[KIND_BIN] = {
+    [FAULT_NO_PAGE] = "want its page in the file, found the end of the file before",
+    [FAULT_PAGE] =
+        "want a row inside the used bytes of its page, found a length that goes past them",
+    [FAULT_NO_RAW] = "want a raw page with its row group, found none",
+    [FAULT_MAP] = "want a MessagePack map of numbers and text, found something else",
+    [FAULT_LENGTH] = "want lengths of fields that are together that of the blob, found others",
+    [FAULT_ELEMENTS] = "want whole elements, found bytes that are left",
+    [FAULT_PACKED] = "want packed integers of the bytes that are there, found others",
+    [FAULT_SHAPE] = "want the elements of its shape, found another number of them",
+    [FAULT_LACKS] = "want a value, found none",
+    [FAULT_TYPE] = "want a value of its type, found another",
+    [FAULT_RANGE] = "want a number that its type has, found a larger one",
+};
+
+static uint64_t number_of(const struct mindrecord *file, uint64_t row, unsigned field,
+                          enum mindrecord_field_number number)
+{
+    return index_number(&file->prepared.index, row, mindrecord_column(field, number));
+}
+
+static bool is_fault(uint64_t state)
+{
+    return state > STATE_GOOD && state < KIND_BIN;
+}
+
+/* The bytes of a field in the file. */
+static uint64_t place_of(const struct mindrecord *file, uint64_t row, unsigned field)
+{
+    bool is_text = file->header.field[field].type == TYPE_TEXT;
+
+    return index_number(&file->prepared.index, row,
+                        is_text ? MINDRECORD_RAW_AT : MINDRECORD_BLOB_AT) +
+           number_of(file, row, field, FIELD_AT);
+}
+
+static int refuse(const struct mindrecord *file, uint64_t row, unsigned field, uint64_t state,
+                  struct diag *d)
+{
+    const struct mindrecord_field *f = &file->header.field[field];
+    unsigned column = f->type < TYPE_TEXT ? MINDRECORD_BLOB_AT : MINDRECORD_RAW_AT;
+
+    return diag_set(d, -EIO, "%s: row %llu at byte %llu: field '%s': %s", blob_name(file->blob),
+                    (unsigned long long)row,
+                    (unsigned long long)index_number(&file->prepared.index, row, column), f->name,
+                    faults[state]);
+}
+
+/* ---- the columns ---- */
+
+/* The axis that is not in the schema, in a row. */
+static uint64_t open_axis(const struct mindrecord_field *f, uint64_t elements)
+{
+    uint64_t product = 1;
+
+    for (unsigned i = 0; i < f->ndim; i++)
+        product *= f->dim[i] == DIM_VARIES ? 1 : f->dim[i];
+    return product ? elements / product : 0;
+}
+
+static void add(struct mindrecord *file, unsigned field, unsigned kind,
+                const struct record_column *column)
+{
+    file->shows[file->n_columns] = (struct shown_field){field, kind};
+    file->column[file->n_columns] = *column;
+    file->column[file->n_columns++].name = file->header.field[field].name;
+}
+
+/* If all rows that can be read have one size, arrays are of that shape. */
+static void add_array(struct mindrecord *file, unsigned field)
+{
+    const struct mindrecord_field *f = &file->header.field[field];
+    struct record_column column = {.shown = RECORD_NUMBERS, .dtype = f->dtype, .ndim = f->ndim};
+    uint64_t least = UINT64_MAX, most = 0;
+    bool varies = false;
+
+    for (uint64_t row = 0; row < file->header.rows; row++) {
+        uint64_t axis = open_axis(f, number_of(file, row, field, FIELD_COUNT));
+
+        if (is_fault(number_of(file, row, field, FIELD_STATE)))
+            continue;
+        least = min_u64(least, axis);
+        most = max_u64(most, axis);
+    }
+    for (unsigned i = 0; i < f->ndim; i++) {
+        column.dim[i] = f->dim[i] == DIM_VARIES && least == most ? most : f->dim[i];
+        varies |= column.dim[i] == DIM_VARIES;
+    }
+    if (varies)
+        column.dim[0] = DIM_VARIES;
+    add(file, field, 0, &column);
+}
+
+static void add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
+{
+    bool has[N_KINDS] = {false};
+    unsigned kinds = 0;
+
+    for (uint64_t row = 0; row < file->header.rows; row++) {
+        uint64_t state = number_of(file, row, field, FIELD_STATE);
+
+        if (state >= KIND_BIN)
+            has[state - KIND_BIN] = true;
+    }
+    for (unsigned kind = 0; kind < N_KINDS; kind++)
+        kinds += has[kind];
+    has[0] |= !kinds;
+    for (unsigned kind = 0; kind < N_KINDS; kind++)
+        if (has[kind])
+            add(file, field, KIND_BIN + kind,
+                &(struct record_column){.shown = RECORD_BYTES,
+                                        .ext = exts[kind],
+                                        .unnamed = unnamed,
+                                        .has_holes = kinds > 1});
+}
+
+int mindrecord_set_columns(struct mindrecord *file)
+{
+    const struct mindrecord_header *header = &file->header;
+    unsigned n_bytes = 0;
+
+    file->column = calloc((size_t)header->n_fields * N_KINDS, sizeof(*file->column));
+    file->shows = calloc((size_t)header->n_fields * N_KINDS, sizeof(*file->shows));
+    if (!file->column || !file->shows)
+        return -ENOMEM;
+    for (unsigned i = 0; i < header->n_fields; i++)
+        n_bytes += header->field[i].type == TYPE_BYTES;
+    for (unsigned i = 0; i < header->n_fields; i++) {
+        const struct mindrecord_field *f = &header->field[i];
+
+        if (f->type == TYPE_BYTES)
+            add_bytes(file, i, n_bytes == 1);
+        else if (f->type == TYPE_ARRAY)
+            add_array(file, i);
+        else
+            add(file, i, 0,
+                &(struct record_column){.shown =
+                                            f->type == TYPE_TEXT ? RECORD_TEXT : RECORD_NUMBERS,
+                                        .dtype = f->dtype});
+    }
+    return 0;
+}
+
+const struct record_column *mindrecord_columns(const void *p, unsigned *ret_n)
+{
+    const struct mindrecord *file = p;
+
+    *ret_n = file->n_columns;
+    return file->column;
+}
+
+/* ---- contents ---- */
+
+/* Bytes that are lost are where the first kind of the field is. */
+bool mindrecord_has(const void *p, uint64_t row, unsigned column)
+{
+    const struct mindrecord *file = p;
+    const struct shown_field *shown = &file->shows[column];
+    uint64_t state;
+
+    if (!shown->kind)
+        return true;
+    state = number_of(file, row, shown->field, FIELD_STATE);
+    if (state >= KIND_BIN)
+        return state == shown->kind;
+    return !column || file->shows[column - 1].field != shown->field;
+}
+
+int mindrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                    struct diag *d)
+{
+    const struct mindrecord *file = p;
+    unsigned field = file->shows[column].field;
+    const struct mindrecord_field *f = &file->header.field[field];
+    uint64_t state = number_of(file, row, field, FIELD_STATE);
+
+    if (is_fault(state))
+        return refuse(file, row, field, state, d);
+    if (f->type == TYPE_BYTES || f->type == TYPE_TEXT)
+        ret[0] = number_of(file, row, field, FIELD_LEN);
+    for (unsigned i = 0; i < f->ndim; i++)
+        ret[i] = f->dim[i] == DIM_VARIES ? open_axis(f, number_of(file, row, field, FIELD_COUNT))
+                                         : f->dim[i];
+    return 0;
+}
+
+bool mindrecord_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+{
+    const struct mindrecord *file = p;
+    unsigned field = file->shows[column].field;
+    enum mindrecord_type type = file->header.field[field].type;
+
+    if (type > TYPE_TEXT || is_fault(number_of(file, row, field, FIELD_STATE)))
+        return false;
+    *ret = (struct extent){file->blob, place_of(file, row, field),
+                           number_of(file, row, field, FIELD_LEN)};
+    return ret->len > 0;
+}
+
+bool mindrecord_unpack(const uint8_t *packed, uint64_t len, uint64_t n, unsigned width,
+                       uint8_t *dst)
+{
+    uint64_t at = 4 + ceil_div(n, 4);
+
+    if (len < at || load_be32(packed) != n)
+        return false;
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned bytes = 1u << (packed[4 + i / 4] >> (6 - 2 * (i % 4)) & 3);
+        uint64_t v = 0, sign = UINT64_C(1) << (8 * bytes - 1);
+
+        if (len - at < bytes)
+            return false;
+        for (unsigned k = 0; k < bytes; k++)
+            v |= (uint64_t)packed[at + k] << 8 * k;
+        v = (v ^ sign) - sign;
+        if (width == 4 && v + (UINT64_C(1) << 31) > UINT32_MAX)
+            return false;
+        if (width == 4)
+            store_le32(dst + 4 * i, (uint32_t)v);
+        else
+            store_le64(dst + 8 * i, v);
+        at += bytes;
+    }
+    return at == len;
+}
+
+struct unpacking {
+    const struct mindrecord *file;
+    struct read_context *rc;
+    uint64_t row;
+    unsigned field;
+    struct diag *d;
+};
+
+static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct unpacking *u = ctx;
+    const struct mindrecord *file = u->file;
+    uint64_t len = number_of(file, u->row, u->field, FIELD_LEN);
+    uint64_t n = number_of(file, u->row, u->field, FIELD_COUNT);
+    unsigned width = dtype_info(file->header.field[u->field].dtype)->bytes;
+    AUTO_FREE uint8_t *packed = malloc((size_t)len + 1), *all = malloc((size_t)(n * width) + 1);
+    int r;
+
+    if (!packed || !all)
+        return -ENOMEM;
+    r = blob_read(u->rc, file->blob, packed, (size_t)len, place_of(file, u->row, u->field), u->d);
+    if (r == 0)
+        r = blob_verify(file->blob, u->d);
+    if (r < 0)
+        return r;
+    if (!mindrecord_unpack(packed, len, n, width, all))
+        return refuse(file, u->row, u->field, FAULT_PACKED, u->d);
+    *ret = TAKE_PTR(all);
+    *ret_size = (size_t)(n * width) + 1;
+    return 0;
+}
+
+static bool is_cancelled(void *ctx)
+{
+    return read_cancelled(((struct unpacking *)ctx)->rc);
+}
+
+static int read_packed(struct read_context *rc, const struct mindrecord *file, uint64_t row,
+                       unsigned field, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct unpacking unpacking = {file, rc, row, field, d};
+    const struct memo_maker maker = {make_unpacked, is_cancelled, &unpacking, read_clock(rc)};
+    const struct memo_key key = {{(uintptr_t)file, row, field, (uintptr_t)make_unpacked}};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    int r = memo_get(file->memo, &key, &maker, &thing);
+
+    if (r == 0)
+        memcpy(dst, (const uint8_t *)memo_bytes(thing) + off, len);
+    return r;
+}
+
+int mindrecord_content(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct mindrecord *file = p;
+    unsigned field = file->shows[column].field;
+    const struct mindrecord_field *f = &file->header.field[field];
+    uint64_t state = number_of(file, row, field, FIELD_STATE);
+    uint8_t bytes[8];
+
+    if (is_fault(state))
+        return refuse(file, row, field, state, d);
+    if (f->packed)
+        return read_packed(rc, file, row, field, off, len, dst, d);
+    if (f->type <= TYPE_TEXT)
+        return blob_read(rc, file->blob, dst, len, place_of(file, row, field) + off, d);
+    store_le64(bytes, number_of(file, row, field, FIELD_AT));
+    memcpy(dst, bytes + off, len);
+    return 0;
+}

@@ -1,0 +1,339 @@
+/* The format: which files are MindRecord, how they are opened, and which of them are one dataset.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/members.h"
+#include "format/encode/encode.h"
+#include "format/mindrecord/file.h"
+
+/* ---- a file ---- */
+
+static void file_share(void *p)
+{
+    ((struct mindrecord *)p)->users++;
+}
+
+static void file_drop(void *p)
+{
+    struct mindrecord *file = p;
+
+    if (--file->users)
+        return;
+    mindrecord_pass_free(file);
+    prepared_release(&file->prepared);
+    mindrecord_header_release(&file->header);
+    free(file->column);
+    free(file->shows);
+    blob_free(file->blob);
+    free(file);
+}
+
+static int file_prepare(void *p, struct diag *d)
+{
+    struct mindrecord *file = p;
+    int r = prepared_step(&file->prepared, d);
+
+    if (r == 1 && !file->column) {
+        mindrecord_pass_free(file);
+        r = mindrecord_set_columns(file);
+        return r < 0 ? r : 1;
+    }
+    return r;
+}
+
+static int file_open(struct blob *taken, const struct format_setup *setup, struct mindrecord **ret,
+                     struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = taken;
+    struct mindrecord *file = calloc(1, sizeof(*file));
+    int r = file ? mindrecord_refuse_encrypted(blob, d) : -ENOMEM;
+
+    if (r == 0)
+        r = mindrecord_header_read(blob, &file->header, d);
+    if (r < 0) {
+        free(file);
+        return r;
+    }
+    file->users = 1;
+    file->memo = setup->memo;
+    file->blob = TAKE_PTR(blob);
+    file->prepared = (struct prepared){
+        .ops = &mindrecord_index_ops,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(file->blob),
+        .source = blob_source(file->blob),
+        .size = file->blob->size,
+        .shape = {.columns = MINDRECORD_ROW, .learns = true},
+    };
+    *ret = file;
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void file_damage(const void *p, struct text *t)
+{
+    const struct mindrecord *file = p;
+
+    if (file->about.lost > 1)
+        text_add(t, "%s: %s, nor can %llu other rows\n", blob_name(file->blob), file->about.reason,
+                 (unsigned long long)file->about.lost - 1);
+    else if (*file->about.reason)
+        text_add(t, "%s: %s\n", blob_name(file->blob), file->about.reason);
+}
+
+static void file_note(const void *p, struct text *t)
+{
+    const struct mindrecord *file = p;
+    const char *address = file->header.address[file->header.shard];
+
+    if (strcmp(base_name(address), base_name(blob_name(file->blob))) != 0)
+        text_add(t, "%s was written as '%s'; the order of shards is that of their numbers\n",
+                 blob_name(file->blob), address);
+}
+
+static int file_check(const void *p, struct diag *d)
+{
+    return mindrecord_check_hash(((const struct mindrecord *)p)->blob, d);
+}
+
+static const struct record_format records = {
+    .format = &format_mindrecord,
+    .file = {.prepare = file_prepare, .drop = file_drop},
+    .share = file_share,
+    .add_folders = dataset_add_folders,
+    .columns = mindrecord_columns,
+    .has = mindrecord_has,
+    .dims = mindrecord_dims,
+    .extent = mindrecord_extent,
+    .extents_are_copies = true,
+    .read = mindrecord_content,
+    .damage = file_damage,
+    .note = file_note,
+    .check = file_check,
+};
+
+/* ---- the files of a folder ---- */
+
+struct opened {
+    struct shard shard; /* has one user here */
+    const char *name;
+};
+
+struct folder_files {
+    struct opened *file; /* [n] */
+    unsigned n;
+};
+
+static const struct mindrecord_header *header_of(const struct opened *file)
+{
+    return &((const struct mindrecord *)file->shard.file)->header;
+}
+
+static void folder_files_release(struct folder_files *folder)
+{
+    while (folder->n)
+        file_drop(folder->file[--folder->n].shard.file);
+    free(folder->file);
+}
+
+static int open_files(struct folder_files *folder, struct source_file *source, size_t n,
+                      const struct format_setup *setup, struct finds *finds)
+{
+    int r = 0;
+
+    folder->file = calloc(n, sizeof(*folder->file));
+    if (!folder->file)
+        return -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct mindrecord *file;
+        struct diag d = DIAG_INIT;
+
+        r = file_open(TAKE_PTR(source[i].blob), setup, &file, &d);
+        if (r < 0)
+            r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
+        else
+            folder->file[folder->n++] =
+                (struct opened){{file, file->blob, &file->prepared}, source[i].name};
+    }
+    return r;
+}
+
+static int by_set(const void *a, const void *b)
+{
+    const struct mindrecord_header *x = header_of(a), *y = header_of(b);
+    int r = strcmp(x->set, y->set);
+
+    if (r)
+        return r;
+    return x->shard != y->shard
+               ? (x->shard > y->shard) - (x->shard < y->shard)
+               : strcmp(((const struct opened *)a)->name, ((const struct opened *)b)->name);
+}
+
+/* What the names of the shards begin with. */
+static char *name_of_set(const struct mindrecord_header *header)
+{
+    const char *name = base_name(header->address[0]);
+    size_t len = strlen(name);
+
+    while (len > 1 && isdigit((unsigned char)name[len - 1]))
+        len--;
+    return strndup(name, len);
+}
+
+/* Why n files, sorted, are not all shards of their set; false: they are. */
+static bool is_incomplete(const struct opened *file, unsigned n, const char *name, struct text *t)
+{
+    const struct mindrecord_header *header = header_of(file);
+
+    for (unsigned i = 0, shard = 0; i < n || shard < header->n_shards; i++, shard++) {
+        unsigned found = i < n ? header_of(&file[i])->shard : header->n_shards;
+
+        if (found == shard)
+            continue;
+        if (i && found == shard - 1)
+            text_add(t, "%s: want each shard once, found shard %u as %s and as %s", name, found,
+                     file[i - 1].name, file[i].name);
+        else
+            text_add(t, "%s: want %u shards, found none that is shard %u, '%s'", name,
+                     header->n_shards, shard, header->address[shard]);
+        return true;
+    }
+    return false;
+}
+
+static int add_one(const struct shard *shard, unsigned n, const char *name, bool unlisted,
+                   const struct format_setup *setup, struct finds *finds)
+{
+    struct dataset *ds = NULL;
+    int r = record_set_new(&records, shard, n, setup, &ds);
+
+    if (r < 0)
+        return r;
+    ds->unlisted = unlisted;
+    return finds->dataset(finds, name, ds);
+}
+
+/* The dataset of n files, sorted, that are shards of one set. */
+static int add_set(const struct opened *file, unsigned n, bool is_all,
+                   const struct format_setup *setup, struct finds *finds)
+{
+    AUTO_FREE struct shard *shard = calloc(n, sizeof(*shard));
+    AUTO_FREE char *own = name_of_set(header_of(file)), *reason = NULL;
+    const char *name = is_all ? SHARDS_ALL : own;
+    AUTO_TEXT struct text t = {0};
+    int r;
+
+    if (!shard || !own)
+        return -ENOMEM;
+    if (is_incomplete(file, n, name, &t)) {
+        r = text_finish(&t, &reason, NULL);
+        return r < 0 ? r : finds->error(finds, name, reason);
+    }
+    for (unsigned i = 0; i < n; i++)
+        shard[i] = file[i].shard;
+    return add_one(shard, n, name, false, setup, finds);
+}
+
+static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    AUTO(folder_files_release) struct folder_files folder = {0};
+    int r = open_files(&folder, source, n, setup, finds), joins;
+
+    if (r < 0)
+        return r;
+    joins = shards_join(folder.n, finds);
+    if (joins < 0)
+        return joins;
+    for (unsigned i = 0; i < folder.n && r == 0; i++)
+        r = add_one(&folder.file[i].shard, 1, folder.file[i].name,
+                    joins == 1 && folder.n > RECORD_LISTED, setup, finds);
+    qsort(folder.file, folder.n, sizeof(*folder.file), by_set);
+    for (unsigned first = 0, end; first < folder.n && joins == 1 && r == 0; first = end) {
+        for (end = first + 1; end < folder.n; end++)
+            if (strcmp(header_of(&folder.file[first])->set, header_of(&folder.file[end])->set) != 0)
+                break;
+        if (end - first > 1)
+            r = add_set(&folder.file[first], end - first, end - first == folder.n, setup, finds);
+    }
+    return r;
+}
+
+/* ---- the format ---- */
+
+/* MindSpore's index of file x is x.db, a file of SQLite, which is never opened. SQLite itself may
+ * leave more beside it. */
+static bool is_database(const char *name, size_t *ret_len)
+{
+    static const char *const ends[] = {".db", ".db-journal", ".db-wal", ".db-shm"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        *ret_len = len - strlen(ends[i]);
+        if (len > strlen(ends[i]) && !strcmp(name + *ret_len, ends[i]))
+            return true;
+    }
+    return false;
+}
+
+static int claim_names(const struct members *listing, struct claims *ret)
+{
+    size_t len;
+
+    for (size_t i = 0; i < listing->n; i++) {
+        AUTO_FREE char *of = NULL;
+        const char *folder = members_folder_of(listing, i);
+
+        if (ret->taken[i] || !is_database(members_name(listing, i), &len))
+            continue;
+        of = strndup(members_name(listing, i), len);
+        if (!of)
+            return -ENOMEM;
+        if (members_lookup(listing, folder, strlen(folder), of) < listing->n)
+            ret->taken[i] = CLAIMS_ASIDE;
+    }
+    return 0;
+}
+
+/* A file of that name without the header is encrypted, or damaged: it is ERROR.txt. */
+static enum claim probe(const struct probed_file *file)
+{
+    uint64_t len;
+
+    if (file->len > 8 && file->head[8] == '{' && load_le64(file->head) < UINT64_C(1) << 40 &&
+        memmem(file->head, file->len, "\"header_size\"", 13))
+        return CLAIM_NAMED;
+    return strstr(file->name, ".mindrecord") && file->len && !is_database(file->name, &len)
+               ? CLAIM_WEAK
+               : CLAIM_NONE;
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+                "  for field in batch.files: print(field, batch[field].shape)\n");
+}
+
+const struct format format_mindrecord = {
+    .name = "mindrecord",
+    .claim_names = claim_names,
+    .probe = probe,
+    .open_folder = open_folder,
+    .title = "MindRecord",
+    .start = "the length of a header and `{` (MindRecord)",
+    .example = example,
+};

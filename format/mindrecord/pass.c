@@ -1,0 +1,555 @@
+/* The pass that makes the index: of each row, where its fields are, and its numbers. It reads the
+ * lengths in blob pages, the first bytes of bytes, and raw pages; never what is between pages. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/number.h"
+#include "format/mindrecord/file.h"
+#include "format/mindrecord/msgpack.h"
+
+#define STEP         2000  /* rows of a step of preparing */
+#define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
+#define WINDOW_MOST  65536 /* and where rows are small */
+#define WINDOW_GAP   4096  /* bytes between rows that are read rather than left out */
+#define KIND_HEAD    12    /* bytes that say what bytes are */
+
+/* Bytes of the file. */
+struct window {
+    uint64_t start;
+    size_t have, step, capacity;
+    uint8_t *bytes; /* [capacity] */
+};
+
+struct mindrecord_pass {
+    size_t page; /* of the next row */
+    uint64_t row;
+    uint64_t blob_at, raw_at;                    /* of its lengths */
+    enum mindrecord_state blob_state, raw_state; /* of the rest of the page */
+    struct window blob, raw;
+    uint64_t number[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
+};
+
+void mindrecord_pass_free(struct mindrecord *file)
+{
+    if (!file->pass)
+        return;
+    free(file->pass->blob.bytes);
+    free(file->pass->raw.bytes);
+    free(file->pass);
+    file->pass = NULL;
+}
+
+/* ---- bytes ---- */
+
+/* The len bytes at byte at, which are before end, the end of their page. */
+static int window_at(const struct mindrecord *file, struct window *w, uint64_t at, uint64_t len,
+                     uint64_t end, const uint8_t **ret, struct diag *d)
+{
+    uint64_t have = w->start + w->have, want;
+    int r;
+
+    if (at < w->start || at + len > have) {
+        bool follows = at >= w->start && at <= have + WINDOW_GAP;
+
+        w->step = follows ? (size_t)min_u64(w->step * 2, WINDOW_MOST) : WINDOW_LEAST;
+        want = min_u64(max_u64(w->step, len), end - at);
+        w->have = 0;
+        if (want > w->capacity) {
+            size_t capacity = (size_t)max_u64(want, WINDOW_MOST);
+            uint8_t *bytes = realloc(w->bytes, capacity);
+
+            if (!bytes)
+                return -ENOMEM;
+            w->bytes = bytes;
+            w->capacity = capacity;
+        }
+        r = blob_read(READ_WAITS, file->blob, w->bytes, (size_t)want, at, d);
+        if (r < 0)
+            return r;
+        w->start = at;
+        w->have = (size_t)want;
+    }
+    *ret = w->bytes + (at - w->start);
+    return 0;
+}
+
+/* ---- blobs ---- */
+
+static enum mindrecord_state kind_of(const uint8_t *p, uint64_t len)
+{
+    static const struct {
+        const char *start;
+        size_t len;
+        enum mindrecord_state kind;
+    } starts[] = {
+        {"\xff\xd8\xff", 3, KIND_JPG}, {"\x89PNG\r\n\x1a\n", 8, KIND_PNG},
+        {"GIF8", 4, KIND_GIF},         {"II*\0", 4, KIND_TIFF},
+        {"MM\0*", 4, KIND_TIFF},       {"BM", 2, KIND_BMP},
+        {"\x93NUMPY", 6, KIND_NPY},
+    };
+
+    if (len >= 12 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4))
+        return KIND_WEBP;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (len >= starts[i].len && !memcmp(p, starts[i].start, starts[i].len))
+            return starts[i].kind;
+    return KIND_BIN;
+}
+
+/* How many elements an array of that many bytes has. */
+static enum mindrecord_state count_elements(const struct mindrecord_field *f, const uint8_t *p,
+                                            uint64_t len, uint64_t *ret)
+{
+    unsigned width = dtype_info(f->dtype)->bytes;
+
+    if (!f->packed) {
+        *ret = len / width;
+        return len % width ? FAULT_ELEMENTS : STATE_GOOD;
+    }
+    *ret = len >= 4 ? load_be32(p) : 0;
+    return len >= 4 && ceil_div(*ret, 4) + *ret <= len - 4 ? STATE_GOOD : FAULT_PACKED;
+}
+
+static bool fits_shape(const struct mindrecord_field *f, uint64_t elements)
+{
+    uint64_t product = 1;
+    bool varies = false;
+
+    for (unsigned i = 0; i < f->ndim; i++) {
+        varies |= f->dim[i] == DIM_VARIES;
+        if (f->dim[i] != DIM_VARIES && !checked_mul(product, f->dim[i], &product))
+            return false;
+    }
+    return varies && product ? elements % product == 0 : elements == (varies ? 0 : product);
+}
+
+/* Set the numbers of a field whose bytes are len from byte at on, in a page that ends at end. */
+static int look_at_blob(struct mindrecord *file, unsigned field, uint64_t at, uint64_t len,
+                        uint64_t end, struct diag *d)
+{
+    const struct mindrecord_field *f = &file->header.field[field];
+    uint64_t *number = &file->pass->number[mindrecord_column(field, 0)];
+    const uint8_t *head = NULL;
+    int r = 0;
+
+    if (len && (f->type == TYPE_BYTES || f->packed))
+        r = window_at(file, &file->pass->blob, at, min_u64(len, KIND_HEAD), end, &head, d);
+    if (r < 0)
+        return r;
+    number[FIELD_LEN] = len;
+    if (f->type == TYPE_BYTES) {
+        number[FIELD_STATE] = kind_of(head, len);
+        return 0;
+    }
+    number[FIELD_STATE] = count_elements(f, head, len, &number[FIELD_COUNT]);
+    if (number[FIELD_STATE] == STATE_GOOD && !fits_shape(f, number[FIELD_COUNT]))
+        number[FIELD_STATE] = FAULT_SHAPE;
+    return 0;
+}
+
+static void fault_blobs(struct mindrecord *file, unsigned from, enum mindrecord_state state)
+{
+    for (unsigned i = from; i < file->header.n_blobs; i++)
+        file->pass->number[mindrecord_column(i, FIELD_STATE)] = state;
+}
+
+/* The fields of a blob of len bytes at byte at. */
+static int split_blob(struct mindrecord *file, uint64_t at, uint64_t len, uint64_t end,
+                      struct diag *d)
+{
+    unsigned n = file->header.n_blobs;
+    uint64_t off = 0, bytes = len;
+
+    for (unsigned i = 0; i < n; i++) {
+        const uint8_t *head;
+        int r = 0;
+
+        if (n > 1) {
+            if (len - off < MINDRECORD_LENGTH) {
+                fault_blobs(file, i, FAULT_LENGTH);
+                return 0;
+            }
+            r = window_at(file, &file->pass->blob, at + off, MINDRECORD_LENGTH, end, &head, d);
+            if (r < 0)
+                return r;
+            bytes = load_be64(head);
+            off += MINDRECORD_LENGTH;
+        }
+        if (bytes > len - off || (i + 1 == n && bytes != len - off)) {
+            fault_blobs(file, i, FAULT_LENGTH);
+            return 0;
+        }
+        file->pass->number[mindrecord_column(i, FIELD_AT)] = off;
+        r = look_at_blob(file, i, at + off, bytes, end, d);
+        if (r < 0)
+            return r;
+        off += bytes;
+    }
+    return 0;
+}
+
+/* The length at *at, and what follows it; *state: the rest of the page is lost. */
+static int take_length(struct mindrecord *file, struct window *w, uint64_t *at, uint64_t end,
+                       enum mindrecord_state *state, uint64_t *ret, struct diag *d)
+{
+    const uint8_t *bytes;
+    int r;
+
+    if (end - *at < MINDRECORD_LENGTH) {
+        *state = FAULT_PAGE;
+        return 0;
+    }
+    r = window_at(file, w, *at, MINDRECORD_LENGTH, end, &bytes, d);
+    if (r < 0)
+        return r;
+    *ret = load_le64(bytes);
+    if (*ret > end - *at - MINDRECORD_LENGTH)
+        *state = FAULT_PAGE;
+    else
+        *at += MINDRECORD_LENGTH;
+    return 0;
+}
+
+static int add_blob(struct mindrecord *file, const struct mindrecord_page *page, struct diag *d)
+{
+    struct mindrecord_pass *pass = file->pass;
+    uint64_t end = page->at + page->used, len = 0;
+    int r = 0;
+
+    if (pass->blob_state == STATE_GOOD)
+        r = take_length(file, &pass->blob, &pass->blob_at, end, &pass->blob_state, &len, d);
+    if (r < 0)
+        return r;
+    pass->number[MINDRECORD_BLOB_AT] = pass->blob_at;
+    if (pass->blob_state != STATE_GOOD) {
+        fault_blobs(file, 0, pass->blob_state);
+        return 0;
+    }
+    pass->number[MINDRECORD_BLOB_LEN] = len;
+    r = split_blob(file, pass->blob_at, len, end, d);
+    pass->blob_at += len;
+    return r;
+}
+
+/* ---- raw rows ---- */
+
+static void fault_raw(struct mindrecord *file, enum mindrecord_state state)
+{
+    for (unsigned i = file->header.n_blobs; i < file->header.n_fields; i++)
+        file->pass->number[mindrecord_column(i, FIELD_STATE)] = state;
+}
+
+/* An integer, as such or as decimal text. */
+static enum mindrecord_state take_integer(const struct msgpack_value *v, enum dtype dtype,
+                                          uint64_t *ret)
+{
+    uint64_t limit = dtype == DTYPE_I4 ? INT32_MAX : INT64_MAX, magnitude = v->u;
+    bool negative = false;
+
+    if (v->type == MSGPACK_SIGNED) {
+        negative = v->i < 0;
+        magnitude = negative ? 0 - (uint64_t)v->i : (uint64_t)v->i;
+    } else if (v->type == MSGPACK_TEXT) {
+        const char *text = (const char *)v->text;
+        size_t digits;
+
+        negative = v->len && *text == '-';
+        digits = v->len - negative;
+        for (size_t i = 0; i < digits; i++)
+            if (text[negative + i] < '0' || text[negative + i] > '9')
+                return FAULT_TYPE;
+        if (!digits)
+            return FAULT_TYPE;
+        for (text += negative; digits > 1 && *text == '0'; digits--)
+            text++;
+        if (number_parse(text, digits, UINT64_MAX, &magnitude) != digits)
+            return FAULT_RANGE;
+    } else if (v->type != MSGPACK_UNSIGNED) {
+        return FAULT_TYPE;
+    }
+    if (magnitude > limit + negative)
+        return FAULT_RANGE;
+    *ret = negative ? 0 - magnitude : magnitude;
+    return STATE_GOOD;
+}
+
+/* A number that float32 has not becomes infinite, as a cast makes it. */
+static enum mindrecord_state take_float(const struct msgpack_value *v, enum dtype dtype,
+                                        uint64_t *ret)
+{
+    double wide;
+    float narrow;
+    uint32_t word;
+
+    if (v->type != MSGPACK_FLOAT && v->type != MSGPACK_SIGNED && v->type != MSGPACK_UNSIGNED)
+        return FAULT_TYPE;
+    wide = v->type == MSGPACK_FLOAT    ? v->f
+           : v->type == MSGPACK_SIGNED ? (double)v->i
+                                       : (double)v->u;
+    if (dtype == DTYPE_F8) {
+        memcpy(ret, &wide, sizeof(wide));
+        return STATE_GOOD;
+    }
+    narrow = (float)wide;
+    memcpy(&word, &narrow, sizeof(word));
+    *ret = word;
+    return STATE_GOOD;
+}
+
+struct taking {
+    struct mindrecord *file;
+    const uint8_t *start; /* of the map */
+};
+
+static void take_member(void *ctx, const uint8_t *key, size_t key_len,
+                        const struct msgpack_value *value)
+{
+    const struct taking *taking = ctx;
+    const struct mindrecord_header *header = &taking->file->header;
+
+    for (unsigned i = header->n_blobs; i < header->n_fields; i++) {
+        const struct mindrecord_field *f = &header->field[i];
+        uint64_t *number = &taking->file->pass->number[mindrecord_column(i, 0)];
+
+        if (strlen(f->key) != key_len || memcmp(f->key, key, key_len) != 0)
+            continue;
+        memset(number, 0, MINDRECORD_NUMBERS * sizeof(*number));
+        if (f->type == TYPE_INTEGER) {
+            number[FIELD_STATE] = take_integer(value, f->dtype, &number[FIELD_AT]);
+        } else if (f->type == TYPE_FLOAT) {
+            number[FIELD_STATE] = take_float(value, f->dtype, &number[FIELD_AT]);
+        } else if (value->type == MSGPACK_TEXT) {
+            number[FIELD_AT] = (uint64_t)(value->text - taking->start);
+            number[FIELD_LEN] = value->len;
+        } else {
+            number[FIELD_STATE] = FAULT_TYPE;
+        }
+    }
+}
+
+static int add_raw(struct mindrecord *file, const struct mindrecord_page *page, struct diag *d)
+{
+    struct mindrecord_pass *pass = file->pass;
+    struct taking taking = {.file = file};
+    uint64_t len = 0;
+    int r = 0;
+
+    if (pass->raw_state == STATE_GOOD)
+        r = take_length(file, &pass->raw, &pass->raw_at, page->raw_end, &pass->raw_state, &len, d);
+    if (r < 0)
+        return r;
+    pass->number[MINDRECORD_RAW_AT] = pass->raw_at;
+    fault_raw(file, pass->raw_state == STATE_GOOD ? FAULT_LACKS : pass->raw_state);
+    if (pass->raw_state != STATE_GOOD)
+        return 0;
+    if (len)
+        r = window_at(file, &pass->raw, pass->raw_at, len, page->raw_end, &taking.start, d);
+    if (r == 0 && (!len || !msgpack_map(taking.start, (size_t)len, take_member, &taking)))
+        fault_raw(file, FAULT_MAP);
+    pass->raw_at += len;
+    return r;
+}
+
+/* ---- rows ---- */
+
+static void begin_page(struct mindrecord *file)
+{
+    const struct mindrecord_page *page = &file->header.page[file->pass->page];
+    struct mindrecord_pass *pass = file->pass;
+    uint64_t size = file->blob->size;
+
+    pass->blob_at = page->at;
+    pass->raw_at = page->raw_at;
+    pass->blob_state = page->at + page->used <= size ? STATE_GOOD : FAULT_NO_PAGE;
+    pass->raw_state = !page->raw_at           ? FAULT_NO_RAW
+                      : page->raw_end <= size ? STATE_GOOD
+                                              : FAULT_NO_PAGE;
+}
+
+/* After the last row of a page: is anything left? */
+static void end_page(struct mindrecord *file)
+{
+    const struct mindrecord_header *header = &file->header;
+    const struct mindrecord_page *page = &header->page[file->pass->page];
+    const struct mindrecord_pass *pass = file->pass;
+    bool has_blobs = header->n_blobs && pass->blob_state == STATE_GOOD;
+    uint64_t left = has_blobs ? page->at + page->used - pass->blob_at : 0, at = pass->blob_at;
+
+    if (!left && header->n_blobs < header->n_fields && pass->raw_state == STATE_GOOD) {
+        left = page->raw_end - pass->raw_at;
+        at = pass->raw_at;
+    }
+    if (left && !*file->about.reason)
+        snprintf(file->about.reason, sizeof(file->about.reason),
+                 "byte %" PRIu64 ": want the end of a page after its last row, found %" PRIu64
+                 " bytes, which are left out",
+                 at, left);
+}
+
+/* Count the rows with faults, and say what is wrong with the first. */
+static void note_faults(struct mindrecord *file)
+{
+    const struct mindrecord_header *header = &file->header;
+
+    for (unsigned i = 0; i < header->n_fields; i++) {
+        uint64_t state = file->pass->number[mindrecord_column(i, FIELD_STATE)];
+
+        if (state == STATE_GOOD || state >= KIND_BIN)
+            continue;
+        if (!file->about.lost++)
+            snprintf(file->about.reason, sizeof(file->about.reason),
+                     "row %" PRIu64 ": field '%s' cannot be read", file->pass->row,
+                     header->field[i].name);
+        return;
+    }
+}
+
+static int add_row(struct mindrecord *file, struct diag *d)
+{
+    const struct mindrecord_header *header = &file->header;
+    struct mindrecord_pass *pass = file->pass;
+    const struct mindrecord_page *page = &header->page[pass->page];
+    int r = 0;
+
+    if (pass->row == page->start)
+        begin_page(file);
+    memset(pass->number, 0, sizeof(pass->number));
+    if (header->n_blobs)
+        r = add_blob(file, page, d);
+    if (r == 0 && header->n_blobs < header->n_fields)
+        r = add_raw(file, page, d);
+    if (r < 0)
+        return r;
+    note_faults(file);
+    r = index_add(file->prepared.builder, NULL, 0, pass->number);
+    if (r < 0)
+        return r;
+    atomic_store(&file->prepared.seen, min_u64(pass->blob_at, file->blob->size));
+    pass->row++;
+    if (pass->row == page->end)
+        end_page(file);
+    return 0;
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    struct mindrecord *file = impl;
+    const struct mindrecord_header *header = &file->header;
+    struct mindrecord_pass *pass = file->pass;
+    int r = 0;
+
+    for (unsigned i = 0; i < STEP && r == 0 && pass->row < header->rows; i++) {
+        while (header->page[pass->page].end <= pass->row)
+            pass->page++;
+        r = add_row(file, d);
+    }
+    if (r < 0 || pass->row < header->rows)
+        return r;
+    r = blob_verify(file->blob, d);
+    return r < 0 ? r : 1;
+}
+
+static int file_begin(void *impl)
+{
+    struct mindrecord *file = impl;
+
+    file->pass = calloc(1, sizeof(*file->pass));
+    if (!file->pass)
+        return -ENOMEM;
+    file->about = (struct mindrecord_about){0};
+    return index_builder_columns(file->prepared.builder,
+                                 mindrecord_column(file->header.n_fields, 0));
+}
+
+static int file_identity(void *impl, struct text *ret)
+{
+    text_add(ret, "mindrecord 1");
+    return prepared_add_identity(ret, ((const struct mindrecord *)impl)->blob);
+}
+
+/* ---- what is kept beside the rows ---- */
+
+static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    struct mindrecord *file = impl;
+
+    (void)index;
+    (void)d;
+    text_add(ret, "%" PRIu64 "\n%s", file->about.lost, file->about.reason);
+    mindrecord_pass_free(file);
+    return 0;
+}
+
+static bool is_inside(uint64_t at, uint64_t len, uint64_t size)
+{
+    return at <= size && len <= size - at;
+}
+
+/* No content may end after the file; elements are those of the bytes. */
+static bool field_is_good(const struct mindrecord *file, unsigned i, const uint64_t *row)
+{
+    const struct mindrecord_field *f = &file->header.field[i];
+    const uint64_t *number = row + mindrecord_column(i, 0);
+    uint64_t size = file->blob->size, state = number[FIELD_STATE], count = number[FIELD_COUNT];
+
+    if (state >= N_STATES || (state >= KIND_BIN && f->type != TYPE_BYTES))
+        return false;
+    if (state != STATE_GOOD && state < KIND_BIN)
+        return true;
+    if (f->type == TYPE_TEXT)
+        return is_inside(row[MINDRECORD_RAW_AT], 0, size) &&
+               is_inside(number[FIELD_AT], number[FIELD_LEN], size - row[MINDRECORD_RAW_AT]);
+    if (f->type > TYPE_TEXT)
+        return true;
+    if (!is_inside(row[MINDRECORD_BLOB_AT], 0, size) ||
+        !is_inside(number[FIELD_AT], number[FIELD_LEN], size - row[MINDRECORD_BLOB_AT]))
+        return false;
+    if (f->type == TYPE_BYTES)
+        return state >= KIND_BIN;
+    return count <= number[FIELD_LEN] && fits_shape(f, count) &&
+           (f->packed || count * dtype_info(f->dtype)->bytes == number[FIELD_LEN]);
+}
+
+static bool rows_are_good(const struct mindrecord *file, const struct index *index)
+{
+    uint64_t row[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
+
+    if (index->rows != file->header.rows ||
+        index->shape.columns != mindrecord_column(file->header.n_fields, 0))
+        return false;
+    for (uint64_t i = 0; i < index->rows; i++) {
+        index_row(index, i, row);
+        for (unsigned k = 0; k < file->header.n_fields; k++)
+            if (!field_is_good(file, k, row))
+                return false;
+    }
+    return true;
+}
+
+static int file_take(void *impl, const struct index *index)
+{
+    struct mindrecord *file = impl;
+    const char *text = (const char *)index->about;
+    size_t digits, len = index->about_len;
+
+    digits = len ? number_parse(text, len, UINT64_MAX, &file->about.lost) : 0;
+    if (!digits || digits == len || text[digits] != '\n' ||
+        len - digits - 1 >= sizeof(file->about.reason) || !rows_are_good(file, index))
+        return -EBADMSG;
+    memcpy(file->about.reason, text + digits + 1, len - digits - 1);
+    file->about.reason[len - digits - 1] = '\0';
+    return 0;
+}
+
+const struct prepared_ops mindrecord_index_ops = {
+    .identity = file_identity,
+    .take = file_take,
+    .begin = file_begin,
+    .step = file_step,
+    .about = file_about,
+};
