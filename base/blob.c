@@ -42,6 +42,22 @@ int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_
                  : 0;
 }
 
+int blob_used(struct read_context *rc, const struct blob *blob, struct diag *d)
+{
+    return rc && used_note(rc, blob) ? 0 : blob_verify(blob, d);
+}
+
+int blob_verify_used(struct read_context *rc, struct diag *d)
+{
+    const struct blob *used[USED_MAX];
+    unsigned n = rc ? used_noted(rc, used) : 0;
+    int r = 0;
+
+    for (unsigned i = 0; i < n && r == 0; i++)
+        r = blob_verify(used[i], d);
+    return r;
+}
+
 static bool are_inside(const struct blob *blob, const struct blob_piece *pieces, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -99,6 +99,15 @@ int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_
               struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
 
+/* Bytes of the blob were read, and are good only if blob_verify() says so. A context that checks
+ * late notes the blob instead, and who set checks_late calls blob_verify_used() before the bytes
+ * leave: once for a file, however many records of it were read. So must who remembers what was made
+ * of such bytes, unless each use of that calls blob_used() again. */
+int blob_used(struct read_context *rc, const struct blob *blob, struct diag *d);
+
+/* Verify all blobs that were noted; they stay noted. rc may be READ_WAITS. */
+int blob_verify_used(struct read_context *rc, struct diag *d);
+
 /* The same for n pieces, perhaps faster than one by one. -EAGAIN: by the rule of missing_go_on().
  */
 int blob_read_many(struct read_context *rc, const struct blob *blob,

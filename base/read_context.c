@@ -1,6 +1,7 @@
 #include "base/read_context.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/blob.h"
@@ -18,6 +19,30 @@ void read_context_release(struct read_context *rc)
     free(rc->want);
     free(rc->near);
     lock_release(&rc->lock);
+}
+
+bool used_note(struct read_context *rc, const struct blob *blob)
+{
+    LOCK_SCOPE(&rc->lock);
+    unsigned i = rc->n_used;
+
+    if (!rc->checks_late)
+        return false;
+    while (i && rc->used[i - 1] != blob)
+        i--;
+    if (!i && rc->n_used < USED_MAX)
+        rc->used[rc->n_used++] = blob;
+    else if (!i)
+        return false;
+    return true;
+}
+
+unsigned used_noted(struct read_context *rc, const struct blob *ret[static USED_MAX])
+{
+    LOCK_SCOPE(&rc->lock);
+
+    memcpy(ret, rc->used, rc->n_used * sizeof(rc->used[0]));
+    return rc->n_used;
 }
 
 static bool is_full_locked(struct read_context *rc)

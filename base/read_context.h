@@ -37,6 +37,7 @@ struct want {
 #define MISSING_BYTES (UINT64_C(32) << 20) /* bytes collected at a time */
 #define MISSING_GAP   (UINT64_C(64) << 10) /* bytes between ranges that may become one */
 #define MISSING_NEAR  8192
+#define USED_MAX      64 /* blobs that are checked late */
 
 struct read_context {
     /* Set by read_context_init(); the caller may change them before the first read: */
@@ -46,8 +47,11 @@ struct read_context {
     void *ctx;
     /* Of waits that look whether they are cancelled; NULL: the real one. */
     const struct clock *clock;
+    bool checks_late; /* see blob_used() */
     struct lock lock;
     /* Guarded by lock: */
+    const struct blob *used[USED_MAX];
+    unsigned n_used;
     size_t n;
     uint64_t bytes;
     struct want *want; /* [n] */
@@ -67,6 +71,11 @@ static inline const struct clock *read_clock(const struct read_context *rc)
 {
     return rc ? rc->clock : NULL;
 }
+
+/* For blob_used(): note a blob that is checked late; false: it must be checked at once. The blobs
+ * noted; returns how many. */
+bool used_note(struct read_context *rc, const struct blob *blob);
+unsigned used_noted(struct read_context *rc, const struct blob *ret[static USED_MAX]);
 
 /* Note a range. -EAGAIN, for the read to return; or -ENOMEM. When missing_full(), nothing more is
  * noted: the caller reads again anyway. A range that overlaps another one of its blob, or is at

@@ -265,8 +265,13 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
     for (unsigned i = 0; i < n; i++)
         s[i] = (struct streamed){.range = &range[i], .at = known[i].done, .sum = known[i]};
     r = stream_together(rc, l, s, n, update, buf, d);
-    if (r == 0 || r == -EAGAIN)
+    if (r == 0 || r == -EAGAIN) {
+        int changed = blob_verify_used(rc, d);
+
+        if (changed < 0)
+            return changed;
         host_remember(l, range, s, n, known);
+    }
     for (unsigned i = 0; i < n && r == 0; i++)
         ret[i] = s[i].sum.sum;
     return r;

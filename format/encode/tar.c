@@ -30,10 +30,8 @@
 static void put_number(uint8_t *at, size_t capacity, uint64_t v)
 {
     if (v >> (3 * (capacity - 1)) == 0) {
-        char text[24];
-
-        snprintf(text, sizeof(text), "%0*llo", (int)capacity - 1, (unsigned long long)v);
-        memcpy(at, text, capacity - 1);
+        for (size_t i = capacity - 1; i > 0; i--, v >>= 3)
+            at[i - 1] = (uint8_t)('0' + (v & 7));
         return;
     }
     at[0] = 0x80;
@@ -44,7 +42,6 @@ static void put_number(uint8_t *at, size_t capacity, uint64_t v)
 static void put_header(uint8_t *h, const char *name, uint64_t size, char type)
 {
     unsigned sum = 0;
-    char text[8];
 
     memcpy(h, name, min_u64(strlen(name), TAR_NAME));
     put_number(h + 100, 8, 0444);
@@ -57,8 +54,8 @@ static void put_header(uint8_t *h, const char *name, uint64_t size, char type)
     memcpy(h + 257, "ustar\00000", 8);
     for (size_t i = 0; i < TAR_BLOCK; i++)
         sum += h[i];
-    snprintf(text, sizeof(text), "%06o", sum);
-    memcpy(h + 148, text, 7);
+    put_number(h + 148, 7, sum);
+    h[154] = 0;
 }
 
 static bool name_is_long(const char *name)
@@ -99,7 +96,10 @@ static void member_name(const struct field *f, const char *key, char ret[static 
     bool named = f->form != FORM_BYTES || !f->unnamed;
     const char *ext = f->form == FORM_BYTES ? f->ext : field_is_in(f, IN_CLS) ? "cls" : "npy";
 
-    snprintf(ret, NAME_SIZE, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
+    ret = stpcpy(ret, key);
+    if (named)
+        ret = stpcpy(stpcpy(ret, "."), f->name);
+    stpcpy(stpcpy(ret, "."), ext);
 }
 
 static int add_content(struct layout *l, const struct field *f)
@@ -109,8 +109,9 @@ static int add_content(struct layout *l, const struct field *f)
     return field_is_in(f, IN_CLS) ? cls_add(l, f) : npy_add(l, f);
 }
 
-/* Add a member's content after a placeholder for its header, which needs the size. */
-static int add_member(struct layout *l, const struct field *f, const char *key)
+/* Add a member's content after a placeholder for its header, which needs the size. measures: only
+ * the size of the layout is wanted. */
+static int add_member(struct layout *l, const struct field *f, const char *key, bool measures)
 {
     unsigned header = l->n_parts;
     char name[NAME_SIZE];
@@ -127,10 +128,11 @@ static int add_member(struct layout *l, const struct field *f, const char *key)
     if (r < 0)
         return r;
     content = l->size - content;
-    bytes = tar_header(name, content);
-    if (!bytes)
+    bytes = measures ? NULL : tar_header(name, content);
+    if (!bytes && !measures)
         return -ENOMEM;
-    layout_replace_bytes(l, header, bytes);
+    if (bytes)
+        layout_replace_bytes(l, header, bytes);
     return layout_add_zeros(l, ceil_div(content, TAR_BLOCK) * TAR_BLOCK - content);
 }
 
@@ -166,7 +168,7 @@ static struct placed walk_to(struct tar_walk *walk, uint64_t place)
     return place_sample(walk, place, sample_window_at(&walk->window, place));
 }
 
-static int add_sample(struct layout *l, const struct placed *placed)
+static int add_sample(struct layout *l, const struct placed *placed, bool measures)
 {
     const struct dataset *ds = l->dataset;
     char key[KEY_SIZE_PLACED];
@@ -177,7 +179,7 @@ static int add_sample(struct layout *l, const struct placed *placed)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
         bool has = field_is_in(f, IN_TAR) && dataset_has(ds, placed->sample, f);
-        int r = has ? add_member(l, f, key) : 0;
+        int r = has ? add_member(l, f, key, measures) : 0;
 
         if (r < 0)
             return r;
@@ -196,7 +198,7 @@ static int read_sample(struct read_context *rc, struct layout *l, const struct p
     one_sample_init(&sel, placed->sample);
     sel.sel.reason = d;
     layout_init(&one, l->dataset, &sel.sel, l->host);
-    r = add_sample(&one, placed);
+    r = add_sample(&one, placed, false);
     return r < 0 ? r : layout_read(rc, &one, off, len, dst, d);
 }
 
@@ -231,7 +233,7 @@ static int add_alike(struct layout *l)
 
     one_sample_init(&sel, 0);
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, &(struct placed){0});
+    r = add_sample(&one, &(struct placed){0}, true);
     if (r < 0)
         return r;
     samples.number[0] = one.size;
@@ -259,7 +261,7 @@ static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *befo
     one_sample_init(&sel, sample);
     sel.sel.reason = l->selection->reason;
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, &placed);
+    r = add_sample(&one, &placed, true);
     if (r == 0) {
         ret->size = one.size;
         ret->other = 1;

@@ -114,7 +114,7 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
         blob = e.blob;
         r = blob_read(rc, blob, dst, len, e.off + off, d);
     }
-    return r < 0 ? r : blob_verify(blob, d);
+    return r < 0 ? r : blob_used(rc, blob, d);
 }
 
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,

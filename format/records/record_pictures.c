@@ -132,8 +132,8 @@ static int read_picture(struct work *w)
     int r = read_bytes(w);
 
     w->is_read = r == 0 || is_bad(r);
-    if (w->is_read)
-        return 0;
+    if (w->is_read) /* what is made of it is remembered */
+        return blob_verify_used(w->rc, w->d);
     return w->reason.set ? diag_set(w->d, r, "%s", w->reason.text) : r;
 }
 

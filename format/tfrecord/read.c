@@ -156,12 +156,12 @@ static int read_frame(const struct making *making, uint64_t at, uint64_t bytes, 
     int r = blob_read(making->rc, file->blob, frame, (size_t)bytes, at, making->d);
 
     if (r == 0)
-        r = blob_verify(file->blob, making->d);
-    if (r == 0 && (!frame_head(frame, &len) || len != bytes - FRAME_BYTES ||
-                   !frame_data(frame + FRAME_HEAD, len)))
-        r = refuse(file, making->row, -EIO, "bytes that match their checksums, found others",
-                   making->d);
-    return r;
+        r = blob_used(making->rc, file->blob, making->d);
+    if (r < 0 || (frame_head(frame, &len) && len == bytes - FRAME_BYTES &&
+                  frame_data(frame + FRAME_HEAD, len)))
+        return r;
+    return refuse(file, making->row, -EIO, "bytes that match their checksums, found others",
+                  making->d);
 }
 
 static int make_record(void *ctx, void **ret, size_t *ret_size)

@@ -123,7 +123,11 @@ static int read_rendered(struct read_context *rc, struct open_files *files, cons
     if (r < 0)
         return r;
     *ret_len = off < f->layout.size ? (size_t)min_u64(len, f->layout.size - off) : 0;
+    if (rc)
+        rc->checks_late = true; /* view_read() does */
     r = layout_read(rc, &f->layout, off, *ret_len, dst, d);
+    if (rc)
+        rc->checks_late = false;
     open_files_give(f, !off && *ret_len == f->layout.size);
     return r;
 }
@@ -142,6 +146,8 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
         r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
     changed = check_sources(node, d);
+    if (changed == 0)
+        changed = blob_verify_used(rc, d);
     if (changed < 0)
         return changed;
     if (r == -EAGAIN) /* nothing has failed: the caller reads again */

@@ -1,4 +1,5 @@
 #include "base/blob.h"
+#include "base/read_context.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
@@ -65,6 +66,56 @@ static void test_blob_read__faults__the_reason_names_file_and_place(void **state
                                       "mounted; mount again to read it as it is now");
 }
 
+static void test_blob_used__checked_late__once_for_all(void **state)
+{
+    struct blob_faults faults = {0};
+    AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
+    AUTO_BLOB struct blob *good = memory_blob_new("another", "01", 2, 2, NULL);
+    struct diag d = DIAG_INIT, late = DIAG_INIT;
+    struct read_context rc;
+
+    (void)state;
+    read_context_init(&rc, false);
+    faults.stale = true;
+    assert_int_equal(blob_used(READ_WAITS, blob, &d), -ESTALE);
+    assert_int_equal(blob_verify_used(READ_WAITS, &d), 0);
+    assert_int_equal(blob_used(&rc, blob, &d), -ESTALE);
+    rc.checks_late = true;
+    assert_int_equal(blob_used(&rc, good, &d), 0);
+    assert_int_equal(blob_verify_used(&rc, &d), 0);
+    for (unsigned i = 0; i < 2 * USED_MAX; i++)
+        assert_int_equal(blob_used(&rc, blob, &d), 0);
+    assert_int_equal(blob_verify_used(&rc, &late), -ESTALE);
+    assert_string_equal(late.text, "a file: the file was changed, replaced or removed while "
+                                   "mounted; mount again to read it as it is now");
+    rc.checks_late = false; /* what is noted stays so */
+    assert_int_equal(blob_used(&rc, good, &d), 0);
+    assert_int_equal(blob_verify_used(&rc, &d), -ESTALE);
+    read_context_release(&rc);
+}
+
+static void test_blob_used__too_many__checked_at_once(void **state)
+{
+    struct blob *good[USED_MAX];
+    struct blob_faults faults = {.stale = true};
+    AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
+    struct diag d = DIAG_INIT;
+    struct read_context rc;
+
+    (void)state;
+    read_context_init(&rc, false);
+    rc.checks_late = true;
+    for (unsigned i = 0; i < USED_MAX; i++) {
+        good[i] = memory_blob_new("one of many", "01", 2, 2, NULL);
+        assert_int_equal(blob_used(&rc, good[i], &d), 0);
+    }
+    assert_int_equal(blob_used(&rc, blob, &d), -ESTALE);
+    assert_int_equal(blob_verify_used(&rc, &d), 0);
+    for (unsigned i = 0; i < USED_MAX; i++)
+        blob_free(good[i]);
+    read_context_release(&rc);
+}
+
 static void test_blob_free__null__nothing(void **state)
 {
     (void)state;
@@ -78,6 +129,8 @@ int main(void)
         cmocka_unit_test(test_blob_pread__outside__einval),
         cmocka_unit_test(test_memory_blob__faults__as_asked),
         cmocka_unit_test(test_blob_read__faults__the_reason_names_file_and_place),
+        cmocka_unit_test(test_blob_used__checked_late__once_for_all),
+        cmocka_unit_test(test_blob_used__too_many__checked_at_once),
         cmocka_unit_test(test_blob_free__null__nothing),
     };
 
