@@ -252,7 +252,7 @@ static void file_drop(void *file)
 }
 
 static const struct shard_ops file_ops = {
-    .prepare = file_prepare, .cut = file_cut, .drop = file_drop};
+    .prepare = file_prepare, .cut = file_cut, .drop = file_drop, .side_by_side = true};
 
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
 {

@@ -100,7 +100,7 @@ static bool is_beside(const struct source_file *file)
 
 static const struct record_format recordio = {
     .format = &format_recordio,
-    .file = {.prepare = file_prepare, .drop = file_drop},
+    .file = {.prepare = file_prepare, .drop = file_drop, .side_by_side = true},
     .open = file_open,
     .is_beside = is_beside,
     .share = file_share,

@@ -1,19 +1,27 @@
 #include "format/records/shards.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/thread.h"
+
+#define STEP_NS 100000000 /* duration of a step of files side by side, if none waits for bytes */
 
 int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n)
 {
-    struct shards s = {.ops = ops};
+    struct shards s = {.ops = ops, .failed_at = UINT_MAX};
 
     s.shard = calloc(n, sizeof(*s.shard));
     s.byte = calloc((size_t)n + 1, sizeof(*s.byte));
     s.first = calloc((size_t)n + 1, sizeof(*s.first));
-    if (!s.shard || !s.byte || !s.first) {
+    s.is_ready = calloc(n, sizeof(*s.is_ready));
+    if (!s.shard || !s.byte || !s.first || !s.is_ready) {
         shards_release(&s);
         return -ENOMEM;
     }
@@ -25,6 +33,7 @@ void shards_add(struct shards *s, const struct shard *shard)
 {
     s->shard[s->n] = *shard;
     s->byte[s->n + 1] = s->byte[s->n] + shard->blob->size;
+    s->is_far = s->is_far || (shard->blob->ops && shard->blob->ops->fetch);
     s->n++;
 }
 
@@ -35,20 +44,143 @@ void shards_release(struct shards *s)
     free(s->shard);
     free(s->byte);
     free(s->first);
+    free(s->is_ready);
     *s = (struct shards){0};
+}
+
+/* ---- preparing ---- */
+
+/* A step of several files side by side. */
+struct step {
+    struct shards *s;
+    int64_t until;
+    struct lock lock;
+    /* Guarded by lock: */
+    unsigned next; /* the next file to look at */
+    unsigned at;   /* the first file that got no further; UINT_MAX: none */
+    int failed;    /* -errno */
+    struct diag reason;
+};
+
+static int prepare_file(const struct shards *s, unsigned i, struct diag *d)
+{
+    const struct shard *shard = &s->shard[i];
+
+    return s->ops->prepare ? s->ops->prepare(shard->file, d) : prepared_step(shard->prepared, d);
+}
+
+/* Take the next file that is not ready. Those behind a bad one are of no use. false: there is none,
+ * or the step is over. */
+static bool take_file(struct step *step, unsigned *ret)
+{
+    LOCK_SCOPE(&step->lock);
+    const struct shards *s = step->s;
+
+    while (step->next < s->n && s->is_ready[step->next])
+        step->next++;
+    if (step->next >= s->n || step->next > step->at || step->next > s->failed_at ||
+        monotonic_ns() > step->until)
+        return false;
+    *ret = step->next++;
+    return true;
+}
+
+static void file_stopped(struct step *step, unsigned i, int r, const struct diag *reason)
+{
+    LOCK_SCOPE(&step->lock);
+
+    if (r == 1) {
+        step->s->is_ready[i] = true;
+    } else if (r < 0 && i < step->at) {
+        step->at = i;
+        step->failed = r;
+        step->reason = *reason;
+    }
+}
+
+static void *step_files(void *arg)
+{
+    struct step *step = arg;
+    unsigned i;
+
+    while (take_file(step, &i)) {
+        struct diag reason = DIAG_INIT;
+        int r;
+
+        do
+            r = prepare_file(step->s, i, &reason);
+        while (r == 0 && monotonic_ns() <= step->until);
+        file_stopped(step, i, r, &reason);
+    }
+    return NULL;
+}
+
+/* How many threads the step gets, this one included. */
+static unsigned threads_for(const struct shards *s)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned most =
+        !s->is_far && processors > 0 && processors < SHARDS_FAR ? (unsigned)processors : SHARDS_FAR;
+
+    return s->n - s->ready < most ? s->n - s->ready : most;
+}
+
+static void run_step(struct step *step)
+{
+    pthread_t thread[SHARDS_FAR];
+    unsigned n = 0, want = threads_for(step->s) - 1;
+
+    while (n < want && thread_start(&thread[n], step_files, step) == 0)
+        n++;
+    step_files(step);
+    while (n > 0)
+        pthread_join(thread[--n], NULL);
+}
+
+/* Count the files that are ready from the first on. */
+static void count_ready(struct shards *s)
+{
+    for (; s->ready < s->n && s->is_ready[s->ready]; s->ready++)
+        s->first[s->ready + 1] = s->first[s->ready] + s->shard[s->ready].prepared->index.rows;
+}
+
+static int prepare_side_by_side(struct shards *s, struct diag *d)
+{
+    struct step step = {
+        .s = s, .next = s->ready, .at = UINT_MAX, .until = monotonic_ns() + STEP_NS};
+
+    if (s->ready == s->failed_at)
+        return diag_set(d, s->failed, "%s", diag_text(&s->reason, s->failed));
+    lock_init(&step.lock);
+    run_step(&step);
+    lock_release(&step.lock);
+    count_ready(s);
+    if (step.at == s->ready && s->ready < s->n)
+        return diag_set(d, step.failed, "%s", diag_text(&step.reason, step.failed));
+    if (step.at < s->failed_at && !blob_says_nothing(step.failed)) {
+        s->failed_at = step.at;
+        s->failed = step.failed;
+        s->reason = step.reason;
+    }
+    return s->ready == s->n;
 }
 
 int shards_prepare(struct shards *s, struct diag *d)
 {
     while (s->ready < s->n) {
-        const struct shard *shard = &s->shard[s->ready];
-        int r =
-            s->ops->prepare ? s->ops->prepare(shard->file, d) : prepared_step(shard->prepared, d);
+        int r;
 
+        if (s->ops->side_by_side && s->n - s->ready > 1) {
+            r = prepare_side_by_side(s, d);
+            if (r != 1)
+                return r;
+            continue;
+        }
+        r = prepare_file(s, s->ready, d);
         if (r != 1)
             return r;
-        s->first[s->ready + 1] = s->first[s->ready] + shard->prepared->index.rows;
-        s->ready++;
+        s->is_ready[s->ready] = true;
+        count_ready(s);
     }
     return 1;
 }

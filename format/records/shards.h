@@ -1,7 +1,13 @@
 /* Shards: several files that are one dataset: the records of the first file, then those of the
  * second, and so on. What is done for all of them: preparing, progress, the file of a record,
  * shares. There may be 100,000 of them, so a step of preparing begins where the last one ended, and
- * a record's file is found in O(log n). */
+ * a record's file is found in O(log n).
+ *
+ * Files are prepared side by side where the format allows it: far ones SHARDS_FAR at a time,
+ * because a pass mostly waits for bytes; those of this machine by as many threads as there are
+ * processors. The threads end before the step does, so "one thread prepares" holds for each file.
+ * The result does not depend on which file is first: the error is that of the first bad file in the
+ * order of files. */
 #ifndef EPOCHFS_FORMAT_RECORDS_SHARDS_H
 #define EPOCHFS_FORMAT_RECORDS_SHARDS_H
 
@@ -10,6 +16,7 @@
 #include "format/index/prepared.h"
 
 #define SHARDS_ALL "all" /* the dataset of all files of a folder */
+#define SHARDS_FAR 16    /* files that are prepared side by side, at most */
 
 /* A file, as its format knows it. */
 struct shard {
@@ -27,6 +34,7 @@ struct shard_ops {
     uint64_t (*cut)(const void *file, uint64_t off);
     /* The file is not used any more here. */
     void (*drop)(void *file);
+    bool side_by_side; /* prepare() may run in several threads at once, for different files */
 };
 
 struct shards {
@@ -34,7 +42,14 @@ struct shards {
     unsigned n;
     struct shard *shard; /* [n] each with this as one of its users */
     uint64_t *byte;      /* [n + 1] where each file begins in the files in sequence */
-    unsigned ready;      /* files; the preparing thread's */
+    bool is_far;         /* a file is not on this machine */
+
+    /* The preparing thread's: */
+    unsigned ready;     /* files 0 .. ready - 1 are */
+    bool *is_ready;     /* [n] */
+    unsigned failed_at; /* the first file that has failed for good; UINT_MAX: none has */
+    int failed;         /* -errno */
+    struct diag reason;
 
     /* Once all are ready: */
     uint64_t *first; /* [n + 1] the record that each file begins with */

@@ -69,7 +69,7 @@ static void file_note(const void *file, struct text *t)
 
 static const struct record_format shards = {
     .format = &format_tar,
-    .file = {.prepare = file_prepare, .drop = file_drop},
+    .file = {.prepare = file_prepare, .drop = file_drop, .side_by_side = true},
     .open = file_open,
     .is_beside = file_is_beside,
     .share = file_share,

@@ -8,7 +8,7 @@
 
 static const struct record_format records = {
     .format = &format_tfrecord,
-    .file = {.drop = tfrecord_drop},
+    .file = {.drop = tfrecord_drop, .side_by_side = true},
     .open = tfrecord_open,
     .group = group_name,
     .share = tfrecord_share,

@@ -300,7 +300,9 @@ static const struct catalog_item *next_to_prepare(struct server *s,
             continue;
         if (atomic_load(&s->wanted[i]))
             return item;
-        first = first && first < item ? first : item;
+        if (!first || catalog_item_is_joint(item) > catalog_item_is_joint(first) ||
+            (item < first && catalog_item_is_joint(item) == catalog_item_is_joint(first)))
+            first = item;
     }
     return first;
 }

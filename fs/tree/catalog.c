@@ -301,19 +301,36 @@ int catalog_open(const struct source *source, const struct options *options, str
     return 0;
 }
 
+bool catalog_item_is_joint(const struct catalog_item *item)
+{
+    return item->ds && item->ds->shares_blobs;
+}
+
+/* Prepare each a step further, in turn, because one may wait for a command; joint: those of several
+ * files, or the others. 1: all are ready, 0: not yet, -1: the time is over. */
+static int prepare_in_turn(struct catalog *catalog, bool joint, int64_t until)
+{
+    int all = 1;
+
+    for (size_t i = 0; i < catalog->n; i++) {
+        struct catalog_item *item = &catalog->item[i];
+
+        if (!item->ds || catalog_item_is_joint(item) != joint || dataset_prepare(item->ds))
+            continue;
+        if (monotonic_ns() > until)
+            return -1;
+        all = 0;
+    }
+    return all;
+}
+
 bool catalog_prepare(struct catalog *catalog, int64_t until)
 {
-    bool all = false;
+    int r = 0;
 
-    while (!all) { /* each in turn, because one may wait for a command */
-        all = true;
-        for (size_t i = 0; i < catalog->n; i++) {
-            if (!catalog->item[i].ds || dataset_prepare(catalog->item[i].ds))
-                continue;
-            all = false;
-            if (monotonic_ns() > until)
-                return false;
-        }
-    }
-    return true;
+    while (r == 0)
+        r = prepare_in_turn(catalog, true, until);
+    for (r = r == 1 ? 0 : r; r == 0;)
+        r = prepare_in_turn(catalog, false, until);
+    return r == 1;
 }

@@ -45,6 +45,10 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d);
 
+/* Is it a dataset of several files? Its preparing does them side by side, and the datasets of each
+ * of these files are ready with it: so it comes first. */
+bool catalog_item_is_joint(const struct catalog_item *item);
+
 /* Prepare datasets until all are ready, or until monotonic_ns() reaches `until`. true: all are
  * ready. Called by one thread at a time. */
 bool catalog_prepare(struct catalog *catalog, int64_t until);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/lock.h"
 #include "format/records/shards.h"
 #include "support/random.h"
 #include "support/unit.h"
@@ -151,6 +152,141 @@ static void test_shards__shares__all_records_once(void **state)
     shards_release(&s);
 }
 
+/* ---- side by side ---- */
+
+/* Files of which each waits for others. */
+static struct {
+    struct lock lock;
+    pthread_cond_t more;
+    unsigned inside; /* files that were prepared at all */
+    bool bad_seen;   /* the bad file was among them */
+    unsigned steps;  /* of the shards so far */
+} meet;
+
+static int meet_setup(void **state)
+{
+    meet.inside = 0;
+    meet.bad_seen = false;
+    lock_init(&meet.lock);
+    pthread_cond_init(&meet.more, NULL);
+    return setup(state);
+}
+
+static int meet_teardown(void **state)
+{
+    pthread_cond_destroy(&meet.more);
+    lock_release(&meet.lock);
+    return teardown(state);
+}
+
+static void far_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    (void)blob, (void)off, (void)len, (void)waiter;
+}
+
+static const struct blob_ops far_ops = {.fetch = far_fetch};
+
+/* Ready once SHARDS_FAR files are under way. */
+static int prepare_together(void *p, struct diag *d)
+{
+    (void)p, (void)d;
+    lock_take(&meet.lock);
+    meet.inside++;
+    pthread_cond_broadcast(&meet.more);
+    while (meet.inside < SHARDS_FAR)
+        lock_wait(&meet.lock, &meet.more);
+    lock_drop(&meet.lock);
+    return 1;
+}
+
+static const struct shard_ops together_ops = {
+    .prepare = prepare_together, .drop = file_drop, .side_by_side = true};
+
+static void test_shards__far_files__wait_side_by_side(void **state)
+{
+    struct shards s = {0};
+    uint64_t records = 0;
+    int r;
+
+    (void)state;
+    assert_int_equal(shards_init(&s, &together_ops, 3 * SHARDS_FAR), 0);
+    for (unsigned i = 0; i < 3 * SHARDS_FAR; i++) {
+        file[i].blob.ops = &far_ops;
+        shards_add(&s, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
+    }
+    while ((r = shards_prepare(&s, NULL)) == 0)
+        ;
+    assert_int_equal(r, 1);
+    assert_int_equal(meet.inside, 3 * SHARDS_FAR);
+    for (unsigned i = 0; i < 3 * SHARDS_FAR; i++) {
+        assert_int_equal(s.first[i], records);
+        records += file[i].prepared.index.rows;
+    }
+    assert_int_equal(s.first[3 * SHARDS_FAR], records);
+    shards_release(&s);
+}
+
+/* A later file fails at once; an earlier one only in the next step. */
+static int prepare_bad(void *p, struct diag *d)
+{
+    struct file *f = p;
+    int r = 1;
+
+    LOCK_SCOPE(&meet.lock);
+    if (f->drops == 7) { /* the later one */
+        meet.bad_seen = true;
+        pthread_cond_broadcast(&meet.more);
+        return diag_set(d, -EBADMSG, "the later one");
+    }
+    while (f->error && !meet.bad_seen)
+        lock_wait(&meet.lock, &meet.more);
+    if (f->steps)
+        r = !--f->steps;
+    if (f->error && meet.steps < 2)
+        return 0;
+    if (f->error)
+        return diag_set(d, f->error, "the earlier one");
+    return r;
+}
+
+static const struct shard_ops bad_ops = {
+    .prepare = prepare_bad, .drop = file_drop, .side_by_side = true};
+
+static void prepare_two_bad(int earlier, int want, const char *text)
+{
+    struct diag d = DIAG_INIT;
+    struct shards s = {0};
+    int r;
+
+    meet.bad_seen = false;
+    meet.steps = 0;
+    file[3].error = earlier;
+    file[5].drops = 7;
+    assert_int_equal(shards_init(&s, &bad_ops, SHARDS_FAR), 0);
+    for (unsigned i = 0; i < SHARDS_FAR; i++) {
+        file[i].blob.ops = &far_ops;
+        file[i].steps = i % 3 * 100;
+        shards_add(&s, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
+    }
+    do
+        meet.steps++;
+    while ((r = shards_prepare(&s, &d)) == 0);
+    assert_int_equal(r, want);
+    assert_diag_has(&d, text);
+    d = DIAG_INIT;
+    r = shards_prepare(&s, &d); /* a call after the error */
+    assert_int_equal(r, want);
+    shards_release(&s);
+}
+
+static void test_shards__two_bad_files__error_of_the_earlier(void **state)
+{
+    (void)state;
+    prepare_two_bad(-ESTALE, -ESTALE, "the earlier one");
+    prepare_two_bad(-EREMOTEIO, -EREMOTEIO, "the earlier one");
+    prepare_two_bad(0, -EBADMSG, "the later one");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +294,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_shards__file_fails__goes_on_there, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shards__shares__all_records_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shards__far_files__wait_side_by_side, meet_setup,
+                                        meet_teardown),
+        cmocka_unit_test_setup_teardown(test_shards__two_bad_files__error_of_the_earlier,
+                                        meet_setup, meet_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
