@@ -37,10 +37,21 @@ void piece_free_locked(struct piece *piece)
     free(piece);
 }
 
-static bool is_stale_locked(const struct joined *j, const struct joined_file *file, size_t member)
+static bool has_bit(const uint8_t *bits, size_t member)
+{
+    return bits[member / 8] >> member % 8 & 1;
+}
+
+static void set_bit(uint8_t *bits, size_t member)
+{
+    bits[member / 8] |= (uint8_t)(1 << member % 8);
+}
+
+/* The error of a stale member; 0: it is not stale. */
+static int stale_error_locked(const struct joined *j, const struct joined_file *file, size_t member)
 {
     lock_assert_held(&j->lock);
-    return file->stale[member / 8] >> member % 8 & 1;
+    return has_bit(file->refused, member) ? -EACCES : has_bit(file->stale, member) ? -ESTALE : 0;
 }
 
 static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
@@ -73,11 +84,19 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
     struct joined_file *file = piece->file;
 
     lock_assert_held(&piece->joined->lock);
-    if (piece->came == piece->len)
+    if (piece->came == piece->len) {
+        file->came_asked = max_u64(file->came_asked, piece->asked);
+        piece->joint->n_came++;
         return PIECE_CAME;
+    }
     if (how == TRANSFER_CHANGED) {
-        file->stale[piece->member / 8] |= (uint8_t)(1 << piece->member % 8);
+        set_bit(file->stale, piece->member);
+        piece->error = -ESTALE;
         return PIECE_STALE;
+    }
+    if (how == TRANSFER_REFUSED && !piece->came && !piece->joint->stopped) {
+        piece->how = how;
+        return PIECE_REFUSED;
     }
     if (how == TRANSFER_WHOLE && !piece->version.whole_only && !piece->came) {
         file->whole_only = true;
@@ -242,6 +261,7 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
         min_u64(min_u64(m->member[member + 1].place, joint->transfer->off + joint->transfer->len),
                 joint->made + PIECE_MOST);
     struct piece *kept = find_kept_locked(j, joint->file, joint->made, &end), *piece;
+    int error;
 
     lock_assert_held(&j->lock);
     if (kept && (kept->at + kept->given < joint->made || kept->at + kept->came > end)) {
@@ -256,9 +276,13 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
     }
     if (!piece)
         return NULL;
-    if (!kept && is_stale_locked(j, joint->file, member)) {
+    error = kept ? 0 : stale_error_locked(j, joint->file, member);
+    if (error < 0) {
         piece->state = PIECE_STALE;
-        diag_set(&piece->why, 0, "%s: it has changed since it was listed, or is gone",
+        piece->error = error;
+        diag_set(&piece->why, 0,
+                 error == -EACCES ? "%s: the server refuses it"
+                                  : "%s: it has changed since it was listed, or is gone",
                  members_name(m, member));
     }
     piece->joint = joint;
@@ -320,6 +344,39 @@ struct piece *piece_next_locked(struct joined *j)
         best = piece ? piece : best;
     }
     return best;
+}
+
+/* A server that refuses all, because credentials have expired or it has enough of us, may let us in
+ * later: that is a failure of the transfer. But if something that was asked for later came, or a
+ * second try is refused among more that came, then the member alone is refused. */
+void pieces_resolve_locked(struct joined *j, struct joint *joint)
+{
+    struct piece *piece;
+    uint64_t refused = 0;
+
+    lock_assert_held(&j->lock);
+    TAILQ_FOREACH (piece, &joint->pieces, link)
+        refused += piece->state == PIECE_REFUSED;
+    for (piece = refused ? TAILQ_FIRST(&joint->pieces) : NULL; piece;
+         piece = TAILQ_NEXT(piece, link)) {
+        struct joined_file *file = piece->file;
+
+        if (piece->state != PIECE_REFUSED)
+            continue;
+        if (file->came_asked > piece->asked || (piece->refused_once && joint->n_came > refused)) {
+            set_bit(file->stale, piece->member);
+            set_bit(file->refused, piece->member);
+            piece->error = -EACCES;
+            piece->state = PIECE_STALE;
+        } else if (!piece->refused_once && !joint->stopped) {
+            piece->refused_once = true;
+            piece->state = PIECE_WAITS;
+            joined_kick_locked(j);
+        } else {
+            piece->state = PIECE_FAILED;
+            joint->failed = true;
+        }
+    }
 }
 
 void pieces_keep_locked(struct joined *j, struct joint *joint)

@@ -5,7 +5,11 @@
  *   piece: a part of one member. WAITS -> RUNS    piece_start()  the remote's transport has it
  *                                RUNS  -> CAME    piece_end()    all its bytes are here
  *                                RUNS  -> STALE   piece_end()    its member has changed, or is gone
- *                                RUNS  -> FAILED  piece_end()    it may work later, or was refused
+ *                                RUNS  -> FAILED  piece_end()    it may work later
+ *                                RUNS  -> REFUSED piece_end()    the server refuses it
+ *                             REFUSED  -> STALE   pieces_resolve_locked() it alone is refused
+ *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for once more
+ *                             REFUSED  -> FAILED  pieces_resolve_locked() others may be, too
  *                                RUNS  -> WAITS   piece_end()    the remote sends whole objects
  *                                                                only: it is asked for anew */
 #ifndef EPOCHFS_CACHE_SOURCE_JOINED_STATE_H
@@ -27,11 +31,13 @@ struct joined_file {
     uint64_t number;
     struct joined_file *next;
     /* Guarded by joined->lock: */
-    uint8_t *stale; /* a bit for each member */
+    uint8_t *stale;             /* a bit for each member */
+    uint8_t *refused;           /* the same: it is stale, for the server refuses it */
+    uint64_t asked, came_asked; /* pieces so far; the number of the latest one that came */
     bool whole_only;
 };
 
-enum piece_state { PIECE_WAITS, PIECE_RUNS, PIECE_CAME, PIECE_STALE, PIECE_FAILED };
+enum piece_state { PIECE_WAITS, PIECE_RUNS, PIECE_CAME, PIECE_STALE, PIECE_FAILED, PIECE_REFUSED };
 
 struct piece {
     struct transfer transfer; /* first */
@@ -46,12 +52,15 @@ struct piece {
     /* Guarded by joined->lock: */
     TAILQ_ENTRY(piece) link; /* in joint->pieces or joined->kept */
     enum piece_state state;
-    struct joint *joint;   /* NULL: it is kept */
-    uint64_t copied;       /* kept bytes that other pieces have copied */
-    uint64_t came, given;  /* bytes of it: here, and given to data() */
-    uint64_t held;         /* its bytes in joined->held */
-    uint64_t passed;       /* bytes before it, of an object that comes whole, not reported yet */
-    bool paused, stopped;  /* as the remote's transport was told */
+    struct joint *joint;  /* NULL: it is kept */
+    uint64_t copied;      /* kept bytes that other pieces have copied */
+    uint64_t came, given; /* bytes of it: here, and given to data() */
+    uint64_t held;        /* its bytes in joined->held */
+    uint64_t passed;      /* bytes before it, of an object that comes whole, not reported yet */
+    bool paused, stopped; /* as the remote's transport was told */
+    uint64_t asked;       /* its number in file->asked */
+    bool refused_once;
+    int error;             /* STALE: for readers */
     enum transfer_end how; /* FAILED, */
     uint64_t retry_ms;     /* with this Retry-After */
     struct diag why;
@@ -66,6 +75,7 @@ struct joint {
     struct piece_list pieces;
     uint64_t made, given; /* bytes of the joined file: up to where there are pieces; data() got */
     unsigned running;     /* pieces */
+    uint64_t n_came;      /* pieces, so far */
     bool failed, paused, stopped;
     int64_t cut_at; /* if stopped: when small pieces that have not come are stopped, too */
     bool cut;       /* that is done */
@@ -104,6 +114,9 @@ struct piece *piece_next_locked(struct joined *j);
 /* Start the transfer of a piece, which RUNS and counts as such. The thread calls it, no lock held.
  */
 void piece_start(struct joined *j, struct piece *piece, bool whole_only);
+
+/* None of a joint's pieces is under way: decide what becomes of those that were refused. */
+void pieces_resolve_locked(struct joined *j, struct joint *joint);
 
 /* Keep what has come of the pieces of a joint, which ends, for its next try. */
 void pieces_keep_locked(struct joined *j, struct joint *joint);

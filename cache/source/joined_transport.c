@@ -91,6 +91,7 @@ struct gift {
     struct piece *piece;
     uint64_t from, n, passed;
     bool stale;
+    int error;
 };
 
 static struct gift gift_of(struct joined *j, const struct joint *joint)
@@ -104,7 +105,8 @@ static struct gift gift_of(struct joined *j, const struct joint *joint)
                          .from = piece->given,
                          .n = piece->came - piece->given,
                          .passed = piece->passed,
-                         .stale = piece->state == PIECE_STALE && joint->transfer->stale};
+                         .stale = piece->state == PIECE_STALE && joint->transfer->stale,
+                         .error = piece->error};
     piece->passed = 0;
     return gift;
 }
@@ -122,7 +124,7 @@ static void give(struct joined *j, struct joint *joint)
     if (gift.n)
         goes_on = transfer->data(transfer, piece->bytes + gift.from, gift.n);
     if (gift.stale && goes_on)
-        goes_on = transfer->stale(transfer, piece->len - piece->came, &piece->why);
+        goes_on = transfer->stale(transfer, piece->len - piece->came, gift.error, &piece->why);
     LOCK_SCOPE(&j->lock);
 
     joint->given += gift.stale ? piece->len - gift.from : gift.n;
@@ -151,7 +153,9 @@ static enum transfer_end end_of_locked(const struct joined *j, const struct join
             continue;
         *ret_why = piece->why;
         *ret_retry_ms = piece->retry_ms;
-        return piece->state == PIECE_STALE ? TRANSFER_CHANGED : piece->how;
+        return piece->state == PIECE_FAILED ? piece->how
+               : piece->error == -EACCES    ? TRANSFER_REFUSED
+                                            : TRANSFER_CHANGED;
     }
     return TRANSFER_DONE;
 }
@@ -182,6 +186,8 @@ static struct joint *next_joint(struct joined *j, enum work *ret_work)
 
     TAILQ_FOREACH (joint, &j->joints, link) {
         heed_locked(j, joint);
+        if (!joint->running)
+            pieces_resolve_locked(j, joint);
         *ret_work = work_of_locked(j, joint);
         if (*ret_work == WORK_NONE)
             continue;
@@ -215,6 +221,7 @@ static bool start_next(struct joined *j)
     if (piece) {
         piece->state = PIECE_RUNS;
         piece->stopped = piece->paused = false;
+        piece->asked = ++piece->file->asked;
         piece->joint->running++;
         j->running++;
         j->held += piece->len - piece->held;
@@ -388,6 +395,7 @@ static void file_free(struct joined_file *file)
 {
     file->parts->free(file->parts);
     free(file->stale);
+    free(file->refused);
     free(file);
 }
 
@@ -448,9 +456,15 @@ int joined_transport_add(struct transport *transport, struct joined_parts *parts
     struct joined *j = own(transport);
     struct joined_file *file = calloc(1, sizeof(*file));
 
-    if (file)
+    if (file) {
         file->stale = calloc(parts->members->n / 8 + 1, 1);
-    if (!file || !file->stale) {
+        file->refused = calloc(parts->members->n / 8 + 1, 1);
+    }
+    if (!file || !file->stale || !file->refused) {
+        if (file) {
+            free(file->stale);
+            free(file->refused);
+        }
         free(file);
         parts->free(parts);
         return -ENOMEM;

@@ -318,7 +318,7 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
-bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d)
+bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const struct diag *d)
 {
     struct run *run = (struct run *)transfer;
     struct stage *stage = run->file->stage;
@@ -327,7 +327,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d)
 
     lock_take(&run->buffer_lock);
     off = (run->first + run->done) * run->file->block_bytes + run->fill;
-    r = file_add_stale(run->file, off, n, d);
+    r = file_add_stale(run->file, off, n, error, d);
     if (r >= 0) {
         run->came_at = stage_now(stage);
         note_progress(run); /* the remote has answered */
@@ -335,7 +335,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d)
     }
     lock_drop(&run->buffer_lock);
     if (r > 0)
-        stage_tell(stage, -ESTALE, d);
+        stage_tell(stage, error, d);
     return r >= 0 && !atomic_load_explicit(&stage->ending, memory_order_relaxed);
 }
 

@@ -22,7 +22,7 @@ static void lost(struct file *file, uint64_t first, uint64_t end)
     atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
 }
 
-/* Copy the block's part of the range. 0; -EAGAIN: it is not there; -ESTALE. */
+/* Copy the block's part of the range. 0; -EAGAIN: it is not there; or file_stale_error(). */
 static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t len, uint64_t off)
 {
     uint64_t start = block * file->block_bytes, from = max_u64(off, start),
@@ -31,7 +31,7 @@ static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t
     if (!overflow_read(&file->stage->overflow, file, block, buf + (from - off),
                        (size_t)(from - start), (size_t)(to - from)))
         return -EAGAIN;
-    return file_is_stale(file, from, to - from) ? -ESTALE : 0;
+    return file_stale_error(file, from, to - from);
 }
 
 /* How many blocks from first on are HERE, without a gap. */
@@ -44,8 +44,8 @@ uint64_t file_count_here(const struct file *file, uint64_t first, uint64_t end)
     return n;
 }
 
-/* Read from disk and overflow blocks. 0; -EAGAIN: something is missing; -ESTALE. *ret_overflow:
- * some bytes came from overflow blocks. */
+/* Read from disk and overflow blocks. 0; -EAGAIN: something is missing; -ESTALE, -EACCES.
+ * *ret_overflow: some bytes came from overflow blocks. */
 static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off,
                        bool *ret_overflow)
 {

@@ -175,10 +175,12 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_o
 
 /* Bytes [off, off + n) are stale: note that, and mark their blocks. 1; 0: that was known; or
  * -ENOMEM. No lock held. */
-int file_add_stale(struct file *file, uint64_t off, uint64_t n, const struct diag *why);
+int file_add_stale(struct file *file, uint64_t off, uint64_t n, int error, const struct diag *why);
 
-/* Is any of these bytes stale? No lock held. */
-bool file_is_stale(struct file *file, uint64_t off, uint64_t len);
+/* The error of the first of these bytes that is stale, -ESTALE or -EACCES; 0: none is. No lock
+ * held.
+ */
+int file_stale_error(struct file *file, uint64_t off, uint64_t len);
 
 /* How many bytes of the block are stale. */
 uint64_t file_stale_bytes_locked(struct file *file, uint64_t block);
@@ -363,7 +365,7 @@ bool run_is_done_elsewhere(const struct run *run);
 
 /* Callbacks for the transfer of a run: see struct transfer. */
 bool run_data_came(struct transfer *transfer, const void *bytes, size_t n);
-bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d);
+bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const struct diag *d);
 void run_passed(struct transfer *transfer, size_t n);
 
 /* Publish the complete blocks of the run. No lock held. */

@@ -54,12 +54,13 @@ static int wait_for(struct read_context *rc, struct file *file, uint64_t off, ui
 static int get_missing(struct read_context *rc, struct file *file, size_t len, uint64_t off,
                        struct diag *d)
 {
-    int failed = atomic_load(&file->failed);
+    int failed = atomic_load(&file->failed), stale;
 
     if (failed < 0)
         return failed;
-    if (file_is_stale(file, off, len))
-        return -ESTALE;
+    stale = file_stale_error(file, off, len);
+    if (stale < 0)
+        return stale;
     if (is_unverified(file)) {
         off = 0;
         len = (size_t)file->blob.size;

@@ -1,6 +1,6 @@
 /* Stale bytes: a file may be made of many objects of a remote (cache/source/joined_transport.c),
- * and one of these may change or vanish after the file was listed. Then the bytes of that object
- * can never be fetched, and those beside it can.
+ * and one of these may change or vanish after the file was listed, or be refused. Then the bytes of
+ * that object can never be fetched, and those beside it can.
  *
  * Invariants:
  *  1. A block with stale bytes is never written to disk, where other processes would take it for
@@ -16,49 +16,66 @@
 #include "base/checked.h"
 #include "cache/stage/parts.h"
 
-/* Remove the ranges that touch this one, which becomes as large as all of them together. */
-static void merge_locked(struct file *file, struct range *range)
+struct stale {
+    struct range range; /* first */
+    int error;          /* for its readers */
+};
+
+static struct stale *stale_of(struct range *range)
 {
-    uint64_t from = range->first - (range->first > 0), to = range->end + 1;
-    struct range *old;
+    return (struct stale *)range;
+}
+
+/* Remove the ranges that overlap this one, or touch it and have its error; it becomes as large as
+ * all of them together. */
+static void merge_locked(struct file *file, struct stale *stale)
+{
+    uint64_t from = stale->range.first - (stale->range.first > 0), to = stale->range.end + 1;
+    struct range *old, *next;
 
     lock_assert_held(&file->stage->lock);
-    while ((old = ranges_first(&file->stale, from, to))) {
-        range->first = min_u64(range->first, old->first);
-        range->end = max_u64(range->end, old->end);
+    for (old = ranges_first(&file->stale, from, to); old; old = next) {
+        next = ranges_next(&file->stale, old, from, to);
+        if (stale_of(old)->error != stale->error &&
+            (old->end <= stale->range.first || old->first >= stale->range.end))
+            continue;
+        stale->range.first = min_u64(stale->range.first, old->first);
+        stale->range.end = max_u64(stale->range.end, old->end);
         ranges_remove(&file->stale, old);
-        free(old);
+        free(stale_of(old));
     }
 }
 
-int file_add_stale(struct file *file, uint64_t off, uint64_t n, const struct diag *why)
+int file_add_stale(struct file *file, uint64_t off, uint64_t n, int error, const struct diag *why)
 {
-    struct range *range = calloc(1, sizeof(*range)), *old;
+    struct stale *stale = calloc(1, sizeof(*stale));
+    struct range *old;
     LOCK_SCOPE(&file->stage->lock);
 
-    if (!range)
+    if (!stale)
         return -ENOMEM;
     old = ranges_first(&file->stale, off, off + n);
     if (old && old->first <= off && old->end >= off + n) {
-        free(range);
+        free(stale);
         return 0;
     }
     for (uint64_t b = off / file->block_bytes; b * file->block_bytes < off + n; b++)
         atomic_fetch_or(&file->state[b], BLOCK_STALE);
-    range->first = off;
-    range->end = off + n;
-    merge_locked(file, range);
-    ranges_add(&file->stale, range);
+    *stale = (struct stale){.range = {.first = off, .end = off + n}, .error = error};
+    merge_locked(file, stale);
+    ranges_add(&file->stale, &stale->range);
     if (!file->stale_why)
-        file->stale_why = strdup(diag_text(why, -ESTALE));
+        file->stale_why = strdup(diag_text(why, error));
     return 1;
 }
 
-bool file_is_stale(struct file *file, uint64_t off, uint64_t len)
+int file_stale_error(struct file *file, uint64_t off, uint64_t len)
 {
+    struct range *range;
     LOCK_SCOPE(&file->stage->lock);
 
-    return ranges_first(&file->stale, off, off + len);
+    range = ranges_first(&file->stale, off, off + len);
+    return range ? stale_of(range)->error : 0;
 }
 
 uint64_t file_stale_bytes_locked(struct file *file, uint64_t block)
@@ -78,7 +95,7 @@ void file_free_stale(struct file *file)
 
     while ((range = ranges_least(&file->stale))) {
         ranges_remove(&file->stale, range);
-        free(range);
+        free(stale_of(range));
     }
     free(file->stale_why);
 }

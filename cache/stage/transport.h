@@ -61,10 +61,10 @@ struct transfer {
      * before data(), under the same rules. */
     void (*passed)(struct transfer *transfer, size_t n);
     /* In the place of data() for the next n bytes of the file: they are stale, because their part
-     * of the file has changed or is gone on the remote. They are never there again. d: why. false:
-     * stop. Only transports of files made of several objects call it; NULL: such a transfer ends
-     * with TRANSFER_CHANGED there. */
-    bool (*stale)(struct transfer *transfer, uint64_t n, const struct diag *d);
+     * of the file has changed or is gone on the remote (error -ESTALE), or is refused (-EACCES).
+     * They are never there again. d: why. false: stop. Only transports of files made of several
+     * objects call it; NULL: such a transfer ends with TRANSFER_CHANGED there. */
+    bool (*stale)(struct transfer *transfer, uint64_t n, int error, const struct diag *d);
     /* The transport's: */
     void *impl;
     struct transfer *next;

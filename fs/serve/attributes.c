@@ -13,6 +13,7 @@ int serve_errno(int r)
     switch (r) {
     case -ENOENT:
     case -ENOTDIR:
+    case -EACCES:
     case -ENODATA:
     case -ERANGE:
     case -E2BIG:

@@ -79,7 +79,7 @@ static int give_stale(struct fake *fake, struct transfer *transfer, uint64_t off
     }
     *ret_n = (size_t)min_u64(*ret_n, end - off);
     diag_set(&why, -ESTALE, "%s: the fake has changed", transfer->url);
-    return transfer->stale(transfer, *ret_n, &why) ? 1 : -1;
+    return transfer->stale(transfer, *ret_n, -ESTALE, &why) ? 1 : -1;
 }
 
 /* Deliver bytes from the one at `at` on. False: the transfer must stop. */

@@ -111,6 +111,7 @@ struct job {
     uint64_t got;   /* bytes, with stale ones */
     uint64_t stale; /* bytes */
     uint64_t stale_at;
+    int error; /* of the stale ones */
     unsigned ends;
     enum transfer_end how;
     uint64_t retry_ms;
@@ -129,7 +130,7 @@ static bool take_data(struct transfer *transfer, const void *bytes, size_t n)
     return !job->stop_at || job->got < job->stop_at;
 }
 
-static bool take_stale(struct transfer *transfer, uint64_t n, const struct diag *d)
+static bool take_stale(struct transfer *transfer, uint64_t n, int error, const struct diag *d)
 {
     struct job *job = (struct job *)transfer;
     LOCK_SCOPE(&lock);
@@ -139,6 +140,7 @@ static bool take_stale(struct transfer *transfer, uint64_t n, const struct diag 
     job->stale_at = job->stale ? job->stale_at : transfer->off + job->got;
     job->got += n;
     job->stale += n;
+    job->error = error;
     pthread_cond_broadcast(&changed);
     return true;
 }
@@ -446,6 +448,7 @@ static void test_joined__member_changed__stale_and_not_asked_again(void **state)
     check_end(&job, TRANSFER_DONE);
     assert_int_equal(job.stale_at, members.member[BAD].place);
     assert_int_equal(job.stale, members_size(&members, BAD));
+    assert_int_equal(job.error, -ESTALE);
     job_start(&job, &w, members.member[BAD].place + 1, 1);
     check_end(&job, TRANSFER_DONE);
     assert_int_equal(job.stale, 1);
@@ -470,18 +473,72 @@ static void test_joined__member_changes_within__its_rest_is_stale(void **state)
     world_close(&w);
 }
 
-static void test_joined__refused__ends_there(void **state)
+/* One is refused and those beside it come: its readers alone get an error, and it is not asked for
+ * for ever. */
+static void test_joined__one_refused__the_others_come(void **state)
 {
-    struct fault fault = {{.end = TRANSFER_REFUSED, .bytes = 0}, .times = 1};
+    struct fault fault = {{.end = TRANSFER_REFUSED, .bytes = 0}, .times = 99};
     struct world w;
     struct job job;
 
     (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
-    job_start(&job, &w, 0, members.member[BAD + 3].place);
+    job_start(&job, &w, members.member[BAD - 20].place,
+              members.member[BAD + 3].place - members.member[BAD - 20].place);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.stale_at, members.member[BAD].place);
+    assert_int_equal(job.stale, members_size(&members, BAD));
+    assert_int_equal(job.error, -EACCES);
+    job_start(&job, &w, members.member[BAD].place + 1, 1);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.error, -EACCES);
+    assert_in_range(fault.seen, 1, 2);
+    world_close(&w);
+}
+
+/* Nothing tells whether the member is refused or we are: that may pass. */
+static void test_joined__refused_and_no_other_comes__asked_again_later(void **state)
+{
+    struct fault fault = {{.end = TRANSFER_REFUSED, .bytes = 0}, .times = 2};
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 16);
+    fake_set_script(w.fake, fail_bad, &fault);
+    job_start(&job, &w, members.member[BAD].place, members_size(&members, BAD));
     check_end(&job, TRANSFER_REFUSED);
-    assert_int_equal(job.got, members.member[BAD].place);
+    assert_int_equal(job.got, 0);
+    job_start(&job, &w, members.member[BAD].place, members_size(&members, BAD));
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.stale, 0);
+    world_close(&w);
+}
+
+static struct fake_answer refuse_all(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    (void)transfer;
+    (void)number;
+    return (struct fake_answer){.end = *(bool *)ctx ? TRANSFER_REFUSED : TRANSFER_DONE,
+                                .bytes = *(bool *)ctx ? 0 : UINT64_MAX};
+}
+
+static void test_joined__all_refused__none_is_stale(void **state)
+{
+    bool refuses = true;
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 16);
+    fake_set_script(w.fake, refuse_all, &refuses);
+    job_start(&job, &w, 0, members.member[50].place);
+    check_end(&job, TRANSFER_REFUSED);
+    refuses = false;
+    job_start(&job, &w, 0, members.member[50].place);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.stale, 0);
     world_close(&w);
 }
 
@@ -919,7 +976,9 @@ int main(void)
         cmocka_unit_test(test_joined__half_is_kept_and_cut__right_bytes),
         cmocka_unit_test(test_joined__member_changed__stale_and_not_asked_again),
         cmocka_unit_test(test_joined__member_changes_within__its_rest_is_stale),
-        cmocka_unit_test(test_joined__refused__ends_there),
+        cmocka_unit_test(test_joined__one_refused__the_others_come),
+        cmocka_unit_test(test_joined__refused_and_no_other_comes__asked_again_later),
+        cmocka_unit_test(test_joined__all_refused__none_is_stale),
         cmocka_unit_test(test_joined__no_ranges__whole_members),
         cmocka_unit_test(test_joined__crowded_and_refused__fewer_at_once),
         cmocka_unit_test(test_joined__stopped__small_pieces_may_come_and_are_kept),
