@@ -22,10 +22,9 @@
 #include <strings.h>
 
 #include "base/array.h"
+#include "base/kinds.h"
 #include "base/text.h"
 #include "format/files/names.h"
-
-#define KINDS_SHOWN 8 /* of files that are left aside */
 
 /* What names say of a folder. Folders come before those below them, which follow at once. */
 struct folder_info {
@@ -274,38 +273,16 @@ static int take_class(struct taking *t, uint32_t folder)
     return r;
 }
 
-/* What is left aside below the root: how many files of which extension. */
-struct aside {
-    char ext[16];
-    uint64_t n;
-};
-
-static void count_aside(struct aside *kinds, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    unsigned i = 0;
-
-    if (!dot || dot == name || strlen(dot) >= sizeof(kinds->ext))
-        dot = "";
-    while (i < KINDS_SHOWN && kinds[i].n && strcasecmp(kinds[i].ext, dot) != 0)
-        i++;
-    if (!kinds[i].n++) /* the last kind is all others */
-        snprintf(kinds[i].ext, sizeof(kinds[i].ext), "%s", dot);
-}
-
+/* Say what is left aside below the root: how many files of which extension. */
 static int say_aside(struct taking *t, size_t first, size_t last)
 {
-    struct aside kinds[KINDS_SHOWN + 1] = {{.n = 0}};
+    struct kinds kinds = {.n = 0};
     AUTO_TEXT struct text text = {0};
 
     for (size_t i = first; i < last; i++)
         if (t->s->claims->taken[i] == CLAIMS_ASIDE)
-            count_aside(kinds, members_name(t->s->m, i));
-    for (unsigned i = 0; i <= KINDS_SHOWN && kinds[i].n; i++)
-        text_add(&text, "%s%llu %s", i ? ", " : "", (unsigned long long)kinds[i].n,
-                 i == KINDS_SHOWN  ? "others"
-                 : kinds[i].ext[0] ? kinds[i].ext
-                                   : "without an extension");
+            kinds_add(&kinds, members_name(t->s->m, i));
+    kinds_show(&kinds, &text);
     return text_finish(&text, &t->claim->aside, NULL);
 }
 

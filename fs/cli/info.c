@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/kinds.h"
 #include "base/text.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/drawing.h"
@@ -15,6 +16,11 @@
 #define CHECK_BYTES (1 << 20)
 #define ORIGIN_SIZE 400
 #define DRAWN       8 /* datasets of one source that are drawn, at most */
+
+/* A source with more files that cannot be used, such as the folder of a program, has its datasets
+ * shown, the first of these files, and of the others how many there are of which kind. */
+#define UNUSABLE_SHOWN 16
+#define UNUSABLE_FIRST 4
 
 struct info_call {
     bool json, check;
@@ -107,15 +113,52 @@ static void print_source(const struct source *source, const char *spec)
     print_note(source_note(source));
 }
 
-static void print_all(const struct catalog *catalog, const struct source *source, const char *spec)
+static size_t count_unusable(const struct catalog *catalog)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < catalog->n; i++)
+        n += !is_usable(&catalog->item[i]);
+    return n;
+}
+
+static void print_unusable(struct kinds *kinds, size_t n)
+{
+    AUTO_TEXT struct text t = {0};
+
+    kinds_show(kinds, &t);
+    if (t.data)
+        text_plain(t.data, "");
+    printf("%zu more files are not usable: %s\n    --json and --check give the reason for each\n",
+           n, t.data ? t.data : "");
+}
+
+/* all: also files that cannot be used, however many there are. */
+static void print_all(const struct catalog *catalog, const struct source *source, const char *spec,
+                      bool all)
 {
     struct glyphs glyphs;
     bool draws = glyphs_init(&glyphs, STDOUT_FILENO);
+    size_t shown = all || count_unusable(catalog) <= UNUSABLE_SHOWN ? SIZE_MAX : UNUSABLE_FIRST;
+    struct kinds kinds = {.n = 0};
+    size_t n_left = 0;
 
     print_source(source, spec);
-    for (size_t i = 0; i < catalog->n; i++)
-        if (!catalog->item[i].ds || !catalog->item[i].ds->unlisted)
-            print_item(&catalog->item[i], draws && i < DRAWN ? &glyphs : NULL);
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (item->ds && item->ds->unlisted)
+            continue;
+        if (is_usable(item) || shown) {
+            shown -= !is_usable(item);
+            print_item(item, draws && i < DRAWN ? &glyphs : NULL);
+        } else {
+            kinds_add(&kinds, item->name);
+            n_left++;
+        }
+    }
+    if (n_left)
+        print_unusable(&kinds, n_left);
 }
 
 static void json_source(const struct source *source, const char *spec, struct text *t)
@@ -247,7 +290,7 @@ static int show(const struct info_call *call, const struct options *options)
     if (call->json)
         print_json(catalog, opened.source, call->source);
     else
-        print_all(catalog, opened.source, call->source);
+        print_all(catalog, opened.source, call->source, call->check);
     fflush(stdout);
     return call->check ? check_catalog(catalog) : EXIT_DONE;
 }

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/kinds.h"
 #include "base/pool.h"
 #include "base/readers.h"
 #include "base/text.h"
@@ -149,6 +150,8 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
                           size_t n_files, struct diag *d)
 {
     AUTO_FREE char *root = source_name(source);
+    AUTO_TEXT struct text shown = {0};
+    struct kinds kinds = {.n = 0};
 
     if (!root)
         return -ENOMEM;
@@ -160,9 +163,16 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
             "%s: nothing usable among %zu file%s: audio is read through an scp file that "
             "names it (wav.scp), an index through the records beside it",
             root, n_files, n_files > 1 ? "s" : "");
-    return diag_set(d, -ENODATA, "%s: nothing usable among %zu file%s: %s%s", root, catalog->n,
-                    catalog->n > 1 ? "s" : "", catalog->item[0].error,
-                    catalog->n > 1 ? "; and others" : "");
+    if (catalog->n == 1)
+        return diag_set(d, -ENODATA, "%s: nothing usable among 1 file: %s", root,
+                        catalog->item[0].error);
+    for (size_t i = 0; i < catalog->n; i++)
+        kinds_add(&kinds, catalog->item[i].name);
+    kinds_show(&kinds, &shown);
+    if (shown.data)
+        text_plain(shown.data, "");
+    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s): %s; and others", root,
+                    catalog->n, shown.data ? shown.data : "", catalog->item[0].error);
 }
 
 static int make_opener(const struct source *source, const struct options *options,

@@ -19,7 +19,24 @@ for name in ("README.md", "Makefile", "src/a.c", "src/b.c", "docs/index.md"):
 for i in range(9):
     write(f"project/docs/images/{i}.png", PNG)
     write(f"project/assets/icons{i % 2}/{i}.png", PNG)
-contains(run("info", f"{SOURCE}/project", code=2), "nothing usable")
+contains(run("info", f"{SOURCE}/project", code=2), "nothing usable among 23 files (18 .png, 2 .md, 2 .c, 1 without an extension)")
+
+# Datasets in a project are shown with all that is no dataset: the first files, and how many there are of which kind.
+for i in range(14):
+    write(f"code/src/{i:02}.c", b"int main(void);\n")
+write("code/Makefile", b"all:\n")
+small(name="code/data/")
+found = run("info", f"{SOURCE}/code")
+contains(found, "format   idx", "Makefile\n    not usable: ")
+equal(found.count("not usable: "), 15, "files that are not usable: few enough")
+for i in range(14, 40):
+    write(f"code/src/{i:02}.C", b"int main(void);\n")
+found = run("info", f"{SOURCE}/code")
+contains(found, "format   idx", "Makefile\n    not usable: ", "src/02.c\n    not usable: ",
+         "37 more files are not usable: 37 .c\n")
+equal(found.count("not usable: "), 5, "files that are not usable")
+equal(run("info", "--json", f"{SOURCE}/code").count('"reason"'), 41, "reasons")
+equal(run("info", "--check", f"{SOURCE}/code", code=2).count("not usable: "), 41, "with --check")
 
 # IDX with a picture beside it.
 small(name="idx/")
@@ -50,6 +67,6 @@ write("mixed/set/labels.csv", b"a,b\n")
 write("mixed/set/cat/x.txt", b"x")
 write("mixed/rows.svm", b"1 1:2\n")
 found = run("info", f"{SOURCE}/mixed")
-contains(found, "set", "left aside: 1 .csv, 2 .txt", "rows.svm")
+contains(found, "set", "left aside: 2 .txt, 1 .csv", "rows.svm")
 with mounted(f"{SOURCE}/mixed"):
     equal(sorted(os.listdir(path("set/samples/raw"))), [f"{i}.jpg" for i in range(4)], "set")

@@ -1,0 +1,48 @@
+#include "base/kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void kinds_add(struct kinds *k, const char *name)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *dot = strrchr(base, '.');
+    unsigned i = 0;
+
+    if (!dot || dot == base || strlen(dot) >= sizeof(k->count[0].ext))
+        dot = "";
+    while (i < k->n && strcasecmp(k->count[i].ext, dot) != 0)
+        i++;
+    if (i == KINDS_COUNTED) {
+        k->others++;
+        return;
+    }
+    if (i == k->n) {
+        k->count[k->n++] = (struct kind_count){.n = 0};
+        snprintf(k->count[i].ext, sizeof(k->count[i].ext), "%s", dot);
+    }
+    k->count[i].n++;
+}
+
+void kinds_show(struct kinds *k, struct text *t)
+{
+    uint64_t others = k->others;
+
+    for (unsigned i = 1; i < k->n; i++) { /* by insertion: equal ones stay in their order */
+        struct kind_count moved = k->count[i];
+        unsigned at = i;
+
+        for (; at && k->count[at - 1].n < moved.n; at--)
+            k->count[at] = k->count[at - 1];
+        k->count[at] = moved;
+    }
+    for (unsigned i = 0; i < k->n; i++)
+        if (i < KINDS_SHOWN)
+            text_add(t, "%s%llu %s", i ? ", " : "", (unsigned long long)k->count[i].n,
+                     k->count[i].ext[0] ? k->count[i].ext : "without an extension");
+        else
+            others += k->count[i].n;
+    if (others)
+        text_add(t, "%s%llu others", k->n ? ", " : "", (unsigned long long)others);
+}
