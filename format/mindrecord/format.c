@@ -98,7 +98,8 @@ static void file_note(const void *p, struct text *t)
     const struct mindrecord *file = p;
     const char *address = file->header.address[file->header.shard];
 
-    if (strcmp(base_name(address), base_name(blob_name(file->blob))) != 0)
+    if (file->header.n_shards > 1 &&
+        strcmp(base_name(address), base_name(blob_name(file->blob))) != 0)
         text_add(t, "%s was written as '%s'; the order of shards is that of their numbers\n",
                  blob_name(file->blob), address);
 }
@@ -266,7 +267,7 @@ static int open_folder(struct source_file *source, size_t n, const struct format
         for (end = first + 1; end < folder.n; end++)
             if (strcmp(header_of(&folder.file[first])->set, header_of(&folder.file[end])->set) != 0)
                 break;
-        if (end - first > 1)
+        if (end - first > 1 && header_of(&folder.file[first])->n_shards > 1)
             r = add_set(&folder.file[first], end - first, end - first == folder.n, setup, finds);
     }
     return r;
@@ -308,15 +309,24 @@ static int claim_names(const struct members *listing, struct claims *ret)
     return 0;
 }
 
-/* A file of that name without the header is encrypted, or damaged: it is ERROR.txt. */
+static bool is_text(const struct probed_file *file)
+{
+    for (size_t i = 0; i < file->len && i < 64; i++)
+        if (file->head[i] >= 0x7f || (file->head[i] < ' ' && !isspace(file->head[i])))
+            return false;
+    return true;
+}
+
+/* Bytes of that name without the header are encrypted, or damaged: ERROR.txt says so. Text is not,
+ * it may be a pointer to a file, or what a server says. */
 static enum claim probe(const struct probed_file *file)
 {
-    uint64_t len;
+    size_t len;
 
     if (file->len > 8 && file->head[8] == '{' && load_le64(file->head) < UINT64_C(1) << 40 &&
         memmem(file->head, file->len, "\"header_size\"", 13))
         return CLAIM_NAMED;
-    return strstr(file->name, ".mindrecord") && file->len && !is_database(file->name, &len)
+    return strstr(file->name, ".mindrecord") && !is_database(file->name, &len) && !is_text(file)
                ? CLAIM_WEAK
                : CLAIM_NONE;
 }

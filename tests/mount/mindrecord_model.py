@@ -220,12 +220,14 @@ def make(schema, rows, version="3.0", header_size=16384, page_size=32768, rows_o
               "compression_size": 0, "page": pages or None,
               "schema": [{"desc": "made", "schema": schema,
                           "blob_fields": sorted(k for k in schema if in_blob(schema[k]))}]}
+    places = [header_size + page_size * p["page_id"] for p in pages if p["page_type"] == "BLOB_DATA"]
     if change:
+        header = json.loads(json.dumps(header))
         header = change(header) or header
     text = header if isinstance(header, bytes) else json.dumps(header, sort_keys=True).encode()
     parts = {0: length(text)}
-    for page, (_, _, blob) in zip((p for p in pages if p["page_type"] == "BLOB_DATA"), blobs):
-        parts[header_size + page_size * page["page_id"]] = blob
+    for place, (_, _, blob) in zip(places, blobs):
+        parts[place] = blob
     if rows:
         parts[header_size + page_size] = raws
     data = bytearray(max(at + len(p) for at, p in parts.items()))
