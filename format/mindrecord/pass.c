@@ -414,17 +414,23 @@ static int add_row(struct mindrecord *file, struct diag *d)
     const struct mindrecord_header *header = &file->header;
     struct mindrecord_pass *pass = file->pass;
     const struct mindrecord_page *page = &header->page[pass->page];
+    uint64_t blob_at, raw_at;
     int r = 0;
 
     if (pass->row == page->start)
         begin_page(file);
+    blob_at = pass->blob_at;
+    raw_at = pass->raw_at;
     memset(pass->number, 0, sizeof(pass->number));
     if (header->n_blobs)
         r = add_blob(file, page, d);
     if (r == 0 && header->n_blobs < header->n_fields)
         r = add_raw(file, page, d);
-    if (r < 0)
+    if (r < 0) { /* it may be called again */
+        pass->blob_at = blob_at;
+        pass->raw_at = raw_at;
         return r;
+    }
     note_faults(file);
     r = index_add(file->prepared.builder, NULL, 0, pass->number);
     if (r < 0)
