@@ -83,11 +83,6 @@ static int key_of(const struct source *source, const char *folder, char **ret)
     return 0;
 }
 
-static uint64_t mean_bytes(const struct members *m)
-{
-    return m->n ? max_u64(members_end(m) / m->n, 1) : 0;
-}
-
 int joined_staged(const struct source *source, const struct joined_head *head,
                   struct members *members, struct blob **ret, struct diag *d)
 {
@@ -121,7 +116,6 @@ int joined_staged(const struct source *source, const struct joined_head *head,
                                           .mode = head->mode,
                                           .uid = head->uid,
                                           .gid = head->gid,
-                                          .parts = &staged->members,
-                                          .part_bytes = mean_bytes(&staged->members)},
+                                          .parts = &staged->members},
                      ret, d);
 }

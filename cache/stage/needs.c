@@ -110,22 +110,6 @@ struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t 
     return wait_of(ranges_next(&wait->need.file->waits, &wait->blocks, first, end));
 }
 
-/* Leave out of the blocks around those of the wait what is here, comes, or is not wanted. */
-static void narrow_locked(struct wait *wait)
-{
-    struct file *file = wait->need.file;
-    uint64_t from = wait->blocks.first, to = wait->blocks.end;
-
-    lock_assert_held(&file->stage->lock);
-    while (from > wait->from && is_to_fetch(&wait->need, from - 1) &&
-           !file_is_for_readers(file, from - 1))
-        from--;
-    while (to < wait->to && is_to_fetch(&wait->need, to) && !file_is_for_readers(file, to))
-        to++;
-    wait->from = from;
-    wait->to = to;
-}
-
 void wait_begin_locked(struct wait *wait)
 {
     struct stage *stage = wait->need.file->stage;
@@ -134,14 +118,13 @@ void wait_begin_locked(struct wait *wait)
     lock_assert_held(&stage->lock);
     if (wait->waiter)
         waiter_add(wait->waiter);
-    narrow_locked(wait);
-    wait->need.end = wait->to;
+    wait->need.end = wait->blocks.end;
     wait->need.since = now;
     wait->quiet.first = (uint64_t)now;
     wait->quiet.end = wait->quiet.first + 1;
     ranges_add(&wait->need.file->waits, &wait->blocks);
     ranges_add(&stage->quiet, &wait->quiet);
-    need_queue_locked(&wait->need, wait->from);
+    need_queue_locked(&wait->need, wait->blocks.first);
 }
 
 void wait_end_locked(struct wait *wait, struct wait **ret_over)

@@ -283,10 +283,6 @@ void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 /* Bytes that take as long to come as a transfer takes to begin. */
 uint64_t runs_worth_locked(struct stage *stage);
 
-/* Is it worth a reader's while to have so many bytes more with what it needs, on a far remote? They
- * take little of the time until the first byte. */
-bool speed_is_worth_locked(struct stage *stage, uint64_t bytes, int64_t now);
-
 /* Bytes of the next background run. */
 uint64_t run_bytes_locked(const struct stage *stage);
 

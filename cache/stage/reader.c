@@ -14,8 +14,6 @@
 #define NS_PER_MS    INT64_C(1000000)
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files: see is_unverified() */
 #define GAVE_UP_MS   1000
-#define TILE_PARTS   8
-#define TILE_MOST    (UINT64_C(256) << 10)
 
 static struct file *file_of(const struct blob *blob)
 {
@@ -224,33 +222,6 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
     return 1;
 }
 
-/* In a file of small parts, most blocks have the end of one part and the start of the next one, so
- * a part by itself costs three requests, and its neighbours are asked for again. So the blocks that
- * are fetched grow to a piece of several parts: if that takes little longer than the wait for its
- * first byte, and the cache can hold all of the source. Such pieces tile the file. */
-static void add_neighbours(struct file *file, struct wait *w)
-{
-    struct stage *stage = file->stage;
-    int64_t now = stage_now(stage);
-    uint64_t n = 1;
-    bool is_worth;
-
-    w->from = w->blocks.first;
-    w->to = w->blocks.end;
-    if (!file->part_bytes || file->part_bytes > TILE_MOST / TILE_PARTS ||
-        !keep_holds_all(stage, now))
-        return;
-    while (n * file->block_bytes < file->part_bytes * TILE_PARTS)
-        n *= 2;
-    lock_take(&stage->lock);
-    is_worth = speed_is_worth_locked(stage, n * file->block_bytes, now);
-    lock_drop(&stage->lock);
-    if (!is_worth)
-        return;
-    w->from = w->from / n * n;
-    w->to = min_u64(ceil_div(w->to, n) * n, file->blocks);
-}
-
 static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
 {
     struct file *file = file_of(blob);
@@ -272,8 +243,7 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     w->need.file = file;
     w->need.why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     w->waiter = waiter;
-    add_neighbours(file, w);
-    look_at_blocks(file, w->from, w->to);
+    look_at_blocks(file, w->blocks.first, w->blocks.end);
     lock_take(&stage->lock);
     r = ask_locked(file, off, len, w);
     if (r == -EREMOTEIO)

@@ -6,7 +6,6 @@
 #define NS_PER_S     INT64_C(1000000000)
 #define SPEED_BYTES  (UINT64_C(64) << 10) /* fewer bytes give no speed */
 #define YIELDING_RUN (UINT64_C(1) << 20)
-#define RATE_NS      INT64_C(50000000)
 
 /* Measure the wait for the first byte and the speed of the others: planned fetches come in pieces
  * that are worth that wait. */
@@ -29,29 +28,6 @@ uint64_t runs_worth_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     return (uint64_t)(stage->wait_ns / stage->byte_ns);
-}
-
-/* The speed of all connections together is the most that has come lately: readers do not always
- * need what could come. */
-bool speed_is_worth_locked(struct stage *stage, uint64_t bytes, int64_t now)
-{
-    const struct stage_counters *c = &stage->counters;
-    uint64_t came = atomic_load_explicit(&c->demand_bytes, memory_order_relaxed) +
-                    atomic_load_explicit(&c->background_bytes, memory_order_relaxed);
-    double speed = 0;
-
-    lock_assert_held(&stage->lock);
-    if (!stage->rate.at || now - stage->rate.at >= RATE_NS) {
-        if (stage->rate.at)
-            speed = (double)(came - stage->rate.bytes) / (double)(now - stage->rate.at);
-        stage->rate.speed *= 7.0 / 8;
-        if (stage->rate.speed < speed)
-            stage->rate.speed = speed;
-        stage->rate.at = now;
-        stage->rate.bytes = came;
-    }
-    return stage->wait_ns >= stage->options.far_ms * 1e6 &&
-           (stage->rate.speed <= 0 || (double)bytes <= stage->rate.speed * stage->wait_ns / 2);
 }
 
 /* The speed decides how long the next background run is: so short that a reader that begins to wait

@@ -236,7 +236,6 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->url = strdup(what->url);
     file->key = strdup(what->key);
     file->parts = what->parts;
-    file->part_bytes = what->part_bytes;
     file->version = *what->version;
     file->block_bytes =
         stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);

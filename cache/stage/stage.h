@@ -96,9 +96,7 @@ struct stage_file {
     const uint8_t *sha256;
     const struct remote_version *version;
     unsigned mode, uid, gid;
-    const void *parts;   /* what the file is made of, for stage_parts(); it outlives the stage */
-    uint64_t part_bytes; /* of such a part, mostly; 0: there are no parts. A transfer is a request
-                            for each part that it has bytes of */
+    const void *parts; /* what the file is made of, for stage_parts(); it outlives the stage */
 };
 int stage_add(struct stage *stage, const struct stage_file *file, struct blob **ret,
               struct diag *d);

@@ -65,7 +65,6 @@ struct wait {
     struct range quiet;  /* in stage->quiet: [stage_now() of the last progress, as of the last
                             look; that + 1) */
     struct need need;
-    uint64_t from, to;     /* blocks that its need brings; at least its own */
     uint64_t left;         /* blocks that are not here */
     struct waiter *waiter; /* NULL: nobody is told when it is over */
     char *reason;          /* why it was given up; NULL: it was not */
@@ -86,7 +85,6 @@ struct file {
     struct stage *stage;
     char *url, *key, *version_text;
     const void *parts;
-    uint64_t part_bytes;
     uint32_t block_bytes;
     uint64_t blocks;
     bool has_sha256;
@@ -306,11 +304,6 @@ struct stage {
     uint64_t run_bytes; /* bytes of a run, adapted to the speed */
     double wait_ns;     /* wait for the first byte of a transfer; 0: not measured yet */
     double byte_ns;     /* time for each byte after the first ones, on one connection */
-    struct {            /* of all connections together, lately */
-        int64_t at;     /* the last look, */
-        uint64_t bytes; /* and what had come by then */
-        double speed;   /* the most, in bytes per ns; 0: not measured yet */
-    } rate;
     struct forecast forecast;
     struct turn turn;
     struct keeping keeping;

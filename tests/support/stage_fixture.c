@@ -24,7 +24,6 @@ static struct blob *add(struct stage *stage, const char *url, const char *name,
         .name = name,
         .sha256 = remote->sha256,
         .version = &version,
-        .part_bytes = remote->part_bytes,
         .mode = 0444,
     };
     struct diag d = DIAG_INIT;

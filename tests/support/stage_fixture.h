@@ -32,7 +32,6 @@ struct stage_fixture_remote {
     void *ctx;           /* of the script */
     const char *etag;    /* NULL: "\"1\"" */
     const uint8_t *sha256;
-    uint64_t part_bytes; /* as of struct stage_file */
 };
 
 /* Everything may be staged, by readers alone: four jobs, a retry limit of 30 s. */

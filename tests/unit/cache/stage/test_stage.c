@@ -109,55 +109,6 @@ static void test_read__one_byte__one_block(void **state)
     stage_fixture_close(&f);
 }
 
-/* A file of small parts comes in pieces of several of them, and each byte once. */
-static void test_read__small_parts__with_neighbours(void **state)
-{
-    struct stage_options options = stage_fixture_options();
-    struct stage_fixture_remote remote = {
-        .content = content, .size = SIZE, .threads = 64, .part_bytes = BLOCK - 1};
-    struct test_clock clock;
-    struct stage_fixture f;
-
-    test_clock_init(&clock);
-    options.clock = &clock.clock;
-    options.far_ms = 0;
-    stage_fixture_open(&f, *state, &options, &remote);
-    stage_fixture_read(&f, 100 * BLOCK + 7, 1);
-    stage_fixture_read(&f, 96 * BLOCK, 8 * BLOCK);
-    assert_int_equal(fake_given(f.fake), 8 * BLOCK);
-    assert_int_equal(fake_started(f.fake), 1);
-    stage_fixture_read(&f, 103 * BLOCK, 2 * BLOCK); /* half of it is here */
-    stage_fixture_read(&f, 96 * BLOCK, 16 * BLOCK);
-    assert_int_equal(fake_given(f.fake), 16 * BLOCK);
-    assert_int_equal(fake_started(f.fake), 2);
-    stage_fixture_read(&f, 0, SIZE);
-    assert_int_equal(fake_given(f.fake), SIZE);
-    stage_fixture_close(&f);
-    test_clock_release(&clock);
-}
-
-/* Near remotes and large parts: just what is asked for. */
-static void test_read__parts__without_neighbours(void **state)
-{
-    const struct {
-        unsigned far_ms;
-        uint64_t part_bytes;
-    } row[] = {{60000, BLOCK}, {0, 100 * BLOCK}, {0, UINT64_MAX}};
-
-    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-        struct stage_options options = stage_fixture_options();
-        struct stage_fixture_remote remote = {
-            .content = content, .size = SIZE, .threads = 64, .part_bytes = row[i].part_bytes};
-        struct stage_fixture f;
-
-        options.far_ms = row[i].far_ms;
-        stage_fixture_open(&f, *state, &options, &remote);
-        stage_fixture_read(&f, (100 + 2 * i) * BLOCK, 1);
-        assert_int_equal(fake_given(f.fake), BLOCK);
-        stage_fixture_close(&f);
-    }
-}
-
 static void test_read__next_stage__nothing_fetched(void **state)
 {
     struct stage_fixture f;
@@ -1333,8 +1284,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_read__in_sequence__each_byte_once),
         TEST(test_read__one_byte__one_block),
-        TEST(test_read__small_parts__with_neighbours),
-        TEST(test_read__parts__without_neighbours),
         TEST(test_read__next_stage__nothing_fetched),
         TEST(test_read__other_version__fetched_anew),
         TEST(test_wants__scattered_reads__one_round),
