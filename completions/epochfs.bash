@@ -86,7 +86,7 @@ _epochfs_mountpoints() {
 # Offers what stands at a place that is no flag: the n-th, from 0 on.
 _epochfs_place() {
     case $command$1 in
-    mount0 | info0 | plan0 | stage0) compopt -o default ;;
+    mount0 | info0 | plan0 | stage0 | index0) compopt -o default ;;
     mount1) compopt -o dirnames ;;
     umount0 | status0) _epochfs_mountpoints ;;
     cache0) _epochfs_offer '' list verify prune ;;
@@ -102,6 +102,7 @@ _epochfs_flags() {
     info) flags+=(--json --check -o) ;;
     plan) flags+=(--json --rate= --compute= --epochs= -o) ;;
     stage) flags+=(--check --progress -o) ;;
+    index) flags+=(--progress -o) ;;
     status) flags+=(--json --watch) ;;
     cache)
         case ${words[2]} in
@@ -123,7 +124,7 @@ _epochfs() {
     command=${words[1]}
     COMPREPLY=()
     if ((${#words[@]} == 2)); then
-        _epochfs_offer '' mount umount info plan stage status cache --help --version
+        _epochfs_offer '' mount umount info plan stage index status cache --help --version
         return
     fi
     for ((i = 2; i < ${#words[@]} - 1; i++)); do

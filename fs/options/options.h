@@ -26,6 +26,7 @@ struct options {
     const char *cache;            /* absolute, owned; NULL: the default folder */
     struct source_options source; /* its texts are owned; see options_source() */
     bool stages_local;            /* even without cache=, for epochfs stage */
+    bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
     struct format_options format;
     bool allow_outside;     /* read files that the source names, wherever they are */
     bool allow_commands;    /* run commands that the source names */

@@ -30,6 +30,7 @@ static void tools_free(struct catalog_tools *tools)
     if (!tools)
         return;
     pool_free(tools->setup.pool);
+    shared_index_release(&tools->shared);
     memo_free(tools->setup.memo);
     cache_opener_release(&tools->opener);
     cache_folder_release(&tools->cache);
@@ -194,6 +195,11 @@ static void tools_scope_end(struct catalog_tools **tools)
     tools_free(*tools);
 }
 
+static void say_shared(const char *text)
+{
+    log_warning("%s", text);
+}
+
 static int make_tools(const struct source *source, const struct options *options,
                       struct catalog_tools **ret)
 {
@@ -211,7 +217,9 @@ static int make_tools(const struct source *source, const struct options *options
     if (r == 0)
         r = pool_new(&tools->setup.pool);
     index_files_init(&tools->keep, &tools->cache);
-    tools->setup.keep = &tools->keep.keep;
+    shared_index_init(&tools->shared, &tools->keep.keep, source, say_shared);
+    tools->shared.notes = options->makes_index;
+    tools->setup.keep = &tools->shared.keep;
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered;
@@ -280,6 +288,20 @@ static void find_hidden(struct catalog *catalog)
     }
 }
 
+/* Indexes beside the data are of these files. */
+static int add_shared_files(struct catalog *catalog)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < catalog->n && r == 0; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        for (unsigned k = 0; ds && !ds->shares_blobs && k < ds->n_blobs && r == 0; k++)
+            r = shared_index_add(&catalog->tools->shared, ds->blob[k]);
+    }
+    return r;
+}
+
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d)
 {
@@ -302,6 +324,8 @@ int catalog_open(const struct source *source, const struct options *options, str
     if (!catalog.n_datasets)
         return nothing_usable(source, &catalog, list.n, d);
     r = make_names_unique(&catalog, &list);
+    if (r == 0)
+        r = add_shared_files(&catalog);
     if (r < 0)
         return r;
     if (catalog.source)

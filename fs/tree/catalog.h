@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "cache/disk/index_files.h"
 #include "cache/named/opener.h"
+#include "cache/source/shared_index.h"
 #include "cache/source/source.h"
 #include "format/core/format.h"
 #include "fs/options/options.h"
@@ -25,6 +26,7 @@ struct catalog_tools {
     struct cache_folder cache;
     struct cache_opener opener;
     struct index_files keep;
+    struct shared_index shared; /* before keep */
     struct format_setup setup;
 };
 

@@ -1,0 +1,241 @@
+/* Writes `.epochfs/`: into a new folder beside it, which takes its place when it is complete. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "cache/source/shared_index.h"
+
+/* A line of the table to be. */
+struct made_line {
+    char *name; /* owned */
+    uint64_t size;
+    char sum[DIGEST_TEXT_SIZE];
+};
+
+struct writing {
+    struct shared_index *shared;
+    int dir; /* the new folder */
+    struct made_line *file, *index;
+    size_t n_files, n_indexes;
+};
+
+static void release_lines(struct made_line *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(line[i].name);
+    free(line);
+}
+
+static void writing_release(struct writing *w)
+{
+    release_lines(w->file, w->n_files);
+    release_lines(w->index, w->n_indexes);
+    if (w->dir >= 0)
+        close(w->dir);
+}
+
+static int add_line(struct made_line **lines, size_t *n, const char *name, uint64_t size,
+                    const char *sum)
+{
+    struct made_line line = {.name = strdup(name), .size = size};
+
+    if (!line.name || array_capacity(lines, *n, sizeof(line)) < 0) {
+        free(line.name);
+        return -ENOMEM;
+    }
+    memcpy(line.sum, sum, sizeof(line.sum));
+    (*lines)[(*n)++] = line;
+    return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(((const struct made_line *)a)->name, ((const struct made_line *)b)->name);
+}
+
+/* Sort the lines, and leave out those that repeat a name. */
+static void sort_lines(struct made_line *line, size_t *n)
+{
+    size_t kept = 0;
+
+    if (*n)
+        qsort(line, *n, sizeof(*line), compare_lines);
+    for (size_t i = 0; i < *n; i++) {
+        if (kept && !strcmp(line[kept - 1].name, line[i].name))
+            free(line[i].name);
+        else
+            line[kept++] = line[i];
+    }
+    *n = kept;
+}
+
+static int sum_and_add(void *ctx, const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
+{
+    struct writing *w = ctx;
+    int r = shared_index_sum(blob, ret);
+
+    return r < 0 ? r : add_line(&w->file, &w->n_files, blob_name(blob), blob->size, ret);
+}
+
+/* Write a file of the new folder. 0 or -errno. */
+static int write_file(int dir, const char *name, const void *bytes, size_t len)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int r = fd < 0 ? -errno : 0;
+
+    for (size_t done = 0; r == 0 && done < len;) {
+        ssize_t n = write(fd, (const char *)bytes + done, len - done);
+
+        if (n < 0 && errno != EINTR)
+            r = -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (fd >= 0 && close(fd) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
+static int write_index(struct writing *w, const struct shared_use *use, struct diag *d)
+{
+    struct kept_index kept = {0};
+    char name[DIGEST_TEXT_SIZE], sum[DIGEST_TEXT_SIZE];
+    int r = shared_index_name(w->shared, use->kind, use->identity, sum_and_add, w, name);
+
+    if (r == -ENOENT)
+        return 0; /* it is good for this machine only */
+    if (r == 0)
+        r = index_store_load(w->shared->inner, use->kind, use->identity, &kept);
+    if (r == -ENOENT)
+        return diag_set(d, -EIO, "an index that was made is gone from the cache folder");
+    if (r == 0)
+        r = shared_index_digest(kept.bytes, kept.size, sum);
+    if (r == 0)
+        r = write_file(w->dir, name, kept.bytes, kept.size);
+    if (r == 0)
+        r = add_line(&w->index, &w->n_indexes, name, kept.size, sum);
+    kept_index_release(&kept);
+    return r;
+}
+
+static int write_table(struct writing *w)
+{
+    AUTO_TEXT struct text t = {0};
+
+    sort_lines(w->file, &w->n_files);
+    sort_lines(w->index, &w->n_indexes);
+    text_add(&t, "%s", SHARED_INDEX_HEAD);
+    for (size_t i = 0; i < w->n_files; i++)
+        text_add(&t, "file %llu %s %s\n", (unsigned long long)w->file[i].size, w->file[i].sum,
+                 w->file[i].name);
+    for (size_t i = 0; i < w->n_indexes; i++)
+        text_add(&t, "index %llu %s %s\n", (unsigned long long)w->index[i].size, w->index[i].sum,
+                 w->index[i].name);
+    return t.failed ? -ENOMEM : write_file(w->dir, SHARED_INDEX_TABLE, t.data, t.len);
+}
+
+/* Is it the name of a file that shared_index_write() writes? */
+static bool is_our_name(const char *name)
+{
+    return !strcmp(name, SHARED_INDEX_TABLE) ||
+           (strlen(name) == DIGEST_TEXT_SIZE - 1 &&
+            strspn(name, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1);
+}
+
+/* Go through a folder of ours. removes: and remove it. 0; -ENOENT; -EEXIST: it holds something
+ * else, and is as it was; or -errno. */
+static int walk_folder(const char *path, bool removes)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    int r = dir ? 0 : -errno;
+
+    while (r == 0 && (entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (!is_our_name(entry->d_name))
+            r = -EEXIST;
+        else if (removes && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+            r = -errno;
+    }
+    if (dir)
+        closedir(dir);
+    if (r == 0 && removes && rmdir(path) < 0)
+        r = -errno;
+    return r;
+}
+
+/* Put the complete folder in the place of dir. */
+static int put_in_place(const char *made, const char *dir, bool exists)
+{
+    int r;
+
+    if (!exists)
+        return rename(made, dir) < 0 ? -errno : 0;
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
+        return walk_folder(made, true);
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    r = walk_folder(dir, true); /* the file system cannot exchange: for a moment there is none */
+    return r == 0 && rename(made, dir) < 0 ? -errno : r;
+}
+
+static int write_all(struct writing *w, struct diag *d)
+{
+    int r = 0;
+
+    if (w->shared->n_uses)
+        r = shared_index_identify(w->shared);
+    for (size_t i = 0; i < w->shared->n_uses && r == 0; i++)
+        r = write_index(w, &w->shared->use[i], d);
+    if (r == 0 && !w->n_indexes)
+        return diag_set(
+            d, -ENODATA,
+            "nothing to index: want text, tar, TFRecord or RecordIO, whose samples take "
+            "a pass to find");
+    if (r == 0)
+        r = write_table(w);
+    return r == 0 && fsync(w->dir) < 0 ? -errno : r;
+}
+
+int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, struct diag *d)
+{
+    AUTO(writing_release) struct writing w = {.shared = shared, .dir = -1};
+    AUTO_FREE char *made = NULL;
+    size_t len = strlen(dir);
+    int r = walk_folder(dir, false);
+    bool exists = r == 0;
+
+    if (r == -EEXIST || r == -ENOTDIR)
+        return diag_set(d, r,
+                        "%s: want a new or empty folder, or one that `epochfs index` made; found "
+                        "something else there",
+                        dir);
+    if (r < 0 && r != -ENOENT)
+        return diag_set(d, r, "%s: %s", dir, strerror(-r));
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (asprintf(&made, "%.*s.XXXXXX", (int)len, dir) < 0) {
+        made = NULL;
+        return -ENOMEM;
+    }
+    if (!mkdtemp(made))
+        return diag_set(d, -errno, "%s: cannot be made: %s", made, strerror(errno));
+    w.dir = open(made, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = w.dir < 0 || fchmod(w.dir, 0755) < 0 ? -errno : write_all(&w, d);
+    if (r == 0)
+        r = put_in_place(made, dir, exists);
+    if (r == 0)
+        *ret_n = w.n_indexes;
+    else
+        walk_folder(made, true);
+    return r == 0 ? 0 : diag_set(d, r, "%s: cannot be written: %s", dir, strerror(-r));
+}

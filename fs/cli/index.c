@@ -1,0 +1,147 @@
+/* epochfs index: writes what a mount would have to find out, for a folder beside the data. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/progress.h"
+#include "fs/log/log.h"
+
+#define SHOW_NS 200000000
+
+struct index_call {
+    const char *source, *dir;
+    bool progress;
+};
+
+static void print_help(void)
+{
+    printf("usage: epochfs index SOURCE -o DIR [--progress] [-o OPTIONS]\n\n"
+           "Finds out what a mount of SOURCE would have to: where the samples of tar, TFRecord,\n"
+           "RecordIO and libsvm text are. Writes it to DIR, in files that are the same for the\n"
+           "same SOURCE. Put them beside the data as the folder .epochfs/, and every mount of it\n"
+           "is ready after fetching them. The first -o is DIR.\n\n"
+           "DIR is new, or empty, or was made by this command: then it is replaced as a whole.\n"
+           "Exit code 2: SOURCE has nothing to index, or a part of it cannot be used; the rest is\n"
+           "written. Exit code 4: DIR or the cache folder cannot be written.\n\n"
+           "--progress: also if stderr is not a terminal; a line a second.\n\n"
+           "OPTIONS as for `epochfs mount`.\n");
+}
+
+static void count(const struct catalog *catalog, uint64_t *ret_done, uint64_t *ret_total)
+{
+    *ret_done = *ret_total = 0;
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+        uint64_t done, total;
+
+        if (!ds || !ds->ops || !ds->ops->progress || ds->shares_blobs)
+            continue;
+        ds->ops->progress(ds, &done, &total);
+        *ret_done += done;
+        *ret_total += total;
+    }
+}
+
+static void prepare(const struct index_call *call, struct catalog *catalog)
+{
+    struct progress progress;
+    uint64_t done, total;
+
+    progress_init(&progress, "indexed", call->progress);
+    while (!catalog_prepare(catalog, monotonic_ns() + SHOW_NS)) {
+        count(catalog, &done, &total);
+        progress_show(&progress, done, total);
+    }
+    count(catalog, &done, &total);
+    if (total)
+        progress_end(&progress, done, total);
+}
+
+/* Report what cannot be used. Returns how many. */
+static size_t report_bad(const struct catalog *catalog)
+{
+    size_t bad = 0;
+
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (!item->ds)
+            fail(EXIT_SOURCE, "%s", item->error);
+        else if (dataset_state(item->ds) == DATASET_FAILED)
+            fail(EXIT_SOURCE, "%s", item->ds->reason.text);
+        else
+            continue;
+        bad++;
+    }
+    return bad;
+}
+
+static int make(const struct index_call *call, struct options *options)
+{
+    AUTO_OPENED struct opened opened = {0};
+    char shown[PATH_MAX];
+    struct diag d = DIAG_INIT;
+    size_t n = 0, bad;
+    int r, code;
+
+    options->makes_index = true;
+    log_set_level(options->log_level);
+    code = open_catalog(call->source, options, &opened, &d);
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    log_source_note(opened.source);
+    prepare(call, &opened.catalog);
+    bad = report_bad(&opened.catalog);
+    r = shared_index_write(&opened.catalog.tools->shared, call->dir, &n, &d);
+    if (r == -ENODATA)
+        return fail(EXIT_SOURCE, "%s: %s", shown_source(call->source, shown), diag_text(&d, r));
+    if (r < 0)
+        return fail(r == -EREMOTEIO || r == -ESTALE ? EXIT_SOURCE : EXIT_CACHE, "%s",
+                    diag_text(&d, r));
+    printf("%s: %zu index%s written; beside the data they are called %s\n", call->dir, n,
+           n == 1 ? "" : "es", SHARED_INDEX_FOLDER "/");
+    return bad ? fail(EXIT_SOURCE, "%s: %zu of %zu entries cannot be used",
+                      shown_source(call->source, shown), bad, opened.catalog.n)
+               : EXIT_DONE;
+}
+
+/* Take the first -o, which is DIR, out of the arguments. Returns how many are left. */
+static int take_dir(int argc, char **argv, const char **ret)
+{
+    int n = 1;
+
+    for (int i = 1; i < argc; i++) {
+        if (!*ret && !strcmp(argv[i], "-o") && i + 1 < argc)
+            *ret = argv[++i];
+        else
+            argv[n++] = argv[i];
+    }
+    argv[n] = NULL;
+    return n;
+}
+
+static int run(int argc, char **argv)
+{
+    AUTO_OPTIONS struct options options;
+    struct index_call call = {0};
+    const struct command_line line = {
+        "index", "SOURCE", print_help, &options, {{"progress", .set = &call.progress}}};
+    int code;
+
+    options_init(&options);
+    argc = take_dir(argc, argv, &call.dir);
+    code = parse_command(argc, argv, &line, &call.source);
+    if (code >= 0)
+        return code;
+    if (!call.dir || strchr(call.dir, '='))
+        return fail(EXIT_USAGE,
+                    "index: want -o DIR before other options, found %s%s%s; see "
+                    "`epochfs index --help`",
+                    call.dir ? "'" : "", call.dir ? call.dir : "none", call.dir ? "'" : "");
+    return make(&call, &options);
+}
+
+const struct command command_index = {"index", run,
+                                      "index  SOURCE -o DIR [--progress] [-o OPTIONS]"};

@@ -1,0 +1,95 @@
+/* The table of contents of `.epochfs/`: what is read, and what is refused. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "cache/source/shared_index.h"
+#include "support/unit.h"
+
+#define SUM_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define SUM_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static int read_table(const char *text, size_t len, struct shared_table *ret, struct diag *d)
+{
+    char *copy = malloc(len + 1);
+
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return shared_table_read(copy, len, ret, d);
+}
+
+static void test_shared_table__lines__found_by_name(void **state)
+{
+    static const char text[] = SHARED_INDEX_HEAD "file 7 " SUM_A " a b.tar\n"
+                                                 "index 9 " SUM_B " " SUM_A "\n"
+                                                 "file 18446744073709551615 " SUM_B " sub/c.tar\n"
+                                                 "index 1073741824 " SUM_A " " SUM_B "\n";
+    struct diag d = DIAG_INIT;
+    struct shared_table t = {0};
+    const struct shared_line *line;
+
+    (void)state;
+    assert_int_equal(read_table(text, strlen(text), &t, &d), 0);
+    assert_int_equal(t.n_files, 2);
+    assert_int_equal(t.n_indexes, 2);
+    line = shared_line_find(t.file, t.n_files, "sub/c.tar");
+    assert_non_null(line);
+    assert_true(line->size == UINT64_MAX);
+    assert_string_equal(line->sum, SUM_B);
+    line = shared_line_find(t.file, t.n_files, "a b.tar");
+    assert_non_null(line);
+    assert_int_equal(line->size, 7);
+    assert_non_null(shared_line_find(t.index, t.n_indexes, SUM_A));
+    assert_null(shared_line_find(t.index, t.n_indexes, "a b.tar"));
+    assert_null(shared_line_find(t.file, t.n_files, "sub"));
+    shared_table_release(&t);
+}
+
+static void test_shared_table__hostile__ebadmsg(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "\n",
+        "epochfs-index 2\n",
+        "epochfs-index 1",
+        SHARED_INDEX_HEAD "\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " a",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " \n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A "\n",
+        SHARED_INDEX_HEAD "file -7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 7x " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 18446744073709551616 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A "a a\n",
+        SHARED_INDEX_HEAD "file 7 aaaa a\n",
+        SHARED_INDEX_HEAD "fils 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " a\nfile 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "index 1 " SUM_A " ../" SUM_B "\n",
+        SHARED_INDEX_HEAD "index 1 " SUM_A " " SUM_B "/x\n",
+        SHARED_INDEX_HEAD "index 1073741825 " SUM_A " " SUM_B "\n",
+    };
+    static const char nul[] = SHARED_INDEX_HEAD "file 7 " SUM_A " a\0b\n";
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct diag d = DIAG_INIT;
+        struct shared_table t = {0};
+
+        assert_int_equal(read_table(bad[i], strlen(bad[i]), &t, &d), -EBADMSG);
+        assert_true(d.set);
+        assert_null(t.text);
+    }
+    assert_int_equal(read_table(nul, sizeof(nul) - 1, &(struct shared_table){0}, NULL), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shared_table__lines__found_by_name),
+        cmocka_unit_test(test_shared_table__hostile__ebadmsg),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
