@@ -6,6 +6,9 @@
  *            count, each of its folders is a class, and so are the pictures of all folders below.
  *   flat     its own files are pictures, and there are more of them than in folders below.
  *
+ *   table    it has metadata.jsonl or metadata.csv, and pictures; the table says which of the files
+ *            below are a sample, and nothing else is asked.
+ *
  * Otherwise each of its folders is judged for itself. So folders called train, val, test are never
  * classes: each of them is judged.
  *
@@ -34,6 +37,7 @@ struct folder_info {
     uint64_t all_pictures, all_used, all_others; /* and of the folders below */
     uint64_t doubtful;                           /* others that are not neutral */
     bool foreign, kaldi, project;
+    uint64_t tables, all_tables; /* of metadata */
 };
 
 struct search {
@@ -65,6 +69,27 @@ bool is_class_folder(const char *path, const char *root)
 
     return *path && members_is_below(path, root) && strlen(path) > len && !strchr(name, '/') &&
            !is_skipped(name);
+}
+
+/* The tables of metadata that are beside pictures, as Hugging Face has them. */
+static const char *const tables[] = {"metadata.jsonl", "metadata.csv"};
+
+static bool name_is_table(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        if (!strcmp(name, tables[i]))
+            return true;
+    return false;
+}
+
+static const char *find_table(const struct search *s, uint32_t folder, size_t from)
+{
+    const char *path = path_of(s, folder);
+
+    for (size_t i = from; i < ARRAY_LEN(tables); i++)
+        if (members_lookup(s->m, path, strlen(path), tables[i]) < s->m->n)
+            return tables[i];
+    return NULL;
 }
 
 /* ---- counting ---- */
@@ -99,6 +124,7 @@ static int count_folder(const struct search *s, uint32_t folder)
         f->foreign = f->foreign || (!is_used && name_is_foreign(name));
         f->kaldi = f->kaldi || name_is_kaldi(name);
         f->project = f->project || name_is_project(name);
+        f->tables += name_is_table(name);
     }
     return 0;
 }
@@ -126,6 +152,7 @@ static int count_all(struct search *s)
         f->all_pictures = f->pictures;
         f->all_used = f->used;
         f->all_others = f->others;
+        f->all_tables = f->tables;
         for (; f->end < m->n_folders && members_is_below(path_of(s, f->end), path_of(s, i));
              f->end = s->info[f->end].end) {
             const struct folder_info *below = &s->info[f->end];
@@ -133,6 +160,7 @@ static int count_all(struct search *s)
             f->all_pictures += below->all_pictures;
             f->all_used += below->all_used;
             f->all_others += below->all_others;
+            f->all_tables += below->all_tables;
         }
     }
     return 0;
@@ -154,7 +182,7 @@ static bool has_classes(const struct search *s, uint32_t folder)
             continue;
         if (below->all_pictures && name_is_split(path_base(path_of(s, i))))
             return false;
-        if (below->foreign || below->all_others > below->all_used)
+        if (below->foreign || below->all_tables || below->all_others > below->all_used)
             return false;
         with += below->all_pictures > 0;
         direct += below->pictures > 0;
@@ -169,6 +197,24 @@ static bool is_flat(const struct search *s, uint32_t folder)
 
     return f->pictures && f->all_pictures - f->pictures < f->pictures &&
            10 * f->doubtful <= f->used && f->others <= f->used;
+}
+
+/* Does a table say what is a sample? Not if a folder below has one, or is a part of a dataset, or
+ * has something else. */
+static bool has_table(const struct search *s, uint32_t folder)
+{
+    const struct folder_info *f = &s->info[folder];
+
+    if (!f->tables || f->all_tables > f->tables || f->all_others > f->all_used + f->tables)
+        return false;
+    for (uint32_t i = folder + 1; i < f->end; i++) {
+        const struct folder_info *below = &s->info[i];
+
+        if (below->foreign || below->kaldi ||
+            (below->all_pictures && name_is_split(path_base(path_of(s, i)))))
+            return false;
+    }
+    return true;
 }
 
 /* ---- taking ---- */
@@ -248,6 +294,22 @@ static bool is_hidden_below(const char *path, const char *above)
     return false;
 }
 
+/* Take all files, as they are listed: which of them are samples is not known yet. */
+static int take_all(struct taking *t)
+{
+    const struct search *s = t->s;
+    int r = 0;
+
+    for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
+        if (is_hidden_below(path_of(s, i), path_of(s, t->root)))
+            continue;
+        for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++)
+            if (*members_name(s->m, k) != '.')
+                r = add_sample(t, &(struct sample_files){.first = k, .n = 1});
+    }
+    return r;
+}
+
 static int compare_folders(const void *a, const void *b, void *search)
 {
     const struct search *s = search;
@@ -301,6 +363,8 @@ static int take_files(struct taking *t)
             r = take_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = take_flat(t);
+    if (t->claim->layout == LAYOUT_TABLE)
+        r = take_all(t);
     for (size_t i = first; i < last && r == 0; i++) {
         bool may_be_else = !*path_of(t->s, t->root) && i < root->last &&
                            !name_is_picture(members_name(t->s->m, i)) &&
@@ -330,6 +394,12 @@ static int take(const struct search *s, uint32_t root, enum files_layout layout)
     if (!c->root || !c->folder || !c->name || !t.claim)
         return -ENOMEM;
     t.claim->layout = layout;
+    if (layout == LAYOUT_TABLE) {
+        t.claim->table = find_table(s, root, 0);
+        t.claim->other = find_table(s, root, 1);
+        if (t.claim->other == t.claim->table)
+            t.claim->other = NULL;
+    }
     r = take_files(&t);
     c->file = t.file;
     c->n = t.n;
@@ -347,6 +417,8 @@ static int search_folder(const struct search *s, uint32_t folder, bool split, bo
         return 0;
     split = split || name_is_split(path_base(path_of(s, folder)));
     project = project || f->project;
+    if (!f->foreign && (split || !project) && has_table(s, folder))
+        return take(s, folder, LAYOUT_TABLE);
     if (!f->foreign && (split || !project) && has_classes(s, folder))
         return take(s, folder, LAYOUT_CLASSES);
     if (!f->foreign && (split || !project) && is_flat(s, folder))

@@ -8,12 +8,15 @@
 enum files_layout {
     LAYOUT_CLASSES, /* each folder of the root is a class */
     LAYOUT_FLAT,    /* the files of the root alone; those with one stem are one sample */
+    LAYOUT_TABLE,   /* a table in the root says what the samples are: all files are members */
 };
 
 /* What a claim knows besides the names: the impl of struct collection. */
 struct files_claim {
     enum files_layout layout;
-    char *aside; /* files below the root that are in no sample, by kind: text */
+    const char *table; /* of LAYOUT_TABLE: its name */
+    const char *other; /* NULL; or a second one, of another format: the dataset is refused */
+    char *aside;       /* files below the root that are in no sample, by kind: text */
 };
 
 /* claim_names() of struct format. */

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "format/encode/encode.h"
 #include "format/files/file.h"
+#include "format/files/rows.h"
 
 static const struct record_column *files_columns(const void *p, unsigned *ret_n)
 {
@@ -163,10 +164,13 @@ static enum claim probe(const struct probed_file *file)
 static int open_collection(struct collection *c, struct blob *blob, const struct members *members,
                            const struct format_setup *setup, struct dataset **ret, struct diag *d)
 {
+    const struct files_claim *claim = c->impl;
     struct shard shard;
-    int r = files_open(c, blob, members, setup, &shard);
+    int r;
 
-    (void)d;
+    if (claim->layout == LAYOUT_TABLE)
+        return rows_open_collection(c, blob, members, setup, ret, d);
+    r = files_open(c, blob, members, setup, &shard);
     if (r < 0)
         return r;
     r = record_set_new(&records, &shard, 1, setup, ret);
