@@ -86,7 +86,9 @@ static char *claim(const char *paths)
         walk.end = own.n;
         assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
         text_add(&t, "%s:%s %s", c->folder, c->name,
-                 claim->layout == LAYOUT_CLASSES ? "classes" : "flat");
+                 claim->layout == LAYOUT_CLASSES ? "classes"
+                 : claim->layout == LAYOUT_FLAT  ? "flat"
+                                                 : claim->table);
         while (next_sample(&walk, &sample)) {
             size_t n = sample_key(&keys, &sample, key);
 
@@ -266,6 +268,19 @@ static void test_claim__very_many_of_one_stem__quick(void **state)
     assert_int_equal(claims.n, 0); /* half of them are no pictures */
 }
 
+static void test_claim__table_of_metadata__says_the_samples(void **state)
+{
+    (void)state;
+    check("train/1.jpg train/metadata.jsonl", ":train metadata.jsonl 1(jpg)\n");
+    check("train/a/1.jpg train/b/2.jpg train/metadata.csv",
+          ":train metadata.csv 1(jpg) 2(jpg)\n"); /* no classes */
+    check("set/.x/1.jpg set/1.jpg set/metadata.csv", ":set metadata.csv 1(jpg) aside 1 .jpg\n");
+    /* Not of parts, nor of what has tables of its own. */
+    check("metadata.csv train/cat/1.jpg val/cat/2.jpg",
+          ":train classes 1(jpg)\n:val classes 2(jpg)\n");
+    check("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", ":a metadata.csv 1(jpg) 2(jpg)\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_claim__split_in_a_project__taken),
         cmocka_unit_test(test_claim__other_datasets_beside__the_folder_alone),
         cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
+        cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
         cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
     };
 
