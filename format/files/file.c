@@ -124,12 +124,21 @@ static int add_column(struct files_file *file, unsigned i)
     column->name = strdup(name);
     if (!column->name)
         return -ENOMEM;
-    column->shown = strcmp(name, "txt") != 0 ? RECORD_BYTES : RECORD_TEXT;
+    column->shown = RECORD_BYTES;
     record_name(ext->name, ext->len, EXT_SIZE - 1, name);
     column->ext = strcmp(name, column->name) != 0 ? strdup(name) : column->name;
     column->unnamed = true;
     column->has_holes = ext->number[COUNT] != file->prepared.index.rows;
-    return column->ext ? 0 : -ENOMEM;
+    if (!column->ext)
+        return -ENOMEM;
+    if (!strcmp(name, "txt")) { /* as the other files, and as lines */
+        file->text = i;
+        file->columns[file->exts.n] = *column;
+        file->columns[file->exts.n].shown = RECORD_TEXT;
+        file->columns[file->exts.n].without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
+        file->label = file->exts.n + 1;
+    }
+    return 0;
 }
 
 /* What the columns are is known: from the pass, or from a kept index. */
@@ -137,12 +146,13 @@ static int make_columns(struct files_file *file)
 {
     int r = 0;
 
-    file->columns = calloc(file->exts.n + 2, sizeof(*file->columns));
+    file->columns = calloc(file->exts.n + 3, sizeof(*file->columns));
     if (!file->columns)
         return -ENOMEM;
+    file->label = file->exts.n;
     for (unsigned i = 0; i < file->exts.n && r == 0; i++)
         r = add_column(file, i);
-    file->label = file->n_columns = file->exts.n;
+    file->n_columns = file->label;
     if (r < 0 || file->layout != LAYOUT_CLASSES)
         return r;
     file->columns[file->n_columns++] = (struct record_column){

@@ -34,6 +34,7 @@ struct files_file {
     struct column_table exts;      /* extensions of members, in lower case: columns[0, exts.n) */
     struct record_column *columns; /* [n_columns] */
     unsigned n_columns;
+    unsigned text;  /* of `txt` among exts, where column exts.n has it as lines */
     unsigned label; /* the number of the column of labels; the next one has them as text */
 };
 

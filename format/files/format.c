@@ -21,7 +21,8 @@ static const struct record_column *files_columns(const void *p, unsigned *ret_n)
 /* The member of a sample that a column shows; false: it has none. */
 static bool find_member(const struct files_file *file, uint64_t row, unsigned column, size_t *ret)
 {
-    const struct learned_column *want = &file->exts.column[column];
+    const struct learned_column *want =
+        &file->exts.column[column < file->exts.n ? column : file->text];
     struct sample_files sample;
     char ext[EXT_MOST + 1];
 
@@ -40,7 +41,7 @@ static bool files_has(const void *p, uint64_t row, unsigned column)
     const struct files_file *file = p;
     size_t member;
 
-    return column >= file->exts.n || find_member(file, row, column, &member);
+    return column >= file->label || find_member(file, row, column, &member);
 }
 
 static size_t label_text(const struct files_file *file, uint64_t row, char ret[static 16])
