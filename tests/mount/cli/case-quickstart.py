@@ -12,9 +12,13 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 
-from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, mount_type, run, small, status, text
+import tfrecord_model
+from lib import (DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, mount_type, run, small, status, text,
+                 write)
+from tar_model import shard
 
 CASES = os.environ["CASES"]
 CHECKOUT = f"{PRIVATE}/checkout"
@@ -147,6 +151,40 @@ def a_second_run_replaces_the_first(images):
     nothing_left()
 
 
+def takes_any_source():
+    """Folders of pictures, shards and records: what it says to type can be typed."""
+    jpeg = b"\xff\xd8\xff\xe0 a picture"
+    shards = [[(f"{3 * s + i:03}.{ext}", data) for i in range(3) for ext, data in (("jpg", jpeg), ("cls", b"1"))]
+              for s in range(2)]
+    frames = b"".join(tfrecord_model.frame(tfrecord_model.example(x=tfrecord_model.integers(i))) for i in range(6))
+    for source, dataset, samples in (("flat", "all", "raw"), ("classes", "train", "npy"), ("shards", "all", "npy"),
+                                     ("tfrecord", "all", "npy"), ("rec", "a.rec", "raw")):
+        if source == "flat":
+            for i in range(6):
+                write(f"flat/{i}.jpg", jpeg)
+        elif source == "classes":
+            for i in range(12):
+                write(f"classes/{('train', 'val')[i % 2]}/{'abc'[i % 3]}/{i}.jpg", jpeg)
+        elif source == "shards":
+            for s, members in enumerate(shards):
+                write(f"shards/s-{s}.tar", shard(members))
+        elif source == "tfrecord":
+            for s in range(2):
+                write(f"tfrecord/t-0000{s}-of-00002", frames)
+        else:
+            write("rec/a.rec", b"".join(struct.pack("<II", 0xced7230a, 4) + b"%04d" % i for i in range(6)))
+        said = quickstart(f"{SOURCE}/{source}")
+        mounted_at = re.search(r"epochfs mount \S+ (\S+)", said)[1]
+        contains(said, "\nbatches\ndataset.json\n", "it holds the samples ")
+        listing = re.search(r"^  ls (\S+) [|] head$", said, re.M)[1]
+        equal(listing, f"{mounted_at}/{dataset}/samples/{samples}", "what it shows")
+        equal(len(os.listdir(listing)) >= 6, True, f"files in {listing}")
+        run("umount", mounted_at)
+        os.rmdir(mounted_at)
+        shutil.rmtree(f"{SOURCE}/{source}")
+    nothing_left()
+
+
 def a_mount_that_is_dead(images):
     tools()
     place = drawn(quickstart(SOURCE), images)
@@ -234,6 +272,7 @@ def main():
     refuses_before_it_installs()
     says_what_failed()
     a_second_run_replaces_the_first(images)
+    takes_any_source()
     a_mount_that_is_dead(images)
     leaves_nothing_when_interrupted()
     as_a_user()
