@@ -177,6 +177,37 @@ def check_names():
              "extensions are beyond the first 300")
 
 
+def check_members():
+    """What stands between members of a sample ends it or not; two names of one file; archives in archives."""
+    fresh()
+    inner = shard([("in.txt", b"inner")])
+    members = [("a.txt", b"1"), ("a.d/", b"", tarfile.DIRTYPE), ("noext", b"no"), ("link.jpg", b"", tarfile.SYMTYPE),
+               ("__meta__/x.cls", b"9"), ("a.cls", b"2"), ("x.jpg", b"3"), ("./x.jpg", b"4"), ("./x.cls", b"5"),
+               ("b.tar", inner), ("b.tgz", gzip.compress(inner, mtime=0)), ("b.txt.gz", b"not unpacked"), ("c.jpg", b"")]
+    data = shard(members)
+    write("members.tar", data)
+    with mounted():
+        raw = path("members.tar", "samples/raw")
+        want = {"a.txt": b"1", "a.cls": b"2", "x.jpg": b"3", "x~2.jpg": b"4", "x~2.cls": b"5", "b.tar": inner,
+                "b.tgz": gzip.compress(inner, mtime=0), "b.txt.gz": b"not unpacked", "c.jpg": b""}
+        equal({name: content(raw, name) for name in os.listdir(raw)}, want, "files")
+        ds = Shards(path("members.tar"), data)
+        equal(len(ds.samples), 5, "samples")
+
+
+def check_extensions():
+    """10^5 extensions: the first 300 are fields, the others are left aside with a note."""
+    fresh()
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for i in range(100_000):
+            tar.addfile(tarfile.TarInfo(f"{i % 1000:03}.jpg" if i < 1000 else f"k.{i}"))
+    write("many.tar", archive.getvalue())
+    contains(run("info", SOURCE), "extensions are beyond the first 300")
+
+
+check_members()
+check_extensions()
 check_forms()
 check_shards()
 check_arrays()
