@@ -158,6 +158,33 @@ static bool find_extents(const struct planning *p, const struct dataset *ds, uin
     return bytes > 0;
 }
 
+/* The mean bytes of n samples from start on, by the extents of some. */
+static double mean_bytes(const struct dataset *ds, uint64_t start, uint64_t n)
+{
+    uint64_t looked = min_u64(n, LOOKED_AT);
+    struct extent extent[EXTENTS_MOST];
+    double bytes = 0;
+
+    for (uint64_t i = 0; i < looked; i++) {
+        unsigned found = dataset_extents(ds, start + i * (n / looked), NULL, extent);
+
+        for (unsigned k = 0; k < found; k++)
+            bytes += (double)extent[k].len;
+    }
+    return looked ? bytes / (double)looked : 0;
+}
+
+/* The bytes of a part of the dataset's samples, whose sizes may differ; 0: unknown. */
+static double bytes_of_part(const struct dataset *ds, uint64_t bytes, uint64_t start, uint64_t n)
+{
+    double all = n < ds->samples ? mean_bytes(ds, 0, ds->samples) : 0;
+
+    if (all <= 0)
+        return 0;
+    return fmin(mean_bytes(ds, start, n) / all * (double)n / (double)ds->samples, 1) *
+           (double)bytes;
+}
+
 /* The bytes of the source files of a dataset, and what of them is here. A file that only says where
  * others are counts as those; if they are unknown, as all of the source. */
 static void find_bytes(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
@@ -229,6 +256,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
         .here = (double)here,
         .samples = max_u64(ds->samples, 1),
         .list = length,
+        .listed = bytes_of_part(ds, bytes, start, length),
         .elements = ret->schedule.elements,
         .batch = ret->schedule.batch,
         .batches = ret->schedule.batches,

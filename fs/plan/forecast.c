@@ -73,12 +73,19 @@ static double hits_of_random(double cache)
     return 1 - exp(-low);
 }
 
+/* Bytes of the samples of the plan's part. */
+static double bytes_listed(const struct forecast_task *t)
+{
+    return t->listed > 0 ? t->listed : t->bytes * (double)t->list / (double)t->samples;
+}
+
 static void cursor_init(struct cursor *c, const struct forecast_task *t)
 {
-    double size = fmax(t->bytes / (double)t->samples, 1e-9), of_batch;
+    double listed = bytes_listed(t), of_batch;
+    double size = fmax(listed / fmax((double)t->list, 1), 1e-9);
 
     *c = (struct cursor){.task = t};
-    c->list = t->bytes * (double)t->list / (double)t->samples;
+    c->list = listed;
     c->share = t->list ? fmin((double)t->elements / (double)t->list, 1) : 0;
     c->per_block = t->block / size + 1;
     if (t->is_shuffled) {
@@ -238,7 +245,7 @@ void forecast_make(const struct forecast_task *t, struct forecast *ret)
 
     cursor_init(&c, t);
     present = fmin(t->here / fmax(t->bytes, 1), 1);
-    f.read = t->bytes / (double)t->samples * (double)t->elements;
+    f.read = bytes_listed(t) / fmax((double)t->list, 1) * (double)t->elements;
     f.epoch = c.epoch;
     f.all_epochs = c.universe;
     f.here = c.epoch * present;

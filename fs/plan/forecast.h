@@ -23,6 +23,7 @@ struct forecast_task {
     uint64_t samples;
     /* The plan: */
     uint64_t list;     /* samples of its part */
+    double listed;     /* their bytes; 0: as many a sample as in all of the dataset */
     uint64_t elements; /* samples that the rank reads in an epoch */
     uint64_t batch, batches;
     bool is_shuffled; /* else the stored order */

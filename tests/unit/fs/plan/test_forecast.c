@@ -252,6 +252,24 @@ static void test_forecast__no_batches__nothing(void **state)
     assert_near(f.plan, 1, 0);
 }
 
+/* A tenth of the samples, which are twice as large as the others. */
+static void test_forecast__part_with_larger_samples__its_own_bytes(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.list = task.elements = 6000;
+    task.batches = 47;
+    task.listed = 6000 * 1568.0;
+    f = make();
+    assert_near(f.epoch, 6000 * 1568, 1e-9);
+    assert_near(f.read, 6000 * 1568, 1e-9);
+    assert_near(f.all_epochs, 6000 * 1568, 1e-9);
+    task.elements = 3000; /* a rank of it */
+    f = make();
+    assert_near(f.read, 3000 * 1568, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup(test_forecast__not_known__nan, setup),
         cmocka_unit_test_setup(test_forecast__only_what_is_read__nothing_hides, setup),
         cmocka_unit_test_setup(test_forecast__no_batches__nothing, setup),
+        cmocka_unit_test_setup(test_forecast__part_with_larger_samples__its_own_bytes, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
