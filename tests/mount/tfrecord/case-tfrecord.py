@@ -316,6 +316,22 @@ def check_names():
     equal(sorted(v for k, v in found.items() if k.startswith("aaa")), [1, 2], "long names")
 
 
+WIDE = [tf.example(i=tf.integers(n)) for n in range(3)] + [tf.example(i=tf.integers(3), **{f"k{k}": b"" for k in range(100_000)})]
+single("wide", b"".join(map(tf.frame, WIDE)))
+single("many", b"".join(tf.frame(tf.example(**{f"k{r}x{k}": tf.integers(k) for k in range(1000)})) for r in range(100)))
+
+
+def check_wide():
+    """10^5 features in a record: it is shown as a record only; in a file: those beyond 1,024 are left out."""
+    ds = "rows/wide/wide"
+    for i, data in enumerate(WIDE):
+        equal(content(ds, "samples/raw", f"{i:06}.record"), data, f"record {i}")
+    equal(array(ds, "samples/npy/000002.i.npy").tolist(), 2, "i of a narrow one")
+    expect_error(errno.EIO, content, f"{ds}/samples/npy/000003.i.npy")
+    contains(run("info", "--check", path_of(ds), code=2), "record 3, at byte")
+    contains(run("info", path_of("rows/many/many")), "features beyond the first 1024 are left out")
+
+
 single("text.tfrecord", b"this is no TFRecord file, whatever it is called\n")
 single("lfs.tfrecord", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
 
@@ -326,7 +342,7 @@ def check_strangers():
 
 
 CHECKS = (check_set, check_ends, check_bad_data, check_kinds, check_twice, check_opaque, check_sequence, check_names,
-          check_strangers)
+          check_wide, check_strangers)
 for made in ("made", "kept"):
     with mounted(SOURCE, f"cache={CACHE}"):
         for check in CHECKS:
