@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "cache/disk/sha256.h"
 #include "cache/source/joined_state.h"
 
 #define PIECE_MOST  (UINT64_C(1) << 20)
@@ -51,7 +52,51 @@ static void set_bit(uint8_t *bits, size_t member)
 static int stale_error_locked(const struct joined *j, const struct joined_file *file, size_t member)
 {
     lock_assert_held(&j->lock);
-    return has_bit(file->refused, member) ? -EACCES : has_bit(file->stale, member) ? -ESTALE : 0;
+    return has_bit(file->refused, member) ? -EACCES
+           : has_bit(file->bad, member)   ? -EBADMSG
+           : has_bit(file->stale, member) ? -ESTALE
+                                          : 0;
+}
+
+const uint8_t *piece_sum(const struct piece *piece)
+{
+    static const uint8_t unknown[DIGEST_BYTES];
+    const struct joined_parts *parts = piece->file->parts;
+    const uint8_t *sum = parts->sha256 ? parts->sha256 + piece->member * DIGEST_BYTES : NULL;
+
+    return sum && piece->at == parts->members->member[piece->member].place &&
+                   piece->len == members_size(parts->members, piece->member) &&
+                   memcmp(sum, unknown, sizeof(unknown)) != 0
+               ? sum
+               : NULL;
+}
+
+bool piece_verify(struct joined *j, struct piece *piece)
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    const uint8_t *want = piece_sum(piece);
+    char want_text[DIGEST_TEXT_SIZE], found_text[DIGEST_TEXT_SIZE];
+    uint8_t found[DIGEST_BYTES] = {0};
+    bool known = digest_new(&digest) == 0 && digest_add(digest, piece->bytes, piece->len) == 0 &&
+                 digest_finish(digest, found) == 0;
+
+    if (known && !memcmp(found, want, sizeof(found)))
+        return true;
+    digest_text(want, want_text);
+    digest_text(found, found_text);
+    LOCK_SCOPE(&j->lock);
+
+    set_bit(piece->file->stale, piece->member);
+    set_bit(piece->file->bad, piece->member);
+    piece->state = PIECE_STALE;
+    piece->error = -EBADMSG;
+    diag_set(&piece->why, 0, "%s: SHA-256: want %s as SHA256SUMS says, found %s",
+             members_name(piece->file->parts->members, piece->member), want_text,
+             known ? found_text : "no memory to compute it");
+    if (j->transport.spare_bytes)
+        atomic_fetch_add_explicit(j->transport.spare_bytes, piece->came, memory_order_relaxed);
+    piece->came = 0;
+    return false;
 }
 
 static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
@@ -281,8 +326,9 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
         piece->state = PIECE_STALE;
         piece->error = error;
         diag_set(&piece->why, 0,
-                 error == -EACCES ? "%s: the server refuses it"
-                                  : "%s: it has changed since it was listed, or is gone",
+                 error == -EACCES    ? "%s: the server refuses it"
+                 : error == -EBADMSG ? "%s: its SHA-256 is not what SHA256SUMS says"
+                                     : "%s: it has changed since it was listed, or is gone",
                  members_name(m, member));
     }
     piece->joint = joint;
@@ -386,7 +432,8 @@ void pieces_keep_locked(struct joined *j, struct joint *joint)
     lock_assert_held(&j->lock);
     while ((piece = TAILQ_FIRST(&joint->pieces))) {
         TAILQ_REMOVE(&joint->pieces, piece, link);
-        if (piece->given == piece->came || j->resting) {
+        if (piece->given == piece->came || j->resting ||
+            (piece_sum(piece) && piece->came < piece->len)) { /* it could not be compared */
             piece_free_locked(piece);
             continue;
         }

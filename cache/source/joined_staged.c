@@ -13,6 +13,7 @@
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/remote.h"
+#include "cache/source/sha256sums.h"
 #include "cache/source/source.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -20,6 +21,7 @@
 struct staged_parts {
     struct joined_parts parts; /* first */
     struct members members;    /* owned */
+    uint8_t *sha256;           /* owned, of the members; NULL: unknown */
     const struct source *source;
 };
 
@@ -67,7 +69,30 @@ static void parts_free(struct joined_parts *parts)
     struct staged_parts *staged = (struct staged_parts *)parts;
 
     members_release(&staged->members);
+    free(staged->sha256);
     free(staged);
+}
+
+/* Find the SHA-256 of the members of a remote. 0 or -ENOMEM. */
+static int find_sums(const struct source *source, struct staged_parts *staged)
+{
+    const struct known *known = &source->known;
+    const struct members *m = &staged->members;
+
+    if (!source->remote->far || !known->sha256)
+        return 0;
+    staged->sha256 = calloc(m->n + 1, SHA256_LEN);
+    if (!staged->sha256)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n; i++) {
+        const char *folder = members_folder_of(m, i);
+        size_t k = members_lookup(&known->files, folder, strlen(folder), members_name(m, i));
+
+        if (k < known->files.n)
+            memcpy(staged->sha256 + i * SHA256_LEN, known->sha256 + k * SHA256_LEN, SHA256_LEN);
+    }
+    staged->parts.sha256 = staged->sha256;
+    return 0;
 }
 
 /* Where the joined file is, for the key of the staged file and for people. */
@@ -97,15 +122,22 @@ int joined_staged(const struct source *source, const struct joined_head *head,
         free(staged);
         return -ENOMEM;
     }
-    *staged = (struct staged_parts){
-        .parts = {&staged->members, source->remote->far ? where_remote : where_local, parts_free},
-        .members = *members,
-        .source = source};
+    *staged =
+        (struct staged_parts){.parts = {.members = &staged->members,
+                                        .where = source->remote->far ? where_remote : where_local,
+                                        .free = parts_free},
+                              .members = *members,
+                              .source = source};
     *members = (struct members){0};
     snprintf(version.etag, sizeof(version.etag), "%s", identity);
+    r = find_sums(source, staged);
+    if (r < 0) {
+        parts_free(&staged->parts);
+        return r;
+    }
     r = joined_transport_add(source->joins, &staged->parts, url);
     if (r == 0 && source->remote->far)
-        r = known_taken(known_of(source), &staged->members, NULL);
+        r = known_taken(known_of(source), &staged->members, staged->sha256);
     if (r < 0)
         return r;
     return stage_add(source->stage,

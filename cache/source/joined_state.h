@@ -33,6 +33,7 @@ struct joined_file {
     /* Guarded by joined->lock: */
     uint8_t *stale;             /* a bit for each member */
     uint8_t *refused;           /* the same: it is stale, for the server refuses it */
+    uint8_t *bad;               /* the same: for it is not what its SHA-256 says */
     uint64_t asked, came_asked; /* pieces so far; the number of the latest one that came */
     bool whole_only;
 };
@@ -114,6 +115,12 @@ struct piece *piece_next_locked(struct joined *j);
 /* Start the transfer of a piece, which RUNS and counts as such. The thread calls it, no lock held.
  */
 void piece_start(struct joined *j, struct piece *piece, bool whole_only);
+
+/* The SHA-256 of a piece that is a whole member; NULL: it is none, or unknown. */
+const uint8_t *piece_sum(const struct piece *piece);
+
+/* Compare a piece that CAME, and has a sum. false: it is STALE now. No lock held. */
+bool piece_verify(struct joined *j, struct piece *piece);
 
 /* None of a joint's pieces is under way: decide what becomes of those that were refused. */
 void pieces_resolve_locked(struct joined *j, struct joint *joint);

@@ -76,8 +76,8 @@ static enum work work_of_locked(const struct joined *j, const struct joint *join
 
     lock_assert_held(&j->lock);
     if (piece && !joint->stopped &&
-        (piece->came > piece->given || piece->passed || piece->state == PIECE_CAME ||
-         (piece->state == PIECE_STALE && transfer->stale)))
+        ((piece->came > piece->given && !piece_sum(piece)) || piece->passed ||
+         piece->state == PIECE_CAME || (piece->state == PIECE_STALE && transfer->stale)))
         return WORK_GIVE;
     if (!joint->running &&
         (joint->stopped || joint->failed || (piece && piece->state == PIECE_STALE) ||
@@ -90,7 +90,7 @@ static enum work work_of_locked(const struct joined *j, const struct joint *join
 struct gift {
     struct piece *piece;
     uint64_t from, n, passed;
-    bool stale;
+    bool whole, stale;
     int error;
 };
 
@@ -105,6 +105,7 @@ static struct gift gift_of(struct joined *j, const struct joint *joint)
                          .from = piece->given,
                          .n = piece->came - piece->given,
                          .passed = piece->passed,
+                         .whole = piece->state == PIECE_CAME,
                          .stale = piece->state == PIECE_STALE && joint->transfer->stale,
                          .error = piece->error};
     piece->passed = 0;
@@ -119,6 +120,10 @@ static void give(struct joined *j, struct joint *joint)
     struct piece *piece = gift.piece;
     bool goes_on = true;
 
+    if (piece_sum(piece) && !gift.whole)
+        gift.n = 0; /* until it can be compared */
+    if (gift.n && piece_sum(piece) && !piece_verify(j, piece))
+        return; /* it is stale: next time that is given */
     if (gift.passed && transfer->passed)
         transfer->passed(transfer, gift.passed);
     if (gift.n)
@@ -396,6 +401,7 @@ static void file_free(struct joined_file *file)
     file->parts->free(file->parts);
     free(file->stale);
     free(file->refused);
+    free(file->bad);
     free(file);
 }
 
@@ -457,19 +463,21 @@ int joined_transport_add(struct transport *transport, struct joined_parts *parts
     struct joined_file *file = calloc(1, sizeof(*file));
 
     if (file) {
-        file->stale = calloc(parts->members->n / 8 + 1, 1);
-        file->refused = calloc(parts->members->n / 8 + 1, 1);
+        size_t bytes = parts->members->n / 8 + 1;
+
+        file->parts = parts;
+        file->stale = calloc(bytes, 1);
+        file->refused = calloc(bytes, 1);
+        file->bad = calloc(bytes, 1);
     }
-    if (!file || !file->stale || !file->refused) {
-        if (file) {
-            free(file->stale);
-            free(file->refused);
-        }
-        free(file);
+    if (file && !(file->stale && file->refused && file->bad)) {
+        file_free(file);
+        return -ENOMEM;
+    }
+    if (!file) {
         parts->free(parts);
         return -ENOMEM;
     }
-    file->parts = parts;
     LOCK_SCOPE(&j->lock);
 
     file->number = j->n_files++;

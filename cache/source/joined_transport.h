@@ -11,6 +11,7 @@
 /* The members of a joined file, and where they are. Its maker fills it in; then it is constant. */
 struct joined_parts {
     const struct members *members;
+    const uint8_t *sha256; /* [members->n] of 32 bytes each, zeros: unknown; NULL: all are */
     /* The URL of member i, for the transport of the remote; the caller frees it. And its version.
      * The transport's thread calls it, no lock held; it must not block. 0; -ESTALE: nothing is
      * known of it any more; or -ENOMEM. */
@@ -21,7 +22,10 @@ struct joined_parts {
 
 #define JOINED_URL_SIZE 32
 
-/* next: the transport of the remote, which it takes over, also on error. jobs: transfers of next at
+/* A member whose SHA-256 is known and that comes in one piece is compared before any of its bytes
+ * are given; if it is another one, it is stale with -EBADMSG.
+ *
+ * next: the transport of the remote, which it takes over, also on error. jobs: transfers of next at
  * once, if next has no limiter. clock: must outlive it; NULL: the real one.
  *
  * A member that has changed since it was listed (TRANSFER_CHANGED of next) is stale: the bytes of

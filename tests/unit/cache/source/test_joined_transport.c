@@ -12,6 +12,7 @@
 #include "base/blob.h"
 #include "base/checked.h"
 #include "base/lock.h"
+#include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/random.h"
@@ -54,6 +55,9 @@ static void members_fill(void)
     stage_fixture_content(content, size);
 }
 
+/* Of the members, for tests that set it; NULL: unknown. */
+static uint8_t *sums;
+
 static int where(const struct joined_parts *parts, size_t i, char **ret_url,
                  struct remote_version *ret_version)
 {
@@ -83,7 +87,8 @@ static void add_parts(struct world *w)
     struct joined_parts *parts = calloc(1, sizeof(*parts));
 
     assert_non_null(parts);
-    *parts = (struct joined_parts){&members, where, parts_free};
+    *parts = (struct joined_parts){
+        .members = &members, .sha256 = sums, .where = where, .free = parts_free};
     assert_int_equal(joined_transport_add(w->transport, parts, w->url), 0);
 }
 
@@ -473,6 +478,40 @@ static void test_joined__member_changes_within__its_rest_is_stale(void **state)
     world_close(&w);
 }
 
+/* Members with a SHA-256: those that are what it says come as ever, and of the other one nothing.
+ */
+static void test_joined__other_sha256__its_bytes_are_bad(void **state)
+{
+    const uint64_t from = members.member[BAD - 20].place, end = members.member[BAD + 30].place;
+    struct world w;
+    struct job job;
+
+    (void)state;
+    sums = calloc(MEMBERS, 32);
+    assert_non_null(sums);
+    for (size_t i = BAD - 20; i < BAD + 20; i++) { /* those behind are unknown */
+        AUTO_DIGEST struct digest *digest = NULL;
+
+        assert_int_equal(digest_new(&digest), 0);
+        assert_int_equal(
+            digest_add(digest, content + members.member[i].place, members_size(&members, i)), 0);
+        assert_int_equal(digest_finish(digest, sums + 32 * i), 0);
+    }
+    sums[32 * BAD + 31] ^= 1;
+    world_open(&w, 16);
+    job_start(&job, &w, from + 1, end - from - 1);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.stale_at, members.member[BAD].place);
+    assert_int_equal(job.stale, members_size(&members, BAD));
+    assert_int_equal(job.error, -EBADMSG);
+    job_start(&job, &w, members.member[BAD].place, 1);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(job.error, -EBADMSG);
+    world_close(&w);
+    free(sums);
+    sums = NULL;
+}
+
 /* One is refused and those beside it come: its readers alone get an error, and it is not asked for
  * for ever. */
 static void test_joined__one_refused__the_others_come(void **state)
@@ -773,7 +812,8 @@ static void staged_open(struct staged *s, const char *folder, uint32_t block, fa
     fake_set_script(s->fake, script, ctx);
     assert_int_equal(joined_transport_new(fake_transport(s->fake), 16, options.clock, &transport),
                      0);
-    *parts = (struct joined_parts){&members, where, parts_free};
+    *parts = (struct joined_parts){
+        .members = &members, .sha256 = sums, .where = where, .free = parts_free};
     assert_int_equal(joined_transport_add(transport, parts, url), 0);
     assert_int_equal(stage_new(&options, &s->cache, transport, &s->stage, &d), 0);
     assert_int_equal(
@@ -976,6 +1016,7 @@ int main(void)
         cmocka_unit_test(test_joined__half_is_kept_and_cut__right_bytes),
         cmocka_unit_test(test_joined__member_changed__stale_and_not_asked_again),
         cmocka_unit_test(test_joined__member_changes_within__its_rest_is_stale),
+        cmocka_unit_test(test_joined__other_sha256__its_bytes_are_bad),
         cmocka_unit_test(test_joined__one_refused__the_others_come),
         cmocka_unit_test(test_joined__refused_and_no_other_comes__asked_again_later),
         cmocka_unit_test(test_joined__all_refused__none_is_stale),
