@@ -89,4 +89,4 @@ shutil.copytree(f"{SHARED}/tar", SOURCE)
 with mounted():
     for name, (samples, found) in rows.items():
         check_file(name, samples, found)
-contains(run("info", SOURCE), "WebDataset")
+contains(run("info", "--json", SOURCE), "WebDataset")
