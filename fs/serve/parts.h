@@ -215,7 +215,7 @@ int kernel_pass_start(struct server *s);
 /* In answer to INIT: ask for passthrough, if the mount wants it. */
 void kernel_pass_negotiate(struct server *s, struct fuse_conn_info *conn);
 
-/* Reply to an open: backing as of pass_opened(), 0: none. counts: serve_release() shall see it. 0
+/* Reply to an open: backing as of pass_opened(), 0: none. counts: serve_release() will see it. 0
  * or the error of fuse_reply_buf(). */
 int kernel_pass_reply(fuse_req_t req, int backing, bool counts, bool is_live);
 

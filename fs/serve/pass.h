@@ -56,7 +56,7 @@ void pass_offered(struct pass *p, bool offered);
 
 /* A file was opened: *ret_backing: the number of its backing file; 0: none, the daemon serves it.
  * *ret_counts: call pass_closed() when this one is closed. 0; -ENOSYS: the kernel refuses all, and
- * shall open by itself from now on; -ESTALE and others with the reason in d: the file cannot be
+ * opens by itself from now on; -ESTALE and others with the reason in d: the file cannot be
  * opened. */
 int pass_opened(struct pass *p, const struct node *node, int *ret_backing, bool *ret_counts,
                 struct diag *d);

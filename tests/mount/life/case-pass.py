@@ -64,7 +64,7 @@ with mounted(SOURCE, "open=pass"):
     shown = run("status", MOUNTPOINT)
     assert "pass" in shown, shown
 
-    # Replaced by rename: who has it open keeps the old bytes, an open afterwards fails.
+    # Replaced by rename: a reader that has it open keeps the old bytes, and the next open fails.
     write("c1/1.jpg.new", b"new" * 1000)
     os.rename(f"{SOURCE}/c1/1.jpg.new", f"{SOURCE}/c1/1.jpg")
     equal(os.pread(fd, LARGE, 0), DATA["c1/1.jpg"][:LARGE], "the old bytes")
