@@ -141,7 +141,6 @@ static const char *refusal_text(int error)
 static int refused(struct pass *p, const struct node *node, int error)
 {
     bool all = error == -EPERM || error == -EOPNOTSUPP || error == -ENOTTY || error == -ENOSYS;
-    LOCK_SCOPE(&p->lock);
 
     if (all && !atomic_load(&p->state->opens)) {
         atomic_store(&p->state->reason, "the kernel refuses to read files itself");
@@ -151,7 +150,7 @@ static int refused(struct pass *p, const struct node *node, int error)
                      strerror(-error));
         return -ENOSYS;
     }
-    log_line(p->refusals++ ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+    log_line(atomic_fetch_add(&p->refusals, 1) ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
              "%s: the kernel cannot read it by itself: %s; it is read through epochfs",
              node->item ? node->item->name : "", refusal_text(error));
     return 0;

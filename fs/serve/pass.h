@@ -33,13 +33,13 @@ struct pass_kernel {
 
 struct pass {
     struct pass_kernel kernel;
-    struct open_state *state; /* for the status */
-    bool wanted;              /* by the options, the rights and the data */
+    struct open_state *state;  /* for the status */
+    _Atomic uint64_t refusals; /* files that the kernel did not keep */
+    bool wanted;               /* by the options, the rights and the data */
 
     struct lock lock;
     /* Guarded by lock: */
-    void *file;        /* tree of struct passed_file, see tsearch() */
-    uint64_t refusals; /* files that the kernel did not keep */
+    void *file; /* tree of struct passed_file, see tsearch() */
 };
 
 static inline bool pass_is_on(const struct pass *p)
