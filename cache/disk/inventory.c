@@ -50,13 +50,16 @@ static int entry_of(const struct inventory *inventory, const struct inventory_fi
     return n < (int)sizeof(ret->folder) ? 0 : -ENAMETOOLONG;
 }
 
-/* "<id>" or "<id>.part". */
-static bool parse_name(const char *name, struct inventory_file *ret)
+/* "<id>", "<id>.part", or the content of a staged file. */
+static bool parse_name(const char *name, struct inventory_file *ret, bool *ret_content)
 {
+    const char *end = name + ID_DIGITS;
+
     if (strspn(name, "0123456789abcdef") != ID_DIGITS)
         return false;
-    ret->is_part = name[ID_DIGITS];
-    if (ret->is_part && strcmp(name + ID_DIGITS, ".part") != 0)
+    ret->is_part = strcmp(end, ".part") == 0;
+    *ret_content = ret->is_staged && strcmp(end, STAGED_CONTENT_SUFFIX) == 0;
+    if (*end && !ret->is_part && !*ret_content)
         return false;
     memcpy(ret->id, name, ID_DIGITS);
     return true;
@@ -77,12 +80,19 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     source = info.damaged ? NULL : strdup(info.url);
     if (!info.damaged && !source)
         return -ENOMEM;
+    ret->disk = info.disk;
+    ret->is_foreign = info.older;
     ret->size = info.size;
     ret->present = info.present;
     ret->in_use = info.in_use;
     ret->is_damaged = info.damaged;
     ret->source = source;
     return 0;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
 /* Our own check does not count as a use of the file. */
@@ -140,31 +150,77 @@ static int look_at_entry(const struct inventory *inventory, struct inventory_fil
     return file->source ? 0 : -ENOMEM;
 }
 
+static time_t used_at(const struct stat *st)
+{
+    return st->st_atim.tv_sec > st->st_mtim.tv_sec ? st->st_atim.tv_sec : st->st_mtim.tv_sec;
+}
+
+/* A staged file was used when either of its two files was. path: of the one that names it. */
+static int look_at_both(const char *path, struct inventory_file *ret)
+{
+    char content[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) >=
+            (int)sizeof(content) ||
+        lstat(content, &st) < 0)
+        return look_at_staged(path, ret);
+    ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
+    ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
+    r = look_at_staged(path, ret);
+    restore_time(content, st.st_atim);
+    return r;
+}
+
+static int verify_both(const char *path, uint64_t *good, uint64_t *bad)
+{
+    char content[PATH_MAX];
+    struct stat st;
+    bool has_content = snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) <
+                           (int)sizeof(content) &&
+                       lstat(content, &st) == 0;
+    int r = staged_verify(path, good, bad);
+
+    if (has_content)
+        restore_time(content, st.st_atim);
+    return r;
+}
+
 static int add_file(struct inventory *inventory, const char *kind, const char *name)
 {
     struct inventory_file file = {.kind = kind, .is_staged = kind == folders[0]};
     char path[PATH_MAX];
+    bool is_content;
     struct stat st;
     int r;
 
-    if (!parse_name(name, &file))
+    if (!parse_name(name, &file, &is_content))
         return 0;
     r = path_of(inventory, &file, path);
     if (r < 0)
         return r;
+    if (is_content && lstat(path, &st) == 0)
+        return 0; /* that one names both */
+    if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path, kind,
+                                       name) >= sizeof(path))
+        return -ENAMETOOLONG;
     if (lstat(path, &st) < 0)
         return 0; /* it has gone */
     file.is_no_file = !S_ISREG(st.st_mode);
     file.size = (uint64_t)st.st_size;
     file.disk = (uint64_t)st.st_blocks * 512;
-    file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
+    file.used = used_at(&st);
     file.changed = st.st_mtim;
     if (array_capacity(&inventory->file, inventory->n, sizeof(file)) < 0)
         return -ENOMEM;
-    if (file.is_no_file) {
+    if (is_content) {
+        file.is_no_file = false;
+        file.is_damaged = true;
+    } else if (file.is_no_file) {
         file.is_damaged = true;
     } else if (file.is_staged && !file.is_part) {
-        r = look_at_staged(path, &file);
+        r = look_at_both(path, &file);
     } else {
         file.in_use = entry_in_use(path, file.is_part);
         if (!file.is_part)
@@ -223,11 +279,6 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
     return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */
 }
 
-static bool is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
-}
-
 static int compare_url(const void *a, const void *b)
 {
     const struct inventory_file *const *x = a, *const *y = b;
@@ -241,10 +292,12 @@ static void mark_group(struct inventory_file **file, size_t n)
     const struct inventory_file *latest = NULL;
 
     for (size_t i = 0; i < n; i++)
-        if (!file[i]->is_damaged && (!latest || is_later(&file[i]->changed, &latest->changed)))
+        if (!file[i]->is_damaged && !file[i]->is_foreign &&
+            (!latest || is_later(&file[i]->changed, &latest->changed)))
             latest = file[i];
     for (size_t i = 0; i < n; i++)
-        file[i]->is_superseded = latest && is_later(&latest->changed, &file[i]->changed);
+        file[i]->is_superseded =
+            file[i]->is_foreign || (latest && is_later(&latest->changed, &file[i]->changed));
 }
 
 int inventory_mark_superseded(struct inventory *inventory)
@@ -318,9 +371,13 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         *bad = 1;
         return file_clear_place(path, NULL);
     }
-    if (lstat(path, &st) < 0)
-        return -errno;
-    r = file->is_staged ? staged_verify(path, good, bad) : verify_entry(inventory, file);
+    if (lstat(path, &st) < 0) {
+        if (errno != ENOENT || !file->is_staged || !file->is_damaged)
+            return -errno;
+        *bad = 1; /* a content alone */
+        return staged_remove(path);
+    }
+    r = file->is_staged ? verify_both(path, good, bad) : verify_entry(inventory, file);
     restore_time(path, st.st_atim);
     *good += r == 0 && !file->is_staged;
     if (r != -EBADMSG)

@@ -1,4 +1,5 @@
-/* Claims of blocks of a staged file, and drops: invariants 2 and 3 of cache/disk/staged_file.c. */
+/* Claims of blocks of a staged file, drops, and the seal of its content: invariants 2, 3, 6 and 7
+ * of cache/disk/staged_file.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -89,13 +90,28 @@ static int count_drop(const struct staged *staged)
 
 static int punch(const struct staged *staged, uint64_t off, uint64_t len)
 {
-    if (fallocate(staged->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  (off_t)(staged->data + off), (off_t)len) == 0)
+    if (fallocate(staged->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)len) ==
+        0)
         return 0;
     return errno == ENOSYS ? -EOPNOTSUPP : -errno;
 }
 
-int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
+/* Put the counter back behind a sealed content, with a number it never had. LOCK_DROP and
+ * LOCK_SEALED are held. The header's number stays if the process dies in between, and means nothing
+ * unless somebody cuts the content to its size: so no block may be dropped before it is 0. 0 or
+ * -errno. */
+static int unseal(const struct staged *staged)
+{
+    int r;
+
+    if (!staged_sealed_number(staged))
+        return 0;
+    r = staged_has_size(staged) ? staged_set_drops(staged, staged_new_drops()) : 0;
+    return r < 0 ? r : staged_set_sealed_number(staged, 0);
+}
+
+/* LOCK_DROP and LOCK_SEALED are held. */
+static int drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
 {
     int r = clear_records(staged, first, n);
 
@@ -117,7 +133,7 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
         uint64_t some = staged_claim(staged, first, n);
 
         if (some) {
-            r = staged_drop_claimed(staged, first, some);
+            r = drop_claimed(staged, first, some);
             staged_unclaim(staged, first, some);
             times++;
         }
@@ -129,15 +145,15 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
     return r;
 }
 
-/* Open the file once more, to have locks of its own; they end when it is closed. */
-static int open_again(const struct staged *staged)
+/* Open a file once more, to have locks of its own; they end when it is closed. */
+static int open_again(int fd, int flags)
 {
     char path[64];
-    int fd;
+    int again;
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", staged->fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    again = open(path, flags | O_CLOEXEC);
+    return again < 0 ? -errno : again;
 }
 
 /* Drop one range. A write to the same file meanwhile would hide what is freed, and the cache would
@@ -164,6 +180,55 @@ static int drop_range(const struct staged *own, const struct staged_range *range
     return 0;
 }
 
+/* A description with locks of its own, which has LOCK_DROP; or -errno. */
+static int open_to_drop(const struct staged *staged)
+{
+    AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
+    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
+
+    return r < 0 ? r : TAKE_FD(fd);
+}
+
+int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n)
+{
+    int r = file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, false);
+    bool is_sealed;
+
+    if (r == 0) {
+        r = unseal(staged);
+        if (r == 0)
+            r = drop_claimed(staged, first, n);
+        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, false);
+        return r;
+    }
+    if (r != -EAGAIN)
+        return r;
+    r = clear_records(staged, first, n);
+    is_sealed = staged_has_size(staged);
+    if (r == 0 && is_sealed)
+        r = staged_set_sealed_number(staged, staged_new_drops());
+    return r < 0 ? r : is_sealed ? staged_touch(staged) : count_drop(staged);
+}
+
+int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_dropped *ret)
+{
+    struct staged own = *staged;
+    AUTO_CLOSE int fd = -1;
+    int r = staged_drop(staged, block, 1, ret);
+
+    if (r != -EBUSY)
+        return r;
+    fd = own.fd = open_to_drop(staged);
+    if (fd < 0)
+        return fd;
+    if (!staged_claim(&own, block, 1))
+        return -EBUSY;
+    r = staged_drop_wrong(&own, block, 1);
+    if (r == 0)
+        *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
+    return r;
+}
+
 int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
                        struct staged_dropped *ret)
 {
@@ -172,16 +237,18 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     uint64_t times = 0, freed = 0, drops;
     int r;
 
-    fd = own.fd = open_again(staged);
+    fd = own.fd = open_to_drop(staged);
     if (fd < 0)
         return fd;
-    r = file_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
+    r = file_lock(fd, F_WRLCK, LOCK_SEALED, 1, false);
     if (r < 0)
-        return r;
-    drops = staged_drops(&own);
+        return r == -EAGAIN ? -EBUSY : r;
     /* Try a range behind the content, where nothing can be lost: can the file system punch holes?
      */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
+    if (r == 0)
+        r = unseal(&own);
+    drops = staged_drops(&own);
     for (size_t i = 0; r == 0 && i < n; i++) {
         uint64_t some = 0;
 
@@ -205,7 +272,7 @@ int staged_mend(const struct staged *staged, const struct staged_key *key)
     AUTO_CLOSE int fd = -1;
     int r;
 
-    fd = own.fd = open_again(staged);
+    fd = own.fd = open_again(staged->fd, O_RDWR);
     if (fd < 0)
         return fd;
     staged_make_header(own.id, key, header);
@@ -222,8 +289,67 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 
 int staged_exclude_drops(const struct staged *staged)
 {
-    AUTO_CLOSE int fd = open_again(staged);
+    AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
     int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, false);
 
     return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* ---- the seal ---- */
+
+static bool has_all_records(const struct staged *staged)
+{
+    uint64_t record[RECORDS_CHUNK];
+
+    for (uint64_t at = 0; at < staged->blocks; at += RECORDS_CHUNK) {
+        size_t some = (size_t)min_u64(staged->blocks - at, RECORDS_CHUNK);
+
+        staged_records(staged, at, some, record);
+        for (size_t i = 0; i < some; i++)
+            if (!record[i])
+                return false;
+    }
+    return true;
+}
+
+int staged_seal(const struct staged *staged, const uint8_t *sha256)
+{
+    struct staged own = *staged;
+    AUTO_CLOSE int fd = -1;
+    uint64_t drops;
+    bool is_marked;
+    int r;
+
+    if (!has_all_records(staged))
+        return -ENODATA;
+    fd = own.fd = staged_exclude_drops(staged);
+    if (fd < 0)
+        return fd;
+    drops = staged_drops(&own);
+    if (drops == UINT64_MAX)
+        return -EAGAIN;
+    if (staged_has_size(&own))
+        return 0;
+    if (!has_all_records(&own)) /* a drop was under way before */
+        return -ENODATA;
+    is_marked = sha256 && staged_is_marked(&own, sha256);
+    r = staged_set_sealed_number(&own, drops);
+    if (r == 0 && ftruncate(own.fd, (off_t)own.size) < 0)
+        r = -errno;
+    if (r == 0 && is_marked)
+        staged_mark(&own, sha256, staged_drops(&own));
+    return r;
+}
+
+int staged_open_sealed(const struct staged *staged, int *ret_fd)
+{
+    AUTO_CLOSE int fd = open_again(staged->fd, O_RDONLY);
+    int r = fd < 0 ? fd : file_lock(fd, F_RDLCK, LOCK_SEALED, 1, false);
+
+    if (r < 0)
+        return r;
+    if (!staged_has_size(staged) || !staged_sealed_number(staged))
+        return -EAGAIN;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
 }

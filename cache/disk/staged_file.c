@@ -1,7 +1,8 @@
 /* Staged files. Invariants:
  *  1. The header is computed from the key alone. If it is not what the key says, the file is begun
- *     anew: cut to nothing, then the header, then the counter of drops, at the end, with a number
- *     it never had. No lock is needed against readers and writers: see 3 to 5.
+ *     anew: content and records cut to nothing, then the header, then the counter of drops, behind
+ *     the content, with a number it never had. No lock is needed against readers and writers: see 3
+ *     to 5.
  *  2. A writer has claimed the block. It writes the content, then the record.
  *  3. A dropper has claimed the block, too. It clears the record, then counts the drop, then
  *     punches the content. So a reader that reads the counter, then a record, finds either all of
@@ -10,10 +11,21 @@
  *     read before the record, or, by the writer of the block, after the claim and before the
  *     content. When the process reads content later, it then reads the counter, which must be the
  *     same.
- *  5. The counter is the last part of the file. Cutting the file short removes the counter first,
- *     and no later write makes the file that long again except (1): content and records are before
- *     the counter, and a counter that cannot be read is never raised. So a file that was cut has no
+ *  5. The counter is the last part of the content. Cutting the content short removes the counter
+ *     first, and no later write makes it that long again except (1) and (6): blocks are before the
+ *     counter, and a counter that cannot be read is never raised. So a content that was cut has no
  *     counter, or later another value, whatever has become of the bytes before it.
+ *  6. A content whose blocks all have records may be sealed: its counter goes to the header, and it
+ *     is cut to the size of the remote's file. From then on its number is computed from that and
+ *     from the time of its last change, which any write or cut moves; and it is none of the numbers
+ *     that counters have. Before blocks are dropped the counter is put back behind the content,
+ *     raised: so the length alone says which holds, at any moment at which a process may die.
+ *  7. Readers that have the content open without asking for the number hold LOCK_SEALED, and took
+ * it before they compared the blocks. Drops need it for themselves alone.
+ *  8. Records are only hints: what counts is that the content was compared with them. So counter
+ * and locks belong to the content. Processes that have one content and different records open,
+ *     because somebody has replaced the file, exclude one another all the same; those with
+ * different contents take each other's blocks for wrong, and fetch them.
  *
  * All locks belong to open descriptions (F_OFD_SETLK): they end with the process, and threads that
  * each open the file exclude one another. Nothing is mapped: if a mapped file is cut short, the
@@ -75,6 +87,11 @@ static int open_used(const char *path, int *ret_fd, struct diag *d)
     }
 }
 
+int staged_content_path(const char *path, char ret[static PATH_MAX])
+{
+    return snprintf(ret, PATH_MAX, "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 static int check_key(const struct staged_key *key, struct diag *d)
 {
     if (key->block < STAGED_BLOCK_LEAST || key->block > STAGED_BLOCK_MOST ||
@@ -92,15 +109,18 @@ static int init(struct staged *ret, const struct staged_key *key,
                 uint8_t ret_header[static HEADER_BYTES], struct diag *d)
 {
     int r = check_key(key, d);
-    struct lock *space;
+    AUTO_FREE struct lock *space = NULL;
+    AUTO_FREE struct staged_seal *seal = NULL;
 
     if (r < 0)
         return r;
     space = malloc(sizeof(*space));
-    if (!space)
+    seal = calloc(1, sizeof(*seal));
+    if (!space || !seal)
         return -ENOMEM;
     lock_init(space);
-    *ret = (struct staged){.fd = -1, .space = space};
+    *ret =
+        (struct staged){.fd = -1, .records = -1, .space = TAKE_PTR(space), .seal = TAKE_PTR(seal)};
     staged_make_id(key, ret->id);
     staged_layout(ret, key->size, key->block);
     staged_seed(ret);
@@ -112,10 +132,15 @@ static int init(struct staged *ret, const struct staged_key *key,
 static int open_at(struct staged *staged, const char *path,
                    const uint8_t header[static HEADER_BYTES], struct diag *d)
 {
-    int r = open_used(path, &staged->fd, d);
+    char content[PATH_MAX];
+    int r = staged_content_path(path, content);
 
     if (r == 0)
+        r = open_used(content, &staged->fd, d);
+    if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, true);
+    if (r == 0)
+        r = file_open_own(path, &staged->records, d);
     if (r < 0)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     r = staged_prepare(staged, header, path, d);
@@ -175,7 +200,8 @@ int staged_open_in_memory(struct staged *ret, const struct staged_key *key, stru
     if (r < 0)
         return r;
     staged.is_in_memory = true;
-    staged.fd = memfd_create("epochfs-staged", MFD_CLOEXEC);
+    staged.records = memfd_create("epochfs-staged", MFD_CLOEXEC);
+    staged.fd = staged.records < 0 ? -1 : memfd_create("epochfs-content", MFD_CLOEXEC);
     r = staged.fd < 0 ? -errno : staged_prepare(&staged, header, "in memory", d);
     if (r < 0)
         staged_close(&staged);
@@ -186,13 +212,15 @@ int staged_open_in_memory(struct staged *ret, const struct staged_key *key, stru
 
 void staged_close(struct staged *staged)
 {
-    if (staged->fd >= 0)
-        close(staged->fd);
-    staged->fd = -1;
+    scope_close(&staged->records);
+    scope_close(&staged->fd);
+    staged->records = staged->fd = -1;
     if (staged->space)
         lock_release(staged->space);
     free(staged->space);
     staged->space = NULL;
+    free(staged->seal);
+    staged->seal = NULL;
 }
 
 /* ---- blocks ---- */
@@ -208,13 +236,14 @@ void staged_records(const struct staged *staged, uint64_t first, size_t n, uint6
     struct stat st;
 
     staged_read_records(staged, first, n, ret);
-    if (fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size < staged->end + DROPS_BYTES)
+    if (fstat(staged->fd, &st) < 0 ||
+        ((uint64_t)st.st_size < staged->end + DROPS_BYTES && (uint64_t)st.st_size != staged->size))
         memset(ret, 0, n * RECORD);
 }
 
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
 {
-    ssize_t got = file_read_some(staged->fd, ret, n * RECORD, HEADER_BYTES + first * RECORD);
+    ssize_t got = file_read_some(staged->records, ret, n * RECORD, HEADER_BYTES + first * RECORD);
     size_t whole = got > 0 ? (size_t)got / RECORD : 0;
 
     for (size_t i = 0; i < whole; i++)
@@ -237,7 +266,7 @@ int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off
 
     if (off > staged->size || len > staged->size - off)
         return -EINVAL;
-    got = file_read_some(staged->fd, buf, len, staged->data + off);
+    got = file_read_some(staged->fd, buf, len, off);
     if (got < 0)
         return (int)got;
     return (size_t)got == len ? 0 : -ENODATA;
@@ -249,7 +278,7 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
         return -EINVAL;
     LOCK_SCOPE(staged->space);
 
-    return file_pwrite(staged->fd, bytes, len, staged->data + off);
+    return file_pwrite(staged->fd, bytes, len, off);
 }
 
 int staged_publish(const struct staged *staged, uint64_t first, size_t n, const uint64_t *records)
@@ -262,7 +291,8 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
 
         for (size_t i = 0; i < some; i++)
             store_le64(bytes + i * RECORD, records[at + i]);
-        r = file_pwrite(staged->fd, bytes, some * RECORD, HEADER_BYTES + (first + at) * RECORD);
+        r = file_pwrite(staged->records, bytes, some * RECORD,
+                        HEADER_BYTES + (first + at) * RECORD);
         at += some;
     }
     return r;
@@ -276,7 +306,7 @@ uint64_t staged_publish_takes(const struct staged *staged, uint64_t first, uint6
     for (uint64_t page = from; page < to; page++) {
         off_t at = (off_t)(page * PAGE);
 
-        takes += lseek(staged->fd, at, SEEK_DATA) == at ? 0 : PAGE;
+        takes += lseek(staged->records, at, SEEK_DATA) == at ? 0 : PAGE;
     }
     return takes;
 }
@@ -298,13 +328,13 @@ void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], u
     uint8_t bytes[4];
 
     store_le32(bytes, mark_of(sha256, drops));
-    file_pwrite(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* fails: computed again */
+    file_pwrite(staged->records, bytes, sizeof(bytes), HEADER_AT_MARK); /* fails: computed again */
 }
 
 bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32])
 {
     uint8_t bytes[4];
 
-    return pread(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK) == sizeof(bytes) &&
+    return pread(staged->records, bytes, sizeof(bytes), HEADER_AT_MARK) == sizeof(bytes) &&
            load_le32(bytes) == mark_of(sha256, staged_drops(staged));
 }

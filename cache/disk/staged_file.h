@@ -1,9 +1,11 @@
 /* A staged file: the blocks of one version of a remote's file that are on this node's disk.
  *
- * It is one sparse file DIR/staged/<id>: a header, a record for each block, then the content, each
- * block at its place. A record is the checksum of its block, 0 where the block is not there.
- * Checksums detect what the disk has lost or changed, so nothing is ever synced, and a process may
- * die at any time. Any number of processes share the file: docs/cache-format.md.
+ * It is two sparse files. DIR/staged/<id>, which names it, has a header and a record for each
+ * block: its checksum, 0 where the block is not there. DIR/staged/<id>.content has the blocks, each
+ * at its place from byte 0 on; once it is sealed, it is the remote's file byte for byte, so that
+ * the kernel can read it for a reader. Checksums detect what the disk has lost or changed, so
+ * nothing is ever synced, and a process may die at any time. Any number of processes share both:
+ * docs/cache-format.md.
  *
  * The functions know nothing of remotes; any number of threads may call all but open and close at
  * once. */
@@ -18,6 +20,8 @@
 #include "base/lock.h"
 #include "cache/disk/folder.h"
 
+#define STAGED_CONTENT_SUFFIX ".content"
+
 #define STAGED_BLOCK_LEAST (UINT32_C(4) << 10)
 #define STAGED_BLOCK_MOST  (UINT32_C(256) << 10)
 
@@ -29,18 +33,21 @@ struct staged_key {
     uint32_t block;      /* bytes, a power of two from STAGED_BLOCK_LEAST to _MOST */
 };
 
+struct staged_seal;
+
 /* Set by staged_open(), then constant. */
 struct staged {
-    int fd;
+    int fd;      /* the content; has the locks */
+    int records; /* header and records */
     uint64_t size;
     uint32_t block;
     uint64_t blocks; /* ceil(size / block) */
     uint64_t seed;   /* of checksums: computed from the id */
-    uint64_t data;   /* where the content begins in the file, bytes */
-    uint64_t end;    /* where the count of drops is; 8 bytes before the end of the file */
+    uint64_t end;    /* where the count of drops is in the content, unless it is sealed */
     char id[33];
-    bool is_in_memory;  /* see staged_open_in_memory() */
-    struct lock *space; /* held while the disk space of the content changes */
+    bool is_in_memory;        /* see staged_open_in_memory() */
+    struct lock *space;       /* held while the disk space of the content changes */
+    struct staged_seal *seal; /* what is remembered of a sealed content */
 };
 
 /* Open the staged file of a key; make it if there is none, begin it anew if it is damaged. 0, or
@@ -76,9 +83,10 @@ uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void
  * that staged_drops() had between its claim and its staged_write(). */
 int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
 
-/* How often blocks have been dropped from the file, by any process. UINT64_MAX: not known, because
- * the file was cut short: then nothing that is known of the blocks holds any more, and only
- * staged_mend() makes it a number again, one that it never was before. */
+/* A number that changes whenever any process drops blocks of the file; of a sealed file, whenever
+ * anybody changes its content. UINT64_MAX: not known, because the content was cut short: then
+ * nothing that is known of the blocks holds any more, and only staged_mend() makes it a number
+ * again, one that it never was before. */
 uint64_t staged_drops(const struct staged *staged);
 
 /* Write bytes of the content. The blocks must have been claimed. 0 or -errno (-ENOSPC). */
@@ -98,7 +106,8 @@ struct staged_dropped {
 
 /* Drop n blocks, except those that any process, this one included, has claimed: first their
  * records, then their bytes, whose disk space is freed. 0; -EOPNOTSUPP: the file system cannot
- * punch holes, and nothing was changed; or -errno. Waits for other drops. */
+ * punch holes, and nothing was changed; -EBUSY: readers have the content open by
+ * staged_open_sealed(), and nothing was changed; or -errno. Waits for other drops. */
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n,
                 struct staged_dropped *ret);
 
@@ -108,6 +117,22 @@ struct staged_range {
 };
 int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
                        struct staged_dropped *ret);
+
+/* The same for a block whose bytes are wrong. If readers have the content open, its bytes stay
+ * until they are written anew. */
+int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_dropped *ret);
+
+/* Make the content the remote's file, byte for byte: all blocks have records, and nothing follows
+ * them. staged_drops() is another number afterwards, so each process compares the blocks anew.
+ * sha256: NULL, or the file's: its mark stays. 0, also if it is sealed; -ENODATA: a block is not
+ * here; -EAGAIN: a drop is under way, or the file was cut short; or -errno. */
+int staged_seal(const struct staged *staged, const uint8_t *sha256);
+
+/* Open the sealed content, for reading. No process drops blocks of it until the last copy of the
+ * descriptor is closed, those that the kernel keeps included. The bytes are good if all blocks are
+ * found good after this call, and staged_drops() is the same before and after that. 0; -EAGAIN: a
+ * drop is under way, or it is not sealed; or -errno. */
+int staged_open_sealed(const struct staged *staged, int *ret_fd);
 
 /* Keep every process from dropping blocks until the caller closes the returned descriptor. A writer
  * of blocks that it could not claim needs this. -EAGAIN: a drop is under way; or -errno. Does not
@@ -141,7 +166,8 @@ struct staged_info {
     uint64_t present; /* bytes of blocks that are on disk */
     uint64_t disk;    /* bytes of disk space */
     bool in_use;      /* a process has it open */
-    bool damaged;     /* its header cannot be read, or it was cut short */
+    bool damaged;     /* its header or content cannot be read, or was cut short */
+    bool older;       /* of an earlier version of epochfs: not used */
 };
 /* All three: -EINVAL: not a staged file (its name, a link, not a regular file), -EPROTO: it is of a
  * later version; nothing was changed. */

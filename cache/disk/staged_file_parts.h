@@ -4,6 +4,8 @@
 #ifndef EPOCHFS_CACHE_DISK_STAGED_FILE_PARTS_H
 #define EPOCHFS_CACHE_DISK_STAGED_FILE_PARTS_H
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@
 /* The header: docs/cache-format.md has the table. */
 #define HEADER_BYTES        1536
 #define HEADER_MAGIC        "epochstg"
-#define HEADER_VERSION      2
+#define HEADER_VERSION      3
 #define HEADER_AT_VERSION   8
 #define HEADER_AT_BLOCK     12
 #define HEADER_AT_SIZE      16
@@ -27,19 +29,31 @@
 #define HEADER_AT_NAMED     1088 /* the text of the version */
 #define HEADER_NAMED_SIZE   256
 #define HEADER_AT_CRC       1520
-#define HEADER_AT_MARK      1524 /* set if the file has the right SHA-256; not in the checksum */
+/* Not in the checksum: */
+#define HEADER_AT_MARK   1524 /* set if the file has the right SHA-256 */
+#define HEADER_AT_SEALED 1528 /* of a sealed content: a number, else 0 */
 
-/* Bytes of the file that serve as locks, far behind its content. */
+/* Bytes of the content that serve as locks, far behind its end. */
 #define LOCK_CLAIMS (UINT64_C(1) << 61) /* + block */
 #define LOCK_USE    (UINT64_C(1) << 62) /* shared by all processes that have it open */
 #define LOCK_HEADER (LOCK_USE + 1)      /* held to read or write the header */
-#define LOCK_DROP   (LOCK_USE + 2)      /* held to drop blocks */
+#define LOCK_DROP   (LOCK_USE + 2)      /* held to drop blocks, to seal the content */
+#define LOCK_SEALED (LOCK_USE + 3)      /* shared by those who read without staged_drops() */
 
 #define STAGED_SIZE_MOST (UINT64_C(1) << 60)
 
 #define PAGE        4096
 #define RECORD      8 /* bytes */
 #define DROPS_BYTES 8
+
+/* A sealed content has the file's size. The number that stands for its count of drops is computed
+ * from HEADER_AT_SEALED and the time of its last change. */
+struct staged_seal {
+    /* HEADER_AT_SEALED as it was read when that was the time of the last change. Each may be of
+     * another moment than the other: see staged_drops(). 0: not known. */
+    _Atomic uint64_t number;
+    _Atomic int64_t changed;
+};
 
 /* ---- staged_header.c ---- */
 
@@ -48,11 +62,24 @@ void staged_make_id(const struct staged_key *key, char ret[static 33]);
 void staged_make_header(const char *id, const struct staged_key *key,
                         uint8_t ret[static HEADER_BYTES]);
 
-/* Write the counter. 0 or -errno. */
+/* A counter that was never used before, and is not 0. */
+uint64_t staged_new_drops(void);
+
+/* Write the counter, behind the content: it is not sealed any more. 0 or -errno. */
 int staged_set_drops(const struct staged *staged, uint64_t drops);
 
+/* The number of a sealed content in the header. 0: it is not sealed. */
+uint64_t staged_sealed_number(const struct staged *staged);
+int staged_set_sealed_number(const struct staged *staged, uint64_t number);
+
+/* Has the content the size that it has when it is sealed? */
+bool staged_has_size(const struct staged *staged);
+
+/* Change the time of the last change of a sealed content. 0 or -errno. */
+int staged_touch(const struct staged *staged);
+
 /* Make sure that the file has that header and a count of drops. LOCK_HEADER is held. 0, or -errno
- * with the reason in d. */
+ * with the reason in d. path: for messages. */
 int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
                    const char *path, struct diag *d);
 
@@ -67,6 +94,9 @@ void staged_seed(struct staged *staged);
 
 /* ---- staged_file.c ---- */
 
+/* The path of the content, from that of the file that names it. 0 or -ENAMETOOLONG. */
+int staged_content_path(const char *path, char ret[static PATH_MAX]);
+
 /* 0: path is the regular file that is open as fd; -ESTALE: it no longer is. */
 int staged_same_file(int fd, const char *path);
 
@@ -75,7 +105,8 @@ void staged_read_records(const struct staged *staged, uint64_t first, size_t n, 
 
 /* ---- staged_drop.c ---- */
 
-/* Drop n blocks that this open description has claimed; it holds LOCK_DROP. 0 or -errno. */
-int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n);
+/* Drop blocks that this open description has claimed and that are wrong; it holds LOCK_DROP. 0 or
+ * -errno. */
+int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n);
 
 #endif

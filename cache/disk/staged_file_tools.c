@@ -2,6 +2,8 @@
  * folder, so it may name anything: only regular files with names of our form are touched. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,34 +14,59 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
-/* Open a file that has the name of a staged file. 0, -EINVAL: it is not one, or -errno. */
-static int open_ours(const char *path, int flags, struct staged *ret)
+/* 0, -EINVAL: it is no regular file, or -errno. */
+static int open_regular(const char *path, int flags, int *ret)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat st;
 
-    if (strlen(name) != HEADER_ID_LEN || strspn(name, "0123456789abcdef") != HEADER_ID_LEN)
-        return -EINVAL;
-    fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) /* a link; a folder; a socket */
         return errno == ELOOP || errno == EISDIR || errno == ENXIO ? -EINVAL : -errno;
     if (fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
-    memcpy(ret->id, name, HEADER_ID_LEN + 1);
-    staged_seed(ret);
-    ret->fd = TAKE_FD(fd);
+    *ret = TAKE_FD(fd);
     return 0;
 }
 
-/* Read the header and set the rest. 0, -EBADMSG, -EPROTO or -errno. */
-static int read_layout(struct staged *staged, uint8_t header[static HEADER_BYTES])
+/* Open a file that has the name of a staged file, and its content, if there is any. 0, -EINVAL: it
+ * is not one, or -errno. */
+static int open_ours(const char *path, int flags, struct staged *ret)
 {
-    uint32_t version, block;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char content[PATH_MAX];
+    int r = staged_content_path(path, content);
+
+    if (strlen(name) != HEADER_ID_LEN || strspn(name, "0123456789abcdef") != HEADER_ID_LEN)
+        return -EINVAL;
+    if (r == 0)
+        r = open_regular(path, flags, &ret->records);
+    if (r < 0)
+        return r;
+    memcpy(ret->id, name, HEADER_ID_LEN + 1);
+    staged_seed(ret);
+    ret->seal = calloc(1, sizeof(*ret->seal));
+    if (!ret->seal)
+        return -ENOMEM;
+    r = open_regular(content, flags, &ret->fd);
+    return r == -EINVAL || r == -ENOENT ? 0 : r;
+}
+
+/* 0; or -EBADMSG: it has no content. */
+static int check_content(const struct staged *staged)
+{
+    return staged->fd < 0 || staged_drops(staged) == UINT64_MAX ? -EBADMSG : 0;
+}
+
+/* Read the header and set the rest. 0, -EBADMSG, -EPROTO or -errno. */
+static int read_layout(struct staged *staged, uint8_t header[static HEADER_BYTES], bool *ret_older)
+{
+    uint32_t version = HEADER_VERSION, block;
     uint64_t size;
-    int r = staged_header_read(staged->fd, staged->id, header, &version);
+    int r = staged_header_read(staged->records, staged->id, header, &version);
+
+    *ret_older = version < HEADER_VERSION;
 
     if (r < 0)
         return r;
@@ -57,7 +84,7 @@ static uint64_t records_in_file(const struct staged *staged)
 {
     struct stat st;
 
-    if (fstat(staged->fd, &st) < 0 || st.st_size <= HEADER_BYTES)
+    if (fstat(staged->records, &st) < 0 || st.st_size <= HEADER_BYTES)
         return 0;
     return min_u64(staged->blocks, ((uint64_t)st.st_size - HEADER_BYTES) / 8);
 }
@@ -84,33 +111,49 @@ static void get_text(const uint8_t *header, size_t at, size_t at_len, char *ret,
     ret[len] = '\0';
 }
 
-static bool is_in_use(int fd)
+static bool has_lock(int fd, uint64_t byte)
 {
     struct flock other = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)LOCK_USE, .l_len = 1};
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
 
     return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
 }
 
+/* The kernel may have the content open for a reader when the process that opened it has died. */
+static bool is_in_use(const struct staged *staged)
+{
+    return staged->fd >= 0 && (has_lock(staged->fd, LOCK_USE) || has_lock(staged->fd, LOCK_SEALED));
+}
+
+static uint64_t disk_space(int fd)
+{
+    struct stat st;
+
+    return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
 int staged_inspect(const char *path, struct staged_info *ret)
 {
-    struct staged staged = {.fd = -1};
+    struct staged staged = {.fd = -1, .records = -1};
     struct staged_info info = {.damaged = true};
     uint8_t header[HEADER_BYTES];
-    struct stat st;
     int r = open_ours(path, O_RDONLY, &staged);
 
-    if (r < 0)
+    if (r < 0) {
+        staged_close(&staged);
         return r;
-    if (fstat(staged.fd, &st) == 0)
-        info.disk = (uint64_t)st.st_blocks * 512;
-    info.in_use = is_in_use(staged.fd);
-    r = read_layout(&staged, header);
+    }
+    info.disk = disk_space(staged.records) + disk_space(staged.fd);
+    info.in_use = is_in_use(&staged);
+    r = read_layout(&staged, header, &info.older);
     if (r == 0) {
-        info.damaged = staged_drops(&staged) == UINT64_MAX;
+        info.damaged = check_content(&staged) < 0;
         info.size = staged.size;
         info.block = staged.block;
         info.present = count_present(&staged);
+    }
+    if (r == 0 || info.older) {
+        info.damaged = info.damaged && !info.older;
         get_text(header, HEADER_AT_URL, HEADER_AT_URL_LEN, info.url, sizeof(info.url));
         get_text(header, HEADER_AT_NAMED, HEADER_AT_NAMED_LEN, info.version, sizeof(info.version));
     }
@@ -165,7 +208,7 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
     if (r == -EBADMSG) {
         dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
         if (dropped == 0)
-            dropped = staged_drop_claimed(staged, block, 1);
+            dropped = staged_drop_wrong(staged, block, 1);
         file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
         if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is cleared all the same */
             r = dropped;
@@ -195,23 +238,34 @@ static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_go
     return 0;
 }
 
+/* The path of the content still names what is open. 0, -ESTALE or -errno. */
+static int check_name(const struct staged *staged, const char *path)
+{
+    char content[PATH_MAX];
+    int r = staged_content_path(path, content);
+
+    return r < 0 ? r : staged_same_file(staged->fd, content);
+}
+
 int staged_verify(const char *path, uint64_t *good, uint64_t *bad)
 {
-    struct staged staged = {.fd = -1};
+    struct staged staged = {.fd = -1, .records = -1};
     uint8_t header[HEADER_BYTES];
+    bool older;
     int r = open_ours(path, O_RDWR, &staged), writes = r;
 
-    if (r == -EROFS || r == -EACCES || r == -EPERM)
+    if (r == -EROFS || r == -EACCES || r == -EPERM) {
+        staged_close(&staged);
         r = open_ours(path, O_RDONLY, &staged);
-    if (r < 0)
-        return r;
-    r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
+    }
+    if (r == 0 && staged.fd >= 0)
+        r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
+    if (r == 0 && staged.fd >= 0)
+        r = check_name(&staged, path);
     if (r == 0)
-        r = staged_same_file(staged.fd, path);
+        r = read_layout(&staged, header, &older);
     if (r == 0)
-        r = read_layout(&staged, header);
-    if (r == 0 && staged_drops(&staged) == UINT64_MAX)
-        r = -EBADMSG;
+        r = check_content(&staged);
     if (r == 0)
         r = verify_all(&staged, writes == 0, good, bad);
     if (r == 0 && *bad)
@@ -220,22 +274,52 @@ int staged_verify(const char *path, uint64_t *good, uint64_t *bad)
     return r == -ESTALE ? -ENOENT : r;
 }
 
-int staged_remove(const char *path)
+/* In versions before 3 the locks were in the one file that there was. */
+static int lock_old(const struct staged *staged)
 {
-    struct staged staged = {.fd = -1};
+    return file_lock(staged->records, F_WRLCK, LOCK_USE, 1, false);
+}
+
+/* Remove both. The content has the locks, so it goes last; alone it is begun anew, or removed by
+ * the next call. */
+static int remove_both(struct staged *staged, const char *path)
+{
+    char content[PATH_MAX];
     uint8_t header[HEADER_BYTES];
     uint32_t version;
+    int r = staged_content_path(path, content);
+
+    if (r == 0 && staged->fd < 0)
+        r = file_open_own(content, &staged->fd, NULL);
+    if (r == 0)
+        r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, false);
+    if (r == 0 && staged->records >= 0)
+        r = lock_old(staged);
+    if (r == 0)
+        r = check_name(staged, path);
+    if (r == 0 && has_lock(staged->fd, LOCK_SEALED))
+        r = -EBUSY;
+    if (r == 0 && staged->records >= 0 &&
+        staged_header_read(staged->records, staged->id, header, &version) == -EPROTO)
+        r = -EPROTO;
+    if (r == 0 && staged->records >= 0 && unlink(path) < 0)
+        r = -errno;
+    if (r == 0 && unlink(content) < 0)
+        r = -errno;
+    return r == -EAGAIN ? -EBUSY : r == -ESTALE ? -ENOENT : r;
+}
+
+int staged_remove(const char *path)
+{
+    struct staged staged = {.fd = -1, .records = -1};
+    char content[PATH_MAX];
+    struct stat st;
     int r = open_ours(path, O_RDWR, &staged);
 
-    if (r < 0)
-        return r;
-    r = file_lock(staged.fd, F_WRLCK, LOCK_USE, 1, false);
+    if (r == -ENOENT && staged_content_path(path, content) == 0 && lstat(content, &st) == 0)
+        r = 0; /* a content alone */
     if (r == 0)
-        r = staged_same_file(staged.fd, path);
-    if (r == 0 && staged_header_read(staged.fd, staged.id, header, &version) == -EPROTO)
-        r = -EPROTO;
-    if (r == 0 && unlink(path) < 0)
-        r = -errno;
+        r = remove_both(&staged, path);
     staged_close(&staged);
-    return r == -EAGAIN ? -EBUSY : r == -ESTALE ? -ENOENT : r;
+    return r;
 }

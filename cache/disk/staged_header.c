@@ -1,4 +1,4 @@
-/* What a staged file begins and ends with: its header, and the counter of drops. Invariants 1 and 5
+/* The header of a staged file, and the counter of drops behind its content. Invariants 1, 5 and 6
  * of cache/disk/staged_file.c are kept here: a file whose header is not what its key says, or whose
  * counter cannot be told, is begun anew. */
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 #include <zlib.h>
@@ -17,6 +18,9 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
+#define NS_PER_S  INT64_C(1000000000)
+#define SEALED_NS INT64_C(20000000) /* longer than the steps of the kernel's time of a change */
+
 /* ---- the header ---- */
 
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
@@ -24,8 +28,7 @@ void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
     ret->size = size;
     ret->block = block;
     ret->blocks = ceil_div(size, block);
-    ret->data = ceil_div(HEADER_BYTES + RECORD * ret->blocks, block) * block;
-    ret->end = ceil_div(ret->data + size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
+    ret->end = ceil_div(size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
 }
 
 void staged_seed(struct staged *staged)
@@ -88,8 +91,7 @@ int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTE
 
 /* ---- the counter of drops ---- */
 
-/* A counter that was never used before, and is not 0. */
-static uint64_t new_drops(void)
+uint64_t staged_new_drops(void)
 {
     uint64_t random;
 
@@ -106,30 +108,133 @@ int staged_set_drops(const struct staged *staged, uint64_t drops)
     return file_pwrite(staged->fd, bytes, sizeof(bytes), staged->end);
 }
 
+/* ---- the number of a sealed content ---- */
+
+uint64_t staged_sealed_number(const struct staged *staged)
+{
+    uint8_t bytes[DROPS_BYTES];
+
+    return file_read_some(staged->records, bytes, sizeof(bytes), HEADER_AT_SEALED) == sizeof(bytes)
+               ? load_le64(bytes)
+               : 0;
+}
+
+int staged_set_sealed_number(const struct staged *staged, uint64_t number)
+{
+    uint8_t bytes[DROPS_BYTES];
+
+    store_le64(bytes, number);
+    return file_pwrite(staged->records, bytes, sizeof(bytes), HEADER_AT_SEALED);
+}
+
+static int64_t changed_at(const struct stat *st)
+{
+    return (int64_t)st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec;
+}
+
+bool staged_has_size(const struct staged *staged)
+{
+    struct stat st;
+
+    return fstat(staged->fd, &st) == 0 && (uint64_t)st.st_size == staged->size;
+}
+
+int staged_touch(const struct staged *staged)
+{
+    const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+
+    return futimens(staged->fd, now) < 0 ? -errno : 0;
+}
+
+/* No counter has that number: they begin below 2^63. */
+static uint64_t number_of(uint64_t number, int64_t changed)
+{
+    uint8_t bytes[16];
+    uint64_t hash;
+
+    store_le64(bytes, number);
+    store_le64(bytes + 8, (uint64_t)changed);
+    hash = XXH3_64bits(bytes, sizeof(bytes)) | UINT64_C(1) << 63;
+    return hash == UINT64_MAX ? hash - 1 : hash;
+}
+
+/* What the header says is remembered only if the last change was some time ago: a change that comes
+ * now then has another time. */
+static uint64_t drops_of_sealed(const struct staged *staged)
+{
+    struct staged_seal *seal = staged->seal;
+    uint64_t number;
+    struct stat st;
+
+    atomic_store(&seal->changed, 0);
+    if (fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size != staged->size)
+        return UINT64_MAX;
+    number = staged_sealed_number(staged);
+    if (!number)
+        return UINT64_MAX;
+    if (now_ns() - changed_at(&st) > SEALED_NS) {
+        atomic_store(&seal->number, number);
+        atomic_store(&seal->changed, changed_at(&st));
+    }
+    return number_of(number, changed_at(&st));
+}
+
+/* The number that is remembered may be older than the time, if another thread is just changing
+ * both: then the result is a number that the content never had. */
+static bool is_as_remembered(const struct staged *staged, uint64_t *ret)
+{
+    int64_t changed = atomic_load_explicit(&staged->seal->changed, memory_order_acquire);
+    struct stat st;
+
+    if (!changed || fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size != staged->size ||
+        changed_at(&st) != changed)
+        return false;
+    *ret = number_of(atomic_load(&staged->seal->number), changed);
+    return true;
+}
+
 uint64_t staged_drops(const struct staged *staged)
 {
     uint8_t bytes[DROPS_BYTES];
     uint64_t drops;
 
+    if (is_as_remembered(staged, &drops))
+        return drops;
     if (file_read_some(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
-        return UINT64_MAX;
+        return drops_of_sealed(staged);
     drops = load_le64(bytes);
     return drops ? drops : UINT64_MAX; /* 0: the file was cut and made long again */
 }
 
 /* ---- a file that is begun ---- */
 
-/* Cut the file to nothing. LOCK_DROP keeps out drops, whose count would overwrite the new number.
- */
+/* Cut both files to nothing, the content first: what was known of it is over. But a content that
+ * readers have open stays, sealed, with another number. */
+static int cut(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
+{
+    bool is_read =
+        file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, false) == -EAGAIN && staged_has_size(staged);
+    int r = is_read ? staged_touch(staged) : ftruncate(staged->fd, 0) < 0 ? -errno : 0;
+
+    if (r == 0)
+        r = ftruncate(staged->records, 0) < 0
+                ? -errno
+                : file_pwrite(staged->records, header, HEADER_BYTES, 0);
+    if (r == 0)
+        r = is_read ? staged_set_sealed_number(staged, staged_new_drops())
+                    : staged_set_drops(staged, staged_new_drops());
+    if (!is_read)
+        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, false);
+    return r;
+}
+
+/* LOCK_DROP keeps out drops, whose count would overwrite the new number. */
 static int begin_anew(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
     int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
 
     if (r == 0)
-        r = ftruncate(staged->fd, 0) < 0 ? -errno
-                                         : file_pwrite(staged->fd, header, HEADER_BYTES, 0);
-    if (r == 0)
-        r = staged_set_drops(staged, new_drops());
+        r = cut(staged, header);
     file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
     return r;
 }
@@ -140,7 +245,7 @@ int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER
 {
     uint8_t found[HEADER_BYTES];
     uint32_t version = 0;
-    int r = staged_header_read(staged->fd, staged->id, found, &version);
+    int r = staged_header_read(staged->records, staged->id, found, &version);
 
     if (r == -EPROTO)
         return diag_set(d, r,

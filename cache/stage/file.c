@@ -297,7 +297,7 @@ static void drop_bad(struct file *file, uint64_t block)
     struct staged_dropped dropped;
 
     atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
-    if (staged_drop(&file->staged, block, 1, &dropped) < 0)
+    if (staged_drop_bad(&file->staged, block, &dropped) < 0)
         return;
     quota_freed(stage->quota, dropped.freed, mark);
     LOCK_SCOPE(&stage->lock);

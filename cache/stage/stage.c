@@ -49,7 +49,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
     stage->main = stage_main;
-    stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
+    stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 8), 4);
     stage->run_bytes = RUN_BYTES;
     yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;

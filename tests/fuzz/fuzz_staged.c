@@ -1,5 +1,6 @@
-/* Bytes as the staged file of a name, where the checksum of the header is made right: what looks
- * after the folder, and a mount that opens it. Nothing is believed but what the name says. */
+/* Bytes as the two files of a staged file, header and three records, then the content; the checksum
+ * of the header is made right: what looks after the folder, and a mount that opens them. Nothing is
+ * believed but what the name says. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,12 +9,14 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/scope.h"
 #include "cache/disk/staged_file_parts.h"
 #include "fuzz.h"
 #include "support/temp_folder.h"
 
 #define FILE_MAX 65536
+#define RECORDS  (HEADER_BYTES + 3 * RECORD) /* bytes */
 
 static const struct staged_key key = {"http://host/file", "\"1\"", 3 * 4096 - 100, 4096};
 static char path[PATH_MAX + 64], id[33];
@@ -39,7 +42,17 @@ static void prepare(void)
     atexit(clean_up);
 }
 
-static void write_file(const uint8_t *data, size_t len)
+static void write_content(const uint8_t *data, size_t len)
+{
+    char content[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+
+    FUZZ_CHECK(staged_content_path(path, content) == 0);
+    fd = open(content, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FUZZ_CHECK(fd >= 0 && pwrite(fd, data, len, 0) == (ssize_t)len);
+}
+
+static void write_records(const uint8_t *data, size_t len)
 {
     AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     AUTO_FREE uint8_t *bytes = malloc(len ? len : 1);
@@ -88,13 +101,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         prepare();
     if (len > FILE_MAX)
         return 0;
-    write_file(data, len);
+    write_records(data, min_u64(len, RECORDS));
+    if (len > RECORDS)
+        write_content(data + RECORDS, len - RECORDS);
     seen = staged_inspect(path, &info);
     FUZZ_CHECK(seen == 0 || seen == -EPROTO);
     FUZZ_CHECK(seen < 0 || info.damaged || info.present <= info.size);
     r = staged_verify(path, &good, &bad);
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -EPROTO);
-    FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == info.damaged);
+    FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == (info.damaged || info.older));
     r = use_opened();
     FUZZ_CHECK((r == -EPROTO) == (seen == -EPROTO));
     FUZZ_CHECK(staged_remove(path) == r);

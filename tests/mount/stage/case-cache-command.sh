@@ -218,13 +218,14 @@ if [ "$(id -u)" = 0 ]; then
     expect 4 read_only "$EPOCHFS" mount -o "cache=$cache" "$SOURCE" "$MOUNTPOINT"
     one_line
     says "$cache: want to write to" "Read-only file system"
-    for file in "$cache"/staged/* "$cache"/unpacked/*; do
+    for file in "$cache"/staged/*.content "$cache"/unpacked/*; do
         "$PYTHON3" - "$file" <<'END'
 import sys
 with open(sys.argv[1], "r+b") as f:
-    f.seek(-65, 2)
+    at = max(f.seek(0, 2) - 65, 0)
+    f.seek(at)
     byte = f.read(1)
-    f.seek(-65, 2)
+    f.seek(at)
     f.write(bytes([byte[0] ^ 1]))
 END
     done

@@ -108,19 +108,12 @@ def cut_and_grow(file):
 
 
 def places(file):
-    """The places to overwrite under a mount: all but the content of a staged file."""
+    """The places to overwrite under a mount: all but the blocks of a staged file. Of its content
+    that leaves the count of drops, after them."""
     size = size_of(file)
-    if "/staged/" not in file:
+    if not file.endswith(".content"):
         return [(0, size)]
-    with open(file, "rb") as f:
-        head = f.read(HEADER)
-    if len(head) < HEADER or head[:8] != b"epochstg":
-        return []
-    block, length = (int.from_bytes(head[at:at + n], "little") for at, n in ((12, 4), (16, 8)))
-    if not block or length > 1 << 40:
-        return []
-    begin = -(-(HEADER + 8 * -(-length // block)) // block) * block
-    return [(a, b) for a, b in ((0, min(begin, size)), (begin + length, size)) if a < b]
+    return [(size - 8, size)] if size >= 8 else []
 
 
 def overwrite(file, make):

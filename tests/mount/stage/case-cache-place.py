@@ -35,8 +35,8 @@ def stand(place, what):
 
 
 def staged():
-    found = os.listdir(f"{CACHE}/staged")
-    equal(len(found), 1, "staged files")
+    found = sorted(os.listdir(f"{CACHE}/staged"))
+    equal([name[32:] for name in found], ["", ".content"], "staged files")
     return f"{CACHE}/staged/{found[0]}"
 
 

@@ -7,7 +7,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "base/bytes.h"
 #include "cache/disk/inventory.h"
 #include "cache/disk/staged_file.h"
 #include "support/temp_folder.h"
@@ -249,7 +251,7 @@ static void test_inventory_verify__staged_bit_flipped__block_dropped(void **stat
     assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
     assert_int_equal(good, 1);
     assert_int_equal(bad, 0);
-    assert_int_equal(pwrite(staged.fd, "y", 1, (off_t)staged.data + 7), 1);
+    assert_int_equal(pwrite(staged.fd, "y", 1, 7), 1);
     assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
     assert_int_equal(good, 0);
     assert_int_equal(bad, 1);
@@ -258,6 +260,55 @@ static void test_inventory_verify__staged_bit_flipped__block_dropped(void **stat
     assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
     assert_int_equal(bad, 0);
     staged_close(&staged);
+}
+
+/* One of the two files of a staged file is gone: the other one is damaged, and goes. */
+static void test_inventory__staged_file_alone__damaged_and_removed(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+        AUTO_INVENTORY struct inventory inventory = {0};
+        char name[64], path[PATH_MAX];
+        uint64_t good, bad;
+
+        staged_close(&staged);
+        snprintf(name, sizeof(name), "staged/%s%s", staged.id, i % 2 ? ".content" : "");
+        temp_path(*state, name, path);
+        assert_int_equal(unlink(path), 0);
+        take(&cache, 1, &inventory);
+        assert_true(inventory.file[0].is_damaged && !inventory.file[0].in_use);
+        assert_string_equal(inventory.file[0].id, staged.id);
+        if (i < 2) {
+            assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
+        } else {
+            assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+            assert_int_equal(bad, 1);
+        }
+        inventory_release(&inventory);
+        take(&cache, 0, &inventory);
+    }
+}
+
+/* A staged file of an earlier version is not damaged, and not used: prune removes it. */
+static void test_inventory__staged_by_earlier_version__superseded(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+    AUTO_INVENTORY struct inventory inventory = {0};
+    uint8_t header[1536];
+
+    assert_int_equal(pread(staged.records, header, sizeof(header), 0), sizeof(header));
+    store_le32(header + 8, 2); /* docs/cache-format.md */
+    store_le32(header + 1520, (uint32_t)crc32_z(0, header, 1520));
+    assert_int_equal(pwrite(staged.records, header, sizeof(header), 0), sizeof(header));
+    staged_close(&staged);
+    take(&cache, 1, &inventory);
+    assert_true(inventory.file[0].is_foreign && !inventory.file[0].is_damaged);
+    assert_true(inventory_superseded(&inventory, &inventory.file[0]));
+    assert_string_equal(inventory.file[0].source, "https://example.org/a");
+    assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
 }
 
 static void test_inventory_superseded__versions_of_one_url__the_older(void **state)
@@ -272,6 +323,7 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
         struct timespec times[2] = {{.tv_sec = 1000 + (time_t)i}, {.tv_sec = 1000 + (time_t)i}};
 
         assert_int_equal(futimens(staged[i].fd, times), 0);
+        assert_int_equal(futimens(staged[i].records, times), 0);
     }
     take(&cache, 3, &inventory);
     for (size_t i = 0; i < 3; i++) { /* entries are sorted by that time */
@@ -315,6 +367,8 @@ int main(void)
         WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
         WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
+        WITH_FOLDER(test_inventory__staged_file_alone__damaged_and_removed),
+        WITH_FOLDER(test_inventory__staged_by_earlier_version__superseded),
         WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
         WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
         cmocka_unit_test(test_inventory_superseded__of_a_million_urls__marked),

@@ -59,7 +59,8 @@ static void content(uint64_t off, size_t len, uint8_t *ret)
 
 static const struct staged_key usual = {
     .url = "https://example.org/train.bin", .version = "etag \"1\"", .size = 10000, .block = BLOCK};
-#define ID_OF_USUAL              "4ea902f920bfa0e27b8d80c1750fcb85" /* docs/cache-format.md */
+#define ID_OF_USUAL              "4ea902f920bfa0e24d93ae2aa8e42c63" /* docs/cache-format.md */
+#define ID_OF_USUAL_IN_VERSION_2 "4ea902f920bfa0e27b8d80c1750fcb85"
 #define ID_OF_USUAL_IN_VERSION_1 "4ea902f920bfa0e2c964cb81e1ffaf3e"
 
 static struct cache_folder folder_of(const char *path)
@@ -83,6 +84,15 @@ static void path_of(const char *folder, const struct staged *staged, char ret[st
     char name[64];
 
     snprintf(name, sizeof(name), "staged/%s", staged->id);
+    temp_path(folder, name, ret);
+}
+
+static void path_of_content(const char *folder, const struct staged *staged,
+                            char ret[static PATH_MAX])
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "staged/%s.content", staged->id);
     temp_path(folder, name, ret);
 }
 
@@ -189,7 +199,6 @@ static void check_round_trip(const char *folder, uint64_t size)
     reader.staged = open_key(folder, &key);
     other.staged = open_key(folder, &key);
     assert_int_equal(reader.staged.blocks, blocks);
-    assert_int_equal(reader.staged.data % BLOCK, 0);
     assert_int_equal(read_all(&other), 0);
     for (uint64_t i = 0; i < blocks; i += 2)
         assert_int_equal(fetch(&reader.staged, i), 0);
@@ -269,29 +278,27 @@ static void test_staged__bad_key__refused(void **state)
 
 /* ---- damage ---- */
 
-/* All bytes of the file, which the caller frees. */
-static uint8_t *slurp(const char *path, size_t *ret_len)
+/* All bytes of a file, which the caller frees. */
+static uint8_t *slurp(int fd, size_t *ret_len)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     uint8_t *bytes;
 
     assert_int_equal(fstat(fd, &st), 0);
-    bytes = malloc((size_t)st.st_size);
-    assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    bytes = malloc((size_t)st.st_size + 1);
+    assert_int_equal(pread(fd, bytes, (size_t)st.st_size, 0), st.st_size);
     *ret_len = (size_t)st.st_size;
     return bytes;
 }
 
-/* The next place in a file of len bytes to change it or to cut it: any up to the last record and at
- * a border of blocks, and a few of those between, which are alike. */
-static size_t next_place(const struct staged *staged, size_t at, size_t len)
+/* The next place in a file of len bytes to change it or to cut it: any in the records and at a
+ * border of blocks, and a few of those between, which are alike. */
+static size_t next_place(bool is_content, size_t at, size_t len)
 {
-    const size_t near = 20, step = 37, records = AT_RECORDS + 8 * (size_t)staged->blocks;
+    const size_t near = 20, step = 37;
     size_t next = at + 1;
 
-    while (next > records && next + near < len && next - at < step &&
-           (next + near) % BLOCK > 2 * near)
+    while (is_content && next + near < len && next - at < step && (next + near) % BLOCK > 2 * near)
         next++;
     return next;
 }
@@ -302,38 +309,57 @@ static void put_back(int fd, const uint8_t *bytes, size_t len)
     assert_int_equal(pwrite(fd, bytes, len, 0), len);
 }
 
-/* Change bytes of the file, under a reader that has it open and before one opens it. */
-static void test_staged__any_byte_changed__no_wrong_byte(void **state)
+/* Change bytes of one of both files, under a reader that has them open and before one opens them.
+ */
+static void check_any_byte_changed(const char *folder, bool seals, bool is_content)
 {
-    struct staged writer = open_key(*state, &usual);
-    struct reader open_one = {.staged = open_key(*state, &usual)};
-    char path[PATH_MAX];
-    AUTO_FREE uint8_t *bytes = NULL;
-    size_t len;
+    struct staged writer = open_key(folder, &usual);
+    struct reader open_one = {.staged = open_key(folder, &usual)};
+    AUTO_FREE uint8_t *records = NULL, *all = NULL;
+    int fd = is_content ? writer.fd : writer.records;
+    size_t n_records, n_all;
 
     fetch_all(&writer);
-    path_of(*state, &writer, path);
-    bytes = slurp(path, &len);
-    for (size_t i = 0; i < len; i = next_place(&writer, i, len)) {
-        bool matters =
-            i < AT_CRC + 4 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) ||
-            (i >= writer.data && i < writer.data + usual.size); /* the count has no wrong number */
+    if (seals)
+        assert_int_equal(staged_seal(&writer, NULL), 0);
+    records = slurp(writer.records, &n_records);
+    all = slurp(writer.fd, &n_all);
+    for (size_t i = 0, len = is_content ? n_all : n_records; i < len;
+         i = next_place(is_content, i, len)) {
+        const uint8_t *bytes = is_content ? all : records;
+        bool matters = is_content ? i < usual.size : i < AT_CRC + 4 || i >= AT_RECORDS;
         uint8_t changed = bytes[i] ^ (uint8_t)(1u << i % 8);
         unsigned n;
 
-        assert_int_equal(pwrite(writer.fd, &changed, 1, (off_t)i), 1);
-        memset(open_one.good, 0, sizeof(open_one.good));
+        assert_int_equal(read_all(&open_one), 3);
+        assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
+        if (!seals) /* what is overwritten after it was compared is seen in a sealed file alone */
+            memset(open_one.good, 0, sizeof(open_one.good));
         read_all(&open_one);
-        n = read_anew(*state);
-        assert_int_equal(n, !matters ? 3 : i < AT_RECORDS ? 0 : 2);
+        n = read_anew(folder);
+        assert_int_equal(n, !matters ? 3 : !is_content && i < AT_RECORDS ? 0 : 2);
         read_all(&open_one);
-        put_back(writer.fd, bytes, len);
+        put_back(writer.records, records, n_records);
+        put_back(writer.fd, all, n_all);
     }
     staged_close(&open_one.staged);
     staged_close(&writer);
 }
 
-/* A truncated file has no readable count of drops and no records, only the content that is left. */
+static void test_staged__any_byte_changed__no_wrong_byte(void **state)
+{
+    check_any_byte_changed(*state, false, false);
+    check_any_byte_changed(*state, false, true);
+}
+
+static void test_sealed__any_byte_changed__no_wrong_byte(void **state)
+{
+    check_any_byte_changed(*state, true, false);
+    check_any_byte_changed(*state, true, true);
+}
+
+/* A truncated content has no readable count of drops and no records, only the bytes that are left.
+ */
 static void check_short(const struct staged *staged, size_t len)
 {
     uint64_t record[3] = {7, 7, 7};
@@ -342,37 +368,76 @@ static void check_short(const struct staged *staged, size_t len)
     assert_true(staged_drops(staged) == UINT64_MAX);
     staged_records(staged, 0, 3, record);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(record[i], 0);
-    assert_int_equal(staged_read(staged, buf, 100, 0), len < staged->data + 100 ? -ENODATA : 0);
+        assert_true(!record[i] || len == staged->size);
+    assert_int_equal(staged_read(staged, buf, 100, 0), len < 100 ? -ENODATA : 0);
 }
 
-static void test_staged__any_length__no_wrong_byte(void **state)
+static void check_any_length(const char *folder, bool seals)
 {
-    struct staged writer = open_key(*state, &usual);
-    struct reader open_one = {.staged = open_key(*state, &usual)};
-    char path[PATH_MAX];
-    AUTO_FREE uint8_t *bytes = NULL;
-    size_t len;
+    struct staged writer = open_key(folder, &usual);
+    struct reader open_one = {.staged = open_key(folder, &usual)};
+    AUTO_FREE uint8_t *bytes = NULL, *records = NULL;
+    size_t len, n_records;
 
     fetch_all(&writer);
-    path_of(*state, &writer, path);
-    bytes = slurp(path, &len);
-    assert_int_equal(len, writer.end + 8);
-    for (size_t cut = 0; cut < len; cut = next_place(&writer, cut, len)) {
+    if (seals)
+        assert_int_equal(staged_seal(&writer, NULL), 0);
+    records = slurp(writer.records, &n_records);
+    bytes = slurp(writer.fd, &len);
+    assert_int_equal(len, seals ? writer.size : writer.end + 8);
+    for (size_t cut = 0; cut < len; cut = next_place(true, cut, len)) {
+        put_back(writer.records, records, n_records);
         put_back(writer.fd, bytes, len);
         assert_int_equal(read_all(&open_one), 3); /* it knows them to be good */
         assert_int_equal(ftruncate(writer.fd, (off_t)cut), 0);
         assert_int_equal(read_all(&open_one), 0);
         check_short(&writer, cut);
-        assert_int_equal(read_anew(*state), 0);
+        assert_int_equal(read_anew(folder), 0);
         /* After the truncation the file is extended: with a hole. */
+        put_back(writer.records, records, n_records);
+        put_back(writer.fd, bytes, len);
+        assert_int_equal(read_all(&open_one), 3);
+        assert_int_equal(ftruncate(writer.fd, (off_t)cut), 0);
         assert_int_equal(ftruncate(writer.fd, (off_t)len), 0);
-        memset(open_one.good, 0, sizeof(open_one.good));
         read_all(&open_one);
-        read_anew(*state);
+        read_anew(folder);
     }
     fetch_all(&writer);
-    assert_int_equal(read_anew(*state), 3);
+    assert_int_equal(read_anew(folder), 3);
+    staged_close(&open_one.staged);
+    staged_close(&writer);
+}
+
+static void test_staged__any_length__no_wrong_byte(void **state)
+{
+    check_any_length(*state, false);
+}
+
+static void test_sealed__any_length__no_wrong_byte(void **state)
+{
+    check_any_length(*state, true);
+}
+
+/* Without records nothing is lost but records: who knows the blocks reads on. */
+static void test_staged__any_length_of_records__what_is_left(void **state)
+{
+    struct staged writer = open_key(*state, &usual);
+    struct reader open_one = {.staged = open_key(*state, &usual)};
+    AUTO_FREE uint8_t *bytes = NULL, *records = NULL;
+    size_t len, n_records;
+
+    fetch_all(&writer);
+    records = slurp(writer.records, &n_records);
+    bytes = slurp(writer.fd, &len);
+    assert_int_equal(n_records, AT_RECORDS + 3 * 8);
+    for (size_t cut = 0; cut < n_records; cut++) {
+        assert_int_equal(read_all(&open_one), 3);
+        assert_int_equal(ftruncate(writer.records, (off_t)cut), 0);
+        assert_int_equal(read_all(&open_one), 3);
+        assert_int_equal(read_anew(*state), cut < AT_RECORDS ? 0 : (cut - AT_RECORDS) / 8);
+        put_back(writer.records, records, n_records);
+        put_back(writer.fd, bytes, len);
+    }
     staged_close(&open_one.staged);
     staged_close(&writer);
 }
@@ -391,7 +456,7 @@ static void test_staged__begun_anew__noticed(void **state)
     assert_int_equal(staged_claim(&reader.staged, 0, 1), 1);
     content(0, BLOCK, buf);
     assert_int_equal(staged_write(&reader.staged, buf, BLOCK, 0), 0);
-    assert_int_equal(pwrite(reader.staged.fd, "x", 1, 70), 1);
+    assert_int_equal(pwrite(reader.staged.records, "x", 1, 70), 1);
     second = open_key(*state, &usual);
     record = staged_checksum(&reader.staged, 0, buf);
     assert_int_equal(staged_publish(&reader.staged, 0, 1, &record), 0);
@@ -413,23 +478,27 @@ static void test_staged__other_version__refused_untouched(void **state)
     struct diag d = DIAG_INIT;
     char path[PATH_MAX];
     size_t len, len_after;
+    AUTO_CLOSE int fd = -1;
     uint64_t good, bad;
 
     fetch_all(&staged);
     path_of(*state, &staged, path);
-    bytes = slurp(path, &len);
+    bytes = slurp(staged.records, &len);
     store_le32(bytes + AT_VERSION, 7);
     store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
-    put_back(staged.fd, bytes, len);
+    put_back(staged.records, bytes, len);
     staged_close(&staged);
     assert_int_equal(staged_open(&second, &cache, &usual, &d), -EPROTO);
-    assert_diag_has(&d, "want version 2, found 7");
+    assert_diag_has(&d, "want version 3, found 7");
     assert_int_equal(staged_inspect(path, &info), -EPROTO);
     assert_int_equal(staged_verify(path, &good, &bad), -EPROTO);
     assert_int_equal(staged_remove(path), -EPROTO);
-    after = slurp(path, &len_after);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    after = slurp(fd, &len_after);
     assert_int_equal(len_after, len);
     assert_memory_equal(after, bytes, len);
+    path_of_content(*state, &staged, path);
+    assert_int_equal(access(path, F_OK), 0);
 }
 
 /* A file that an older epochfs staged has another id, so it conflicts with nothing; it can be
@@ -444,23 +513,28 @@ static void test_staged__older_version__out_of_the_way(void **state)
     size_t len;
 
     assert_string_not_equal(staged.id, ID_OF_USUAL_IN_VERSION_1);
+    assert_string_not_equal(staged.id, ID_OF_USUAL_IN_VERSION_2);
     assert_string_equal(staged.id, ID_OF_USUAL);
     fetch_all(&staged);
     path_of(*state, &staged, path);
-    bytes = slurp(path, &len);
-    store_le32(bytes + AT_VERSION, 1);
+    bytes = slurp(staged.records, &len);
+    store_le32(bytes + AT_VERSION, 2);
     store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
-    put_back(staged.fd, bytes, len);
+    put_back(staged.records, bytes, len);
     staged_close(&staged);
     assert_int_equal(staged_inspect(path, &info), 0);
-    assert_true(info.damaged);
+    assert_true(info.older && !info.damaged);
+    assert_string_equal(info.url, usual.url);
     assert_int_equal(staged_open(&second, &cache, &usual, NULL), 0);
     assert_int_equal(staged_inspect(path, &info), 0);
     assert_false(info.damaged);
     assert_int_equal(info.present, 0);
-    put_back(second.fd, bytes, len);
+    assert_false(info.older);
+    put_back(second.records, bytes, len);
     staged_close(&second);
     assert_int_equal(staged_remove(path), 0);
+    path_of_content(*state, &staged, path);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 /* A link, a pipe, an empty folder, or one that is not empty, where the file should be. */
@@ -660,10 +734,8 @@ static void test_cut__written_to_behind__drops_are_not_reported(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged one = open_key(*state, &usual);
-    const uint64_t cuts[] = {
-        0,           1,       AT_CRC,      AT_RECORDS - 1,   AT_RECORDS,
-        5000,        4096,    9000,        one.data + BLOCK, one.data + usual.size,
-        one.end - 1, one.end, one.end + 1, one.end + 7};
+    const uint64_t cuts[] = {0,           1,       5000,        4096,       9000,
+                             one.end - 1, one.end, one.end + 1, one.end + 7};
     struct staged_dropped dropped;
 
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
@@ -702,6 +774,8 @@ static void test_mend__name_is_of_another__only_the_open_file(void **state)
 
     fetch_all(&reader.staged);
     path_of(*state, &reader.staged, path);
+    assert_int_equal(unlink(path), 0);
+    path_of_content(*state, &reader.staged, path);
     assert_int_equal(unlink(path), 0);
     other = (struct reader){.staged = open_key(*state, &usual)};
     fetch_all(&other.staged);
@@ -748,8 +822,46 @@ static void test_drop__no_holes_here__says_so_before(void **state)
     staged_close(&reader.staged);
 }
 
+/* Read the whole content as the kernel does for its readers, if it can be sealed. */
+static bool read_sealed(const struct staged *staged)
+{
+    struct reader reader = {.staged = *staged};
+    uint8_t buf[BLOCK];
+    uint64_t before;
+    int fd = -1, r = staged_seal(staged, NULL);
+
+    if (r == 0)
+        r = staged_open_sealed(staged, &fd);
+    if (r < 0) {
+        if (r != -EAGAIN && r != -ENODATA)
+            _exit(1);
+        return false;
+    }
+    before = staged_drops(staged);
+    for (uint64_t i = 0; i < staged->blocks; i++)
+        if (!reader_read(&reader, i, buf)) {
+            close(fd);
+            return false;
+        }
+    if (reader.drops != before) {
+        close(fd);
+        return false;
+    }
+    for (uint64_t i = 0; i < staged->blocks; i++) {
+        uint32_t n = staged_block_len(staged, i);
+
+        if (pread(fd, buf, n, (off_t)(i * BLOCK)) != n || !is_right(staged, i, buf))
+            _exit(1);
+    }
+    if (pread(fd, buf, 1, (off_t)staged->size) != 0)
+        _exit(1);
+    close(fd);
+    return true;
+}
+
 /* Two processes fetch and drop at random, while this one reads: it never takes a wrong byte. */
-static void churn(const char *folder, const struct staged_key *key, uint64_t seed, bool drops)
+static void churn(const char *folder, const struct staged_key *key, uint64_t seed, bool drops,
+                  bool seals)
 {
     struct staged staged = open_key(folder, key);
     struct staged_dropped dropped;
@@ -758,8 +870,12 @@ static void churn(const char *folder, const struct staged_key *key, uint64_t see
     for (;;) {
         uint64_t block = random_below(&seed, staged.blocks);
 
-        if (drops && staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block),
-                                 &dropped) < 0)
+        int dropped_or = drops
+                             ? staged_drop(&staged, block,
+                                           1 + random_below(&seed, staged.blocks - block), &dropped)
+                             : 0;
+
+        if (dropped_or < 0 && dropped_or != -EBUSY)
             _exit(1);
         for (unsigned i = 0; i < 4; i++) {
             int r = fetch(&staged, random_below(&seed, staged.blocks));
@@ -767,30 +883,226 @@ static void churn(const char *folder, const struct staged_key *key, uint64_t see
             if (r < 0 && r != -EBUSY)
                 _exit(1);
         }
+        if (seals)
+            read_sealed(&staged);
     }
 }
 
-static void test_drop__while_others_read__no_wrong_byte(void **state)
+static void check_churn(const char *folder, bool seals)
 {
     struct staged_key key = usual;
     struct reader reader = {0};
     pid_t id[3];
-    unsigned taken = 0;
+    unsigned taken = 0, sealed = 0;
 
     key.size = 7 * BLOCK + 100;
-    reader.staged = open_key(*state, &key);
+    reader.staged = open_key(folder, &key);
     for (size_t i = 0; i < ARRAY_LEN(id); i++) {
         id[i] = fork();
         if (id[i] == 0)
-            churn(*state, &key, RANDOM_SEED + i, i != 2);
+            churn(folder, &key, RANDOM_SEED + i, i != 2, seals);
     }
-    for (unsigned round = 0; round < 5000 || taken < 500; round++)
+    for (unsigned round = 0; round < 5000 || taken < 500; round++) {
         taken += read_all(&reader);
+        if (seals)
+            sealed += read_sealed(&reader.staged);
+    }
     for (size_t i = 0; i < ARRAY_LEN(id); i++)
         end_holder(id[i]);
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 8);
+    assert_true(sealed > 0 || !seals);
     staged_close(&reader.staged);
+}
+
+static void test_drop__while_others_read__no_wrong_byte(void **state)
+{
+    check_churn(*state, false);
+}
+
+/* The same, where all of them seal the content as soon as it is whole. */
+static void test_sealed__while_others_drop__no_wrong_byte(void **state)
+{
+    check_churn(*state, true);
+}
+
+/* ---- the seal ---- */
+
+/* The content is the file, byte for byte; readers that have it open keep it from being dropped. */
+static void test_sealed__open__is_the_file(void **state)
+{
+    struct staged staged = open_key(*state, &usual), other = open_key(*state, &usual);
+    struct reader reader = {.staged = staged};
+    AUTO_FREE uint8_t *bytes = NULL;
+    struct staged_dropped dropped;
+    char path[PATH_MAX];
+    uint8_t want[10000];
+    size_t len;
+    int fd;
+
+    content(0, sizeof(want), want);
+    assert_int_equal(fetch(&staged, 0), 0);
+    assert_int_equal(fetch(&staged, 2), 0);
+    assert_int_equal(staged_seal(&staged, NULL), -ENODATA);
+    assert_int_equal(staged_open_sealed(&staged, &fd), -EAGAIN);
+    assert_int_equal(fetch(&staged, 1), 0);
+    assert_int_equal(staged_open_sealed(&staged, &fd), -EAGAIN);
+    assert_int_equal(staged_seal(&staged, NULL), 0);
+    assert_int_equal(staged_seal(&other, NULL), 0);
+    assert_int_equal(staged_open_sealed(&staged, &fd), 0);
+    bytes = slurp(fd, &len);
+    assert_int_equal(len, usual.size);
+    assert_memory_equal(bytes, want, len);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(staged_drop(&other, 0, 3, &dropped), -EBUSY);
+    assert_int_equal(staged_drop(&staged, 1, 1, &dropped), -EBUSY);
+    assert_int_equal(read_all(&reader), 3);
+    path_of(*state, &staged, path);
+    staged_close(&other);
+    staged_close(&staged);
+    assert_int_equal(staged_remove(path), -EBUSY); /* the process that opened it may be dead */
+    close(fd);
+    other = open_key(*state, &usual);
+    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(dropped.freed, 2 * BLOCK); /* the count took the page of the last one */
+    assert_int_equal(staged_open_sealed(&other, &fd), -EAGAIN);
+    assert_int_equal(read_anew(*state), 0);
+    fetch_all(&other);
+    assert_int_equal(read_anew(*state), 3);
+    staged_close(&other);
+    assert_int_equal(staged_remove(path), 0);
+}
+
+/* A wrong block of a content that is open loses its record, and its bytes are written anew in
+ * place. */
+static void test_sealed__bad_block_while_open__mended_in_place(void **state)
+{
+    struct reader reader = {.staged = open_key(*state, &usual)};
+    struct staged other = open_key(*state, &usual);
+    struct staged_dropped dropped;
+    uint64_t record[3];
+    uint8_t buf[BLOCK];
+    int fd;
+
+    fetch_all(&other);
+    assert_int_equal(staged_seal(&other, NULL), 0);
+    assert_int_equal(staged_open_sealed(&other, &fd), 0);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(pwrite(other.fd, "junk", 4, BLOCK + 7), 4);
+    assert_int_equal(read_all(&reader), 2);
+    assert_int_equal(staged_drop_bad(&other, 1, &dropped), 0);
+    staged_records(&other, 0, 3, record);
+    assert_true(record[0] && !record[1] && record[2]);
+    assert_int_equal(read_all(&reader), 2);
+    assert_int_equal(fetch(&other, 1), 0);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(pread(fd, buf, BLOCK, BLOCK), BLOCK);
+    assert_true(is_right(&other, 1, buf));
+    close(fd);
+    staged_close(&other);
+    staged_close(&reader.staged);
+}
+
+/* A header that somebody has damaged: the file is begun anew, but what readers have open stays. */
+static void test_sealed__begun_anew_while_open__bytes_stay(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    AUTO_FREE uint8_t *bytes = NULL;
+    uint8_t want[10000];
+    size_t len;
+    int fd;
+
+    content(0, sizeof(want), want);
+    fetch_all(&staged);
+    assert_int_equal(staged_seal(&staged, NULL), 0);
+    assert_int_equal(staged_open_sealed(&staged, &fd), 0);
+    assert_int_equal(pwrite(staged.records, "x", 1, 70), 1);
+    assert_int_equal(read_anew(*state), 0);
+    bytes = slurp(fd, &len);
+    assert_int_equal(len, sizeof(want));
+    assert_memory_equal(bytes, want, len);
+    fetch_all(&staged);
+    assert_int_equal(read_anew(*state), 3);
+    close(fd);
+    staged_close(&staged);
+}
+
+/* The mark of the SHA-256 survives the seal, but no drop. */
+static void test_sealed__mark__stays(void **state)
+{
+    const uint8_t sha256[32] = {1, 2, 3}, another[32] = {4};
+    struct staged staged = open_key(*state, &usual);
+    struct staged_dropped dropped;
+
+    fetch_all(&staged);
+    staged_mark(&staged, sha256, staged_drops(&staged));
+    assert_int_equal(staged_seal(&staged, sha256), 0);
+    assert_true(staged_is_marked(&staged, sha256));
+    assert_false(staged_is_marked(&staged, another));
+    assert_int_equal(staged_drop(&staged, 0, 1, &dropped), 0);
+    assert_false(staged_is_marked(&staged, sha256));
+    staged_close(&staged);
+}
+
+/* A process dies between the two steps of the seal, or of its end: either is whole, and no block
+ * is lost. Or somebody cuts the content to the size that sealed ones have. */
+static void test_sealed__killed_between__nothing_lost(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    uint8_t number[8];
+
+    fetch_all(&staged);
+    store_le64(number, staged_drops(&staged));
+    assert_int_equal(pwrite(staged.records, number, 8, 1528), 8); /* and not cut */
+    assert_int_equal(read_anew(*state), 3);
+    assert_int_equal(staged_seal(&staged, NULL), 0);
+    assert_int_equal(pwrite(staged.fd, number, 8, (off_t)staged.end),
+                     8); /* and number still there */
+    assert_int_equal(read_anew(*state), 3);
+    assert_int_equal(ftruncate(staged.fd, (off_t)staged.size), 0);
+    assert_int_equal(read_anew(*state), 3);
+    memset(number, 0, sizeof(number));
+    assert_int_equal(pwrite(staged.records, number, 8, 1528), 8);
+    assert_int_equal(read_anew(*state), 0);
+    staged_close(&staged);
+}
+
+/* ---- one file of both is gone ---- */
+
+static void test_files__one_is_gone__begun_anew_or_removed(void **state)
+{
+    char path[PATH_MAX], content_path[PATH_MAX];
+    struct staged_info info;
+    uint64_t good, bad;
+
+    for (unsigned i = 0; i < 8; i++) {
+        struct staged staged = open_key(*state, &usual);
+
+        path_of(*state, &staged, path);
+        path_of_content(*state, &staged, content_path);
+        fetch_all(&staged);
+        staged_close(&staged);
+        assert_int_equal(unlink(i % 2 ? path : content_path), 0);
+        if (i / 2 == 0) {
+            assert_int_equal(read_anew(*state), 0);
+        } else if (i / 2 == 1) {
+            assert_int_equal(staged_remove(path), 0);
+            assert_int_equal(access(path, F_OK), -1);
+            assert_int_equal(access(content_path, F_OK), -1);
+            assert_int_equal(staged_remove(path), -ENOENT);
+        } else if (i % 2 == 0) {
+            assert_int_equal(staged_inspect(path, &info), 0);
+            assert_true(info.damaged);
+            assert_int_equal(staged_verify(path, &good, &bad), -EBADMSG);
+            if (i == 6) {
+                assert_int_equal(mkdir(content_path, 0700), 0);
+                assert_int_equal(staged_inspect(path, &info), 0);
+                assert_true(info.damaged);
+            }
+            assert_int_equal(staged_remove(path), 0);
+            assert_int_equal(access(content_path, F_OK), -1);
+        }
+    }
 }
 
 /* ---- several processes ---- */
@@ -864,7 +1176,7 @@ static void test_open__header_being_written__waits(void **state)
     fetch_all(&staged);
     assert_int_equal(fstat(staged.fd, &st), 0);
     assert_int_equal(fcntl(staged.fd, F_OFD_SETLK, &header), 0);
-    assert_int_equal(pwrite(staged.fd, "E", 1, 0), 1); /* not written yet */
+    assert_int_equal(pwrite(staged.records, "E", 1, 0), 1); /* not written yet */
     id = fork();
     if (id == 0) {
         end_with_parent();
@@ -873,7 +1185,7 @@ static void test_open__header_being_written__waits(void **state)
     }
     while (!has_waiter(st.st_ino))
         assert_int_equal(waitpid(id, &status, WNOHANG), 0);
-    assert_int_equal(pwrite(staged.fd, "e", 1, 0), 1);
+    assert_int_equal(pwrite(staged.records, "e", 1, 0), 1);
     header.l_type = F_UNLCK;
     assert_int_equal(fcntl(staged.fd, F_OFD_SETLK, &header), 0);
     assert_int_equal(waitpid(id, &status, 0), id);
@@ -903,12 +1215,13 @@ static void test_remove__in_use__ebusy(void **state)
 static void test_remove__while_others_open__never_theirs(void **state)
 {
     struct staged staged = open_key(*state, &usual);
-    char path[PATH_MAX];
+    char path[PATH_MAX], content[PATH_MAX];
     unsigned removed = 0;
     uint64_t before = 0;
     pid_t id;
 
     path_of(*state, &staged, path);
+    path_of_content(*state, &staged, content);
     staged_close(&staged);
     id = fork();
     if (id == 0)
@@ -920,9 +1233,12 @@ static void test_remove__while_others_open__never_theirs(void **state)
 
         staged = open_key(*state, &usual);
         assert_int_equal(fstat(staged.fd, &ours), 0);
-        assert_int_equal(stat(path, &there), 0);
+        assert_int_equal(stat(content, &there), 0);
         assert_int_equal(ours.st_ino, there.st_ino);
         assert_int_equal(ours.st_nlink, 1);
+        assert_int_equal(fstat(staged.records, &ours), 0);
+        assert_int_equal(stat(path, &there), 0);
+        assert_int_equal(ours.st_ino, there.st_ino);
         drops = staged_drops(&staged); /* each file begins with another */
         removed += drops != before;
         before = drops;
@@ -953,7 +1269,7 @@ static void test_inspect_and_verify__what_is_there(void **state)
     assert_true(info.in_use && !info.damaged);
     assert_int_equal(staged_verify(path, &good, &bad), 0);
     assert_true(good == 2 && bad == 0);
-    assert_int_equal(pwrite(staged.fd, "\0", 1, (off_t)staged.data + 5), 1);
+    assert_int_equal(pwrite(staged.fd, "\0", 1, 5), 1);
     staged_close(&staged);
     assert_int_equal(staged_inspect(path, &info), 0);
     assert_false(info.in_use);
@@ -981,7 +1297,7 @@ static void test_inspect__cut__damaged(void **state)
     path_of(*state, &staged, path);
     assert_int_equal(staged_inspect(path, &info), 0);
     assert_int_equal(info.present, usual.size);
-    assert_int_equal(truncate(path, (off_t)staged.end + 7), 0);
+    assert_int_equal(ftruncate(staged.fd, (off_t)staged.end + 7), 0);
     assert_int_equal(staged_inspect(path, &info), 0);
     assert_true(info.damaged);
     assert_string_equal(info.url, usual.url);
@@ -1052,7 +1368,10 @@ int main(void)
         IN_TEMP(test_staged__block_at_wrong_place__not_taken),
         IN_TEMP(test_staged__bad_key__refused),
         IN_TEMP(test_staged__any_byte_changed__no_wrong_byte),
+        IN_TEMP(test_sealed__any_byte_changed__no_wrong_byte),
         IN_TEMP(test_staged__any_length__no_wrong_byte),
+        IN_TEMP(test_sealed__any_length__no_wrong_byte),
+        IN_TEMP(test_staged__any_length_of_records__what_is_left),
         IN_TEMP(test_staged__begun_anew__noticed),
         IN_TEMP(test_staged__other_version__refused_untouched),
         IN_TEMP(test_staged__older_version__out_of_the_way),
@@ -1067,6 +1386,13 @@ int main(void)
         IN_TEMP(test_drop__claimed__stays),
         IN_TEMP(test_drop__no_holes_here__says_so_before),
         IN_TEMP(test_drop__while_others_read__no_wrong_byte),
+        IN_TEMP(test_sealed__while_others_drop__no_wrong_byte),
+        IN_TEMP(test_sealed__open__is_the_file),
+        IN_TEMP(test_sealed__bad_block_while_open__mended_in_place),
+        IN_TEMP(test_sealed__begun_anew_while_open__bytes_stay),
+        IN_TEMP(test_sealed__mark__stays),
+        IN_TEMP(test_sealed__killed_between__nothing_lost),
+        IN_TEMP(test_files__one_is_gone__begun_anew_or_removed),
         IN_TEMP(test_open__many_processes__one_file),
         IN_TEMP(test_open__header_being_written__waits),
         IN_TEMP(test_remove__in_use__ebusy),

@@ -427,24 +427,20 @@ static bool lock_byte(int fd, short type, uint64_t at, bool wait)
     return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0;
 }
 
-/* Where the content begins, and, after it, the count of drops. */
-static uint64_t data_at(uint64_t size)
-{
-    return ceil_div(AT_RECORDS + 8 * ceil_div(size, BLOCK), BLOCK) * BLOCK;
-}
-
+/* Where the count of drops is, after the content. */
 static off_t drops_at(uint64_t size)
 {
-    return (off_t)(ceil_div(data_at(size) + size, 8) * 8);
+    return (off_t)(ceil_div(size, 8) * 8);
 }
 
-static int open_staged(const char *folder)
+/* suffix: "": the records; ".content" */
+static int open_staged(const char *folder, const char *suffix)
 {
-    char pattern[PATH_MAX + 20];
+    char pattern[PATH_MAX + 50];
     glob_t found;
     int fd = -1;
 
-    snprintf(pattern, sizeof(pattern), "%s/staged/*", folder);
+    snprintf(pattern, sizeof(pattern), "%s/staged/*[0-9a-f]%s", folder, suffix);
     if (glob(pattern, 0, NULL, &found) == 0) {
         fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
         globfree(&found);
@@ -454,10 +450,9 @@ static int open_staged(const char *folder)
 
 /* A stage does not check again what it knows to be good while the count of drops is the same. So
  * this changes content and also the count. */
-static void damage_block(int fd, uint64_t size, uint64_t *x)
+static void damage_block(int fd, int records, uint64_t size, uint64_t *x)
 {
     uint64_t blocks = ceil_div(size, BLOCK), block = random_below(x, blocks);
-    uint64_t data = data_at(size);
     uint64_t record = 0, drops;
     const uint64_t none = 0;
     uint8_t bytes[8], junk[64];
@@ -465,8 +460,8 @@ static void damage_block(int fd, uint64_t size, uint64_t *x)
     if (!lock_byte(fd, F_WRLCK, LOCK_CLAIMS + block, false))
         return;
     lock_byte(fd, F_WRLCK, LOCK_DROP, true);
-    if (pread(fd, &record, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 && record &&
-        pwrite(fd, &none, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 &&
+    if (pread(records, &record, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 && record &&
+        pwrite(records, &none, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 &&
         pread(fd, bytes, 8, drops_at(size)) == 8) {
         drops = load_le64(bytes);
         store_le64(bytes, drops + 1);
@@ -475,9 +470,9 @@ static void damage_block(int fd, uint64_t size, uint64_t *x)
             if (chance(x, 20))
                 record ^= UINT64_C(1) << random_below(x, 64);
             else if (pwrite(fd, junk, sizeof(junk),
-                            (off_t)(data + block * BLOCK + random_below(x, BLOCK / 2))) < 0)
+                            (off_t)(block * BLOCK + random_below(x, BLOCK / 2))) < 0)
                 record = 0;
-            if (pwrite(fd, &record, 8, (off_t)(AT_RECORDS + 8 * block)) != 8)
+            if (pwrite(records, &record, 8, (off_t)(AT_RECORDS + 8 * block)) != 8)
                 abort();
         }
     }
@@ -498,17 +493,20 @@ static bool cut_file(int fd, uint64_t size, uint64_t *x)
 static void *damager_main(void *arg)
 {
     struct damager *damager = arg;
-    int fd = open_staged(damager->folder);
+    int fd = open_staged(damager->folder, ".content"), records = open_staged(damager->folder, "");
 
     /* Not without reads: if a file is truncated faster than it arrives, no large read ends. */
-    while (fd >= 0 && steps_wait(random_below(&damager->random, 3))) {
+    while (fd >= 0 && records >= 0 && steps_wait(random_below(&damager->random, 3))) {
         if (!chance(&damager->random, damager->plan->cuts))
-            damage_block(fd, damager->plan->size, &damager->random);
-        else if (!cut_file(fd, damager->plan->size, &damager->random))
+            damage_block(fd, records, damager->plan->size, &damager->random);
+        else if (!cut_file(chance(&damager->random, 20) ? records : fd, damager->plan->size,
+                           &damager->random))
             break;
     }
     if (fd >= 0)
         close(fd);
+    if (records >= 0)
+        close(records);
     return NULL;
 }
 
