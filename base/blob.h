@@ -125,7 +125,8 @@ static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t le
 /* Open the file of this machine that has bytes [off, off + len) of the blob, and no others, so that
  * readers can have the file itself. *ret_fd: for reading; the caller closes it. It was of the
  * blob's version when it was opened; a change after that is not seen. 0; -EOPNOTSUPP: there is no
- * such file; -ESTALE: it has changed; -EMFILE and others, with the reason in d. Any thread. */
+ * such file; -EAGAIN: not now, as not all of it is here; -ESTALE: it has changed; -EMFILE and
+ * others, with the reason in d. Any thread. May read all of the file. */
 int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                    struct diag *d);
 

@@ -113,6 +113,8 @@ int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_
 
             if (r == 0)
                 quota_freed(stage->quota, dropped.freed, mark);
+            else if (r == -EBUSY)
+                atomic_fetch_add_explicit(&stage->counters.held, 1, memory_order_relaxed);
             end_drop(file, some, begun, r == 0 ? &dropped : NULL);
             result = r < 0 ? r : result;
         }

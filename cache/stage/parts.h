@@ -9,6 +9,7 @@
  *   start.c                    the next run, and when its transfer starts
  *   settle.c arrive.c claim.c  the end of a transfer; its bytes; claims before it
  *   retention.c                which blocks are dropped when there is no space
+ *   sealed.c                   files that readers read without the stage
  *   content.c drop.c ahead.c   bytes that are here; blocks that leave; readers in sequence
  *   runs.c speed.c             runs are made, sleep, and leave; how fast the remote is
  *   file.c                     which blocks of a file are here
@@ -297,7 +298,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len);
 /* ---- drop.c ---- */
 
 /* Drop n ranges of blocks. The file must have been taken; no lock held. 0, or the last -errno of a
- * range that could not be dropped (-EOPNOTSUPP). */
+ * range that could not be dropped (-EOPNOTSUPP; -EBUSY: readers read it without the stage). */
 int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
 
 void file_drop_blocks(struct file *file, uint64_t first, uint64_t n);
@@ -314,6 +315,13 @@ int file_read(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_
 /* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, and its blocks are
  * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
 int file_verify(struct file *file, struct diag *d);
+
+/* ---- sealed.c ---- */
+
+/* Open the content of a file all of which is here, compared, and locked against drops until the
+ * last copy of the descriptor is closed. 0; -EAGAIN: not now; or -errno: no descriptors, or the
+ * folder fails. No lock held. May read all of the file. */
+int file_open_sealed(struct file *file, int *ret_fd);
 
 /* ---- retention.c ---- */
 

@@ -82,7 +82,10 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
             range[n++] = (struct staged_range){p->block, 1};
     }
     if (n && file_take(file, NULL) == 0) {
-        file_drop_ranges(file, range, n);
+        if (file_drop_ranges(file, range, n) == -EBUSY) /* the next walk tries again */
+            for (size_t i = 0; i < n; i++)
+                for (uint64_t b = range[i].first; b < range[i].first + range[i].n; b++)
+                    set_passed(file, b, false);
         file_put(file);
     }
     return p->block == file->blocks;

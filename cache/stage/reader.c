@@ -282,6 +282,15 @@ static int stage_check(const struct blob *blob)
     return 0;
 }
 
+static int stage_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                           struct diag *d)
+{
+    struct file *file = file_of(blob);
+
+    (void)d;
+    return off || len != blob->size ? -EOPNOTSUPP : file_open_sealed(file, ret_fd);
+}
+
 static int stage_identity(const struct blob *blob, char **ret)
 {
     const struct file *file = file_of(blob);
@@ -305,5 +314,6 @@ const struct blob_ops stage_blob_ops = {
     .free = stage_blob_free,
     .fetch = stage_fetch,
     .done = stage_done,
+    .open_file = stage_open_file,
     .pread_many = stage_pread_many,
 };

@@ -67,6 +67,7 @@ struct stage_counters {
     _Atomic uint64_t retries;      /* those of them that repeat a failed one */
     _Atomic uint64_t errors;       /* failures that readers got */
     _Atomic uint64_t evictions;    /* blocks dropped */
+    _Atomic uint64_t held;         /* drops refused: readers read the file without the stage */
     _Atomic uint64_t refused;      /* blocks not kept: no space */
     _Atomic uint64_t bad_blocks;   /* blocks whose checksum was wrong */
     _Atomic uint64_t bad_files;    /* files that differ from SHA256SUMS */

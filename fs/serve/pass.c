@@ -174,8 +174,8 @@ int pass_opened(struct pass *p, const struct node *node, int *ret_backing, bool 
         if (r == 0)
             r = backing = p->kernel.open(p->kernel.ctx, fd);
         if (r < 0) {
-            backing = 0;
-            r = refused(p, node, r);
+            backing = 0; /* also for opens that come while this one is open */
+            r = r == -EAGAIN ? 0 : refused(p, node, r);
         }
         r = r < 0 ? r : add(p, node->ino, &backing);
         if (r < 0)

@@ -29,6 +29,8 @@ static const struct metrics_row rows[] = {
     {"errors", "epochfs_remote_errors_total", "Readers that got an error.", AT(errors)},
     {"evictions", "epochfs_remote_evictions_total", "Blocks dropped from the cache.",
      AT(evictions)},
+    {"held_drops", "epochfs_remote_held_drops_total",
+     "Drops refused because the kernel reads the file for its readers.", AT(held)},
     {"refused_inserts", "epochfs_remote_refused_inserts_total",
      "Blocks not kept because the cache was full.", AT(refused)},
     {"bad_blocks", "epochfs_remote_bad_blocks_total", "Blocks whose checksum was wrong.",

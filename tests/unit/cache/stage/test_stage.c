@@ -828,6 +828,75 @@ static int open_staged(const char *folder)
     return fd;
 }
 
+/* A file that readers read without the stage: it is opened only when all of it is here, and nothing
+ * of it is dropped until it is closed. Then it is. */
+static void test_sealed__open__held(void **state)
+{
+    static uint8_t bytes[SIZE + 1];
+    struct stage_fixture a, b;
+    uint64_t held;
+    int fd = -1;
+
+    open_usual(&a, *state);
+    stage_fixture_read(&a, 0, SIZE / 2);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), -EAGAIN);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE - 1, &fd, NULL), -EOPNOTSUPP);
+    assert_int_equal(blob_open_file(a.blob, 1, SIZE - 1, &fd, NULL), -EOPNOTSUPP);
+    stage_fixture_read(&a, 0, SIZE);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), 0);
+    assert_int_equal(pread(fd, bytes, SIZE + 1, 0), SIZE);
+    assert_memory_equal(bytes, content, SIZE);
+    open_once(&b, *state, stage_fixture_options());
+    stage_fixture_read(&b, 0, SIZE);
+    for (uint64_t block = 0; block < ceil_div(SIZE, BLOCK); block++)
+        atomic_store(&passing.passed[block], true);
+    for (unsigned i = 1; i <= 3; i++) {
+        atomic_fetch_add(&passing.version, 1);
+        stage_needs_changed(b.stage, false);
+        while (b.counters->held < i)
+            sched_yield();
+    }
+    assert_int_equal(b.counters->evictions, 0);
+    stage_fixture_read(&b, 0, SIZE);
+    stage_fixture_read(&a, 0, SIZE);
+    assert_int_equal(pread(fd, bytes, SIZE + 1, 0), SIZE);
+    assert_memory_equal(bytes, content, SIZE);
+    close(fd);
+    atomic_fetch_add(&passing.version, 1);
+    stage_needs_changed(b.stage, false);
+    while (b.counters->evictions < ceil_div(SIZE, BLOCK))
+        sched_yield();
+    held = b.counters->held;
+    stage_fixture_read(&a, 0, SIZE);
+    stage_fixture_read(&b, 0, SIZE);
+    assert_int_equal(b.counters->held, held);
+    stage_fixture_close(&b);
+    stage_fixture_close(&a);
+}
+
+/* What was changed after it was compared: it is compared anew, and mended. */
+static void test_sealed__content_changed__not_opened(void **state)
+{
+    struct stage_fixture a;
+    int fd = -1, file;
+
+    open_usual(&a, *state);
+    stage_fixture_read(&a, 0, SIZE);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), 0);
+    close(fd);
+    file = open_staged(*state);
+    assert_int_equal(pwrite(file, "junk", 4, 100 * BLOCK), 4);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), -EAGAIN);
+    assert_int_equal(a.counters->bad_blocks, 1);
+    stage_fixture_read(&a, 0, SIZE);
+    assert_int_equal(pwrite(file, "junk", 4, 200 * BLOCK), 4);
+    stage_fixture_read(&a, 0, SIZE);
+    assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), 0);
+    close(fd);
+    close(file);
+    stage_fixture_close(&a);
+}
+
 /* The staged file is truncated under stages that know its blocks to be good; fetching the last
  * block again makes it long. Each stage then fetches again what it reads later. */
 static void test_cut__and_long_again__no_wrong_byte(void **state)
@@ -1308,6 +1377,8 @@ int main(int argc, char **argv)
         TEST(test_keep__once__drops_what_was_passed),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
+        TEST(test_sealed__open__held),
+        TEST(test_sealed__content_changed__not_opened),
         TEST(test_cut__and_long_again__no_wrong_byte),
         TEST(test_bad__claimed__drops_of_others_are_seen),
         TEST(test_read_many__dropped_meanwhile__read_again),
