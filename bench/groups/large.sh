@@ -3,8 +3,10 @@
 # measurements.
 
 PACKAGES=(fuse3 python3)
-BARS=(whole many)
+BARS=(whole staged many)
 
 bar_whole() { python_bars large_bars.py whole; }
+
+bar_staged() { python_bars large_bars.py staged; }
 
 bar_many() { python_bars large_bars.py many; }

@@ -319,8 +319,8 @@ int file_verify(struct file *file, struct diag *d);
 /* ---- sealed.c ---- */
 
 /* Open the content of a file all of which is here, compared, and locked against drops until the
- * last copy of the descriptor is closed. 0; -EAGAIN: not now; or -errno: no descriptors, or the
- * folder fails. No lock held. May read all of the file. */
+ * last copy of the descriptor is closed. 0; -EAGAIN: not now; -EMFILE or -ENFILE. No lock held. May
+ * read all of the file. */
 int file_open_sealed(struct file *file, int *ret_fd);
 
 /* ---- retention.c ---- */

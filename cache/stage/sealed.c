@@ -52,8 +52,8 @@ static int open_taken(struct file *file, int *ret_fd)
         r = check_digest(file);
     if (r == 0)
         r = compare_all(file);
-    if (r < 0)
-        return r == -ENODATA ? -EAGAIN : r;
+    if (r < 0) /* what else is wrong with the folder is reported by those who write to it */
+        return r == -EMFILE || r == -ENFILE ? r : -EAGAIN;
     *ret_fd = TAKE_FD(fd);
     return 0;
 }

@@ -22,8 +22,8 @@ SECOND = f"{PRIVATE}/second"
 rng = random.Random(int(os.environ.get("SEED", "3")))
 
 
-def make(seed):
-    return idx_bytes(np.random.default_rng(seed).integers(0, 256, (N, 60, 60), dtype=np.uint8))
+def make(seed, n=N):
+    return idx_bytes(np.random.default_rng(seed).integers(0, 256, (n, 60, 60), dtype=np.uint8))
 
 
 def where(at=MOUNTPOINT):
@@ -94,6 +94,26 @@ def check_held(url, data):
     equal(f.read() == data[1000:], True, "after umount -l")
     f.close()
     equal(daemon.wait(), 0)
+
+
+def check_full(server, data, other):
+    """The cache folder is full of a file that is open: another one is read all the same, and the first
+    leaves when it is closed."""
+    place(WWW, "more-data", other)
+    with mounted(f"{server.url}/", f"cache={CACHE}", "open=pass", "stage=off", "keep=plan", "cache_size=14M"):
+        equal(read_anew(where()) == data, True, "fills most of the folder")
+        wait_until(lambda: remote()["staged_bytes"] >= len(data), "all of it is staged")
+        with open(where(), "rb") as f:
+            equal(f.read(1000), data[:1000])
+            equal(passed(), 1)
+            equal(read_anew(where().replace(NAME, "more-data")) == other, True, "the other one")
+            equal(f.read() == data[1000:], True, "what was held")
+            held = remote()["held_drops"]
+        equal(held > 0, True, "drops were refused")
+        equal(read_anew(where().replace(NAME, "more-data")) == other, True, "the other one, again")
+        print(f"{held} drops refused")
+    os.unlink(f"{WWW}/more-data")
+    run("cache", "prune", "--all", CACHE)
 
 
 def check_damage(url, data):
@@ -201,7 +221,7 @@ def check_layers(data):
 
 os.makedirs(WWW, exist_ok=True)
 old, new = make(1), make(2)
-place(WWW, NAME, old)
+os.utime(place(WWW, NAME, old), (10**9, 10**9))  # nginx' ETag has seconds
 with Nginx(WWW) as server:
     source = f"{server.url}/{NAME}"
     check_whole(source, old)
@@ -210,4 +230,6 @@ with Nginx(WWW) as server:
     check_changed(source, old, new)
     run("cache", "prune", "--all", CACHE)
     check_kills(source, new)
+    run("cache", "prune", "--all", CACHE)
+    check_full(server, new, make(3, 8 * N))  # more than memory holds in place of the folder
 check_layers(old)

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -828,6 +829,26 @@ static int open_staged(const char *folder)
     return fd;
 }
 
+/* With one descriptor more each time: an error, until there are enough. */
+static void check_out_of_descriptors(const struct blob *blob)
+{
+    struct rlimit limit, low;
+    int next = dup(0), fd = -1, r = -EMFILE;
+    unsigned failed = 0;
+
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (low = limit, low.rlim_cur = (rlim_t)next; r == -EMFILE; low.rlim_cur++) {
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        r = blob_open_file(blob, 0, SIZE, &fd, NULL);
+        failed += r == -EMFILE;
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(r, 0);
+    assert_true(failed > 0 && failed < 5);
+    close(fd);
+}
+
 /* A file that readers read without the stage: it is opened only when all of it is here, and nothing
  * of it is dropped until it is closed. Then it is. */
 static void test_sealed__open__held(void **state)
@@ -843,6 +864,7 @@ static void test_sealed__open__held(void **state)
     assert_int_equal(blob_open_file(a.blob, 0, SIZE - 1, &fd, NULL), -EOPNOTSUPP);
     assert_int_equal(blob_open_file(a.blob, 1, SIZE - 1, &fd, NULL), -EOPNOTSUPP);
     stage_fixture_read(&a, 0, SIZE);
+    check_out_of_descriptors(a.blob);
     assert_int_equal(blob_open_file(a.blob, 0, SIZE, &fd, NULL), 0);
     assert_int_equal(pread(fd, bytes, SIZE + 1, 0), SIZE);
     assert_memory_equal(bytes, content, SIZE);

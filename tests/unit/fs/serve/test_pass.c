@@ -153,6 +153,53 @@ static void test_refusal_of_a_file__it_is_served_as_long_as_it_is_open(void **st
     release(&f);
 }
 
+static bool is_whole;
+
+static int open_when_whole(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                           struct diag *d)
+{
+    (void)blob;
+    (void)off;
+    (void)len;
+    (void)d;
+    if (!is_whole)
+        return -EAGAIN;
+    *ret_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return 0;
+}
+
+/* A file that is not whole when it is opened has no backing file as long as anybody has it open,
+ * and then it may have one. That is no refusal. */
+static void test_not_whole_yet__later(void **state)
+{
+    struct blob_ops ops;
+    struct fake f;
+    int a, b;
+
+    make(&f, *state);
+    ops = *f.blob->ops;
+    ops.open_file = open_when_whole;
+    f.blob->ops = &ops;
+    is_whole = false;
+    assert_int_equal(open_one(&f, &a), 0);
+    assert_int_equal(a, 0);
+    is_whole = true;
+    assert_int_equal(open_one(&f, &b), 0);
+    assert_int_equal(b, 0);
+    pass_closed(&f.pass, 77);
+    assert_int_equal(open_one(&f, &b), 0);
+    assert_int_equal(b, 0);
+    pass_closed(&f.pass, 77);
+    pass_closed(&f.pass, 77);
+    assert_int_equal(f.state.opens, 0);
+    assert_int_equal(open_one(&f, &a), 0);
+    assert_true(a > 0);
+    assert_int_equal(f.pass.refusals, 0);
+    pass_closed(&f.pass, 77);
+    assert_int_equal(f.kept, 0);
+    release(&f);
+}
+
 static void test_changed__stale(void **state)
 {
     struct diag d = DIAG_INIT;
@@ -213,6 +260,7 @@ int main(void)
         IN_TEMP(test_two_opens__one_number__closed_with_the_last),
         IN_TEMP(test_first_refusal_of_all__off),
         IN_TEMP(test_refusal_of_a_file__it_is_served_as_long_as_it_is_open),
+        IN_TEMP(test_not_whole_yet__later),
         IN_TEMP(test_changed__stale),
         IN_TEMP(test_many_threads__one_number_at_a_time),
     };
