@@ -95,12 +95,16 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Our own check does not count as a use of the file. */
+/* Our own check does not count as a use of the file. Without need nothing is restored, because that
+ * is a change of a sealed content. */
 static void restore_time(const char *path, struct timespec read)
 {
     const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
-    int unused = utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+    struct stat st;
+    int unused = 0;
 
+    if (lstat(path, &st) < 0 || is_later(&st.st_atim, &read))
+        unused = utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
     (void)unused;
 }
 

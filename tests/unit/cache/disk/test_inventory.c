@@ -291,6 +291,29 @@ static void test_inventory__staged_file_alone__damaged_and_removed(void **state)
     }
 }
 
+/* A look at a sealed content is no change of it: the mounts that have compared it need not do so
+ * again. */
+static void test_inventory__sealed__looks_change_nothing(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+    const uint64_t some[2] = {1, 1};
+    AUTO_INVENTORY struct inventory inventory = {0};
+    uint64_t good, bad, drops;
+
+    assert_int_equal(staged_publish(&staged, 1, 2, some), 0);
+    assert_int_equal(staged_seal(&staged, NULL), 0);
+    drops = staged_drops(&staged);
+    take(&cache, 1, &inventory);
+    assert_true(staged_drops(&staged) == drops);
+    assert_int_equal(inventory.file[0].present, 3 * BLOCK);
+    assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+    assert_int_equal(good, 1);
+    assert_int_equal(bad, 2);
+    assert_true(staged_drops(&staged) != drops);
+    staged_close(&staged);
+}
+
 /* A staged file of an earlier version is not damaged, and not used: prune removes it. */
 static void test_inventory__staged_by_earlier_version__superseded(void **state)
 {
@@ -368,6 +391,7 @@ int main(void)
         WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
         WITH_FOLDER(test_inventory__staged_file_alone__damaged_and_removed),
+        WITH_FOLDER(test_inventory__sealed__looks_change_nothing),
         WITH_FOLDER(test_inventory__staged_by_earlier_version__superseded),
         WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
         WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
