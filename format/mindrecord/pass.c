@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "format/mindrecord/file.h"
 #include "format/mindrecord/msgpack.h"
+#include "format/picture/kind.h"
 
 #define STEP         2000  /* rows of a step of preparing */
 #define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
@@ -82,23 +83,13 @@ static int window_at(const struct mindrecord *file, struct window *w, uint64_t a
 
 static enum mindrecord_state kind_of(const uint8_t *p, uint64_t len)
 {
-    static const struct {
-        const char *start;
-        size_t len;
-        enum mindrecord_state kind;
-    } starts[] = {
-        {"\xff\xd8\xff", 3, KIND_JPG}, {"\x89PNG\r\n\x1a\n", 8, KIND_PNG},
-        {"GIF8", 4, KIND_GIF},         {"II*\0", 4, KIND_TIFF},
-        {"MM\0*", 4, KIND_TIFF},       {"BM", 2, KIND_BMP},
-        {"\x93NUMPY", 6, KIND_NPY},
+    static const enum mindrecord_state kinds[N_PICTURE_KINDS] = {
+        [PICTURE_NONE] = KIND_BIN,  [PICTURE_JPEG] = KIND_JPG, [PICTURE_PNG] = KIND_PNG,
+        [PICTURE_GIF] = KIND_GIF,   [PICTURE_BMP] = KIND_BMP,  [PICTURE_WEBP] = KIND_WEBP,
+        [PICTURE_TIFF] = KIND_TIFF,
     };
 
-    if (len >= 12 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4))
-        return KIND_WEBP;
-    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-        if (len >= starts[i].len && !memcmp(p, starts[i].start, starts[i].len))
-            return starts[i].kind;
-    return KIND_BIN;
+    return len >= 6 && !memcmp(p, "\x93NUMPY", 6) ? KIND_NPY : kinds[picture_kind_of(p, len)];
 }
 
 /* How many elements an array of that many bytes has. */

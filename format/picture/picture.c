@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "format/picture/exif.h"
+#include "format/picture/kind.h"
 #include "format/picture/parts.h"
 
 #define SCALING "scaling 1" /* the next number when other bytes come out of the same pixels */
@@ -173,8 +174,12 @@ static void turn(const struct picture_job *job)
 
 static int unknown(const struct picture_file *file, struct diag *d)
 {
+    enum picture_kind kind = picture_kind_of(file->bytes, file->len);
     char found[3 * 4 + 1] = "";
 
+    if (kind != PICTURE_NONE)
+        return diag_set(d, -EBADMSG, "%s: want a JPEG, PNG or WebP picture, found %s", file->name,
+                        picture_kind_name(kind));
     for (size_t i = 0; i < 4 && i < file->len; i++)
         snprintf(found + 3 * i, 4, " %02x", file->bytes[i]);
     return diag_set(d, -EBADMSG, "%s: want a JPEG, PNG or WebP picture, found %s%s", file->name,

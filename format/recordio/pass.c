@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/picture/kind.h"
 #include "format/recordio/file.h"
 
 #define STEP         2000  /* records of a step of preparing */
@@ -117,23 +118,13 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
 
 static enum recordio_kind kind_of(const uint8_t *p, size_t len)
 {
-    static const struct {
-        const char *start;
-        size_t len;
-        enum recordio_kind kind;
-    } starts[] = {
-        {"\xff\xd8\xff", 3, KIND_JPG}, {"\x89PNG\r\n\x1a\n", 8, KIND_PNG},
-        {"GIF8", 4, KIND_GIF},         {"II*\0", 4, KIND_TIFF},
-        {"MM\0*", 4, KIND_TIFF},       {"BM", 2, KIND_BMP},
-        {"\x93NUMPY", 6, KIND_NPY},
+    static const enum recordio_kind kinds[N_PICTURE_KINDS] = {
+        [PICTURE_NONE] = KIND_OTHER, [PICTURE_JPEG] = KIND_JPG, [PICTURE_PNG] = KIND_PNG,
+        [PICTURE_GIF] = KIND_GIF,    [PICTURE_BMP] = KIND_BMP,  [PICTURE_WEBP] = KIND_WEBP,
+        [PICTURE_TIFF] = KIND_TIFF,
     };
 
-    if (len >= 12 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4))
-        return KIND_WEBP;
-    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-        if (len >= starts[i].len && !memcmp(p, starts[i].start, starts[i].len))
-            return starts[i].kind;
-    return KIND_OTHER;
+    return len >= 6 && !memcmp(p, "\x93NUMPY", 6) ? KIND_NPY : kinds[picture_kind_of(p, len)];
 }
 
 /* Some bytes of the payload of a record. */

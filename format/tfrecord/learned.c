@@ -7,27 +7,22 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "format/picture/kind.h"
 
 /* ---- what byte strings look like ---- */
 
-static bool starts(const uint8_t *bytes, uint64_t len, const char *magic, size_t n)
-{
-    return len >= n && !memcmp(bytes, magic, n);
-}
-
+/* Kinds that have no looks of their own start with bytes that text may start with. */
 static enum looks look_of_magic(const uint8_t *bytes, uint64_t len)
 {
-    if (starts(bytes, len, "\xff\xd8\xff", 3))
-        return LOOKS_JPEG;
-    if (starts(bytes, len, "\x89PNG\r\n\x1a\n", 8))
-        return LOOKS_PNG;
-    if (starts(bytes, len, "GIF87a", 6) || starts(bytes, len, "GIF89a", 6))
-        return LOOKS_GIF;
-    if (len < 12 || memcmp(bytes, "RIFF", 4))
-        return LOOKS_BYTES;
-    return !memcmp(bytes + 8, "WEBP", 4)   ? LOOKS_WEBP
-           : !memcmp(bytes + 8, "WAVE", 4) ? LOOKS_WAVE
-                                           : LOOKS_BYTES;
+    static const enum looks looks[N_PICTURE_KINDS] = {
+        [PICTURE_NONE] = LOOKS_BYTES, [PICTURE_JPEG] = LOOKS_JPEG, [PICTURE_PNG] = LOOKS_PNG,
+        [PICTURE_GIF] = LOOKS_GIF,    [PICTURE_BMP] = LOOKS_BYTES, [PICTURE_WEBP] = LOOKS_WEBP,
+        [PICTURE_TIFF] = LOOKS_BYTES,
+    };
+
+    if (len >= 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WAVE", 4))
+        return LOOKS_WAVE;
+    return looks[picture_kind_of(bytes, len)];
 }
 
 static enum looks look_of_text(const uint8_t *bytes, uint64_t len)

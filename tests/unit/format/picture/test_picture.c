@@ -66,7 +66,7 @@ static void test_picture__no_picture__ebadmsg(void **state)
 {
     (void)state;
     check_bad("", 0, -EBADMSG, "want a JPEG, PNG or WebP picture, found no bytes");
-    check_bad("GIF89a", 6, -EBADMSG, "found bytes 47 49 46 38");
+    check_bad("GIF89a", 6, -EBADMSG, "found GIF");
     check_bad("\xff\xd8", 2, -EBADMSG, "found bytes ff d8");
     assert_false(picture_is((const uint8_t *)"RIFF....WAVE", 12));
     assert_true(picture_is((const uint8_t *)"RIFF....WEBP", 12));
