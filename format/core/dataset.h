@@ -42,6 +42,7 @@ enum {
     /* The field's bytes as they are, a file under the extension ext: */
     IN_FILE_SAMPLES = 1024,
     IN_FILE_BATCHES = 2048,
+    IN_PREVIEW = 4096, /* preview.png, and what is drawn, alone: small pictures, [h, w, 3] */
 };
 #define IN_FILES (IN_FILE_SAMPLES | IN_FILE_BATCHES)
 

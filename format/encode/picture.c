@@ -1,4 +1,5 @@
-/* png and pgm: samples that are pictures (uint8, two axes), and contact sheets of many.
+/* png and pgm: samples that are pictures (uint8, two axes), and contact sheets of many; sheets of
+ * thumbnails have colours.
  *
  * A sheet is a grid of ceil(sqrt(n)) columns in the order of the selection, with black in empty
  * cells; without samples it is one black pixel. PNG keeps the pixels in stored (uncompressed)
@@ -25,17 +26,19 @@
 #define PNG_MAX      INT32_MAX /* of a width, a height or a chunk */
 #define PNG_HEAD     43u       /* signature, IHDR, start of IDAT, zlib header */
 #define PNG_IDAT     37u       /* offset of "IDAT", where its CRC begins */
+#define RGB          3u        /* bytes of a pixel in colours */
 #define PNG_TAIL     20u       /* Adler-32, CRC-32, IEND */
 
 enum { SLOT_ADLER, SLOT_CRC };
 
-/* Geometry of a sheet, in pixels = bytes. */
+/* Geometry of a sheet, in bytes. */
 struct sheet {
     uint64_t columns, rows; /* of cells */
     uint64_t cell_w, cell_h;
-    uint64_t lead;   /* bytes before each row of pixels: PNG's filter type */
-    uint64_t stride; /* lead + columns * cell_w */
-    uint64_t bytes;  /* stride * rows * cell_h */
+    unsigned colours; /* bytes of a pixel */
+    uint64_t lead;    /* bytes before each row of pixels: PNG's filter type */
+    uint64_t stride;  /* lead + columns * cell_w */
+    uint64_t bytes;   /* stride * rows * cell_h */
 };
 
 static uint64_t square_root_up(uint64_t n)
@@ -49,7 +52,8 @@ static uint64_t square_root_up(uint64_t n)
 
 static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, uint64_t lead)
 {
-    uint64_t cell_w = count ? f->dim[1] : 1, cell_h = count ? f->dim[0] : 1;
+    unsigned colours = f->ndim == 3 ? RGB : 1;
+    uint64_t cell_w = (count ? f->dim[1] : 1) * colours, cell_h = count ? f->dim[0] : 1;
     uint64_t columns, rows, width, height;
 
     if (count > (uint64_t)PNG_MAX)
@@ -64,6 +68,7 @@ static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, 
         .rows = rows,
         .cell_w = cell_w,
         .cell_h = cell_h,
+        .colours = colours,
         .lead = lead,
         .stride = lead + width,
         .bytes = (lead + width) * height, /* both below 2^31 */
@@ -265,9 +270,10 @@ static uint8_t *png_head(const struct sheet *s, uint64_t blocks)
     if (!h)
         return NULL;
     memcpy(h, start, sizeof(start));
-    store_be32(h + 16, (uint32_t)(s->columns * s->cell_w));
+    store_be32(h + 16, (uint32_t)(s->columns * s->cell_w / s->colours));
     store_be32(h + 20, (uint32_t)(s->rows * s->cell_h));
-    h[24] = 8; /* bits per pixel; grey, deflate, adaptive filters, not interlaced are all 0 */
+    h[24] = 8; /* bits of a colour; grey, deflate, adaptive filters, not interlaced are all 0 */
+    h[25] = s->colours == RGB ? 2 : 0;
     store_be32(h + 29, (uint32_t)crc32_z(0, h + 12, 17));
     store_be32(h + 33, (uint32_t)(2 + blocks + 4));
     memcpy(h + 37, "IDAT", 4);
@@ -282,7 +288,7 @@ static int png_layout(struct layout *l, const struct file_kind *kind)
     uint64_t blocks;
     int r;
 
-    if (!field_is_in(kind->field, IN_PICTURES))
+    if (!field_is_in(kind->field, IN_PICTURES | IN_PREVIEW))
         return cls_add(l, kind->field);
     r = sheet_init(&s, kind->field, l->selection->count, 1);
     if (r < 0)

@@ -3,7 +3,10 @@
  *
  * That a picture cannot be decoded is remembered, too. Then its array cannot be read; or, with
  * bad_rows=skip, it is zeros in batches, where `image_ok` says so. Its place stays, because which
- * pictures are bad is only known once all have been decoded. */
+ * pictures are bad is only known once all have been decoded.
+ *
+ * Thumbnails are the same in small, of each dataset that has pictures. They are drawn, and a check
+ * looks at them. One that cannot be decoded is a crossed box, so that what is drawn shows it. */
 #include "format/records/record_pictures.h"
 
 #include <errno.h>
@@ -16,11 +19,13 @@
 #include "base/checked.h"
 #include "base/pool.h"
 #include "base/read_context.h"
+#include "format/picture/kind.h"
 #include "format/picture/picture.h"
 #include "format/records/record_items.h"
 
-#define CHANNELS   3
-#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
+#define CHANNELS        3
+#define THUMBNAIL_BYTES ((size_t)RECORD_THUMBNAIL * RECORD_THUMBNAIL * CHANNELS)
+#define MAKE_BYTES      (UINT64_C(4) << 20) /* of arrays that are made at once */
 
 struct record_picture {
     struct record_content content; /* first: fields have its address */
@@ -33,15 +38,18 @@ struct record_pictures {
     struct pool *pool;
     unsigned n;
     const struct record_content *source[RECORD_PICTURES_MOST]; /* [n] */
+    const char *ext[RECORD_PICTURES_MOST];                     /* [n] of source, without a dot */
     struct record_picture strict;                              /* fails where the picture is bad */
     struct record_picture filled;                              /* is zeros there */
     struct record_picture ok;                                  /* false there */
+    struct record_picture boxed;                               /* a crossed box there */
 };
 
 /* What the memo keeps. */
 struct made {
     bool is_bad;
-    uint8_t bytes[]; /* the array; or why it is bad, as text */
+    enum picture_kind kind; /* of a picture that is not bad */
+    uint8_t bytes[];        /* the array; or why it is bad, as text */
 };
 
 static const struct record_pictures *pictures_of(const struct record_content *c)
@@ -174,6 +182,7 @@ static int make_picture(void *ctx, void **ret, size_t *ret_size)
     if (r < 0)
         return is_bad(r) ? make_bad(w, ret, ret_size) : r;
     made->is_bad = false;
+    made->kind = picture_kind_of(w->bytes, w->len);
     *ret = TAKE_PTR(made);
     *ret_size = sizeof(*made) + pixel_bytes(p);
     return 0;
@@ -257,6 +266,82 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
     return 0;
 }
 
+/* ---- thumbnails ---- */
+
+#define FRAME 2 /* pixels */
+
+/* What stands for a picture: a plain box where there is none, a crossed one where it is bad. */
+static void draw_box(bool crossed, uint8_t ret[static THUMBNAIL_BYTES])
+{
+    static const uint8_t colours[2][CHANNELS] = {{48, 48, 48}, {224, 64, 64}};
+
+    for (unsigned i = 0; i < RECORD_THUMBNAIL * RECORD_THUMBNAIL; i++) {
+        unsigned x = i % RECORD_THUMBNAIL, y = i / RECORD_THUMBNAIL;
+        unsigned x_back = RECORD_THUMBNAIL - 1 - x, y_back = RECORD_THUMBNAIL - 1 - y;
+        bool marked = x < FRAME || y < FRAME || x_back < FRAME || y_back < FRAME || x + 1 - y < 3 ||
+                      x + 1 - y_back < 3;
+
+        memcpy(ret + i * CHANNELS, colours[crossed && marked], CHANNELS);
+    }
+}
+
+static int thumbnail_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                          uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    (void)ds;
+    (void)record;
+    (void)d;
+    memcpy(ret_dim, c->dim, c->ndim * sizeof(c->dim[0]));
+    return 0;
+}
+
+static int thumbnail_read(struct read_context *rc, const struct dataset *ds,
+                          const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                          uint8_t *dst, struct diag *d)
+{
+    bool has = picture_has(ds, c, record);
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct made *made = NULL;
+    uint8_t box[THUMBNAIL_BYTES];
+    int r = has ? get_picture(rc, ds, c, record, &thing, d) : 0;
+
+    if (r < 0)
+        return r;
+    if (has)
+        made = memo_bytes(thing);
+    if (!made || made->is_bad)
+        draw_box(has, box);
+    memcpy(dst, (made && !made->is_bad ? made->bytes : box) + off, len);
+    return 0;
+}
+
+/* Is the picture what its extension says, and can it be decoded? */
+static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
+                           const struct record_content *c, uint64_t record, struct diag *d)
+{
+    const struct record_pictures *p = pictures_of(c);
+    const struct record_content *source = source_of(p, ds, record);
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct made *made;
+    char where[RECORD_WHERE];
+    const char *ext = NULL;
+    int r = source ? get_picture(rc, ds, c, record, &thing, d) : 0;
+
+    if (r < 0 || !source)
+        return r;
+    made = memo_bytes(thing);
+    if (made->is_bad)
+        return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
+    for (unsigned i = 0; i < p->n; i++)
+        ext = p->source[i] == source ? p->ext[i] : ext;
+    if (picture_kind_of_ext(ext) == made->kind)
+        return 0;
+    picture_where(ds, c, record, where);
+    return diag_set(d, -EBADMSG, "%s: want %s, as the extension .%s says, found a %s picture",
+                    where, picture_kind_name(picture_kind_of_ext(ext)), ext,
+                    picture_kind_name(made->kind));
+}
+
 static bool picture_is_made(const struct dataset *ds, const struct record_content *c,
                             uint64_t record)
 {
@@ -308,6 +393,16 @@ static int picture_make(struct read_context *rc, const struct dataset *ds,
     return t.is_missing ? -EAGAIN : 0;
 }
 
+static const struct record_ops thumbnail_ops = {
+    .dims = thumbnail_dims,
+    .read = thumbnail_read,
+    .extent = picture_extent,
+    .where = picture_where,
+    .check = thumbnail_check,
+    .is_made = picture_is_made,
+    .make = picture_make,
+};
+
 static const struct record_ops picture_ops = {
     .dims = picture_dims,
     .read = picture_read,
@@ -319,6 +414,13 @@ static const struct record_ops picture_ops = {
 };
 
 /* ---- which columns ---- */
+
+static const char *last_ext(const char *ext)
+{
+    const char *dot = strrchr(ext, '.');
+
+    return dot ? dot + 1 : ext;
+}
 
 static bool is_picture_ext(const char *ext)
 {
@@ -377,6 +479,30 @@ static void add_fields(struct dataset *ds, const struct record_content *c, const
         records_add_item(ds, c, name, IN_ARRAYS);
     for (unsigned i = first; i < ds->n_fields; i++)
         ds->field[i].in &= in;
+}
+
+int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
+                          const struct record_content *const *source,
+                          const struct record_column *column, unsigned n,
+                          struct record_pictures **ret)
+{
+    struct record_pictures *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return -ENOMEM;
+    p->height = p->width = RECORD_THUMBNAIL;
+    p->memo = setup->memo;
+    p->pool = setup->pool;
+    p->n = n;
+    for (unsigned i = 0; i < n; i++) {
+        p->source[i] = source[i];
+        p->ext[i] = last_ext(column[source[i]->column].ext);
+    }
+    set_content(p, &p->boxed, false, true);
+    p->boxed.content.ops = &thumbnail_ops;
+    records_add_item(ds, &p->boxed.content, "thumbnail", IN_PREVIEW);
+    *ret = p;
+    return 0;
 }
 
 int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,

@@ -1,13 +1,14 @@
-/* Pictures of records as arrays of one size, for -o picture=: the field `image` of a dataset some
- * of whose contents are the bytes of files of pictures. */
+/* Pictures of records as arrays of one size: the field `image` of a dataset some of whose contents
+ * are the bytes of files of pictures, for -o picture=; and their thumbnails. */
 #ifndef EPOCHFS_FORMAT_RECORDS_RECORD_PICTURES_H
 #define EPOCHFS_FORMAT_RECORDS_RECORD_PICTURES_H
 
 #include "format/core/format.h"
 #include "format/records/record_set.h"
 
-#define RECORD_PICTURES_MOST   8 /* contents that a dataset's pictures are in */
-#define RECORD_PICTURES_FIELDS 9 /* that are added, at most */
+#define RECORD_PICTURES_MOST   8  /* contents that a dataset's pictures are in */
+#define RECORD_PICTURES_FIELDS 10 /* that are added, at most, with that of thumbnails */
+#define RECORD_THUMBNAIL       64 /* pixels along each side */
 
 struct record_pictures;
 
@@ -22,6 +23,13 @@ unsigned record_pictures_find(const struct record_column *column, unsigned n,
 int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,
                         const struct record_content *const *source, unsigned n, bool has_holes,
                         struct record_pictures **ret);
+/* The same for thumbnails, which are a field for what is drawn, and for the check, which reports
+ * pictures that cannot be decoded or are not what their extensions say. column: those of the
+ * dataset, which outlive it. */
+int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
+                          const struct record_content *const *source,
+                          const struct record_column *column, unsigned n,
+                          struct record_pictures **ret);
 void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */

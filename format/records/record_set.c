@@ -171,12 +171,17 @@ static int add_pictures(struct dataset *ds, const struct record_column *column, 
     unsigned found[RECORD_PICTURES_MOST], n_found;
     const struct record_content *source[RECORD_PICTURES_MOST];
     const char *name = picture_name(column, n);
+    int r;
 
-    n_found = set->setup.options.picture_height ? record_pictures_find(column, n, found) : 0;
-    if (!n_found || !name)
+    /* Pictures are remembered; where nothing is, there are none. */
+    n_found = set->setup.memo ? record_pictures_find(column, n, found) : 0;
+    if (!n_found)
         return 0;
     for (unsigned i = 0; i < n_found; i++)
         source[i] = &set->content[found[i]];
+    r = record_thumbnails_add(ds, &set->setup, source, column, n_found, &set->thumbnails);
+    if (r < 0 || !set->setup.options.picture_height || !name)
+        return r;
     return record_pictures_add(ds, &set->setup, name, source, n_found,
                                lacks_all(ds, source, column, n_found), &set->pictures);
 }
@@ -212,7 +217,7 @@ static bool set_has(const struct dataset *ds, uint64_t sample, const struct fiel
 {
     const struct record_content *c = field->impl;
 
-    return !c || c->ops->has(ds, c, sample);
+    return !c || !c->ops->has || c->ops->has(ds, c, sample);
 }
 
 static const struct record_column *columns_of_file(void *ctx, unsigned i, unsigned *ret_n)
@@ -374,6 +379,7 @@ static void set_free(struct dataset *ds)
     keys_release(&set->keys);
     column_union_release(&set->learned);
     record_pictures_free(set->pictures);
+    record_pictures_free(set->thumbnails);
     free(set->content);
     free(set);
 }

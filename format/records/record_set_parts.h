@@ -13,9 +13,10 @@ struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct column_union learned;      /* with columns(), once they are known */
-    struct record_content *content;   /* [n_columns] of the format or of learned */
-    struct record_pictures *pictures; /* with picture= */
+    struct column_union learned;        /* with columns(), once they are known */
+    struct record_content *content;     /* [n_columns] of the format or of learned */
+    struct record_pictures *pictures;   /* with picture= */
+    struct record_pictures *thumbnails; /* where there are pictures */
     struct format_setup setup;
 };
 

@@ -180,6 +180,20 @@ void records_locate(const struct dataset *ds, uint64_t sample, const struct fiel
                  (unsigned long long)extent[i].off, (unsigned long long)extent[i].len);
 }
 
+/* Make the contents of this record and of those behind it together, where they are costly; now and
+ * then, because these are remembered. */
+static void make_checked(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    uint64_t next[RECORD_MAKES];
+    unsigned n = (unsigned)min_u64(c->make_at_once, ds->samples - record);
+
+    if (n < 2 || record % c->make_at_once)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        next[i] = record + i;
+    c->ops->make(READ_WAITS, ds, c, next, n, n);
+}
+
 static int check_content(const struct dataset *ds, const struct record_content *c, uint64_t record,
                          uint8_t *buffer, struct diag *d)
 {
@@ -188,6 +202,8 @@ static int check_content(const struct dataset *ds, const struct record_content *
 
     if (r < 0 || !c->is_parsed)
         return r;
+    if (c->ops->check)
+        return c->ops->check(READ_WAITS, ds, c, record, d);
     bytes = record_bytes(c, dim);
     for (uint64_t at = 0; at < bytes && r == 0; at += CHECKED_AT_ONCE)
         r = c->ops->read(READ_WAITS, ds, c, record, at,
@@ -208,7 +224,11 @@ int records_check(const struct dataset *ds, void (*report)(void *ctx, const char
         for (unsigned i = 0; i < ds->n_fields; i++) {
             const struct record_content *c = next_content(ds, i);
             struct diag reason = DIAG_INIT;
-            int r = c ? check_content(ds, c, record, buffer, &reason) : 0;
+            int r;
+
+            if (c && c->is_parsed)
+                make_checked(ds, c, record);
+            r = c ? check_content(ds, c, record, buffer, &reason) : 0;
 
             if (blob_says_nothing(r))
                 return diag_set(d, r, "%s", diag_text(&reason, r));

@@ -34,6 +34,10 @@ struct record_ops {
     /* Name the record in messages: "<file>: row <n>". */
     void (*where)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                   char ret[static RECORD_WHERE]);
+    /* Look for faults of the content besides those that dims() has. 0, or -errno as read() has it.
+     * NULL: reading all of it finds them. */
+    int (*check)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
+                 uint64_t record, struct diag *d);
     /* Has the record that content? NULL: each has. */
     bool (*has)(const struct dataset *ds, const struct record_content *c, uint64_t record);
 
@@ -52,7 +56,7 @@ struct record_content {
     const struct record_ops *ops;
     unsigned column, what; /* the format's */
     unsigned make_at_once; /* records whose contents are made together, at most; 0: none is made */
-    bool is_parsed;        /* reading it can find a fault: records_check() reads it */
+    bool is_parsed;        /* there may be faults in it: records_check() looks at it */
     bool is_number;        /* a number, or none, in each record: an axis that a record has not */
 
     /* Set before records_finish(): */

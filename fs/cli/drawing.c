@@ -519,12 +519,15 @@ static bool is_audio(const struct dataset *ds, const struct field *f)
     return false;
 }
 
-/* The first picture in colours, else the first field with axes that is not a row of a matrix. NULL:
- * there is none. */
+/* Thumbnails, else the first picture in colours, else the first field with axes that is not a row
+ * of a matrix. NULL: there is none. */
 static const struct field *field_with_axes(const struct dataset *ds)
 {
     const struct field *first = NULL;
 
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_PREVIEW))
+            return &ds->field[i];
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 

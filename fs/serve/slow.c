@@ -345,6 +345,7 @@ static void *prepare_main(void *arg)
             log_error("%s: %s", item->name, strerror(-r));
         if (s->setup.options->n_plans)
             serve_tell_changed(s, tree_batches(s->tree, item));
+        serve_tell_changed(s, tree_grows(s->tree, item));
         serve_announce(s, item);
         while ((parked = take_released(&s->slow, item)))
             finish(parked, monotonic_ns() + ANSWER_NS);

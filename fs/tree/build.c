@@ -51,7 +51,7 @@ const struct field *tree_preview(const struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (field_is_in(f, IN_PICTURES))
+        if (field_is_in(f, IN_PICTURES | IN_PREVIEW))
             return max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
     }
     return NULL;
@@ -63,13 +63,16 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
         enum node_kind kind;
         const char *name;
     } parts[] = {{NODE_BATCHES, "batches"}, {NODE_SAMPLES, "samples"}, {NODE_SOURCES, "source"}};
+    bool is_late;
     int r;
 
     if (item->error)
         return add_page(b, item, "ERROR.txt");
+    is_late = item->ds->late_folders && dataset_state(item->ds) == DATASET_PREPARING;
     r = add_page(b, item, "dataset.json");
-    if (r == 0 && tree_preview(item->ds) && item->ds->samples)
-        r = add_fixed(b, (struct fixed){.kind = NODE_PREVIEW, .item = item}, "preview.png");
+    if (r == 0 && (is_late || (tree_preview(item->ds) && item->ds->samples)))
+        r = add_fixed(b, (struct fixed){.kind = NODE_PREVIEW, .item = item, .is_late = is_late},
+                      "preview.png");
     for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
         r = add_fixed(b, (struct fixed){.kind = parts[i].kind, .item = item}, parts[i].name);
     return r;

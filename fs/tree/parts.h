@@ -16,6 +16,7 @@ struct fixed {
     uint64_t number;
     char *text; /* NODE_PAGE; owned */
     size_t text_len;
+    bool is_late;    /* NODE_PREVIEW: whether it is there is known once the dataset is ready */
     bool has_access; /* a folder of the source, with allow_other: */
     struct access access;
 };

@@ -332,15 +332,31 @@ static int lookup_fixed(struct tree *tree, const struct node *parent, const char
     return -ENOENT;
 }
 
-/* Is it the folder of samples of an encoding that shows none of the dataset's fields? */
-static bool is_empty(const struct node *node)
-{
-    return node->kind == NODE_SAMPLE_FOLDER && !node->folder->n_kinds[SCOPE_SAMPLES];
-}
-
 static int item_opened(const struct tree *tree, const struct catalog_item *item)
 {
     return atomic_load_explicit(&tree->opened[item - tree->catalog->item], memory_order_acquire);
+}
+
+/* Is it the folder of samples of an encoding that shows none of the dataset's fields, or the
+ * preview of a dataset that turned out to have no pictures? */
+static bool is_empty(const struct tree *tree, const struct node *node)
+{
+    if (node->kind == NODE_SAMPLE_FOLDER)
+        return !node->folder->n_kinds[SCOPE_SAMPLES];
+    return node->kind == NODE_PREVIEW && node->fixed->is_late && item_opened(tree, node->item) &&
+           (dataset_state(node->item->ds) != DATASET_READY || !node->item->ds->samples ||
+            !tree_preview(node->item->ds));
+}
+
+uint64_t tree_grows(const struct tree *tree, const struct catalog_item *item)
+{
+    const struct fixed *page = &tree->fixed[tree->page_of[item - tree->catalog->item]];
+    const struct fixed *above = &tree->fixed[page->parent];
+
+    for (uint32_t i = above->first_child; i < above->first_child + above->n_children; i++)
+        if (tree->fixed[i].kind == NODE_PREVIEW && tree->fixed[i].is_late)
+            return TREE_ROOT + page->parent;
+    return 0;
 }
 
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item)
@@ -361,7 +377,9 @@ bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
 
 bool tree_is_open(const struct tree *tree, const struct node *node)
 {
-    return node->kind != NODE_PAGE || !node->item || item_opened(tree, node->item);
+    bool waits = node->kind == NODE_PAGE || (node->kind == NODE_PREVIEW && node->fixed->is_late);
+
+    return !waits || !node->item || item_opened(tree, node->item);
 }
 
 /* Are the names in a folder known? 0: yes, -EAGAIN: not yet, or -EIO with the reason in d. */
@@ -404,7 +422,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
     case NODE_SOURCES:
     case NODE_SAMPLES:
         r = lookup_fixed(tree, parent, name, &found);
-        if (r == 0 && is_empty(&found))
+        if (r == 0 && is_empty(tree, &found))
             r = -ENOENT;
         if (r == 0 && !tree_is_open(tree, &found))
             r = -EAGAIN;
@@ -445,7 +463,10 @@ static int list_fixed(const struct tree *tree, const struct node *parent, uint64
         return -ENOENT;
     node_of_fixed(tree, parent->fixed->first_child + index, ret);
     snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->fixed->name);
-    return is_empty(ret) || (ret->kind == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
+    if (ret->kind == NODE_PREVIEW && !tree_is_open(tree, ret))
+        return 1;
+    return is_empty(tree, ret) ||
+           (ret->kind == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
 }
 
 static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,

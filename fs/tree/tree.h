@@ -119,6 +119,10 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_SIZE]);
 
+/* The inode number of an item's folder, whose listing may grow when the item is opened; 0: it does
+ * not. */
+uint64_t tree_grows(const struct tree *tree, const struct catalog_item *item);
+
 /* The inode number of an item's batches/, whose listing grows when the item is opened; 0: none. */
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
 

@@ -19,7 +19,7 @@ BODY = os.urandom(3000)
 
 def entries(n):
     return [(f"{i:03d}.{ext}", body) for i in range(n)
-            for ext, body in (("jpg", BODY[:100 * i]), ("cls", b"%d" % i))]
+            for ext, body in (("bin", BODY[:100 * i]), ("cls", b"%d" % i))]
 
 
 WHOLE = shard(entries(20))
@@ -48,7 +48,7 @@ def check_first(name, n, *words):
 
 
 def check_cut():
-    header, second = place(WHOLE, "007.jpg"), place(WHOLE, "007.cls")
+    header, second = place(WHOLE, "007.bin"), place(WHOLE, "007.cls")
     body, other = bytearray(WHOLE), bytearray(WHOLE)
     body[header + 5] ^= 1
     other[second + 200] ^= 1
@@ -57,13 +57,13 @@ def check_cut():
           oneblock=WHOLE[:header] + bytes(512), empty=bytes(10240), first=b"x" + WHOLE[1:])
     with mounted():
         check_first("header.tar", 7, f"byte {header}", "end of the file", "samples before it")
-        check_first("body.tar", 7, f"byte {header + 512}", "'007.jpg'", "cut short")
+        check_first("body.tar", 7, f"byte {header + 512}", "'007.bin'", "cut short")
         check_first("second.tar", 7, "'007.cls'", "cut short")
         for name in ("body.tar", "second.tar"):  # the sample that is cut is there, and an error
-            expect_error(errno.EIO, content, path(name), "samples/raw/007.jpg")
+            expect_error(errno.EIO, content, path(name), "samples/raw/007.bin")
         check_first("damaged.tar", 7, f"byte {header}", "checksum")
         check_first("half.tar", 7, f"byte {second}", "checksum")
-        equal(content(path("half.tar"), "samples/raw/007.jpg"), BODY[:700], "a whole member")
+        equal(content(path("half.tar"), "samples/raw/007.bin"), BODY[:700], "a whole member")
         check_first("joined.tar", 20, f"byte {len(WHOLE)}", "after the end of the archive")
         for name in ("noend.tar", "oneblock.tar"):
             Shards(path(name), shard(entries(7))).check_plan("batch=3")
@@ -134,7 +134,7 @@ def check_dali():
     """DALI's indexes beside shards are no files that want an explanation; nor are they used."""
     fresh(a=WHOLE)
     for version in ("v1.1", "v1.2"):
-        write(f"a.{version}.idx", f"{version} 1\njpg 512 5\n".encode())
+        write(f"a.{version}.idx", f"{version} 1\nbin 512 5\n".encode())
     with mounted():
         Shards(path("a.tar"), WHOLE).check_plan("batch=8")
         equal(sorted(n for n in os.listdir(path()) if n.startswith("a")), ["a.tar"], "datasets")
@@ -148,7 +148,7 @@ def check_change():
         ds.check_sample(3)
         write("a.tar", shard([(name, body[::-1]) for name, body in entries(20)]))
         for i in (5, 19):
-            expect_error(errno.ESTALE, content, ds.folder, f"samples/raw/{i:03d}.jpg")
+            expect_error(errno.ESTALE, content, ds.folder, f"samples/raw/{i:03d}.bin")
 
 
 check_cut()

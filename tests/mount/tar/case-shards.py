@@ -10,6 +10,7 @@ import shutil
 import tarfile
 
 import numpy as np
+from PIL import Image
 
 import tar_model
 from lib import SOURCE, contains, content, equal, mounted, path, run, text, write
@@ -29,7 +30,9 @@ def array(*parts):
 
 
 def picture():
-    return b"\xff\xd8\xff" + rng.bytes(int(rng.integers(0, 3000)))
+    out = io.BytesIO()
+    Image.fromarray(rng.integers(0, 256, (*rng.integers(1, 40, 2), 3), dtype=np.uint8)).save(out, "JPEG")
+    return out.getvalue()
 
 
 def entries(start, n, long=""):
