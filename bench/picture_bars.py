@@ -3,7 +3,9 @@
 
 A job reads shuffled batches of 64 arrays of 224 x 224 from JPEGs of 500 x 375: from a mount with
 picture=, and from two worker processes that decode, scale and cut with PIL, and stack. Each reader
-touches its arrays once. Prints rows as cache_bars.py does.
+touches its arrays once. The other job trains a small CNN with torch, on arrays of 64 x 64 of the same
+pictures in class folders: from batches of a mount that begins anew each time, and from torchvision's
+ImageFolder with two workers. Prints rows as cache_bars.py does.
 """
 
 import io
@@ -108,7 +110,71 @@ def bar_image():
             bars.ratio(took["PIL"], took[what]), ">=" if what == "npy" else "-", 2)
 
 
-BARS = {"image": bar_image}
+SMALL, CLASSES = 64, 10
+
+
+def make_classes():
+    """The same pictures in class folders."""
+    kinds = [jpeg(seed) for seed in range(KINDS)]
+    for i in range(BATCH * BATCHES):
+        folder = f"{bars.WWW}/train/class{i % CLASSES}"
+        os.makedirs(folder, exist_ok=True)
+        with open(f"{folder}/{i:06}.jpg", "wb") as f:
+            f.write(kinds[i % KINDS])
+
+
+def train(batches):
+    """Train a new net on batches of (uint8 or float [n, 3, h, w] up to 1, labels): images/s."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(),
+                        nn.AdaptiveAvgPool2d(6), nn.Flatten(), nn.Linear(16 * 36, CLASSES))
+    optimizer = torch.optim.SGD(net.parameters(), 0.05)
+    begin, n = time.monotonic(), 0
+    for image, label in batches():
+        image = image.float().div_(255) if image.dtype == torch.uint8 else image
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(image), label)
+        loss.backward()
+        optimizer.step()
+        n += len(label)
+    if n != BATCH * BATCHES or not np.isfinite(loss.item()):
+        raise AssertionError(f"{n} pictures, loss {loss.item()}")
+    return time.monotonic() - begin
+
+
+def bar_torch():
+    import torch
+    from torchvision import datasets, transforms
+
+    make_classes()
+    scale = transforms.Compose([transforms.Resize(SMALL), transforms.CenterCrop(SMALL), transforms.ToTensor()])
+    folder = datasets.ImageFolder(f"{bars.WWW}/train", scale)
+    loader = torch.utils.data.DataLoader(folder, BATCH, shuffle=True, num_workers=2)
+    at = f"{PRIVATE}/mount"
+    os.mkdir(at)
+    took = {"mount": [], "torchvision": []}
+
+    def batches():
+        for i in range(BATCHES):
+            arrays = np.load(f"{bars.dataset(at)}/batches/batch={BATCH},seed=3/epoch=0/npz/{i:06}.npz")
+            yield torch.from_numpy(arrays["image"]).permute(0, 3, 1, 2), torch.from_numpy(arrays["label"])
+
+    train(lambda: loader)  # files are in the page cache, torch is loaded
+    for _ in range(ROUNDS):
+        with mount(bars.WWW, f"picture={SMALL}x{SMALL}"):
+            took["mount"].append(train(batches))
+        took["torchvision"].append(train(lambda: loader))
+    n = BATCH * BATCHES
+    row(f"training on {SMALL} x {SMALL}, against ImageFolder with two workers",
+        f"{n / statistics.median(took['mount']):.0f} images/s",
+        f"{n / statistics.median(took['torchvision']):.0f} images/s",
+        bars.ratio(took["torchvision"], took["mount"]), ">=", 1.3)
+
+
+BARS = {"image": bar_image, "torch": bar_torch}
 
 if __name__ == "__main__":
     equal(len(sys.argv), 2, "arguments")
