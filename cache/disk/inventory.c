@@ -14,14 +14,44 @@
 
 #include "base/array.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/made_files.h"
 #include "cache/disk/staged_file.h"
 
 #define MARKER    "EPOCHFS"
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
 #define URL_HASH  16 /* digits of a staged file's id that are computed from its URL */
 
-static const char *const folders[] = {"staged", "unpacked", "commands",
-                                      "rows",   "tables",   "listing"};
+/* What is done with the files of a folder, at path. NULL: they are entries. */
+struct kind {
+    const char *folder;
+    int (*look)(const char *path, struct inventory_file *ret);
+    int (*verify)(const char *path, uint64_t *good, uint64_t *bad);
+    int (*remove)(const char *path);
+};
+
+static int look_at_both(const char *path, struct inventory_file *ret);
+static int verify_both(const char *path, uint64_t *good, uint64_t *bad);
+static int look_at_made(const char *path, struct inventory_file *ret);
+static int remove_unused(const char *path);
+
+static const struct kind kinds[] = {
+    {"staged", look_at_both, verify_both, staged_remove},
+    {"made", look_at_made, made_verify, remove_unused},
+    {.folder = "unpacked"},
+    {.folder = "commands"},
+    {.folder = "rows"},
+    {.folder = "tables"},
+    {.folder = "listing"},
+};
+
+static const struct kind *kind_of(const struct inventory_file *file)
+{
+    size_t i = 0;
+
+    while (kinds[i].folder != file->kind)
+        i++;
+    return &kinds[i];
+}
 
 void inventory_release(struct inventory *inventory)
 {
@@ -87,6 +117,24 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     ret->in_use = info.in_use;
     ret->is_damaged = info.damaged;
     ret->source = source;
+    return 0;
+}
+
+/* Whether it is in use, or damaged, is known by now. */
+static int look_at_made(const char *path, struct inventory_file *ret)
+{
+    struct made_info info;
+    int r = made_inspect(path, &info);
+
+    if (r == -EBADMSG) {
+        ret->is_damaged = true;
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    ret->size = info.size;
+    ret->present = info.present;
+    ret->source = info.source;
     return 0;
 }
 
@@ -191,9 +239,10 @@ static int verify_both(const char *path, uint64_t *good, uint64_t *bad)
     return r;
 }
 
-static int add_file(struct inventory *inventory, const char *kind, const char *name)
+static int add_file(struct inventory *inventory, const struct kind *kind, const char *name)
 {
-    struct inventory_file file = {.kind = kind, .is_staged = kind == folders[0]};
+    struct inventory_file file = {
+        .kind = kind->folder, .is_staged = kind == kinds, .is_sparse = kind->look};
     char path[PATH_MAX];
     bool is_content;
     struct stat st;
@@ -206,8 +255,8 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
         return r;
     if (is_content && lstat(path, &st) == 0)
         return 0; /* that one names both */
-    if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path, kind,
-                                       name) >= sizeof(path))
+    if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path,
+                                       kind->folder, name) >= sizeof(path))
         return -ENAMETOOLONG;
     if (lstat(path, &st) < 0)
         return 0; /* it has gone */
@@ -223,12 +272,11 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
         file.is_damaged = true;
     } else if (file.is_no_file) {
         file.is_damaged = true;
-    } else if (file.is_staged && !file.is_part) {
-        r = look_at_both(path, &file);
     } else {
-        file.in_use = entry_in_use(path, file.is_part);
+        if (!file.is_staged || file.is_part)
+            file.in_use = entry_in_use(path, file.is_part);
         if (!file.is_part)
-            r = look_at_entry(inventory, &file);
+            r = kind->look ? kind->look(path, &file) : look_at_entry(inventory, &file);
     }
     restore_time(path, st.st_atim);
     if (r < 0)
@@ -238,14 +286,14 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
     return 0;
 }
 
-static int add_folder(struct inventory *inventory, const char *kind)
+static int add_folder(struct inventory *inventory, const struct kind *kind)
 {
     char path[PATH_MAX];
     const struct dirent *entry;
     int r = 0, fd;
     DIR *dir;
 
-    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, kind) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, kind->folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) /* a link is not ours */
@@ -346,10 +394,11 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
     inventory.path = strdup(cache->path);
     if (!inventory.path)
         return -ENOMEM;
-    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-        r = add_folder(&inventory, folders[i]);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        r = add_folder(&inventory, &kinds[i]);
         if (r < 0)
-            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, folders[i], strerror(-r));
+            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, kinds[i].folder,
+                            strerror(-r));
     }
     if (inventory.n)
         qsort(inventory.file, inventory.n, sizeof(inventory.file[0]), compare_used);
@@ -364,6 +413,7 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *good, uint64_t *bad)
 {
+    const struct kind *kind = kind_of(file);
     char path[PATH_MAX];
     struct stat st;
     int r = path_of(inventory, file, path);
@@ -381,14 +431,21 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         *bad = 1; /* a content alone */
         return staged_remove(path);
     }
-    r = file->is_staged ? verify_both(path, good, bad) : verify_entry(inventory, file);
+    r = kind->verify ? kind->verify(path, good, bad) : verify_entry(inventory, file);
     restore_time(path, st.st_atim);
-    *good += r == 0 && !file->is_staged;
+    *good += r == 0 && !kind->verify;
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
     *bad = r != -ENOENT;
     return r == -ENOENT ? 0 : r;
+}
+
+static int remove_unused(const char *path)
+{
+    if (entry_in_use(path, false))
+        return -EBUSY;
+    return unlink(path) < 0 ? -errno : 0;
 }
 
 /* Remove a part whose maker has died. */
@@ -419,9 +476,5 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
         return file_clear_place(path, NULL);
     if (file->is_part)
         return remove_part(path);
-    if (file->is_staged)
-        return staged_remove(path);
-    if (entry_in_use(path, false))
-        return -EBUSY;
-    return unlink(path) < 0 ? -errno : 0;
+    return kind_of(file)->remove ? kind_of(file)->remove(path) : remove_unused(path);
 }

@@ -16,7 +16,8 @@
 struct inventory_file {
     const char *kind; /* the folder that it is in: "staged", "unpacked" ... */
     char id[ENTRY_ID_SIZE];
-    bool is_staged;     /* a staged file; all others are entries */
+    bool is_staged;     /* a staged file */
+    bool is_sparse;     /* staged, or made: some of its content may be there; others are entries */
     bool is_part;       /* a process is making it, or died before it was whole */
     bool in_use;        /* a process has it open; of parts: is making it */
     bool is_no_file;    /* a folder, link or pipe in the place of one; counts as damaged */
@@ -29,7 +30,7 @@ struct inventory_file {
     struct timespec changed;
     char *source;     /* where the content comes from: a URL, a path or a command; may contain any
                          bytes. NULL: not known */
-    uint64_t present; /* of staged files: bytes of the content that are on disk */
+    uint64_t present; /* of sparse files: bytes of the content that are on disk */
 };
 
 struct inventory {
@@ -56,10 +57,10 @@ static inline bool inventory_superseded(const struct inventory *inventory,
 /* Set is_superseded of all files: part of inventory_take(). 0 or -ENOMEM. */
 int inventory_mark_superseded(struct inventory *inventory);
 
-/* Compare the checksums of all blocks of a staged file, or of the whole content of an entry. What
- * is wrong is removed: blocks of a staged file, an entry as a whole. *good, *bad: blocks,
- * or files. 0, or -errno: it could not be checked, or, with *bad > 0, what is wrong could not
- * be removed. */
+/* Compare the checksums of all blocks of a staged file, of all arrays of a made one, or of the
+ * whole content of an entry. What is wrong is removed: blocks, arrays, an entry as a whole. *good,
+ * *bad: blocks, arrays, or files. 0, or -errno: it could not be checked, or, with *bad > 0, what is
+ * wrong could not be removed. */
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *good, uint64_t *bad);
 

@@ -9,6 +9,7 @@
 
 #include "base/blob.h"
 #include "base/index_store.h"
+#include "base/made_store.h"
 #include "base/memo.h"
 #include "base/opener.h"
 #include "format/core/dataset.h"
@@ -36,6 +37,8 @@ struct format_setup {
     const struct opener *opener; /* opens what files refer to */
     struct memo *memo;           /* keeps decoded data */
     struct pool *pool;           /* threads that decode */
+    struct made_store *made;     /* keeps decoded pictures between mounts; NULL: none does */
+    struct made_counts *counts;  /* NULL: nobody asks */
     bool is_list;                /* the user has named the files */
 };
 

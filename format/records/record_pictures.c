@@ -1,13 +1,14 @@
 /* A picture is decoded as a whole, and remembered in the memo: its array is read in pieces, and by
  * several files. What a read needs next in its selection is decoded with it, on all cores.
  *
+ * With keep_made= a decoded picture is also kept in the cache folder, and read from there by later
+ * reads: whole, because only whole arrays have a checksum. A kept picture of a file of this machine
+ * is only given while that file is the one that it was made of.
+ *
  * That a picture cannot be decoded is remembered, too. Then its array cannot be read; or, with
  * bad_rows=skip, it is zeros in batches, where `image_ok` says so. Its place stays, because which
- * pictures are bad is only known once all have been decoded.
- *
- * Thumbnails are the same in small, of each dataset that has pictures. They are drawn, and a check
- * looks at them. One that cannot be decoded is a crossed box, so that what is drawn shows it. */
-#include "format/records/record_pictures.h"
+ * pictures are bad is only known once all have been decoded. */
+#include "format/records/record_pictures_parts.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,45 +18,14 @@
 #include <strings.h>
 
 #include "base/checked.h"
+#include "base/lock.h"
 #include "base/pool.h"
 #include "base/read_context.h"
 #include "format/picture/kind.h"
 #include "format/picture/picture.h"
 #include "format/records/record_items.h"
 
-#define CHANNELS        3
-#define THUMBNAIL_BYTES ((size_t)RECORD_THUMBNAIL * RECORD_THUMBNAIL * CHANNELS)
-#define MAKE_BYTES      (UINT64_C(4) << 20) /* of arrays that are made at once */
-
-struct record_picture {
-    struct record_content content; /* first: fields have its address */
-    const struct record_pictures *all;
-};
-
-struct record_pictures {
-    uint32_t height, width;
-    struct memo *memo;
-    struct pool *pool;
-    unsigned n;
-    const struct record_content *source[RECORD_PICTURES_MOST]; /* [n] */
-    const char *ext[RECORD_PICTURES_MOST];                     /* [n] of source, without a dot */
-    struct record_picture strict;                              /* fails where the picture is bad */
-    struct record_picture filled;                              /* is zeros there */
-    struct record_picture ok;                                  /* false there */
-    struct record_picture boxed;                               /* a crossed box there */
-};
-
-/* What the memo keeps. */
-struct made {
-    bool is_bad;
-    enum picture_kind kind; /* of a picture that is not bad */
-    uint8_t bytes[];        /* the array; or why it is bad, as text */
-};
-
-static const struct record_pictures *pictures_of(const struct record_content *c)
-{
-    return ((const struct record_picture *)c)->all;
-}
+#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
 
 static size_t pixel_bytes(const struct record_pictures *p)
 {
@@ -63,8 +33,8 @@ static size_t pixel_bytes(const struct record_pictures *p)
 }
 
 /* The content that has a record's picture, or NULL. */
-static const struct record_content *source_of(const struct record_pictures *p,
-                                              const struct dataset *ds, uint64_t record)
+const struct record_content *record_picture_source(const struct record_pictures *p,
+                                                   const struct dataset *ds, uint64_t record)
 {
     for (unsigned i = 0; i < p->n; i++) {
         const struct record_content *c = p->source[i];
@@ -75,13 +45,92 @@ static const struct record_content *source_of(const struct record_pictures *p,
     return NULL;
 }
 
+static void count(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* ---- kept pictures ---- */
+
+/* Which pictures they are: what of the records, and how it is made an array. */
+static int name_kept(const struct record_pictures *p, const struct dataset *ds, struct text *t)
+{
+    text_add(t, "pictures 1 %ux%u ", p->height, p->width);
+    picture_add_versions(t);
+    for (unsigned i = 0; i < p->n; i++)
+        text_add(t, " %u", p->source[i]->column);
+    return p->identity(ds, t);
+}
+
+static int open_kept(const struct record_pictures *p, const struct dataset *ds,
+                     struct made_file **ret)
+{
+    AUTO_TEXT struct text identity = {0}, source = {0};
+    int r = name_kept(p, ds, &identity);
+
+    text_add(&source, "%s%s, pictures of %ux%u", blob_source(ds->blob[0]),
+             ds->n_blobs > 1 ? " and others" : "", p->height, p->width);
+    if (r < 0 || identity.failed || source.failed)
+        return r < 0 ? r : -ENOMEM;
+    return made_open(p->store, identity.data, source.data, ds->samples, pixel_bytes(p), ret, NULL);
+}
+
+/* NULL: none are kept. */
+static struct made_file *kept_of(struct record_pictures *p, const struct dataset *ds)
+{
+    struct made_file *kept = atomic_load_explicit(&p->kept, memory_order_acquire);
+
+    if (kept || !atomic_load_explicit(&p->keeps, memory_order_relaxed))
+        return kept;
+    LOCK_SCOPE(&p->lock);
+
+    kept = atomic_load(&p->kept);
+    if (kept || !atomic_load(&p->keeps))
+        return kept;
+    if (open_kept(p, ds, &kept) < 0)
+        atomic_store(&p->keeps, false);
+    else
+        atomic_store_explicit(&p->kept, kept, memory_order_release);
+    return kept;
+}
+
+/* Is the file of a record's picture, on this machine, still the one that was found? Of remote files
+ * the version is known. */
+static bool is_same(struct read_context *rc, const struct dataset *ds,
+                    const struct record_content *c, uint64_t record)
+{
+    const struct record_content *source = record_picture_source(pictures_of(c), ds, record);
+    struct extent e;
+    uint8_t byte;
+
+    if (!source || !source->ops->extent || !source->ops->extent(ds, source, record, &e))
+        return false;
+    return e.blob->ops->fetch ||
+           (blob_pread(rc, e.blob, &byte, 1, e.off) == 0 && blob_verify(e.blob, NULL) == 0);
+}
+
+/* Read a kept picture. false: it is to be decoded. */
+static bool read_kept(struct read_context *rc, const struct dataset *ds,
+                      const struct record_content *c, uint64_t record, uint8_t *ret)
+{
+    struct record_pictures *p = pictures_of(c);
+    const struct made_file *kept = kept_of(p, ds);
+
+    if (!kept || !made_has(kept, record) || !is_same(rc, ds, c, record) ||
+        !made_read(kept, record, ret))
+        return false;
+    if (p->counts)
+        count(&p->counts->kept);
+    return true;
+}
+
 /* ---- one picture ---- */
 
-static void picture_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+void record_picture_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                           char ret[static RECORD_WHERE])
 {
     const struct record_pictures *p = pictures_of(c);
-    const struct record_content *source = source_of(p, ds, record);
+    const struct record_content *source = record_picture_source(p, ds, record);
     uint8_t key[KEY_SIZE];
     size_t n = dataset_key(ds, record, key), used;
 
@@ -113,7 +162,8 @@ static bool is_bad(int r)
 
 static int read_bytes(struct work *w)
 {
-    const struct record_content *source = source_of(pictures_of(w->c), w->ds, w->record);
+    const struct record_content *source =
+        record_picture_source(pictures_of(w->c), w->ds, w->record);
     AUTO_FREE uint8_t *bytes = NULL;
     uint64_t dim[RECORD_AXES] = {0};
     int r = source ? source->ops->dims(w->ds, source, w->record, dim, &w->reason) : 0;
@@ -160,25 +210,42 @@ static int make_bad(const struct work *w, void **ret, size_t *ret_size)
     return 0;
 }
 
+static int decode(struct work *w, uint8_t *pixels)
+{
+    struct record_pictures *p = pictures_of(w->c);
+    struct made_file *kept = kept_of(p, w->ds);
+    char where[RECORD_WHERE];
+    int r;
+
+    record_picture_where(w->ds, w->c, w->record, where);
+    r = picture_decode(&(struct picture_file){where, w->bytes, w->len}, p->height, p->width, pixels,
+                       &w->reason);
+    if (p->counts)
+        count(&p->counts->decoded);
+    if (r == 0 && kept)
+        made_write(kept, w->record, pixels);
+    return r;
+}
+
 /* -ENODATA: its bytes are to be read first. */
 static int make_picture(void *ctx, void **ret, size_t *ret_size)
 {
     struct work *w = ctx;
-    const struct record_pictures *p = pictures_of(w->c);
+    struct record_pictures *p = pictures_of(w->c);
     AUTO_FREE struct made *made = NULL;
-    char where[RECORD_WHERE];
     int r;
 
-    if (!w->is_read)
+    if (!w->is_read && !kept_of(p, w->ds))
         return -ENODATA;
-    if (!w->bytes)
+    if (w->is_read && !w->bytes)
         return make_bad(w, ret, ret_size);
     made = malloc(sizeof(*made) + pixel_bytes(p));
     if (!made)
         return -ENOMEM;
-    picture_where(w->ds, w->c, w->record, where);
-    r = picture_decode(&(struct picture_file){where, w->bytes, w->len}, p->height, p->width,
-                       made->bytes, &w->reason);
+    if (!w->is_read)
+        r = read_kept(w->rc, w->ds, w->c, w->record, made->bytes) ? 0 : -ENODATA;
+    else
+        r = decode(w, made->bytes);
     if (r < 0)
         return is_bad(r) ? make_bad(w, ret, ret_size) : r;
     made->is_bad = false;
@@ -198,7 +265,7 @@ static struct memo_key key_of(const struct record_content *c, uint64_t record)
     return (struct memo_key){{(uintptr_t)pictures_of(c), record}};
 }
 
-static int get_picture(struct read_context *rc, const struct dataset *ds,
+int record_picture_get(struct read_context *rc, const struct dataset *ds,
                        const struct record_content *c, uint64_t record, struct memo_thing **ret,
                        struct diag *d)
 {
@@ -218,9 +285,9 @@ static int get_picture(struct read_context *rc, const struct dataset *ds,
 
 /* ---- contents ---- */
 
-static bool picture_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
+bool record_picture_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
 {
-    return source_of(pictures_of(c), ds, record);
+    return record_picture_source(pictures_of(c), ds, record);
 }
 
 static int picture_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
@@ -229,16 +296,16 @@ static int picture_dims(const struct dataset *ds, const struct record_content *c
     const struct record_pictures *p = pictures_of(c);
 
     (void)d;
-    ret_dim[0] = picture_has(ds, c, record) ? p->height : 0;
+    ret_dim[0] = record_picture_has(ds, c, record) ? p->height : 0;
     ret_dim[1] = p->width;
     ret_dim[2] = CHANNELS;
     return 0;
 }
 
-static bool picture_extent(const struct dataset *ds, const struct record_content *c,
+bool record_picture_extent(const struct dataset *ds, const struct record_content *c,
                            uint64_t record, struct extent *ret)
 {
-    const struct record_content *source = source_of(pictures_of(c), ds, record);
+    const struct record_content *source = record_picture_source(pictures_of(c), ds, record);
 
     return source && source->ops->extent(ds, source, record, ret);
 }
@@ -250,8 +317,13 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
     const struct record_pictures *p = pictures_of(c);
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct made *made;
-    int r = get_picture(rc, ds, c, record, &thing, d);
+    int r;
 
+    if (len == pixel_bytes(p) && c != &p->ok.content &&
+        !memo_has(p->memo, &(const struct memo_key){{(uintptr_t)p, record}}) &&
+        read_kept(rc, ds, c, record, dst))
+        return 0;
+    r = record_picture_get(rc, ds, c, record, &thing, d);
     if (r < 0)
         return r;
     made = memo_bytes(thing);
@@ -266,89 +338,13 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
     return 0;
 }
 
-/* ---- thumbnails ---- */
-
-#define FRAME 2 /* pixels */
-
-/* What stands for a picture: a plain box where there is none, a crossed one where it is bad. */
-static void draw_box(bool crossed, uint8_t ret[static THUMBNAIL_BYTES])
-{
-    static const uint8_t colours[2][CHANNELS] = {{48, 48, 48}, {224, 64, 64}};
-
-    for (unsigned i = 0; i < RECORD_THUMBNAIL * RECORD_THUMBNAIL; i++) {
-        unsigned x = i % RECORD_THUMBNAIL, y = i / RECORD_THUMBNAIL;
-        unsigned x_back = RECORD_THUMBNAIL - 1 - x, y_back = RECORD_THUMBNAIL - 1 - y;
-        bool marked = x < FRAME || y < FRAME || x_back < FRAME || y_back < FRAME || x + 1 - y < 3 ||
-                      x + 1 - y_back < 3;
-
-        memcpy(ret + i * CHANNELS, colours[crossed && marked], CHANNELS);
-    }
-}
-
-static int thumbnail_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                          uint64_t ret_dim[static RECORD_AXES], struct diag *d)
-{
-    (void)ds;
-    (void)record;
-    (void)d;
-    memcpy(ret_dim, c->dim, c->ndim * sizeof(c->dim[0]));
-    return 0;
-}
-
-static int thumbnail_read(struct read_context *rc, const struct dataset *ds,
-                          const struct record_content *c, uint64_t record, uint64_t off, size_t len,
-                          uint8_t *dst, struct diag *d)
-{
-    bool has = picture_has(ds, c, record);
-    AUTO_MEMO struct memo_thing *thing = NULL;
-    const struct made *made = NULL;
-    uint8_t box[THUMBNAIL_BYTES];
-    int r = has ? get_picture(rc, ds, c, record, &thing, d) : 0;
-
-    if (r < 0)
-        return r;
-    if (has)
-        made = memo_bytes(thing);
-    if (!made || made->is_bad)
-        draw_box(has, box);
-    memcpy(dst, (made && !made->is_bad ? made->bytes : box) + off, len);
-    return 0;
-}
-
-/* Is the picture what its extension says, and can it be decoded? */
-static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
-                           const struct record_content *c, uint64_t record, struct diag *d)
-{
-    const struct record_pictures *p = pictures_of(c);
-    const struct record_content *source = source_of(p, ds, record);
-    AUTO_MEMO struct memo_thing *thing = NULL;
-    const struct made *made;
-    char where[RECORD_WHERE];
-    const char *ext = NULL;
-    int r = source ? get_picture(rc, ds, c, record, &thing, d) : 0;
-
-    if (r < 0 || !source)
-        return r;
-    made = memo_bytes(thing);
-    if (made->is_bad)
-        return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
-    for (unsigned i = 0; i < p->n; i++)
-        ext = p->source[i] == source ? p->ext[i] : ext;
-    if (picture_kind_of_ext(ext) == made->kind)
-        return 0;
-    picture_where(ds, c, record, where);
-    return diag_set(d, -EBADMSG, "%s: want %s, as the extension .%s says, found a %s picture",
-                    where, picture_kind_name(picture_kind_of_ext(ext)), ext,
-                    picture_kind_name(made->kind));
-}
-
-static bool picture_is_made(const struct dataset *ds, const struct record_content *c,
+bool record_picture_is_made(const struct dataset *ds, const struct record_content *c,
                             uint64_t record)
 {
     const struct memo_key key = key_of(c, record);
+    const struct made_file *kept = kept_of(pictures_of(c), ds);
 
-    (void)ds;
-    return memo_has(pictures_of(c)->memo, &key);
+    return memo_has(pictures_of(c)->memo, &key) || (kept && made_has(kept, record));
 }
 
 /* ---- several at once ---- */
@@ -371,11 +367,12 @@ static void make_one(void *ctx, unsigned i)
 
     if (i >= t->n_needed && atomic_load(&t->is_missing))
         return;
-    if (get_picture(rc, t->ds, t->c, t->record[i], &thing, NULL) == -EAGAIN && i < t->n_needed)
+    if (record_picture_get(rc, t->ds, t->c, t->record[i], &thing, NULL) == -EAGAIN &&
+        i < t->n_needed)
         atomic_store(&t->is_missing, true);
 }
 
-static int picture_make(struct read_context *rc, const struct dataset *ds,
+int record_picture_make(struct read_context *rc, const struct dataset *ds,
                         const struct record_content *c, const uint64_t *record, unsigned n,
                         unsigned n_needed)
 {
@@ -393,34 +390,17 @@ static int picture_make(struct read_context *rc, const struct dataset *ds,
     return t.is_missing ? -EAGAIN : 0;
 }
 
-static const struct record_ops thumbnail_ops = {
-    .dims = thumbnail_dims,
-    .read = thumbnail_read,
-    .extent = picture_extent,
-    .where = picture_where,
-    .check = thumbnail_check,
-    .is_made = picture_is_made,
-    .make = picture_make,
-};
-
 static const struct record_ops picture_ops = {
     .dims = picture_dims,
     .read = picture_read,
-    .extent = picture_extent,
-    .where = picture_where,
-    .has = picture_has,
-    .is_made = picture_is_made,
-    .make = picture_make,
+    .extent = record_picture_extent,
+    .where = record_picture_where,
+    .has = record_picture_has,
+    .is_made = record_picture_is_made,
+    .make = record_picture_make,
 };
 
 /* ---- which columns ---- */
-
-static const char *last_ext(const char *ext)
-{
-    const char *dot = strrchr(ext, '.');
-
-    return dot ? dot + 1 : ext;
-}
 
 static bool is_picture_ext(const char *ext)
 {
@@ -451,8 +431,8 @@ unsigned record_pictures_find(const struct record_column *column, unsigned n,
 
 /* ---- fields ---- */
 
-static void set_content(struct record_pictures *p, struct record_picture *picture, bool has_holes,
-                        bool is_parsed)
+void record_picture_content(struct record_pictures *p, struct record_picture *picture,
+                            bool has_holes, bool is_parsed)
 {
     uint64_t at_once = MAKE_BYTES / pixel_bytes(p);
 
@@ -481,33 +461,8 @@ static void add_fields(struct dataset *ds, const struct record_content *c, const
         ds->field[i].in &= in;
 }
 
-int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
-                          const struct record_content *const *source,
-                          const struct record_column *column, unsigned n,
-                          struct record_pictures **ret)
-{
-    struct record_pictures *p = calloc(1, sizeof(*p));
-
-    if (!p)
-        return -ENOMEM;
-    p->height = p->width = RECORD_THUMBNAIL;
-    p->memo = setup->memo;
-    p->pool = setup->pool;
-    p->n = n;
-    for (unsigned i = 0; i < n; i++) {
-        p->source[i] = source[i];
-        p->ext[i] = last_ext(column[source[i]->column].ext);
-    }
-    set_content(p, &p->boxed, false, true);
-    p->boxed.content.ops = &thumbnail_ops;
-    records_add_item(ds, &p->boxed.content, "thumbnail", IN_PREVIEW);
-    *ret = p;
-    return 0;
-}
-
 int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,
-                        const struct record_content *const *source, unsigned n, bool has_holes,
-                        struct record_pictures **ret)
+                        const struct record_pictures_source *source, struct record_pictures **ret)
 {
     const struct format_options *o = &setup->options;
     const unsigned batches = IN_NPY_BATCHES | IN_NPZ_BATCHES;
@@ -520,11 +475,16 @@ int record_pictures_add(struct dataset *ds, const struct format_setup *setup, co
     p->width = o->picture_width;
     p->memo = setup->memo;
     p->pool = setup->pool;
-    p->n = n;
-    memcpy(p->source, source, n * sizeof(p->source[0]));
-    set_content(p, &p->strict, has_holes, true);
-    set_content(p, &p->filled, has_holes, false);
-    set_content(p, &p->ok, false, false);
+    p->counts = setup->counts;
+    p->store = setup->made;
+    p->keeps = setup->made;
+    p->identity = source->identity;
+    lock_init(&p->lock);
+    p->n = source->n;
+    memcpy(p->source, source->content, p->n * sizeof(p->source[0]));
+    record_picture_content(p, &p->strict, source->has_holes, true);
+    record_picture_content(p, &p->filled, source->has_holes, false);
+    record_picture_content(p, &p->ok, false, false);
     p->ok.content.ndim = 0;
     p->ok.content.dtype = DTYPE_BOOL;
     add_fields(ds, &p->strict.content, name, o->skip_bad_rows ? ~batches : ~0u);
@@ -539,6 +499,10 @@ int record_pictures_add(struct dataset *ds, const struct format_setup *setup, co
 
 void record_pictures_free(struct record_pictures *pictures)
 {
+    if (!pictures)
+        return;
+    made_close(atomic_load(&pictures->kept));
+    lock_release(&pictures->lock);
     free(pictures);
 }
 

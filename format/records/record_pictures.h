@@ -17,12 +17,18 @@ struct record_pictures;
 unsigned record_pictures_find(const struct record_column *column, unsigned n,
                               unsigned ret[static RECORD_PICTURES_MOST]);
 
-/* Add the fields, under that name. The picture of a record is in the first of n source contents
- * that the record has; has_holes: there are records that have none. The caller frees *ret with the
- * dataset. 0 or -ENOMEM. */
+/* Add the fields, under that name. The picture of a record is in the first of n contents that the
+ * record has; has_holes: there are records that have none. The caller frees *ret with the dataset.
+ * 0 or -ENOMEM. */
+struct record_pictures_source {
+    const struct record_content *const *content;
+    unsigned n;
+    bool has_holes;
+    /* Add a text that differs wherever a record of the dataset may differ. 0 or -errno. */
+    int (*identity)(const struct dataset *ds, struct text *t);
+};
 int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,
-                        const struct record_content *const *source, unsigned n, bool has_holes,
-                        struct record_pictures **ret);
+                        const struct record_pictures_source *source, struct record_pictures **ret);
 /* The same for thumbnails, which are a field for what is drawn, and for the check, which reports
  * pictures that cannot be decoded or are not what their extensions say. column: those of the
  * dataset, which outlive it. */

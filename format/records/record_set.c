@@ -164,6 +164,21 @@ static const char *picture_name(const struct record_column *column, unsigned n)
     return NULL;
 }
 
+/* What the indexes of the files depend on: also which records there are. */
+static int set_identity(const struct dataset *ds, struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    for (unsigned i = 0; i < set->files.n; i++) {
+        const struct prepared *prepared = set->files.shard[i].prepared;
+
+        if (!prepared->identity)
+            return -ENOENT;
+        text_add(t, " %s", prepared->identity);
+    }
+    return 0;
+}
+
 /* The arrays of pictures, if any column has pictures. */
 static int add_pictures(struct dataset *ds, const struct record_column *column, unsigned n)
 {
@@ -182,8 +197,11 @@ static int add_pictures(struct dataset *ds, const struct record_column *column, 
     r = record_thumbnails_add(ds, &set->setup, source, column, n_found, &set->thumbnails);
     if (r < 0 || !set->setup.options.picture_height || !name)
         return r;
-    return record_pictures_add(ds, &set->setup, name, source, n_found,
-                               lacks_all(ds, source, column, n_found), &set->pictures);
+    return record_pictures_add(
+        ds, &set->setup, name,
+        &(struct record_pictures_source){source, n_found, lacks_all(ds, source, column, n_found),
+                                         set_identity},
+        &set->pictures);
 }
 
 static int add_columns(struct dataset *ds, const struct record_column *column, unsigned n)

@@ -100,7 +100,7 @@ static void list_json(const struct inventory *inventory, struct text *t)
         text_add(t, ", \"source\": ");
         text_add_json(t, f->source);
         text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
-        if (f->is_staged)
+        if (f->is_sparse)
             text_add(t, "%llu", (unsigned long long)f->present);
         else
             text_add(t, "null");
@@ -126,7 +126,7 @@ static void list_people(const struct inventory *inventory, struct text *t)
     for (size_t i = 0; i < inventory->n; i++) {
         const struct inventory_file *f = &inventory->file[i];
 
-        snprintf(staged, sizeof(staged), f->is_staged && !f->is_damaged ? "%u %%" : "-",
+        snprintf(staged, sizeof(staged), f->is_sparse && !f->is_damaged ? "%u %%" : "-",
                  percent_of(f->present, f->size));
         text_add(t, "%10s %10s %7s", human_bytes(f->disk, a), human_bytes(f->size, b), staged);
         text_add(t, " %12s  %s%s%s%s%s\n", human_seconds(age_of(f), a),

@@ -28,6 +28,7 @@ struct options {
     bool stages_local;            /* even without cache=, for epochfs stage */
     bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
     struct format_options format;
+    uint64_t keep_made;     /* bytes of decoded pictures that stay in the cache folder; 0: none */
     bool allow_outside;     /* read files that the source names, wherever they are */
     bool allow_commands;    /* run commands that the source names */
     uint64_t command_limit; /* seconds that a command may take */

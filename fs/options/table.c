@@ -293,6 +293,10 @@ const struct option options_ours[] = {
      "show pictures (JPEG, PNG, WebP) as arrays of that height and width, too, as 224x224: scaled, "
      "the middle cut out",
      .set = set_picture},
+    {"keep_made", "SIZE",
+     "keep decoded pictures in the cache folder, up to so many bytes in all: later epochs and "
+     "mounts decode nothing",
+     SIZE(keep_made)},
     {"bad_rows", "WHAT",
      "error (default), or skip: leave out rows that cannot be read; in batches, pictures that "
      "cannot be decoded are zeros, and image_ok says so",

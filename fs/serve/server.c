@@ -248,6 +248,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     status_init(&s->status);
     s->beacon = -1;
     s->status.catalog = setup->catalog;
+    s->status.pictures = &setup->catalog->tools->counts;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
     s->status.stage = setup->stage;

@@ -125,7 +125,10 @@ static void add_json(struct status *s, struct text *t)
     add_last(s, s->last_refused, t);
     text_add(t, ",\n  \"open\": {\"mode\": \"%s\", \"reason\": ", passes ? "pass" : "cached");
     text_add_json(t, passes ? NULL : atomic_load(&s->open.reason));
-    text_add(t, ", \"passed\": %llu},\n  \"memory\": ", value(&s->open.opens));
+    text_add(t, ", \"passed\": %llu},\n", value(&s->open.opens));
+    text_add(t, "  \"pictures\": {\"decoded\": %llu, \"kept\": %llu},\n  \"memory\": ",
+             s->pictures ? value(&s->pictures->decoded) : 0,
+             s->pictures ? value(&s->pictures->kept) : 0);
     status_memory_json(s->holder, s->n_holders, t);
     if (s->active_plans)
         add_plans(s, LIVE_STATUS, t);
@@ -164,6 +167,11 @@ static void add_metrics(struct status *s, struct text *t)
                 value(&s->bytes_served));
     metrics_add(t, "epochfs_passed_opens_total", "Opens of files that the kernel then read itself.",
                 value(&s->open.opens));
+    metrics_add(t, "epochfs_pictures_decoded_total", "Pictures that were decoded.",
+                s->pictures ? value(&s->pictures->decoded) : 0);
+    metrics_add(t, "epochfs_pictures_kept_total",
+                "Pictures that were read from the cache folder, decoded before (keep_made=).",
+                s->pictures ? value(&s->pictures->kept) : 0);
     metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
     metrics_add(t, "epochfs_read_twice_total",
                 "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));

@@ -61,6 +61,7 @@ struct status {
     int64_t started;                                 /* seconds since 1970 */
     struct memory_holder holder[STATUS_HOLDERS_MAX]; /* [n_holders] */
     unsigned n_holders;
+    struct made_counts *pictures; /* NULL: there are none */
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */

@@ -31,6 +31,7 @@ static void tools_free(struct catalog_tools *tools)
         return;
     pool_free(tools->setup.pool);
     shared_index_release(&tools->shared);
+    made_files_release(&tools->made);
     memo_free(tools->setup.memo);
     cache_opener_release(&tools->opener);
     cache_folder_release(&tools->cache);
@@ -195,7 +196,7 @@ static void tools_scope_end(struct catalog_tools **tools)
     tools_free(*tools);
 }
 
-static void say_shared(const char *text)
+static void say(const char *text)
 {
     log_warning("%s", text);
 }
@@ -208,6 +209,7 @@ static int make_tools(const struct source *source, const struct options *options
 
     if (!tools)
         return -ENOMEM;
+    made_files_init(&tools->made, &tools->cache, options->keep_made, say);
     r = cache_folder_init(&tools->cache, options->cache);
     tools->cache.quota = source->cache.quota;
     if (r == 0)
@@ -217,8 +219,10 @@ static int make_tools(const struct source *source, const struct options *options
     if (r == 0)
         r = pool_new(&tools->setup.pool);
     index_files_init(&tools->keep, &tools->cache);
-    shared_index_init(&tools->shared, &tools->keep.keep, source, say_shared);
+    shared_index_init(&tools->shared, &tools->keep.keep, source, say);
     tools->shared.notes = options->makes_index;
+    tools->setup.made = options->keep_made ? &tools->made.store : NULL;
+    tools->setup.counts = &tools->counts;
     tools->setup.keep = &tools->shared.keep;
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;

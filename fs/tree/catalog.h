@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "cache/disk/index_files.h"
+#include "cache/disk/made_files.h"
 #include "cache/named/opener.h"
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
@@ -27,6 +28,8 @@ struct catalog_tools {
     struct cache_opener opener;
     struct index_files keep;
     struct shared_index shared; /* before keep */
+    struct made_files made;
+    struct made_counts counts;
     struct format_setup setup;
 };
 

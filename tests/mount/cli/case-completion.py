@@ -125,7 +125,7 @@ def check_options(shell):
     with_value = {option.split("=")[0] for option in help_text.options(EPOCHFS) if "=" in option}
     equal(shell.offered("epochfs mount -o "), options, "behind -o")
     equal(shell.offered("epochfs stage -o transpose,keep=pin,cache"), {"cache", "cache_size"}, "behind a comma")
-    equal(shell.line("epochfs mount -o kee", COMPLETE).rstrip(), "epochfs mount -o keep=", "one option")
+    equal(shell.line("epochfs mount -o bloc", COMPLETE).rstrip(), "epochfs mount -o block=", "one option")
     for option in with_value - {"cache", "ca", "plan"}:  # those are files, and the beginning of a plan
         found = shell.offered(f"epochfs info -o transpose,{option}=")
         equal(found, set(help_text.words(EPOCHFS, option)) or found, f"values of {option}")

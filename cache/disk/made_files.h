@@ -1,0 +1,46 @@
+/* The made store of a cache folder: files DIR/made/<id> of arrays of one size, each with a
+ * checksum. docs/cache-format.md has the bytes.
+ *
+ * A file is sparse and grows in any order. An array is written, then its record. Nothing is synced:
+ * after a power failure a lost array does not match its record. Nothing else in the file is ever
+ * trusted: sizes and places come from the caller. */
+#ifndef EPOCHFS_CACHE_DISK_MADE_FILES_H
+#define EPOCHFS_CACHE_DISK_MADE_FILES_H
+
+#include "base/lock.h"
+#include "base/made_store.h"
+#include "cache/disk/folder.h"
+
+struct made_files {
+    struct made_store store;
+    const struct cache_folder *folder;
+    uint64_t limit; /* bytes of disk space of all files in made/, of all mounts */
+    void (*say)(const char *text);
+    struct lock lock;
+    uint64_t used;      /* what they took when they were last counted, and was written since */
+    uint64_t uncounted; /* of that, written since */
+    bool is_counted;
+    _Atomic bool is_full; /* nothing more is kept */
+};
+
+/* folder must outlive it. say: told once why nothing more is kept; any thread. */
+void made_files_init(struct made_files *ret, const struct cache_folder *folder, uint64_t limit,
+                     void (*say)(const char *text));
+void made_files_release(struct made_files *made);
+
+/* For tools that maintain the folder. */
+struct made_info {
+    uint64_t size;    /* bytes of all arrays */
+    uint64_t present; /* of those that are there */
+    char *source;     /* owned; may have any bytes */
+};
+
+/* Look at a file. 0, the caller frees ret->source; -EBADMSG: it is no such file, or another
+ * version's; or -errno. */
+int made_inspect(const char *path, struct made_info *ret);
+
+/* Compare all arrays with their checksums, and remove those that do not match. *good, *bad: arrays.
+ * 0; -EBADMSG: it is no such file; or -errno. */
+int made_verify(const char *path, uint64_t *good, uint64_t *bad);
+
+#endif
