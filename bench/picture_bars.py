@@ -21,7 +21,7 @@ from PIL import Image
 
 import bars
 from bars import ROUNDS, mount, row, say
-from lib import PRIVATE, equal
+from lib import PRIVATE, equal, status
 
 SIDE, BATCH, BATCHES, KINDS = 224, 64, 24, 96
 WIDTH, HEIGHT = 500, 375
@@ -110,6 +110,41 @@ def bar_image():
             bars.ratio(took["PIL"], took[what]), ">=" if what == "npy" else "-", 2)
 
 
+def bar_kept():
+    """From a mount that finds all pictures in the cache folder, decoded by another one."""
+    make()
+    loads = {"npy": lambda path: np.load(f"{path}.image.npy"),
+             "npz": lambda path: np.load(f"{path}.npz")["image"]}
+    took = {what: [] for what in ("PIL", *loads)}
+    at, cache = f"{PRIVATE}/mount", f"{PRIVATE}/cache"
+    os.mkdir(at)
+    os.mkdir(cache, 0o700)
+    options = (f"picture={SIDE}x{SIDE}", "keep_made=10G", f"cache={cache}")
+    plan = f"batches/batch={BATCH},seed=3"
+    with mount(bars.WWW, *options):
+        by_mount(f"{bars.dataset(at)}/{plan}/epoch=0/npy", loads["npy"])
+    with multiprocessing.Pool(2) as pool:
+        by_pil(pool, [[0], [1]])
+        for turn in range(ROUNDS):
+            with mount(bars.WWW, *options):
+                for k, (what, load) in enumerate(loads.items()):
+                    epoch = f"{bars.dataset(at)}/{plan}/epoch={2 * turn + k + 1}"
+                    seconds, total = by_mount(f"{epoch}/{what}", load)
+                    took[what].append(seconds)
+                orders = [np.load(f"{epoch}/npy/{i:06}.index.npy").tolist() for i in range(BATCHES)]
+                equal(status(at)["pictures"]["decoded"], 0, "decoded again")
+            seconds, expected = by_pil(pool, orders)
+            took["PIL"].append(seconds)
+            if abs(total - expected) > expected / 200:
+                raise AssertionError(f"sums differ: {total}, PIL {expected}")
+    n = BATCH * BATCHES
+    for what in loads:
+        row(f"kept image batches of {BATCH}, {what}, against PIL in two processes",
+            f"{n / statistics.median(took[what]):.0f} pictures/s",
+            f"{n / statistics.median(took['PIL']):.0f} pictures/s",
+            bars.ratio(took["PIL"], took[what]), ">=" if what == "npy" else "-", 10)
+
+
 SMALL, CLASSES = 64, 10
 
 
@@ -174,7 +209,7 @@ def bar_torch():
         bars.ratio(took["torchvision"], took["mount"]), ">=", 1.3)
 
 
-BARS = {"image": bar_image, "torch": bar_torch}
+BARS = {"image": bar_image, "kept": bar_kept, "torch": bar_torch}
 
 if __name__ == "__main__":
     equal(len(sys.argv), 2, "arguments")
