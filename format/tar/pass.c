@@ -95,7 +95,7 @@ static void show_bytes(struct tar_pass *pass, const char *wrong)
 {
     unsigned field = pass->value.field;
 
-    numbers_of(pass, field)[TAR_FIELD_SHOWN] = TAR_SHOWN_BYTES;
+    numbers_of(pass, field)[MEMBER_FORM] = MEMBER_BYTES;
     text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
              blob_name(pass->shard->blob), (unsigned long long)pass->value.member.at, wrong,
              pass->shard->table.column[field].name);
@@ -129,35 +129,15 @@ static int read_integer(struct tar_pass *pass, struct diag *d)
     int64_t value = 0;
     int r = 0;
 
-    if (m->size <= TAR_INTEGER_MAX)
+    if (m->size <= MEMBER_INTEGER_MAX)
         r = tar_walk_bytes(&pass->walk, m->at, (size_t)m->size, &bytes, d);
     if (r < 0)
         return r;
-    if (m->size > TAR_INTEGER_MAX || !tar_integer_parse(bytes, (size_t)m->size, &value))
+    if (m->size > MEMBER_INTEGER_MAX || !member_integer_parse(bytes, (size_t)m->size, &value))
         show_bytes(pass, "want a decimal integer, found something else");
     else
-        pass->sample.number[number[TAR_FIELD_VALUE]] = (uint64_t)value;
+        pass->sample.number[number[MEMBER_VALUE]] = (uint64_t)value;
     return 0;
-}
-
-/* NULL, or why the arrays of a field cannot be one column. The first one decides. */
-static const char *take_head(struct tar_pass *pass, const struct npy_head *head)
-{
-    uint64_t *number = numbers_of(pass, pass->value.field), *dim = number + TAR_FIELD_DIM;
-    uint64_t *row = pass->sample.number + number[TAR_FIELD_VALUE];
-
-    if (head->dtype != number[TAR_FIELD_TYPE])
-        return "want an array of the type that others before it have, found another type";
-    if (head->ndim != number[TAR_FIELD_AXES])
-        return "want an array with as many axes as others before it have, found another number";
-    *row++ = head->bytes << TAR_ARRAY_SHIFT | (head->big_endian ? TAR_ARRAY_BIG_ENDIAN : 0) |
-             (head->fortran ? TAR_ARRAY_FORTRAN : 0);
-    for (unsigned i = 0; i < head->ndim; i++) {
-        row[i] = head->dim[i];
-        if (dim[i] != head->dim[i])
-            dim[0] = dim[i] = DIM_VARIES; /* the first one varies wherever one does */
-    }
-    return NULL;
 }
 
 /* The first array of a field. */
@@ -165,10 +145,8 @@ static int begin_arrays(struct tar_pass *pass, const struct npy_head *head)
 {
     uint64_t *number = numbers_of(pass, pass->value.field);
 
-    number[TAR_FIELD_TYPE] = head->dtype;
-    number[TAR_FIELD_AXES] = head->ndim;
-    memcpy(number + TAR_FIELD_DIM, head->dim, head->ndim * sizeof(head->dim[0]));
-    return add_columns(pass, 1 + head->ndim, &number[TAR_FIELD_VALUE]);
+    member_begin_arrays(number, head);
+    return add_columns(pass, member_value_columns(head), &number[MEMBER_VALUE]);
 }
 
 /* NULL, or why the array cannot be shown. 0 or -errno. */
@@ -192,19 +170,19 @@ static int parse_array(struct tar_pass *pass, struct npy_head *ret, const char *
 
 static int read_array(struct tar_pass *pass, struct diag *d)
 {
-    const uint64_t *number = numbers_of(pass, pass->value.field);
+    uint64_t *number = numbers_of(pass, pass->value.field);
     const char *wrong;
     struct npy_head head;
     int r = parse_array(pass, &head, &wrong, d);
 
-    if (r == 0 && !wrong && !number[TAR_FIELD_VALUE]) {
-        if (has_columns(pass, 1 + head.ndim))
+    if (r == 0 && !wrong && !number[MEMBER_VALUE]) {
+        if (has_columns(pass, member_value_columns(&head)))
             r = begin_arrays(pass, &head);
         else
             wrong = "want columns of the index for an array, found too many fields";
     }
     if (r == 0 && !wrong)
-        wrong = take_head(pass, &head);
+        wrong = member_take_array(number, &head, pass->sample.number);
     if (r == 0 && wrong)
         show_bytes(pass, wrong);
     return r;
@@ -213,10 +191,10 @@ static int read_array(struct tar_pass *pass, struct diag *d)
 /* Read the value of the member that was found last. */
 static int read_value(struct tar_pass *pass, struct diag *d)
 {
-    uint64_t shown = numbers_of(pass, pass->value.field)[TAR_FIELD_SHOWN];
-    int r = shown == TAR_SHOWN_INTEGER ? read_integer(pass, d)
-            : shown == TAR_SHOWN_ARRAY ? read_array(pass, d)
-                                       : 0;
+    uint64_t shown = numbers_of(pass, pass->value.field)[MEMBER_FORM];
+    int r = shown == MEMBER_INTEGER ? read_integer(pass, d)
+            : shown == MEMBER_ARRAY ? read_array(pass, d)
+                                    : 0;
 
     if (r == 0)
         pass->value.is_open = false;
@@ -234,10 +212,10 @@ static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, uns
     if (r < 0 || table->n == n)
         return r;
     number = numbers_of(pass, *ret);
-    number[TAR_FIELD_SHOWN] = tar_shown_of((const char *)ext, len);
+    number[MEMBER_FORM] = member_shown_of((const char *)ext, len);
     r = add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
-    if (r == 0 && number[TAR_FIELD_SHOWN] == TAR_SHOWN_INTEGER)
-        r = add_columns(pass, 1, &number[TAR_FIELD_VALUE]);
+    if (r == 0 && number[MEMBER_FORM] == MEMBER_INTEGER)
+        r = add_columns(pass, 1, &number[MEMBER_VALUE]);
     return r;
 }
 
@@ -280,7 +258,7 @@ static int end_sample(struct tar_pass *pass)
     pass->good += !s->fault;
     pass->shard->faults += s->fault != TAR_NO_FAULT;
     for (unsigned i = 0; i < s->n_fields && !s->fault; i++)
-        numbers_of(pass, s->field[i])[TAR_FIELD_ROWS]++;
+        numbers_of(pass, s->field[i])[MEMBER_ROWS]++;
     return 0;
 }
 
@@ -393,7 +371,7 @@ static bool has_common_field(const struct tar_pass *pass)
     const struct column_table *table = &pass->shard->table;
 
     for (unsigned i = 0; i < table->n; i++)
-        if (table->column[i].number[TAR_FIELD_ROWS] >= ceil_div(pass->good, 2))
+        if (table->column[i].number[MEMBER_ROWS] >= ceil_div(pass->good, 2))
             return true;
     return false;
 }

@@ -82,37 +82,10 @@ static int shard_about(void *impl, const struct index *index, struct text *ret, 
 /* Are the columns of a field in the index, and is it of a kind that is known? */
 static bool field_is_good(const uint64_t *number, unsigned columns)
 {
-    uint64_t place = number[TAR_FIELD_PLACE], value = number[TAR_FIELD_VALUE], n = 0;
+    uint64_t place = number[TAR_FIELD_PLACE];
 
-    if (place < TAR_FIXED || place >= columns - 1 || number[TAR_FIELD_SHOWN] >= N_TAR_SHOWN)
-        return false;
-    if (number[TAR_FIELD_SHOWN] == TAR_SHOWN_INTEGER)
-        n = 1;
-    if (number[TAR_FIELD_SHOWN] == TAR_SHOWN_ARRAY && number[TAR_FIELD_ROWS]) {
-        if (number[TAR_FIELD_AXES] > RECORD_AXES || number[TAR_FIELD_TYPE] >= N_DTYPES ||
-            number[TAR_FIELD_TYPE] == DTYPE_TEXT)
-            return false;
-        n = 1 + number[TAR_FIELD_AXES];
-    }
-    return !n || (value >= TAR_FIXED && n <= columns && value <= columns - n);
-}
-
-/* Does the array of a row end inside its member? */
-static bool array_is_good(const struct index *index, uint64_t row, const uint64_t *number,
-                          uint64_t size)
-{
-    uint64_t column = number[TAR_FIELD_VALUE], head = index_number(index, row, (unsigned)column);
-    uint64_t bytes = dtype_info((enum dtype)number[TAR_FIELD_TYPE])->bytes;
-
-    for (unsigned i = 0; i < number[TAR_FIELD_AXES]; i++) {
-        uint64_t dim = index_number(index, row, (unsigned)column + 1 + i);
-        uint64_t want = number[TAR_FIELD_DIM + i];
-
-        if ((want != DIM_VARIES && want != dim) || !checked_mul(bytes, dim, &bytes))
-            return false;
-    }
-    head >>= TAR_ARRAY_SHIFT;
-    return head <= size && bytes <= size - head;
+    return place >= TAR_FIXED && place < columns - 1 &&
+           member_numbers_are_good(number, TAR_FIXED, columns);
 }
 
 static bool member_is_good(const struct tar_shard *shard, const struct index *index, uint64_t row,
@@ -127,7 +100,7 @@ static bool member_is_good(const struct tar_shard *shard, const struct index *in
     if (place > size / TAR_BLOCK || at > size - place * TAR_BLOCK ||
         len > size - at - place * TAR_BLOCK)
         return false;
-    return number[TAR_FIELD_SHOWN] != TAR_SHOWN_ARRAY || array_is_good(index, row, number, len);
+    return number[MEMBER_FORM] != MEMBER_ARRAY || member_array_is_good(index, row, number, len);
 }
 
 static int check_index(const struct tar_shard *shard, const struct index *index)

@@ -4,7 +4,7 @@
 
 #include "format/core/format.h"
 #include "format/index/prepared.h"
-#include "format/records/column_table.h"
+#include "format/records/member_values.h"
 #include "format/records/record_set.h"
 
 #define TAR_FIELDS_MAX 300 /* of a shard: others are left out, and a note says so */
@@ -18,23 +18,9 @@ enum {
 
 enum tar_fault { TAR_NO_FAULT, TAR_TWICE, TAR_IS_SPARSE, TAR_CUT, N_TAR_FAULTS };
 
-/* What is kept of a field in the table of the shard: its numbers. */
-enum {
-    TAR_FIELD_PLACE, /* its first column of the index: (place - TAR_AT) / 512, 0: the sample has it
-                        not; the next one: its size */
-    TAR_FIELD_VALUE, /* another column, 0: none yet. Of integers: the value; of arrays: the bytes of
-                        the header with TAR_ARRAY_..., and in the next ones each axis */
-    TAR_FIELD_SHOWN, /* enum tar_shown */
-    TAR_FIELD_ROWS,  /* samples without a fault that have it */
-    TAR_FIELD_TYPE,  /* of arrays: enum dtype, */
-    TAR_FIELD_AXES,  /* how many, */
-    TAR_FIELD_DIM,   /* and [RECORD_AXES] their sizes, DIM_VARIES where they differ */
-};
-
-enum tar_shown { TAR_SHOWN_BYTES, TAR_SHOWN_TEXT, TAR_SHOWN_INTEGER, TAR_SHOWN_ARRAY, N_TAR_SHOWN };
-
-/* Beside the bytes of a header of .npy, which are shifted by TAR_ARRAY_SHIFT. */
-enum { TAR_ARRAY_BIG_ENDIAN = 1, TAR_ARRAY_FORTRAN = 2, TAR_ARRAY_SHIFT = 2 };
+/* Of a field's numbers in the table of the shard, the one of its own: its first column of the
+ * index, which has (place - TAR_AT) / 512, 0: the sample has it not; the next one has its size. */
+#define TAR_FIELD_PLACE MEMBER_OWN
 
 struct tar_pass;
 
@@ -50,11 +36,7 @@ struct tar_shard {
 
     /* What it shows, once it is prepared: */
     struct record_column *column; /* [n_columns] */
-    struct tar_column {
-        unsigned field;       /* number in the table */
-        enum tar_shown shown; /* its form in this column */
-        char name[RECORD_NAME_MAX + 1], ext[RECORD_NAME_MAX + 1];
-    } * shows; /* [n_columns] */
+    struct member_column *shows;  /* [n_columns] */
     unsigned n_columns;
 };
 
@@ -88,14 +70,6 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
 int tar_judge_start(const struct blob *blob, struct diag *d);
 
 /* ---- fields: fields.c ---- */
-
-/* How a field of that extension is shown, if its contents allow it. */
-enum tar_shown tar_shown_of(const char *ext, size_t len);
-
-#define TAR_INTEGER_MAX 32 /* bytes of a member that is an integer */
-
-/* A decimal integer, with white space around it. */
-bool tar_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret);
 
 /* Make the columns of a prepared shard. 0 or -ENOMEM. */
 int tar_columns_make(struct tar_shard *shard);

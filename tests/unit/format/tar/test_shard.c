@@ -72,7 +72,7 @@ static void describe_content(const struct tar_shard *shard, uint64_t row, unsign
     if (bytes)
         assert_int_equal(tar_read(NULL, shard, row, i, 0, bytes, content, NULL), 0);
     text_add(t, " %s:", column->name);
-    if (shard->shows[i].shown == TAR_SHOWN_INTEGER)
+    if (shard->shows[i].shown == MEMBER_INTEGER)
         text_add(t, "%lld", (long long)*(int64_t *)(void *)content);
     else if (column->shown == RECORD_NUMBERS)
         text_add(t, "<%llu>", (unsigned long long)bytes);
@@ -334,38 +334,7 @@ static void test_project_file_below_folders__no_sign(void **state)
     assert_shard(&tar, "repo/p/setup py:x\n");
 }
 
-/* ---- numbers and arrays ---- */
-
-static void test_integers(void **state)
-{
-    static const struct {
-        const char *text;
-        bool good;
-        int64_t value;
-    } rows[] = {
-        {"0", true, 0},
-        {"9223372036854775807\n", true, INT64_MAX},
-        {" -9223372036854775808 ", true, INT64_MIN},
-        {"+07", true, 7},
-        {"9223372036854775808", false, 0},
-        {"-9223372036854775809", false, 0},
-        {"99999999999999999999999", false, 0},
-        {"", false, 0},
-        {"-", false, 0},
-        {"1.0", false, 0},
-        {"1 2", false, 0},
-        {"cat", false, 0},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        int64_t value = 0;
-        bool good = tar_integer_parse((const uint8_t *)rows[i].text, strlen(rows[i].text), &value);
-
-        if (good != rows[i].good || value != rows[i].value)
-            fail_msg("'%s': %d %lld", rows[i].text, good, (long long)value);
-    }
-}
+/* ---- arrays ---- */
 
 static void put_array(struct text *tar, const char *name, const char *head, size_t bytes)
 {
@@ -559,7 +528,7 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
 
 #define GOOD_FIELD                                                                                 \
     {                                                                                              \
-        2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3                                                   \
+        2, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3                                                      \
     }
 #define GOOD_ROW                                                                                   \
     {                                                                                              \
@@ -581,18 +550,18 @@ static void test_kept__forged__made_anew(void **state)
         {false, {0, 0, 1, 71, UINT64_MAX, 3}, GOOD_FIELD},
         {false,
          {0, 0, 1, 71, 65 << 2, UINT64_MAX / 2 + 4},
-         {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, DIM_VARIES}},
-        {false, GOOD_ROW, {1, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}}, /* columns of others */
-        {false, GOOD_ROW, {7, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}}, /* that do not exist */
-        {false, GOOD_ROW, {UINT64_MAX, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 7, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, UINT64_MAX, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 0, TAR_SHOWN_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 4, N_TAR_SHOWN, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, N_DTYPES, 1, 3}},
-        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_TEXT, 1, 3}},
-        {false, GOOD_ROW, {2, 4, TAR_SHOWN_ARRAY, 2, DTYPE_I2, RECORD_AXES + 1, 3}},
-        {false, GOOD_ROW, {2, UINT64_MAX, TAR_SHOWN_INTEGER, 2}},
+         {2, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, DIM_VARIES}},
+        {false, GOOD_ROW, {1, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}}, /* columns of others */
+        {false, GOOD_ROW, {7, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}}, /* that do not exist */
+        {false, GOOD_ROW, {UINT64_MAX, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 7, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 0, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 4, N_MEMBER_SHOWN, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, N_DTYPES, 1, 3}},
+        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, DTYPE_TEXT, 1, 3}},
+        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, DTYPE_I2, RECORD_AXES + 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_INTEGER, 2}},
     };
     AUTO_TAR tar = {0};
 
@@ -631,7 +600,6 @@ int main(void)
         cmocka_unit_test(test_no_shard__refused),
         cmocka_unit_test(test_project_found_late__refused),
         cmocka_unit_test(test_project_file_below_folders__no_sign),
-        cmocka_unit_test(test_integers),
         cmocka_unit_test(test_arrays__one_type__shown),
         cmocka_unit_test(test_arrays__differ__bytes_only),
         cmocka_unit_test(test_arrays__first_one_unread__shown),
