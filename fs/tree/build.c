@@ -46,15 +46,19 @@ static int add_page(struct builder *b, const struct catalog_item *item, const ch
     return add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item}, name);
 }
 
+static const struct field *find_pictures(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_PICTURES | IN_PREVIEW))
+            return &ds->field[i];
+    return NULL;
+}
+
 const struct field *tree_preview(const struct dataset *ds)
 {
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        const struct field *f = &ds->field[i];
+    const struct field *f = find_pictures(ds);
 
-        if (field_is_in(f, IN_PICTURES | IN_PREVIEW))
-            return max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
-    }
-    return NULL;
+    return f && max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
 }
 
 static int add_dataset_children(struct builder *b, const struct catalog_item *item)
@@ -68,7 +72,9 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
 
     if (item->error)
         return add_page(b, item, "ERROR.txt");
-    is_late = item->ds->late_folders && dataset_state(item->ds) == DATASET_PREPARING;
+    /* Fields that are prepared have no sizes yet. */
+    is_late = dataset_state(item->ds) == DATASET_PREPARING &&
+              (item->ds->late_folders || find_pictures(item->ds));
     r = add_page(b, item, "dataset.json");
     if (r == 0 && (is_late || (tree_preview(item->ds) && item->ds->samples)))
         r = add_fixed(b, (struct fixed){.kind = NODE_PREVIEW, .item = item, .is_late = is_late},
