@@ -1,7 +1,7 @@
-/* The index of a collection has a row for each sample: its key, and its first member. All else is
- * in the table of members: the sample's other members follow the first, sizes and places are
- * there, and the class is the folder. So a million samples take a few bytes each beside their
- * names. */
+/* The index of a collection has a row for each sample: its key, its first member, and the values of
+ * members that are numbers. All else is in the table of members: the sample's other members follow
+ * the first, sizes and places are there, and the class is the folder. So a million samples take a
+ * few bytes each beside their names. */
 #include "format/files/file.h"
 
 #include <ctype.h>
@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "format/encode/encode.h"
+#include "format/files/values.h"
 
-#define STEP 8192 /* samples of a step of preparing */
-
-enum { COUNT }; /* numbers of a column: the samples that have it */
+#define STEP    8192     /* samples of a step of preparing, */
+#define STEP_NS 10000000 /* and its duration if files are read */
 
 void files_share(void *file)
 {
@@ -29,12 +30,10 @@ void files_drop(void *p)
         return;
     prepared_release(&file->prepared);
     sample_keys_release(&file->keys);
-    for (unsigned i = 0; file->columns && i < file->exts.n; i++) {
-        if (file->columns[i].ext != file->columns[i].name)
-            free((char *)(uintptr_t)file->columns[i].ext);
-        free((char *)(uintptr_t)file->columns[i].name);
-    }
-    free(file->columns);
+    values_pass_free(file->values);
+    free(file->values_note);
+    free(file->shows);
+    free(file->column);
     column_table_release(&file->exts);
     free(file->class_of);
     free(file->class_name);
@@ -48,15 +47,20 @@ void files_drop(void *p)
 
 /* ---- samples ---- */
 
-void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret)
+void files_sample_in(const struct files_file *file, const struct index *index, uint64_t row,
+                     struct sample_files *ret)
 {
-    const struct index *index = &file->prepared.index;
     const char *name;
 
-    ret->first = (size_t)index_number(index, row, 0);
-    ret->n = (size_t)index_number(index, row + 1, 0) - ret->first;
+    ret->first = (size_t)index_number(index, row, FILES_FIRST);
+    ret->n = (size_t)index_number(index, row + 1, FILES_FIRST) - ret->first;
     name = members_name(file->members, ret->first);
     ret->stem = ret->n > 1 ? name_stem(name) : name_stem_last(name);
+}
+
+void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret)
+{
+    files_sample_in(file, &file->prepared.index, row, ret);
 }
 
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
@@ -77,7 +81,7 @@ size_t files_ext(const struct files_file *file, const struct sample_files *sampl
 
 uint32_t files_class(const struct files_file *file, uint64_t row)
 {
-    size_t first = (size_t)index_number(&file->prepared.index, row, 0);
+    size_t first = (size_t)index_number(&file->prepared.index, row, FILES_FIRST);
 
     return file->class_of[file->members->member[first].folder];
 }
@@ -114,54 +118,46 @@ static void count_classes(struct files_file *file)
 
 /* ---- columns ---- */
 
-static int add_column(struct files_file *file, unsigned i)
+static bool is_complete(const void *ctx, unsigned field)
 {
-    const struct learned_column *ext = &file->exts.column[i];
-    struct record_column *column = &file->columns[i];
-    char name[RECORD_NAME_MAX + 1];
+    const struct files_file *file = ctx;
 
-    record_name(ext->name, ext->len, RECORD_NAME_MAX, name);
-    column->name = strdup(name);
-    if (!column->name)
-        return -ENOMEM;
-    column->shown = RECORD_BYTES;
-    record_name(ext->name, ext->len, EXT_SIZE - 1, name);
-    column->ext = strcmp(name, column->name) != 0 ? strdup(name) : column->name;
-    column->unnamed = true;
-    column->has_holes = ext->number[COUNT] != file->prepared.index.rows;
-    if (!column->ext)
-        return -ENOMEM;
-    if (!strcmp(name, "txt")) { /* as the other files, and as lines */
-        file->text = i;
-        file->columns[file->exts.n] = *column;
-        file->columns[file->exts.n].shown = RECORD_TEXT;
-        file->columns[file->exts.n].without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
-        file->label = file->exts.n + 1;
+    return file->exts.column[field].number[MEMBER_ROWS] == file->prepared.index.rows;
+}
+
+/* The class is `label`, and members called <key>.label.cls have their name in full. In tar such a
+ * member is where the class would be. */
+static void add_labels(struct files_file *file)
+{
+    unsigned in_tar = 0, other;
+
+    for (unsigned i = 0; i < file->label; i++) {
+        struct member_column *shows = &file->shows[i];
+
+        if (file->column[i].shown == RECORD_NUMBERS && !strcmp(shows->name, "label"))
+            memcpy(shows->name, shows->ext, sizeof(shows->name)); /* longer by ".cls" */
     }
-    return 0;
+    if (column_table_find(&file->exts, "label.cls", strlen("label.cls"), &other))
+        in_tar = RECORD_NOT_TAR;
+    file->column[file->n_columns++] = (struct record_column){
+        .name = "label", .shown = RECORD_NUMBERS, .dtype = DTYPE_I8, .without = RECORD_NOT_TAR};
+    file->column[file->n_columns++] =
+        (struct record_column){.name = "label",
+                               .shown = RECORD_BYTES,
+                               .ext = "cls",
+                               .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW | in_tar};
 }
 
 /* What the columns are is known: from the pass, or from a kept index. */
 static int make_columns(struct files_file *file)
 {
-    int r = 0;
+    int r = member_columns_make(&file->exts, 2, is_complete, file, &file->shows, &file->column,
+                                &file->n_columns);
 
-    file->columns = calloc(file->exts.n + 3, sizeof(*file->columns));
-    if (!file->columns)
-        return -ENOMEM;
-    file->label = file->exts.n;
-    for (unsigned i = 0; i < file->exts.n && r == 0; i++)
-        r = add_column(file, i);
-    file->n_columns = file->label;
+    file->label = file->n_columns;
     if (r < 0 || file->layout != LAYOUT_CLASSES)
         return r;
-    file->columns[file->n_columns++] = (struct record_column){
-        .name = "label", .shown = RECORD_NUMBERS, .dtype = DTYPE_I8, .without = RECORD_NOT_TAR};
-    file->columns[file->n_columns++] =
-        (struct record_column){.name = "label",
-                               .shown = RECORD_BYTES,
-                               .ext = "cls",
-                               .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW};
+    add_labels(file);
     count_classes(file);
     return 0;
 }
@@ -172,88 +168,120 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct files_file *file = impl;
 
-    text_add(ret, "files 1 %d %s", (int)file->layout, file->root);
+    text_add(ret, "files 2 %d %s", (int)file->layout, file->root);
     return prepared_add_identity(ret, file->blob);
+}
+
+static bool firsts_are_good(const struct files_file *file, const struct index *index)
+{
+    uint64_t before = 0;
+
+    if (index_number(index, index->rows, FILES_FIRST) != file->members->n)
+        return false;
+    for (uint64_t row = 1; row <= index->rows; row++) {
+        uint64_t first = index_number(index, row, FILES_FIRST);
+
+        if (first <= before)
+            return false;
+        before = first;
+    }
+    return !index->rows || !index_number(index, 0, FILES_FIRST);
 }
 
 /* A kept index is hostile: each sample has a member, and all are in the table. */
 static int file_take(void *impl, const struct index *index)
 {
     struct files_file *file = impl;
-    uint64_t before = 0;
     size_t used;
+    int r = firsts_are_good(file, index)
+                ? column_table_read(&file->exts, index->about, index->about_len, &used)
+                : -EBADMSG;
 
-    if (index_number(index, index->rows, 0) != file->members->n)
-        return -EBADMSG;
-    for (uint64_t row = 1; row <= index->rows; row++) {
-        uint64_t first = index_number(index, row, 0);
-
-        if (first <= before)
-            return -EBADMSG;
-        before = first;
+    if (r == 0 && !values_are_good(file, index))
+        r = -EBADMSG;
+    if (r == 0) {
+        file->values_note = strndup((const char *)index->about + used, index->about_len - used);
+        r = file->values_note ? 0 : -ENOMEM;
     }
-    if (index->rows && index_number(index, 0, 0))
-        return -EBADMSG;
-    return column_table_read(&file->exts, index->about, index->about_len, &used);
+    if (r < 0) {
+        column_table_release(&file->exts);
+        file->exts = (struct column_table){0};
+    }
+    return r;
 }
 
 static int file_begin(void *impl)
 {
     struct files_file *file = impl;
+    int r;
 
     file->walk = (struct sample_walk){
         .m = file->members, .end = file->members->n, .by_class = file->layout == LAYOUT_CLASSES};
-    return sample_keys_init(&file->keys, &file->walk, file->root);
+    r = sample_keys_init(&file->keys, &file->walk, file->root);
+    return r < 0 ? r : values_pass_new(file, &file->values);
 }
 
-static int add_row(struct files_file *file, const struct sample_files *sample)
+static int add_row(struct files_file *file, const struct sample_files *sample, struct diag *d)
 {
-    char ext[EXT_MOST + 1], key[KEY_MAX];
-    uint64_t number = sample->first;
-    size_t len = sample_key(&file->keys, sample, key);
-    int r = 0;
+    char key[KEY_MAX];
+    uint64_t *number;
+    int r = values_pass_sample(file->values, sample, &file->walk, &number, d);
 
-    for (size_t i = 0; i < sample->n && r == 0; i++) {
-        size_t n = files_ext(file, sample, sample->first + i, ext);
-        unsigned column;
-
-        r = column_table_add(&file->exts, ext, n, &column);
-        if (r == 0)
-            file->exts.column[column].number[COUNT]++;
-        if (r == -E2BIG)
-            r = 0;
-    }
-    return r < 0 ? r : index_add(file->prepared.builder, key, len, &number);
+    if (r < 0)
+        return r;
+    number[FILES_FIRST] = sample->first;
+    return index_add(file->prepared.builder, key, sample_key(&file->keys, sample, key), number);
 }
 
 static int file_step(void *impl, struct diag *d)
 {
     struct files_file *file = impl;
+    int64_t until = monotonic_ns() + STEP_NS;
     struct sample_files sample;
     int r = 0;
 
-    (void)d;
     for (unsigned i = 0; i < STEP && r == 0; i++) {
+        struct sample_walk before = file->walk;
+
         if (!next_sample(&file->walk, &sample)) {
-            file->prepared.end[0] = file->members->n;
+            file->prepared.end[FILES_FIRST] = file->members->n;
             return 1;
         }
-        r = add_row(file, &sample);
+        r = add_row(file, &sample, d);
+        if (r < 0)
+            file->walk = before;
+        if (values_pass_has_read(file->values) && monotonic_ns() > until)
+            break;
     }
     if (file->members->n)
         atomic_store(&file->prepared.seen, file->members->member[file->walk.at].place);
     return r;
 }
 
+/* Besides the rows: the extensions, and the note. */
 static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct files_file *file = impl;
+    AUTO_TEXT struct text note = {0};
+    int r;
 
     (void)index;
     (void)d;
+    values_pass_notes(file->values, &note);
+    values_pass_free(TAKE_PTR(file->values));
+    r = text_finish(&note, &file->values_note, NULL);
+    if (r < 0)
+        return r;
     sample_keys_release(&file->keys);
+    for (unsigned i = 0; i < file->exts.n; i++) {
+        uint64_t *number = file->exts.column[i].number;
+
+        if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && !number[MEMBER_VALUE])
+            number[MEMBER_FORM] = MEMBER_AS_BYTES; /* none could be read */
+    }
     column_table_settle(&file->exts);
     column_table_write(&file->exts, ret);
+    text_add_bytes(ret, file->values_note, strlen(file->values_note));
     return 0;
 }
 
@@ -268,7 +296,7 @@ int files_prepare(void *p, struct diag *d)
     struct files_file *file = p;
     int r = prepared_step(&file->prepared, d);
 
-    if (r != 1 || file->columns)
+    if (r != 1 || file->column)
         return r;
     r = make_columns(file);
     return r < 0 ? r : 1;
@@ -301,7 +329,10 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
         .name = blob_name(blob),
         .source = blob_source(blob),
         .size = blob->size,
-        .shape = {.columns = 1, .rising = 1, .has_keys = true},
+        .shape = {.columns = FILES_FIXED,
+                  .rising = 1u << FILES_FIRST,
+                  .has_keys = true,
+                  .learns = true},
     };
     r = !file->root ? -ENOMEM : file->layout == LAYOUT_CLASSES ? find_classes(file) : 0;
     if (r < 0) {

@@ -5,8 +5,17 @@
 #include "format/files/claim.h"
 #include "format/files/keys.h"
 #include "format/files/names.h"
-#include "format/records/column_table.h"
+#include "format/records/member_values.h"
 #include "format/records/record_set.h"
+
+/* Columns of the index that each collection has; those of values follow. */
+enum {
+    FILES_FIRST, /* the number of the first member */
+    FILES_FAULT, /* of a sample whose values cannot be read: errno; else 0 */
+    FILES_FIXED,
+};
+
+struct values_pass;
 
 struct files_file {
     struct blob *blob; /* owned, and has members */
@@ -26,15 +35,17 @@ struct files_file {
     /* While the index is made: */
     struct sample_walk walk;
     struct sample_keys keys;
+    struct values_pass *values;
 
-    /* The index: of each sample its key, and the number of its first member. */
+    /* The index: of each sample its key, its first member, and values of members. */
     struct prepared prepared;
+    char *values_note; /* what a user has to know of values: lines */
 
     /* Once it is prepared: */
-    struct column_table exts;      /* extensions of members, in lower case: columns[0, exts.n) */
-    struct record_column *columns; /* [n_columns] */
+    struct column_table exts;     /* extensions of members, in lower case */
+    struct member_column *shows;  /* [label] */
+    struct record_column *column; /* [n_columns] */
     unsigned n_columns;
-    unsigned text;  /* of `txt` among exts, where column exts.n has it as lines */
     unsigned label; /* the number of the column of labels; the next one has them as text */
 };
 
@@ -50,6 +61,8 @@ void files_drop(void *file);
 
 /* The members of a sample. */
 void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret);
+void files_sample_in(const struct files_file *file, const struct index *index, uint64_t row,
+                     struct sample_files *ret);
 
 /* The extension of a member of that sample, in lower case: its length, at most EXT_MOST; 0: it is
  * longer. */

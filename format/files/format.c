@@ -15,14 +15,18 @@ static const struct record_column *files_columns(const void *p, unsigned *ret_n)
     const struct files_file *file = p;
 
     *ret_n = file->n_columns;
-    return file->columns;
+    return file->column;
+}
+
+static const struct learned_column *ext_of(const struct files_file *file, unsigned column)
+{
+    return &file->exts.column[file->shows[column].field];
 }
 
 /* The member of a sample that a column shows; false: it has none. */
 static bool find_member(const struct files_file *file, uint64_t row, unsigned column, size_t *ret)
 {
-    const struct learned_column *want =
-        &file->exts.column[column < file->exts.n ? column : file->text];
+    const struct learned_column *want = ext_of(file, column);
     struct sample_files sample;
     char ext[EXT_MOST + 1];
 
@@ -49,6 +53,26 @@ static size_t label_text(const struct files_file *file, uint64_t row, char ret[s
     return (size_t)snprintf(ret, 16, "%" PRIu32, files_class(file, row));
 }
 
+static bool is_value(const struct files_file *file, unsigned column)
+{
+    return file->shows[column].shown == MEMBER_AS_INTEGER ||
+           file->shows[column].shown == MEMBER_AS_ARRAY;
+}
+
+/* Values of a sample that could not be read when the index was made. */
+static int check_fault(const struct files_file *file, uint64_t row, unsigned column, struct diag *d)
+{
+    int fault = (int)index_number(&file->prepared.index, row, FILES_FAULT);
+    struct sample_files sample;
+
+    if (!fault || !is_value(file, column))
+        return 0;
+    files_sample(file, row, &sample);
+    return diag_set(d, -fault,
+                    "%s: a value of the sample could not be read when it was mounted: %s",
+                    members_name(file->members, sample.first), strerror(fault));
+}
+
 static int files_dims(const void *p, uint64_t row, unsigned column,
                       uint64_t ret[static RECORD_AXES], struct diag *d)
 {
@@ -56,12 +80,17 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
     size_t member;
     char text[16];
 
-    (void)d;
     if (column == file->label)
         return 0;
     if (column > file->label)
         ret[0] = label_text(file, row, text);
-    else
+    else if (is_value(file, column)) {
+        int r = check_fault(file, row, column, d);
+
+        if (r == 0 && file->shows[column].shown == MEMBER_AS_ARRAY)
+            member_array_dims(&file->prepared.index, row, ext_of(file, column)->number, ret);
+        return r;
+    } else
         ret[0] = find_member(file, row, column, &member) ? members_size(file->members, member) : 0;
     return 0;
 }
@@ -69,12 +98,16 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
 static bool files_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct files_file *file = p;
+    uint64_t head = 0;
     size_t member;
 
-    if (column >= file->label || !find_member(file, row, column, &member))
+    if (column >= file->label || file->shows[column].shown == MEMBER_AS_INTEGER ||
+        check_fault(file, row, column, NULL) < 0 || !find_member(file, row, column, &member))
         return false;
-    *ret = (struct extent){file->blob, file->members->member[member].place,
-                           members_size(file->members, member)};
+    if (file->shows[column].shown == MEMBER_AS_ARRAY)
+        head = member_array_head(&file->prepared.index, row, ext_of(file, column)->number);
+    *ret = (struct extent){file->blob, file->members->member[member].place + head,
+                           members_size(file->members, member) - head};
     return ret->len > 0;
 }
 
@@ -83,25 +116,42 @@ static void files_locate(const void *p, const struct extent *e, struct text *t)
     members_locate(((const struct files_file *)p)->members, e->off, e->len, t);
 }
 
+static int read_label(const struct files_file *file, uint64_t row, unsigned column, uint64_t off,
+                      size_t len, uint8_t *dst)
+{
+    char label[16];
+
+    if (column == file->label)
+        store_le64((uint8_t *)label, files_class(file, row));
+    else
+        label_text(file, row, label);
+    memcpy(dst, label + off, len);
+    return 0;
+}
+
 static int files_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct files_file *file = p;
+    const struct index *index = &file->prepared.index;
     struct extent e;
-    char label[16];
+    int r;
 
-    if (column == file->label) {
-        store_le64((uint8_t *)label, files_class(file, row));
-        memcpy(dst, label + off, len);
+    if (column >= file->label)
+        return read_label(file, row, column, off, len, dst);
+    r = check_fault(file, row, column, d);
+    if (r < 0)
+        return r;
+    if (file->shows[column].shown == MEMBER_AS_INTEGER) {
+        member_integer_read(index, row, ext_of(file, column)->number, off, len, dst);
         return 0;
     }
-    if (column > file->label) {
-        label_text(file, row, label);
-        memcpy(dst, label + off, len);
-        return 0;
-    }
-    return files_extent(file, row, column, &e) ? blob_read(rc, e.blob, dst, len, e.off + off, d)
-                                               : -EIO;
+    if (!files_extent(file, row, column, &e))
+        return -EIO;
+    if (file->shows[column].shown == MEMBER_AS_ARRAY)
+        return member_array_read(rc, &e, index, row, ext_of(file, column)->number, off, len, dst,
+                                 d);
+    return blob_read(rc, e.blob, dst, len, e.off + off, d);
 }
 
 static void files_note(const void *p, struct text *t)
@@ -110,6 +160,7 @@ static void files_note(const void *p, struct text *t)
 
     if (*file->aside)
         text_add(t, "left aside: %s\n", file->aside);
+    text_add(t, "%s", file->values_note);
     if (file->n_unread)
         text_add(t, "%zu left out, for %s be read: %s\n", file->n_unread,
                  file->n_unread > 1 ? "they cannot" : "it cannot", file->unread);

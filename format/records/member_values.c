@@ -22,15 +22,16 @@ enum member_shown member_shown_of(const char *ext, size_t len)
     static const struct {
         const char *part;
         enum member_shown shown;
-    } known[] = {{"cls", MEMBER_INTEGER}, {"index", MEMBER_INTEGER}, {"id", MEMBER_INTEGER},
-                 {"npy", MEMBER_ARRAY},   {"txt", MEMBER_TEXT},      {"json", MEMBER_TEXT}};
+    } known[] = {{"cls", MEMBER_AS_INTEGER}, {"index", MEMBER_AS_INTEGER},
+                 {"id", MEMBER_AS_INTEGER},  {"npy", MEMBER_AS_ARRAY},
+                 {"txt", MEMBER_AS_TEXT},    {"json", MEMBER_AS_TEXT}};
     const char *part = last_part(ext, len);
     size_t part_len = (size_t)(ext + len - part);
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (part_len == strlen(known[i].part) && !memcmp(part, known[i].part, part_len))
             return known[i].shown;
-    return MEMBER_BYTES;
+    return MEMBER_AS_BYTES;
 }
 
 bool member_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret)
@@ -100,9 +101,9 @@ bool member_numbers_are_good(const uint64_t *number, unsigned fixed, unsigned co
 
     if (number[MEMBER_FORM] >= N_MEMBER_SHOWN)
         return false;
-    if (number[MEMBER_FORM] == MEMBER_INTEGER)
+    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER)
         n = 1;
-    if (number[MEMBER_FORM] == MEMBER_ARRAY && number[MEMBER_ROWS]) {
+    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && number[MEMBER_ROWS]) {
         if (number[MEMBER_AXES] > RECORD_AXES || number[MEMBER_TYPE] >= N_DTYPES ||
             number[MEMBER_TYPE] == DTYPE_TEXT)
             return false;
@@ -135,9 +136,10 @@ void member_column_make(const struct learned_column *learned, unsigned field,
                         struct record_column *ret)
 {
     const uint64_t *number = learned->number;
-    bool is_value = shown == MEMBER_INTEGER || shown == MEMBER_ARRAY;
+    bool is_value = shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY;
     const char *part = last_part(learned->name, learned->len);
-    bool cut = part > learned->name && (is_value || (shown == MEMBER_TEXT && !strcmp(part, "txt")));
+    bool cut =
+        part > learned->name && (is_value || (shown == MEMBER_AS_TEXT && !strcmp(part, "txt")));
 
     ret_shows->field = field;
     ret_shows->shown = shown;
@@ -146,21 +148,21 @@ void member_column_make(const struct learned_column *learned, unsigned field,
     record_name(learned->name, learned->len, EXT_SIZE - 1, ret_shows->ext);
     *ret = (struct record_column){
         .name = ret_shows->name,
-        .shown = is_value               ? RECORD_NUMBERS
-                 : shown == MEMBER_TEXT ? RECORD_TEXT
-                                        : RECORD_BYTES,
+        .shown = is_value                  ? RECORD_NUMBERS
+                 : shown == MEMBER_AS_TEXT ? RECORD_TEXT
+                                           : RECORD_BYTES,
         .ext = ret_shows->ext,
-        .unnamed = shown == MEMBER_BYTES || !strcmp(learned->name, "txt"),
+        .unnamed = shown == MEMBER_AS_BYTES || !strcmp(learned->name, "txt"),
         .dtype = DTYPE_I8,
         .has_holes = has_holes,
     };
     if (is_value)
         ret->without = RECORD_NOT_TAR;
-    else if (shown == MEMBER_TEXT)
+    else if (shown == MEMBER_AS_TEXT)
         ret->without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
-    else if (number[MEMBER_FORM] == MEMBER_INTEGER || number[MEMBER_FORM] == MEMBER_ARRAY)
+    else if (number[MEMBER_FORM] == MEMBER_AS_INTEGER || number[MEMBER_FORM] == MEMBER_AS_ARRAY)
         ret->without = RECORD_NOT_ARRAYS; /* another column has them */
-    if (shown == MEMBER_ARRAY) {
+    if (shown == MEMBER_AS_ARRAY) {
         ret->dtype = (enum dtype)number[MEMBER_TYPE];
         ret->ndim = (unsigned)number[MEMBER_AXES];
         memcpy(ret->dim, number + MEMBER_DIM, ret->ndim * sizeof(ret->dim[0]));
@@ -185,9 +187,9 @@ int member_columns_make(const struct column_table *table, unsigned more,
         enum member_shown form = (enum member_shown)learned->number[MEMBER_FORM];
         bool has_holes = !is_complete(ctx, i);
 
-        member_column_make(learned, i, MEMBER_BYTES, has_holes, &shows[n], &column[n]);
+        member_column_make(learned, i, MEMBER_AS_BYTES, has_holes, &shows[n], &column[n]);
         n++;
-        if (form == MEMBER_BYTES || !learned->number[MEMBER_ROWS])
+        if (form == MEMBER_AS_BYTES || !learned->number[MEMBER_ROWS])
             continue;
         member_column_make(learned, i, form, has_holes, &shows[n], &column[n]);
         n++;

@@ -12,7 +12,13 @@
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
 
-enum member_shown { MEMBER_BYTES, MEMBER_TEXT, MEMBER_INTEGER, MEMBER_ARRAY, N_MEMBER_SHOWN };
+enum member_shown {
+    MEMBER_AS_BYTES,
+    MEMBER_AS_TEXT,
+    MEMBER_AS_INTEGER,
+    MEMBER_AS_ARRAY,
+    N_MEMBER_SHOWN
+};
 
 /* The numbers of a learned column. */
 enum {

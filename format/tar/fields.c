@@ -66,9 +66,9 @@ int tar_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[stati
 
     if (r < 0)
         return r;
-    if (shows->shown != MEMBER_ARRAY && shows->shown != MEMBER_INTEGER)
+    if (shows->shown != MEMBER_AS_ARRAY && shows->shown != MEMBER_AS_INTEGER)
         ret[0] = number_at(shard, row, number[TAR_FIELD_PLACE] + 1);
-    if (shows->shown == MEMBER_ARRAY)
+    if (shows->shown == MEMBER_AS_ARRAY)
         member_array_dims(&shard->prepared.index, row, number, ret);
     return 0;
 }
@@ -80,7 +80,7 @@ static struct extent find_bytes(const struct tar_shard *shard, uint64_t row, uns
     const uint64_t *number = shard->table.column[shows->field].number;
     uint64_t head = 0;
 
-    if (shows->shown == MEMBER_ARRAY)
+    if (shows->shown == MEMBER_AS_ARRAY)
         head = member_array_head(&shard->prepared.index, row, number);
     return (struct extent){
         shard->blob,
@@ -94,7 +94,7 @@ bool tar_extent(const void *file, uint64_t row, unsigned column, struct extent *
 {
     const struct tar_shard *shard = file;
 
-    if (shard->shows[column].shown == MEMBER_INTEGER || number_at(shard, row, TAR_FAULT))
+    if (shard->shows[column].shown == MEMBER_AS_INTEGER || number_at(shard, row, TAR_FAULT))
         return false;
     *ret = find_bytes(shard, row, column);
     return ret->len > 0;
@@ -112,10 +112,10 @@ int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned c
     if (r < 0)
         return r;
     switch (shows->shown) {
-    case MEMBER_INTEGER:
+    case MEMBER_AS_INTEGER:
         member_integer_read(&shard->prepared.index, row, number, off, len, dst);
         return 0;
-    case MEMBER_ARRAY:
+    case MEMBER_AS_ARRAY:
         e = find_bytes(shard, row, column);
         return member_array_read(rc, &e, &shard->prepared.index, row, number, off, len, dst, d);
     default:

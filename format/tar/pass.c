@@ -95,7 +95,7 @@ static void show_bytes(struct tar_pass *pass, const char *wrong)
 {
     unsigned field = pass->value.field;
 
-    numbers_of(pass, field)[MEMBER_FORM] = MEMBER_BYTES;
+    numbers_of(pass, field)[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
              blob_name(pass->shard->blob), (unsigned long long)pass->value.member.at, wrong,
              pass->shard->table.column[field].name);
@@ -192,9 +192,9 @@ static int read_array(struct tar_pass *pass, struct diag *d)
 static int read_value(struct tar_pass *pass, struct diag *d)
 {
     uint64_t shown = numbers_of(pass, pass->value.field)[MEMBER_FORM];
-    int r = shown == MEMBER_INTEGER ? read_integer(pass, d)
-            : shown == MEMBER_ARRAY ? read_array(pass, d)
-                                    : 0;
+    int r = shown == MEMBER_AS_INTEGER ? read_integer(pass, d)
+            : shown == MEMBER_AS_ARRAY ? read_array(pass, d)
+                                       : 0;
 
     if (r == 0)
         pass->value.is_open = false;
@@ -214,7 +214,7 @@ static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, uns
     number = numbers_of(pass, *ret);
     number[MEMBER_FORM] = member_shown_of((const char *)ext, len);
     r = add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
-    if (r == 0 && number[MEMBER_FORM] == MEMBER_INTEGER)
+    if (r == 0 && number[MEMBER_FORM] == MEMBER_AS_INTEGER)
         r = add_columns(pass, 1, &number[MEMBER_VALUE]);
     return r;
 }

@@ -100,7 +100,7 @@ static bool member_is_good(const struct tar_shard *shard, const struct index *in
     if (place > size / TAR_BLOCK || at > size - place * TAR_BLOCK ||
         len > size - at - place * TAR_BLOCK)
         return false;
-    return number[MEMBER_FORM] != MEMBER_ARRAY || member_array_is_good(index, row, number, len);
+    return number[MEMBER_FORM] != MEMBER_AS_ARRAY || member_array_is_good(index, row, number, len);
 }
 
 static int check_index(const struct tar_shard *shard, const struct index *index)

@@ -12,13 +12,13 @@ static void test_extensions__last_part__says_what_is_shown(void **state)
         const char *ext;
         enum member_shown shown;
     } rows[] = {
-        {"cls", MEMBER_INTEGER},   {"label.cls", MEMBER_INTEGER},
-        {"index", MEMBER_INTEGER}, {"id", MEMBER_INTEGER},
-        {"npy", MEMBER_ARRAY},     {"depth.npy", MEMBER_ARRAY},
-        {"seg.txt", MEMBER_TEXT},  {"json", MEMBER_TEXT},
-        {"npy.gz", MEMBER_BYTES},  {"xcls", MEMBER_BYTES},
-        {"", MEMBER_BYTES},        {"jpg", MEMBER_BYTES},
-        {"cls.jpg", MEMBER_BYTES},
+        {"cls", MEMBER_AS_INTEGER},   {"label.cls", MEMBER_AS_INTEGER},
+        {"index", MEMBER_AS_INTEGER}, {"id", MEMBER_AS_INTEGER},
+        {"npy", MEMBER_AS_ARRAY},     {"depth.npy", MEMBER_AS_ARRAY},
+        {"seg.txt", MEMBER_AS_TEXT},  {"json", MEMBER_AS_TEXT},
+        {"npy.gz", MEMBER_AS_BYTES},  {"xcls", MEMBER_AS_BYTES},
+        {"", MEMBER_AS_BYTES},        {"jpg", MEMBER_AS_BYTES},
+        {"cls.jpg", MEMBER_AS_BYTES},
     };
 
     (void)state;

@@ -72,7 +72,7 @@ static void describe_content(const struct tar_shard *shard, uint64_t row, unsign
     if (bytes)
         assert_int_equal(tar_read(NULL, shard, row, i, 0, bytes, content, NULL), 0);
     text_add(t, " %s:", column->name);
-    if (shard->shows[i].shown == MEMBER_INTEGER)
+    if (shard->shows[i].shown == MEMBER_AS_INTEGER)
         text_add(t, "%lld", (long long)*(int64_t *)(void *)content);
     else if (column->shown == RECORD_NUMBERS)
         text_add(t, "<%llu>", (unsigned long long)bytes);
@@ -528,7 +528,7 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
 
 #define GOOD_FIELD                                                                                 \
     {                                                                                              \
-        2, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3                                                      \
+        2, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3                                                   \
     }
 #define GOOD_ROW                                                                                   \
     {                                                                                              \
@@ -550,18 +550,18 @@ static void test_kept__forged__made_anew(void **state)
         {false, {0, 0, 1, 71, UINT64_MAX, 3}, GOOD_FIELD},
         {false,
          {0, 0, 1, 71, 65 << 2, UINT64_MAX / 2 + 4},
-         {2, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, DIM_VARIES}},
-        {false, GOOD_ROW, {1, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}}, /* columns of others */
-        {false, GOOD_ROW, {7, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}}, /* that do not exist */
-        {false, GOOD_ROW, {UINT64_MAX, 4, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 7, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 0, MEMBER_ARRAY, 2, DTYPE_I2, 1, 3}},
+         {2, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, DIM_VARIES}},
+        {false, GOOD_ROW, {1, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}}, /* columns of others */
+        {false, GOOD_ROW, {7, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}}, /* that do not exist */
+        {false, GOOD_ROW, {UINT64_MAX, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 7, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}},
+        {false, GOOD_ROW, {2, 0, MEMBER_AS_ARRAY, 2, DTYPE_I2, 1, 3}},
         {false, GOOD_ROW, {2, 4, N_MEMBER_SHOWN, 2, DTYPE_I2, 1, 3}},
-        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, N_DTYPES, 1, 3}},
-        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, DTYPE_TEXT, 1, 3}},
-        {false, GOOD_ROW, {2, 4, MEMBER_ARRAY, 2, DTYPE_I2, RECORD_AXES + 1, 3}},
-        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_INTEGER, 2}},
+        {false, GOOD_ROW, {2, 4, MEMBER_AS_ARRAY, 2, N_DTYPES, 1, 3}},
+        {false, GOOD_ROW, {2, 4, MEMBER_AS_ARRAY, 2, DTYPE_TEXT, 1, 3}},
+        {false, GOOD_ROW, {2, 4, MEMBER_AS_ARRAY, 2, DTYPE_I2, RECORD_AXES + 1, 3}},
+        {false, GOOD_ROW, {2, UINT64_MAX, MEMBER_AS_INTEGER, 2}},
     };
     AUTO_TAR tar = {0};
 

@@ -1,0 +1,320 @@
+/* A member's value is read where the walk comes by. Those of a remote are asked for before: many at
+ * once, so that a folder takes the time of its bytes, not of a round trip each. */
+#include "format/files/values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD 512 /* samples whose values are asked for before they are read */
+#define HEAD_GUESS                                                                                 \
+    256 /* bytes of a member: integers, and nearly all headers of .npy, are shorter */
+
+struct values_pass {
+    struct files_file *file;
+    unsigned columns; /* of the index, so far */
+    bool has_read;
+    size_t done; /* members of the sample that is under way */
+    struct sample_walk ahead;
+    size_t n_ahead; /* samples between both walks */
+    struct text notes;
+    uint64_t faults;
+    uint64_t row[INDEX_LEARNED];
+    uint8_t head[NPY_HEAD_MAX];
+};
+
+int values_pass_new(struct files_file *file, struct values_pass **ret)
+{
+    struct values_pass *pass = calloc(1, sizeof(*pass));
+
+    if (!pass)
+        return -ENOMEM;
+    pass->file = file;
+    pass->columns = FILES_FIXED;
+    *ret = pass;
+    return 0;
+}
+
+void values_pass_free(struct values_pass *pass)
+{
+    if (!pass)
+        return;
+    text_release(&pass->notes);
+    free(pass);
+}
+
+bool values_pass_has_read(struct values_pass *pass)
+{
+    bool has_read = pass->has_read;
+
+    pass->has_read = false;
+    return has_read;
+}
+
+void values_pass_notes(const struct values_pass *pass, struct text *t)
+{
+    if (pass->notes.len)
+        text_add_bytes(t, pass->notes.data, pass->notes.len);
+    if (pass->faults)
+        text_add(t, "values of %llu samples cannot be read\n", (unsigned long long)pass->faults);
+}
+
+/* ---- reading ahead ---- */
+
+static void ask_for_sample(const struct files_file *file, const struct sample_files *sample)
+{
+    char ext[EXT_MOST + 1];
+
+    for (size_t i = sample->first; i < sample->first + sample->n; i++) {
+        size_t n = files_ext(file, sample, i, ext);
+        enum member_shown shown = member_shown_of(ext, n);
+
+        if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
+            blob_fetch(file->blob, file->members->member[i].place,
+                       min_u64(members_size(file->members, i), HEAD_GUESS), NULL);
+    }
+}
+
+static void ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
+{
+    struct sample_files sample;
+
+    if (!pass->file->blob->ops->fetch || pass->n_ahead > AHEAD / 2)
+        return;
+    if (pass->ahead.at < walk->at) {
+        pass->ahead = *walk;
+        pass->n_ahead = 0;
+    }
+    for (; pass->n_ahead < AHEAD && next_sample(&pass->ahead, &sample); pass->n_ahead++)
+        ask_for_sample(pass->file, &sample);
+}
+
+/* ---- values ---- */
+
+/* Show the files of a column as they are only, and say why. */
+static void show_bytes(struct values_pass *pass, struct learned_column *ext, size_t member,
+                       const char *wrong)
+{
+    const struct members *m = pass->file->members;
+
+    ext->number[MEMBER_FORM] = MEMBER_AS_BYTES;
+    text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
+             members_folder_of(m, member), *members_folder_of(m, member) ? "/" : "",
+             members_name(m, member), wrong, ext->name);
+}
+
+/* n columns of the index more. 0, -E2BIG: there is no room, or -ENOMEM. */
+static int add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
+{
+    int r = 0;
+
+    if (pass->columns + n > INDEX_LEARNED)
+        return -E2BIG;
+    r = index_builder_columns(pass->file->prepared.builder, pass->columns + n);
+    if (r < 0)
+        return r;
+    *ret = pass->columns;
+    memset(pass->row + pass->columns, 0, n * sizeof(pass->row[0]));
+    pass->columns += n;
+    return 0;
+}
+
+static int read_bytes(struct values_pass *pass, size_t member, uint64_t off, size_t len,
+                      struct diag *d)
+{
+    const struct files_file *file = pass->file;
+
+    pass->has_read = true;
+    return len ? blob_read(READ_WAITS, file->blob, pass->head + off, len,
+                           file->members->member[member].place + off, d)
+               : 0;
+}
+
+/* *ret_wrong: why the member is no integer. 0 or -errno. */
+static int read_integer(struct values_pass *pass, uint64_t *number, size_t member,
+                        const char **ret_wrong, struct diag *d)
+{
+    uint64_t size = members_size(pass->file->members, member);
+    int64_t value;
+    int r = 0;
+
+    *ret_wrong = "want a decimal integer, found something else";
+    if (size > MEMBER_INTEGER_MAX)
+        return 0;
+    if (!number[MEMBER_VALUE])
+        r = add_columns(pass, member_value_columns(NULL), &number[MEMBER_VALUE]);
+    if (r == -E2BIG) {
+        *ret_wrong = "want columns of the index, found too many fields";
+        return 0;
+    }
+    if (r == 0)
+        r = read_bytes(pass, member, 0, (size_t)size, d);
+    if (r == 0 && member_integer_parse(pass->head, (size_t)size, &value)) {
+        pass->row[number[MEMBER_VALUE]] = (uint64_t)value;
+        *ret_wrong = NULL;
+    }
+    return r;
+}
+
+static int parse_head(struct values_pass *pass, size_t member, struct npy_head *ret,
+                      const char **ret_wrong, struct diag *d)
+{
+    uint64_t size = members_size(pass->file->members, member);
+    size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
+    int r = read_bytes(pass, member, 0, have, d);
+
+    *ret_wrong = "want a header of .npy, found none";
+    len = r == 0 ? npy_head_bytes(pass->head, have) : 0;
+    if (!len || len > size)
+        return r;
+    if (len > have)
+        r = read_bytes(pass, member, have, len - have, d);
+    if (r == 0)
+        *ret_wrong = npy_head_parse(pass->head, len, size, ret);
+    return r;
+}
+
+static int read_array(struct values_pass *pass, uint64_t *number, size_t member,
+                      const char **ret_wrong, struct diag *d)
+{
+    struct npy_head head;
+    int r = parse_head(pass, member, &head, ret_wrong, d);
+
+    if (r < 0 || *ret_wrong)
+        return r;
+    if (!number[MEMBER_VALUE]) {
+        r = add_columns(pass, member_value_columns(&head), &number[MEMBER_VALUE]);
+        if (r == -E2BIG) {
+            *ret_wrong = "want columns of the index for an array, found too many fields";
+            return 0;
+        }
+        member_begin_arrays(number, &head);
+    }
+    if (r == 0)
+        *ret_wrong = member_take_array(number, &head, pass->row);
+    return r;
+}
+
+/* The first fault of a sample counts. */
+static void take_fault(struct values_pass *pass, int r, const struct diag *reason)
+{
+    if (!pass->faults++)
+        text_add(&pass->notes, "%s\n", diag_text(reason, r));
+    pass->row[FILES_FAULT] = (uint64_t)-r;
+    pass->file->prepared.may_differ = true;
+}
+
+static int read_value(struct values_pass *pass, struct learned_column *ext, size_t member,
+                      struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    const char *wrong = NULL;
+    int r = ext->number[MEMBER_FORM] == MEMBER_AS_INTEGER
+                ? read_integer(pass, ext->number, member, &wrong, &reason)
+                : read_array(pass, ext->number, member, &wrong, &reason);
+
+    if (blob_says_nothing(r))
+        return diag_set(d, r, "%s", diag_text(&reason, r));
+    if (r < 0 && !pass->row[FILES_FAULT])
+        take_fault(pass, r, &reason);
+    else if (r == 0 && wrong)
+        show_bytes(pass, ext, member, wrong);
+    return 0;
+}
+
+/* ---- samples ---- */
+
+/* Has an earlier member of the sample that extension, in another case? That one is shown. */
+static bool is_repeated(const struct files_file *file, const struct sample_files *sample,
+                        size_t member, const char *ext, size_t len)
+{
+    char other[EXT_MOST + 1];
+
+    for (size_t i = sample->first; i < member; i++)
+        if (files_ext(file, sample, i, other) == len && !memcmp(other, ext, len))
+            return true;
+    return false;
+}
+
+static int take_member(struct values_pass *pass, const struct sample_files *sample, size_t member,
+                       struct diag *d)
+{
+    struct files_file *file = pass->file;
+    char ext[EXT_MOST + 1];
+    size_t n = files_ext(file, sample, member, ext);
+    unsigned before = file->exts.n, i;
+    struct learned_column *column;
+    int r = column_table_add(&file->exts, ext, n, &i);
+
+    if (r < 0)
+        return r == -E2BIG ? 0 : r;
+    column = &file->exts.column[i];
+    if (file->exts.n > before)
+        column->number[MEMBER_FORM] = member_shown_of(ext, n);
+    if ((column->number[MEMBER_FORM] == MEMBER_AS_INTEGER ||
+         column->number[MEMBER_FORM] == MEMBER_AS_ARRAY) &&
+        !is_repeated(file, sample, member, ext, n))
+        r = read_value(pass, column, member, d);
+    if (r == 0)
+        column->number[MEMBER_ROWS]++;
+    return r;
+}
+
+int values_pass_sample(struct values_pass *pass, const struct sample_files *sample,
+                       const struct sample_walk *ahead, uint64_t **ret, struct diag *d)
+{
+    int r = 0;
+
+    if (!pass->done) {
+        memset(pass->row, 0, pass->columns * sizeof(pass->row[0]));
+        ask_ahead(pass, ahead);
+        pass->n_ahead -= pass->n_ahead > 0;
+    }
+    for (; pass->done < sample->n && r == 0; pass->done += r == 0)
+        r = take_member(pass, sample, sample->first + pass->done, d);
+    if (r < 0)
+        return r;
+    pass->done = 0;
+    *ret = pass->row;
+    return 0;
+}
+
+/* ---- a kept index ---- */
+
+static bool row_is_good(const struct files_file *file, const struct index *index, uint64_t row)
+{
+    struct sample_files sample;
+    char ext[EXT_MOST + 1];
+    unsigned column;
+
+    files_sample_in(file, index, row, &sample);
+    for (size_t i = sample.first; i < sample.first + sample.n; i++) {
+        size_t n = files_ext(file, &sample, i, ext);
+        const uint64_t *number;
+
+        if (!column_table_find(&file->exts, ext, n, &column))
+            continue;
+        number = file->exts.column[column].number;
+        if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && !is_repeated(file, &sample, i, ext, n) &&
+            !member_array_is_good(index, row, number, members_size(file->members, i)))
+            return false;
+    }
+    return true;
+}
+
+bool values_are_good(const struct files_file *file, const struct index *index)
+{
+    bool has_arrays = false;
+
+    for (unsigned i = 0; i < file->exts.n; i++) {
+        const uint64_t *number = file->exts.column[i].number;
+
+        if (!member_numbers_are_good(number, FILES_FIXED, index->shape.columns))
+            return false;
+        has_arrays = has_arrays || number[MEMBER_FORM] == MEMBER_AS_ARRAY;
+    }
+    for (uint64_t row = 0; row < index->rows; row++)
+        if (index_number(index, row, FILES_FAULT) || (has_arrays && !row_is_good(file, index, row)))
+            return false;
+    return true;
+}
