@@ -56,7 +56,8 @@ static const struct field *find_pictures(const struct dataset *ds)
 
 const struct field *tree_preview(const struct dataset *ds)
 {
-    const struct field *f = find_pictures(ds);
+    /* Fields of a dataset that could not be prepared have no sizes. */
+    const struct field *f = dataset_state(ds) == DATASET_READY ? find_pictures(ds) : NULL;
 
     return f && max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
 }
