@@ -123,10 +123,11 @@ struct format {
      * come as members_sort() has them, and each folder on the way to a file is there. 0 or -ENOMEM.
      * NULL: the format takes none. */
     int (*claim_names)(const struct members *listing, struct claims *ret);
-    /* Make a dataset of a collection, whose bytes are in blob, and whose files are members, which
-     * live as long as blob. Takes over blob, also on error. 0, or -errno with the reason in d. */
+    /* Make datasets of a collection, whose bytes are in blob, and whose files are members, which
+     * live as long as blob. Takes over blob, also on error. It may read the blob, and wait. What
+     * cannot be used is reported to finds. 0 or -ENOMEM. */
     int (*open_collection)(struct collection *c, struct blob *blob, const struct members *members,
-                           const struct format_setup *setup, struct dataset **ret, struct diag *d);
+                           const struct format_setup *setup, struct finds *finds);
     void (*free_claim)(void *impl); /* of a collection; takes NULL. NULL: free() */
 
     /* Is this a file of that format, good or bad? */

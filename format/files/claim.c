@@ -9,6 +9,9 @@
  *   table    it has metadata.jsonl or metadata.csv, and pictures; the table says which of the files
  *            below are a sample, and nothing else is asked.
  *
+ *   manifest  it has files called *.manifest, or one of its folders without pictures has, and
+ *            pictures.
+ *
  * Otherwise each of its folders is judged for itself. So folders called train, val, test are never
  * classes: each of them is judged.
  *
@@ -38,12 +41,14 @@ struct folder_info {
     uint64_t doubtful;                           /* others that are not neutral */
     bool foreign, kaldi, project;
     uint64_t tables, all_tables; /* of metadata */
+    uint64_t manifests, all_manifests;
 };
 
 struct search {
     const struct members *m;
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
+    bool manifests_only; /* most files of SOURCE are something else */
 };
 
 static uint32_t next_folder(const struct search *s, uint32_t child)
@@ -125,6 +130,7 @@ static int count_folder(const struct search *s, uint32_t folder)
         f->kaldi = f->kaldi || name_is_kaldi(name);
         f->project = f->project || name_is_project(name);
         f->tables += name_is_table(name);
+        f->manifests += name_is_manifest(name);
     }
     return 0;
 }
@@ -153,6 +159,7 @@ static int count_all(struct search *s)
         f->all_used = f->used;
         f->all_others = f->others;
         f->all_tables = f->tables;
+        f->all_manifests = f->manifests;
         for (; f->end < m->n_folders && members_is_below(path_of(s, f->end), path_of(s, i));
              f->end = s->info[f->end].end) {
             const struct folder_info *below = &s->info[f->end];
@@ -161,6 +168,7 @@ static int count_all(struct search *s)
             f->all_used += below->all_used;
             f->all_others += below->all_others;
             f->all_tables += below->all_tables;
+            f->all_manifests += below->all_manifests;
         }
     }
     return 0;
@@ -215,6 +223,20 @@ static bool has_table(const struct search *s, uint32_t folder)
             return false;
     }
     return true;
+}
+
+/* Do manifests say what is a sample? They are in the folder, or in one below without pictures. */
+static bool has_manifests(const struct search *s, uint32_t folder)
+{
+    const struct folder_info *f = &s->info[folder];
+
+    if (f->manifests)
+        return true;
+    for (uint32_t i = folder + 1; i < f->end && f->all_manifests; i = next_folder(s, i))
+        if (s->info[i].all_manifests && !s->info[i].all_pictures &&
+            !is_skipped(path_base(path_of(s, i))))
+            return true;
+    return false;
 }
 
 /* ---- taking ---- */
@@ -294,7 +316,14 @@ static bool is_hidden_below(const char *path, const char *above)
     return false;
 }
 
-/* Take all files, as they are listed: which of them are samples is not known yet. */
+static bool may_be_used(const struct taking *t, const char *name)
+{
+    return *name != '.' &&
+           (t->claim->layout != LAYOUT_MANIFEST || name_is_picture(name) || name_is_manifest(name));
+}
+
+/* Take all files, as they are listed: which of them are samples is not known yet. Of a folder with
+ * manifests, these and the pictures. */
 static int take_all(struct taking *t)
 {
     const struct search *s = t->s;
@@ -304,7 +333,7 @@ static int take_all(struct taking *t)
         if (is_hidden_below(path_of(s, i), path_of(s, t->root)))
             continue;
         for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++)
-            if (*members_name(s->m, k) != '.')
+            if (may_be_used(t, members_name(s->m, k)))
                 r = add_sample(t, &(struct sample_files){.first = k, .n = 1});
     }
     return r;
@@ -363,7 +392,7 @@ static int take_files(struct taking *t)
             r = take_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = take_flat(t);
-    if (t->claim->layout == LAYOUT_TABLE)
+    if (t->claim->layout == LAYOUT_TABLE || t->claim->layout == LAYOUT_MANIFEST)
         r = take_all(t);
     for (size_t i = first; i < last && r == 0; i++) {
         bool may_be_else = !*path_of(t->s, t->root) && i < root->last &&
@@ -388,7 +417,9 @@ static int take(const struct search *s, uint32_t root, enum files_layout layout)
         return -ENOMEM;
     c = &claims->collection[claims->n++];
     *c = (struct collection){.root = strdup(path),
-                             .folder = strndup(path, (size_t)(base - path) - (base > path)),
+                             .folder = layout == LAYOUT_MANIFEST
+                                           ? strdup(path)
+                                           : strndup(path, (size_t)(base - path) - (base > path)),
                              .name = strdup(*path ? base : "all")};
     c->impl = t.claim = calloc(1, sizeof(*t.claim));
     if (!c->root || !c->folder || !c->name || !t.claim)
@@ -413,15 +444,17 @@ static int search_folder(const struct search *s, uint32_t folder, bool split, bo
     const struct folder_info *f = &s->info[folder];
     int r = 0;
 
-    if (f->kaldi || !f->all_pictures)
+    if (f->kaldi || !f->all_pictures || (s->manifests_only && !f->all_manifests))
         return 0;
     split = split || name_is_split(path_base(path_of(s, folder)));
     project = project || f->project;
-    if (!f->foreign && (split || !project) && has_table(s, folder))
+    if (!f->foreign && (split || !project) && has_manifests(s, folder))
+        return take(s, folder, LAYOUT_MANIFEST);
+    if (!f->foreign && !s->manifests_only && (split || !project) && has_table(s, folder))
         return take(s, folder, LAYOUT_TABLE);
-    if (!f->foreign && (split || !project) && has_classes(s, folder))
+    if (!f->foreign && !s->manifests_only && (split || !project) && has_classes(s, folder))
         return take(s, folder, LAYOUT_CLASSES);
-    if (!f->foreign && (split || !project) && is_flat(s, folder))
+    if (!f->foreign && !s->manifests_only && (split || !project) && is_flat(s, folder))
         return take(s, folder, LAYOUT_FLAT);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
         if (!is_skipped(path_base(path_of(s, i))))
@@ -443,7 +476,8 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     struct search s = {.m = listing, .claims = ret};
     int r = count_all(&s);
 
-    if (r == 0 && listing->n && s.info[0].all_used >= s.info[0].all_others)
+    s.manifests_only = r == 0 && listing->n && s.info[0].all_used < s.info[0].all_others;
+    if (r == 0 && listing->n)
         r = search_folder(&s, 0, false, false);
     free(s.info);
     return r;

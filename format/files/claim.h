@@ -6,9 +6,10 @@
 #include "format/core/format.h"
 
 enum files_layout {
-    LAYOUT_CLASSES, /* each folder of the root is a class */
-    LAYOUT_FLAT,    /* the files of the root alone; those with one stem are one sample */
-    LAYOUT_TABLE,   /* a table in the root says what the samples are: all files are members */
+    LAYOUT_CLASSES,  /* each folder of the root is a class */
+    LAYOUT_FLAT,     /* the files of the root alone; those with one stem are one sample */
+    LAYOUT_MANIFEST, /* manifests in the root or below name pictures of all folders below */
+    LAYOUT_TABLE,    /* a table in the root says what the samples are: all files are members */
 };
 
 /* What a claim knows besides the names: the impl of struct collection. */

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "format/encode/encode.h"
 #include "format/files/file.h"
+#include "format/files/manifest.h"
 #include "format/files/rows.h"
 
 static const struct record_column *files_columns(const void *p, unsigned *ret_n)
@@ -213,21 +214,34 @@ static enum claim probe(const struct probed_file *file)
     return CLAIM_NONE;
 }
 
-static int open_collection(struct collection *c, struct blob *blob, const struct members *members,
-                           const struct format_setup *setup, struct dataset **ret, struct diag *d)
+static int open_by_names(struct collection *c, struct blob *blob, const struct members *members,
+                         const struct format_setup *setup, struct finds *finds)
 {
-    const struct files_claim *claim = c->impl;
+    struct dataset *ds;
     struct shard shard;
-    int r;
+    int r = files_open(c, blob, members, setup, &shard);
 
-    if (claim->layout == LAYOUT_TABLE)
-        return rows_open_collection(c, blob, members, setup, ret, d);
-    r = files_open(c, blob, members, setup, &shard);
     if (r < 0)
         return r;
-    r = record_set_new(&records, &shard, 1, setup, ret);
+    r = record_set_new(&records, &shard, 1, setup, &ds);
     files_drop(shard.file);
-    return r;
+    return r < 0 ? r : finds->dataset(finds, c->name, ds);
+}
+
+static int open_collection(struct collection *c, struct blob *blob, const struct members *members,
+                           const struct format_setup *setup, struct finds *finds)
+{
+    static int (*const open[])(struct collection * c, struct blob * blob,
+                               const struct members *members, const struct format_setup *setup,
+                               struct finds *finds) = {
+        [LAYOUT_CLASSES] = open_by_names,
+        [LAYOUT_FLAT] = open_by_names,
+        [LAYOUT_MANIFEST] = manifest_open_collection,
+        [LAYOUT_TABLE] = rows_open_collection,
+    };
+    const struct files_claim *claim = c->impl;
+
+    return open[claim->layout](c, blob, members, setup, finds);
 }
 
 static void example(const struct dataset *ds, struct text *t)

@@ -71,6 +71,13 @@ bool name_is_foreign(const char *name)
     return name_is_kaldi(name) || ends_in(name, ends);
 }
 
+bool name_is_manifest(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot > name && !strcasecmp(dot, ".manifest");
+}
+
 bool name_is_neutral(const char *name)
 {
     static const char *const ends[] = {".md",   ".db",  ".ini", ".json",

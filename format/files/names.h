@@ -26,6 +26,9 @@ bool name_is_foreign(const char *name);
 /* A table of Kaldi, or a list that names files elsewhere. */
 bool name_is_kaldi(const char *name);
 
+/* A manifest of MindSpore or ModelArts, by its name: see manifest.h. */
+bool name_is_manifest(const char *name);
+
 /* What lies beside many datasets and is part of none: licences, checksums, thumbnails. */
 bool name_is_neutral(const char *name);
 

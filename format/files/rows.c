@@ -374,18 +374,21 @@ static struct rows_file *new_file(struct collection *c, struct blob *blob,
 }
 
 int rows_open_collection(struct collection *c, struct blob *blob, const struct members *members,
-                         const struct format_setup *setup, struct dataset **ret, struct diag *d)
+                         const struct format_setup *setup, struct finds *finds)
 {
     struct rows_file *file = new_file(c, blob, members, setup);
-    int r = -ENOMEM;
+    struct dataset *ds;
+    int r = file && file->root ? 0 : -ENOMEM;
 
-    (void)d;
-    if (!file)
-        return -ENOMEM;
-    if (file->root && file->table < members->n) {
-        file->prepared.size = members_size(members, file->table);
-        r = record_set_new(&records, &(struct shard){file, blob, &file->prepared}, 1, setup, ret);
+    if (r == 0 && file->table == members->n) {
+        rows_drop(file);
+        return finds->error(finds, c->name, "its table of metadata is not there");
     }
-    rows_drop(file);
-    return r;
+    if (r == 0) {
+        file->prepared.size = members_size(members, file->table);
+        r = record_set_new(&records, &(struct shard){file, blob, &file->prepared}, 1, setup, &ds);
+    }
+    if (file)
+        rows_drop(file);
+    return r < 0 ? r : finds->dataset(finds, c->name, ds);
 }

@@ -65,10 +65,9 @@ struct rows_file {
     unsigned n_columns;
 };
 
-/* Open such a collection as a dataset. Takes blob over, and what c->impl owns, also on error. 0, or
- * -errno with the reason in d. */
+/* open_collection() of struct format. Takes over what c->impl owns, too. */
 int rows_open_collection(struct collection *c, struct blob *blob, const struct members *members,
-                         const struct format_setup *setup, struct dataset **ret, struct diag *d);
+                         const struct format_setup *setup, struct finds *finds);
 
 /* ---- what it shows: rows_shown.c ---- */
 

@@ -3,6 +3,7 @@
 #include "fs/tree/collections.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -141,30 +142,55 @@ int collections_each(const struct source *source, struct collections_user *user,
 
 struct opening {
     struct collections_user user;
+    struct finds finds;
     struct catalog *catalog;
+    const char *folder; /* where datasets that are found are shown */
 };
 
-static int open_dataset(struct collections_user *user, const struct format *format,
-                        struct collection *c, struct blob *blob, const char *error)
+static const struct opening *opening_of(const struct finds *finds)
 {
-    struct catalog *catalog = ((struct opening *)user)->catalog;
-    struct dataset *ds = NULL;
-    struct diag d = DIAG_INIT;
-    int r = 0;
+    return (const struct opening *)((const char *)finds - offsetof(struct opening, finds));
+}
 
-    if (!error)
-        r = format->open_collection(c, blob, joined_members(blob), &catalog->tools->setup, &ds, &d);
-    if (r == -ENOMEM)
-        return r;
-    if (!ds && !error)
-        error = diag_text(&d, r);
-    return folder_scan_add(catalog, c->folder, c->name, ds, error);
+static int add_dataset(struct finds *finds, const char *name, struct dataset *ds)
+{
+    const struct opening *opening = opening_of(finds);
+
+    return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
+}
+
+static int add_error(struct finds *finds, const char *name, const char *reason)
+{
+    const struct opening *opening = opening_of(finds);
+
+    return folder_scan_add(opening->catalog, opening->folder, name, NULL, reason);
+}
+
+static int add_failed(struct finds *finds, const char *name, int error, const char *reason)
+{
+    (void)error;
+    return add_error(finds, name, reason);
+}
+
+static int open_datasets(struct collections_user *user, const struct format *format,
+                         struct collection *c, struct blob *blob, const char *error)
+{
+    struct opening *opening = (struct opening *)user;
+
+    opening->folder = c->folder;
+    return error ? add_error(&opening->finds, c->name, error)
+                 : format->open_collection(c, blob, joined_members(blob),
+                                           &opening->catalog->tools->setup, &opening->finds);
 }
 
 int collections_open(const struct source *source, struct catalog *catalog,
                      struct source_list *ret_rest, struct diag *d)
 {
-    struct opening opening = {{open_dataset}, catalog};
+    struct opening opening = {
+        .user = {open_datasets},
+        .finds = {.dataset = add_dataset, .error = add_error, .failed = add_failed},
+        .catalog = catalog,
+    };
 
     return collections_each(source, &opening.user, ret_rest, d);
 }

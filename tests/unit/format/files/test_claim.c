@@ -86,9 +86,10 @@ static char *claim(const char *paths)
         walk.end = own.n;
         assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
         text_add(&t, "%s:%s %s", c->folder, c->name,
-                 claim->layout == LAYOUT_CLASSES ? "classes"
-                 : claim->layout == LAYOUT_FLAT  ? "flat"
-                                                 : claim->table);
+                 claim->layout == LAYOUT_CLASSES    ? "classes"
+                 : claim->layout == LAYOUT_FLAT     ? "flat"
+                 : claim->layout == LAYOUT_MANIFEST ? "manifest"
+                                                    : claim->table);
         while (next_sample(&walk, &sample)) {
             size_t n = sample_key(&keys, &sample, key);
 
@@ -183,6 +184,22 @@ static void test_claim__stems_repeat__paths(void **state)
     (void)state;
     check("train/cat/1.jpg train/dog/1.jpg train/dog/2.jpg",
           ":train classes cat/1(jpg) dog/1(jpg) 2(jpg)\n");
+}
+
+/* F-18: the folder that has both. */
+static void test_claim__manifests__pictures_of_the_folder(void **state)
+{
+    (void)state;
+    check("set/x.manifest set/train/1.jpg set/train/2.jpg set/notes.txt",
+          "set:set manifest 1(jpg) 2(jpg) aside 1 .txt\n");
+    check("lists/x.manifest images/a/1.jpg images/b/2.jpg", ":all manifest 1(jpg) 2(jpg)\n");
+    check("one/lists/x.manifest one/images/1.jpg two/cat/2.jpg two/dog/3.jpg",
+          "one:one manifest 1(jpg)\n:two classes 2(jpg) 3(jpg)\n");
+    /* Most files are something else: only what manifests name. */
+    check("x.manifest 1.jpg a.txt b.txt c.txt d.txt", ":all manifest 1(jpg)\n");
+    check("setup.py app.manifest icons/1.png", "");
+    check("app.manifest data.idx", "");
+    check(".git/x.manifest cat/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
 }
 
 static void test_claim__dots_in_names__each_is_a_sample(void **state)
@@ -292,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_claim__one_stem__one_sample),
         cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
         cmocka_unit_test(test_claim__stems_repeat__paths),
+        cmocka_unit_test(test_claim__manifests__pictures_of_the_folder),
         cmocka_unit_test(test_claim__dots_in_names__each_is_a_sample),
         cmocka_unit_test(test_claim__case_alone_differs__both),
         cmocka_unit_test(test_claim__other_things__left_alone),

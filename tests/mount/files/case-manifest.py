@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Manifests of MindSpore: a dataset for each usage, labels numbered over the whole manifest, pictures found beside
+it or by the longest tail of their path; the real ones, made ones, and what is wrong with them."""
+
+import errno
+import io
+import json
+import os
+
+import numpy as np
+
+from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, expect_error, mounted, path, run, stop,
+                 write)
+from servers import Nginx, place, start_at
+
+JPEG = b"\xff\xd8\xff\xe0"
+
+
+def line(source, usage="TRAIN", labels=("cat",), **more):
+    return json.dumps({"source": source, "usage": usage, "id": "0x1",
+                       "annotation": [{"type": "modelarts/image_classification", "name": n} for n in labels],
+                       **more}) + "\n"
+
+
+def load(*parts):
+    return np.load(io.BytesIO(content(*parts)))
+
+
+def described(*parts):
+    return json.loads(content(path(*parts, "dataset.json")))
+
+
+def model(lines):
+    """What MindSpore's rules make of a manifest: the rows of each usage, and the numbers of labels."""
+    rows = [json.loads(text) for text in lines]
+    names = sorted({a["name"] for row in rows for a in row.get("annotation", [])}, key=str.encode)
+    usages = {}
+    for row in rows:
+        usages.setdefault(row["usage"].lower(), []).append(
+            (row["source"], [names.index(a["name"]) for a in row.get("annotation", [])]))
+    return usages, names
+
+
+def check(root, name, lines, read):
+    """Samples and a batch of a manifest's datasets, against the model; read(source): the bytes."""
+    usages, names = model(lines)
+    for usage, rows in usages.items():
+        at = f"{root}/{name}.{usage}"
+        info = json.loads(content(at, "dataset.json"))
+        equal(info["classes"], names, "classes")
+        equal(info["samples"], len(rows), "samples")
+        one = all(len(labels) == 1 for _, labels in rows)
+        files = sorted(os.listdir(f"{at}/samples/raw"))
+        equal(sorted(content(at, "samples/raw", f) for f in files), sorted(read(s) for s, _ in rows), "pictures")
+        with load(f"{at}/batches/batch={len(rows)}/npz/000000.npz") as npz:
+            if one:
+                equal(npz["label"].tolist(), [labels[0] for _, labels in rows], "label")
+            else:
+                off = npz["label_offsets"]
+                equal([npz["label"][off[i]:off[i + 1]].tolist() for i in range(len(rows))],
+                      [labels for _, labels in rows], "labels")
+            equal(npz["label"].dtype, np.int64, "type")
+            equal(len(npz["key"]), len(set(npz["key"])), "keys")
+
+
+def real():
+    folder = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "files/manifest")
+    if not os.path.isdir(folder):
+        return
+    with open(f"{folder}/testManifestData/test.manifest") as f:
+        lines = f.readlines()
+    with mounted(folder):
+        check(path("testManifestData"), "test", lines,
+              lambda s: content(f"{folder}/testManifestData", *s.split("/")[-2:]))
+        for name in ("errorSample1_empty", "errorSample3_text", "errorSample4_corrupt1midsamp"):
+            info = described("testManifestData", f"{name}.eval")
+            equal((info["samples"], info["dropped"]), (2, 1), name)
+    info = run("info", folder)
+    for name, number in ("invalidNoSource", 2), ("invalidNoUsage", 1):
+        contains(info, f"{name}.manifest, line {number}: want a text")
+
+
+def made(files):
+    """Pictures, and a manifest that names them in all ways."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for i in range(60):
+        name = f"images/{'ab'[i % 2]}/{i:02}.{('jpg', 'PNG')[i % 3 == 0]}"
+        files[name] = (b"\x89PNG\r\n\x1a\n" if i % 3 == 0 else JPEG) + rng.bytes(50 + i)
+        source = (f"../{name}", f"./{name}", f"/data/old/{name}", f"s3://bucket/{name}", f"x/../../{name}")[i % 5]
+        lines.append(line(source, ("TRAIN", "Eval", "test")[i % 3], [f"label {k}" for k in {i % 7, i % 4}]
+                          if i % 3 == 1 else [f"label {i % 7}"]))
+    files["lists/set.manifest"] = "".join(lines).encode()
+    return lines
+
+
+def tail(source):
+    return source[source.index("images/"):]
+
+
+real()
+
+files = {}
+lines = made(files)
+for name, data in files.items():
+    write(f"{SOURCE}/{name}", data)
+for turn in range(2):
+    with mounted(SOURCE, f"cache={PRIVATE}/cache"):
+        equal(sorted(f for f in os.listdir(MOUNTPOINT) if f not in ("README.txt", ".epochfs")),
+              ["set.eval", "set.test", "set.train"], "datasets")
+        check(MOUNTPOINT, "set", lines, lambda s: files[tail(s)])
+
+# Over HTTP: names count, contents are not looked at.
+WWW = f"{PRIVATE}/www"
+for name, data in files.items():
+    place(WWW, f"set/{name}", data)
+place(WWW, "set/images/text.jpg", b"no picture")
+place(WWW, "set/lists/set.manifest", files["lists/set.manifest"] + line("images/text.jpg", "test", ["label 0"]).encode())
+with Nginx(WWW) as server:
+    daemon = start_at("far", f"{server.url}/set/", f"cache={PRIVATE}/far")
+    far = [*lines, line("images/text.jpg", "test", ["label 0"])]
+    check(daemon.at, "set", far, lambda s: files.get(tail(s), b"no picture"))
+    stop(daemon)
+
+# What is wrong.
+bad = f"{SOURCE}/bad"
+write(f"{bad}/a.jpg", JPEG + b"a")
+write(f"{bad}/b.jpg", JPEG + b"b")
+write(f"{bad}/text.jpg", b"text")
+write(f"{SOURCE}/secret.jpg", JPEG + b"secret")
+good = line("a.jpg")
+manifests = {
+    "json": good + "{\n", "array": good + "[]\n", "nosource": good + '{"usage": "TRAIN"}\n', "empty": good + "\n" + good,
+    "name": good + json.dumps({"source": "b.jpg", "usage": "TRAIN", "annotation": [{}]}) + "\n",
+    "number": good + '{"source": 1, "usage": "TRAIN"}\n', "many": good + line("a.jpg", labels=["x"] * 300),
+    "xml": '<?xml version="1.0"?>\n<assembly/>\n', "nothing": "",
+}
+for name, text in manifests.items():
+    write(f"{bad}/{name}.manifest", text.encode())
+write(f"{bad}/gone.manifest", (good + line("gone.jpg") + line("../secret.jpg") + line("/etc/hostname") +
+                               line(f"{SOURCE}/secret.jpg") + line("b.jpg") + line("text.jpg")).encode())
+write(f"{bad}/end.manifest", (good + "\n").encode())
+with mounted(bad):
+    for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
+        contains(content(path(f"{name}.train", "dataset.json")).decode(), f"{name}.manifest, line 2")
+    for name in ("xml", "nothing"):
+        contains(content(path(f"{name}.manifest", "ERROR.txt")).decode(), f"{name}.manifest", "another name")
+    equal(described("end.train")["samples"], 1, "an empty line at the end")
+    info = described("gone.train")
+    equal((info["samples"], info["dropped"], info["rows_without_file"]), (6, 1, 4), "what is gone")
+    equal(content(path("gone.train", "samples/raw/a.jpg")), JPEG + b"a")
+    equal(content(path("gone.train", "samples/raw/b.jpg")), JPEG + b"b")
+    lost = [f for f in os.listdir(path("gone.train", "samples/raw")) if f not in ("a.jpg", "b.jpg")]
+    equal(len(lost), 4, f"files that are not there: {lost}")
+    for name in lost:
+        expect_error(errno.EIO, content, path("gone.train", "samples/raw", name))
+info = run("info", bad)
+contains(info, "1 dropped that are no JPEG", "4 files that are not in SOURCE")
+for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
+    contains(info, f"{name}.manifest, line 2")
+
+# No labels at all, as for inference.
+write(f"{SOURCE}/plain/x.manifest", (line("1.jpg", "INFERENCE", ()) + '{"source": "2.jpg", "usage": "inference"}').encode())
+for i in (1, 2):
+    write(f"{SOURCE}/plain/{i}.jpg", JPEG + b"%d" % i)
+with mounted(f"{SOURCE}/plain"):
+    equal(sorted(os.listdir(path("x.inference", "samples/raw"))), ["1.jpg", "2.jpg"], "without labels")
+    equal("label" in load(path("x.inference", "batches/batch=2/npz/000000.npz")).files, False, "label")
