@@ -151,7 +151,9 @@ int shared_index_name(const struct shared_index *shared, const char *kind, const
 
 /* ---- reading `.epochfs/` ---- */
 
-static int read_local(const struct source *source, const char *name, size_t most, struct text *ret)
+/* *ret_time: when it was written. */
+static int read_local(const struct source *source, const char *name, size_t most, struct text *ret,
+                      struct timespec *ret_time)
 {
     AUTO_FREE char *path = NULL, *bytes = NULL;
     AUTO_CLOSE int fd = -1;
@@ -173,18 +175,20 @@ static int read_local(const struct source *source, const char *name, size_t most
     r = file_pread(fd, bytes, (size_t)st.st_size, 0);
     if (r == 0)
         text_add_bytes(ret, bytes, (size_t)st.st_size);
+    *ret_time = st.st_mtim;
     return r;
 }
 
-/* Read a file of `.epochfs/`. 0, -ENOENT, or -errno with a reason in d if there is more to say. */
+/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. 0, -ENOENT,
+ * or -errno with a reason in d if there is more to say. */
 static int read_file(const struct source *source, const char *name, size_t most, struct text *ret,
-                     struct diag *d)
+                     struct timespec *ret_time, struct diag *d)
 {
     AUTO_FREE char *path = NULL, *url = NULL;
     int r;
 
     if (!source->remote->far)
-        return read_local(source, name, most, ret);
+        return read_local(source, name, most, ret, ret_time);
     if (asprintf(&path, SHARED_INDEX_FOLDER "/%s", name) < 0) {
         path = NULL;
         return -ENOMEM;
@@ -221,7 +225,8 @@ static int read_table(struct shared_index *shared, struct shared_table *ret)
     struct diag d = DIAG_INIT;
     char *text;
     size_t len;
-    int r = read_file(shared->source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &d);
+    int r =
+        read_file(shared->source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &shared->written, &d);
 
     if (r == 0)
         r = text_finish(&t, &text, &len);
@@ -263,6 +268,15 @@ static struct shared_index *shared_of(const struct index_store *keep)
     return (struct shared_index *)(uintptr_t)keep;
 }
 
+/* Was the file written after the indexes? It may have been changed in place. */
+static bool is_newer(const struct shared_index *shared, const struct blob *blob)
+{
+    const struct timespec *a = &blob->mtime, *b = &shared->written;
+
+    return b->tv_sec &&
+           (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec));
+}
+
 /* Does the table have the blob's file, as it is here? */
 static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
 {
@@ -274,6 +288,12 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
 
     if (!line)
         return -ENOENT;
+    if (is_newer(shared, blob)) {
+        text_add(&why, "%s is newer than " SHARED_INDEX_TABLE " (of a copy, touch that)",
+                 blob_name(blob));
+        leave_aside(shared, "an index", why.failed ? "no memory" : why.data);
+        return -ENOENT;
+    }
     r = line->size == blob->size ? shared_index_sum(blob, ret) : 0;
     if (r < 0 || (line->size == blob->size && !strcmp(line->sum, ret)))
         return r;
@@ -291,6 +311,7 @@ static int load_shared(struct shared_index *shared, const char *kind, const char
     const struct shared_line *line;
     char name[DIGEST_TEXT_SIZE], sum[DIGEST_TEXT_SIZE];
     struct diag d = DIAG_INIT;
+    struct timespec ignored;
     int r;
 
     if (!table->n_indexes)
@@ -301,7 +322,7 @@ static int load_shared(struct shared_index *shared, const char *kind, const char
     line = shared_line_find(table->index, table->n_indexes, name);
     if (!line || !line->size)
         return -ENOENT;
-    r = read_file(shared->source, name, (size_t)line->size, ret, &d);
+    r = read_file(shared->source, name, (size_t)line->size, ret, &ignored, &d);
     if (r == 0)
         r = ret->failed ? -ENOMEM : shared_index_digest(ret->data, ret->len, sum);
     if (r == 0 && (ret->len != line->size || strcmp(sum, line->sum) != 0))

@@ -5,7 +5,8 @@
  *
  * Identities of kept indexes contain the versions of source files, such as an ETag or an inode
  * number, which no copy has. Here each is replaced by what is the same in all copies: the name of
- * the file below SOURCE, its size, and a SHA-256 of four of its blocks.
+ * the file below SOURCE, its size, and a SHA-256 of four of its blocks. On this machine the file
+ * must not be newer than the table, too.
  *
  * What is in `.epochfs/` is hostile. The table of contents is checked line by line, an index has to
  * have the size and the SHA-256 of the table, and the formats check it as they check kept ones.
@@ -71,7 +72,8 @@ struct shared_index {
     pthread_cond_t read;
     /* Guarded by lock: */
     enum { SHARED_UNREAD, SHARED_READING, SHARED_READ } state; /* of the table */
-    struct shared_table table;                                 /* constant once it is read */
+    struct shared_table table;                                 /* constant once it is read, */
+    struct timespec written; /* and when it was written; 0: unknown */
     bool has_said;
     struct shared_use *use; /* [n_uses] */
     size_t n_uses;

@@ -2,8 +2,10 @@
 """Indexes beside the data: `epochfs index` writes the same bytes for the same source; a mount that
 finds them makes none; whatever is wrong with them is left aside, and what is read stays right."""
 
+import io
 import os
 import shutil
+import tarfile
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from lib import CACHE, PRIVATE, SOURCE, content, contains, equal, log_text, moun
 from servers import Nginx
 from tar_model import Shards, shard
 
+OLD = 1600000000
 rng = np.random.default_rng(47)
 N, TABLE = 16, "index.txt"
 DIR = f"{SOURCE}/.epochfs"
@@ -124,7 +127,21 @@ def check_wrong(data, ds):
                      for ext, body in (("jpg", rng.bytes(70_000)), ("cls", b"%d" % k))])
     equal(len(data[3]), os.path.getsize(f"{SOURCE}/s-03.tar"), "size of the new shard")
     write("s-03.tar", data[3])
+    os.utime(f"{SOURCE}/s-03.tar", (OLD, OLD))
     check(Shards(path("all"), *data), SOURCE, "changed", "s-03.tar has changed")
+
+    # The same size and the same four blocks, but samples between them are moved: its time shows it.
+    with tarfile.open(fileobj=io.BytesIO(data[3])) as tar:
+        members = [(m.name, tar.extractfile(m).read()) for m in tar]
+    (name, three), (other, four) = members[6], members[8]
+    members[6], members[8] = (name, three[:69_000]), (other, four + rng.bytes(1_000))
+    before, data[3] = data[3], shard(members)
+    run("index", SOURCE, "-o", DIR)
+    third = len(before) // 3 // 4096 * 4096
+    for at in (0, third, 2 * third, len(before) - 4096):
+        equal(before[at:at + 4096] == data[3][at:at + 4096], True, f"the block at {at}")
+    write("s-03.tar", data[3])
+    check(Shards(path("all"), *data), SOURCE, "newer", "s-03.tar is newer than index.txt")
 
 
 content_of = make()
