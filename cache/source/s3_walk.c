@@ -13,6 +13,7 @@
 
 #define PAGES_AHEAD 32   /* ranges that are listed side by side */
 #define EMPTY_MOST  1000 /* pages without keys in a row */
+#define LONG_RANGE  16   /* pages of a range that has more: others may help */
 
 /* A range of keys: behind after, up to upto. */
 struct range {
@@ -21,6 +22,8 @@ struct range {
     size_t kept; /* the kept page that it was; SIZE_MAX: none */
     char *token; /* of its next page; NULL: it begins behind `after` */
     unsigned empty;
+    unsigned pages;
+    struct s3_points split; /* where others may go on, guessed from its last page */
     /* The request that is under way: */
     char *url;
     struct http_ahead *ahead;
@@ -28,7 +31,9 @@ struct range {
 
 struct ranges {
     struct range *range;
-    size_t n, next; /* next: to begin */
+    size_t n, next;   /* next: to begin */
+    size_t pages;     /* so far */
+    size_t splits_at; /* pages after which a range may be split */
 };
 
 static void range_release(struct range *range)
@@ -38,6 +43,7 @@ static void range_release(struct range *range)
     free(range->upto);
     free(range->token);
     free(range->url);
+    s3_points_release(&range->split);
     *range = (struct range){0};
 }
 
@@ -48,21 +54,17 @@ static void ranges_release(struct ranges *ranges)
     free(ranges->range);
 }
 
-/* Add a range behind the last one, which ends there. */
-static int add_range(struct ranges *ranges, const char *after, size_t kept)
+/* Add a range of the keys behind after, up to upto; NULL: all. */
+static int add_range(struct ranges *ranges, const char *after, const char *upto)
 {
     struct range *range;
 
     if (array_capacity(&ranges->range, ranges->n, sizeof(*range)) < 0)
         return -ENOMEM;
-    if (ranges->n) {
-        ranges->range[ranges->n - 1].upto = strdup(after);
-        if (!ranges->range[ranges->n - 1].upto)
-            return -ENOMEM;
-    }
     range = &ranges->range[ranges->n++];
-    *range = (struct range){.after = strdup(after), .kept = kept};
-    return range->after ? 0 : -ENOMEM;
+    *range = (struct range){
+        .after = strdup(after), .upto = upto ? strdup(upto) : NULL, .kept = SIZE_MAX};
+    return range->after && (range->upto || !upto) ? 0 : -ENOMEM;
 }
 
 /* ---- requests ---- */
@@ -200,6 +202,11 @@ static int go_on(struct s3_walk *walk, struct range *range, struct s3_page *page
     walk->sorted = walk->sorted && page->n; /* else two pages would have one text */
     free(range->token);
     range->token = TAKE_PTR(page->token);
+    if (++range->pages % LONG_RANGE == 0 && !walk->one_range) {
+        s3_points_release(&range->split);
+        if (s3_points_guess(walk, page, range->upto, &range->split) < 0)
+            return -ENOMEM;
+    }
     if (page->n) {
         free(range->after);
         range->after = TAKE_PTR(page->object[page->n - 1].key);
@@ -252,29 +259,62 @@ static int step(struct s3_walk *walk, struct range *range, struct diag *d)
     return r == 1 ? (r = ask(walk, range)) < 0 ? r : 1 : r;
 }
 
+/* Split a range that goes on: others have the keys behind points that were guessed, and that it has
+ * not passed meanwhile. The requests for empty ones are at most as many as the pages. */
+static int split(struct ranges *ranges, size_t at)
+{
+    AUTO(s3_points_release) struct s3_points points = ranges->range[at].split;
+    AUTO_FREE char *upto = ranges->range[at].upto;
+    size_t first = 0;
+    int r = 0;
+
+    ranges->range[at].split = (struct s3_points){0};
+    while (first < points.n && strcmp(points.key[first], ranges->range[at].after) <= 0)
+        first++;
+    ranges->splits_at = ranges->pages + points.n - first;
+    ranges->range[at].upto = first < points.n ? strdup(points.key[first]) : TAKE_PTR(upto);
+    if (first < points.n && !ranges->range[at].upto)
+        return -ENOMEM;
+    for (size_t i = first; i < points.n && r == 0; i++)
+        r = add_range(ranges, points.key[i], i + 1 < points.n ? points.key[i + 1] : upto);
+    return r;
+}
+
+/* If few ranges are under way, and one of them is long, split it. */
+static int split_long(struct ranges *ranges, const size_t *active, size_t n)
+{
+    if (ranges->next < ranges->n || n > PAGES_AHEAD / 2 || ranges->pages < ranges->splits_at)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (ranges->range[active[i]].split.n)
+            return split(ranges, active[i]);
+    return 0;
+}
+
 /* List all ranges, PAGES_AHEAD at once: each in turn. */
 static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag *d)
 {
-    struct range *active[PAGES_AHEAD];
-    size_t n = 0;
+    size_t active[PAGES_AHEAD], n = 0;
     int r = 0;
 
     for (size_t i = 0;; i++) {
         while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
-            active[n] = &ranges->range[ranges->next++];
-            r = ask(walk, active[n++]);
+            active[n] = ranges->next++;
+            r = ask(walk, &ranges->range[active[n++]]);
         }
         if (r < 0 || !n)
             return r;
         i %= n;
-        r = step(walk, active[i], d);
+        r = step(walk, &ranges->range[active[i]], d);
+        ranges->pages++;
         if (r == 0) { /* done: the last one takes its turn */
-            range_release(active[i]);
+            range_release(&ranges->range[active[i]]);
             active[i--] = active[--n];
         }
+        if (r >= 0)
+            r = split_long(ranges, active, n);
         if (r < 0)
             return r;
-        r = 0;
     }
 }
 
@@ -285,8 +325,12 @@ static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
 {
     int r = 0;
 
-    for (size_t i = 0; i < walk->kept->n && r == 0; i++)
-        r = add_range(ret, kept_page_text(walk->kept, i), i);
+    for (size_t i = 0; i < walk->kept->n && r == 0; i++) {
+        r = add_range(ret, kept_page_text(walk->kept, i),
+                      i + 1 < walk->kept->n ? kept_page_text(walk->kept, i + 1) : NULL);
+        if (r == 0)
+            ret->range[i].kept = i;
+    }
     return r;
 }
 
@@ -296,7 +340,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     AUTO(ranges_release) struct ranges first = {0};
     AUTO_TEXT struct text text = {0};
     struct range *range;
-    int r = add_range(&first, "", SIZE_MAX);
+    int r = add_range(&first, "", NULL);
 
     if (r < 0)
         return r;
@@ -308,18 +352,18 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
         r = use_page(walk, range, &text, d);
     if (r != 1)
         return r;
-    r = add_range(ret, range->after, SIZE_MAX);
-    if (r < 0)
-        return r;
     if (!walk->one_range && walk->sorted) {
         AUTO(s3_points_release) struct s3_points points = {0};
 
         r = s3_points_find(walk, range->after, &points);
-        for (size_t i = 0; i < points.n && r == 0; i++)
-            r = add_range(ret, points.key[i], SIZE_MAX);
-    } else {
-        ret->range[0].token = TAKE_PTR(range->token);
+        for (size_t i = 0; i <= points.n && r == 0; i++)
+            r = add_range(ret, i ? points.key[i - 1] : range->after,
+                          i < points.n ? points.key[i] : NULL);
+        return r;
     }
+    r = add_range(ret, range->after, NULL);
+    if (r == 0)
+        ret->range[0].token = TAKE_PTR(range->token);
     return r;
 }
 

@@ -3,9 +3,10 @@
  * take a thousand round trips.
  *
  * Ranges need no knowledge of the keys to be right: each ends where the next one begins. They begin
- * at folders, or where the pages of the last mount began (cache/source/kept_pages.h): then each is
- * one page, and a page that is as it was is not read. Servers that do not sort keys, or ignore
- * where a page is to begin, are listed page after page. */
+ * at folders, where a range that goes on and on may be split, or where the pages of the last mount
+ * began (cache/source/kept_pages.h): then each is one page, and a page that is as it was is not
+ * read. Servers that do not sort keys, or ignore where a page is to begin, are listed page after
+ * page. */
 #ifndef EPOCHFS_CACHE_SOURCE_S3_WALK_H
 #define EPOCHFS_CACHE_SOURCE_S3_WALK_H
 

@@ -22,6 +22,11 @@ struct s3_points {
  * to the next one. There may be none. 0 or -ENOMEM: other errors are met again. */
 int s3_points_find(struct s3_walk *walk, const char *after, struct s3_points *ret);
 
+/* Guess keys that others may come behind, from a page of sorted keys that is not the last one:
+ * sorted, behind the page, and before upto (NULL: any). There may be none. 0 or -ENOMEM. */
+int s3_points_guess(const struct s3_walk *walk, const struct s3_page *page, const char *upto,
+                    struct s3_points *ret);
+
 void s3_points_release(struct s3_points *points);
 
 #endif

@@ -23,6 +23,7 @@ static struct {
     size_t n, page;
     bool ignores_start, unsorted, endless;
     size_t pages, folders; /* requests for pages, and for pages of folders */
+    size_t longest;        /* pages in a row, each of which names the next one */
 } bucket;
 
 static int compare_keys(const void *a, const void *b)
@@ -59,8 +60,8 @@ static bool parameter(const char *url, const char *name, char *ret, size_t capac
     return false;
 }
 
-/* Add folders or objects from key `from` on. */
-static void add_entries(struct text *t, const char *prefix, bool by_folder, size_t from)
+/* Add folders or objects from key `from` on; row: pages before it in a row. */
+static void add_entries(struct text *t, const char *prefix, bool by_folder, size_t from, size_t row)
 {
     size_t len = strlen(prefix), n = 0;
     char last[64] = "", token[64] = "";
@@ -75,7 +76,7 @@ static void add_entries(struct text *t, const char *prefix, bool by_folder, size
         if (by_folder && slash && !strncmp(last, key, (size_t)(slash - key) + 1))
             continue;
         if (n == bucket.page) {
-            snprintf(token, sizeof(token), "%zu", i);
+            snprintf(token, sizeof(token), "%zu+%zu", i, row + 1);
             break;
         }
         n++;
@@ -102,17 +103,20 @@ static int serve(const char *url, struct text *ret)
 {
     char prefix[64] = "", after[64] = "", token[64], delimiter[8];
     bool by_folder = parameter(url, "delimiter", delimiter, sizeof(delimiter));
-    size_t from = 0;
+    size_t from = 0, row = 0;
+    char *end;
 
     parameter(url, "prefix", prefix, sizeof(prefix));
     bucket.pages += !by_folder;
     bucket.folders += by_folder;
-    if (parameter(url, "continuation-token", token, sizeof(token)))
-        from = strtoull(token, NULL, 10);
-    else if (parameter(url, "start-after", after, sizeof(after)) && !bucket.ignores_start)
+    if (parameter(url, "continuation-token", token, sizeof(token))) {
+        from = strtoull(token, &end, 10);
+        row = *end == '+' ? strtoull(end + 1, NULL, 10) : 0;
+        bucket.longest = by_folder || row < bucket.longest ? bucket.longest : row;
+    } else if (parameter(url, "start-after", after, sizeof(after)) && !bucket.ignores_start)
         while (from < bucket.n && strcmp(bucket.key[from], after) <= 0)
             from++;
-    add_entries(ret, prefix, by_folder, from);
+    add_entries(ret, prefix, by_folder, from, row);
     return 0;
 }
 
@@ -169,7 +173,7 @@ static int walk_bucket(const char *prefix, const struct kept_pages *kept, struct
     fake_http_set(NULL, 0);
     fake_http_serve = serve;
     again(ret);
-    bucket.pages = bucket.folders = 0;
+    bucket.pages = bucket.folders = bucket.longest = 0;
     r = s3_walk(ret, d);
     transport_free(http_transport(http));
     return r;
@@ -251,9 +255,33 @@ static void test_walk__folders__side_by_side(void **state)
     assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
     check_all_once("d/");
     assert_true(walk.pages.n > n_used / 20);
-    assert_true(bucket.pages <= n_used / 20 + 66);
+    assert_true(bucket.pages <= 3 * n_used / 20 / 2); /* long ranges are split at guesses */
     assert_true(bucket.folders <= 32);
     assert_true(fake_http.aheads >= bucket.pages - 1);
+}
+
+/* Keys of one folder: numbers, hashes, names with numbers; ranges that are long are split. */
+static void test_walk__one_flat_folder__side_by_side(void **state)
+{
+    static const char *const forms[] = {"d/%07llu.jpg", "d/image_%010llu.png", "d/%llx",
+                                        "d/é%05llu"};
+
+    (void)state;
+    for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+        AUTO(s3_walk_release) struct s3_walk walk;
+
+        memset(&bucket, 0, sizeof(bucket));
+        bucket.n = KEYS_MOST;
+        bucket.page = 5;
+        for (unsigned long long i = 0; i < KEYS_MOST; i++)
+            snprintf(bucket.key[i], sizeof(bucket.key[0]), forms[f],
+                     f == 2 ? (i + 1) * UINT64_C(0x9e3779b97f4a7c15) : i);
+        bucket_sort();
+        assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
+        check_all_once("d/");
+        assert_true(bucket.pages <= 2 * bucket.n / bucket.page);
+        assert_true(bucket.longest <= bucket.n / bucket.page / 8);
+    }
 }
 
 static void test_walk__one_page__one_request(void **state)
@@ -384,6 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walk__any_keys_and_pages__each_key_once),
         cmocka_unit_test(test_walk__folders__side_by_side),
+        cmocka_unit_test(test_walk__one_flat_folder__side_by_side),
         cmocka_unit_test(test_walk__one_page__one_request),
         cmocka_unit_test(test_walk__kept_and_unchanged__each_page_once_and_nothing_used),
         cmocka_unit_test(test_walk__kept_and_changed__what_has_changed_is_used),
