@@ -2,6 +2,7 @@
 #include "format/encode/encode.h"
 #include "format/records/record_set.h"
 #include "format/tar/header.h"
+#include "format/tar/hints.h"
 #include "format/tar/shard.h"
 
 #include <errno.h>
@@ -9,29 +10,33 @@
 
 extern const struct format format_tar;
 
+/* DALI's index of file i, if the shard is far away: here headers are read as quickly. */
+static struct blob *take_hints(struct source_file *source, size_t n, size_t i)
+{
+    if (!source[i].blob->ops->fetch)
+        return NULL;
+    for (size_t k = 0; k < n; k++)
+        if (source[k].blob && tar_hints_are_called(source[k].name) &&
+            tar_hints_are_of(source[k].name, source[i].name))
+            return TAKE_PTR(source[k].blob);
+    return NULL;
+}
+
 static int file_open(struct source_file *source, size_t n, size_t i,
                      const struct format_setup *setup, struct shard *ret, struct diag *d)
 {
+    struct blob *hints = take_hints(source, n, i);
     struct tar_shard *shard;
-    int r = tar_shard_open(TAKE_PTR(source[i].blob), setup, &shard, d);
+    int r = tar_shard_open(TAKE_PTR(source[i].blob), hints, setup, &shard, d);
 
-    (void)n;
     if (r == 0)
         *ret = (struct shard){shard, shard->blob, &shard->prepared};
     return r;
 }
 
-/* Is it called like DALI's index of a shard? */
-static bool is_called_index(const char *name)
-{
-    size_t len = strlen(name);
-
-    return len > 4 && !strcmp(name + len - 4, ".idx");
-}
-
 static bool file_is_beside(const struct source_file *file)
 {
-    return is_called_index(file->name);
+    return tar_hints_are_called(file->name);
 }
 
 static int file_prepare(void *file, struct diag *d)
@@ -83,20 +88,13 @@ static const struct record_format shards = {
     .note = file_note,
 };
 
-/* DALI's index of a shard. It is not needed: docs/tar.md. */
-static bool is_dali_index(const struct probed_file *file)
-{
-    return is_called_index(file->name) && file->len > 5 &&
-           (!memcmp(file->head, "v1.1 ", 5) || !memcmp(file->head, "v1.2 ", 5));
-}
-
 /* A damaged archive is one too, if it says so: its message tells what is wrong. */
 static enum claim probe(const struct probed_file *file)
 {
     struct tar_header header;
 
-    if (is_called_index(file->name))
-        return is_dali_index(file) ? CLAIM_ASIDE : CLAIM_NONE;
+    if (tar_hints_are_called(file->name))
+        return tar_hints_are_in(file->name, file->head, file->len) ? CLAIM_NAMED : CLAIM_NONE;
     if (file->len < TAR_BLOCK)
         return CLAIM_NONE;
     if (!memcmp(file->head + 257, "ustar", 5))

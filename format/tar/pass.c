@@ -47,6 +47,7 @@ struct value {
 struct tar_pass {
     struct tar_shard *shard;
     struct tar_walk walk;
+    struct tar_hints hints;
     unsigned columns; /* of the index, so far */
     uint64_t good;    /* samples without a fault */
     uint64_t faults[N_TAR_FAULTS];
@@ -70,6 +71,14 @@ int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
     }
     pass->shard = shard;
     pass->columns = TAR_FIXED;
+    if (shard->hints)
+        r = tar_hints_read(shard->hints, shard->blob->size, &pass->hints);
+    blob_free(TAKE_PTR(shard->hints));
+    if (r < 0) {
+        tar_pass_free(pass);
+        return r;
+    }
+    pass->walk.hints = &pass->hints;
     *ret = pass;
     return 0;
 }
@@ -79,6 +88,7 @@ void tar_pass_free(struct tar_pass *pass)
     if (!pass)
         return;
     tar_walk_release(&pass->walk);
+    tar_hints_release(&pass->hints);
     text_release(&pass->notes);
     free(pass);
 }

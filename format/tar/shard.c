@@ -30,6 +30,7 @@ void tar_shard_drop(struct tar_shard *shard)
     free(shard->column);
     free(shard->shows);
     blob_free(shard->blob);
+    blob_free(shard->hints);
     free(shard);
 }
 
@@ -161,8 +162,8 @@ static const struct prepared_ops index_ops = {
     .about = shard_about,
 };
 
-int tar_shard_open(struct blob *blob, const struct format_setup *setup, struct tar_shard **ret,
-                   struct diag *d)
+int tar_shard_open(struct blob *blob, struct blob *hints, const struct format_setup *setup,
+                   struct tar_shard **ret, struct diag *d)
 {
     struct tar_shard *shard = calloc(1, sizeof(*shard));
     int r = shard ? tar_judge_start(blob, d) : -ENOMEM;
@@ -170,9 +171,10 @@ int tar_shard_open(struct blob *blob, const struct format_setup *setup, struct t
     if (r < 0) {
         free(shard);
         blob_free(blob);
+        blob_free(hints);
         return r;
     }
-    *shard = (struct tar_shard){.blob = blob, .users = 1};
+    *shard = (struct tar_shard){.blob = blob, .hints = hints, .users = 1};
     shard->prepared = (struct prepared){
         .ops = &index_ops,
         .impl = shard,

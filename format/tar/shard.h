@@ -26,6 +26,7 @@ struct tar_pass;
 
 struct tar_shard {
     struct blob *blob;
+    struct blob *hints; /* DALI's index, until the pass has read it; NULL: none is needed; owned */
     unsigned users;
     struct prepared prepared;  /* the index */
     struct column_table table; /* its fields */
@@ -40,9 +41,10 @@ struct tar_shard {
     unsigned n_columns;
 };
 
-/* Takes blob over, also on error. 0, or -errno with the reason in d. */
-int tar_shard_open(struct blob *blob, const struct format_setup *setup, struct tar_shard **ret,
-                   struct diag *d);
+/* Takes blob over, and hints, an index of DALI (NULL: there is none), also on error. 0, or -errno
+ * with the reason in d. */
+int tar_shard_open(struct blob *blob, struct blob *hints, const struct format_setup *setup,
+                   struct tar_shard **ret, struct diag *d);
 void tar_shard_drop(struct tar_shard *shard); /* one user less */
 
 /* As prepare() of struct shard_ops. */

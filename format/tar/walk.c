@@ -55,6 +55,10 @@ static void fetch_ahead(struct tar_walk *w, uint64_t at)
 {
     uint64_t end = w->window.start + w->window.have;
 
+    if (w->hints && w->hints->n) {
+        tar_hints_follow(w->hints, w->blob, at);
+        return;
+    }
     w->near = at <= end + FETCH_GAP ? w->near + 1 : 0;
     if (w->near < FETCH_AFTER || at + FETCH_AHEAD / 2 < w->fetched)
         return;

@@ -6,6 +6,7 @@
 
 #include "base/blob.h"
 #include "format/tar/header.h"
+#include "format/tar/hints.h"
 
 #define TAR_EXTRA_MAX (1u << 20) /* bytes of the data of a pax or long-name header, at most */
 
@@ -23,6 +24,8 @@ struct tar_walk {
     uint64_t at;   /* of the next header */
     uint64_t end;  /* the first block of the end; the size of the blob: it has none */
     uint8_t *name; /* [TAR_NAME_MAX] */
+    struct tar_hints
+        *hints; /* where headers may be, which the caller sets and owns; NULL: unknown */
 
     /* Private: */
     uint64_t start; /* of the headers of the next member */

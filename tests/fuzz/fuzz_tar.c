@@ -131,7 +131,7 @@ static void check_shard(struct blob *blob)
     int r;
 
     memory_keep_init(&keep, true);
-    r = tar_shard_open(blob, &setup, &shard, &d);
+    r = tar_shard_open(blob, NULL, &setup, &shard, &d);
     if (r == 0) {
         do
             r = tar_shard_prepare(shard, &d);

@@ -4,8 +4,11 @@ large members takes its headers, not the shard; what a plan needs is fetched and
 
 import errno
 import gzip
+import io
 import os
+import re
 import shutil
+import tarfile
 
 import numpy as np
 
@@ -75,6 +78,49 @@ def check_headers():
     equal(many["small"] <= 40, True, f"{many} requests for 400 headers")
 
 
+def dali_index(bytes_, version):
+    """As wds2idx writes it."""
+    lines, before = [], None
+    with tarfile.open(fileobj=io.BytesIO(bytes_)) as tar:
+        for m in tar:
+            key, _, ext = m.name.partition(".")
+            if key != before:
+                lines.append([])
+            before = key
+            lines[-1].append(f"{ext} {m.offset_data} {m.size}" + (f" {m.name}" if version == "v1.2" else ""))
+    return (f"{version} {len(lines)}\n" + "".join(" ".join(line) + "\n" for line in lines)).encode()
+
+
+def check_hints():
+    """With DALI's index headers of members of 100 KB are asked for many at once, and what is between them is
+    left where it is; an index that lies does no harm."""
+    data = shard(entries(0, 120, 200_000))
+    good = dali_index(data, "v1.1")
+    numbers = re.sub(rb"(?<=[a-z] )(\d+) (\d+)",
+                     lambda m: b"%d %d" % (int(m[1]) // 1024 * 512 + 512, int(m[2]) // 3), good)
+    indexes = {"none": None, "v1.1": good, "v1.2": dali_index(data, "v1.2"), "cut": good[:-40], "numbers": numbers,
+               "words": b"v1.1 7\n" + b"jpg 99999999999999999999999 512 cls -1 512 1024\n" * 9,
+               "large": b"v1.2 1\n" + b"".join(b"jpg %d 1 a b\n" % (512 * i) for i in range(40000))}
+    seen = {}
+    for name, index in indexes.items():
+        folder = f"{PRIVATE}/hints-{name}"
+        os.mkdir(folder)
+        for file, body in (("a.tar", data), ("a.idx", index)):
+            if body is not None:
+                with open(f"{folder}/{file}", "wb") as f:
+                    f.write(body)
+        with Nginx(folder) as server:
+            with mounted(f"{server.url}/", f"cache={CACHE}.hints-{name},stage=off,block=4K"):
+                ds = Shards(path("a.tar"), data)
+                ds.check_listing()
+                seen[name] = sent(server.log())
+                for i in (0, 77, 119):
+                    ds.check_sample(i)
+    print(f"bytes for the index of {len(data)}: {seen}")
+    for name in ("v1.1", "v1.2"):
+        equal(seen[name] < seen["none"] / 3, True, f"{seen} bytes for the index")
+
+
 def check_changed():
     """A shard that is replaced on the server: what was fetched stays, the rest is ESTALE."""
     folder = f"{PRIVATE}/changed"
@@ -96,4 +142,5 @@ def check_changed():
 
 check_once_all()
 check_headers()
+check_hints()
 check_changed()

@@ -46,7 +46,7 @@ static int open_shard(const struct text *tar, struct absent *absent, struct tar_
     *ret = NULL;
     if (absent)
         blob = absent_blob_new(blob, absent);
-    r = tar_shard_open(blob, &format_setup, ret, d);
+    r = tar_shard_open(blob, NULL, &format_setup, ret, d);
     while (r == 0 || (r == -EREMOTEIO && *ret))
         r = tar_shard_prepare(*ret, d);
     return r < 0 ? r : 0;
