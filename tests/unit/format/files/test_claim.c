@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "format/files/keys.h"
 #include "support/unit.h"
@@ -121,6 +122,22 @@ static void test_claim__class_folders__one_dataset(void **state)
     check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
     check("a/b/cat/1.jpg a/b/dog/2.jpg", "a:b classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg", ":all classes 1(jpg)\n"); /* F-8 */
+}
+
+/* F-1 */
+static void test_names__pictures__by_extension(void **state)
+{
+    static const char *const yes[] = {"a.jpg", "a.JPEG", "a.png",  "a.ppm", "a.bmp",  "a.pgm",
+                                      "a.tif", "a.tiff", "a.webp", "a.Gif", "a.b.jpg"};
+    static const char *const no[] = {"xwebp", "jpg", "a.jpgx", "a.jpg.txt", "a.svg", "a.", "a", ""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        if (!name_is_picture(yes[i]))
+            fail_msg("%s", yes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        if (name_is_picture(no[i]))
+            fail_msg("%s", no[i]);
 }
 
 static void test_claim__splits__a_dataset_each(void **state)
@@ -302,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claim__class_folders__one_dataset),
+        cmocka_unit_test(test_names__pictures__by_extension),
         cmocka_unit_test(test_claim__splits__a_dataset_each),
         cmocka_unit_test(test_claim__files_beside_classes__aside),
         cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
