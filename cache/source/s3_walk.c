@@ -221,7 +221,7 @@ static int use_page(struct s3_walk *walk, struct range *range, const struct text
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     uint64_t hash = s3_page_hash(text->data ? text->data : "", text->len);
-    size_t n;
+    size_t n = 0;
     int r = kept_pages_add(&walk->pages, range->after, hash);
 
     if (r == 0 && range->kept < SIZE_MAX && hash == walk->kept->page[range->kept].hash) {
