@@ -381,11 +381,15 @@ static int start_threads(struct server *s)
         .passes = &s->status.open.passes,
         .clock = &real_clock,
     };
-    int r = slow_start(s, &serve_parked), pushes;
+    bool may_push = s->setup.options->ahead;
+    int r, pushes = 0;
 
-    if (r < 0 || !s->setup.options->ahead)
+    /* First: a fork() copies locks as they are, and other threads might hold some. */
+    if (may_push)
+        pushes = supervisor_start(fuse_session_fd(s->session), &s->supervisor);
+    r = slow_start(s, &serve_parked);
+    if (r < 0 || !may_push)
         return r;
-    pushes = supervisor_start(fuse_session_fd(s->session), &s->supervisor);
     if (pushes == 0)
         pushes = push_start(&push, &s->push);
     if (pushes < 0)
