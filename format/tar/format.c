@@ -10,14 +10,20 @@
 
 extern const struct format format_tar;
 
-/* DALI's index of file i, if the shard is far away: here headers are read as quickly. */
+/* DALI's index of file i, if the shard is far away: here headers are read as quickly. Files are
+ * sorted, so it is near. */
 static struct blob *take_hints(struct source_file *source, size_t n, size_t i)
 {
+    const char *shard = source[i].name;
+    size_t stem = tar_hints_stem(shard), first = i;
+
     if (!source[i].blob->ops->fetch)
         return NULL;
-    for (size_t k = 0; k < n; k++)
+    while (first && !strncmp(source[first - 1].name, shard, stem))
+        first--;
+    for (size_t k = first; k < n && !strncmp(source[k].name, shard, stem); k++)
         if (source[k].blob && tar_hints_are_called(source[k].name) &&
-            tar_hints_are_of(source[k].name, source[i].name))
+            tar_hints_are_of(source[k].name, shard))
             return TAKE_PTR(source[k].blob);
     return NULL;
 }

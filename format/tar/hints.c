@@ -1,5 +1,5 @@
 /* The text of an index: "v1.1 <samples>" or "v1.2 <samples>", then for each sample a line of its
- * members: extension, offset of the content, size, and in 1.2 the name, which may have blanks. So
+ * members: extension, offset of the content, size, and in 1.2 the name, which may have spaces. So
  * wherever two numbers follow each other that can be an offset and a size, they are. */
 #include "format/tar/hints.h"
 
@@ -29,13 +29,18 @@ bool tar_hints_are_in(const char *name, const void *head, size_t len)
            (!memcmp(head, "v1.1 ", 5) || !memcmp(head, "v1.2 ", 5));
 }
 
-bool tar_hints_are_of(const char *name, const char *shard)
+size_t tar_hints_stem(const char *shard)
 {
-    size_t len = strlen(name) - 4, stem = strcspn(shard, ".");
     const char *dot = strrchr(shard, '.');
 
-    return (len == stem || len == strlen(shard) || (dot && len == (size_t)(dot - shard))) &&
-           !strncmp(name, shard, len);
+    return dot && dot > shard ? (size_t)(dot - shard) : strlen(shard);
+}
+
+bool tar_hints_are_of(const char *name, const char *shard)
+{
+    size_t len = strlen(name) - 4;
+
+    return (len == tar_hints_stem(shard) || len == strlen(shard)) && !strncmp(name, shard, len);
 }
 
 /* The number that a word is; false: it is none. */

@@ -19,7 +19,10 @@ bool tar_hints_are_in(const char *name, const void *head, size_t len);
 /* Is it called like one? */
 bool tar_hints_are_called(const char *name);
 
-/* Is it that of the shard of that name: both have one stem? */
+/* The name of a shard before its last dot: its length. */
+size_t tar_hints_stem(const char *shard);
+
+/* Is an index of that name the shard's: <stem>.idx, or <name>.idx? */
 bool tar_hints_are_of(const char *name, const char *shard);
 
 /* Read an index of a shard of size bytes. None come of one that cannot be read, or whose members
