@@ -22,6 +22,9 @@ enum {
     PREFIX_LEN = 155,
     STAR_PREFIX_LEN = 131, /* star has times after it, and "tar\0" at the end */
     STAR = 508,
+    STAR_HAS_MAP = 355, /* of a sparse file: not 0 if blocks with more of its map follow */
+    HAS_MAP = 482,
+    MAP_GOES_ON = 504, /* the same in such a block */
 };
 
 /* ---- numbers ---- */
@@ -107,11 +110,15 @@ static size_t text_len(const uint8_t *at, size_t capacity)
     return end ? (size_t)(end - at) : capacity;
 }
 
+static bool is_star(const uint8_t *block)
+{
+    return !memcmp(block + STAR, "tar", 4);
+}
+
 /* GNU tar has other things where POSIX has the prefix. */
 static void take_name(const uint8_t *block, struct tar_header *h)
 {
-    bool is_star = !memcmp(block + STAR, "tar", 4);
-    size_t len = text_len(block + PREFIX, is_star ? STAR_PREFIX_LEN : PREFIX_LEN);
+    size_t len = text_len(block + PREFIX, is_star(block) ? STAR_PREFIX_LEN : PREFIX_LEN);
 
     h->name_len = 0;
     if (len && !memcmp(block + MAGIC, "ustar", 6)) {
@@ -179,7 +186,13 @@ const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_h
         return "want a tar header with a size, found none that is a number of bytes";
     take_name(block, ret);
     take_type(block[TYPE], ret);
+    ret->has_map = ret->kind == TAR_SPARSE && block[is_star(block) ? STAR_HAS_MAP : HAS_MAP];
     return NULL;
+}
+
+bool tar_map_goes_on(const uint8_t block[static TAR_BLOCK])
+{
+    return block[MAP_GOES_ON];
 }
 
 /* ---- pax ---- */
@@ -189,16 +202,25 @@ static bool is_key(const uint8_t *key, size_t len, const char *want)
     return len == strlen(want) && !memcmp(key, want, len);
 }
 
-static const char *take_path(struct tar_pax *pax, const uint8_t *value, size_t len)
+static const char *copy_path(const uint8_t *value, size_t len, uint8_t ret[static TAR_NAME_MAX],
+                             size_t *ret_len)
 {
     if (memchr(value, '\0', len))
         return "want a path in the pax header, found one with a NUL in it";
     if (len > TAR_NAME_MAX)
         return "want a path of at most 4096 bytes in the pax header, found a longer one";
-    memcpy(pax->path_value, value, len);
-    pax->path_len = len;
-    pax->path = len ? TAR_PAX_SET : TAR_PAX_DELETED;
+    memcpy(ret, value, len);
+    *ret_len = len;
     return NULL;
+}
+
+static const char *take_path(struct tar_pax *pax, const uint8_t *value, size_t len)
+{
+    const char *wrong = copy_path(value, len, pax->path_value, &pax->path_len);
+
+    if (!wrong)
+        pax->path = len ? TAR_PAX_SET : TAR_PAX_DELETED;
+    return wrong;
 }
 
 static const char *take_size(struct tar_pax *pax, const uint8_t *value, size_t len)
@@ -232,6 +254,8 @@ static const char *take_record(struct tar_pax *pax, const uint8_t *key, size_t l
         return take_size(pax, value, value_len);
     if (key_len >= sizeof(sparse) - 1 && !memcmp(key, sparse, sizeof(sparse) - 1) && value_len)
         pax->is_sparse = true;
+    if (is_key(key, key_len, "GNU.sparse.name"))
+        return copy_path(value, value_len, pax->sparse_name, &pax->sparse_len);
     return NULL;
 }
 

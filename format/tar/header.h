@@ -26,6 +26,7 @@ enum tar_kind {
 struct tar_header {
     enum tar_kind kind;
     bool has_data;   /* bytes follow the header; */
+    bool has_map;    /* of a sparse file: blocks that go on with its map come before them */
     uint64_t stored; /* the number that is stored as their size */
     size_t name_len;
     uint8_t name[TAR_HEADER_NAME];
@@ -34,6 +35,9 @@ struct tar_header {
 /* Parse a block. NULL, or what is wrong with it: "want ..., found ..." without numbers. */
 const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_header *ret);
 
+/* Whether another block of a sparse file's map follows this one. */
+bool tar_map_goes_on(const uint8_t block[static TAR_BLOCK]);
+
 /* What pax records say of members; starts as {0}. A later record of a name counts. */
 struct tar_pax {
     bool is_sparse;
@@ -41,6 +45,8 @@ struct tar_pax {
     uint64_t size_value;
     size_t path_len;
     uint8_t path_value[TAR_NAME_MAX];
+    size_t sparse_len;                 /* 0: none */
+    uint8_t sparse_name[TAR_NAME_MAX]; /* of a sparse file; its path is made up */
 };
 
 /* Take the records of a pax header into *pax. NULL, or what is wrong; *pax is changed then. */

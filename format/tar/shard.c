@@ -38,7 +38,7 @@ void tar_shard_drop(struct tar_shard *shard)
 
 static int shard_identity(void *impl, struct text *ret)
 {
-    text_add(ret, "tar 1");
+    text_add(ret, "tar 2");
     return prepared_add_identity(ret, ((const struct tar_shard *)impl)->blob);
 }
 

@@ -8,6 +8,7 @@
 #define STEP_MOST  (256u << 10)    /* of small members one after another */
 #define STEP_GAP   4096u           /* bytes that are rather read than hopped over */
 #define REST_LOOK  (64u << 10)     /* bytes after the end */
+#define MAP_MOST   4096u           /* blocks of a sparse file's map, 21 pieces in each */
 #define WINDOW     (TAR_EXTRA_MAX) /* bytes, the largest piece that is needed at once */
 
 /* Of a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is between
@@ -170,7 +171,10 @@ static void name_member(struct tar_walk *w, struct tar_member *m)
     const uint8_t *name = w->header.name;
 
     m->name_len = w->header.name_len;
-    if (w->own->path == TAR_PAX_SET) {
+    if (w->own->sparse_len) {
+        name = w->own->sparse_name;
+        m->name_len = w->own->sparse_len;
+    } else if (w->own->path == TAR_PAX_SET) {
         name = w->own->path_value;
         m->name_len = w->own->path_len;
     } else if (w->seen & SEEN_NAME) {
@@ -195,14 +199,41 @@ static uint64_t size_of_member(const struct tar_walk *w)
     return w->header.stored;
 }
 
+/* Where the content begins: after the header, and after the map of a sparse file of many pieces. */
+static int find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
+{
+    bool goes_on = w->header.has_map;
+    uint64_t at = w->at + TAR_BLOCK;
+
+    for (unsigned n = 0; goes_on; n++) {
+        const uint8_t *block;
+        int r;
+
+        if (n == MAP_MOST)
+            return bad(w, w->at, d, "want a sparse member of fewer pieces, found a larger map");
+        if (w->blob->size - at < TAR_BLOCK)
+            return bad(w, at, d, "want the map of a sparse member, found the end of the file");
+        r = tar_walk_bytes(w, at, TAR_BLOCK, &block, d);
+        if (r < 0)
+            return r;
+        goes_on = tar_map_goes_on(block);
+        at += TAR_BLOCK;
+    }
+    *ret = at;
+    return 0;
+}
+
 static int read_member(struct tar_walk *w, struct tar_member *m, struct diag *d)
 {
-    uint64_t left = w->blob->size - w->at - TAR_BLOCK;
+    uint64_t left;
+    int r = find_content(w, &m->at, d);
 
+    if (r < 0)
+        return r;
+    left = w->blob->size - m->at;
     name_member(w, m);
     m->kind = w->header.kind;
     m->size = size_of_member(w);
-    m->at = w->at + TAR_BLOCK;
     m->start = w->start;
     if (w->own->is_sparse && m->kind == TAR_FILE)
         m->kind = TAR_SPARSE;

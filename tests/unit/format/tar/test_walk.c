@@ -289,6 +289,73 @@ static void test_sparse(void **state)
     assert_walk(&tar, 0, "s a.db 6@1536\ns b.db 6@2560\nf c.db 1@3584\nend 4096\n");
 }
 
+/* Writers make up a path for such a file, and give its name beside it. */
+static void test_sparse_name__is_the_name(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put_pax(&tar, 'x', "GNU.sparse.name", "d/a.db");
+    tar_put_file(&tar, "GNUSparseFile.17/a.db", "stored");
+    tar_put_file(&tar, "b.db", "x");
+    tar_put_pax(&tar, 'g', "GNU.sparse.name", "all.db");
+    tar_put_file(&tar, "c.db", "x");
+    assert_walk(&tar, 0, "s d/a.db 6@1536\nf b.db 1@2560\nf c.db 1@4608\nend 5120\n");
+}
+
+/* A sparse file whose header says that blocks with more of its map follow, and those: n of them,
+ * the last of which says that it is. */
+static void put_sparse(struct text *tar, const char *name, unsigned says, unsigned n, bool ends)
+{
+    uint8_t header[TAR_BLOCK], map[TAR_BLOCK] = {0};
+
+    tar_make_header(header, name, 6, 'S');
+    header[says] = 1;
+    if (says == 355) /* star's */
+        memcpy(header + 508, "tar", 4);
+    tar_make_sum(header);
+    text_add_bytes(tar, (const char *)header, sizeof(header));
+    for (unsigned i = 0; i < n; i++) {
+        map[504] = !ends || i + 1 < n;
+        text_add_bytes(tar, (const char *)map, sizeof(map));
+    }
+}
+
+static void put_block(struct text *tar, const char *content)
+{
+    char block[TAR_BLOCK] = {0};
+
+    memcpy(block, content, strlen(content));
+    text_add_bytes(tar, block, sizeof(block));
+}
+
+static void test_sparse_map__before_the_content(void **state)
+{
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    put_sparse(&tar, "a.db", 482, 2, true);
+    put_block(&tar, "stored");
+    tar_put_file(&tar, "b.db", "x");
+    put_sparse(&tar, "c.db", 355, 1, true);
+    put_block(&tar, "stored");
+    tar_put_file(&tar, "d.db", "x");
+    assert_walk(&tar, 0, "s a.db 6@1536\nf b.db 1@2560\ns c.db 6@4096\nf d.db 1@5120\nend 5632\n");
+}
+
+static void test_sparse_map__without_end__refused(void **state)
+{
+    AUTO_TAR tar = {0}, large = {0};
+
+    (void)state;
+    put_sparse(&tar, "a.db", 482, 3, false);
+    assert_walk(&tar, -EBADMSG,
+                "x.tar: byte 2048: want the map of a sparse member, found the end of the file\n");
+    put_sparse(&large, "a.db", 482, 5000, false);
+    assert_walk(&large, -EBADMSG,
+                "x.tar: byte 0: want a sparse member of fewer pieces, found a larger map\n");
+}
+
 /* ---- headers that describe the next member ---- */
 
 static void test_twice__refused(void **state)
@@ -421,6 +488,9 @@ int main(void)
         cmocka_unit_test(test_global_names),
         cmocka_unit_test(test_pax_size__wins),
         cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_sparse_name__is_the_name),
+        cmocka_unit_test(test_sparse_map__before_the_content),
+        cmocka_unit_test(test_sparse_map__without_end__refused),
         cmocka_unit_test(test_twice__refused),
         cmocka_unit_test(test_no_member_after_it__refused),
         cmocka_unit_test(test_large_pax__refused),
