@@ -1,5 +1,7 @@
 #include "format/records/keys.h"
 
+#include <errno.h>
+
 #define ROWS_AT_ONCE 10000 /* about a millisecond */
 
 int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, unsigned i),
@@ -12,6 +14,7 @@ int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, u
         r = index_builder_new(&(struct index_shape){.has_keys = true}, &k->builder);
     for (unsigned done = 0; done < ROWS_AT_ONCE && r == 0; done++) {
         const struct index *index;
+        size_t len;
 
         if (k->file == n) {
             r = index_finish(k->builder, NULL, NULL, NULL, &k->index);
@@ -23,7 +26,8 @@ int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, u
             k->row = 0;
             continue;
         }
-        r = index_add(k->builder, key, index_key(index, k->row++, key), NULL);
+        len = index_key(index, k->row++, key);
+        r = len ? index_add(k->builder, key, len, NULL) : -EBADMSG;
     }
     return r;
 }

@@ -302,7 +302,7 @@ static bool has_keys(const struct record_set *set, unsigned i)
 }
 
 /* Find the keys of all files in sequence. 1: done, 0: not yet, or -errno. */
-static int set_keys(struct dataset *ds)
+static int set_keys(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;
     int r;
@@ -315,6 +315,9 @@ static int set_keys(struct dataset *ds)
         return 1;
     }
     r = keys_step(&set->keys, set->files.n, index_of, set);
+    if (r == -EBADMSG)
+        diag_set(d, r, "%s: want a key for each sample in its index, found a sample without",
+                 blob_name(set->files.shard[set->keys.file].blob));
     if (r != 1)
         return r;
     if (set->rf->keys_or_numbers && set->keys.index.renamed)
@@ -332,7 +335,7 @@ static int set_prepare(struct dataset *ds, struct diag *d)
     bool is_known;
 
     if (r == 1)
-        r = set_keys(ds);
+        r = set_keys(ds, d);
     is_known = r == 1;
     if (is_known && set->rf->columns)
         r = learn_columns(ds);

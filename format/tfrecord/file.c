@@ -71,6 +71,12 @@ static bool feature_fits(const struct learned_column *c, unsigned columns)
            n[FEATURE_MOST_STEPS] <= EXAMPLE_MAX && n[FEATURE_LOOKS] < N_LOOKS;
 }
 
+/* A name begins with the kind of the feature. */
+static bool left_out_fits(const struct column_table *t)
+{
+    return !t->left_out || *t->first_out;
+}
+
 /* What was learned becomes the columns. */
 static int finish(struct tfrecord_file *file, const struct index *index)
 {
@@ -96,6 +102,8 @@ static int file_take(void *impl, const struct index *index)
                               index->about_len - FINDINGS_BYTES, &used);
     if (r < 0)
         return r;
+    if (!left_out_fits(&file->features))
+        r = -EBADMSG;
     for (unsigned i = 0; i < file->features.n && r == 0; i++)
         if (!feature_fits(&file->features.column[i], index->shape.columns))
             r = -EBADMSG;

@@ -1,9 +1,11 @@
 /* The keys of several files as one index, and the samples of their names. */
 #include "format/records/keys.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "format/core/dataset.h"
 #include "support/unit.h"
 
@@ -129,12 +131,37 @@ static void test_keys__long_keys__found_by_cut_names(void **state)
         index_builder_free(builder[i]);
 }
 
+/* The index of a file with the key Q, changed so that the key has no bytes. */
+static void test_keys__forged_empty_key__refused(void **state)
+{
+    struct iovec piece[INDEX_PIECES];
+    struct index_builder *builder;
+    AUTO_TEXT struct text bytes = {0};
+    struct index index[2];
+    struct keys k = {0};
+
+    (void)state;
+    builder = keys_of_file((const char *const[]){"Q", NULL}, &index[0]);
+    assert_int_equal(index_bytes(builder, NULL, 0, &index[0], piece), 0);
+    for (unsigned i = 0; i < INDEX_PIECES; i++)
+        text_add_bytes(&bytes, piece[i].iov_base, piece[i].iov_len);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(index_open((const uint8_t *)bytes.data, bytes.len, &index[i]), 0);
+    for (size_t i = 0; i + 2 < bytes.len; i++)
+        if (!memcmp(bytes.data + i, "\0\1Q", 3))
+            bytes.data[i + 1] = 0;
+    assert_int_equal(keys_step(&k, 2, index_at, index), -EBADMSG);
+    keys_release(&k);
+    index_builder_free(builder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys__files_with_common_keys__found),
         cmocka_unit_test(test_keys__many_files__in_steps),
         cmocka_unit_test(test_keys__long_keys__found_by_cut_names),
+        cmocka_unit_test(test_keys__forged_empty_key__refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
