@@ -83,6 +83,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
            (unsigned long long)item->ds->samples);
     for (unsigned i = 0; i < item->ds->n_fields; i++) {
         const struct field *f = &item->ds->field[i];
+        size_t line = t.len;
 
         if (!page_shows(f) && !f->derived)
             continue;
@@ -90,8 +91,11 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
         page_dtype(f, &t);
         text_add(&t, ", ");
         page_shape(f, &t);
-        text_add(&t, "%s%s%s\n", f->base_field ? " (from " : "",
+        text_add(&t, "%s%s%s", f->base_field ? " (from " : "",
                  f->base_field ? f->base_field->name : "", f->base_field ? ")" : "");
+        if (t.data)
+            text_plain(t.data + line, "");
+        text_add(&t, "\n");
     }
     fputs(t.data ? t.data : "", stdout);
     print_note(item->ds->note.set ? item->ds->note.text : "");

@@ -118,6 +118,7 @@ char *page_item(const struct catalog_item *item)
 static void list_fields(const char *path, const struct dataset *ds, struct text *t)
 {
     const char *joint = ":";
+    size_t fields;
 
     if (dataset_state(ds) == DATASET_FAILED) {
         text_add(t, "  %s/  cannot be used: %s\n", path, ds->reason.text);
@@ -129,6 +130,7 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
         return;
     }
     text_add(t, "  %s/  %llu samples", path, (unsigned long long)ds->samples);
+    fields = t->len;
     for (unsigned k = 0; k < ds->n_fields; k++) {
         if (!page_shows(&ds->field[k]))
             continue;
@@ -139,6 +141,8 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
         text_add(t, ")");
         joint = ",";
     }
+    if (t->data)
+        text_plain(t->data + fields, "");
     text_add(t, "\n");
 }
 

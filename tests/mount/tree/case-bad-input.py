@@ -12,6 +12,7 @@ import numpy as np
 import model
 from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, idx_bytes, idx_header,
                  log_text, mounted, path, run, small, status, text, write)
+from tar_model import shard
 
 ARRAY = np.arange(60, dtype=np.uint8).reshape(5, 3, 4)
 GOOD = idx_bytes(ARRAY)
@@ -214,6 +215,11 @@ with mounted(os.fsdecode(SOURCE2)):
 json.loads(run("info", "--json", os.fsdecode(SOURCE2)))
 with open(SOURCE2 + b"/\x1b]0;title\x07bad", "wb") as f:
     f.write(b"hello\n")
+with open(SOURCE2 + b"/shard.tar", "wb") as f:
+    f.write(shard([("a.\x1b[32mext\n", b"field")]))
+with mounted(os.fsdecode(SOURCE2)):
+    line = re.search(r"^  shard\.tar/ .*$", text(path("README.txt")), re.M)[0]
+equal(line.startswith("  shard.tar/  1 samples: ?[32mext? ("), True, line)
 for command in ("info", "plan"):
     said = run(command, os.fsdecode(SOURCE2))
     equal([c for c in said if c < " " and c != "\n"], [], f"{command}: what a terminal would obey")
