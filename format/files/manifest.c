@@ -297,31 +297,69 @@ struct usages {
     unsigned n;
 };
 
-/* The usage of a line, which is not parsed: whatever is wrong with it, the pass says. */
-static const char *take_usage(struct usages *usages, const struct row_bytes *line)
+static const char *add_usage(struct usages *usages, const char *usage, size_t len)
 {
-    static const char word[] = "\"usage\"";
-    const char *at = memmem(line->bytes, line->len, word, strlen(word));
-    const char *end = line->bytes + line->len;
     char name[USAGE_MAX];
-    size_t n = 0;
 
-    if (!at)
-        return NULL;
-    for (at += strlen(word); at < end && memchr(" \t:", *at, 3); at++)
-        ;
-    for (at += at < end && *at == '"'; at < end && *at != '"' && n < USAGE_MAX - 1; at++)
-        name[n++] = (char)tolower((unsigned char)*at);
-    name[n] = '\0';
-    if (!n || at == end || *at != '"')
-        return NULL;
+    if (len >= USAGE_MAX)
+        return "want a usage of at most 63 bytes, found a longer one";
+    for (size_t i = 0; i < len; i++)
+        name[i] = (char)tolower((unsigned char)usage[i]);
+    name[len] = '\0';
     for (unsigned i = 0; i < usages->n; i++)
         if (!strcmp(usages->name[i], name))
             return NULL;
     if (usages->n == USAGES)
         return "want at most 32 usages, found more";
-    memcpy(usages->name[usages->n++], name, n + 1);
+    memcpy(usages->name[usages->n++], name, len + 1);
     return NULL;
+}
+
+/* The text of the usage where the bytes of a line say it: the word is there once, and nothing is
+ * escaped. NULL: the line has to be parsed. */
+static const char *find_plain(const struct row_bytes *line, size_t *ret_len)
+{
+    static const char word[] = "\"usage\"";
+    const char *end = line->bytes + line->len, *at, *quote;
+
+    at = memmem(line->bytes, line->len, word, strlen(word));
+    if (!at || memchr(line->bytes, '\\', line->len))
+        return NULL;
+    at += strlen(word);
+    if (memmem(at, (size_t)(end - at), word, strlen(word)))
+        return NULL;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    if (at == end || *at++ != ':')
+        return NULL;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    if (at == end || *at++ != '"')
+        return NULL;
+    quote = memchr(at, '"', (size_t)(end - at));
+    *ret_len = quote ? (size_t)(quote - at) : 0;
+    return *ret_len ? at : NULL;
+}
+
+/* Take the usage of a line; the pass says what is wrong with one that has none. 0; -ENOMEM; or
+ * -EBADMSG with why in *ret_wrong. */
+static int take_usage(struct usages *usages, const struct row_bytes *line, const char **ret_wrong)
+{
+    AUTO_MANIFEST_LINE struct manifest_line parsed = {0};
+    size_t len;
+    const char *usage = find_plain(line, &len);
+    int r = 0;
+
+    *ret_wrong = NULL;
+    if (!usage) {
+        r = manifest_line_parse(&parsed, line->bytes, line->len, "", NULL);
+        if (r < 0)
+            return r == -ENOMEM ? r : 0;
+        usage = parsed.usage;
+        len = strlen(usage);
+    }
+    *ret_wrong = add_usage(usages, usage, len);
+    return *ret_wrong ? -EBADMSG : 0;
 }
 
 static int find_usages(const struct manifest_set *set, size_t table, struct usages *ret,
@@ -336,10 +374,12 @@ static int find_usages(const struct manifest_set *set, size_t table, struct usag
 
     snprintf(walk.name, sizeof(walk.name), "%s", members_name(set->members, table));
     while ((r = row_walk_next(&walk, &line, d)) == 1) {
-        const char *wrong = take_usage(ret, &line);
+        const char *wrong;
 
-        if (wrong)
-            return diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": %s", walk.name, walk.line, wrong);
+        r = take_usage(ret, &line, &wrong);
+        if (r < 0)
+            return wrong ? diag_set(d, r, "%s, line %" PRIu64 ": %s", walk.name, walk.line, wrong)
+                         : r;
     }
     return r < 0 || ret->n
                ? r

@@ -159,6 +159,20 @@ contains(info, "1 dropped that are no JPEG", "4 files that are not in SOURCE")
 for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
     contains(info, f"{name}.manifest, line 2")
 
+# Usages where they are hard to find: beside one of an annotation, escaped, under an escaped name; one too long.
+inner = '{"source": "1.jpg", "annotation": [{"name": "a", "property": {"usage": "inner"}}], "usage": "TRAIN"}\n'
+odd = f"{SOURCE}/odd"
+for name, text in (("inner", inner * 2), ("text", line("1.jpg", "T\\u0045ST").replace("\\\\", "\\")),
+                   ("key", line("1.jpg", "eval").replace("usage", "us\\u0061ge")),
+                   ("value", line("1.jpg", "test", type="usage")), ("long", line("1.jpg") + line("1.jpg", "x" * 70))):
+    write(f"{odd}/{name}.manifest", text.encode())
+write(f"{odd}/1.jpg", JPEG + b"1")
+with mounted(odd):
+    found = sorted(f for f in os.listdir(MOUNTPOINT) if f not in ("README.txt", ".epochfs"))
+    equal(found, ["inner.train", "key.eval", "long.manifest", "text.test", "value.test"], "usages")
+    equal([described(name)["samples"] for name in found if name != "long.manifest"], [2, 1, 1, 1], "samples")
+    contains(content(path("long.manifest", "ERROR.txt")).decode(), "long.manifest, line 2", "at most 63 bytes")
+
 # No labels at all, as for inference.
 write(f"{SOURCE}/plain/x.manifest", (line("1.jpg", "INFERENCE", ()) + '{"source": "2.jpg", "usage": "inference"}').encode())
 for i in (1, 2):
