@@ -87,12 +87,33 @@ enum claim {
 
 #define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
 
+/* The files of a folder, whose names are without .gz or .xz, in the order of bytes. */
+struct folder_names {
+    struct folder_name {
+        const char *name; /* not ended by NUL */
+        size_t len;
+    } * file;
+    size_t n;
+};
+
 struct probed_file {
     const char *name; /* within its folder, without .gz or .xz */
     const uint8_t *head;
     size_t len;
-    bool whole; /* head is all of it */
+    bool whole;    /* head is all of it */
+    uint64_t size; /* bytes of all of it, unpacked */
+    struct folder_names folder;
+    const struct format_options *options; /* NULL: all are at their defaults */
 };
+
+/* Sort the files by name, as folder_names_has() needs them. */
+void folder_names_sort(struct folder_names *names);
+
+/* Is there a file of that name in the folder? */
+bool folder_names_has(const struct folder_names *names, const char *name, size_t len);
+
+/* Is there a file beside this one whose name is this one's up to its last dot, and then suffix? */
+bool probed_has_sibling(const struct probed_file *file, const char *suffix);
 
 /* Files of SOURCE that are one dataset, however many they are: they are read as one blob, whose
  * bytes are the files one after another. */

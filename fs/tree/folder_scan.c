@@ -28,6 +28,7 @@ struct folder_scan {
     const char *folder;
     const struct source_entry *entry; /* [n] those of the folder */
     size_t n;
+    struct folder_names names;          /* of those files */
     const struct source_entry *end;     /* of the entries of all folders */
     const struct source_entry *fetched; /* the heads of the entries before it have been requested */
 };
@@ -194,8 +195,25 @@ bool folder_scan_wants_sides(const struct source *source)
     len = (size_t)min_u64(sizeof(head), blob->size);
     if (blob_read(READ_WAITS, blob, head, len, 0, NULL) < 0)
         return false;
-    return !best_claim(&(struct probed_file){name, head, len, len == blob->size}, &format) ||
+    return !best_claim(&(struct probed_file){.name = name,
+                                             .head = head,
+                                             .len = len,
+                                             .whole = len == blob->size,
+                                             .size = blob->size},
+                       &format) ||
            formats[format]->sides;
+}
+
+static struct probed_file probed(const struct folder_scan *scan, const char *name,
+                                 const uint8_t *head, size_t len, const struct blob *blob)
+{
+    return (struct probed_file){.name = name,
+                                .head = head,
+                                .len = len,
+                                .whole = len == blob->size,
+                                .size = blob->size,
+                                .folder = scan->names,
+                                .options = &scan->catalog->tools->setup.options};
 }
 
 /* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
@@ -205,7 +223,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
 {
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
-    const struct probed_file file = {name, head, len, len == blob->size};
+    const struct probed_file file = probed(scan, name, head, len, blob);
     unsigned format = n_formats;
     enum claim best;
     AUTO_TEXT struct text t = {0};
@@ -251,18 +269,6 @@ static void sorted_files_free(struct sorted_files **sorted)
     free(*sorted);
 }
 
-/* Does the folder have a file whose unpacked name is name? */
-static bool is_in_folder(const struct folder_scan *scan, const char *name)
-{
-    for (size_t i = 0; i < scan->n; i++) {
-        const char *other = scan->entry[i].name;
-
-        if (strlen(name) == unpacked_name_len(other) && !memcmp(name, other, strlen(name)))
-            return true;
-    }
-    return false;
-}
-
 /* Does the format have side files with that suffix? */
 static bool has_side(const struct format *format, const char *suffix)
 {
@@ -280,7 +286,7 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
     AUTO_FREE char *of = dot ? strndup(name, (size_t)(dot - name)) : NULL;
 
     for (unsigned f = 0; of && f < n_formats; f++)
-        if (has_side(formats[f], dot) && is_in_folder(scan, of))
+        if (has_side(formats[f], dot) && folder_names_has(&scan->names, of, strlen(of)))
             return f;
     return n_formats;
 }
@@ -314,7 +320,7 @@ static int is_no_side(const struct folder_scan *scan, const char *name, const st
 {
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
-    const struct probed_file file = {name, head, len, len == blob->size};
+    const struct probed_file file = probed(scan, name, head, len, blob);
     int r = blob_read(READ_WAITS, blob, head, len, 0, d);
     unsigned by;
 
@@ -376,13 +382,27 @@ static int sort_guessed(struct folder_scan *scan, struct sorted_files *sorted)
     return r;
 }
 
+/* names: room for those of all files of the folder. */
+static void name_files(struct folder_scan *scan, struct folder_name *names)
+{
+    for (size_t i = 0; i < scan->n; i++) {
+        const char *name = scan->entry[i].name;
+
+        names[i] = (struct folder_name){name, unpacked_name_len(name)};
+    }
+    scan->names = (struct folder_names){names, scan->n};
+    folder_names_sort(&scan->names);
+}
+
 static int scan_one_folder(struct folder_scan *scan)
 {
     AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
+    AUTO_FREE struct folder_name *names = calloc(scan->n, sizeof(*names));
     int r = 0;
 
-    if (!sorted)
+    if (!sorted || !names)
         return -ENOMEM;
+    name_files(scan, names);
     for (unsigned f = 0; f < n_formats; f++) {
         sorted[f].file = calloc(scan->n, sizeof(*sorted[f].file));
         if (!sorted[f].file)

@@ -6,7 +6,8 @@
 
 static const char *kind_of(const char *name, const char *bytes, size_t len, bool whole)
 {
-    const struct probed_file file = {name, (const uint8_t *)bytes, len, whole};
+    const struct probed_file file = {
+        .name = name, .head = (const uint8_t *)bytes, .len = len, .whole = whole, .size = len};
 
     return foreign_kind(&file);
 }

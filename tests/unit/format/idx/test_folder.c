@@ -473,7 +473,8 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
 
 static bool probe(const char *head, size_t len)
 {
-    const struct probed_file file = {"x", (const uint8_t *)head, len, true};
+    const struct probed_file file = {
+        .name = "x", .head = (const uint8_t *)head, .len = len, .whole = true};
 
     return format_idx.probe(&file);
 }

@@ -965,7 +965,8 @@ static void test_libsvm__file_changed__estale(void **state)
 
 static bool probe(const char *head, size_t len, bool whole)
 {
-    const struct probed_file file = {"x", (const uint8_t *)head, len, whole};
+    const struct probed_file file = {
+        .name = "x", .head = (const uint8_t *)head, .len = len, .whole = whole};
 
     return format_libsvm.probe(&file);
 }

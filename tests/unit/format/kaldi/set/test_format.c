@@ -1267,7 +1267,8 @@ static void test_kaldi__read_fails__error_or_nothing(void **state)
 /* The format that gets a file: the first with the strongest claim. */
 static const char *claimed_by(const char *name, const char *head, size_t len, bool whole)
 {
-    const struct probed_file file = {name, (const uint8_t *)head, len, whole};
+    const struct probed_file file = {
+        .name = name, .head = (const uint8_t *)head, .len = len, .whole = whole, .size = len};
     enum claim best = CLAIM_NONE;
     const char *ret = "none";
 
