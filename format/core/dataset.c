@@ -105,11 +105,13 @@ void dataset_locate(const struct dataset *ds, uint64_t sample, const struct fiel
     }
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
+        const struct blob *blob;
+        uint64_t off;
 
         if ((only && only != f) || !f->blob || f->derived)
             continue;
-        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(f->blob),
-                 (unsigned long long)(f->offset + sample * f->stored_bytes),
+        blob = field_place(f, sample, &off);
+        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(blob), (unsigned long long)off,
                  (unsigned long long)f->stored_bytes);
     }
 }

@@ -88,6 +88,13 @@ struct field_ops {
 #define EXT_SIZE        32
 #define DIM_VARIES      UINT64_MAX /* in dim[]: the size differs from sample to sample */
 
+/* Where samples are stored, from one number up to the next run's. */
+struct field_run {
+    uint64_t first;
+    const struct blob *blob; /* owned by the dataset */
+    uint64_t offset;         /* of that sample in blob */
+};
+
 struct field {
     char name[FIELD_NAME_SIZE];
     const struct field_ops *ops;
@@ -115,6 +122,11 @@ struct field {
     /* Where the field comes from; blob is NULL where it is not stored. */
     const struct blob *blob; /* owned by the dataset */
     uint64_t offset;         /* of sample 0 in blob */
+    /* Of samples that are stored in several places, else NULL; the first is blob, offset, and the
+     * others rise. Owned by the format. */
+    const struct field_run *run;
+    unsigned n_runs;
+    uint64_t stored_step; /* bytes from a sample to the next; 0: stored_bytes */
     enum dtype stored_dtype;
     uint64_t stored_width; /* bytes of a stored element */
     uint64_t stored_bytes; /* of a sample's item */
@@ -291,6 +303,14 @@ extern const struct field_ops field_key;
 /* The bytes as they are in the source, whatever the field shows. One item takes stored_bytes. */
 int field_read_stored(struct read_context *rc, const struct field *f, const struct selection *sel,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Where the bytes of a sample of a stored field are: *ret_off in the blob that is returned. */
+const struct blob *field_place(const struct field *f, uint64_t sample, uint64_t *ret_off);
+
+/* The samples of a stored field from the first to the last that have some of these bytes, len > 0.
+ * false: none has, up to the number of samples of the dataset. */
+bool field_samples_at(const struct field *f, const struct blob *blob, uint64_t off, uint64_t len,
+                      uint64_t *ret_first, uint64_t *ret_last);
 
 /* The integer of one sample of a scalar stored integer field. */
 int field_integer(struct read_context *rc, const struct field *f, uint64_t sample, int64_t *ret,

@@ -3,12 +3,15 @@
 /* Where the bytes of one stored field of a sample are. */
 static bool stored_extent(const struct field *f, uint64_t sample, struct extent *ret)
 {
-    uint64_t off = f->offset + sample * f->stored_bytes;
+    const struct blob *blob;
+    uint64_t off;
 
-    if (!f->blob || !f->stored_bytes || off > f->blob->size ||
-        f->stored_bytes > f->blob->size - off)
+    if (!f->blob || !f->stored_bytes)
         return false;
-    *ret = (struct extent){f->blob, off, f->stored_bytes};
+    blob = field_place(f, sample, &off);
+    if (off > blob->size || f->stored_bytes > blob->size - off)
+        return false;
+    *ret = (struct extent){blob, off, f->stored_bytes};
     return true;
 }
 

@@ -19,6 +19,7 @@
 
 /* A walk over the items that a byte range touches, in runs of neighbours in the source. */
 struct walk {
+    const struct field *field;
     const struct selection *sel;
     uint64_t item_bytes;
     uint64_t place;  /* of the next item */
@@ -35,9 +36,10 @@ struct run {
     size_t len;
 };
 
-static void walk_init(struct walk *w, const struct selection *sel, uint64_t item_bytes,
-                      uint64_t off, size_t len)
+static void walk_init(struct walk *w, const struct field *f, const struct selection *sel,
+                      uint64_t item_bytes, uint64_t off, size_t len)
 {
+    w->field = f;
     w->sel = sel;
     w->item_bytes = item_bytes;
     w->left = item_bytes ? len : 0;
@@ -58,9 +60,90 @@ static void walk_know(struct walk *w)
     selection_samples(w->sel, w->known_from, w->known, w->sample);
 }
 
+/* The number of the run that has the sample. */
+static unsigned run_of(const struct field *f, uint64_t sample)
+{
+    unsigned low = 0, high = f->n_runs;
+
+    while (high - low > 1) {
+        unsigned middle = low + (high - low) / 2;
+
+        if (f->run[middle].first <= sample)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint64_t step_of(const struct field *f)
+{
+    return f->stored_step ? f->stored_step : f->stored_bytes;
+}
+
+const struct blob *field_place(const struct field *f, uint64_t sample, uint64_t *ret_off)
+{
+    const struct field_run *run = f->n_runs ? &f->run[run_of(f, sample)] : NULL;
+
+    *ret_off =
+        run ? run->offset + (sample - run->first) * step_of(f) : f->offset + sample * step_of(f);
+    return run ? run->blob : f->blob;
+}
+
+/* Widen [*first, *last] by the samples of the run, which ends before sample `end`. */
+static bool run_samples(const struct field *f, const struct field_run *run, uint64_t end,
+                        uint64_t off, uint64_t len, uint64_t *first, uint64_t *last)
+{
+    uint64_t step = step_of(f), from, to;
+
+    if (off + len <= run->offset)
+        return false;
+    from =
+        off < run->offset + f->stored_bytes ? 0 : (off - run->offset - f->stored_bytes) / step + 1;
+    to = (off + len - 1 - run->offset) / step;
+    if (from > to || from >= end - run->first)
+        return false;
+    *first = min_u64(*first, run->first + from);
+    *last = max_u64(*last, run->first + min_u64(to, end - run->first - 1));
+    return true;
+}
+
+bool field_samples_at(const struct field *f, const struct blob *blob, uint64_t off, uint64_t len,
+                      uint64_t *ret_first, uint64_t *ret_last)
+{
+    const struct field_run only = {0, f->blob, f->offset};
+    const struct field_run *run = f->n_runs ? f->run : &only;
+    unsigned n = f->n_runs ? f->n_runs : 1;
+    bool found = false;
+
+    *ret_first = UINT64_MAX;
+    *ret_last = 0;
+    if (!f->blob || !f->stored_bytes)
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        if (run[i].blob == blob)
+            found |= run_samples(f, &run[i], i + 1 < n ? run[i + 1].first : UINT64_MAX, off, len,
+                                 ret_first, ret_last);
+    return found;
+}
+
+/* The samples from this one up to that number lie one after another in the source. */
+static uint64_t neighbours_end(const struct field *f, uint64_t sample)
+{
+    unsigned run;
+
+    if (step_of(f) != f->stored_bytes)
+        return sample + 1;
+    if (!f->n_runs)
+        return UINT64_MAX;
+    run = run_of(f, sample) + 1;
+    return run < f->n_runs ? f->run[run].first : UINT64_MAX;
+}
+
 /* The next run, at most one piece of the source; false at the end. */
 static bool walk_next(struct walk *w, struct run *ret)
 {
+    uint64_t end;
     size_t i, n;
 
     if (!w->left)
@@ -70,7 +153,10 @@ static bool walk_next(struct walk *w, struct run *ret)
     ret->sample = w->sample[i];
     ret->off = w->within;
     ret->len = (size_t)min_u64(w->item_bytes - w->within, w->left);
-    for (n = 1; i + n < w->known && ret->len < w->left && w->sample[i + n] == ret->sample + n; n++)
+    end = neighbours_end(w->field, ret->sample);
+    for (n = 1; i + n < w->known && ret->len < w->left && w->sample[i + n] == ret->sample + n &&
+                ret->sample + n < end;
+         n++)
         ret->len += (size_t)min_u64(w->item_bytes, w->left - ret->len);
     w->left -= ret->len;
     w->within = 0;
@@ -78,10 +164,14 @@ static bool walk_next(struct walk *w, struct run *ret)
     return true;
 }
 
-static int read_source(struct read_context *rc, const struct field *f, void *buf, size_t len,
-                       uint64_t off, struct diag *d)
+/* Bytes [off, off + len) of a sample as stored; they may reach into those of its neighbours. */
+static int read_source(struct read_context *rc, const struct field *f, uint64_t sample, void *buf,
+                       size_t len, uint64_t off, struct diag *d)
 {
-    return blob_read(rc, f->blob, buf, len, off, d);
+    uint64_t at;
+    const struct blob *blob = field_place(f, sample, &at);
+
+    return blob_read(rc, blob, buf, len, at + off, d);
 }
 
 int field_read_stored(struct read_context *rc, const struct field *f, const struct selection *sel,
@@ -90,21 +180,26 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
     struct blob_piece pieces[PIECES_AT_ONCE];
     struct walk w;
     struct run run;
-    bool more = true;
+    const struct blob *blob = NULL;
+    size_t n = 0;
     int all = 0;
 
-    walk_init(&w, sel, f->stored_bytes, off, len);
-    while (more) {
-        size_t n = 0;
+    walk_init(&w, f, sel, f->stored_bytes, off, len);
+    while (walk_next(&w, &run)) {
+        uint64_t at;
+        const struct blob *of = field_place(f, run.sample, &at);
 
-        while (n < PIECES_AT_ONCE && (more = walk_next(&w, &run))) {
-            pieces[n++] = (struct blob_piece){dst, run.len,
-                                              f->offset + run.sample * f->stored_bytes + run.off};
-            dst += run.len;
+        if (n && (n == PIECES_AT_ONCE || of != blob)) {
+            if (!missing_go_on(rc, blob_read_many(rc, blob, pieces, n, d), &all))
+                return all;
+            n = 0;
         }
-        if (!missing_go_on(rc, blob_read_many(rc, f->blob, pieces, n, d), &all))
-            break;
+        blob = of;
+        pieces[n++] = (struct blob_piece){dst, run.len, at + run.off};
+        dst += run.len;
     }
+    if (n)
+        missing_go_on(rc, blob_read_many(rc, blob, pieces, n, d), &all);
     return all;
 }
 
@@ -157,7 +252,6 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
                        const struct run *run, uint8_t *dst, struct diag *d)
 {
     uint8_t src[CHUNK], out[CHUNK];
-    uint64_t base = f->offset + run->sample * f->stored_bytes;
     uint64_t off = run->off;
     size_t left = run->len;
     int all = 0;
@@ -166,8 +260,8 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
         size_t skip = (size_t)(off % f->width);
         size_t n = (size_t)min_u64(CHUNK / f->width, ceil_div(skip + left, f->width));
         size_t made = (size_t)min_u64(left, n * f->width - skip);
-        int r = read_source(rc, f, src, n * f->stored_width,
-                            base + off / f->width * f->stored_width, d);
+        int r = read_source(rc, f, run->sample, src, n * f->stored_width,
+                            off / f->width * f->stored_width, d);
 
         if (!missing_go_on(rc, r, &all))
             break;
@@ -190,7 +284,7 @@ static int read_converted(struct read_context *rc, const struct field *f, conver
     struct run run;
     int all = 0;
 
-    walk_init(&w, sel, f->item_bytes, off, len);
+    walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         if (!missing_go_on(rc, convert_run(rc, f, convert, &run, dst, d), &all))
             break;
@@ -241,7 +335,7 @@ static int read_exchanged(struct read_context *rc, const struct field *f, conver
             uint64_t sample;
 
             selection_samples(sel, place, 1, &sample);
-            r = read_source(rc, f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+            r = read_source(rc, f, sample, item, f->stored_bytes, 0, d);
             if (!missing_go_on(rc, r, &all))
                 break;
             old = place;
@@ -294,7 +388,7 @@ int field_integer(struct read_context *rc, const struct field *f, uint64_t sampl
                   struct diag *d)
 {
     uint8_t bytes[8];
-    int r = read_source(rc, f, bytes, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+    int r = read_source(rc, f, sample, bytes, f->stored_bytes, 0, d);
 
     if (r == 0)
         *ret = stored_integer(f, bytes);
@@ -313,7 +407,7 @@ static int read_made(struct read_context *rc, make_fn *make, const struct datase
     struct run run;
     int all = 0;
 
-    walk_init(&w, sel, f->item_bytes, off, len);
+    walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         while (run.len) {
             size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
@@ -386,7 +480,7 @@ static int read_number(struct read_context *rc, const struct dataset *ds, const 
     (void)rc;
     (void)ds;
     (void)d;
-    walk_init(&w, sel, f->item_bytes, off, len);
+    walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         size_t n = (size_t)ceil_div(run.off + run.len, 8); /* at most SAMPLES_AT_ONCE */
 

@@ -25,10 +25,8 @@ static unsigned stored_samples(const struct cursor *c, const struct blob *blob, 
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = c->n_fields ? c->field[i] : &c->ds->field[i];
 
-        if (f->blob != blob || f->base_field || !f->stored_bytes || off + len <= f->offset)
-            continue;
-        ret[got++] = (struct samples){off > f->offset ? (off - f->offset) / f->stored_bytes : 0,
-                                      (off + len - 1 - f->offset) / f->stored_bytes};
+        if (!f->base_field && field_samples_at(f, blob, off, len, &ret[got].first, &ret[got].last))
+            got++;
     }
     return got;
 }
