@@ -47,6 +47,9 @@ _epochfs_options() {
     stage=*) values=(auto off) ;;
     block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
+    docs=*) values=(keep split) ;;
+    unit=*) values=(doc seq) ;;
+    tokens=*) values=(u1 u2 u4 i4 i8 raw:u2) ;;
     picture=*) values=(224x224 256x256 64x64) ;;
     keep_made=*) values=(10G 100G) ;;
     bad_rows=*) values=(error skip) ;;
@@ -68,7 +71,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
-    transpose index_base= picture= keep_made= bad_rows= kaldi= kaldi_type= allow_outside
+    transpose index_base= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

@@ -7,10 +7,11 @@ extern const struct format format_mindrecord;
 extern const struct format format_recordio;
 extern const struct format format_tar;
 extern const struct format format_tfrecord;
+extern const struct format format_tokens;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx,      &format_libsvm, &format_kaldi,    &format_mindrecord,
-    &format_recordio, &format_tar,    &format_tfrecord, &format_files,
+    &format_idx, &format_libsvm,   &format_kaldi,  &format_mindrecord, &format_recordio,
+    &format_tar, &format_tfrecord, &format_tokens, &format_files,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

@@ -70,13 +70,15 @@ struct form {
     uint64_t dim[FORM_AXES_MAX]; /* [ndim] */
 };
 
+/* Write bytes [off, off + len) of the field's array for sel. 0 or -errno, -EAGAIN by the rule of
+ * missing_go_on() included (base/read_context.h). */
+typedef int field_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d);
+
 /* How the bytes of a field are made. */
 struct field_ops {
-    /* Write bytes [off, off + len) of the field's array for sel. 0 or -errno, -EAGAIN by the rule
-     * of missing_go_on() included (base/read_context.h). */
-    int (*read)(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                struct diag *d);
+    field_read *read;
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
      * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
      * cannot hold them. form() never reads the sources. */
@@ -123,7 +125,7 @@ struct field {
     const struct blob *blob; /* owned by the dataset */
     uint64_t offset;         /* of sample 0 in blob */
     /* Of samples that are stored in several places, else NULL; the first is blob, offset, and the
-     * others rise. Owned by the format. */
+     * others rise. Owned by the format. Reads check the blobs that they use. */
     const struct field_run *run;
     unsigned n_runs;
     uint64_t stored_step; /* bytes from a sample to the next; 0: stored_bytes */
@@ -132,7 +134,8 @@ struct field {
     uint64_t stored_bytes; /* of a sample's item */
     bool stored_big_endian;
     const struct field *base_field; /* the field that a derived one is derived from */
-    const void *impl;               /* the format's */
+    field_read *read_stored; /* the array as stored; NULL: arithmetic says where each sample is */
+    const void *impl;        /* the format's */
 };
 
 /* Does that place show the field? place: one of IN_... */

@@ -164,6 +164,13 @@ static bool walk_next(struct walk *w, struct run *ret)
     return true;
 }
 
+/* The result r of a read of blob. Of a field in many blobs only those that are read are checked. */
+static int read_checked(struct read_context *rc, const struct field *f, const struct blob *blob,
+                        int r, struct diag *d)
+{
+    return r == 0 && f->n_runs ? blob_used(rc, blob, d) : r;
+}
+
 /* Bytes [off, off + len) of a sample as stored; they may reach into those of its neighbours. */
 static int read_source(struct read_context *rc, const struct field *f, uint64_t sample, void *buf,
                        size_t len, uint64_t off, struct diag *d)
@@ -171,7 +178,7 @@ static int read_source(struct read_context *rc, const struct field *f, uint64_t 
     uint64_t at;
     const struct blob *blob = field_place(f, sample, &at);
 
-    return blob_read(rc, blob, buf, len, at + off, d);
+    return read_checked(rc, f, blob, blob_read(rc, blob, buf, len, at + off, d), d);
 }
 
 int field_read_stored(struct read_context *rc, const struct field *f, const struct selection *sel,
@@ -190,7 +197,9 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
         const struct blob *of = field_place(f, run.sample, &at);
 
         if (n && (n == PIECES_AT_ONCE || of != blob)) {
-            if (!missing_go_on(rc, blob_read_many(rc, blob, pieces, n, d), &all))
+            int r = read_checked(rc, f, blob, blob_read_many(rc, blob, pieces, n, d), d);
+
+            if (!missing_go_on(rc, r, &all))
                 return all;
             n = 0;
         }
@@ -199,7 +208,8 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
         dst += run.len;
     }
     if (n)
-        missing_go_on(rc, blob_read_many(rc, blob, pieces, n, d), &all);
+        missing_go_on(rc, read_checked(rc, f, blob, blob_read_many(rc, blob, pieces, n, d), d),
+                      &all);
     return all;
 }
 

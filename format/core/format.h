@@ -24,6 +24,13 @@ struct format_options {
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
     bool skip_bad_rows;         /* and pictures */
+    uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
+    uint64_t stride;   /* from a window to the next; 0: seq */
+    bool split_docs;   /* windows lie inside documents */
+    bool sequences;    /* each sequence of a Megatron file is a document */
+    bool tokens_given; /* type of tokens that no header tells, */
+    bool tokens_raw;   /* and of all files *.bin, whatever they begin with */
+    enum dtype tokens;
     unsigned picture_height, picture_width; /* of the arrays of pictures; 0: none */
     unsigned kaldi_type;   /* enum kaldi_type of tables that do not state it; 0: find it out */
     bool kaldi_permissive; /* p: leave out objects that cannot be read */
@@ -164,6 +171,13 @@ struct format {
      * of another file, whose name it extends by the suffix. open_folder gets side files with the
      * others, whatever they contain. NULL: the format has none. */
     const char *const *sides;
+
+    /* What a user may say, so that the format takes a file that none takes, for people. NULL, or
+     * returns NULL: nothing. */
+    const char *(*hint)(const struct probed_file *file);
+
+    /* An option that the user has given and only this format knows, or NULL. NULL: it has none. */
+    const char *(*option)(const struct format_options *options);
 
     const char *title; /* what it reads, for people */
     const char *start; /* what files start with, for people; NULL: it is of many files */

@@ -121,7 +121,10 @@ static int read_field(struct read_context *rc, struct layout *l, const struct pa
 static int read_stored(struct read_context *rc, struct layout *l, const struct part *p,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    return field_read_stored(rc, p->field, l->selection, off, len, dst, d);
+    const struct field *f = p->field;
+
+    return f->read_stored ? f->read_stored(rc, l->dataset, f, l->selection, off, len, dst, d)
+                          : field_read_stored(rc, f, l->selection, off, len, dst, d);
 }
 
 int layout_add_headed(struct layout *l, uint8_t *header, size_t len, const struct field *f,

@@ -127,6 +127,29 @@ static int set_picture(struct options *o, const char *value, struct diag *d)
                     value, PICTURE_SIDE_MAX);
 }
 
+/* The type of tokens that no header tells: a type, perhaps with raw: in front. */
+static int set_tokens(struct options *o, const char *value, struct diag *d)
+{
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+    } types[] = {
+        {"u1", DTYPE_U1}, {"u2", DTYPE_U2}, {"u4", DTYPE_U4}, {"i4", DTYPE_I4}, {"i8", DTYPE_I8}};
+    bool raw = !strncmp(value, "raw:", 4);
+    const char *type = value + (raw ? 4 : 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (!strcmp(type, types[i].name)) {
+            o->format.tokens_given = true;
+            o->format.tokens_raw = raw;
+            o->format.tokens = types[i].dtype;
+            return 0;
+        }
+    return diag_set(d, -EINVAL,
+                    "option tokens=%s: want u1, u2, u4, i4 or i8, perhaps with raw: in front",
+                    value);
+}
+
 static int set_allow_outside(struct options *o, const char *value, struct diag *d)
 {
     (void)value;
@@ -213,6 +236,8 @@ static int set_jobs(struct options *o, const char *value, struct diag *d)
 /* The words of options, at the value that each stands for. */
 static const char *const base_words[] = {
     [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+static const char *const docs_words[] = {"keep", "split"};
+static const char *const unit_words[] = {"doc", "seq"};
 static const char *const bad_row_words[] = {"error", "skip"};
 static const char *const keep_words[] = {
     [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
@@ -289,6 +314,19 @@ const struct option options_ours[] = {
      FLAG(format.transpose)},
     {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
      WORD(format.index_base, base_words)},
+    {"seq", "N", "show token streams as windows of N + 1 tokens; without it a sample is a document",
+     NUMBER(format.seq, 1, UINT64_C(1) << 31)},
+    {"stride", "N", "tokens from a window to the next, if not as many as seq= says",
+     NUMBER(format.stride, 1, UINT64_C(1) << 31)},
+    {"docs", "WHAT", "keep (default): windows go across documents; split: they lie inside one",
+     WORD(format.split_docs, docs_words)},
+    {"unit", "WHAT",
+     "doc (default), or seq: each sequence of a Megatron-LM file is a document of its own",
+     WORD(format.sequences, unit_words)},
+    {"tokens", "TYPE",
+     "type of tokens of *.bin files without a header: u1, u2, u4, i4 or i8; with raw: in front, "
+     "of all *.bin files",
+     .set = set_tokens},
     {"picture", "PIXELS",
      "show pictures (JPEG, PNG, WebP) as arrays of that height and width, too, as 224x224: scaled, "
      "the middle cut out",

@@ -306,6 +306,20 @@ static int add_shared_files(struct catalog *catalog)
     return r;
 }
 
+/* An option of a format whose files are not there does nothing: its name is misspelt, or SOURCE. */
+static int check_format_options(const struct catalog *catalog, const struct options *options,
+                                struct diag *d)
+{
+    for (unsigned f = 0; f < n_formats; f++) {
+        const char *option = formats[f]->option ? formats[f]->option(&options->format) : NULL;
+
+        if (option && !(catalog->found & UINT64_C(1) << f))
+            return diag_set(d, -EINVAL, "option %s=: want a source of %s, found no such file",
+                            option, formats[f]->title);
+    }
+    return 0;
+}
+
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d)
 {
@@ -323,6 +337,8 @@ int catalog_open(const struct source *source, const struct options *options, str
     }
     if (r == 0)
         r = folder_scan_all(source, &list, &catalog);
+    if (r == 0)
+        r = check_format_options(&catalog, options, d);
     if (r < 0)
         return r;
     if (!catalog.n_datasets)

@@ -37,6 +37,7 @@ struct catalog {
     size_t n;
     struct catalog_item *item; /* sorted by folder, then name */
     size_t n_datasets;
+    uint64_t found;              /* bit f: formats[f] has taken files */
     struct catalog_tools *tools; /* owned */
     const struct source *source; /* with allow_other, to ask which users may see what; else NULL */
 };

@@ -158,6 +158,12 @@ static int describe_unknown(const struct blob *blob, const struct probed_file *f
     text_add(t, ", found");
     for (size_t i = 0; i < min_u64(len, 4); i++)
         text_add(t, " %02x", head[i]);
+    for (unsigned i = 0; i < n_formats; i++) {
+        const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;
+
+        if (hint)
+            text_add(t, "; %s", hint);
+    }
     return -EBADMSG;
 }
 
@@ -416,10 +422,12 @@ static int scan_one_folder(struct folder_scan *scan)
     }
     if (r == 0 && is_guessing(scan))
         r = sort_guessed(scan, sorted);
-    for (unsigned f = 0; f < n_formats && r == 0; f++)
+    for (unsigned f = 0; f < n_formats && r == 0; f++) {
+        scan->catalog->found |= (uint64_t)(sorted[f].n > 0) << f;
         if (sorted[f].n)
             r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,
                                         &scan->finds);
+    }
     return r;
 }
 

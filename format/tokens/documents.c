@@ -1,0 +1,208 @@
+#include "format/tokens/documents.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+
+#define FIRST_CHUNK 16 /* documents that a window mostly has at most */
+
+static int read_numbers(struct read_context *rc, const struct blob *blob, uint64_t byte, size_t n,
+                        uint64_t *ret, struct diag *d)
+{
+    uint8_t bytes[8 * DOCUMENTS_AT_ONCE];
+    int r = blob_read(rc, blob, bytes, 8 * n, byte, d);
+
+    for (size_t i = 0; i < n && r == 0; i++)
+        ret[i] = load_le64(bytes + 8 * i);
+    return r < 0 ? r : blob_used(rc, blob, d);
+}
+
+/* The tokens before n sequences that follow each other. */
+static int sequence_starts(struct read_context *rc, const struct documents *docs, uint64_t first,
+                           size_t n, uint64_t *ret, struct diag *d)
+{
+    size_t stored = (size_t)min_u64(n, docs->sequences - first);
+    uint64_t byte = docs->pointers + 8 * first;
+    int r;
+
+    for (size_t i = stored; i < n; i++)
+        ret[i] = docs->tokens;
+    if (docs->before) {
+        for (size_t i = 0; i < stored; i++)
+            ret[i] = docs->before[first + i];
+        return 0;
+    }
+    r = stored ? read_numbers(rc, docs->blob, byte, stored, ret, d) : 0;
+    for (size_t i = 0; i < stored && r == 0; i++) {
+        uint64_t off = ret[i] - docs->base;
+
+        if (ret[i] < docs->base || off % docs->width || off / docs->width > docs->tokens)
+            return diag_set(d, -EBADMSG,
+                            "%s: byte %llu: sequence %llu: want it to begin at bytes %llu to %llu, "
+                            "in steps of %u, found %lld",
+                            blob_name(docs->blob), (unsigned long long)(byte + 8 * i),
+                            (unsigned long long)(first + i), (unsigned long long)docs->base,
+                            (unsigned long long)(docs->base + docs->tokens * docs->width),
+                            docs->width, (long long)ret[i]);
+        ret[i] = off / docs->width;
+    }
+    return r;
+}
+
+static int from_sequences(struct read_context *rc, const struct documents *docs, uint64_t first,
+                          size_t n, uint64_t *ret, struct diag *d)
+{
+    uint64_t number[DOCUMENTS_AT_ONCE];
+    int r = 0;
+
+    if (docs->by_sequence)
+        return sequence_starts(rc, docs, first, n, ret, d);
+    r = read_numbers(rc, docs->blob, docs->numbers + 8 * first, n, number, d);
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (number[i] > docs->sequences)
+            return diag_set(
+                d, -EBADMSG, "%s: byte %llu: document %llu: want one of %llu sequences, found %lld",
+                blob_name(docs->blob), (unsigned long long)(docs->numbers + 8 * (first + i)),
+                (unsigned long long)(first + i), (unsigned long long)docs->sequences,
+                (long long)number[i]);
+    for (size_t i = 0, run; i < n && r == 0; i += run) {
+        for (run = 1; i + run < n && number[i + run] == number[i] + run;)
+            run++;
+        r = sequence_starts(rc, docs, number[i], run, ret + i, d);
+    }
+    return r;
+}
+
+static int from_ends(struct read_context *rc, const struct documents *docs, uint64_t first,
+                     size_t n, uint64_t *ret, struct diag *d)
+{
+    /* A document begins where the one before it ends; a last one may have no end of its own. */
+    uint64_t stored = docs->blob->size / 8, from = first ? first - 1 : 0;
+    size_t zero = first ? 0 : 1, there = (size_t)min_u64(n - zero, stored - from);
+    int r = there ? read_numbers(rc, docs->blob, 8 * from, there, ret + zero, d) : 0;
+
+    if (zero)
+        ret[0] = 0;
+    for (size_t i = zero + there; i < n; i++)
+        ret[i] = docs->tokens;
+    for (size_t i = zero; i < zero + there && r == 0; i++)
+        if (ret[i] > docs->tokens)
+            return diag_set(d, -EBADMSG,
+                            "%s: byte %llu: document %llu: want an end of at most %llu tokens, "
+                            "found %llu",
+                            blob_name(docs->blob), (unsigned long long)(8 * (from + i - zero)),
+                            (unsigned long long)(from + i - zero), (unsigned long long)docs->tokens,
+                            (unsigned long long)ret[i]);
+    return r;
+}
+
+int documents_starts(struct read_context *rc, const struct documents *docs, uint64_t first,
+                     size_t n, uint64_t *ret, struct diag *d)
+{
+    int r = docs->kind == DOCUMENTS_ENDS ? from_ends(rc, docs, first, n, ret, d)
+                                         : from_sequences(rc, docs, first, n, ret, d);
+
+    for (size_t i = 1; i < n && r == 0; i++)
+        if (ret[i] < ret[i - 1])
+            return diag_set(d, -EBADMSG,
+                            "%s: document %llu: want an end after its begin at token %llu, found "
+                            "token %llu",
+                            blob_name(docs->blob), (unsigned long long)(first + i - 1),
+                            (unsigned long long)ret[i - 1], (unsigned long long)ret[i]);
+    return r;
+}
+
+int documents_find(struct read_context *rc, const struct documents *docs, uint64_t token,
+                   uint64_t *ret, struct diag *d)
+{
+    uint64_t low = 0, high = docs->n, start[DOCUMENTS_AT_ONCE];
+    size_t n;
+    int r = 0;
+
+    while (high - low > DOCUMENTS_AT_ONCE && r == 0) {
+        uint64_t middle = low + (high - low) / 2;
+
+        r = documents_starts(rc, docs, middle, 1, start, d);
+        if (r == 0 && start[0] <= token)
+            low = middle;
+        else
+            high = middle;
+    }
+    n = (size_t)(high - low);
+    if (r == 0 && n > 1)
+        r = documents_starts(rc, docs, low, n, start, d);
+    if (r < 0)
+        return r;
+    while (n > 1 && start[n - 1] > token)
+        n--;
+    *ret = low + n - 1;
+    return 0;
+}
+
+int boundaries_begin(struct read_context *rc, struct boundaries *ret, const struct documents *docs,
+                     uint64_t token, struct diag *d)
+{
+    uint64_t document = 0;
+    int r = documents_find(rc, docs, token, &document, d);
+
+    ret->docs = docs;
+    ret->last = token;
+    ret->next = document + 1;
+    ret->n = ret->i = 0;
+    ret->moved = true;
+    return r;
+}
+
+/* The next starts; those of a long row of empty documents are skipped. */
+static int read_more(struct read_context *rc, struct boundaries *b, struct diag *d)
+{
+    size_t most = b->n ? DOCUMENTS_AT_ONCE : FIRST_CHUNK;
+    int r = 0;
+
+    if (!b->moved) {
+        r = documents_find(rc, b->docs, b->last, &b->next, d);
+        b->next++;
+    }
+    if (r < 0)
+        return r;
+    b->n = b->next < b->docs->n ? (size_t)min_u64(most, b->docs->n - b->next) : 0;
+    b->i = 0;
+    b->moved = false;
+    if (b->n)
+        r = documents_starts(rc, b->docs, b->next, b->n, b->start, d);
+    b->next += b->n;
+    return r;
+}
+
+int boundaries_next(struct read_context *rc, struct boundaries *b, uint64_t *ret, struct diag *d)
+{
+    for (;;) {
+        while (b->i < b->n) {
+            uint64_t start = b->start[b->i++];
+
+            if (start <= b->last)
+                continue;
+            b->last = *ret = start;
+            b->moved = true;
+            return start < b->docs->tokens;
+        }
+        if (b->last >= b->docs->tokens || b->next >= b->docs->n)
+            return 0;
+
+        int r = read_more(rc, b, d);
+
+        if (r < 0)
+            return r;
+        if (!b->n)
+            return 0;
+    }
+}
+
+int documents_check(const struct documents *docs, uint64_t first, size_t n, struct diag *d)
+{
+    uint64_t start[DOCUMENTS_AT_ONCE];
+
+    return documents_starts(READ_WAITS, docs, first, n + 1, start, d);
+}

@@ -1,0 +1,289 @@
+/* The fields of windows. `tokens` and `loss` are stored, and read as any stored field is; the
+ * others follow from the tokens and from where documents begin. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/encode/encode.h"
+#include "format/tokens/windows.h"
+
+#define CHUNK 2048 /* tokens converted at once */
+
+/* Bytes [off, off + len) of an item, which is written an element at a time. */
+struct item_part {
+    uint64_t off;
+    size_t len;
+    uint8_t *dst;
+};
+
+static void put_bytes(const struct item_part *part, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (at + i >= part->off && at + i - part->off < part->len)
+            part->dst[at + i - part->off] = bytes[i];
+}
+
+static void put4(const struct item_part *part, uint64_t element, uint32_t value)
+{
+    uint64_t at = 4 * element;
+    uint8_t bytes[4];
+
+    if (at >= part->off && at - part->off + 4 <= part->len) {
+        store_le32(part->dst + (at - part->off), value);
+        return;
+    }
+    store_le32(bytes, value);
+    put_bytes(part, at, bytes, 4);
+}
+
+static void put8(const struct item_part *part, uint64_t element, uint64_t value)
+{
+    uint64_t at = 8 * element;
+    uint8_t bytes[8];
+
+    if (at >= part->off && at - part->off + 8 <= part->len) {
+        store_le64(part->dst + (at - part->off), value);
+        return;
+    }
+    store_le64(bytes, value);
+    put_bytes(part, at, bytes, 8);
+}
+
+/* The elements of `bytes` bytes that a part touches: from, and to before. */
+static uint64_t part_from(const struct item_part *part, unsigned bytes)
+{
+    return part->off / bytes;
+}
+
+static uint64_t part_to(const struct item_part *part, unsigned bytes)
+{
+    return ceil_div(part->off + part->len, bytes);
+}
+
+/* A window, for those who make its fields. */
+struct window {
+    const struct windows *w;
+    const struct token_stream *s;
+    uint64_t start; /* its first token in the stream */
+    enum derived { IS_TOKENS, IS_LOSS, IS_X, IS_Y, IS_DOC, IS_POS, IS_CU } what;
+};
+
+static int read_bytes(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                      uint64_t off, struct diag *d)
+{
+    int r = blob_read(rc, blob, buf, len, off, d);
+
+    return r < 0 ? r : blob_used(rc, blob, d);
+}
+
+/* As stored: windows inside documents have no place that arithmetic tells. */
+static int make_stored(struct read_context *rc, const struct window *x,
+                       const struct item_part *part, struct diag *d)
+{
+    if (x->what == IS_LOSS)
+        return read_bytes(rc, x->s->loss, part->dst, part->len, x->start + part->off, d);
+    return read_bytes(rc, x->s->blob, part->dst, part->len,
+                      x->s->offset + x->start * x->s->width + part->off, d);
+}
+
+static uint64_t token_at(const struct token_stream *s, const uint8_t *p)
+{
+    switch (s->dtype) {
+    case DTYPE_U1:
+        return p[0];
+    case DTYPE_I1:
+        return (uint64_t)(int64_t)(int8_t)p[0];
+    case DTYPE_U2:
+        return load_le16(p);
+    case DTYPE_I2:
+        return (uint64_t)(int64_t)(int16_t)load_le16(p);
+    case DTYPE_U4:
+        return load_le32(p);
+    case DTYPE_I4:
+        return (uint64_t)(int64_t)(int32_t)load_le32(p);
+    default:
+        return load_le64(p);
+    }
+}
+
+/* Each token but the last, or but the first, as int64. */
+static int make_wide(struct read_context *rc, const struct window *x, const struct item_part *part,
+                     struct diag *d)
+{
+    const struct token_stream *s = x->s;
+    uint64_t to = part_to(part, 8), first = x->start + (x->what == IS_Y);
+    uint8_t bytes[8 * CHUNK];
+    int all = 0;
+
+    for (uint64_t at = part_from(part, 8); at < to; at += CHUNK) {
+        size_t n = (size_t)min_u64(CHUNK, to - at);
+        int r =
+            read_bytes(rc, s->blob, bytes, n * s->width, s->offset + (first + at) * s->width, d);
+
+        if (!missing_go_on(rc, r, &all))
+            break;
+        for (size_t i = 0; i < n && r == 0; i++)
+            put8(part, at + i, token_at(s, bytes + i * s->width));
+    }
+    return all;
+}
+
+/* For each token the number of its document in the window, or its place in that document. */
+static int make_by_token(struct read_context *rc, const struct window *x,
+                         const struct item_part *part, struct diag *d)
+{
+    uint64_t at = part_from(part, 4), to = part_to(part, 4), begin = 0, end;
+    struct boundaries boundaries;
+    uint32_t document = 0;
+    int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
+
+    if (r < 0)
+        return r;
+    while (at < to) {
+        r = boundaries_next(rc, &boundaries, &end, d);
+        if (r < 0)
+            return r;
+        end = r == 1 ? min_u64(end - x->start, to) : to;
+        for (; at < end; at++)
+            put4(part, at, x->what == IS_DOC ? document : (uint32_t)(at - begin));
+        begin = end;
+        document++;
+    }
+    return 0;
+}
+
+/* Where the pieces of x begin, and then where it ends, for all the rest of [T + 1]. */
+static int make_cu(struct read_context *rc, const struct window *x, const struct item_part *part,
+                   struct diag *d)
+{
+    uint64_t to = part_to(part, 4), boundary = 0;
+    struct boundaries boundaries;
+    int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
+
+    for (uint64_t at = 0; at < to; at++) {
+        if (at && boundary < x->w->tokens) {
+            r = boundaries_next(rc, &boundaries, &boundary, d);
+            boundary = r == 1 ? min_u64(boundary - x->start, x->w->tokens) : x->w->tokens;
+        }
+        if (r < 0)
+            return r;
+        put4(part, at, (uint32_t)boundary);
+    }
+    return 0;
+}
+
+static const struct derived_field {
+    enum derived what;
+    const char *name;
+    enum dtype dtype;
+    bool without_last; /* it has T elements, not T + 1 */
+    bool of_documents;
+    int (*make)(struct read_context *rc, const struct window *x, const struct item_part *part,
+                struct diag *d);
+} derived[] = {
+    {IS_TOKENS, "tokens", DTYPE_U1, false, false, make_stored},
+    {IS_LOSS, "loss", DTYPE_U1, false, false, make_stored},
+    {IS_X, "x", DTYPE_I8, true, false, make_wide},
+    {IS_Y, "y", DTYPE_I8, true, false, make_wide},
+    {IS_DOC, "doc", DTYPE_U4, false, true, make_by_token},
+    {IS_POS, "pos", DTYPE_I4, false, true, make_by_token},
+    {IS_CU, "cu", DTYPE_I4, false, true, make_cu},
+};
+
+static int read_made(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
+{
+    const struct derived_field *field = f->impl;
+    int all = 0;
+
+    while (len) {
+        struct window x = {.w = windows_of(ds), .what = field->what};
+        struct item_part part = {off % f->item_bytes, 0, dst};
+        uint64_t sample;
+        int r;
+
+        part.len = (size_t)min_u64(len, f->item_bytes - part.off);
+        selection_samples(sel, off / f->item_bytes, 1, &sample);
+        r = windows_place(rc, ds, sample, &x.s, &x.start, d);
+        if (r == 0)
+            r = field->make(rc, &x, &part, d);
+        if (!missing_go_on(rc, r, &all))
+            break;
+        off += part.len;
+        dst += part.len;
+        len -= part.len;
+    }
+    return all;
+}
+
+static const struct field_ops made_ops = {.read = read_made};
+
+/* A field that is stored: windows overlap, so the next is less than one window away. */
+static void set_stored(struct field *f, struct dataset *ds, const struct field_run *run,
+                       unsigned width)
+{
+    const struct windows *w = windows_of(ds);
+
+    f->ops = w->split ? &made_ops : &field_as_stored;
+    f->in = IN_ARRAYS | IN_RAW | IN_TAR;
+    f->blob = ds->blob[0]; /* until it is prepared */
+    f->stored_dtype = f->dtype;
+    f->stored_width = width;
+    f->stored_bytes = f->item_bytes;
+    if (w->split) {
+        f->read_stored = read_made;
+        return;
+    }
+    f->run = run;
+    f->n_runs = w->n;
+    f->stored_step = w->step * width;
+}
+
+static int add_field(struct dataset *ds, const struct derived_field *what)
+{
+    const struct windows *w = windows_of(ds);
+    struct field *f = &ds->field[ds->n_fields];
+
+    *f = (struct field){.ops = &made_ops, .form = FORM_ITEM, .ndim = 1, .impl = what};
+    snprintf(f->name, sizeof(f->name), "%s", what->name);
+    f->dtype = what->what == IS_TOKENS ? w->stream[0]->dtype : what->dtype;
+    f->width = dtype_info(f->dtype)->bytes;
+    f->dim = malloc(sizeof(*f->dim));
+    if (!f->dim)
+        return -ENOMEM;
+    f->dim[0] = w->tokens + !what->without_last;
+    f->item_bytes = f->dim[0] * f->width;
+    ds->n_fields++;
+    if (what->make == make_stored) {
+        set_stored(f, ds, what->what == IS_LOSS ? w->loss_run : w->run, (unsigned)f->width);
+        return 0;
+    }
+    f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
+    f->derived = true;
+    f->base_field = &ds->field[0];
+    return 0;
+}
+
+int windows_add_fields(struct dataset *ds)
+{
+    const struct windows *w = windows_of(ds);
+    bool has_documents = true, has_loss = true;
+    int r = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        has_documents = has_documents && w->stream[i]->documents.kind != DOCUMENTS_NONE;
+        has_loss = has_loss && w->stream[i]->loss;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++)
+        if ((has_documents || !derived[i].of_documents) && (has_loss || derived[i].what != IS_LOSS))
+            r = add_field(ds, &derived[i]);
+    if (r < 0)
+        return r;
+    dataset_add_numbering(ds);
+    return dataset_add_folders(ds);
+}

@@ -1,0 +1,447 @@
+/* Streams of tokens: Megatron-LM, llm.c, datatrove, and files without a header. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/opener.h"
+#include "format/records/record_set.h"
+#include "format/records/shards.h"
+#include "format/tokens/document_set.h"
+#include "format/tokens/windows.h"
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len > n && !strcmp(name + len - n, suffix);
+}
+
+/* ---- which files ---- */
+
+static const char *const beside_ds[] = {".index", ".metadata", ".loss"};
+
+/* Is it a file beside a .ds that is there? */
+static bool is_beside_ds(const char *name, const struct folder_names *folder)
+{
+    for (size_t i = 0; i < ARRAY_LEN(beside_ds); i++) {
+        size_t n = strlen(name) - strlen(beside_ds[i]);
+
+        if (ends_with(name, beside_ds[i]) && n > 3 && !strncmp(name + n - 3, ".ds", 3) &&
+            (!folder || folder_names_has(folder, name, n)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_described_ds(const struct probed_file *file)
+{
+    char name[512];
+
+    if (!ends_with(file->name, ".ds"))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(beside_ds); i++) {
+        int n = snprintf(name, sizeof(name), "%s%s", file->name, beside_ds[i]);
+
+        if ((size_t)n < sizeof(name) && folder_names_has(&file->folder, name, (size_t)n))
+            return true;
+    }
+    return false;
+}
+
+static enum claim probe(const struct probed_file *file)
+{
+    const struct format_options *options = file->options;
+    bool is_bin = ends_with(file->name, ".bin");
+
+    /* What nanoGPT writes beside its tokens. It is never read. */
+    if (options && options->tokens_given && !strcmp(file->name, "meta.pkl"))
+        return CLAIM_ASIDE;
+    if (megatron_starts(file->head, file->len))
+        return CLAIM_STRONG;
+    /* What the tokens are does not say that they are tokens: those of a Megatron .bin may begin
+     * like any file. */
+    if ((is_bin && probed_has_sibling(file, ".idx")) || is_described_ds(file) ||
+        is_beside_ds(file->name, &file->folder))
+        return CLAIM_NAMED;
+    if (options && options->tokens_raw && is_bin)
+        return CLAIM_NAMED;
+    if (llmc_starts(file->head, file->len))
+        return CLAIM_STRONG;
+    return options && options->tokens_given && is_bin ? CLAIM_WEAK : CLAIM_NONE;
+}
+
+/* ---- the files of a folder ---- */
+
+struct open_folder {
+    struct source_file *source;
+    size_t n_sources;
+    const struct format_setup *setup;
+    struct finds *finds;
+    struct source_file **by_name; /* [n_sources] */
+    struct token_stream **stream; /* [n] each has one user here, */
+    struct document_file **file;  /* or, if documents are samples, its file has */
+    unsigned n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct source_file *const *x = a, *const *y = b;
+
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
+static struct source_file *find_file(const struct open_folder *o, const char *stem, size_t stem_len,
+                                     const char *suffix)
+{
+    char name[512];
+    struct source_file wanted = {.name = name}, *key = &wanted, **found;
+
+    if (snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, stem, suffix) >= (int)sizeof(name))
+        return NULL;
+    found = bsearch(&key, o->by_name, o->n_sources, sizeof(struct source_file *), by_name);
+    return found && (*found)->blob ? *found : NULL;
+}
+
+/* Take the blob of a file beside: of the folder; or, if SOURCE is one file, of the file that lies
+ * beside it. NULL in *ret: there is none. 0, or -errno of one that cannot be opened with the reason
+ * in d. */
+static int take_beside(const struct open_folder *o, const struct source_file *of, size_t stem_len,
+                       const char *suffix, struct blob **ret, struct diag *d)
+{
+    struct source_file *file = find_file(o, of->name, stem_len, suffix);
+    char name[512];
+    int r;
+
+    *ret = NULL;
+    if (file) {
+        *ret = TAKE_PTR(file->blob);
+        return 0;
+    }
+    if (o->n_sources > 1 || !o->setup->opener || of->name != o->source[0].name ||
+        snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, of->name, suffix) >=
+            (int)sizeof(name))
+        return 0;
+    r = opener_file(o->setup->opener, of->folder, name, ret, d);
+    if (r == -ENOENT && d)
+        d->set = false;
+    return r == -ENOENT ? 0 : r;
+}
+
+/* The file of that name that cannot be read now; NULL: there is none. */
+static const struct unread_file *find_unread(const struct open_folder *o, const char *stem,
+                                             size_t stem_len, const char *suffix)
+{
+    for (size_t i = 0; i < o->finds->n_unread; i++) {
+        const char *name = o->finds->unread[i].name;
+
+        if (!strncmp(name, stem, stem_len) && !strcmp(name + stem_len, suffix))
+            return &o->finds->unread[i];
+    }
+    return NULL;
+}
+
+static int open_megatron(struct open_folder *o, struct source_file *file, struct token_stream **ret,
+                         struct diag *d)
+{
+    size_t stem = strlen(file->name) - (ends_with(file->name, ".idx") ? 4 : 0);
+    struct blob *bin;
+    int r = take_beside(o, file, stem, ".bin", &bin, d);
+
+    if (r < 0)
+        return r;
+    if (!bin)
+        return diag_set(d, -EBADMSG,
+                        "%s: want the tokens in %.*s.bin beside it, found no such file",
+                        blob_name(file->blob), (int)stem, file->name);
+    r = stream_megatron(file, bin, o->setup->options.sequences, ret, d);
+    if (r == 0)
+        snprintf((*ret)->name, sizeof((*ret)->name), "%.*s", (int)stem, file->name);
+    return r;
+}
+
+static int open_datatrove(struct open_folder *o, struct source_file *file,
+                          struct token_stream **ret, struct diag *d)
+{
+    struct datatrove_files beside = {0};
+    size_t len = strlen(file->name);
+    int r = take_beside(o, file, len, ".index", &beside.index, d);
+
+    if (r == 0)
+        r = take_beside(o, file, len, ".metadata", &beside.metadata, d);
+    if (r == 0)
+        r = take_beside(o, file, len, ".loss", &beside.loss, d);
+    if (r == 0)
+        r = stream_datatrove(file, &beside, &o->setup->options, ret, d);
+    blob_free(beside.index);
+    blob_free(beside.metadata);
+    blob_free(beside.loss);
+    return r;
+}
+
+/* The type that -o tokens= gives must be the one that a file states. */
+static int check_option(const struct format_options *options, const struct token_stream *s,
+                        struct diag *d)
+{
+    if (!options->tokens_given || s->kind == TOKENS_RAW || s->dtype == options->tokens)
+        return 0;
+    return diag_set(d, -EBADMSG, "%s: want tokens of %s, as -o tokens= says, found %s",
+                    blob_name(s->blob), dtype_info(options->tokens)->name,
+                    dtype_info(s->dtype)->name);
+}
+
+static int open_stream(struct open_folder *o, struct source_file *file, struct token_stream **ret,
+                       struct diag *d)
+{
+    const struct format_options *options = &o->setup->options;
+    uint8_t head[16] = {0};
+    size_t len = (size_t)min_u64(sizeof(head), file->blob->size);
+    bool is_bin = ends_with(file->name, ".bin");
+    int r = blob_read(READ_WAITS, file->blob, head, len, 0, d);
+
+    if (r < 0)
+        return r;
+    if (megatron_starts(head, len))
+        return open_megatron(o, file, ret, d);
+    if (ends_with(file->name, ".ds"))
+        return open_datatrove(o, file, ret, d);
+    if (llmc_starts(head, len) && !options->tokens_raw)
+        return stream_llmc(file, ret, d);
+    if (options->tokens_given && is_bin)
+        return stream_raw(file, options, ret, d);
+    return diag_set(d, -EBADMSG,
+                    "%s: byte 0: want the header of a Megatron-LM index in the .idx beside it, or "
+                    "-o tokens=u2 (or u1, u4, i4, i8) for tokens without a header",
+                    blob_name(file->blob));
+}
+
+static int add_stream(struct open_folder *o, struct source_file *file)
+{
+    const struct format_options *options = &o->setup->options;
+    const char *file_name = file->file_name;
+    struct token_stream *s = NULL;
+    struct diag d = DIAG_INIT;
+    int r = open_stream(o, file, &s, &d);
+
+    if (r == 0 && !s->name[0])
+        snprintf(s->name, sizeof(s->name), "%s", file->name);
+    if (r == 0)
+        r = check_option(options, s, &d);
+    if (r == 0 && !options->seq && s->documents.kind == DOCUMENTS_NONE)
+        r = diag_set(&d, -EBADMSG,
+                     "%s: give -o seq=T for samples of T + 1 tokens: want to know where documents "
+                     "end, found nothing that says it",
+                     blob_name(s->blob));
+    if (r == 0 && !options->seq)
+        r = document_file_new(TAKE_PTR(s), o->setup, &o->file[o->n]);
+    if (r == 0 && options->seq)
+        o->stream[o->n] = TAKE_PTR(s);
+    if (r == 0)
+        o->n++;
+    stream_drop(s);
+    if (r == -ENOMEM || r == 0)
+        return r;
+    return o->finds->failed(o->finds, file_name, r, diag_text(&d, r));
+}
+
+/* Files whose .bin, or .idx, cannot be read now. */
+static int miss_halves(struct open_folder *o)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < o->n_sources && r == 0; i++) {
+        struct source_file *file = &o->source[i];
+        const char *suffix = ends_with(file->name, ".idx")   ? ".bin"
+                             : ends_with(file->name, ".bin") ? ".idx"
+                                                             : NULL;
+        size_t stem = suffix ? strlen(file->name) - 4 : 0;
+        const struct unread_file *other = suffix ? find_unread(o, file->name, stem, suffix) : NULL;
+        char name[512];
+
+        if (!other)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)stem, file->name);
+        blob_free(file->blob);
+        file->blob = NULL;
+        r = finds_incomplete(o->finds, name, other);
+    }
+    return r;
+}
+
+/* Indexes first: they use other files. */
+static int add_streams(struct open_folder *o)
+{
+    int r = miss_halves(o);
+
+    for (size_t i = 0; i < o->n_sources && r == 0; i++) {
+        struct source_file *file = &o->source[i];
+
+        /* A .bin whose .idx comes later is left to it. */
+        if (!file->blob || is_beside_ds(file->name, NULL) ||
+            (ends_with(file->name, ".bin") &&
+             find_file(o, file->name, strlen(file->name) - 4, ".idx")))
+            continue;
+        r = add_stream(o, file);
+    }
+    return r;
+}
+
+/* ---- the datasets ---- */
+
+static const struct token_stream *stream_of(const struct open_folder *o, unsigned i)
+{
+    return o->file ? document_file_stream(o->file[i]) : o->stream[i];
+}
+
+static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const char *name,
+                       bool unlisted)
+{
+    struct dataset *ds = NULL;
+    int r = o->file ? document_set_new(o->file + first, n, o->setup, &ds)
+                    : windows_new(o->stream + first, n, o->setup, &ds);
+
+    if (r < 0)
+        return r;
+    ds->unlisted = unlisted;
+    return o->finds->dataset(o->finds, name, ds);
+}
+
+/* Bytes of the name before the number that shards are counted by; 0: it has none. */
+static size_t stem_of(const char *name)
+{
+    size_t len = strlen(name);
+
+    if (ends_with(name, ".bin"))
+        len -= 4;
+    if (!len || !isdigit((unsigned char)name[len - 1]))
+        return 0;
+    while (len && isdigit((unsigned char)name[len - 1]))
+        len--;
+    while (len && strchr("-_.", name[len - 1]))
+        len--;
+    return len;
+}
+
+static bool are_alike(const struct token_stream *a, const struct token_stream *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype;
+}
+
+/* How many streams from first on are shards of one set by their names, of one kind. */
+static unsigned set_length(const struct open_folder *o, unsigned first)
+{
+    const struct token_stream *a = stream_of(o, first);
+    size_t stem = stem_of(a->name);
+    unsigned n = 1;
+
+    while (stem && first + n < o->n && are_alike(a, stream_of(o, first + n)) &&
+           stem_of(stream_of(o, first + n)->name) == stem &&
+           !strncmp(a->name, stream_of(o, first + n)->name, stem))
+        n++;
+    return n;
+}
+
+static int add_sets(struct open_folder *o)
+{
+    int r = 0;
+
+    for (unsigned i = 0, n; i < o->n && r == 0; i += n) {
+        char name[256];
+
+        n = set_length(o, i);
+        snprintf(name, sizeof(name), "%.*s", (int)stem_of(stream_of(o, i)->name),
+                 stream_of(o, i)->name);
+        if (n > 1 && n < o->n)
+            r = add_dataset(o, i, n, name, false);
+    }
+    return r;
+}
+
+static int add_datasets(struct open_folder *o)
+{
+    int joins = shards_join(o->n, o->finds), r = joins < 0 ? joins : 0;
+    bool alike = true;
+
+    for (unsigned i = 1; i < o->n; i++)
+        alike = alike && are_alike(stream_of(o, 0), stream_of(o, i));
+    for (unsigned i = 0; i < o->n && r == 0; i++)
+        r = add_dataset(o, i, 1, stream_of(o, i)->name,
+                        joins == 1 && alike && o->n > RECORD_LISTED);
+    if (r == 0 && joins == 1 && alike)
+        r = add_dataset(o, 0, o->n, SHARDS_ALL, false);
+    return r == 0 && joins == 1 ? add_sets(o) : r;
+}
+
+static void release(struct open_folder *o)
+{
+    for (unsigned i = 0; i < o->n; i++) {
+        if (o->file)
+            document_file_drop(o->file[i]);
+        else
+            stream_drop(o->stream[i]);
+    }
+    free(o->by_name);
+    free(o->stream);
+    free(o->file);
+}
+
+static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    struct open_folder o = {.source = source, .n_sources = n, .setup = setup, .finds = finds};
+    int r = -ENOMEM;
+
+    o.by_name = calloc(n, sizeof(struct source_file *));
+    o.stream = calloc(n, sizeof(struct token_stream *));
+    o.file = setup->options.seq ? NULL : calloc(n, sizeof(struct document_file *));
+    if (o.by_name && o.stream && (o.file || setup->options.seq)) {
+        for (size_t i = 0; i < n; i++)
+            o.by_name[i] = &source[i];
+        qsort(o.by_name, n, sizeof(struct source_file *), by_name);
+        r = add_streams(&o);
+    }
+    if (r == 0)
+        r = add_datasets(&o);
+    release(&o);
+    return r;
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
+                "  tokens = batch['tokens']\n");
+    if (dataset_field(ds, "x"))
+        text_add(t, "  x, y = tokens[:, :-1].astype('i8'), tokens[:, 1:].astype('i8')\n");
+}
+
+static const char *hint(const struct probed_file *file)
+{
+    return ends_with(file->name, ".bin") ? "tokens without a header, as nanoGPT writes them, take "
+                                           "-o tokens=u2 (or u1, u4, i4, i8)"
+                                         : NULL;
+}
+
+static const char *option(const struct format_options *options)
+{
+    return options->seq            ? "seq"
+           : options->stride       ? "stride"
+           : options->split_docs   ? "docs"
+           : options->sequences    ? "unit"
+           : options->tokens_given ? "tokens"
+                                   : NULL;
+}
+
+const struct format format_tokens = {
+    .name = "tokens",
+    .probe = probe,
+    .option = option,
+    .hint = hint,
+    .open_folder = open_folder,
+    .title = "tokens of Megatron-LM, llm.c, datatrove and nanoGPT",
+    .start = "MMIDIDX (Megatron-LM)",
+    .example = example,
+};

@@ -1,0 +1,73 @@
+/* llm.c's .bin: 256 little-endian i32: a magic, a version, the number of tokens, and zeros; then
+ * the tokens. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/tokens/stream.h"
+
+#define HEAD 1024
+
+static const struct {
+    uint32_t magic, version;
+    enum dtype dtype;
+} kinds[] = {{20240520, 1, DTYPE_U2}, {20240801, 7, DTYPE_U4}};
+
+#define EVALUATION 20240522 /* HellaSwag: examples of several parts, no stream */
+
+bool llmc_starts(const uint8_t *head, size_t len)
+{
+    uint32_t found = len >= 8 ? load_le32(head) : 0;
+
+    /* A stream of tokens may begin with these four bytes: the version must be a small number. */
+    if (!found || load_le32(head + 4) > 255)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (kinds[i].magic == found)
+            return true;
+    return found == EVALUATION;
+}
+
+int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = TAKE_PTR(file->blob);
+    uint64_t tokens;
+    uint8_t head[12];
+    size_t kind = 0;
+    int r;
+
+    if (blob->size < HEAD)
+        return diag_set(d, -EBADMSG, "%s: want a header of %d bytes, found %llu bytes",
+                        blob_name(blob), HEAD, (unsigned long long)blob->size);
+    r = blob_read(READ_WAITS, blob, head, sizeof(head), 0, d);
+    if (r < 0)
+        return r;
+    if (load_le32(head) == EVALUATION)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte 0: want a file of tokens, found an evaluation file of llm.c",
+                        blob_name(blob));
+    while (kind + 1 < ARRAY_LEN(kinds) && kinds[kind].magic != load_le32(head))
+        kind++;
+    if (load_le32(head + 4) != kinds[kind].version)
+        return diag_set(d, -EBADMSG, "%s: byte 4: want version %u of llm.c's file %u, found %u",
+                        blob_name(blob), kinds[kind].version, kinds[kind].magic,
+                        load_le32(head + 4));
+    tokens = (blob->size - HEAD) / dtype_info(kinds[kind].dtype)->bytes;
+    /* The number has 32 bits; that of a larger file has lost the others. */
+    if ((blob->size - HEAD) % dtype_info(kinds[kind].dtype)->bytes ||
+        (uint32_t)tokens != load_le32(head + 8))
+        return diag_set(
+            d, -EBADMSG,
+            "%s: byte 8: %u tokens of %u bytes after a header of %d: want a file of "
+            "%llu bytes, found %llu",
+            blob_name(blob), load_le32(head + 8), dtype_info(kinds[kind].dtype)->bytes, HEAD,
+            HEAD + (unsigned long long)load_le32(head + 8) * dtype_info(kinds[kind].dtype)->bytes,
+            (unsigned long long)blob->size);
+    *ret = stream_new(TOKENS_LLMC, TAKE_PTR(blob), kinds[kind].dtype);
+    if (!*ret)
+        return -ENOMEM;
+    (*ret)->offset = HEAD;
+    (*ret)->tokens = tokens;
+    return 0;
+}

@@ -1,0 +1,330 @@
+/* Megatron-LM's .idx beside its .bin: little-endian, nothing aligned.
+ *
+ *     0        "MMIDIDX" 00 00
+ *     9        u64 version, 1
+ *     17       u8 code of the type
+ *     18       u64 S, sequences
+ *     26       u64 D, documents + 1
+ *     34       i32 [S] lengths in tokens
+ *     34 + 4S  i64 [S] byte of each sequence in .bin
+ *     34 + 12S i64 [D] the sequence that each document begins with, and at last S
+ *     then     i8 [S] modes, in files of multimodal data only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/tokens/stream.h"
+
+#define HEAD    34
+#define VERSION 1
+#define CHUNK   8192 /* sequences of a piece of the pass, and */
+#define PIECES  16   /* pieces of a step */
+
+static const uint8_t magic[9] = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
+
+bool megatron_starts(const uint8_t *head, size_t len)
+{
+    return len >= sizeof(magic) && !memcmp(head, magic, sizeof(magic));
+}
+
+static int find_dtype(const struct blob *index, unsigned code, enum dtype *ret, struct diag *d)
+{
+    static const struct {
+        unsigned code;
+        enum dtype dtype;
+    } codes[] = {{1, DTYPE_U1}, {2, DTYPE_I1}, {3, DTYPE_I2},
+                 {4, DTYPE_I4}, {5, DTYPE_I8}, {8, DTYPE_U2}};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (codes[i].code == code) {
+            *ret = codes[i].dtype;
+            return 0;
+        }
+    return diag_set(d, -EBADMSG,
+                    "%s: byte 17: want a type of tokens (1, 2, 3, 4, 5 or 8), found %u%s",
+                    blob_name(index), code,
+                    code == 6 || code == 7 ? ": floating point numbers, whose width differs from "
+                                             "program to program"
+                                           : "");
+}
+
+/* Numbers that say where everything is: all of it inside the file. */
+static int check_sizes(const struct blob *index, uint64_t sequences, uint64_t numbers,
+                       struct diag *d)
+{
+    uint64_t left = index->size - HEAD, bytes = 0, modes = 0;
+
+    if (sequences <= left / 12 && numbers <= left / 8) {
+        bytes = HEAD + 12 * sequences + 8 * numbers;
+        modes = bytes + sequences;
+    }
+    if (!bytes)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte 18: want as many sequences and document numbers as %llu bytes "
+                        "hold, found %llu and %llu",
+                        blob_name(index), (unsigned long long)index->size,
+                        (unsigned long long)sequences, (unsigned long long)numbers);
+    if (index->size != bytes && index->size != modes)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte 18: %llu sequences and %llu document numbers: want a file of "
+                        "%llu bytes, or %llu with modes, found %llu",
+                        blob_name(index), (unsigned long long)sequences,
+                        (unsigned long long)numbers, (unsigned long long)bytes,
+                        (unsigned long long)modes, (unsigned long long)index->size);
+    if (!numbers)
+        return diag_set(d, -EBADMSG, "%s: byte 26: want at least 1 document number, found 0",
+                        blob_name(index));
+    return 0;
+}
+
+int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence,
+                    struct token_stream **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *index = TAKE_PTR(file->blob), *tokens = bin;
+    enum dtype dtype = DTYPE_U1;
+    uint64_t sequences, numbers;
+    struct token_stream *s;
+    uint8_t head[HEAD];
+    int r;
+
+    if (index->size < HEAD)
+        return diag_set(d, -EBADMSG, "%s: want a header of %d bytes, found %llu bytes",
+                        blob_name(index), HEAD, (unsigned long long)index->size);
+    r = blob_read(READ_WAITS, index, head, HEAD, 0, d);
+    if (r < 0)
+        return r;
+    if (load_le64(head + 9) != VERSION)
+        return diag_set(d, -EBADMSG, "%s: byte 9: want version %d, found %llu", blob_name(index),
+                        VERSION, (unsigned long long)load_le64(head + 9));
+    r = find_dtype(index, head[17], &dtype, d);
+    sequences = load_le64(head + 18);
+    numbers = load_le64(head + 26);
+    if (r == 0)
+        r = check_sizes(index, sequences, numbers, d);
+    if (r < 0)
+        return r;
+    s = stream_new(TOKENS_MEGATRON, TAKE_PTR(tokens), dtype);
+    if (!s)
+        return -ENOMEM;
+    s->index = TAKE_PTR(index);
+    s->documents = (struct documents){.kind = DOCUMENTS_SEQUENCES,
+                                      .blob = s->index,
+                                      .n = by_sequence ? sequences : numbers - 1,
+                                      .sequences = sequences,
+                                      .pointers = HEAD + 4 * sequences,
+                                      .numbers = HEAD + 12 * sequences,
+                                      .by_sequence = by_sequence,
+                                      .width = s->width};
+    *ret = s;
+    return 0;
+}
+
+/* ---- the pass over all sequences ---- */
+
+struct pass {
+    const struct token_stream *s;
+    uint64_t next;   /* byte after the sequence before, */
+    uint64_t tokens; /* and tokens up to there */
+    bool in_order;   /* so far each begins where the one before ends */
+    uint64_t *before;
+};
+
+static int check_sequence(const struct token_stream *s, uint64_t i, int64_t pointer, int32_t len,
+                          struct diag *d)
+{
+    const struct documents *docs = &s->documents;
+    uint64_t bytes;
+
+    if (len < 0)
+        return diag_set(
+            d, -EBADMSG, "%s: byte %llu: sequence %llu: want a length of at least 0, found %d",
+            blob_name(docs->blob), (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
+    bytes = (uint64_t)len * s->width;
+    if (pointer < 0 || (uint64_t)pointer > s->blob->size ||
+        bytes > s->blob->size - (uint64_t)pointer)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: sequence %llu of %llu bytes: want it inside the %llu bytes "
+                        "of %s, found it at byte %lld",
+                        blob_name(docs->blob), (unsigned long long)(docs->pointers + 8 * i),
+                        (unsigned long long)i, (unsigned long long)bytes,
+                        (unsigned long long)s->blob->size, blob_name(s->blob), (long long)pointer);
+    return 0;
+}
+
+/* Sequences from first on, CHUNK at most. */
+static int pass_piece(struct pass *pass, uint64_t first, size_t n, struct diag *d)
+{
+    const struct documents *docs = &pass->s->documents;
+    AUTO_FREE uint8_t *bytes = malloc(12 * n);
+    const uint8_t *pointers = bytes + 4 * n;
+    int r;
+
+    if (!bytes)
+        return -ENOMEM;
+    r = blob_read(READ_WAITS, docs->blob, bytes, 4 * n, HEAD + 4 * first, d);
+    if (r == 0)
+        r = blob_read(READ_WAITS, docs->blob, bytes + 4 * n, 8 * n, docs->pointers + 8 * first, d);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        int64_t pointer = (int64_t)load_le64(pointers + 8 * i);
+        int32_t len = (int32_t)load_le32(bytes + 4 * i);
+
+        r = check_sequence(pass->s, first + i, pointer, len, d);
+        if (r < 0)
+            break;
+        if (first + i && (uint64_t)pointer != pass->next)
+            pass->in_order = false;
+        if (pass->before)
+            pass->before[first + i] = pass->tokens;
+        pass->tokens += (uint64_t)len;
+        pass->next = (uint64_t)pointer + (uint64_t)len * pass->s->width;
+    }
+    return r;
+}
+
+/* What stands at both ends: enough if the sequences are in order. */
+struct ends {
+    uint64_t first_number, last_number;
+    int64_t first, last; /* bytes of sequences */
+    int32_t last_len;
+};
+
+static int read_ends(const struct token_stream *s, struct ends *ret, struct diag *d)
+{
+    const struct blob *index = s->index;
+    uint64_t numbers = s->documents.numbers, sequences = s->documents.sequences;
+    uint8_t bytes[36], head[HEAD];
+    int r = blob_read(READ_WAITS, index, head, HEAD, 0, d);
+
+    memset(bytes, 0, sizeof(bytes));
+    if (r == 0)
+        r = blob_read(READ_WAITS, index, bytes, 8, numbers, d);
+    if (r == 0)
+        r = blob_read(READ_WAITS, index, bytes + 8, 8, numbers + 8 * (load_le64(head + 26) - 1), d);
+    if (r == 0 && sequences)
+        r = blob_read(READ_WAITS, index, bytes + 16, 8, s->documents.pointers, d);
+    if (r == 0 && sequences)
+        r = blob_read(READ_WAITS, index, bytes + 24, 8, s->documents.pointers + 8 * (sequences - 1),
+                      d);
+    if (r == 0 && sequences)
+        r = blob_read(READ_WAITS, index, bytes + 32, 4, HEAD + 4 * (sequences - 1), d);
+    *ret = (struct ends){load_le64(bytes), load_le64(bytes + 8), (int64_t)load_le64(bytes + 16),
+                         (int64_t)load_le64(bytes + 24), (int32_t)load_le32(bytes + 32)};
+    return r;
+}
+
+static int begin(struct token_stream *s, struct diag *d)
+{
+    struct documents *docs = &s->documents;
+    struct ends ends = {0};
+    int r = read_ends(s, &ends, d);
+
+    if (r < 0)
+        return r;
+    if (ends.first_number || ends.last_number != docs->sequences)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want document numbers from 0 to %llu, found them from %lld "
+                        "to %lld",
+                        blob_name(s->index), (unsigned long long)docs->numbers,
+                        (unsigned long long)docs->sequences, (long long)ends.first_number,
+                        (long long)ends.last_number);
+    if (docs->sequences) {
+        r = check_sequence(s, 0, ends.first, 0, d);
+        if (r == 0)
+            r = check_sequence(s, docs->sequences - 1, ends.last, ends.last_len, d);
+    }
+    if (r < 0)
+        return r;
+    docs->base = s->offset = (uint64_t)ends.first;
+    docs->tokens = s->tokens = 0;
+    s->checked = 0;
+    s->state = STREAM_SEQUENCES;
+    if (s->index->size <= STREAM_INDEX_CHECKED || ends.last < ends.first ||
+        (uint64_t)(ends.last - ends.first) % s->width)
+        return 0;
+    s->tokens = (uint64_t)(ends.last - ends.first) / s->width + (uint64_t)ends.last_len;
+    docs->tokens = s->tokens;
+    s->checked = docs->n;
+    s->state = STREAM_DOCUMENTS;
+    return 0;
+}
+
+/* Put the sequences in order. */
+static int scatter(struct token_stream *s)
+{
+    s->documents.before = s->before;
+    s->offset = 0;
+    return scattered_blob(TAKE_PTR(s->blob), &s->documents, &s->blob);
+}
+
+static int go_on(struct token_stream *s, struct diag *d)
+{
+    struct documents *docs = &s->documents;
+    struct pass pass = {s, s->offset + s->tokens * s->width, s->tokens, true, s->before};
+    int r = 0;
+
+    for (unsigned i = 0; i < PIECES && s->checked < docs->sequences && r == 0; i++) {
+        size_t n = (size_t)min_u64(CHUNK, docs->sequences - s->checked);
+
+        r = pass_piece(&pass, s->checked, n, d);
+        s->checked += r == 0 ? n : 0;
+    }
+    s->tokens = docs->tokens = pass.tokens;
+    if (!pass.in_order && !s->before) { /* again, and note where each is */
+        s->before = calloc((size_t)docs->sequences + 1, sizeof(*s->before));
+        s->checked = s->tokens = 0;
+        return s->before ? r : -ENOMEM;
+    }
+    if (r < 0 || s->checked < docs->sequences)
+        return r;
+    if (s->before) {
+        s->before[docs->sequences] = s->tokens;
+        r = scatter(s);
+    }
+    s->checked = 0;
+    s->state = STREAM_DOCUMENTS;
+    return r;
+}
+
+static void note_rest(struct token_stream *s)
+{
+    uint64_t end = s->offset + s->tokens * s->width;
+
+    if (!s->before && end < s->blob->size)
+        text_add(&s->note, "%s: %llu bytes after the last sequence are not used\n",
+                 blob_name(s->blob), (unsigned long long)(s->blob->size - end));
+}
+
+int megatron_prepare(struct token_stream *s, struct diag *d)
+{
+    int r;
+
+    if (s->state == STREAM_NEW)
+        return begin(s, d);
+    if (s->state == STREAM_SEQUENCES)
+        return go_on(s, d);
+    r = s->checked < s->documents.n ? stream_check_documents(&s->documents, &s->checked, d) : 1;
+    if (r == 1)
+        note_rest(s);
+    return r;
+}
+
+int megatron_check(const struct token_stream *s, struct diag *d)
+{
+    struct pass pass = {s, 0, 0, true, NULL};
+    uint64_t sequences = s->documents.sequences;
+    int r = 0;
+
+    if (s->before) /* the blob is not the file; and they were all checked */
+        return 0;
+    for (uint64_t i = 0; i < sequences && r == 0; i += CHUNK)
+        r = pass_piece(&pass, i, (size_t)min_u64(CHUNK, sequences - i), d);
+    if (r == 0 && (!pass.in_order || pass.tokens != s->tokens))
+        return diag_set(d, -EBADMSG,
+                        "%s: want sequences that follow each other in %s, %llu tokens in all, "
+                        "found %llu tokens%s",
+                        blob_name(s->index), blob_name(s->blob), (unsigned long long)s->tokens,
+                        (unsigned long long)pass.tokens, pass.in_order ? "" : " in another order");
+    return r;
+}

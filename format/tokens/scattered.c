@@ -1,0 +1,131 @@
+/* The sequences of a Megatron file in the order of its index, where the file has them in another:
+ * a blob like others, whose bytes are the file's in pieces. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/tokens/stream.h"
+
+struct scattered {
+    struct blob blob;
+    struct blob *bin;
+    const struct documents *docs;
+};
+
+static const struct scattered *of(const struct blob *blob)
+{
+    return (const struct scattered *)(const void *)blob;
+}
+
+/* The sequence that has a token. */
+static uint64_t find_sequence(const struct documents *docs, uint64_t token)
+{
+    uint64_t low = 0, high = docs->sequences;
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (docs->before[middle] <= token)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The piece of the file that has byte off, and ends where a sequence ends. */
+static int find_piece(struct read_context *rc, const struct scattered *s, uint64_t off,
+                      uint64_t *ret_at, uint64_t *ret_len, struct diag *d)
+{
+    const struct documents *docs = s->docs;
+    uint64_t sequence = find_sequence(docs, off / docs->width), pointer;
+    uint64_t within = off - docs->before[sequence] * docs->width;
+    uint8_t bytes[8];
+    int r = blob_read(rc, docs->blob, bytes, 8, docs->pointers + 8 * sequence, d);
+
+    if (r < 0)
+        return r;
+    pointer = load_le64(bytes);
+    *ret_len = (docs->before[sequence + 1] - docs->before[sequence]) * docs->width - within;
+    if (pointer > s->bin->size || within + *ret_len > s->bin->size - pointer)
+        return -ESTALE; /* it was inside when it was checked */
+    *ret_at = pointer + within;
+    return 0;
+}
+
+static int scattered_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                           uint64_t off, struct diag *d)
+{
+    const struct scattered *s = of(blob);
+    uint8_t *dst = buf;
+    int all = 0;
+
+    while (len) {
+        uint64_t at, piece;
+        int r = find_piece(rc, s, off, &at, &piece, d);
+        size_t n;
+
+        if (r < 0)
+            return r;
+        n = (size_t)min_u64(len, piece);
+        if (!missing_go_on(rc, blob_pread(rc, s->bin, dst, n, at), &all))
+            break;
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+static int scattered_check(const struct blob *blob)
+{
+    int r = blob_check(of(blob)->bin);
+
+    return r < 0 ? r : blob_check(of(blob)->docs->blob);
+}
+
+static int scattered_identity(const struct blob *blob, char **ret)
+{
+    return blob_identity(of(blob)->bin, ret);
+}
+
+static void scattered_free(struct blob *blob)
+{
+    blob_free(((struct scattered *)(void *)blob)->bin);
+    free(blob->name);
+    free(blob->source);
+    free(blob);
+}
+
+int scattered_blob(struct blob *bin, const struct documents *docs, struct blob **ret)
+{
+    static const struct blob_ops ops = {.pread = scattered_pread,
+                                        .check = scattered_check,
+                                        .identity = scattered_identity,
+                                        .free = scattered_free};
+    struct scattered *s = calloc(1, sizeof(*s));
+
+    if (!s) {
+        blob_free(bin);
+        return -ENOMEM;
+    }
+    s->blob = (struct blob){.ops = &ops,
+                            .name = strdup(blob_name(bin)),
+                            .source = strdup(blob_source(bin)),
+                            .size = docs->tokens * docs->width,
+                            .mtime = bin->mtime,
+                            .mode = bin->mode,
+                            .uid = bin->uid,
+                            .gid = bin->gid};
+    s->bin = bin;
+    s->docs = docs;
+    if (!s->blob.name || !s->blob.source) {
+        scattered_free(&s->blob);
+        return -ENOMEM;
+    }
+    *ret = &s->blob;
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* Windows inside documents (-o docs=split): how many begin before every 64th document is known; the
+ * rest is read when a window is. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "format/tokens/windows.h"
+
+#define GROUP 64
+#define STEPS 256 /* groups of a step of preparing */
+
+int split_prepare(struct split *split, const struct token_stream *s, const struct windows *w,
+                  struct diag *d)
+{
+    const struct documents *docs = &s->documents;
+    uint64_t start[GROUP + 1];
+
+    if (!split->before)
+        split->before = calloc((size_t)(docs->n / GROUP + 2), sizeof(*split->before));
+    if (!split->before)
+        return -ENOMEM;
+    for (unsigned i = 0; i < STEPS && split->checked < docs->n; i++) {
+        size_t n = (size_t)min_u64(GROUP, docs->n - split->checked);
+        int r = documents_starts(READ_WAITS, docs, split->checked, n + 1, start, d);
+
+        if (r < 0)
+            return r;
+        for (size_t k = 0; k < n; k++)
+            split->n += windows_in(start[k + 1] - start[k], w->tokens, w->step);
+        split->checked += n;
+        split->before[ceil_div(split->checked, GROUP)] = split->n;
+    }
+    return split->checked >= docs->n;
+}
+
+int split_place(struct read_context *rc, const struct split *split, const struct token_stream *s,
+                const struct windows *w, uint64_t window, uint64_t *ret_start, struct diag *d)
+{
+    const struct documents *docs = &s->documents;
+    uint64_t low = 0, high = ceil_div(docs->n, GROUP), start[GROUP + 1], left;
+    size_t n;
+    int r;
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (split->before[middle] <= window)
+            low = middle;
+        else
+            high = middle;
+    }
+    n = (size_t)min_u64(GROUP, docs->n - low * GROUP);
+    r = documents_starts(rc, docs, low * GROUP, n + 1, start, d);
+    if (r < 0)
+        return r;
+    left = window - split->before[low];
+    for (size_t k = 0; k < n; k++) {
+        uint64_t here = windows_in(start[k + 1] - start[k], w->tokens, w->step);
+
+        if (left < here) {
+            *ret_start = start[k] + left * w->step;
+            return 0;
+        }
+        left -= here;
+    }
+    return diag_set(d, -ESTALE, "%s: documents %llu to %llu: want as many tokens as at first",
+                    blob_name(docs->blob), (unsigned long long)(low * GROUP),
+                    (unsigned long long)(low * GROUP + n));
+}

@@ -1,0 +1,85 @@
+/* A stream: the tokens of one file, one after another, and what its file, or files beside it, say
+ * of them. The programs that write such files, and where they agree: docs/tokens.md. */
+#ifndef EPOCHFS_FORMAT_TOKENS_STREAM_H
+#define EPOCHFS_FORMAT_TOKENS_STREAM_H
+
+#include "base/text.h"
+#include "format/core/format.h"
+#include "format/tokens/documents.h"
+
+enum tokens_kind { TOKENS_MEGATRON, TOKENS_LLMC, TOKENS_DATATROVE, TOKENS_RAW };
+
+struct token_stream {
+    unsigned users; /* datasets; changed while they are opened and freed only, by one thread */
+    enum tokens_kind kind;
+    char name[256]; /* of its dataset */
+    struct blob *blob;
+    struct blob *index; /* where documents are; NULL: nothing says it */
+    struct blob *loss;  /* a byte for each token; NULL */
+    enum dtype dtype;
+    unsigned width; /* bytes of a token */
+
+    /* Once it is prepared: */
+    uint64_t offset; /* of token 0 in blob */
+    uint64_t tokens;
+    struct documents documents;
+    struct text note; /* what a user has to know, lines */
+
+    /* Private: */
+    enum { STREAM_NEW, STREAM_SEQUENCES, STREAM_DOCUMENTS, STREAM_READY } state;
+    uint64_t checked; /* sequences, or documents, that the pass has seen */
+    uint64_t *before; /* [sequences + 1] tokens before each, if they are not in order in blob */
+};
+
+/* Make the stream of a file of each kind. They take over the blobs that they use, also on error,
+ * and read their heads only. 0, or -errno with the reason in d. */
+int stream_megatron(struct source_file *index, struct blob *bin, bool by_sequence,
+                    struct token_stream **ret, struct diag *d);
+int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag *d);
+struct datatrove_files {
+    struct blob *index, *metadata, *loss; /* NULL: there is none */
+};
+int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
+                     const struct format_options *options, struct token_stream **ret,
+                     struct diag *d);
+int stream_raw(struct source_file *file, const struct format_options *options,
+               struct token_stream **ret, struct diag *d);
+
+/* Prepare it a step further: 1: ready, 0: not yet, or -errno with the reason in d. By one thread;
+ * -EREMOTEIO and -EINTR: the next call goes on. */
+int stream_prepare(struct token_stream *s, struct diag *d);
+
+/* Request what stream_prepare() will read, without waiting for it. */
+void stream_fetch(const struct token_stream *s);
+
+/* Check all that the files beside it say, and all pointers. 0, or -errno with the reason in d. */
+int stream_check(const struct token_stream *s, struct diag *d);
+
+void stream_drop(struct token_stream *s); /* by one user; takes NULL */
+
+/* ---- for the kinds ---- */
+
+/* The stream takes over blob, also if there is no memory: then NULL. */
+struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum dtype dtype);
+
+/* An index of more bytes is checked at both ends only, until somebody asks for all. */
+#define STREAM_INDEX_CHECKED (UINT64_C(16) << 20)
+
+int megatron_prepare(struct token_stream *s, struct diag *d);
+int datatrove_prepare(struct token_stream *s, struct diag *d);
+
+/* Check pointers and lengths of all sequences. */
+int megatron_check(const struct token_stream *s, struct diag *d);
+
+/* Check that documents follow each other, from *checked on, a step further. 1: all do, 0: not yet,
+ * or -errno with the reason in d. */
+int stream_check_documents(const struct documents *docs, uint64_t *checked, struct diag *d);
+
+bool megatron_starts(const uint8_t *head, size_t len);
+bool llmc_starts(const uint8_t *head, size_t len);
+
+/* A blob of the sequences of a Megatron file in their order, where the file has another. Takes over
+ * the file's, also on error; docs, which has `before`, outlives it. 0 or -ENOMEM. */
+int scattered_blob(struct blob *bin, const struct documents *docs, struct blob **ret);
+
+#endif

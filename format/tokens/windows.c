@@ -1,0 +1,290 @@
+#include "format/tokens/windows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+
+#define FETCH_AHEAD 128 /* streams whose indexes are requested ahead */
+
+extern const struct format format_tokens;
+
+uint64_t windows_in(uint64_t n, uint64_t tokens, uint64_t step)
+{
+    return n > tokens ? (n - 1 - tokens) / step + 1 : 0;
+}
+
+/* The stream of a window, and the window's number in it. */
+static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_own)
+{
+    unsigned low = 0, high = w->n;
+
+    while (high - low > 1) {
+        unsigned middle = low + (high - low) / 2;
+
+        if (w->first[middle] <= window)
+            low = middle;
+        else
+            high = middle;
+    }
+    *ret_own = window - w->first[low];
+    return low;
+}
+
+int windows_place(struct read_context *rc, const struct dataset *ds, uint64_t window,
+                  const struct token_stream **ret, uint64_t *ret_start, struct diag *d)
+{
+    const struct windows *w = windows_of(ds);
+    uint64_t own;
+    unsigned i = find_stream(w, window, &own);
+
+    *ret = w->stream[i];
+    *ret_start = own * w->step;
+    return w->split ? split_place(rc, &w->split[i], w->stream[i], w, own, ret_start, d) : 0;
+}
+
+/* ---- preparing ---- */
+
+static uint64_t windows_of_stream(const struct windows *w, unsigned i)
+{
+    return w->split ? w->split[i].n : windows_in(w->stream[i]->tokens, w->tokens, w->step);
+}
+
+static int place_streams(struct dataset *ds, struct diag *d)
+{
+    struct windows *w = ds->impl;
+    uint64_t used = 0, tokens = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        const struct token_stream *s = w->stream[i];
+        uint64_t n = windows_of_stream(w, i);
+
+        if (!checked_add(w->first[i], n, &w->first[i + 1]) || w->first[i + 1] > INT64_MAX)
+            return diag_set(d, -EFBIG, "want at most %lld windows", (long long)INT64_MAX);
+        w->run[i] = (struct field_run){w->first[i], s->blob, s->offset};
+        w->loss_run[i] = (struct field_run){w->first[i], s->loss, 0};
+        tokens += s->tokens;
+        used += n && !w->split ? (n - 1) * w->step + w->tokens + 1 : 0;
+    }
+    w->left_over = w->split ? 0 : tokens - used;
+    return 0;
+}
+
+static void set_fields(struct dataset *ds)
+{
+    struct windows *w = ds->impl;
+
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        struct field *f = &ds->field[i];
+
+        if (!f->run)
+            continue;
+        f->blob = f->run[0].blob;
+        f->offset = f->run[0].offset;
+    }
+    dataset_set_samples(ds, w->first[w->n]);
+}
+
+static void add_notes(struct dataset *ds)
+{
+    const struct windows *w = windows_of(ds);
+    AUTO_TEXT struct text t = {0};
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        most = max_u64(most, w->stream[i]->tokens);
+        if (w->stream[i]->note.data)
+            text_add(&t, "%s", w->stream[i]->note.data);
+    }
+    if (!ds->samples)
+        text_add(&t, "no window of seq=%llu fits%s: %s %llu tokens\n",
+                 (unsigned long long)w->tokens, w->split ? " a document" : "",
+                 w->n > 1 ? "no file has more than" : "the file has", (unsigned long long)most);
+    if (t.len) {
+        t.data[t.len - 1] = '\0';
+        diag_set(&ds->note, 0, "%s", t.data);
+    }
+}
+
+/* Ask for the indexes of the next streams at once: each takes a round trip if it is far. */
+static void fetch_ahead(struct windows *w)
+{
+    w->fetched = w->fetched > w->ready ? w->fetched : w->ready;
+    while (w->fetched < w->n && w->fetched < w->ready + FETCH_AHEAD)
+        stream_fetch(w->stream[w->fetched++]);
+}
+
+static int windows_prepare(struct dataset *ds, struct diag *d)
+{
+    struct windows *w = ds->impl;
+
+    while (w->ready < w->n) {
+        struct token_stream *s = w->stream[w->ready];
+        int r;
+
+        fetch_ahead(w);
+        r = stream_prepare(s, d);
+        if (r == 1 && w->split)
+            r = split_prepare(&w->split[w->ready], s, w, d);
+        if (r < 1)
+            return r;
+        w->ready++;
+    }
+    int r = place_streams(ds, d);
+
+    if (r < 0)
+        return r;
+    set_fields(ds);
+    add_notes(ds);
+    return 1;
+}
+
+static void windows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+{
+    *ret_done = windows_of(ds)->ready;
+    *ret_total = windows_of(ds)->n;
+}
+
+/* ---- what is told of a dataset ---- */
+
+static void windows_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct windows *w = windows_of(ds);
+    uint64_t tokens = 0, documents = 0;
+    bool known = true;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        tokens += w->stream[i]->tokens;
+        documents += w->stream[i]->documents.n;
+        known = known && w->stream[i]->documents.kind != DOCUMENTS_NONE;
+    }
+    text_add(t, "%s\"tokens\": %llu,\n%s\"seq\": %llu,\n%s\"stride\": %llu,\n", indent,
+             (unsigned long long)tokens, indent, (unsigned long long)w->tokens, indent,
+             (unsigned long long)w->step);
+    if (!w->split)
+        text_add(t, "%s\"left_over\": %llu,\n", indent, (unsigned long long)w->left_over);
+    if (known)
+        text_add(t, "%s\"documents\": %llu,\n", indent, (unsigned long long)documents);
+}
+
+static int windows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                         void *ctx, struct diag *d)
+{
+    const struct windows *w = windows_of(ds);
+    int r;
+
+    if (w->n != 1) /* each file has a dataset of its own */
+        return 0;
+    r = stream_check(w->stream[0], d);
+    if (r == -EBADMSG) {
+        report(ctx, diag_text(d, r));
+        d->set = false;
+        r = 0;
+    }
+    return r;
+}
+
+static unsigned split_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                              struct extent *ret)
+{
+    /* Finding a window takes reading where documents begin. */
+    (void)ds;
+    (void)sample;
+    (void)only;
+    (void)ret;
+    return 0;
+}
+
+static void split_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                         struct text *t)
+{
+    const struct windows *w = windows_of(ds);
+    const struct token_stream *s;
+    uint64_t start;
+
+    if ((only && only->numbering) || windows_place(READ_WAITS, ds, sample, &s, &start, NULL) < 0)
+        return;
+    text_add(t, "%s:%llu+%llu", blob_name(s->blob),
+             (unsigned long long)(s->offset + start * s->width),
+             (unsigned long long)((w->tokens + 1) * s->width));
+}
+
+static void windows_free(struct dataset *ds)
+{
+    struct windows *w = ds->impl;
+
+    ds->n_blobs = 0; /* the streams own them */
+    for (unsigned i = 0; w && i < w->n; i++) {
+        stream_drop(w->stream[i]);
+        free(w->split ? w->split[i].before : NULL);
+    }
+    if (!w)
+        return;
+    free(w->stream);
+    free(w->split);
+    free(w->first);
+    free(w->run);
+    free(w->loss_run);
+    free(w);
+}
+
+static const struct dataset_ops windows_ops = {
+    .prepare = windows_prepare,
+    .progress = windows_progress,
+    .check = windows_check,
+    .describe = windows_describe,
+    .free = windows_free,
+    .checks_reads = true,
+};
+
+static const struct dataset_ops split_ops = {
+    .prepare = windows_prepare,
+    .progress = windows_progress,
+    .check = windows_check,
+    .describe = windows_describe,
+    .locate = split_locate,
+    .extents = split_extents,
+    .free = windows_free,
+    .checks_reads = true,
+};
+
+static void add_blobs(struct dataset *ds, const struct token_stream *s)
+{
+    ds->blob[ds->n_blobs++] = s->blob;
+    if (s->index)
+        ds->blob[ds->n_blobs++] = s->index;
+    if (s->loss)
+        ds->blob[ds->n_blobs++] = s->loss;
+}
+
+int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
+                struct dataset **ret)
+{
+    const struct format_options *options = &setup->options;
+    struct windows *w = calloc(1, sizeof(*w));
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
+                        WINDOW_FIELDS, 3 * (size_t)n, &ds);
+
+    if (r < 0)
+        return r;
+    w->tokens = options->seq;
+    w->step = options->stride ? options->stride : options->seq;
+    w->stream = calloc(n, sizeof(struct token_stream *));
+    w->first = calloc((size_t)n + 1, sizeof(*w->first));
+    w->run = calloc(n, sizeof(*w->run));
+    w->loss_run = calloc(n, sizeof(*w->loss_run));
+    w->split = options->split_docs ? calloc(n, sizeof(*w->split)) : NULL;
+    if (!w->stream || !w->first || !w->run || !w->loss_run || (options->split_docs && !w->split))
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        stream[i]->users++;
+        w->stream[w->n++] = stream[i];
+        add_blobs(ds, stream[i]);
+    }
+    ds->shares_blobs = true;
+    r = windows_add_fields(ds);
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
+}
