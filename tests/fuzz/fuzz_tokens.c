@@ -1,0 +1,205 @@
+/* Bytes as token files of each kind, and what lies beside them. Whatever comes out: no window
+ * leaves its file, what is read in pieces is what is read at once, x and y are the tokens, and doc,
+ * pos and cu agree.
+ *
+ * The input: a byte of flags, a byte for the length of windows, two of the length of the first
+ * file, that file (.idx, .ds.index), and the tokens. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/core/format.h"
+#include "fuzz.h"
+#include "support/memory_blob.h"
+
+extern const struct format format_tokens;
+
+enum { DATATROVE = 1, LLMC = 2, DOCUMENTS = 4, SPLIT = 8, SEQUENCES = 16, WIDE = 32, LOSS = 64 };
+
+static struct dataset *found;
+
+static int take(struct finds *finds, const char *name, struct dataset *ds)
+{
+    (void)finds;
+    (void)name;
+    FUZZ_CHECK(!found);
+    found = ds;
+    return 0;
+}
+
+static int refuse(struct finds *finds, const char *name, int error, const char *reason)
+{
+    (void)finds;
+    (void)name;
+    FUZZ_CHECK(error < 0 && *reason);
+    return 0;
+}
+
+static int refuse_name(struct finds *finds, const char *name, const char *reason)
+{
+    return refuse(finds, name, -EBADMSG, reason);
+}
+
+static int load(const struct index_store *keep, const char *kind, const char *identity,
+                struct kept_index *ret)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)ret;
+    return -ENOENT;
+}
+
+static int save(const struct index_store *keep, const char *kind, const char *identity,
+                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
+                struct diag *d)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)source;
+    (void)pieces;
+    (void)n;
+    (void)ret;
+    return diag_set(d, -EROFS, "not kept here");
+}
+
+static const struct index_store_ops store_ops = {.load = load, .save = save};
+static const struct index_store store = {.ops = &store_ops};
+
+/* All of a field of a sample, in pieces of each bytes. */
+static int read_all(const struct dataset *ds, const struct field *f, uint64_t sample,
+                    uint64_t bytes, size_t each, uint8_t *ret)
+{
+    struct one_sample one;
+    int r = 0;
+
+    one_sample_init(&one, sample);
+    for (uint64_t at = 0; at < bytes && r == 0; at += each)
+        r = f->ops->read(READ_WAITS, ds, f, &one.sel, at, (size_t)min_u64(each, bytes - at),
+                         ret + at, NULL);
+    return r;
+}
+
+/* The field's bytes, checked; NULL: it has none, or its file is damaged there. */
+static uint8_t *read_field(const struct dataset *ds, const struct field *f, uint64_t sample)
+{
+    AUTO_FREE uint8_t *once = NULL, *pieces = NULL;
+    struct one_sample one;
+    struct form form;
+    uint64_t bytes;
+    int r;
+
+    one_sample_init(&one, sample);
+    if (field_form(ds, f, &one.sel, &form, &bytes) < 0)
+        return NULL;
+    FUZZ_CHECK(bytes < 1 << 24);
+    once = malloc(bytes + 1);
+    pieces = malloc(bytes + 1);
+    FUZZ_CHECK(once && pieces);
+    r = read_all(ds, f, sample, bytes, bytes + 1, once);
+    FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -ESTALE);
+    if (r < 0)
+        return NULL;
+    FUZZ_CHECK(read_all(ds, f, sample, bytes, 3, pieces) == 0);
+    FUZZ_CHECK(!memcmp(once, pieces, bytes));
+    return TAKE_PTR(once);
+}
+
+static uint8_t *read_named(const struct dataset *ds, const char *name, uint64_t sample)
+{
+    const struct field *f = dataset_field(ds, name);
+
+    return f ? read_field(ds, f, sample) : NULL;
+}
+
+static void check_window(const struct dataset *ds, uint64_t sample, unsigned seq)
+{
+    AUTO_FREE uint8_t *tokens = read_named(ds, "tokens", sample);
+    AUTO_FREE uint8_t *x = read_named(ds, "x", sample), *y = read_named(ds, "y", sample);
+    AUTO_FREE uint8_t *doc = read_named(ds, "doc", sample), *pos = read_named(ds, "pos", sample);
+    AUTO_FREE uint8_t *cu = read_named(ds, "cu", sample);
+    unsigned width = (unsigned)dataset_field(ds, "tokens")->width, piece = 0;
+
+    if (tokens && x && y)
+        for (unsigned i = 0; i < seq; i++) {
+            FUZZ_CHECK(!memcmp(x + 8 * i, tokens + width * i, width));
+            FUZZ_CHECK(!memcmp(y + 8 * i, tokens + width * (i + 1), width));
+        }
+    if (!doc || !pos || !cu)
+        return;
+    FUZZ_CHECK(!load_le32(doc) && !load_le32(pos) && !load_le32(cu));
+    for (unsigned i = 1; i <= seq; i++) {
+        bool begins = load_le32(doc + 4 * i) != load_le32(doc + 4 * i - 4);
+
+        FUZZ_CHECK(load_le32(doc + 4 * i) == load_le32(doc + 4 * i - 4) + begins);
+        FUZZ_CHECK(load_le32(pos + 4 * i) == (begins ? 0 : load_le32(pos + 4 * i - 4) + 1));
+        if (begins && i < seq)
+            FUZZ_CHECK(load_le32(cu + 4 * ++piece) == i);
+    }
+    while (piece < seq)
+        FUZZ_CHECK(load_le32(cu + 4 * ++piece) == seq);
+}
+
+static void check_dataset(struct dataset *ds, unsigned seq)
+{
+    while (!dataset_prepare(ds))
+        ;
+    if (dataset_state(ds) == DATASET_FAILED)
+        return;
+    for (uint64_t sample = 0; sample < min_u64(ds->samples, 40); sample++) {
+        if (seq)
+            check_window(ds, sample, seq);
+        for (unsigned i = 0; i < ds->n_fields; i++)
+            free(read_field(ds, &ds->field[i], sample));
+    }
+}
+
+static struct source_file file_of(const char *name, const uint8_t *bytes, size_t len)
+{
+    struct source_file file = {.name = name, .file_name = name, .folder = ""};
+
+    file.blob = memory_blob_new(name, bytes, len, len, NULL);
+    FUZZ_CHECK(file.blob);
+    return file;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
+    struct format_setup setup = {.keep = &store};
+    struct source_file file[4];
+    size_t n = 0, first;
+    unsigned flags;
+
+    if (len < 4)
+        return 0;
+    flags = data[0];
+    first = (size_t)min_u64(load_le16(data + 2), len - 4);
+    setup.options.seq = flags & DOCUMENTS ? 0 : data[1] % 40 + 1;
+    setup.options.split_docs = flags & SPLIT;
+    setup.options.sequences = flags & SEQUENCES;
+    if (flags & DATATROVE) {
+        const char *about = flags & WIDE ? "t|4" : "t|2";
+
+        file[n++] = file_of("x.ds", data + 4 + first, len - 4 - first);
+        file[n++] = file_of("x.ds.index", data + 4, first);
+        file[n++] = file_of("x.ds.metadata", (const uint8_t *)about, 3);
+        if (flags & LOSS)
+            file[n++] = file_of("x.ds.loss", data + 4, min_u64(first, (len - 4 - first) / 2));
+    } else if (flags & LLMC) {
+        file[n++] = file_of("x.bin", data + 4, len - 4);
+    } else {
+        file[n++] = file_of("x.bin", data + 4 + first, len - 4 - first);
+        file[n++] = file_of("x.idx", data + 4, first);
+    }
+    found = NULL;
+    FUZZ_CHECK(format_tokens.open_folder(file, n, &setup, &finds) == 0);
+    if (found && (flags & DOCUMENTS || dataset_field(found, "tokens")))
+        check_dataset(found, (unsigned)setup.options.seq);
+    dataset_free(found);
+    while (n)
+        blob_free(file[--n].blob);
+    return 0;
+}
