@@ -53,6 +53,7 @@ _epochfs_options() {
     picture=*) values=(224x224 256x256 64x64) ;;
     keep_made=*) values=(10G 100G) ;;
     bad_rows=*) values=(error skip) ;;
+    pair=*) values=(auto off) ;;
     kaldi=*) values=(o p s cs no np ns ncs) ;;
     kaldi_type=*)
         values=(matrix vector packed int float double bool int-vector int-vectors int-pairs
@@ -71,7 +72,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
-    transpose index_base= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= kaldi= kaldi_type= allow_outside
+    transpose index_base= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

@@ -206,7 +206,6 @@ static const struct kind kinds[] = {
     {"Avro", MAGIC("Obj\x01"), 0, NULL},
     {"HDF5", MAGIC("\x89HDF\r\n\x1a\n"), 0, NULL},
     {"MATLAB data", MAGIC("MATLAB 5.0 MAT-file"), 0, NULL},
-    {"npy (NumPy)", MAGIC("\x93NUMPY"), 0, NULL},
     {"npz (NumPy)", MAGIC("PK\x03\x04"), 0, is_npz},
     {"a PyTorch file", MAGIC("PK\x03\x04"), 0, is_torch},
     {"zip", MAGIC("PK\x03\x04"), 0, NULL},

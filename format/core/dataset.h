@@ -36,7 +36,8 @@ enum {
     IN_NPZ_SAMPLES = 16,
     IN_NPZ_BATCHES = 32,
     IN_TAR = 64,
-    IN_PICTURES = 128, /* png, pgm: a grey picture, uint8 with two axes, neither empty */
+    IN_PICTURES = 128, /* png: a picture, uint8 with two axes, and perhaps a third of 1 or 3
+                        * colours, none empty; pgm: a grey one */
     IN_CLS = 256,      /* .cls, decimal text: a stored integer; in tar instead of .npy */
     IN_PAGES = 512,    /* dataset.json: a description of each sample's item */
     /* The field's bytes as they are, a file under the extension ext: */
@@ -173,6 +174,9 @@ struct dataset_ops {
     /* Members of dataset.json that only this format has; each line begins with indent and ends with
      * a comma. */
     void (*describe)(const struct dataset *ds, const char *indent, struct text *t);
+    /* Lines for people, which `info` shows below the fields: what the dataset is made of, and why.
+     * NULL: nothing. */
+    void (*about)(const struct dataset *ds, struct text *t);
     /* Where a sample, or one of its fields (NULL: all), is stored: "file:offset+length". NULL: the
      * places of its stored fields. */
     void (*locate)(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -322,10 +326,12 @@ int field_integer(struct read_context *rc, const struct field *f, uint64_t sampl
 /* The stored integer at p, in the source's type and byte order. */
 int64_t stored_integer(const struct field *f, const uint8_t *p);
 
+/* One integer per sample, which an int64_t can hold. */
 static inline bool field_is_scalar_integer(const struct field *f)
 {
     return f->ndim == 0 && (f->dtype == DTYPE_U1 || f->dtype == DTYPE_I1 || f->dtype == DTYPE_I2 ||
-                            f->dtype == DTYPE_I4);
+                            f->dtype == DTYPE_U2 || f->dtype == DTYPE_I4 || f->dtype == DTYPE_U4 ||
+                            f->dtype == DTYPE_I8);
 }
 
 #endif

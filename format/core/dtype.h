@@ -20,12 +20,14 @@ enum dtype {
     DTYPE_U4,
     DTYPE_U8,
     DTYPE_F2,
+    DTYPE_C8, /* complex: two numbers of half the bytes */
+    DTYPE_C16,
     N_DTYPES,
 };
 
 struct dtype_info {
     const char *name; /* "uint8" */
-    char kind;        /* 'b', 'u', 'i', 'f', 'S' */
+    char kind;        /* 'b', 'u', 'i', 'f', 'c', 'S' */
     uint8_t bytes;    /* of an element; 0 for text */
 };
 

@@ -226,7 +226,10 @@ typedef void convert_fn(const struct field *f, size_t n, const uint8_t *src, uin
 
 static void convert_swapped(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
 {
-    switch (f->width) {
+    uint64_t parts = dtype_info(f->dtype)->kind == 'c' ? 2 : 1;
+
+    n *= parts;
+    switch (f->width / parts) {
     case 2:
         for (size_t i = 0; i < n; i++)
             store_le16(dst + 2 * i, load_be16(src + 2 * i));
@@ -240,7 +243,7 @@ static void convert_swapped(const struct field *f, size_t n, const uint8_t *src,
             store_le64(dst + 8 * i, load_be64(src + 8 * i));
         break;
     default:
-        memcpy(dst, src, n * f->width);
+        memcpy(dst, src, n * (f->width / parts));
         break;
     }
 }
@@ -385,9 +388,15 @@ int64_t stored_integer(const struct field *f, const uint8_t *p)
     case DTYPE_I1:
         return (int8_t)p[0];
     case DTYPE_I2:
-        return (int16_t)load_be16(p);
+        return (int16_t)(f->stored_big_endian ? load_be16(p) : load_le16(p));
+    case DTYPE_U2:
+        return f->stored_big_endian ? load_be16(p) : load_le16(p);
     case DTYPE_I4:
-        return (int32_t)load_be32(p);
+        return (int32_t)(f->stored_big_endian ? load_be32(p) : load_le32(p));
+    case DTYPE_U4:
+        return f->stored_big_endian ? load_be32(p) : load_le32(p);
+    case DTYPE_I8:
+        return (int64_t)(f->stored_big_endian ? load_be64(p) : load_le64(p));
     default:
         assert(!"an integer field");
         return 0;

@@ -15,9 +15,18 @@ void field_offer_bytes(struct field *f, const char *folder, const char *ext, uns
     snprintf(f->ext, sizeof(f->ext), "%s", ext);
 }
 
+/* IDX is big-endian, and shows stored bytes. */
+static bool has_idx_type(enum dtype dtype)
+{
+    return dtype == DTYPE_U1 || dtype == DTYPE_I1 || dtype == DTYPE_I2 || dtype == DTYPE_I4 ||
+           dtype == DTYPE_F4 || dtype == DTYPE_F8;
+}
+
 void field_offer_stored(struct field *f)
 {
-    f->in = IN_ARRAYS | IN_RAW | IN_IDX | IN_TAR;
+    f->in = IN_ARRAYS | IN_RAW | IN_TAR;
+    if (has_idx_type(f->dtype) && (f->stored_big_endian || f->width == 1))
+        f->in |= IN_IDX;
     f->form = FORM_ITEM;
     if (f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0)
         f->in |= IN_PICTURES;

@@ -35,6 +35,7 @@ struct format_options {
     unsigned kaldi_type;   /* enum kaldi_type of tables that do not state it; 0: find it out */
     bool kaldi_permissive; /* p: leave out objects that cannot be read */
     bool kaldi_sorted;     /* s: the user says that the keys are sorted */
+    bool pair_off;         /* each array is a dataset of its own */
 };
 
 /* What a format gets to work with. All of it outlives the datasets. */

@@ -14,6 +14,8 @@
 
 struct parser {
     const char *at, *end;
+    bool complex; /* numbers are accepted */
+    bool other;   /* the type is none of numbers */
 };
 
 size_t npy_head_bytes(const uint8_t *start, size_t len)
@@ -68,33 +70,68 @@ static bool is_text(const char *at, size_t len, const char *want)
     return len == strlen(want) && !memcmp(at, want, len);
 }
 
+/* "f4", "c16" */
+static bool is_short(const char *text, size_t len, const struct dtype_info *info)
+{
+    uint64_t bytes;
+
+    return len > 1 && text[0] == info->kind &&
+           number_parse(text + 1, len - 1, 16, &bytes) == len - 1 && bytes == info->bytes;
+}
+
+/* Why an array of that type is refused. */
+static const char *other_type(const char *text, size_t len)
+{
+    switch (len ? *text : 0) {
+    case 'O':
+        return "want numbers or bool in .npy, found Python objects: a pickle, which is never read";
+    case 'U':
+    case 'S':
+    case 'a':
+        return "want numbers or bool in .npy, found strings";
+    case 'M':
+    case 'm':
+        return "want numbers or bool in .npy, found dates or times; convert with astype('int64')";
+    case 'V':
+        return "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert "
+               "with astype('float32')";
+    default:
+        return "want numbers or bool in .npy, found another type";
+    }
+}
+
 /* "<f4", ">i2", "|u1", "=f8", "f4", "float32". */
 static const char *take_type(struct parser *p, struct npy_head *ret)
 {
-    static const enum dtype dtypes[] = {DTYPE_BOOL, DTYPE_U1, DTYPE_U2, DTYPE_U4,
-                                        DTYPE_U8,   DTYPE_I1, DTYPE_I2, DTYPE_I4,
-                                        DTYPE_I8,   DTYPE_F2, DTYPE_F4, DTYPE_F8};
+    static const enum dtype dtypes[] = {DTYPE_BOOL, DTYPE_U1, DTYPE_U2, DTYPE_U4, DTYPE_U8,
+                                        DTYPE_I1,   DTYPE_I2, DTYPE_I4, DTYPE_I8, DTYPE_F2,
+                                        DTYPE_F4,   DTYPE_F8, DTYPE_C8, DTYPE_C16};
+    size_t n = ARRAY_LEN(dtypes) - (p->complex ? 0 : 2);
     const char *text;
     size_t len;
 
-    if (!take_string(p, &text, &len))
-        return "want 'descr': a type in the header of .npy, found none that is a string";
+    if (!take_string(p, &text, &len)) {
+        p->other = p->at < p->end && *p->at == '[';
+        return p->other ? "want 'descr': one type of numbers in .npy, found a list: records of "
+                          "several fields"
+                        : "want 'descr': a type in the header of .npy, found none that is a string";
+    }
     ret->big_endian = len && *text == '>';
     if (len && strchr("<>|=", *text)) {
         text++;
         len--;
     }
-    for (size_t i = 0; i < ARRAY_LEN(dtypes); i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct dtype_info *info = dtype_info(dtypes[i]);
 
-        if (is_text(text, len, info->name) ||
-            (len == 2 && text[0] == info->kind && text[1] == '0' + info->bytes)) {
+        if (is_text(text, len, info->name) || is_short(text, len, info)) {
             ret->dtype = dtypes[i];
             ret->big_endian = ret->big_endian && info->bytes > 1;
             return NULL;
         }
     }
-    return "want numbers or bool in .npy, found another type";
+    p->other = true;
+    return other_type(text, len);
 }
 
 static const char *take_order(struct parser *p, struct npy_head *ret)
@@ -167,11 +204,9 @@ static const char *take_dict(struct parser *p, struct npy_head *ret)
     return seen == 7 && p->at == p->end ? NULL : wrong;
 }
 
-const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret)
+static const char *parse(struct parser *p, size_t len, uint64_t size, struct npy_head *ret)
 {
-    size_t before = head[6] > 1 ? 12 : 10;
-    struct parser p = {(const char *)head + before, (const char *)head + len};
-    const char *wrong = take_dict(&p, ret);
+    const char *wrong = take_dict(p, ret);
     unsigned long_axes = 0;
 
     if (wrong)
@@ -187,4 +222,30 @@ const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struc
         return "want the array that the header of .npy describes, found fewer bytes";
     ret->fortran = ret->fortran && long_axes > 1 && ret->array_bytes;
     return NULL;
+}
+
+static struct parser parser_of(const uint8_t *head, size_t len)
+{
+    size_t before = head[6] > 1 ? 12 : 10;
+
+    return (struct parser){(const char *)head + before, (const char *)head + len, false, false};
+}
+
+const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret)
+{
+    struct parser p = parser_of(head, len);
+
+    return parse(&p, len, size, ret);
+}
+
+const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
+                                 struct npy_head *ret, bool *ret_other)
+{
+    struct parser p = parser_of(head, len);
+    const char *wrong;
+
+    p.complex = true;
+    wrong = parse(&p, len, size, ret);
+    *ret_other = p.other;
+    return wrong;
 }

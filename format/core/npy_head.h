@@ -13,7 +13,7 @@
 #define NPY_AXES       8     /* at most */
 
 struct npy_head {
-    enum dtype dtype; /* a number, or bool */
+    enum dtype dtype; /* a number, or bool; complex only from npy_head_parse_array() */
     bool big_endian;
     bool fortran; /* the order of elements differs from that of C */
     unsigned ndim;
@@ -29,5 +29,10 @@ size_t npy_head_bytes(const uint8_t *start, size_t len);
 /* Parse a header of that many bytes; size: of the file. NULL, or what is wrong with it: "want ...,
  * found ...". */
 const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret);
+
+/* The same, complex numbers too. *ret_other (also on failure): the header is good as far as the
+ * type, which is one that is not of numbers. */
+const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
+                                 struct npy_head *ret, bool *ret_other);
 
 #endif

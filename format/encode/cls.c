@@ -14,7 +14,7 @@
 #include "format/core/sample_window.h"
 #include "format/encode/cls.h"
 
-#define CLS_SIZE 16
+#define CLS_SIZE 24
 
 static unsigned cls_width(const struct field *f)
 {
@@ -23,8 +23,14 @@ static unsigned cls_width(const struct field *f)
         return 3; /* 255 */
     case DTYPE_I1:
         return 4; /* -128 */
+    case DTYPE_U2:
+        return 5; /* 65535 */
     case DTYPE_I2:
         return 6; /* -32768 */
+    case DTYPE_U4:
+        return 10; /* 4294967295 */
+    case DTYPE_I8:
+        return 20; /* -9223372036854775808 */
     default:
         return 11; /* -2147483648 */
     }

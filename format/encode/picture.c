@@ -1,5 +1,5 @@
-/* png and pgm: samples that are pictures (uint8, two axes), and contact sheets of many; sheets of
- * thumbnails have colours.
+/* png and pgm: samples that are pictures (uint8, two axes, or a third of 1 or 3 colours), and
+ * contact sheets of many; pgm has grey ones only.
  *
  * A sheet is a grid of ceil(sqrt(n)) columns in the order of the selection, with black in empty
  * cells; without samples it is one black pixel. PNG keeps the pixels in stored (uncompressed)
@@ -52,7 +52,7 @@ static uint64_t square_root_up(uint64_t n)
 
 static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, uint64_t lead)
 {
-    unsigned colours = f->ndim == 3 ? RGB : 1;
+    unsigned colours = f->ndim == 3 ? (unsigned)f->dim[2] : 1;
     uint64_t cell_w = (count ? f->dim[1] : 1) * colours, cell_h = count ? f->dim[0] : 1;
     uint64_t columns, rows, width, height;
 
@@ -309,13 +309,24 @@ static int png_layout(struct layout *l, const struct file_kind *kind)
     return r;
 }
 
+/* A picture without colours. */
+static bool is_grey(const struct field *f)
+{
+    return field_is_in(f, IN_PICTURES) && (f->ndim == 2 || f->dim[2] == 1);
+}
+
+static bool is_picture(const struct field *f)
+{
+    return field_is_in(f, IN_PICTURES);
+}
+
 static int pgm_layout(struct layout *l, const struct file_kind *kind)
 {
     char header[64];
     struct sheet s;
     int r;
 
-    if (!field_is_in(kind->field, IN_PICTURES))
+    if (!is_grey(kind->field))
         return cls_add(l, kind->field);
     r = sheet_init(&s, kind->field, l->selection->count, 0);
     if (r < 0)
@@ -330,17 +341,18 @@ static int pgm_layout(struct layout *l, const struct file_kind *kind)
 }
 
 /* Offer pictures and, beside them, integer labels as .cls. */
-static int picture_offer(const struct dataset *ds, struct offers *offers, const char *ext)
+static int picture_offer(const struct dataset *ds, struct offers *offers,
+                         bool (*shows)(const struct field *f), const char *ext)
 {
     bool any = false;
 
     for (unsigned i = 0; i < ds->n_fields; i++)
-        any = any || field_is_in(&ds->field[i], IN_PICTURES);
+        any = any || shows(&ds->field[i]);
     for (unsigned i = 0; i < ds->n_fields && any; i++) {
         const struct field *f = &ds->field[i];
         int r = 0;
 
-        if (field_is_in(f, IN_PICTURES))
+        if (shows(f))
             r = offer(offers, f, ext);
         else if (field_is_in(f, IN_CLS))
             r = offer(offers, f, "cls");
@@ -353,13 +365,13 @@ static int picture_offer(const struct dataset *ds, struct offers *offers, const 
 static int png_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     (void)scope;
-    return picture_offer(ds, offers, "png");
+    return picture_offer(ds, offers, is_picture, "png");
 }
 
 static int pgm_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     (void)scope;
-    return picture_offer(ds, offers, "pgm");
+    return picture_offer(ds, offers, is_grey, "pgm");
 }
 
 const struct encoder encoder_png = {

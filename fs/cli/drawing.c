@@ -191,10 +191,11 @@ struct panel {
     float pixel[PANEL_HEIGHT * PANEL_WIDTH];
 };
 
-/* A picture in colours; in some records its first axis may be 0. */
+/* A picture with an axis of colours, which may be one grey; in some records its first axis may be
+ * 0. */
 static bool is_colour(const struct field *f)
 {
-    return f->dtype == DTYPE_U1 && f->ndim == 3 && f->dim[2] == COLOURS;
+    return f->dtype == DTYPE_U1 && f->ndim == 3 && (f->dim[2] == COLOURS || f->dim[2] == 1);
 }
 
 /* Is its first axis time? Then time runs to the right, and the second axis upwards. Any other array
@@ -207,7 +208,8 @@ static bool is_timed(const struct field *f)
 /* The last two axes of the array, those of colours aside, as far as it was read. */
 static void plane_of(const struct field *f, const struct array *a, struct plane *ret)
 {
-    unsigned each = is_colour(f) ? COLOURS : 1, last = a->form.ndim - (each > 1 ? 2 : 1);
+    unsigned each = is_colour(f) ? (unsigned)f->dim[2] : 1;
+    unsigned last = a->form.ndim - (is_colour(f) ? 2 : 1);
     uint64_t columns = a->form.dim[last], step = columns * each;
     uint64_t rows = columns ? min_u64(a->form.dim[last - 1], a->n / step) : 0;
 
@@ -531,7 +533,8 @@ static const struct field *field_with_axes(const struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (!page_shows(f) || f->derived || f->dtype == DTYPE_TEXT || !f->ndim)
+        if (!page_shows(f) || f->derived || f->dtype == DTYPE_TEXT || !f->ndim ||
+            dtype_info(f->dtype)->kind == 'c')
             continue;
         if (is_colour(f))
             return f;

@@ -97,6 +97,13 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
             text_plain(t.data + line, "");
         text_add(&t, "\n");
     }
+    if (item->ds->ops && item->ds->ops->about) {
+        size_t line = t.len;
+
+        item->ds->ops->about(item->ds, &t);
+        if (t.data)
+            text_plain(t.data + line, "\n");
+    }
     fputs(t.data ? t.data : "", stdout);
     print_note(item->ds->note.set ? item->ds->note.text : "");
     if (glyphs)

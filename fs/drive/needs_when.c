@@ -25,8 +25,14 @@ static unsigned stored_samples(const struct cursor *c, const struct blob *blob, 
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = c->n_fields ? c->field[i] : &c->ds->field[i];
 
-        if (!f->base_field && field_samples_at(f, blob, off, len, &ret[got].first, &ret[got].last))
-            got++;
+        struct samples s;
+
+        if (f->base_field || !field_samples_at(f, blob, off, len, &s.first, &s.last))
+            continue;
+        if (s.first >= c->ds->samples) /* the bytes of another field behind it */
+            continue;
+        s.last = min_u64(s.last, c->ds->samples - 1);
+        ret[got++] = s;
     }
     return got;
 }

@@ -238,6 +238,7 @@ static const char *const base_words[] = {
     [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
 static const char *const docs_words[] = {"keep", "split"};
 static const char *const unit_words[] = {"doc", "seq"};
+static const char *const pair_words[] = {"auto", "off"};
 static const char *const bad_row_words[] = {"error", "skip"};
 static const char *const keep_words[] = {
     [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
@@ -339,6 +340,11 @@ const struct option options_ours[] = {
      "error (default), or skip: leave out rows that cannot be read; in batches, pictures that "
      "cannot be decoded are zeros, and image_ok says so",
      WORD(format.skip_bad_rows, bad_row_words)},
+    {"pair", "WHAT",
+     "auto (default): arrays of one file or folder are paired by their names and lengths; off: "
+     "each "
+     "is a dataset",
+     WORD(format.pair_off, pair_words)},
     {"kaldi", "FLAGS",
      "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
      "are not sorted, o and cs count reads that break their promise",

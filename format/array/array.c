@@ -1,0 +1,130 @@
+#include "format/array/array.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/text.h"
+
+#define EMPTY_ROWS_MAX UINT32_MAX /* samples without bytes; IDX has no more either */
+
+struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under)
+{
+    struct held_blob *held = malloc(sizeof(*held));
+
+    if (!held) {
+        blob_free(blob);
+        return NULL;
+    }
+    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1};
+    return held;
+}
+
+struct held_blob *held_blob_take(struct held_blob *held)
+{
+    held->users++;
+    return held;
+}
+
+void held_blob_drop(struct held_blob *held)
+{
+    while (held && !--held->users) {
+        struct held_blob *under = held->under;
+
+        blob_free(held->blob);
+        free(held);
+        held = under;
+    }
+}
+
+/* The bytes as a name: text that is safe in names of files and on terminals. */
+static char *safe_name(const char *name, size_t len)
+{
+    char *safe = malloc(len ? len + 1 : sizeof("data"));
+    size_t n;
+
+    if (!safe)
+        return NULL;
+    if (!len)
+        return memcpy(safe, "data", sizeof("data"));
+    memcpy(safe, name, len);
+    safe[len] = '\0';
+    for (size_t i = 0; i < len; i += n) {
+        n = text_character(safe + i, len - i);
+        if (safe[i] == '/')
+            safe[i] = '.';
+        else if (!n || (unsigned char)safe[i] < ' ' || safe[i] == 0x7f)
+            safe[i] = '_';
+        n = n ? n : 1;
+    }
+    if (*safe == '.')
+        *safe = '_';
+    return safe;
+}
+
+struct array *arrays_add(struct arrays *arrays, const char *name, size_t len)
+{
+    struct array *a;
+
+    if (array_capacity(&arrays->array, arrays->n, sizeof(*a)) < 0)
+        return NULL;
+    a = &arrays->array[arrays->n];
+    *a = (struct array){.name = safe_name(name, len)};
+    if (!a->name)
+        return NULL;
+    arrays->n++;
+    return a;
+}
+
+void arrays_drop_last(struct arrays *arrays)
+{
+    struct array *a = &arrays->array[--arrays->n];
+
+    free(a->name);
+    free(a->left_out);
+    held_blob_drop(a->held);
+}
+
+void arrays_release(struct arrays *arrays)
+{
+    while (arrays->n)
+        arrays_drop_last(arrays);
+    free(arrays->array);
+    *arrays = (struct arrays){0};
+}
+
+bool arrays_has_before(const struct arrays *arrays, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(arrays->array[k].name, arrays->array[i].name))
+            return true;
+    return false;
+}
+
+int array_leave_out(struct array *a, const char *reason)
+{
+    if (!a->left_out)
+        a->left_out = strdup(reason);
+    return a->left_out ? 0 : -ENOMEM;
+}
+
+int array_set_shape(struct array *a, const char *what, struct diag *d)
+{
+    const struct npy_head *h = &a->head;
+    uint64_t bytes = dtype_info(h->dtype)->bytes;
+
+    if (!h->ndim)
+        return diag_set(d, -ENODATA,
+                        "%s: want an axis of samples, found a scalar, which has no rows", what);
+    for (unsigned i = 1; i < h->ndim; i++)
+        if (!checked_mul(bytes, h->dim[i], &bytes))
+            return diag_set(d, -EBADMSG, "%s: shape: want rows below 2^64 bytes, found more", what);
+    if (!bytes && h->dim[0] > EMPTY_ROWS_MAX)
+        return diag_set(d, -EBADMSG, "%s: shape: want at most %lu rows without bytes, found %llu",
+                        what, (unsigned long)EMPTY_ROWS_MAX, (unsigned long long)h->dim[0]);
+    a->samples = h->dim[0];
+    a->row_bytes = bytes;
+    return 0;
+}

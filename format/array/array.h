@@ -1,0 +1,94 @@
+/* Arrays in files: a .npy file has one, a .npz file and a safetensors file have several. The first
+ * axis of an array counts its samples.
+ *
+ * format/array/pairs.h says which arrays are one dataset, format/array/set.h makes it. */
+#ifndef EPOCHFS_FORMAT_ARRAY_ARRAY_H
+#define EPOCHFS_FORMAT_ARRAY_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/scope.h"
+#include "format/core/npy_head.h"
+
+#define ARRAY_NAME_MAX 48 /* bytes of a name; it becomes a part of names of files */
+
+/* A blob that several arrays, and datasets of them, are in. One thread counts. */
+struct held_blob {
+    struct blob *blob;       /* owned */
+    struct held_blob *under; /* held, too: the source of what blob has. NULL: none */
+    unsigned users;
+};
+
+/* Takes ownership of blob, also on error, and has one user. under (may be NULL) gets one more.
+ * NULL: no memory. */
+struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under);
+struct held_blob *held_blob_take(struct held_blob *held);
+void held_blob_drop(struct held_blob *held); /* the last one frees it; takes NULL */
+
+static inline void held_blob_scope_end(struct held_blob **held)
+{
+    held_blob_drop(*held);
+}
+#define AUTO_HELD_BLOB AUTO(held_blob_scope_end)
+
+struct array {
+    char *name;             /* safe for the name of a file; owned */
+    struct held_blob *held; /* one user; NULL if it is left out */
+    uint64_t offset;        /* of its first element in that blob */
+    struct npy_head head;   /* type and shape; fortran only until array_in_c_order() */
+    uint64_t samples;       /* head.dim[0] */
+    uint64_t row_bytes;     /* of one sample */
+    uint64_t extra;         /* bytes that follow it in its file, and are not read */
+    const char *type_name;  /* what its file calls the type, if numpy has no such; NULL */
+    char *left_out;         /* why it is in no dataset; owned. NULL: it is in one */
+    bool in_set;            /* a dataset has it */
+    bool has_crc;           /* of bytes [crc_off, crc_off + crc_len) of the blob: */
+    uint32_t crc;           /* CRC-32, which `info --check` compares */
+    uint64_t crc_off, crc_len;
+};
+
+/* Arrays of a file, or of the files of a folder. Starts as {0}. */
+struct arrays {
+    struct array *array; /* [n]; owned */
+    size_t n;
+};
+
+/* Add an array of that name, made safe: '/' becomes '.'; NULL: no memory. The name's bytes need not
+ * be text. */
+struct array *arrays_add(struct arrays *arrays, const char *name, size_t len);
+void arrays_drop_last(struct arrays *arrays);
+void arrays_release(struct arrays *arrays);
+#define AUTO_ARRAYS AUTO(arrays_release)
+
+/* Is there another array of that name before number i? */
+bool arrays_has_before(const struct arrays *arrays, size_t i);
+
+/* Leave it out of datasets; the first reason stays. 0 or -ENOMEM. */
+int array_leave_out(struct array *a, const char *reason);
+
+/* Check shape and type of a->head, and set samples and row_bytes. 0; -ENODATA: a scalar, which has
+ * no samples; -EBADMSG, with the reason in d, which begins with what. */
+int array_set_shape(struct array *a, const char *what, struct diag *d);
+
+/* Read the header of the .npy at bytes [off, off + len) of a->held, and set the members that follow
+ * from it. exact: the array ends where these bytes do; else bytes may follow. what: its name in
+ * messages. 0; -ENODATA: it is good, but no array that samples could be made of; -EBADMSG and
+ * others, with the reason in d. */
+int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char *what,
+             struct diag *d);
+
+/* The same from the first `have` bytes of it, for len bytes that are not in a blob yet. */
+int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, uint64_t len,
+              bool exact, const char *what, struct diag *d);
+
+#define FORTRAN_MAX                                                                                \
+    (UINT64_C(64) << 20) /* bytes of such arrays of one folder, which memory holds */
+
+/* Turn an array whose elements are in Fortran's order into one in C's order, in memory. *left:
+ * bytes that may still be used so. 0, -EBADMSG: that is too little; or another -errno. */
+int array_in_c_order(struct array *a, uint64_t *left, const char *what, struct diag *d);
+
+#endif

@@ -1,0 +1,111 @@
+/* The .npy files of a folder: each is an array; those that belong together are one dataset. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "format/array/set.h"
+
+extern const struct format format_npy;
+
+static const char suffix[] = ".npy";
+
+/* The length of name without .npy. */
+static size_t stem_len(const char *name)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len > n && !strcasecmp(name + len - n, suffix) ? len - n : len;
+}
+
+/* Read one file. 1: its array was added; 0: the file was reported; or -ENOMEM. */
+static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
+                    struct finds *finds)
+{
+    const char *what = blob_name(file->blob);
+    size_t len = stem_len(file->name);
+    struct diag d = DIAG_INIT;
+    uint64_t size = file->blob->size;
+    struct array *a;
+    int r = 0;
+
+    if (len > ARRAY_NAME_MAX)
+        return finds->failed(finds, file->file_name, -EBADMSG,
+                             "the name: want at most 48 bytes before .npy, found more");
+    a = arrays_add(arrays, file->name, len);
+    if (!a)
+        return -ENOMEM;
+    a->held = held_blob_new(TAKE_PTR(file->blob), NULL);
+    if (!a->held)
+        return -ENOMEM;
+    if (arrays_has_before(arrays, arrays->n - 1))
+        r = diag_set(&d, -EBADMSG, "%s: want one array called %s in its folder, found another",
+                     what, a->name);
+    if (r == 0)
+        r = npy_read(a, 0, size, false, what, &d);
+    if (r == 0)
+        r = array_in_c_order(a, left, what, &d);
+    if (r == 0)
+        return 1;
+    if (r == -ENOMEM)
+        return r;
+    r = finds->failed(finds, file->file_name, r, diag_text(&d, r));
+    arrays_drop_last(arrays);
+    return r;
+}
+
+/* A file that cannot be read now may be part of a set. Without it, that set is an error. */
+static int miss_files(struct arrays *arrays, struct finds *finds)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < finds->n_unread && r == 0; i++) {
+        const struct unread_file *missing = &finds->unread[i];
+        size_t n = strlen(missing->name), len = stem_len(missing->name);
+        AUTO_FREE char *stem = strndup(missing->name, len);
+        const char *rest, *split;
+
+        if (!stem)
+            return -ENOMEM;
+        if (len == n) /* not called .npy */
+            continue;
+        split = array_split(stem, &rest, &len);
+        for (size_t k = 0; k < arrays->n && r == 0; k++)
+            if (array_split(arrays->array[k].name, &rest, &len) == split)
+                r = array_leave_out(&arrays->array[k],
+                                    "another file of its dataset cannot be read now");
+        if (r == 0)
+            r = finds_incomplete(finds, split ? split : "all", missing);
+    }
+    return r;
+}
+
+static int npy_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
+{
+    AUTO_ARRAYS struct arrays arrays = {0};
+    uint64_t left = FORTRAN_MAX;
+    const struct arrays_source source = {
+        .format = &format_npy, .where = n && *files->folder ? files->folder : "the folder"};
+    int r = 0;
+
+    for (size_t i = 0; i < n && r >= 0; i++)
+        r = add_file(&arrays, &files[i], &left, finds);
+    if (r >= 0)
+        r = setup->options.pair_off ? 0 : miss_files(&arrays, finds);
+    return r < 0 ? r : arrays_make_sets(&arrays, &source, setup, finds);
+}
+
+static enum claim npy_probe(const struct probed_file *file)
+{
+    return file->len >= 6 && !memcmp(file->head, "\x93NUMPY", 6) ? CLAIM_STRONG : CLAIM_NONE;
+}
+
+const struct format format_npy = {
+    .name = "npy",
+    .probe = npy_probe,
+    .open_folder = npy_open_folder,
+    .title = "npy (NumPy)",
+    .start = "93 4e 55 4d 50 59 (npy)",
+    .example = array_set_example,
+};

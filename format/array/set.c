@@ -1,0 +1,350 @@
+/* A dataset of arrays: each is a field, whose items are its rows. */
+#include "format/array/set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "format/encode/encode.h"
+
+#define PICTURE_LEAST 8 /* of the sides of a picture: smaller ones are tables */
+#define PICTURE_MOST  1024
+#define CHECK_PIECE   (UINT64_C(1) << 20)
+
+/* An array that is a field. */
+struct used_array {
+    char *name; /* in its file; owned */
+    struct held_blob *held;
+    const char *type_name;
+    bool has_crc;
+    uint32_t crc;
+    uint64_t off, len; /* what the CRC is of, or what the array takes */
+};
+
+struct array_set {
+    enum pair_rule rule;
+    const char *split;
+    struct used_array *used; /* [n] as fields; owned */
+    size_t n;
+    char *left_out; /* lines "name: reason"; owned. "": none */
+};
+
+static void set_free(struct dataset *ds)
+{
+    struct array_set *set = ds->impl;
+
+    for (size_t i = 0; i < set->n; i++) {
+        free(set->used[i].name);
+        held_blob_drop(set->used[i].held);
+    }
+    free(set->used);
+    free(set->left_out);
+    free(set);
+    ds->n_blobs = 0; /* they belong to held_blobs */
+}
+
+/* ---- what is said of it ---- */
+
+static const char *rule_text(const struct array_set *set, char *ret, size_t capacity)
+{
+    if (set->rule == PAIR_SPLIT)
+        snprintf(ret, capacity, "their names say %s", set->split);
+    else
+        snprintf(ret, capacity, "they have the same number of samples");
+    return ret;
+}
+
+static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct array_set *set = ds->impl;
+    char why[64];
+
+    text_add(t, "%s\"arrays\": [\n", indent);
+    for (size_t i = 0; i < set->n; i++) {
+        text_add(t, "%s  {\"field\": ", indent);
+        text_add_json(t, ds->field[i].name);
+        text_add(t, ", \"array\": ");
+        text_add_json(t, set->used[i].name);
+        if (set->used[i].type_name) {
+            text_add(t, ", \"stored_as\": ");
+            text_add_json(t, set->used[i].type_name);
+        }
+        text_add(t, "}%s\n", i + 1 < set->n ? "," : "");
+    }
+    text_add(t, "%s],\n", indent);
+    if (set->rule != PAIR_ALONE) {
+        text_add(t, "%s\"paired\": ", indent);
+        text_add_json(t, rule_text(set, why, sizeof(why)));
+        text_add(t, ",\n");
+    }
+    if (!*set->left_out)
+        return;
+    text_add(t, "%s\"left_out\": [", indent);
+    for (const char *line = set->left_out; *line; line += strcspn(line, "\n") + 1) {
+        AUTO_FREE char *text = strndup(line, strcspn(line, "\n"));
+
+        text_add(t, "%s", line == set->left_out ? "" : ", ");
+        text_add_json(t, text ? text : "");
+    }
+    text_add(t, "],\n");
+}
+
+static void set_about(const struct dataset *ds, struct text *t)
+{
+    const struct array_set *set = ds->impl;
+    char why[64];
+
+    if (set->rule != PAIR_ALONE) {
+        text_add(t, "    paired  ");
+        for (size_t i = 0; i < set->n; i++)
+            text_add(t, "%s %s", i ? "," : "", set->used[i].name);
+        text_add(t, ": %s\n", rule_text(set, why, sizeof(why)));
+    }
+    for (const char *line = set->left_out; *line; line += strcspn(line, "\n") + 1)
+        text_add(t, "    left out %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+void array_set_example(const struct dataset *ds, struct text *t)
+{
+    char key[KEY_NAME_SIZE];
+
+    text_add(t, "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n  ");
+    for (unsigned i = 0; i < ds->n_fields && i < 3; i++)
+        if (!ds->field[i].numbering)
+            text_add(t, "%c = batch['%s']; ", "xyz"[i], ds -> field[i].name);
+    text_add(t, "index = batch['index']\n");
+    if (!ds->samples)
+        return;
+    dataset_name(ds, 0, false, key);
+    text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, ds->field[0].name);
+}
+
+/* ---- --check ---- */
+
+static int check_array(const struct used_array *used, void (*report)(void *ctx, const char *text),
+                       void *ctx, struct diag *d)
+{
+    const struct blob *blob = used->held->blob;
+    AUTO_FREE uint8_t *buf = malloc(CHECK_PIECE);
+    uint32_t crc = 0;
+
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t at = 0; at < used->len; at += CHECK_PIECE) {
+        size_t n = (size_t)min_u64(CHECK_PIECE, used->len - at);
+        int r = blob_read(READ_WAITS, blob, buf, n, used->off + at, d);
+
+        if (r < 0)
+            return r;
+        crc = (uint32_t)crc32_z(crc, buf, n);
+    }
+    if (used->has_crc && crc != used->crc) {
+        struct diag bad = DIAG_INIT;
+
+        diag_set(&bad, 0, "%s: member %s: CRC-32 of its %llu bytes: want %08x, found %08x",
+                 blob_name(blob), used->name, (unsigned long long)used->len, used->crc, crc);
+        report(ctx, bad.text);
+    }
+    return blob_verify(blob, d);
+}
+
+static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                     void *ctx, struct diag *d)
+{
+    const struct array_set *set = ds->impl;
+    int r = 0;
+
+    for (size_t i = 0; i < set->n && r == 0; i++)
+        r = check_array(&set->used[i], report, ctx, d);
+    return r;
+}
+
+static const struct dataset_ops set_ops = {
+    .check = set_check, .describe = set_describe, .about = set_about, .free = set_free};
+
+/* ---- fields ---- */
+
+/* Rows of bytes that are pictures: (H, W), (H, W, 1) or (H, W, 3). */
+static bool is_picture(const struct field *f)
+{
+    bool has_sides = f->ndim == 2 || (f->ndim == 3 && (f->dim[2] == 1 || f->dim[2] == 3));
+
+    for (unsigned i = 0; i < 2 && has_sides; i++)
+        has_sides = f->dim[i] >= PICTURE_LEAST && f->dim[i] <= PICTURE_MOST;
+    return has_sides && f->dtype == DTYPE_U1;
+}
+
+/* The blob of the file that the bytes come from. */
+static struct blob *root_blob(const struct held_blob *held)
+{
+    while (held->under)
+        held = held->under;
+    return held->blob;
+}
+
+static void add_blob(struct dataset *ds, struct held_blob *held)
+{
+    struct blob *root = root_blob(held);
+
+    for (unsigned i = 0; i < ds->n_blobs; i++)
+        if (ds->blob[i] == root)
+            return;
+    ds->blob[ds->n_blobs++] = root;
+}
+
+static int add_field(struct dataset *ds, const struct array *a, const char *name)
+{
+    struct array_set *set = ds->impl;
+    struct used_array *used = &set->used[set->n];
+    struct field *f = &ds->field[ds->n_fields];
+
+    *f = (struct field){.dtype = a->head.dtype, .ndim = a->head.ndim - 1};
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    f->dim = calloc(a->head.ndim, sizeof(*f->dim));
+    if (!f->dim)
+        return -ENOMEM;
+    ds->n_fields++;
+    for (unsigned i = 0; i < f->ndim; i++)
+        f->dim[i] = a->head.dim[i + 1];
+    f->width = f->stored_width = dtype_info(f->dtype)->bytes;
+    f->item_bytes = f->stored_bytes = a->row_bytes;
+    f->stored_dtype = f->dtype;
+    f->stored_big_endian = a->head.big_endian;
+    f->offset = a->offset;
+    f->blob = a->held->blob;
+    f->ops = a->head.big_endian ? &field_swapped : &field_as_stored;
+    field_offer_stored(f);
+    f->in &= ~(unsigned)IN_PICTURES;
+    if (is_picture(f))
+        f->in |= IN_PICTURES;
+    *used = (struct used_array){
+        .name = strdup(a->name),
+        .held = held_blob_take(a->held),
+        .type_name = a->type_name,
+        .has_crc = a->has_crc,
+        .crc = a->crc,
+        .off = a->has_crc ? a->crc_off : a->offset,
+        .len = a->has_crc ? a->crc_len : a->head.array_bytes,
+    };
+    set->n++;
+    add_blob(ds, a->held);
+    if (a->extra)
+        diag_set(&ds->note, 0, "%s: %llu bytes follow the array, and are not read",
+                 blob_name(root_blob(a->held)), (unsigned long long)a->extra);
+    return used->name ? 0 : -ENOMEM;
+}
+
+/* Lines about the arrays that are in no dataset. */
+static int list_left_out(const struct arrays *arrays, struct array_set *set)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (size_t i = 0; i < arrays->n; i++)
+        if (arrays->array[i].left_out)
+            text_add(&t, "%s: %s\n", arrays->array[i].name, arrays->array[i].left_out);
+    return text_finish(&t, &set->left_out, NULL);
+}
+
+static int make_set(const struct arrays *arrays, const struct array_group *group,
+                    const struct format *format, struct dataset **ret)
+{
+    struct array_set *set = calloc(1, sizeof(*set));
+    AUTO_DATASET struct dataset *ds = NULL;
+    bool shares = false;
+    int r = dataset_new(format, &set_ops, set, group->n + 2, group->n, &ds);
+
+    if (r < 0)
+        return r;
+    set->rule = group->rule;
+    set->split = group->split;
+    set->used = calloc(group->n, sizeof(*set->used));
+    if (!set->used)
+        return -ENOMEM;
+    r = list_left_out(arrays, set);
+    dataset_set_samples(ds, arrays->array[*group->member].samples);
+    for (size_t i = 0; i < group->n && r == 0; i++) {
+        const struct array *a = &arrays->array[group->member[i]];
+        char name[ARRAY_NAME_MAX + 8];
+
+        array_field_name(arrays, group, i, name);
+        r = add_field(ds, a, name);
+    }
+    for (size_t i = 0; i < arrays->n; i++) /* another dataset has arrays of the same file */
+        for (unsigned k = 0; k < ds->n_blobs; k++)
+            shares = shares || (arrays->array[i].in_set && arrays->array[i].held &&
+                                root_blob(arrays->array[i].held) == ds->blob[k]);
+    ds->shares_blobs = shares;
+    if (r == 0) {
+        dataset_add_numbering(ds);
+        r = dataset_add_folders(ds);
+    }
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
+}
+
+static void name_set(const struct arrays *arrays, const struct array_group *group,
+                     const struct arrays_source *source, char *ret, size_t capacity)
+{
+    const char *before = source->stem && !source->alone ? source->stem : "";
+    const char *joint = *before ? "-" : "";
+    const char *name = arrays->array[*group->member].name;
+
+    if (group->rule == PAIR_SPLIT)
+        snprintf(ret, capacity, "%s%s%s", before, joint, group->split);
+    else if (group->is_main && source->stem)
+        snprintf(ret, capacity, "%s", source->stem);
+    else if (group->is_main && group->rule == PAIR_SAMPLES)
+        snprintf(ret, capacity, "all");
+    else
+        snprintf(ret, capacity, "%s%s%s", before, joint, name);
+}
+
+static int add_group(struct arrays *arrays, const struct array_group *group,
+                     const struct arrays_source *source, struct finds *finds)
+{
+    const struct array *one = NULL, *other = NULL;
+    struct dataset *ds = NULL;
+    char name[512], reason[512];
+    struct diag d = DIAG_INIT;
+    int r;
+
+    name_set(arrays, group, source, name, sizeof(name));
+    if (array_group_differs(arrays, group, &one, &other)) {
+        snprintf(
+            reason, sizeof(reason),
+            "%s: arrays of %s: want the same number of samples, found %llu in %s and %llu in %s; "
+            "with -o pair=off each array is a dataset",
+            source->where, group->split, (unsigned long long)one->samples, one->name,
+            (unsigned long long)other->samples, other->name);
+        return finds->error(finds, name, reason);
+    }
+    if (group->n > PAIRED_MAX) {
+        snprintf(reason, sizeof(reason),
+                 "%s: arrays of %s: want at most %u, found %zu; with -o pair=off each array is a "
+                 "dataset",
+                 source->where, group->split, PAIRED_MAX, group->n);
+        return finds->error(finds, name, reason);
+    }
+    r = make_set(arrays, group, source->format, &ds);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0)
+        return finds->error(finds, name, diag_text(&d, r));
+    for (size_t i = 0; i < group->n; i++)
+        arrays->array[group->member[i]].in_set = true;
+    return finds->dataset(finds, name, ds);
+}
+
+int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
+                     const struct format_setup *setup, struct finds *finds)
+{
+    AUTO_ARRAY_GROUPS struct array_groups groups = {0};
+    int r = arrays_pair(arrays, !setup->options.pair_off, &groups);
+
+    for (size_t i = 0; i < groups.n && r == 0; i++)
+        r = add_group(arrays, &groups.group[i], source, finds);
+    return r;
+}

@@ -1,0 +1,142 @@
+/* Which arrays are one dataset. */
+#include "format/array/pairs.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+
+/* Names with numbers of samples, "x_train:5 y_train:5"; a number of 0 is left out. */
+static void make(struct arrays *arrays, const char *words)
+{
+    char copy[4096], *rest = copy, *word;
+
+    snprintf(copy, sizeof(copy), "%s", words);
+    while ((word = strsep(&rest, " "))) {
+        char *number = strchr(word, ':');
+        struct array *a = arrays_add(arrays, word, (size_t)(number - word));
+
+        assert_non_null(a);
+        a->samples = (uint64_t)atoll(number + 1);
+        if (!a->samples)
+            assert_int_equal(array_leave_out(a, "zero"), 0);
+    }
+}
+
+/* "train=x_train.x,y_train.y all=...": each group, and of each array the field. */
+static void check(const char *words, bool pair, const char *want)
+{
+    AUTO_ARRAYS struct arrays arrays = {0};
+    AUTO_ARRAY_GROUPS struct array_groups groups = {0};
+    AUTO_TEXT struct text t = {0};
+
+    make(&arrays, words);
+    assert_int_equal(arrays_pair(&arrays, pair, &groups), 0);
+    for (size_t i = 0; i < groups.n; i++) {
+        const struct array_group *g = &groups.group[i];
+
+        text_add(&t, "%s%s%s=", i ? " " : "",
+                 g->rule == PAIR_SPLIT     ? g->split
+                 : g->rule == PAIR_SAMPLES ? "samples"
+                                           : "alone",
+                 g->is_main ? "(main)" : "");
+        for (size_t k = 0; k < g->n; k++) {
+            char field[ARRAY_NAME_MAX + 8];
+
+            array_field_name(&arrays, g, k, field);
+            text_add(&t, "%s%s.%s", k ? "," : "", arrays.array[g->member[k]].name, field);
+        }
+    }
+    assert_string_equal(t.data ? t.data : "", want);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    check("x_train:5 y_train:5 x_test:2 y_test:2", true,
+          "train=x_train.x,y_train.y test=x_test.x,y_test.y");
+    check("train_images:5 train_labels:5 val_images:5 val_labels:4", true,
+          "train=train_images.images,train_labels.labels val=val_images.images,val_labels.labels");
+    check("x:5 y:5 z:7 w:7 v:7 u:1", true,
+          "samples=x.x,y.y samples(main)=z.z,w.w,v.v alone=u.data");
+    check("x:5 y:5 z:0", true, "samples(main)=x.x,y.y");
+    check("x:5", true, "alone(main)=x.data");
+    check("x:5 y:6", true, "alone=x.data alone=y.data");
+    check("x:5 y:5", false, "alone=x.data alone=y.data");
+    check("x_train:5 classes:10", true, "train=x_train.x alone=classes.data");
+    check("x_train:5 index:5 key:5", true, "train=x_train.x samples(main)=index.index~2,key.key~2");
+    check("x_train:5 train_x:5", true, "train=x_train.x,train_x.x~2");
+    check("train:5 test:5 _train:5 train_:5", true,
+          "samples(main)=train.train,test.test,_train._train,train_.train_");
+    check("x_valid:5 x_val:5 x_trains:5 retrain_x:5", true,
+          "valid=x_valid.x val=x_val.x samples(main)=x_trains.x_trains,retrain_x.retrain_x");
+    check("x:0", true, "");
+}
+
+static void test_pairs__too_many__alone(void **state)
+{
+    AUTO_ARRAYS struct arrays arrays = {0};
+    AUTO_ARRAY_GROUPS struct array_groups groups = {0};
+
+    (void)state;
+    for (int i = 0; i <= PAIRED_MAX; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "a%d", i);
+        arrays_add(&arrays, name, strlen(name))->samples = 3;
+    }
+    assert_int_equal(arrays_pair(&arrays, true, &groups), 0);
+    assert_int_equal(groups.n, PAIRED_MAX + 1);
+    assert_int_equal(groups.group[PAIRED_MAX].rule, PAIR_ALONE);
+}
+
+static void test_pairs__counts_differ__found(void **state)
+{
+    AUTO_ARRAYS struct arrays arrays = {0};
+    AUTO_ARRAY_GROUPS struct array_groups groups = {0};
+    const struct array *one, *other;
+
+    (void)state;
+    make(&arrays, "x_train:5 z_train:5 y_train:6");
+    assert_int_equal(arrays_pair(&arrays, true, &groups), 0);
+    assert_true(array_group_differs(&arrays, groups.group, &one, &other));
+    assert_string_equal(one->name, "x_train");
+    assert_string_equal(other->name, "y_train");
+    arrays.array[2].samples = 5;
+    assert_false(array_group_differs(&arrays, groups.group, &one, &other));
+}
+
+static void test_names__made_safe(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t len;
+        const char *want;
+    } rows[] = {{"x", 1, "x"},
+                {"d/x", 3, "d.x"}, /* */
+                {"", 0, "data"},
+                {"..", 2, "_."},
+                {".x", 2, "_x"},
+                {"/x", 2, "_x"},
+                {"a\0b\n\x7f", 5, "a_b__"},
+                {"\xc3\xa9\xff", 3, "\xc3\xa9_"}};
+    AUTO_ARRAYS struct arrays arrays = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_string_equal(arrays_add(&arrays, rows[i].name, rows[i].len)->name, rows[i].want);
+    assert_true(arrays_has_before(&arrays, 5));
+    assert_false(arrays_has_before(&arrays, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_pairs__too_many__alone),
+        cmocka_unit_test(test_pairs__counts_differ__found),
+        cmocka_unit_test(test_names__made_safe),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
