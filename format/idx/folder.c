@@ -406,9 +406,16 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
     return r;
 }
 
+/* A stream of tokens may begin like an IDX file, but is hardly as long as the header says. So if
+ * the user says that there are tokens, a file must be as long. */
 static enum claim idx_probe(const struct probed_file *file)
 {
-    return file->len >= 2 && !file->head[0] && !file->head[1] ? CLAIM_STRONG : CLAIM_NONE;
+    bool is_exact = file->options && file->options->tokens_given;
+
+    if (file->len < 2 || file->head[0] || file->head[1])
+        return CLAIM_NONE;
+    return is_exact && !idx_header_fits(file->head, file->len, file->size) ? CLAIM_NONE
+                                                                           : CLAIM_STRONG;
 }
 
 static void idx_example(const struct dataset *ds, struct text *t)

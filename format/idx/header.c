@@ -108,3 +108,20 @@ int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag
         *ret = h;
     return r;
 }
+
+bool idx_header_fits(const uint8_t *head, size_t len, uint64_t size)
+{
+    struct idx_header h = {.axes = len >= 4 ? head[3] : 0};
+    uint64_t item = 0, data = 0;
+    unsigned type = 0;
+
+    h.payload = 4 + 4 * (uint64_t)h.axes;
+    while (type < N_IDX_TYPES && len >= 4 && idx_types[type].code != head[2])
+        type++;
+    if (!h.axes || type == N_IDX_TYPES || len < h.payload || size < h.payload)
+        return false;
+    h.dtype = idx_types[type].dtype;
+    for (unsigned i = 0; i < h.axes; i++)
+        h.dim[i] = load_be32(head + 4 + 4 * i);
+    return item_bytes(&h, &item) && checked_mul(item, h.dim[0], &data) && size - h.payload == data;
+}

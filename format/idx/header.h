@@ -28,4 +28,8 @@ struct idx_header {
  * 0, -EBADMSG with the reason in d, or the blob's error. *ret is written only on success. */
 int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag *d);
 
+/* Is a file of size bytes, that begins with the len bytes, an IDX file as long as it says? len: at
+ * least that of its header. */
+bool idx_header_fits(const uint8_t *head, size_t len, uint64_t size);
+
 #endif

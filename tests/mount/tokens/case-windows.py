@@ -131,6 +131,14 @@ write("magic/val.bin", magic.tobytes())
 with mounted(os.path.join(SOURCE, "magic"), "seq=16", "tokens=raw:u2"):
     compare("val.bin", Windows([(magic, None, None)], 16))
 
+# Tokens that begin as IDX files do; and an IDX file that is one
+zeros = np.concatenate([np.array([0, 776, 0, 7], "<u2"), some(200, "u2")])
+write("zeros/val.bin", zeros.tobytes())
+write("zeros/labels.bin", idx_bytes(np.arange(9, dtype="u1")))
+with mounted(os.path.join(SOURCE, "zeros"), "seq=16", "tokens=u2"):
+    compare("val.bin", Windows([(zeros, None, None)], 16))
+    equal(json.loads(text(path("labels.bin/dataset.json")))["format"], "idx", "an IDX file that is called .bin")
+
 # A part of the samples, and ranks
 with mounted(os.path.join(SOURCE, "m"), "seq=16"):
     windows = Windows([(tokens, starts, None)], 16)
