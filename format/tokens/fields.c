@@ -269,18 +269,32 @@ static int add_field(struct dataset *ds, const struct derived_field *what)
     return 0;
 }
 
+/* A field that only some of the files could have is none. */
+static bool has_field(const struct windows *w, const struct derived_field *field)
+{
+    bool has = true;
+
+    for (unsigned i = 0; i < w->n && has; i++)
+        has = (!field->of_documents || w->stream[i]->documents.kind != DOCUMENTS_NONE) &&
+              (field->what != IS_LOSS || w->stream[i]->loss);
+    return has;
+}
+
+size_t windows_fields(const struct windows *w)
+{
+    size_t n = 2; /* index and key */
+
+    for (size_t i = 0; i < ARRAY_LEN(derived); i++)
+        n += has_field(w, &derived[i]);
+    return n;
+}
+
 int windows_add_fields(struct dataset *ds)
 {
-    const struct windows *w = windows_of(ds);
-    bool has_documents = true, has_loss = true;
     int r = 0;
 
-    for (unsigned i = 0; i < w->n; i++) {
-        has_documents = has_documents && w->stream[i]->documents.kind != DOCUMENTS_NONE;
-        has_loss = has_loss && w->stream[i]->loss;
-    }
     for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++)
-        if ((has_documents || !derived[i].of_documents) && (has_loss || derived[i].what != IS_LOSS))
+        if (has_field(windows_of(ds), &derived[i]))
             r = add_field(ds, &derived[i]);
     if (r < 0)
         return r;

@@ -209,23 +209,25 @@ static void split_locate(const struct dataset *ds, uint64_t sample, const struct
              (unsigned long long)((w->tokens + 1) * s->width));
 }
 
-static void windows_free(struct dataset *ds)
+static void release(struct windows *w)
 {
-    struct windows *w = ds->impl;
-
-    ds->n_blobs = 0; /* the streams own them */
-    for (unsigned i = 0; w && i < w->n; i++) {
+    for (unsigned i = 0; i < w->n; i++) {
         stream_drop(w->stream[i]);
         free(w->split ? w->split[i].before : NULL);
     }
-    if (!w)
-        return;
     free(w->stream);
     free(w->split);
     free(w->first);
     free(w->run);
     free(w->loss_run);
     free(w);
+}
+
+static void windows_free(struct dataset *ds)
+{
+    ds->n_blobs = 0; /* the streams own them */
+    if (ds->impl)
+        release(ds->impl);
 }
 
 static const struct dataset_ops windows_ops = {
@@ -248,6 +250,11 @@ static const struct dataset_ops split_ops = {
     .checks_reads = true,
 };
 
+static size_t blobs_of(const struct token_stream *s)
+{
+    return 1u + (s->index ? 1 : 0) + (s->loss ? 1 : 0);
+}
+
 static void add_blobs(struct dataset *ds, const struct token_stream *s)
 {
     ds->blob[ds->n_blobs++] = s->blob;
@@ -257,17 +264,13 @@ static void add_blobs(struct dataset *ds, const struct token_stream *s)
         ds->blob[ds->n_blobs++] = s->loss;
 }
 
-int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
-                struct dataset **ret)
+static struct windows *make_windows(struct token_stream *const *stream, unsigned n,
+                                    const struct format_options *options)
 {
-    const struct format_options *options = &setup->options;
     struct windows *w = calloc(1, sizeof(*w));
-    AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
-                        WINDOW_FIELDS, 3 * (size_t)n, &ds);
 
-    if (r < 0)
-        return r;
+    if (!w)
+        return NULL;
     w->tokens = options->seq;
     w->step = options->stride ? options->stride : options->seq;
     w->stream = calloc(n, sizeof(struct token_stream *));
@@ -275,13 +278,34 @@ int windows_new(struct token_stream *const *stream, unsigned n, const struct for
     w->run = calloc(n, sizeof(*w->run));
     w->loss_run = calloc(n, sizeof(*w->loss_run));
     w->split = options->split_docs ? calloc(n, sizeof(*w->split)) : NULL;
-    if (!w->stream || !w->first || !w->run || !w->loss_run || (options->split_docs && !w->split))
-        return -ENOMEM;
-    for (unsigned i = 0; i < n; i++) {
-        stream[i]->users++;
-        w->stream[w->n++] = stream[i];
-        add_blobs(ds, stream[i]);
+    if (!w->stream || !w->first || !w->run || !w->loss_run || (options->split_docs && !w->split)) {
+        release(w);
+        return NULL;
     }
+    for (; w->n < n; w->n++) {
+        stream[w->n]->users++;
+        w->stream[w->n] = stream[w->n];
+    }
+    return w;
+}
+
+int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
+                struct dataset **ret)
+{
+    const struct format_options *options = &setup->options;
+    struct windows *w = make_windows(stream, n, options);
+    AUTO_DATASET struct dataset *ds = NULL;
+    size_t blobs = 0;
+    int r;
+
+    for (unsigned i = 0; i < n; i++)
+        blobs += blobs_of(stream[i]);
+    r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
+                    w ? windows_fields(w) : 0, blobs, &ds);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < n; i++)
+        add_blobs(ds, stream[i]);
     ds->shares_blobs = true;
     r = windows_add_fields(ds);
     if (r == 0)

@@ -45,8 +45,8 @@ static inline const struct windows *windows_of(const struct dataset *ds)
 int windows_place(struct read_context *rc, const struct dataset *ds, uint64_t window,
                   const struct token_stream **ret, uint64_t *ret_start, struct diag *d);
 
-/* Add the fields. ds->field has room for WINDOW_FIELDS. 0 or -ENOMEM. */
-#define WINDOW_FIELDS 12
+/* How many fields windows have; and add them: ds->field has room for as many. 0 or -ENOMEM. */
+size_t windows_fields(const struct windows *w);
 int windows_add_fields(struct dataset *ds);
 
 /* Prepare the windows inside documents a step further: 1: ready, 0: not yet, or -errno with the
