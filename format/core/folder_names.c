@@ -20,11 +20,12 @@ void folder_names_sort(struct folder_names *names)
         qsort(names->file, names->n, sizeof(*names->file), by_name);
 }
 
-bool folder_names_has(const struct folder_names *names, const char *name, size_t len)
+const struct folder_name *folder_names_find(const struct folder_names *names, const char *name,
+                                            size_t len)
 {
-    const struct folder_name wanted = {name, len};
+    const struct folder_name wanted = {.name = name, .len = len};
 
-    return names->n && bsearch(&wanted, names->file, names->n, sizeof(wanted), by_name);
+    return names->n ? bsearch(&wanted, names->file, names->n, sizeof(wanted), by_name) : NULL;
 }
 
 bool probed_has_sibling(const struct probed_file *file, const char *suffix)

@@ -93,6 +93,7 @@ enum claim {
     CLAIM_ASIDE,  /* no dataset by itself: other files refer to it */
 };
 
+#define FORMAT_NAME 512   /* bytes of the name of a file, at most */
 #define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
 
 /* The files of a folder, whose names are without .gz or .xz, in the order of bytes. */
@@ -100,6 +101,7 @@ struct folder_names {
     struct folder_name {
         const char *name; /* not ended by NUL */
         size_t len;
+        size_t number; /* of the file; whose it is says the owner */
     } * file;
     size_t n;
 };
@@ -117,8 +119,14 @@ struct probed_file {
 /* Sort the files by name, as folder_names_has() needs them. */
 void folder_names_sort(struct folder_names *names);
 
-/* Is there a file of that name in the folder? */
-bool folder_names_has(const struct folder_names *names, const char *name, size_t len);
+/* The file of that name in the folder, or NULL. */
+const struct folder_name *folder_names_find(const struct folder_names *names, const char *name,
+                                            size_t len);
+
+static inline bool folder_names_has(const struct folder_names *names, const char *name, size_t len)
+{
+    return folder_names_find(names, name, len) != NULL;
+}
 
 /* Is there a file beside this one whose name is this one's up to its last dot, and then suffix? */
 bool probed_has_sibling(const struct probed_file *file, const char *suffix);
@@ -161,6 +169,11 @@ struct format {
 
     /* Is this a file of that format, good or bad? */
     enum claim (*probe)(const struct probed_file *file);
+
+    /* Files that nothing in them describes, but another file of their folder does: the name of that
+     * file. If it is the format's by its content, so is this one, which is not looked into. false:
+     * it is none. NULL: none is. */
+    bool (*decided_by)(const char *name, char ret[static FORMAT_NAME]);
 
     /* Make datasets from the n files of one folder that probe accepted, in the order of the source.
      * A file that cannot be used is reported to finds; the call does not fail for it. 0 or

@@ -51,6 +51,13 @@ static bool is_described_ds(const struct probed_file *file)
     return false;
 }
 
+/* Tokens do not say that they are tokens: those of a Megatron .bin may begin like any file. */
+static bool decided_by(const char *name, char ret[static FORMAT_NAME])
+{
+    return ends_with(name, ".bin") &&
+           snprintf(ret, FORMAT_NAME, "%.*s.idx", (int)strlen(name) - 4, name) < FORMAT_NAME;
+}
+
 static enum claim probe(const struct probed_file *file)
 {
     const struct format_options *options = file->options;
@@ -61,10 +68,7 @@ static enum claim probe(const struct probed_file *file)
         return CLAIM_ASIDE;
     if (megatron_starts(file->head, file->len))
         return CLAIM_STRONG;
-    /* What the tokens are does not say that they are tokens: those of a Megatron .bin may begin
-     * like any file. */
-    if ((is_bin && probed_has_sibling(file, ".idx")) || is_described_ds(file) ||
-        is_beside_ds(file->name, &file->folder))
+    if (is_described_ds(file) || is_beside_ds(file->name, &file->folder))
         return CLAIM_NAMED;
     if (options && options->tokens_raw && is_bin)
         return CLAIM_NAMED;
@@ -438,6 +442,7 @@ static const char *option(const struct format_options *options)
 const struct format format_tokens = {
     .name = "tokens",
     .probe = probe,
+    .decided_by = decided_by,
     .option = option,
     .hint = hint,
     .open_folder = open_folder,

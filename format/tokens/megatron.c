@@ -115,6 +115,7 @@ int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence
                                       .sequences = sequences,
                                       .pointers = HEAD + 4 * sequences,
                                       .numbers = HEAD + 12 * sequences,
+                                      .n_numbers = numbers,
                                       .by_sequence = by_sequence,
                                       .width = s->width};
     *ret = s;
@@ -183,34 +184,46 @@ static int pass_piece(struct pass *pass, uint64_t first, size_t n, struct diag *
     return r;
 }
 
-/* What stands at both ends: enough if the sequences are in order. */
+/* What stands where the arrays meet: enough if the sequences are in order. Two reads, for the file
+ * may be far. */
 struct ends {
-    uint64_t first_number, last_number;
+    uint64_t first_number;
     int64_t first, last; /* bytes of sequences */
     int32_t last_len;
 };
 
 static int read_ends(const struct token_stream *s, struct ends *ret, struct diag *d)
 {
-    const struct blob *index = s->index;
-    uint64_t numbers = s->documents.numbers, sequences = s->documents.sequences;
-    uint8_t bytes[36], head[HEAD];
-    int r = blob_read(READ_WAITS, index, head, HEAD, 0, d);
+    const struct documents *docs = &s->documents;
+    uint8_t bytes[28] = {0};
+    int r;
 
-    memset(bytes, 0, sizeof(bytes));
-    if (r == 0)
-        r = blob_read(READ_WAITS, index, bytes, 8, numbers, d);
-    if (r == 0)
-        r = blob_read(READ_WAITS, index, bytes + 8, 8, numbers + 8 * (load_le64(head + 26) - 1), d);
-    if (r == 0 && sequences)
-        r = blob_read(READ_WAITS, index, bytes + 16, 8, s->documents.pointers, d);
-    if (r == 0 && sequences)
-        r = blob_read(READ_WAITS, index, bytes + 24, 8, s->documents.pointers + 8 * (sequences - 1),
-                      d);
-    if (r == 0 && sequences)
-        r = blob_read(READ_WAITS, index, bytes + 32, 4, HEAD + 4 * (sequences - 1), d);
-    *ret = (struct ends){load_le64(bytes), load_le64(bytes + 8), (int64_t)load_le64(bytes + 16),
-                         (int64_t)load_le64(bytes + 24), (int32_t)load_le32(bytes + 32)};
+    if (docs->sequences) {
+        r = blob_read(READ_WAITS, s->index, bytes, 12, docs->pointers - 4, d);
+        if (r == 0)
+            r = blob_read(READ_WAITS, s->index, bytes + 12, 16, docs->numbers - 8, d);
+    } else {
+        r = blob_read(READ_WAITS, s->index, bytes + 20, 8, docs->numbers, d);
+    }
+    *ret = (struct ends){load_le64(bytes + 20), (int64_t)load_le64(bytes + 4),
+                         (int64_t)load_le64(bytes + 12), (int32_t)load_le32(bytes)};
+    return r;
+}
+
+/* The last document number is the number of sequences. */
+static int check_last_number(const struct token_stream *s, struct diag *d)
+{
+    const struct documents *docs = &s->documents;
+    uint64_t at = docs->numbers + 8 * (docs->n_numbers - 1);
+    uint8_t bytes[8];
+    int r = blob_read(READ_WAITS, s->index, bytes, 8, at, d);
+
+    if (r == 0 && load_le64(bytes) != docs->sequences)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want %llu as the last document number, as many as "
+                        "sequences, found %lld",
+                        blob_name(s->index), (unsigned long long)at,
+                        (unsigned long long)docs->sequences, (long long)load_le64(bytes));
     return r;
 }
 
@@ -222,13 +235,10 @@ static int begin(struct token_stream *s, struct diag *d)
 
     if (r < 0)
         return r;
-    if (ends.first_number || ends.last_number != docs->sequences)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want document numbers from 0 to %llu, found them from %lld "
-                        "to %lld",
-                        blob_name(s->index), (unsigned long long)docs->numbers,
-                        (unsigned long long)docs->sequences, (long long)ends.first_number,
-                        (long long)ends.last_number);
+    if (ends.first_number)
+        return diag_set(
+            d, -EBADMSG, "%s: byte %llu: want 0 as the first document number, found %lld",
+            blob_name(s->index), (unsigned long long)docs->numbers, (long long)ends.first_number);
     if (docs->sequences) {
         r = check_sequence(s, 0, ends.first, 0, d);
         if (r == 0)
@@ -239,9 +249,12 @@ static int begin(struct token_stream *s, struct diag *d)
     docs->base = s->offset = (uint64_t)ends.first;
     docs->tokens = s->tokens = 0;
     s->checked = 0;
-    s->state = STREAM_SEQUENCES;
-    if (s->index->size <= STREAM_INDEX_CHECKED || ends.last < ends.first ||
-        (uint64_t)(ends.last - ends.first) % s->width)
+    if (s->index->size <= STREAM_INDEX_CHECKED)
+        r = check_last_number(s, d);
+    s->state = r == 0 ? STREAM_SEQUENCES : STREAM_NEW;
+    if (r < 0 || s->index->size <= STREAM_INDEX_CHECKED)
+        return r;
+    if (ends.last < ends.first || (uint64_t)(ends.last - ends.first) % s->width)
         return 0;
     s->tokens = (uint64_t)(ends.last - ends.first) / s->width + (uint64_t)ends.last_len;
     docs->tokens = s->tokens;
@@ -318,6 +331,7 @@ int megatron_check(const struct token_stream *s, struct diag *d)
 
     if (s->before) /* the blob is not the file; and they were all checked */
         return 0;
+    r = check_last_number(s, d);
     for (uint64_t i = 0; i < sequences && r == 0; i += CHUNK)
         r = pass_piece(&pass, i, (size_t)min_u64(CHUNK, sequences - i), d);
     if (r == 0 && (!pass.in_order || pass.tokens != s->tokens))

@@ -6,8 +6,6 @@
 
 #include "base/checked.h"
 
-#define FETCH_TAIL 4096
-
 struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum dtype dtype)
 {
     struct token_stream *s = calloc(1, sizeof(*s));
@@ -66,15 +64,16 @@ int stream_prepare(struct token_stream *s, struct diag *d)
 
 void stream_fetch(const struct token_stream *s)
 {
-    uint64_t tail;
-
     if (s->state == STREAM_READY || !s->index)
         return;
-    tail = min_u64(s->index->size, FETCH_TAIL);
-    if (s->index->size <= STREAM_INDEX_CHECKED)
+    if (s->index->size <= STREAM_INDEX_CHECKED) {
         blob_fetch(s->index, 0, s->index->size, NULL);
-    else
-        blob_fetch(s->index, s->index->size - tail, tail, NULL);
+    } else if (s->kind == TOKENS_MEGATRON) {
+        blob_fetch(s->index, s->documents.pointers - 4, 12, NULL);
+        blob_fetch(s->index, s->documents.numbers - 8, 16, NULL);
+    } else {
+        blob_fetch(s->index, s->index->size - 8, 8, NULL);
+    }
 }
 
 int stream_check(const struct token_stream *s, struct diag *d)

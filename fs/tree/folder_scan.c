@@ -297,6 +297,46 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
     return n_formats;
 }
 
+/* The file of the folder whose content decides about this one, and for which format. NULL: none. */
+static const struct source_entry *
+find_decider(const struct folder_scan *scan, const struct source_entry *entry, unsigned *ret_format)
+{
+    char name[FORMAT_NAME];
+
+    if (entry >= scan->entry + scan->n || unpacked_name_len(entry->name) != strlen(entry->name))
+        return NULL;
+    for (unsigned f = 0; f < n_formats; f++) {
+        const struct folder_name *found =
+            formats[f]->decided_by && formats[f]->decided_by(entry->name, name)
+                ? folder_names_find(&scan->names, name, strlen(name))
+                : NULL;
+
+        *ret_format = f;
+        if (found)
+            return &scan->entry[found->number];
+    }
+    return NULL;
+}
+
+/* Does the content of that file say that it is of that format? */
+static bool is_of(const struct folder_scan *scan, const struct source_entry *entry, unsigned format)
+{
+    AUTO_FREE char *name = unpacked_name(entry->name);
+    AUTO_BLOB struct blob *blob = NULL;
+    uint8_t head[FORMAT_HEAD];
+    struct probed_file file;
+    unsigned found;
+    size_t len;
+
+    if (!name || source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, NULL) < 0)
+        return false;
+    len = (size_t)min_u64(sizeof(head), blob->size);
+    if (blob_read(READ_WAITS, blob, head, len, 0, NULL) < 0)
+        return false;
+    file = probed(scan, name, head, len, blob);
+    return best_claim(&file, &found) >= CLAIM_STRONG && found == format;
+}
+
 /* For a remote source, fetch the heads of the next files while this one is examined: a round trip
  * for each would take very long. */
 static void fetch_heads(struct folder_scan *scan, const struct source_entry *entry)
@@ -304,12 +344,14 @@ static void fetch_heads(struct folder_scan *scan, const struct source_entry *ent
     const struct catalog_tools *tools = scan->catalog->tools;
 
     const uint64_t whole = scan->n <= HEADS_AHEAD ? FOLDER_SCAN_WHOLE : 0;
+    unsigned format;
 
     if (!scan->source->stage)
         return;
     scan->fetched = scan->fetched > entry ? scan->fetched : entry;
-    while (scan->fetched < scan->end && scan->fetched < entry + HEADS_AHEAD)
-        source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD, whole);
+    for (; scan->fetched < scan->end && scan->fetched < entry + HEADS_AHEAD; scan->fetched++)
+        if (!find_decider(scan, scan->fetched, &format))
+            source_fetch_head(scan->source, scan->fetched, &tools->cache, FORMAT_HEAD, whole);
 }
 
 /* Is SOURCE one file of a remote? Then all other files of the folder are guesses: the server was
@@ -345,15 +387,19 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
     struct source_file *file;
-    unsigned format;
-    int r = source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
+    unsigned format = n_formats;
+    const struct source_entry *decider = find_decider(scan, entry, &format);
+    bool decided = decider && is_of(scan, decider, format);
+    int r = decided ? source_blob_packed(scan->source, entry, &blob, &d)
+                    : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
 
     if (r < 0)
         return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (!name)
         return -ENOMEM;
-    format = format_of_side(scan, name);
-    if (format < n_formats)
+    if (!decided)
+        format = format_of_side(scan, name);
+    if (!decided && format < n_formats)
         r = is_no_side(scan, name, blob, format, &d);
     if (r < 0 && main < n_formats)
         return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
@@ -394,7 +440,7 @@ static void name_files(struct folder_scan *scan, struct folder_name *names)
     for (size_t i = 0; i < scan->n; i++) {
         const char *name = scan->entry[i].name;
 
-        names[i] = (struct folder_name){name, unpacked_name_len(name)};
+        names[i] = (struct folder_name){name, unpacked_name_len(name), i};
     }
     scan->names = (struct folder_names){names, scan->n};
     folder_names_sort(&scan->names);
