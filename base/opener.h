@@ -1,5 +1,5 @@
-/* An opener: opens what a file of the source names: other files, and the outputs of commands.
- * cache/ implements it, format/ uses it. */
+/* An opener: opens what a file of the source names, other files and the outputs of commands, and
+ * what is packed inside of it. cache/ implements it, format/ uses it. */
 #ifndef EPOCHFS_BASE_OPENER_H
 #define EPOCHFS_BASE_OPENER_H
 
@@ -11,6 +11,15 @@
 struct opener;
 struct opener_run;
 
+/* Bytes [off, off + len) of a blob, which are a deflate stream (RFC 1951), as members of ZIP
+ * archives are. */
+struct packed_part {
+    const char *name; /* of the content, for messages */
+    uint64_t off, len;
+    uint64_t size; /* bytes of the content */
+    uint32_t crc;  /* of the content, CRC-32 */
+};
+
 struct opener_ops {
     int (*file)(const struct opener *opener, const char *folder, const char *path,
                 struct blob **ret, struct diag *d);
@@ -19,6 +28,8 @@ struct opener_ops {
                  struct diag *d);
     int (*poll)(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d);
     void (*stop)(struct opener_run *run);
+    int (*unpack)(const struct opener *opener, const struct blob *blob,
+                  const struct packed_part *part, struct blob **ret, struct diag *d);
 };
 
 struct opener {
@@ -66,6 +77,15 @@ static inline void opener_stop(const struct opener *opener, struct opener_run *r
 {
     if (run)
         opener->ops->stop(run);
+}
+
+/* The content of a packed part, which is unpacked once, into the cache folder; the caller frees
+ * *ret. Blocks while it unpacks. 0, -EBADMSG: it is not what the part says, or another -errno, with
+ * the reason in d. */
+static inline int opener_unpack(const struct opener *opener, const struct blob *blob,
+                                const struct packed_part *part, struct blob **ret, struct diag *d)
+{
+    return opener->ops->unpack(opener, blob, part, ret, d);
 }
 
 #endif

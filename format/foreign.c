@@ -37,11 +37,6 @@ static bool member_ends_with(const struct probed_file *file, const char *suffix)
     return len >= n && 30 + len <= file->len && !memcmp(file->head + 30 + len - n, suffix, n);
 }
 
-static bool is_npz(const struct probed_file *file)
-{
-    return member_ends_with(file, ".npy");
-}
-
 static bool is_torch(const struct probed_file *file)
 {
     return member_ends_with(file, "/data.pkl") || member_ends_with(file, "/byteorder");
@@ -206,7 +201,6 @@ static const struct kind kinds[] = {
     {"Avro", MAGIC("Obj\x01"), 0, NULL},
     {"HDF5", MAGIC("\x89HDF\r\n\x1a\n"), 0, NULL},
     {"MATLAB data", MAGIC("MATLAB 5.0 MAT-file"), 0, NULL},
-    {"npz (NumPy)", MAGIC("PK\x03\x04"), 0, is_npz},
     {"a PyTorch file", MAGIC("PK\x03\x04"), 0, is_torch},
     {"zip", MAGIC("PK\x03\x04"), 0, NULL},
     {"zip", MAGIC("PK\x05\x06"), 0, NULL},

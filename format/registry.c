@@ -5,6 +5,7 @@ extern const struct format format_libsvm;
 extern const struct format format_kaldi;
 extern const struct format format_mindrecord;
 extern const struct format format_npy;
+extern const struct format format_npz;
 extern const struct format format_recordio;
 extern const struct format format_tar;
 extern const struct format format_tfrecord;
@@ -12,7 +13,8 @@ extern const struct format format_tokens;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx, &format_libsvm,   &format_kaldi,  &format_mindrecord, &format_recordio,
-    &format_tar, &format_tfrecord, &format_tokens, &format_files,      &format_npy,
+    &format_idx,      &format_libsvm, &format_kaldi,    &format_mindrecord,
+    &format_recordio, &format_tar,    &format_tfrecord, &format_tokens,
+    &format_files,    &format_npy,    &format_npz,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cache/disk/local_file.h"
+#include "cache/pack/part.h"
 #include "cache/source/remote.h"
 
 static struct cache_opener *cache_opener_of(const struct opener *opener)
@@ -72,8 +73,18 @@ static int cache_opener_start(const struct opener *opener, const char *command,
     return commands_start(&cache_opener_of(opener)->commands, command, ret, d);
 }
 
-static const struct opener_ops cache_opener_ops = {
-    cache_opener_file, cache_opener_kept, cache_opener_start, commands_poll, commands_stop};
+static int cache_opener_unpack(const struct opener *opener, const struct blob *blob,
+                               const struct packed_part *part, struct blob **ret, struct diag *d)
+{
+    const struct cache_opener *cache_opener = cache_opener_of(opener);
+
+    return unpack_part(blob, part, cache_opener->commands.cache, cache_opener->source->watch, ret,
+                       d);
+}
+
+static const struct opener_ops cache_opener_ops = {cache_opener_file,  cache_opener_kept,
+                                                   cache_opener_start, commands_poll,
+                                                   commands_stop,      cache_opener_unpack};
 
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options)

@@ -123,10 +123,18 @@ void array_set_example(const struct dataset *ds, struct text *t)
 
 /* ---- --check ---- */
 
+/* The blob of the file that the bytes come from. */
+static struct blob *root_blob(const struct held_blob *held)
+{
+    while (held->under)
+        held = held->under;
+    return held->blob;
+}
+
 static int check_array(const struct used_array *used, void (*report)(void *ctx, const char *text),
                        void *ctx, struct diag *d)
 {
-    const struct blob *blob = used->held->blob;
+    const struct blob *blob = used->has_crc ? root_blob(used->held) : used->held->blob;
     AUTO_FREE uint8_t *buf = malloc(CHECK_PIECE);
     uint32_t crc = 0;
 
@@ -174,14 +182,6 @@ static bool is_picture(const struct field *f)
     for (unsigned i = 0; i < 2 && has_sides; i++)
         has_sides = f->dim[i] >= PICTURE_LEAST && f->dim[i] <= PICTURE_MOST;
     return has_sides && f->dtype == DTYPE_U1;
-}
-
-/* The blob of the file that the bytes come from. */
-static struct blob *root_blob(const struct held_blob *held)
-{
-    while (held->under)
-        held = held->under;
-    return held->blob;
 }
 
 static void add_blob(struct dataset *ds, struct held_blob *held)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 struct opener_run {
     struct memory_opener *opener;
@@ -124,9 +125,32 @@ static void stop(struct opener_run *run)
     free(run);
 }
 
+/* Without a CRC: the product's own is tested in cache/pack. */
+static int unpack(const struct opener *opener, const struct blob *blob,
+                  const struct packed_part *part, struct blob **ret, struct diag *d)
+{
+    uint8_t *in = malloc(part->len + 1), *out = malloc(part->size + 1);
+    z_stream z = {.next_in = in, .avail_in = (uInt)part->len};
+    int r = blob_read(READ_WAITS, blob, in, part->len, part->off, d);
+
+    (void)opener;
+    z.next_out = out;
+    z.avail_out = (uInt)part->size + 1;
+    assert(inflateInit2(&z, -15) == Z_OK);
+    if (r == 0 && (inflate(&z, Z_FINISH) != Z_STREAM_END || z.total_out != part->size))
+        r = diag_set(d, -EBADMSG, "%s: member %s: want %llu bytes unpacked, found others",
+                     blob_name(blob), part->name, (unsigned long long)part->size);
+    inflateEnd(&z);
+    if (r == 0)
+        *ret = memory_blob_new(part->name, out, part->size, part->size, NULL);
+    free(in);
+    free(out);
+    return r == 0 && !*ret ? -ENOMEM : r;
+}
+
 void memory_opener_init(struct memory_opener *ret)
 {
-    static const struct opener_ops ops = {open_file, kept, start, poll_run, stop};
+    static const struct opener_ops ops = {open_file, kept, start, poll_run, stop, unpack};
 
     ret->opener.ops = &ops;
 }

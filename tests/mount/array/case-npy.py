@@ -3,13 +3,14 @@
 and files that are refused. Each check names its row of the table of cases."""
 
 import errno
+import gzip
 import os
 import subprocess
 
 import numpy as np
 
 from array_model import check, described, error, header, npy, raw_header
-from lib import (EPOCHFS, SOURCE, contains, content, equal, expect_error, idx_parse, mounted, path, run, skip, text,
+from lib import (SOURCE, contains, content, equal, expect_error, idx_parse, mounted, path, run, skip, text,
                  write)
 
 RNG = np.random.default_rng(5)
@@ -110,7 +111,7 @@ def check_pairs():
     write("named/index.npy", npy(y))
     write("named/key.npy", npy(y + 1))
     write("twice/x.npy", npy(x))
-    write("twice/x.npy.gz", __import__("gzip").compress(npy(y)))
+    write("twice/x.npy.gz", gzip.compress(npy(y)))
     return x, y, test, sources
 
 

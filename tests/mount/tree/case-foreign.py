@@ -48,7 +48,6 @@ KINDS = {
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
     "a.zip": ("zip", made(zipped("a.txt"))),
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
-    "a.npz": ("npz (NumPy)", made(lambda out: np.savez(out, x=ARRAY))),
     "a.csv": ("CSV", b"label,x0,x1\n1,0.5,2\n0,1.5,3\n"),
     "a.json": ("JSON", json.dumps({"samples": [{"x": 1}, {"x": 2}]}, indent=1).encode()),
     "a.jsonl": ("JSON lines", b'{"x": 1, "text": "a b"}\n{"x": 2, "text": "c"}\n'),

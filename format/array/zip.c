@@ -1,0 +1,376 @@
+#include "format/array/zip.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/scope.h"
+
+#define LOCAL_BYTES    30u
+#define ENTRY_BYTES    46u
+#define END_BYTES      22u
+#define COMMENT_MAX    65535u
+#define END64_BYTES    56u
+#define LOCATOR_BYTES  20u
+#define DIRECTORY_MAX  (UINT64_C(64) << 20)
+#define IS_IN_64       UINT32_MAX /* the number is in the record for 64 bits */
+#define FLAG_ENCRYPTED 1u
+#define FLAG_STRONG    64u
+#define PEEK_PIECE     4096u
+
+#define LOCAL_MAGIC   UINT32_C(0x04034b50)
+#define ENTRY_MAGIC   UINT32_C(0x02014b50)
+#define END_MAGIC     UINT32_C(0x06054b50)
+#define END64_MAGIC   UINT32_C(0x06064b50)
+#define LOCATOR_MAGIC UINT32_C(0x07064b50)
+
+/* What the end of the archive says. */
+struct zip_end {
+    uint64_t at;           /* of the first record behind the directory */
+    uint64_t entries;      /* members */
+    uint64_t size, offset; /* of the directory */
+};
+
+void zip_release(struct zip *zip)
+{
+    free(zip->member);
+    free(zip->bytes);
+    *zip = (struct zip){0};
+}
+
+/* The record for 64 bits, which a locator before the end record leads to. */
+static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *end, struct diag *d)
+{
+    uint8_t locator[LOCATOR_BYTES], record[END64_BYTES];
+    uint64_t at;
+    int r;
+
+    if (end_at < LOCATOR_BYTES)
+        return 0;
+    r = blob_read(READ_WAITS, blob, locator, sizeof(locator), end_at - LOCATOR_BYTES, d);
+    if (r < 0 || load_le32(locator) != LOCATOR_MAGIC)
+        return r;
+    at = load_le64(locator + 8);
+    if (load_le32(locator + 4) || load_le32(locator + 16) > 1)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want an archive of one file, found a part of one "
+                        "of several",
+                        blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES));
+    if (at > end_at - LOCATOR_BYTES || end_at - LOCATOR_BYTES - at < END64_BYTES)
+        return diag_set(
+            d, -EBADMSG, "%s: byte %llu: want the offset of a record before it, found %llu",
+            blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES), (unsigned long long)at);
+    r = blob_read(READ_WAITS, blob, record, sizeof(record), at, d);
+    if (r < 0)
+        return r;
+    if (load_le32(record) != END64_MAGIC || load_le32(record + 16) || load_le32(record + 20) ||
+        load_le64(record + 24) != load_le64(record + 32))
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want the 64-bit end of an archive of one file, found "
+                        "something else",
+                        blob_name(blob), (unsigned long long)at);
+    end->at = at;
+    end->entries = load_le64(record + 32);
+    end->size = load_le64(record + 40);
+    end->offset = load_le64(record + 48);
+    return 0;
+}
+
+/* Find the end record: the last of that magic, as Python's zipfile does; bytes may follow. */
+static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d)
+{
+    size_t len = (size_t)min_u64(blob->size, END_BYTES + COMMENT_MAX), i;
+    AUTO_FREE uint8_t *tail = malloc(len ? len : 1);
+    uint64_t start = blob->size - len;
+    int r = !tail ? -ENOMEM : len ? blob_read(READ_WAITS, blob, tail, len, start, d) : 0;
+
+    if (r < 0)
+        return r;
+    for (i = len < END_BYTES ? 0 : len - END_BYTES + 1; i > 0; i--)
+        if (load_le32(tail + i - 1) == END_MAGIC)
+            break;
+    if (!i)
+        return diag_set(d, -EBADMSG,
+                        "%s: end: want the directory of the archive (50 4b 05 06 near the "
+                        "end), found none: cut short?",
+                        blob_name(blob));
+    i--;
+    *ret = (struct zip_end){.at = start + i,
+                            .entries = load_le16(tail + i + 10),
+                            .size = load_le32(tail + i + 12),
+                            .offset = load_le32(tail + i + 16)};
+    if (load_le16(tail + i + 8) != load_le16(tail + i + 10) ||
+        (load_le16(tail + i + 4) && load_le16(tail + i + 4) != UINT16_MAX))
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want an archive of one file, found a part of one of "
+                        "several",
+                        blob_name(blob), (unsigned long long)(start + i));
+    return read_end64(blob, start + i, ret, d);
+}
+
+static int check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
+{
+    uint64_t want;
+
+    if (!checked_add(end->offset, end->size, &want) || want != end->at)
+        return diag_set(d, -EBADMSG,
+                        "%s: directory: want it to end at byte %llu, found offset %llu and "
+                        "%llu bytes; are there bytes before the archive?",
+                        blob_name(blob), (unsigned long long)end->at,
+                        (unsigned long long)end->offset, (unsigned long long)end->size);
+    if (end->size > DIRECTORY_MAX)
+        return diag_set(d, -EBADMSG, "%s: directory: want at most %llu bytes, found %llu",
+                        blob_name(blob), (unsigned long long)DIRECTORY_MAX,
+                        (unsigned long long)end->size);
+    return 0;
+}
+
+/* Take numbers of 64 bits from the extra field, in place of those that are all ones. */
+static bool take_64(struct zip_member *m, const uint8_t *extra, size_t len)
+{
+    uint64_t *wanted[3];
+    size_t n = 0;
+
+    if (m->size == IS_IN_64)
+        wanted[n++] = &m->size;
+    if (m->packed_size == IS_IN_64)
+        wanted[n++] = &m->packed_size;
+    if (m->header == IS_IN_64)
+        wanted[n++] = &m->header;
+    if (!n)
+        return true;
+    while (len >= 4) {
+        size_t bytes = load_le16(extra + 2);
+
+        if (bytes > len - 4)
+            return false;
+        if (load_le16(extra) == 1) {
+            if (bytes < 8 * n)
+                return false;
+            for (size_t i = 0; i < n; i++)
+                *wanted[i] = load_le64(extra + 4 + 8 * i);
+            return true;
+        }
+        extra += 4 + bytes;
+        len -= 4 + bytes;
+    }
+    return true; /* it just is as large as that */
+}
+
+static int read_entry(const struct blob *blob, const uint8_t *at, size_t left, uint64_t place,
+                      struct zip_member *ret, size_t *ret_len, struct diag *d)
+{
+    size_t name, extra;
+
+    if (left < ENTRY_BYTES || load_le32(at) != ENTRY_MAGIC)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want an entry of the directory (50 4b 01 02), found "
+                        "something else",
+                        blob_name(blob), (unsigned long long)place);
+    name = load_le16(at + 28);
+    extra = load_le16(at + 30);
+    *ret_len = ENTRY_BYTES + name + extra + load_le16(at + 32);
+    *ret = (struct zip_member){.name = (const char *)at + ENTRY_BYTES,
+                               .name_len = name,
+                               .flags = load_le16(at + 8),
+                               .method = load_le16(at + 10),
+                               .crc = load_le32(at + 16),
+                               .packed_size = load_le32(at + 20),
+                               .size = load_le32(at + 24),
+                               .header = load_le32(at + 42)};
+    if (*ret_len > left || !take_64(ret, at + ENTRY_BYTES + name, extra))
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want an entry inside of the directory, found %zu bytes "
+                        "of %zu",
+                        blob_name(blob), (unsigned long long)place, *ret_len, left);
+    if (load_le16(at + 34) && load_le16(at + 34) != UINT16_MAX)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu: want an archive of one file, found a part of one of "
+                        "several",
+                        blob_name(blob), (unsigned long long)place);
+    return 0;
+}
+
+int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
+{
+    AUTO_ZIP struct zip zip = {0};
+    struct zip_end end = {0};
+    size_t at = 0;
+    int r = read_end(blob, &end, d);
+
+    if (r == 0)
+        r = check_end(blob, &end, d);
+    if (r < 0)
+        return r;
+    zip.directory = end.offset;
+    zip.bytes = malloc(end.size ? end.size : 1);
+    if (!zip.bytes)
+        return -ENOMEM;
+    r = end.size ? blob_read(READ_WAITS, blob, zip.bytes, (size_t)end.size, end.offset, d) : 0;
+    while (r == 0 && at < end.size) {
+        size_t len = 0;
+
+        if (array_capacity(&zip.member, zip.n, sizeof(*zip.member)) < 0)
+            return -ENOMEM;
+        r = read_entry(blob, zip.bytes + at, (size_t)end.size - at, end.offset + at,
+                       &zip.member[zip.n], &len, d);
+        zip.n += r == 0;
+        at += len;
+    }
+    if (r == 0 && zip.n != end.entries)
+        r = diag_set(d, -EBADMSG, "%s: directory at byte %llu: want %llu members, found %zu",
+                     blob_name(blob), (unsigned long long)end.offset,
+                     (unsigned long long)end.entries, zip.n);
+    if (r < 0)
+        return r;
+    *ret = zip;
+    zip = (struct zip){0};
+    return 0;
+}
+
+int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *d)
+{
+    static const struct {
+        unsigned method;
+        const char *name;
+    } methods[] = {{9, "Deflate64"}, {12, "bzip2"}, {14, "LZMA"}, {93, "Zstandard"}, {95, "xz"}};
+    const char *name = "another one";
+
+    if (m->flags & (FLAG_ENCRYPTED | FLAG_STRONG))
+        return diag_set(d, -EBADMSG,
+                        "%s: member %.*s: want one that is not encrypted, found one that is",
+                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name);
+    if (m->method == ZIP_STORED && m->packed_size != m->size)
+        return diag_set(d, -EBADMSG,
+                        "%s: member %.*s: want as many bytes in the archive as it has, found "
+                        "%llu and %llu",
+                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
+                        (unsigned long long)m->packed_size, (unsigned long long)m->size);
+    if (m->method == ZIP_STORED || m->method == ZIP_DEFLATED)
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (methods[i].method == m->method)
+            name = methods[i].name;
+    return diag_set(d, -EBADMSG,
+                    "%s: member %.*s: want it stored or deflated, found method %u (%s)",
+                    blob_name(blob), (int)min_u64(m->name_len, 64), m->name, m->method, name);
+}
+
+static int find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
+                       struct diag *d)
+{
+    uint8_t local[LOCAL_BYTES + UINT16_MAX];
+    uint64_t end;
+    size_t len = LOCAL_BYTES + m->name_len;
+    int r;
+
+    if (m->header > zip->directory || zip->directory - m->header < len)
+        return diag_set(d, -EBADMSG,
+                        "%s: member %.*s: want its header before byte %llu, found it at %llu",
+                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
+                        (unsigned long long)zip->directory, (unsigned long long)m->header);
+    r = blob_read(READ_WAITS, blob, local, len, m->header, d);
+    if (r < 0)
+        return r;
+    if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->name_len ||
+        memcmp(local + LOCAL_BYTES, m->name, m->name_len) != 0)
+        return diag_set(
+            d, -EBADMSG, "%s: byte %llu: want the header of member %.*s, found something else",
+            blob_name(blob), (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name);
+    m->at = m->header + len + load_le16(local + 28);
+    if (!checked_add(m->at, m->packed_size, &end) || end > zip->directory)
+        return diag_set(d, -EBADMSG,
+                        "%s: member %.*s: want its %llu bytes from %llu on before byte %llu, "
+                        "found more",
+                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
+                        (unsigned long long)m->packed_size, (unsigned long long)m->at,
+                        (unsigned long long)zip->directory);
+    return 0;
+}
+
+static int by_header(const void *a, const void *b)
+{
+    const struct zip_member *const *x = a, *const *y = b;
+
+    return (*x)->header < (*y)->header ? -1 : (*x)->header > (*y)->header;
+}
+
+int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
+{
+    AUTO_FREE const struct zip_member **order = malloc((zip->n + 1) * sizeof(*order));
+    int r = order ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < zip->n && r == 0; i++) {
+        order[i] = &zip->member[i];
+        r = find_member(blob, zip, &zip->member[i], d);
+    }
+    if (r < 0)
+        return r;
+    qsort(order, zip->n, sizeof(*order), by_header);
+    for (size_t i = 1; i < zip->n; i++)
+        if (order[i - 1]->at + order[i - 1]->packed_size > order[i]->header)
+            return diag_set(d, -EBADMSG,
+                            "%s: byte %llu: want members one after another, found two that "
+                            "overlap",
+                            blob_name(blob), (unsigned long long)order[i]->header);
+    return 0;
+}
+
+static int inflate_head(const struct blob *blob, const struct zip_member *m, z_stream *z,
+                        struct diag *d)
+{
+    uint8_t in[PEEK_PIECE];
+    uint64_t at = 0;
+    int state = Z_OK;
+
+    while (state == Z_OK && z->avail_out) {
+        int r;
+
+        if (!z->avail_in) {
+            size_t n = (size_t)min_u64(sizeof(in), m->packed_size - at);
+
+            if (!n)
+                break;
+            r = blob_read(READ_WAITS, blob, in, n, m->at + at, d);
+            if (r < 0)
+                return r;
+            at += n;
+            z->next_in = in;
+            z->avail_in = (uInt)n;
+        }
+        state = inflate(z, Z_NO_FLUSH);
+    }
+    if (state == Z_MEM_ERROR)
+        return -ENOMEM;
+    return state == Z_OK || state == Z_STREAM_END || state == Z_BUF_ERROR
+               ? 0
+               : diag_set(d, -EBADMSG, "%s: member %.*s: deflated data: %s", blob_name(blob),
+                          (int)min_u64(m->name_len, 64), m->name,
+                          z->msg ? z->msg : "want a valid stream, found damage");
+}
+
+int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,
+             size_t *ret_len, struct diag *d)
+{
+    z_stream z = {.next_out = ret, .avail_out = (uInt)capacity};
+    int r;
+
+    if (m->method == ZIP_STORED) {
+        size_t n = (size_t)min_u64(capacity, m->size);
+
+        r = n ? blob_read(READ_WAITS, blob, ret, n, m->at, d) : 0;
+        if (r == 0)
+            *ret_len = n;
+        return r;
+    }
+    if (inflateInit2(&z, -15) != Z_OK)
+        return -ENOMEM;
+    r = inflate_head(blob, m, &z, d);
+    if (r == 0)
+        *ret_len = capacity - z.avail_out;
+    inflateEnd(&z);
+    return r;
+}

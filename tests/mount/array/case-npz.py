@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+"""Arrays of .npz files, against numpy: stored and deflated members, 64-bit records, and archives that are
+refused or read in part. Each check names its row of the table of cases."""
+
+import io
+import os
+import struct
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+
+from array_model import check, described, error, npy
+from lib import CACHE, SOURCE, contains, equal, mounted, path, run, text, write
+
+warnings.simplefilter("ignore", UserWarning)  # zipfile's, of two members of one name
+RNG = np.random.default_rng(6)
+SHARED = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "arrays/npz")
+
+
+def numbers(dtype, *shape):
+    return RNG.integers(0, 100, shape).astype(dtype)
+
+
+X, Y = numbers("u1", 40, 9, 8), numbers("<i4", 40)
+
+
+def saved(save=np.savez, **arrays):
+    out = io.BytesIO()
+    save(out, **arrays)
+    return out.getvalue()
+
+
+def zipped(*members, method=zipfile.ZIP_STORED, comment=b""):
+    """An archive of (name, bytes)."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+        archive.comment = comment
+    return out.getvalue()
+
+
+class Pipe(io.BytesIO):
+    """zipfile writes data descriptors to what cannot seek."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+
+def patched(data, *changes):
+    """Bytes with others at places from the end (negative) or from the start of the directory's magic."""
+    data = bytearray(data)
+    for at, new in changes:
+        data[at:at + len(new)] = new
+    return bytes(data)
+
+
+def zip64(name, content):
+    """An archive whose sizes, offset and count are all in 64-bit records."""
+    ones, crc = 0xffffffff, zlib.crc32(content)
+    extra = struct.pack("<HHQQ", 1, 16, len(content), len(content))
+    local = struct.pack("<IHHHHHIIIHH", 0x04034b50, 45, 0, 0, 0, 33, crc, ones, ones, len(name), len(extra))
+    local += name + extra + content
+    extra = struct.pack("<HHH", 7, 2, 5) + struct.pack("<HHQQQ", 1, 24, len(content), len(content), 0)
+    entry = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 45, 45, 0, 0, 0, 33, crc, ones, ones, len(name), len(extra),
+                        0, 0, 0, 0, ones) + name + extra
+    end64 = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, 1, 1, len(entry), len(local))
+    locator = struct.pack("<IIQI", 0x07064b50, 0, len(local) + len(entry), 1)
+    end = struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 0xffff, 0xffff, ones, ones, 0)
+    return local + entry + end64 + locator + end
+
+
+XY = {"x": X, "y": Y}
+GOOD = {  # folder -> (file, fields of its one dataset)
+    "A-30 by its first member": (zipped(("x.npy", npy(X)), ("y.npy", npy(Y))), XY),
+    "A-31": (saved(x=X, y=Y), XY),
+    "A-32": (saved(np.savez_compressed, x=X, y=Y), XY),
+    "A-35": (zip64(b"x.npy", npy(X)), {"data": X}),
+    "A-39 no suffix": (zipped(("x", npy(X)), ("d/y.npy", npy(Y))), {"x": X, "d.y": Y}),
+    "A-40": (zipped(("readme.txt", b"two arrays"), ("x.npy", npy(X)), ("y.npy", npy(Y))), XY),
+    "A-41 after": (saved(x=X, y=Y) + bytes(1000), XY),
+    "A-41 a comment": (zipped(("x.npy", npy(X)), ("y.npy", npy(Y)), comment=b"PK\5 what" * 100), XY),
+    "A-9 deflated": (saved(np.savez_compressed, x=np.asfortranarray(numbers("<f8", 20, 5))), None),
+    "A-9 stored": (saved(x=np.asfortranarray(numbers(">f4", 20, 5, 2))), None),
+}
+MEMBER = zipped(("x.npy", npy(X)))
+DIRECTORY = MEMBER.index(b"PK\1\2")
+DEFLATED = zipped(("x.npy", npy(X)), method=zipfile.ZIP_DEFLATED)
+OTHER = DEFLATED.index(b"PK\1\2")
+BAD = {  # folder -> (file, words of the message)
+    "A-30 empty": (zipped(), ["want arrays, found an empty archive"]),
+    "A-33 bzip2": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_BZIP2), ["member x.npy", "method 12 (bzip2)"]),
+    "A-33 lzma": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_LZMA), ["method 14 (LZMA)"]),
+    "A-36 encrypted": (patched(MEMBER, (DIRECTORY + 8, b"\1")), ["not encrypted"]),
+    "A-36 disks": (patched(MEMBER, (len(MEMBER) - 18, b"\1")), ["an archive of one file"]),
+    "A-37 deflated": (patched(DEFLATED, (OTHER + 16, b"abcd")), ["member x: CRC-32", "want 64636261"]),
+    "A-37 damage": (patched(DEFLATED, (OTHER - 500, b"\xff" * 300)), ["member x"]),
+    "A-38": (zipped(("x.npy", npy(X)), ("x.npy", npy(Y))), ["want one member called x, found two"]),
+    "A-38 two names": (zipped(("x.npy", npy(X)), ("x", npy(Y))), ["want one member called x, found two"]),
+    "A-41 before": (MEMBER[:30] + MEMBER, ["are there bytes before the archive?"]),
+    "A-41 cut short": (MEMBER[:-30], ["want the directory", "cut short?"]),
+    "A-42 outside": (patched(MEMBER, (DIRECTORY + 42, b"\xff\xff\xff\x7f")), ["want its header before byte"]),
+    "A-42 too many": (patched(MEMBER, (DIRECTORY + 20, struct.pack("<II", 2**31, 2**31))), ["before byte"]),
+    "A-42 declared": (patched(DEFLATED, (OTHER + 24, struct.pack("<I", 2**31))), ["want 2880 bytes, found 2147483520"]),
+    "A-42 count": (patched(MEMBER, (len(MEMBER) - 14, b"\2\0\2\0")), None),
+    "A-43": (saved(indices=Y, indptr=Y, format=np.array("csr"), shape=np.array([4, 5]), data=Y), ["sparse matrix"]),
+    "A-44 nothing": (saved(x=np.array(["a"]), n=np.array(3)), ["want an array of samples", "found strings"]),
+    "A-14 alone": (saved(x=np.array([{}, 1], object)), ["a pickle, which is never read"]),
+}
+
+
+def overlapping():
+    """Two entries of the directory for the same bytes."""
+    data = zipped(("x.npy", npy(X)))
+    at = data.index(b"PK\1\2")
+    entry = data[at:-22]
+    end = struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 2, 2, 2 * len(entry), at, 0)
+    return data[:at] + entry + entry + end
+
+
+def make():
+    for name, key in ("A-9 deflated", "x"), ("A-9 stored", "x"):
+        data = GOOD[name][0]
+        GOOD[name] = (data, {"data": np.load(io.BytesIO(data))[key]})
+    pipe = Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in XY.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                member.write(npy(array))
+    GOOD["A-34"] = (pipe.getvalue(), XY)
+    mixed = io.BytesIO()
+    with zipfile.ZipFile(mixed, "w") as archive:
+        archive.writestr("x.npy", npy(X), zipfile.ZIP_DEFLATED)
+        archive.writestr("y.npy", npy(Y))
+    GOOD["A-31 and A-32"] = (mixed.getvalue(), XY)
+    BAD["A-42 overlap"] = (overlapping(), ["found two that overlap"])
+    BAD["A-42 count"] = (BAD["A-42 count"][0], ["want 2 members, found 1"])
+    for folder, (data, fields) in GOOD.items():
+        write(f"{folder}/a.npz", data)
+        with np.load(io.BytesIO(data)) as archive:  # numpy agrees
+            for name, array in fields.items():
+                if name in archive:
+                    equal(archive[name].tolist(), array.tolist(), folder)
+    for folder, (data, _) in BAD.items():
+        write(f"{folder}/a.npz", data)
+    write("A-37 stored/a.npz", patched(MEMBER, (DIRECTORY + 16, b"abcd")))
+    write("A-44/a.npz", saved(x=X, y=Y, names=np.array(["a", "b"]), count=np.array(3), things=np.array([{}], object),
+                              other=numbers("f4", 7)))
+    write("keras/mnist.npz", saved(x_train=X, y_train=Y.astype("u1"), x_test=X[:5], y_test=Y[:5].astype("u1")))
+    write("two/a.npz", saved(x_train=X, y_train=Y))
+    write("two/b.npz", saved(x_train=X[:7], y_train=Y[:7], classes=np.arange(10)))
+
+
+def check_all():
+    for folder, (_, fields) in GOOD.items():
+        check(f"{folder}/a", fields)
+    for folder, (_, words) in BAD.items():
+        contains(error(f"{folder}/a.npz"), "a.npz: ", *words)
+    check("keras/train", {"x": X, "y": Y.astype("u1")})
+    check("keras/test", {"x": X[:5], "y": Y[:5].astype("u1")})
+    equal(int(text(path("keras/train/samples/png/000003.y.cls"))), int(Y[3]), "cls")
+    equal(described("keras/test")["sources"][0]["file"], "keras/mnist.npz", "source")
+    check("two/a-train", XY)
+    check("two/b-train", {"x": X[:7], "y": Y[:7]})
+    check("two/b-classes", {"data": np.arange(10)})
+    # A-44: what is no array of samples is left out, and listed
+    check("A-44/a", XY)
+    left = described("A-44/a")["left_out"]
+    equal([line.split(":")[0] for line in left], ["names", "count", "things"], "left out")
+    contains(" ".join(left), "found strings", "a scalar", "a pickle, which is never read")
+    equal(len(described("A-44/other")["arrays"]), 1, "another length")
+
+
+def check_info():
+    out = run("info", f"{SOURCE}/A-44")
+    contains(out, "paired   x, y: they have the same number of samples", "left out names: ")
+    # A-37: stored members are compared by --check
+    check_text = run("info", "--check", f"{SOURCE}/A-37 stored", code=2)
+    contains(check_text, "a.npz: member x: CRC-32", "want 64636261, found ")
+    for folder in GOOD:
+        run("info", "--check", f"{SOURCE}/{folder}")
+
+
+def check_kept():
+    """A second mount unpacks nothing: the archive's deflated bytes may be anything."""
+    with mounted(f"{SOURCE}/A-32"):
+        check("a", XY)
+    entries = sorted(os.listdir(f"{CACHE}/unpacked"))
+    with mounted(f"{SOURCE}/A-32"):
+        check("a", XY)
+    equal(sorted(os.listdir(f"{CACHE}/unpacked")), entries, "entries of the cache")
+    with mounted(f"{SOURCE}/A-32/a.npz", "pair=off"):
+        check("x", {"data": X})
+        check("y", {"data": Y})
+
+
+def check_changed():
+    """An archive that changes while mounted is stale, unpacked or not."""
+    for folder in "A-31", "A-32":
+        with mounted(f"{SOURCE}/{folder}"):
+            check("a", XY)
+            write(f"{folder}/new", GOOD[folder][0])
+            os.rename(f"{SOURCE}/{folder}/new", f"{SOURCE}/{folder}/a.npz")
+            try:
+                with open(path("a/batches/batch=5,seed=99/epoch=0/npz/000002.npz"), "rb") as f:
+                    f.read()
+                raise AssertionError(f"{folder}: a changed file was read")
+            except OSError:
+                pass
+
+
+def check_shared():
+    if not os.path.isdir(SHARED):
+        return
+    with mounted(SHARED, "pair=off"):
+        for name in sorted(os.listdir(SHARED)):
+            with np.load(f"{SHARED}/{name}") as archive:
+                for key in archive.files:
+                    array = archive[key]
+                    if array.ndim and array.dtype.kind in "buifc":
+                        check(f"{name[:-4]}-{key}", {"data": array}, batch=997)
+
+
+make()
+with mounted():
+    check_all()
+check_info()
+check_kept()
+check_changed()
+check_shared()

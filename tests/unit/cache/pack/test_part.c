@@ -1,0 +1,174 @@
+/* Packed parts of files: their content, that each is unpacked once, and the treatment of damage. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "cache/disk/local_blob.h"
+#include "cache/disk/quota.h"
+#include "cache/pack/part.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define CONTENT       300000
+#define OFF           100
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+static uint8_t content[CONTENT], packed[2 * CONTENT];
+static struct packed_part part;
+static struct quota *limit;
+
+/* A file with the part at OFF, and bytes behind it. */
+static void make(const char *folder)
+{
+    z_stream z = {
+        .next_in = content, .avail_in = CONTENT, .next_out = packed + OFF, .avail_out = CONTENT};
+
+    for (size_t i = 0; i < CONTENT; i++)
+        content[i] = (uint8_t)(i * i >> 7);
+    memset(packed, 0xee, sizeof(packed));
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    part = (struct packed_part){"x", OFF, z.total_out, CONTENT,
+                                (uint32_t)crc32_z(0, content, CONTENT)};
+    deflateEnd(&z);
+    temp_write(folder, "f", packed, OFF + part.len + 50);
+}
+
+static int unpack(const char *folder, struct blob **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], cache_path[PATH_MAX];
+    const struct cache_folder cache = {.path = cache_path, .quota = limit};
+
+    temp_path(folder, "f", path);
+    temp_path(folder, "cache", cache_path);
+    assert_int_equal(
+        local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.npz", UINT64_MAX, false, &blob), 0);
+    return unpack_part(blob, &part, &cache, NULL, ret, d);
+}
+
+static unsigned count_entries(const char *folder)
+{
+    char path[PATH_MAX];
+    unsigned n = 0;
+    DIR *dir;
+
+    temp_path(folder, "cache/unpacked", path);
+    dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void test_part__content_name_and_once(void **state)
+{
+    AUTO_FREE uint8_t *got = malloc(CONTENT);
+
+    make(*state);
+    for (int i = 0; i < 2; i++) {
+        AUTO_BLOB struct blob *blob = NULL;
+
+        assert_int_equal(unpack(*state, &blob, NULL), 0);
+        assert_string_equal(blob_name(blob), "sub/f.npz/x");
+        assert_int_equal(blob->size, CONTENT);
+        assert_int_equal(blob_pread(READ_WAITS, blob, got, CONTENT, 0), 0);
+        assert_memory_equal(got, content, CONTENT);
+        assert_int_equal(blob_check(blob), 0);
+        assert_int_equal(count_entries(*state), 1);
+    }
+}
+
+/* nothing of such a member stays. */
+static void check_bad(const char *folder, const char *want)
+{
+    struct diag d = DIAG_INIT;
+    struct blob *blob = NULL;
+
+    assert_int_equal(unpack(folder, &blob, &d), -EBADMSG);
+    assert_diag_has(&d, "sub/f.npz: member x: ");
+    assert_diag_has(&d, want);
+    assert_int_equal(count_entries(folder), 0);
+}
+
+static void test_part__wrong__ebadmsg(void **state)
+{
+    struct packed_part good;
+
+    make(*state);
+    good = part;
+    part.crc ^= 1;
+    check_bad(*state, "CRC-32 of its 300000 bytes: want ");
+    part = good;
+    part.size--;
+    check_bad(*state, "want 299999 bytes unpacked, found more");
+    part = good;
+    part.size++;
+    check_bad(*state, "want 300001 bytes unpacked from ");
+    part = good;
+    part.len--;
+    check_bad(*state, "and no end");
+    part = good;
+    part.len++;
+    check_bad(*state, "want 300000 bytes unpacked from ");
+    part = good;
+    part.len = 0;
+    check_bad(*state, "and no end");
+    part = good;
+    part.off--;
+    check_bad(*state, "");
+}
+
+static void test_part__bit_flips__never_wrong_content(void **state)
+{
+    AUTO_FREE uint8_t *got = malloc(CONTENT);
+
+    make(*state);
+    for (size_t at = 0; at < part.len; at += part.len / 40) {
+        AUTO_BLOB struct blob *blob = NULL;
+
+        packed[OFF + at] ^= 16;
+        temp_write(*state, "f", packed, OFF + part.len + 50);
+        if (unpack(*state, &blob, NULL) == 0) {
+            assert_int_equal(blob_pread(READ_WAITS, blob, got, CONTENT, 0), 0);
+            assert_memory_equal(got, content, CONTENT);
+        }
+        packed[OFF + at] ^= 16;
+    }
+}
+
+static void test_part__no_room__reported_and_nothing_stays(void **state)
+{
+    char path[PATH_MAX];
+    const struct cache_folder cache = {.path = path};
+    struct diag d = DIAG_INIT;
+    struct blob *blob = NULL;
+
+    make(*state);
+    temp_path(*state, "cache", path);
+    assert_int_equal(quota_open(&cache, CONTENT / 2, 0, NULL, &limit, NULL), 0);
+    assert_int_equal(unpack(*state, &blob, &d), -ENOSPC);
+    assert_diag_has(&d, "sub/f.npz: unpacking member x");
+    assert_int_equal(count_entries(*state), 0);
+    quota_close(limit);
+    limit = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_part__content_name_and_once),
+        IN_TEMP(test_part__wrong__ebadmsg),
+        IN_TEMP(test_part__bit_flips__never_wrong_content),
+        IN_TEMP(test_part__no_room__reported_and_nothing_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
