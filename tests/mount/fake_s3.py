@@ -5,6 +5,8 @@ they are asked for.
         s3.endpoint                                  of the bucket "data"; no credentials are wanted
         s3.lists, s3.objects                         requests for listings, and for objects, so far
         s3.put(key, bytes), s3.remove(key)
+
+For bytes may stand any object with a length and slices; with an attribute `tag`, that is its ETag.
 """
 
 import bisect
@@ -17,6 +19,10 @@ import urllib.parse
 PAGE = 1000
 ROW = ("<Contents><Key>{}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;{}&quot;</ETag>"
        "<Size>{}</Size><StorageClass>STANDARD</StorageClass></Contents>")
+
+
+def tag_of(data):
+    return getattr(data, "tag", None) or hashlib.md5(data).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if data is None or key in s3.forbidden:
             self.answer(404 if data is None else 403, b"")
             return
-        tag = f'"{hashlib.md5(data).hexdigest()}"'
+        tag = f'"{tag_of(data)}"'
         if self.headers.get("If-Match", tag) != tag:
             self.answer(412, b"")
             return
@@ -105,7 +111,7 @@ class FakeS3:
 
     def row(self, key):
         data = self.data(key)
-        return ROW.format(urllib.parse.quote(key), hashlib.md5(data).hexdigest(), len(data))
+        return ROW.format(urllib.parse.quote(key), tag_of(data), len(data))
 
     def page(self, wanted):
         with self.lock:
