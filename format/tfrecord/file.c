@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/records/group.h"
 #include "format/tfrecord/frame.h"
-#include "format/tfrecord/group.h"
 #include "format/tfrecord/pass.h"
 
 /* ---- what is kept with the index ---- */

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "format/encode/encode.h"
+#include "format/records/group.h"
 #include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
-#include "format/tfrecord/group.h"
 
 static const struct record_format records = {
     .format = &format_tfrecord,

@@ -1,5 +1,5 @@
 /* What byte strings look like, and which files are shards of one set. */
-#include "format/tfrecord/group.h"
+#include "format/records/group.h"
 #include "format/tfrecord/learned.h"
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* Files that are shards of one set by their names: <set>-00000-of-00010, with a suffix perhaps. */
-#ifndef EPOCHFS_FORMAT_TFRECORD_GROUP_H
-#define EPOCHFS_FORMAT_TFRECORD_GROUP_H
+#ifndef EPOCHFS_FORMAT_RECORDS_GROUP_H
+#define EPOCHFS_FORMAT_RECORDS_GROUP_H
 
 #include "format/core/format.h"
 #include "format/records/record_set.h"

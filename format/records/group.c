@@ -1,4 +1,4 @@
-#include "format/tfrecord/group.h"
+#include "format/records/group.h"
 
 #include <ctype.h>
 #include <stdio.h>
