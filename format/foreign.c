@@ -116,19 +116,6 @@ static const uint8_t *line_end(const uint8_t *text, size_t len)
     return memchr(text, '\n', len);
 }
 
-static bool is_jsonl(const struct probed_file *file)
-{
-    size_t len;
-    const uint8_t *text = text_of(file, &len), *end = line_end(text, len);
-
-    if (!len || *text != '{' || !end)
-        return false;
-    while (end > text && isspace(end[-1]))
-        end--;
-    return end[-1] == '}' && (ends_with(file->name, "l") || !file->whole ||
-                              memchr(end, '{', (size_t)(text + len - end)));
-}
-
 static bool is_json(const struct probed_file *file)
 {
     size_t len;
@@ -216,7 +203,6 @@ static const struct kind kinds[] = {
     {"a web page (HTML), as servers send it where one has to log in, or for an error", NULL, 0, 0,
      is_html},
     {"XML, as servers send it for an error, too", NULL, 0, 0, is_xml},
-    {"JSON lines", NULL, 0, 0, is_jsonl},
     {"JSON", NULL, 0, 0, is_json},
     {"CSV", NULL, 0, 0, is_csv},
     {"TSV", NULL, 0, 0, is_tsv},

@@ -81,7 +81,7 @@ static void add_text(struct dataset *ds, const struct record_content *content,
 
     if (!(column->without & RECORD_NOT_ARRAYS))
         records_add_strings(ds, content, column->name);
-    f = records_add_lines(ds, content, column->name);
+    f = records_add_lines(ds, content, column->name, column->ext ? column->ext : "txt");
     f->unnamed = column->unnamed;
     f->in &= places;
     if (column->without & RECORD_NOT_TAR)
@@ -417,19 +417,19 @@ static bool set_copy(const struct dataset *ds, uint64_t sample, const struct fie
            c->ops->extent(ds, c, sample, ret);
 }
 
-static const struct dataset_ops set_ops = {
-    .prepare = set_prepare,
-    .progress = set_progress,
-    .check = set_check,
-    .describe = set_describe,
-    .locate = record_set_locate,
-    .extents = records_extents,
-    .copy = set_copy,
-    .free = set_free,
-    .has = set_has,
-    .checks_reads = true,
-    .walks = true,
-};
+static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
+                      uint64_t *ret_length)
+{
+    shards_share(&record_set_of(ds)->files, part, parts, ret_start, ret_length);
+}
+
+#define SET_OPS                                                                                    \
+    .prepare = set_prepare, .progress = set_progress, .check = set_check,                          \
+    .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
+    .copy = set_copy, .free = set_free, .has = set_has, .checks_reads = true, .walks = true
+
+static const struct dataset_ops set_ops = {SET_OPS};
+static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};
 
 /* The folders that fields of learned columns may be in. */
 static int name_folders(struct dataset *ds)
@@ -444,7 +444,7 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
 {
     struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(rf->format, &set_ops, set,
+    int r = dataset_new(rf->format, rf->file.cut ? &set_ops_by_bytes : &set_ops, set,
                         (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS +
                             RECORD_KEY_FIELDS,
                         n, &ds);

@@ -42,7 +42,7 @@ enum {
 struct record_column {
     const char *name; /* of the field: see record_name() for those of a file */
     enum record_shown shown;
-    const char *ext; /* of RECORD_BYTES, without a dot in front */
+    const char *ext; /* of RECORD_BYTES, and of RECORD_TEXT unless it is txt; no dot in front */
     enum dtype dtype;
     unsigned ndim;
     uint64_t dim[RECORD_AXES]; /* DIM_VARIES: the first axis, at least, differs */

@@ -82,11 +82,11 @@ void records_add_strings(struct dataset *ds, const struct record_content *c, con
 }
 
 struct field *records_add_lines(struct dataset *ds, const struct record_content *c,
-                                const char *name)
+                                const char *name, const char *ext)
 {
     struct field *f = add_field(ds, c, name, "", &record_line_ops.ops, DTYPE_U1);
 
-    field_offer_bytes(f, "txt", "txt", IN_FILES | IN_TAR);
+    field_offer_bytes(f, ext, ext, IN_FILES | IN_TAR);
     return f;
 }
 

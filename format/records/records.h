@@ -84,10 +84,10 @@ struct field *records_add_bytes(struct dataset *ds, const struct record_content 
 /* The same bytes as members of npz: uint8 data with offsets. 2 fields. */
 void records_add_byte_arrays(struct dataset *ds, const struct record_content *c, const char *name);
 
-/* Text, as elements of npz; and as lines, in txt and tar. 1 field each. */
+/* Text, as elements of npz; and as lines, in tar and the folder of that extension. 1 field each. */
 void records_add_strings(struct dataset *ds, const struct record_content *c, const char *name);
 struct field *records_add_lines(struct dataset *ds, const struct record_content *c,
-                                const char *name);
+                                const char *name, const char *ext);
 
 /* index and key, and the keys as lines. 3 fields. */
 void records_add_keys(struct dataset *ds);

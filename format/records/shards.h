@@ -30,7 +30,8 @@ struct shard_ops {
     /* As prepare() of struct dataset_ops. NULL: prepared_step(). */
     int (*prepare)(void *file, struct diag *d);
     /* The records of a file before a cut at byte off, by the rule of dmlc's InputSplit: a record
-     * that contains the cut, or starts at it, belongs before it. NULL: no shards_share(). */
+     * that contains the cut, or starts at it, belongs before it. NULL: no shards_share(),
+     * and shares are of equal counts. */
     uint64_t (*cut)(const void *file, uint64_t off);
     /* The file is not used any more here. */
     void (*drop)(void *file);

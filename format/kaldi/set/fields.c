@@ -167,7 +167,7 @@ static void add_column(struct dataset *ds, unsigned column, struct record_conten
         records_add_strings(ds, &content[LINE], table->name);
     add_entries(ds, &content[ENTRY], table->name);
     if (is_text)
-        records_add_lines(ds, &content[LINE], table->name);
+        records_add_lines(ds, &content[LINE], table->name, "txt");
     for (unsigned i = first; i < ds->n_fields; i++)
         ds->field[i].unnamed = set->column[column].is_alone;
     if (is_wave)

@@ -50,7 +50,6 @@ KINDS = {
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
     "a.csv": ("CSV", b"label,x0,x1\n1,0.5,2\n0,1.5,3\n"),
     "a.json": ("JSON", json.dumps({"samples": [{"x": 1}, {"x": 2}]}, indent=1).encode()),
-    "a.jsonl": ("JSON lines", b'{"x": 1, "text": "a b"}\n{"x": 2, "text": "c"}\n'),
     "a.sqlite": ("SQLite", sqlite()),
     "data.mdb": ("LMDB", bytes(10) + b"\x08" + bytes(5) + struct.pack("<II", 0xbeefc0de, 1) + bytes(4072)),
     "a.pdf": ("PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"),

@@ -28,8 +28,6 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
         {"a", "cnumpy.core.multiarray\n_reconstruct\np0\n.", "a pickle"},
         {"a", "cnumpy is a word", NULL},
         {"a", "<?xml version=\"1.0\"?><Error><Code>AccessDenied", "XML"},
-        {"a", "{\"a\": 1}\n{\"a\": 2}\n", "JSON lines"},
-        {"a.jsonl", "{\"a\": 1}\n", "JSON lines"},
         {"a", "{\n  \"a\": 1\n}\n", "JSON"},
         {"a", "[{\"a\": 1}]", "JSON"},
         {"a.json", "[1, 2]", "JSON"},

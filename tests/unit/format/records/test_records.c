@@ -108,7 +108,7 @@ static struct dataset *open_dataset(void)
     records_add_byte_arrays(ds, &contents[IMAGE], "image");
     records_add_bytes(ds, &contents[IMAGE], "image", "raw", "jpg", IN_FILE_SAMPLES);
     records_add_strings(ds, &contents[WORDS], "words");
-    records_add_lines(ds, &contents[WORDS], "words");
+    records_add_lines(ds, &contents[WORDS], "words", "txt");
     records_add_keys(ds);
     ds->keys = &keys;
     assert_int_equal(records_finish(ds, ds->keys->rows), 0);

@@ -1,0 +1,229 @@
+/* The pass over a file of JSON lines. A line ends with LF, and CR before it belongs to the end; all
+ * else is data. Lines of spaces and tabs are no samples. */
+#include "format/jsonl/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/core/json.h"
+
+#define PIECE (UINT64_C(1) << 20) /* bytes of a step */
+
+static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* ---- the index ---- */
+
+static int file_identity(void *impl, struct text *ret)
+{
+    text_add(ret, "jsonl 1");
+    return prepared_add_identity(ret, ((const struct jsonl_file *)impl)->blob);
+}
+
+/* The numbers of a kept index are hostile: no line may end after the file. */
+static int file_take(void *impl, const struct index *index)
+{
+    uint64_t size = ((const struct jsonl_file *)impl)->blob->size, number[LINE_NUMBERS];
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        index_row(index, row, number);
+        if (number[LINE_AT] > size || number[LINE_BYTES] > size - number[LINE_AT])
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+/* The line that ends before byte end; last: the byte before that. */
+static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
+{
+    uint64_t number[LINE_NUMBERS] = {[LINE_AT] = file->line};
+    bool counts = file->has_text;
+
+    number[LINE_BYTES] = end - file->line - (end > file->line && last == '\r');
+    file->line = end + 1;
+    file->has_text = false;
+    return counts ? index_add(file->prepared.builder, NULL, 0, number) : 0;
+}
+
+static bool has_text(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && is_blank(*p))
+        p++;
+    return p < end;
+}
+
+static int scan(struct jsonl_file *file, const uint8_t *piece, size_t len)
+{
+    const uint8_t *p = piece, *end = piece + len;
+    int r = 0;
+
+    while (p < end && r == 0) {
+        const uint8_t *lf = memchr(p, '\n', (size_t)(end - p));
+
+        file->has_text = file->has_text || has_text(p, lf ? lf : end);
+        if (!lf)
+            break;
+        r = add_line(file, file->at + (uint64_t)(lf - piece), lf > piece ? lf[-1] : file->last);
+        p = lf + 1;
+    }
+    file->last = end[-1];
+    file->at += len;
+    return r;
+}
+
+static int file_begin(void *impl)
+{
+    struct jsonl_file *file = impl;
+    uint8_t start[sizeof(bom)];
+
+    file->piece = malloc(PIECE);
+    if (!file->piece)
+        return -ENOMEM;
+    if (file->blob->size < sizeof(bom))
+        return 0;
+    int r = blob_read(READ_WAITS, file->blob, start, sizeof(start), 0, NULL);
+
+    if (r == 0 && !memcmp(start, bom, sizeof(bom)))
+        file->at = file->line = sizeof(bom);
+    return r;
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    struct jsonl_file *file = impl;
+    size_t n = (size_t)min_u64(PIECE, file->blob->size - file->at);
+    int r = n ? blob_read(READ_WAITS, file->blob, file->piece, n, file->at, d) : 0;
+
+    if (r == 0 && n)
+        r = scan(file, file->piece, n);
+    atomic_store(&file->prepared.seen, file->at);
+    if (r < 0 || file->at < file->blob->size)
+        return r;
+    if (file->line < file->blob->size)
+        r = add_line(file, file->blob->size, file->last);
+    if (r == 0)
+        r = blob_check(file->blob);
+    file->prepared.end[LINE_AT] = file->blob->size;
+    free(TAKE_PTR(file->piece));
+    return r < 0 ? r : 1;
+}
+
+static const struct prepared_ops index_ops = {
+    .identity = file_identity, .take = file_take, .begin = file_begin, .step = file_step};
+
+int jsonl_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+               struct shard *ret, struct diag *d)
+{
+    struct blob *blob = TAKE_PTR(source[i].blob);
+    struct jsonl_file *file = calloc(1, sizeof(*file));
+
+    (void)n;
+    (void)d;
+    if (!file) {
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    *file = (struct jsonl_file){.blob = blob, .users = 1};
+    file->prepared = (struct prepared){
+        .ops = &index_ops,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(blob),
+        .source = blob_source(blob),
+        .size = blob->size,
+        .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
+    };
+    *ret = (struct shard){file, blob, &file->prepared};
+    return 0;
+}
+
+void jsonl_share(void *file)
+{
+    ((struct jsonl_file *)file)->users++;
+}
+
+void jsonl_drop(void *p)
+{
+    struct jsonl_file *file = p;
+
+    if (--file->users)
+        return;
+    prepared_release(&file->prepared);
+    blob_free(file->blob);
+    free(file->piece);
+    free(file);
+}
+
+uint64_t jsonl_cut(const void *p, uint64_t off)
+{
+    const struct jsonl_file *file = p;
+
+    return off ? index_first_above(&file->prepared.index, LINE_AT, off) : 0;
+}
+
+/* ---- checking ---- */
+
+/* The number of a line, from 1: lines that are no samples count. */
+static int line_number(const struct jsonl_file *file, uint64_t at, uint64_t *ret, struct diag *d)
+{
+    AUTO_FREE uint8_t *piece = malloc(PIECE);
+    int r = 0;
+
+    *ret = 1;
+    if (!piece)
+        return -ENOMEM;
+    for (uint64_t from = 0; from < at && r == 0; from += PIECE) {
+        size_t n = (size_t)min_u64(PIECE, at - from);
+
+        r = blob_read(READ_WAITS, file->blob, piece, n, from, d);
+        for (size_t i = 0; i < n && r == 0; i++)
+            *ret += piece[i] == '\n';
+    }
+    return r;
+}
+
+static int check_line(const struct jsonl_file *file, const uint64_t *number, struct diag *d)
+{
+    AUTO_FREE char *line = malloc(number[LINE_BYTES] + 1);
+    struct diag fault = DIAG_INIT;
+    AUTO_JSON json_t *value = NULL;
+    uint64_t n;
+    int r, read;
+
+    if (!line)
+        return -ENOMEM;
+    r = blob_read(READ_WAITS, file->blob, line, number[LINE_BYTES], number[LINE_AT], d);
+    if (r < 0)
+        return r;
+    read = json_read(line, number[LINE_BYTES], "text", json_budget(number[LINE_BYTES]), &value,
+                     &fault);
+    if (read == 0 && json_is_object(value))
+        return 0;
+    r = line_number(file, number[LINE_AT], &n, d);
+    if (r < 0)
+        return r;
+    return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: want an object of JSON, found %s",
+                    blob_name(file->blob), (unsigned long long)n,
+                    (unsigned long long)number[LINE_AT],
+                    read == 0 ? "another value" : diag_text(&fault, read));
+}
+
+int jsonl_check(const void *p, struct diag *d)
+{
+    const struct jsonl_file *file = p;
+    uint64_t number[LINE_NUMBERS];
+    int r = 0;
+
+    for (uint64_t row = 0; row < file->prepared.index.rows && r == 0; row++) {
+        index_row(&file->prepared.index, row, number);
+        r = check_line(file, number, d);
+    }
+    return r;
+}

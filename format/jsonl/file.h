@@ -1,0 +1,37 @@
+/* A file of JSON lines, and the index of its samples: the lines that are not blank. */
+#ifndef EPOCHFS_FORMAT_JSONL_FILE_H
+#define EPOCHFS_FORMAT_JSONL_FILE_H
+
+#include "format/core/format.h"
+#include "format/index/prepared.h"
+#include "format/records/shards.h"
+
+/* Numbers of a row: where the line begins, and its bytes without the line end. */
+enum { LINE_AT, LINE_BYTES, LINE_NUMBERS };
+
+struct jsonl_file {
+    struct blob *blob;
+    unsigned users;
+    struct prepared prepared;
+
+    /* While the index is made: */
+    uint64_t at;    /* of the next byte to look at */
+    uint64_t line;  /* where the line begins that has it */
+    bool has_text;  /* it has a byte that is not blank */
+    uint8_t last;   /* the byte before */
+    uint8_t *piece; /* read at once */
+};
+
+int jsonl_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+               struct shard *ret, struct diag *d);
+void jsonl_share(void *file);
+void jsonl_drop(void *file);
+
+/* Records before a cut: see struct shard_ops. */
+uint64_t jsonl_cut(const void *file, uint64_t off);
+
+/* Is each line an object of JSON? 0; or -EBADMSG with the first that is none in d, or another
+ * -errno. */
+int jsonl_check(const void *file, struct diag *d);
+
+#endif

@@ -1,0 +1,152 @@
+/* JSON lines: a sample is a line, served as it is. */
+#include <string.h>
+
+#include "format/encode/encode.h"
+#include "format/jsonl/file.h"
+#include "format/records/group.h"
+#include "format/records/record_set.h"
+
+extern const struct format format_jsonl;
+
+/* ---- what a line shows ---- */
+
+enum { JSON, LINES, TEXT, N_COLUMNS };
+
+static const struct record_column columns[N_COLUMNS] = {
+    [JSON] = {"json", RECORD_BYTES, "json", .unnamed = true},
+    [LINES] = {"lines", RECORD_TEXT, "jsonl", .unnamed = true,
+               .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+    [TEXT] = {"text", RECORD_TEXT, .unnamed = true, .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+};
+
+static uint64_t line_length(const void *file, uint64_t row, unsigned column)
+{
+    (void)column;
+    return index_number(&((const struct jsonl_file *)file)->prepared.index, row, LINE_BYTES);
+}
+
+static uint64_t line_place(const void *file, uint64_t row, unsigned column)
+{
+    (void)column;
+    return index_number(&((const struct jsonl_file *)file)->prepared.index, row, LINE_AT);
+}
+
+static const struct record_format jsonl = {
+    .format = &format_jsonl,
+    .file = {.cut = jsonl_cut, .drop = jsonl_drop, .side_by_side = true},
+    .open = jsonl_open,
+    .group = group_name,
+    .share = jsonl_share,
+    .add_folders = dataset_add_folders,
+    .column = columns,
+    .n_columns = N_COLUMNS,
+    .length = line_length,
+    .place = line_place,
+    .check = jsonl_check,
+};
+
+/* ---- which files ---- */
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len >= n && !strcmp(name + len - n, suffix);
+}
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Where the object that begins at p ends; NULL: not before end. */
+static const uint8_t *object_end(const uint8_t *p, const uint8_t *end)
+{
+    bool in_string = false;
+    unsigned depth = 0;
+
+    for (; p < end && *p != '\n'; p++) {
+        if (in_string) {
+            p += *p == '\\';
+            in_string = p >= end || *p != '"';
+        } else if (*p == '"') {
+            in_string = true;
+        } else if (*p == '{' || *p == '[') {
+            depth++;
+        } else if ((*p == '}' || *p == ']') && !--depth) {
+            return p + 1;
+        }
+    }
+    return NULL;
+}
+
+/* How many lines at the start of the head are objects, up to most; *ret_cut: the next one is cut
+ * off by the end of the head, *ret_bad: it is none. */
+static unsigned count_objects(const struct probed_file *file, unsigned most, bool *ret_cut,
+                              bool *ret_bad)
+{
+    const uint8_t *p = file->head, *end = p + file->len;
+    unsigned n = 0;
+
+    *ret_cut = *ret_bad = false;
+    if (file->len >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+        p += 3;
+    while (n < most) {
+        while (p < end && is_space(*p))
+            p++;
+        if (p >= end)
+            return n;
+        *ret_bad = *p != '{';
+        if (*ret_bad)
+            return n;
+        const uint8_t *after = object_end(p, end);
+
+        if (!after) {
+            *ret_cut = !file->whole && !memchr(p, '\n', (size_t)(end - p));
+            *ret_bad = !*ret_cut;
+            return n;
+        }
+        for (p = after; p < end && *p != '\n' && is_space(*p);)
+            p++;
+        *ret_bad = p < end && *p != '\n';
+        if (*ret_bad)
+            return n;
+        n++;
+    }
+    return n;
+}
+
+/* One object in a file of another name is more likely a description of something. */
+static enum claim probe(const struct probed_file *file)
+{
+    bool named = ends_with(file->name, ".jsonl") || ends_with(file->name, ".ndjson"), cut, bad;
+    unsigned n = count_objects(file, 2, &cut, &bad);
+
+    if (named)
+        return n || cut ? CLAIM_STRONG : CLAIM_NONE;
+    if (n < 2 && !(n && cut))
+        return CLAIM_NONE;
+    return ends_with(file->name, ".json") ? CLAIM_STRONG : CLAIM_WEAK;
+}
+
+static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                       struct finds *finds)
+{
+    return record_set_open_folder(&jsonl, files, n, setup, finds);
+}
+
+static void example(const struct dataset *ds, struct text *t)
+{
+    (void)ds;
+    text_add(t, "  with open(root + '/batches/batch=32,seed=7/epoch=0/jsonl/000000.jsonl') as f:\n"
+                "      rows = [json.loads(line) for line in f]\n");
+}
+
+const struct format format_jsonl = {
+    .name = "jsonl",
+    .probe = probe,
+    .open_folder = open_folder,
+    .title = "JSON lines",
+    .start = "an object of JSON in a line",
+    .example = example,
+};

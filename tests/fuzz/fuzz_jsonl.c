@@ -1,0 +1,89 @@
+/* Bytes as a file of JSON lines: each sample is a line, and all lines that are not blank are
+ * samples. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/jsonl/file.h"
+#include "fuzz.h"
+#include "support/memory_blob.h"
+
+static int load(const struct index_store *keep, const char *kind, const char *identity,
+                struct kept_index *ret)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)ret;
+    return -ENOENT;
+}
+
+static int save(const struct index_store *keep, const char *kind, const char *identity,
+                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
+                struct diag *d)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)source;
+    (void)pieces;
+    (void)n;
+    (void)ret;
+    return diag_set(d, -EROFS, "not kept here");
+}
+
+static const struct index_store_ops store_ops = {.load = load, .save = save};
+static const struct index_store store = {.ops = &store_ops};
+
+static bool is_blank(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+        p++;
+    return p == end;
+}
+
+/* The next line that is not blank, written again. */
+static bool next_line(const uint8_t **at, const uint8_t *end, const uint8_t **ret, size_t *ret_len)
+{
+    while (*at < end) {
+        const uint8_t *line = *at, *lf = memchr(line, '\n', (size_t)(end - line));
+        const uint8_t *stop = lf ? lf : end;
+
+        *at = lf ? lf + 1 : end;
+        if (is_blank(line, stop))
+            continue;
+        *ret = line;
+        *ret_len = (size_t)(stop - line) - (stop[-1] == '\r');
+        return true;
+    }
+    return false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    const uint8_t *at = data, *line;
+    const struct format_setup setup = {.keep = &store};
+    struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
+    struct jsonl_file *file;
+    struct shard shard;
+    size_t line_len;
+    uint64_t row = 0, number[LINE_NUMBERS];
+
+    source.blob = memory_blob_new("x", data, len, len, NULL);
+    FUZZ_CHECK(source.blob && jsonl_open(&source, 1, 0, &setup, &shard, NULL) == 0);
+    file = shard.file;
+    while (!prepared_step(&file->prepared, NULL))
+        ;
+    if (len >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
+        at += 3;
+    for (; next_line(&at, data + len, &line, &line_len); row++) {
+        FUZZ_CHECK(row < file->prepared.index.rows);
+        index_row(&file->prepared.index, row, number);
+        FUZZ_CHECK(number[LINE_AT] == (uint64_t)(line - data) && number[LINE_BYTES] == line_len);
+        FUZZ_CHECK(jsonl_cut(file, number[LINE_AT]) == (line > data ? row + 1 : 0));
+    }
+    FUZZ_CHECK(row == file->prepared.index.rows);
+    jsonl_check(file, NULL);
+    jsonl_drop(file);
+    return 0;
+}
