@@ -5,108 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-/* Bit i of a mask describes byte i of a word of 64 bytes. */
-struct masks {
-    uint64_t end;   /* CR or LF */
-    uint64_t blank; /* as libsvm_is_blank() */
-    uint64_t colon;
-    uint64_t odd; /* not part of a plain number: see find_odd() */
-};
-
-/* The class of each byte. */
-struct kinds {
-    uint64_t digit, sign, point;
-};
-
-#if defined(__SSE2__)
-
-static uint64_t equal16(__m128i bytes, char c)
-{
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
-}
-
-/* Bytes from first to first + n. */
-static uint64_t range16(__m128i bytes, char first, char n)
-{
-    __m128i above = _mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8(first)), _mm_set1_epi8(n));
-
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(above, _mm_setzero_si128()));
-}
-
-static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
-{
-    *ret = (struct masks){0};
-    *kinds = (struct kinds){0};
-    for (unsigned i = 0; i < 64; i += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
-        uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* white space except CR and LF */
-        uint64_t end = control ? equal16(bytes, '\n') | equal16(bytes, '\r') : 0;
-
-        ret->end |= end << i;
-        ret->blank |= (equal16(bytes, ' ') | (control & ~end)) << i;
-        ret->colon |= equal16(bytes, ':') << i;
-        kinds->digit |= range16(bytes, '0', 9) << i;
-        kinds->sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
-        kinds->point |= equal16(bytes, '.') << i;
-    }
-}
-
-#else
-
-static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
-{
-    *ret = (struct masks){0};
-    *kinds = (struct kinds){0};
-    for (unsigned i = 0; i < 64; i++) {
-        uint8_t c = text[i];
-
-        ret->end |= (uint64_t)(c == '\n' || c == '\r') << i;
-        ret->blank |= (uint64_t)libsvm_is_blank(c) << i;
-        ret->colon |= (uint64_t)(c == ':') << i;
-        kinds->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
-        kinds->sign |= (uint64_t)(c == '-' || c == '+') << i;
-        kinds->point |= (uint64_t)(c == '.') << i;
-    }
-}
-
-#endif
-
-/* What the word before says about this word's first byte: 0 or 1 each. */
-struct before {
-    uint64_t separator, sign, colon, point;
-    uint64_t fraction; /* digits after a point continue */
-};
-
-/* A plain number is [+-] digits [. [digits]] between white space, colons and line ends. Mark what
- * cannot belong to plain numbers, and the byte after a sign or colon that no number follows. */
-static void find_odd(struct masks *m, const struct kinds *k, struct before *before)
-{
-    uint64_t separator = m->blank | m->end | m->colon;
-    uint64_t number = ~separator, start = number & (separator << 1 | before->separator);
-    uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
-    uint64_t behind_colon = m->colon << 1 | before->colon;
-    uint64_t behind_point = k->point << 1 | before->point;
-    /* Digits after a point: adding a 1 at the first digit carries to the byte after the last. */
-    uint64_t fraction = (behind_point | before->fraction) & k->digit, behind_fraction;
-    uint64_t carry = __builtin_add_overflow(fraction, k->digit, &behind_fraction);
-
-    behind_fraction = (behind_fraction & ~k->digit) | (before->fraction & ~k->digit);
-    m->odd = (number & ~(k->digit | k->sign | k->point)) | (k->sign & ~start) | (k->point & start) |
-             (behind_sign & ~k->digit) | (behind_colon & ~number) |
-             (k->point & (behind_point | behind_fraction));
-    *before = (struct before){
-        .separator = separator >> 63,
-        .sign = (k->sign & start) >> 63,
-        .colon = m->colon >> 63,
-        .point = k->point >> 63,
-        .fraction = carry,
-    };
-}
+#include "format/text/masks.h"
 
 /* What the quick path finds in the features of a row. */
 struct plain {
@@ -136,13 +35,13 @@ static void see_index(const uint8_t *p, struct plain *plain)
 
 /* Take account of the features in bytes [from, to) of the text; the first byte is white space, or
  * there are no bytes. */
-static void see_features(const uint8_t *text, const struct masks *masks, size_t from, size_t to,
-                         struct plain *plain)
+static void see_features(const uint8_t *text, const struct text_masks *masks, size_t from,
+                         size_t to, struct plain *plain)
 {
     uint64_t in_token = 0; /* 1 if the byte before this word belongs to a token */
 
     for (size_t word = from / 64; word * 64 < to; word++) {
-        const struct masks *m = &masks[word];
+        const struct text_masks *m = &masks[word];
         uint64_t inside = ~UINT64_C(0), token;
 
         if (word * 64 < from)
@@ -151,7 +50,7 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
             inside &= (UINT64_C(1) << (to - word * 64)) - 1;
         token = ~m->blank & inside;
         plain->tokens += (unsigned)__builtin_popcountll(token & ~(token << 1 | in_token));
-        for (uint64_t colon = m->colon & inside; colon; colon &= colon - 1) {
+        for (uint64_t colon = m->mark & inside; colon; colon &= colon - 1) {
             see_index(text + word * 64 + (unsigned)__builtin_ctzll(colon), plain);
             plain->colons++;
         }
@@ -159,22 +58,6 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
             return;
         in_token = token >> 63;
     }
-}
-
-/* Is any of bytes [from, to] of the text odd? */
-static bool has_odd(const struct masks *masks, size_t from, size_t to)
-{
-    for (size_t word = from / 64; word * 64 <= to; word++) {
-        uint64_t odd = masks[word].odd;
-
-        if (word * 64 < from)
-            odd &= ~UINT64_C(0) << from % 64;
-        if (to - word * 64 < 63)
-            odd &= (UINT64_C(2) << (to - word * 64)) - 1;
-        if (odd)
-            return true;
-    }
-    return false;
 }
 
 /* Where the features of a plain row start: after one number, or, with weights, after two and a
@@ -213,14 +96,14 @@ static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t featur
 
 /* The quick path for row [start, end). False: the row must be parsed. It accepts only rows that can
  * be read: a label, a weight if there are weights, and features, all plain numbers. */
-static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
+static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct text_masks *masks,
                       size_t start, size_t end, uint64_t *ret_features)
 {
     struct plain plain = {.is_plain = true};
     size_t from;
 
     if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
-        libsvm_is_blank(text[start]) || has_odd(masks, start, end))
+        libsvm_is_blank(text[start]) || text_masks_odd(masks, start, end))
         return false;
     from = features_start(text, start, end, scan->columns);
     if (!from)
@@ -267,7 +150,7 @@ static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
 }
 
 /* Add the row of one line, if it has one. masks: of the words from text on. */
-static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
+static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct text_masks *masks,
                     size_t start, size_t end, uint64_t base)
 {
     struct libsvm_span span = {
@@ -285,8 +168,7 @@ static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct 
 static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
 {
     size_t words = len / 64 + 1;
-    struct before before = {.separator = 1};
-    struct masks *masks;
+    struct text_masks *masks;
 
     if (words > scan->mask_capacity) {
         uint64_t *grown = realloc(scan->mask, words * sizeof(*masks));
@@ -296,13 +178,8 @@ static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
         scan->mask = grown;
         scan->mask_capacity = words;
     }
-    masks = (struct masks *)scan->mask;
-    for (size_t word = 0; word < words; word++) {
-        struct kinds kinds;
-
-        masks_of(text + word * 64, &masks[word], &kinds);
-        find_odd(&masks[word], &kinds, &before);
-    }
+    masks = (struct text_masks *)scan->mask;
+    text_masks_make(text, words, ':', true, masks);
     return 0;
 }
 
@@ -312,7 +189,7 @@ int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from,
     const uint8_t *slice = text + from;
     size_t len = to - from, start = 0;
     int r = make_masks(scan, slice, len);
-    const struct masks *masks = (const struct masks *)scan->mask;
+    const struct text_masks *masks = (const struct text_masks *)scan->mask;
 
     for (size_t word = 0; word * 64 < len && r == 0; word++) {
         uint64_t ends = masks[word].end;

@@ -1,0 +1,29 @@
+/* Text of numbers as bit masks over 64 bytes at a time: where lines end, where white space and a
+ * mark between numbers are, and what cannot be part of a plain number. So a scan at the speed of
+ * memory tells lines that need no parsing to be known good.
+ *
+ * A plain number is [+-] digits [. [digits]], between white space, marks and line ends. */
+#ifndef EPOCHFS_FORMAT_TEXT_MASKS_H
+#define EPOCHFS_FORMAT_TEXT_MASKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bit i of a mask describes byte i of a word of 64 bytes. */
+struct text_masks {
+    uint64_t end;   /* CR or LF */
+    uint64_t blank; /* space, TAB, VT, FF, but not the mark */
+    uint64_t mark;
+    uint64_t odd; /* not part of a plain number, or behind a sign that no digit follows */
+};
+
+/* The masks of words * 64 bytes, which begin a line. needs_number: a byte behind a mark that no
+ * number begins with is odd, too. */
+void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
+                     struct text_masks *ret);
+
+/* Is any of bytes [from, to] odd? */
+bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to);
+
+#endif
