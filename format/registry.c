@@ -1,6 +1,7 @@
 #include "format/registry.h"
 
 extern const struct format format_idx;
+extern const struct format format_csv;
 extern const struct format format_jsonl;
 extern const struct format format_libsvm;
 extern const struct format format_kaldi;
@@ -14,8 +15,8 @@ extern const struct format format_tokens;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx,      &format_libsvm, &format_kaldi,    &format_mindrecord,
-    &format_recordio, &format_tar,    &format_tfrecord, &format_tokens,
-    &format_jsonl,    &format_files,  &format_npy,      &format_npz,
+    &format_idx,   &format_libsvm,   &format_kaldi,  &format_mindrecord, &format_recordio,
+    &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,      &format_csv,
+    &format_files, &format_npy,      &format_npz,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

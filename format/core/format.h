@@ -24,6 +24,8 @@ struct format_options {
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
     bool skip_bad_rows;         /* and pictures */
+    const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
+    char delimiter, comment;                  /* of CSV; 0: found out, none */
     uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
     uint64_t stride;   /* from a window to the next; 0: seq */
     bool split_docs;   /* windows lie inside documents */

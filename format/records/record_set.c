@@ -432,11 +432,11 @@ static const struct dataset_ops set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};
 
 /* The folders that fields of learned columns may be in. */
-static int name_folders(struct dataset *ds)
+static int name_folders(struct dataset *ds, const struct record_format *rf)
 {
-    static const char *const names[] = {"raw", "npy", "npz", "tar", "txt"};
+    const char *const names[] = {"raw", "npy", "npz", "tar", "txt", rf->text_folder};
 
-    return dataset_name_folders(ds, names, ARRAY_LEN(names));
+    return dataset_name_folders(ds, names, ARRAY_LEN(names) - !rf->text_folder);
 }
 
 int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
@@ -464,7 +464,7 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
     ds->shares_blobs = n > 1;
     ds->memo = setup->memo;
     if (rf->columns) {
-        r = name_folders(ds);
+        r = name_folders(ds, rf);
     } else {
         r = add_columns(ds, rf->column, rf->n_columns);
         if (r == 0)

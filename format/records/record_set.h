@@ -66,8 +66,9 @@ struct record_format {
     bool (*group)(const char *name, char ret[static RECORD_GROUP_SIZE]);
     void (*share)(void *file); /* it has one user more */
     /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
-     * known, and raw, npy, npz, tar and txt are the folders that may be. */
+     * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
     int (*add_folders)(struct dataset *ds);
+    const char *text_folder; /* of a column of text with that extension; NULL: none has one */
 
     /* The columns. Either column[], or columns(): those that a file has learned once it is
      * prepared, which it owns, constant, in any order. The functions below get the number of a

@@ -150,6 +150,41 @@ static int set_tokens(struct options *o, const char *value, struct diag *d)
                     value);
 }
 
+/* A character, or its name: commas part options. */
+static int set_character(const char *name, const char *value, char *ret, struct diag *d)
+{
+    static const struct {
+        const char *name;
+        char c;
+    } names[] = {{"comma", ','}, {"tab", '\t'}, {"semicolon", ';'}, {"space", ' '}};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(value, names[i].name)) {
+            *ret = names[i].c;
+            return 0;
+        }
+    if (strlen(value) != 1 || strchr("0123456789+-.eE\"\r\n", value[0]))
+        return diag_set(d, -EINVAL,
+                        "option %s=%s: want a character that is in no number, or comma, tab, "
+                        "semicolon, space",
+                        name, value);
+    *ret = value[0];
+    return 0;
+}
+
+static int set_delimiter(struct options *o, const char *value, struct diag *d)
+{
+    return set_character("delimiter", value, &o->format.delimiter, d);
+}
+
+/* In a line of fstab, comment= is for people and other programs, and never a single character. */
+static int set_comment(struct options *o, const char *value, struct diag *d)
+{
+    if (strlen(value) != 1)
+        return 0;
+    return set_character("comment", value, &o->format.comment, d);
+}
+
 static int set_allow_outside(struct options *o, const char *value, struct diag *d)
 {
     (void)value;
@@ -315,6 +350,14 @@ const struct option options_ours[] = {
      FLAG(format.transpose)},
     {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
      WORD(format.index_base, base_words)},
+    {"label_column", "COLUMN", "column of CSV that is the label: a number from 0, or a name",
+     TEXT(format.label_column, "a number from 0, or a name of the first line")},
+    {"weight_column", "COLUMN", "column of CSV that is the weight",
+     TEXT(format.weight_column, "a number from 0, or a name of the first line")},
+    {"delimiter", "CHARACTER",
+     "between the cells of CSV, if not the first of comma, tab or semicolon in line 1",
+     .set = set_delimiter},
+    {"comment", "CHARACTER", "lines of CSV that begin with it are left out", .set = set_comment},
     {"seq", "N", "show token streams as windows of N + 1 tokens; without it a sample is a document",
      NUMBER(format.seq, 1, UINT64_C(1) << 31)},
     {"stride", "N", "tokens from a window to the next, if not as many as seq= says",

@@ -1,0 +1,62 @@
+/* A file of comma-separated numbers: how its first lines say that it is read, and the index of its
+ * rows. */
+#ifndef EPOCHFS_FORMAT_CSV_FILE_H
+#define EPOCHFS_FORMAT_CSV_FILE_H
+
+#include "format/core/format.h"
+#include "format/index/prepared.h"
+#include "format/records/record_set.h"
+
+#define CSV_COLUMNS_MOST 65536
+#define CSV_NONE         SIZE_MAX
+
+/* Numbers of a row of the index: where the line begins, and its bytes without the line end. */
+enum { ROW_AT, ROW_BYTES, ROW_NUMBERS };
+
+/* What a sample has. */
+enum { CSV_X, CSV_LABEL, CSV_WEIGHT, CSV_LINE, CSV_TEXT, CSV_FIELDS };
+
+/* How the lines of a file are read. */
+struct csv_shape {
+    char delimiter, comment; /* comment: 0: there are none */
+    size_t columns;          /* cells of a row */
+    size_t label, weight;    /* their columns, or CSV_NONE */
+    bool has_header;
+    uint64_t rows_at;  /* byte behind the header */
+    struct text names; /* of the columns, each ended by NUL; empty: no header */
+};
+
+struct csv_file {
+    struct blob *blob;
+    unsigned users;
+    struct csv_shape shape;
+    struct record_column column[CSV_FIELDS];
+    unsigned n_columns;
+    struct prepared prepared;
+    struct csv_scan *scan; /* while the index is made */
+};
+
+/* Find the shape from the head of the file: its delimiter, header and columns. 0, or -errno with
+ * the reason in d. */
+int csv_shape_read(const uint8_t *head, size_t len, bool whole,
+                   const struct format_options *options, const char *name, struct csv_shape *ret,
+                   struct diag *d);
+
+int csv_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+             struct shard *ret, struct diag *d);
+void csv_share(void *file);
+void csv_drop(void *file);
+uint64_t csv_cut(const void *file, uint64_t off);
+
+extern const struct prepared_ops csv_index_ops;
+void csv_scan_free(struct csv_scan *scan); /* takes NULL */
+
+/* For format/records: see struct record_format. */
+const struct record_column *csv_columns(const void *file, unsigned *ret_n);
+int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+             struct diag *d);
+bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+int csv_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
+             size_t len, uint8_t *dst, struct diag *d);
+
+#endif

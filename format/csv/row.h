@@ -1,0 +1,37 @@
+/* One line of a table as dmlc reads it: cells between delimiters, each a number or nothing. */
+#ifndef EPOCHFS_FORMAT_CSV_ROW_H
+#define EPOCHFS_FORMAT_CSV_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/core/decimal.h"
+
+#define CSV_LINE_MOST (UINT64_C(16) << 20) /* bytes of a line */
+
+/* A cell: its text without the blanks around it and without quotes. */
+struct csv_cell {
+    const uint8_t *text;
+    size_t len;
+    bool broken; /* a quote is not where one may be */
+};
+
+/* The cell that begins at p; *ret_next: the byte behind its delimiter, NULL: it was the last. A
+ * text in quotes holds no quote, and no delimiter counts in it. */
+void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_cell *ret,
+              const uint8_t **ret_next);
+
+/* The number that a cell is: all of it; NaN if the cell is empty. false: it is none. Readable bytes
+ * follow the text: see DECIMAL_PAD. */
+bool csv_number(const struct csv_cell *cell, float *ret);
+
+/* The cells of a line as numbers, of which value has room for most. *ret_bad: the first that is no
+ * number, or `most` if there is none. Returns how many cells the line has. */
+size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, size_t most,
+                 size_t *ret_bad);
+
+/* Is there nothing in the line, or a comment? comment: 0: there are none. */
+bool csv_is_blank(const uint8_t *line, size_t len, char comment);
+
+#endif

@@ -1,0 +1,251 @@
+/* The pass over a table: lines of plain numbers are told from bit masks, others are parsed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/csv/file.h"
+#include "format/csv/row.h"
+#include "format/text/masks.h"
+
+#define PIECE (UINT64_C(1) << 20)
+#define PAD   64
+
+struct csv_scan {
+    uint8_t *text; /* [capacity + PAD], zeros behind `used` */
+    size_t capacity, used;
+    uint64_t text_at; /* the byte of the file that text begins with: a line begins there */
+    uint64_t read;    /* bytes of the file so far */
+    uint64_t lines;   /* before text */
+    struct text_masks *mask;
+    float *value; /* [columns] */
+};
+
+void csv_scan_free(struct csv_scan *scan)
+{
+    if (!scan)
+        return;
+    free(scan->text);
+    free(scan->mask);
+    free(scan->value);
+    free(scan);
+}
+
+static int file_identity(void *impl, struct text *ret)
+{
+    const struct csv_file *file = impl;
+    const struct csv_shape *s = &file->shape;
+
+    text_add(ret, "csv 1 %d %d %zu %zu %zu %llu", s->delimiter, s->comment, s->columns, s->label,
+             s->weight, (unsigned long long)s->rows_at);
+    return prepared_add_identity(ret, file->blob);
+}
+
+/* The numbers of a kept index are hostile: no line may end after the file. */
+static int file_take(void *impl, const struct index *index)
+{
+    uint64_t size = ((const struct csv_file *)impl)->blob->size, number[ROW_NUMBERS];
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        index_row(index, row, number);
+        if (number[ROW_AT] > size || number[ROW_BYTES] > size - number[ROW_AT] ||
+            number[ROW_BYTES] > CSV_LINE_MOST)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+static int file_begin(void *impl)
+{
+    struct csv_file *file = impl;
+    struct csv_scan *scan = calloc(1, sizeof(*scan));
+
+    if (!scan)
+        return -ENOMEM;
+    file->scan = scan;
+    scan->capacity = PIECE;
+    scan->text = calloc(scan->capacity + PAD, 1);
+    scan->mask = malloc((scan->capacity / 64 + 2) * sizeof(*scan->mask));
+    scan->value = malloc(file->shape.columns * sizeof(*scan->value));
+    scan->text_at = scan->read = file->shape.rows_at;
+    scan->lines = file->shape.has_header;
+    return scan->text && scan->mask && scan->value ? 0 : -ENOMEM;
+}
+
+/* Room for a line that is longer than all so far. */
+static int grow(struct csv_scan *scan)
+{
+    size_t capacity = scan->capacity * 2;
+    uint8_t *text = realloc(scan->text, capacity + PAD);
+    struct text_masks *mask;
+
+    if (!text)
+        return -ENOMEM;
+    scan->text = text;
+    mask = realloc(scan->mask, (capacity / 64 + 2) * sizeof(*mask));
+    if (!mask)
+        return -ENOMEM;
+    scan->mask = mask;
+    scan->capacity = capacity;
+    return 0;
+}
+
+/* Has the line, which ends before byte end, just plain numbers, one in each column? */
+static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape, size_t start,
+                     size_t end)
+{
+    size_t marks = 0;
+
+    if (text_masks_odd(scan->mask, start, end))
+        return false;
+    for (size_t word = start / 64; word * 64 < end; word++) {
+        const struct text_masks *m = &scan->mask[word];
+        uint64_t inside = ~UINT64_C(0);
+
+        if (word * 64 < start)
+            inside <<= start % 64;
+        if (end - word * 64 < 64)
+            inside &= (UINT64_C(1) << (end - word * 64)) - 1;
+        if (m->blank & inside)
+            return false;
+        marks += (unsigned)__builtin_popcountll(m->mark & inside);
+    }
+    /* An empty label is parsed, and refused. */
+    return marks + 1 == shape->columns && shape->label == CSV_NONE && shape->weight == CSV_NONE;
+}
+
+static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
+                       size_t column, const char *want, struct diag *d)
+{
+    const uint8_t *p = text;
+    struct csv_cell cell = {0};
+
+    for (size_t i = 0; p && i <= column; i++)
+        csv_cell(p, text + len, file->shape.delimiter, &cell, &p);
+    for (size_t i = 0; i < cell.len && i < 40; i++)
+        if (cell.text[i] < ' ' || cell.text[i] > '~')
+            return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: want %s, found byte %02x",
+                            blob_name(file->blob), (unsigned long long)line, column, want,
+                            cell.text[i]);
+    return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: want %s, found '%.*s'",
+                    blob_name(file->blob), (unsigned long long)line, column, want,
+                    (int)min_u64(cell.len, 40), (const char *)cell.text);
+}
+
+static bool is_missing(const float *value, size_t column)
+{
+    return column != CSV_NONE && value[column] != value[column];
+}
+
+/* Parse a line that is not plain. */
+static int check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
+                      struct diag *d)
+{
+    const struct csv_shape *shape = &file->shape;
+    float *value = file->scan->value;
+    size_t bad, n = csv_parse(text, len, shape->delimiter, value, shape->columns, &bad);
+
+    if (bad < shape->columns)
+        return refuse_cell(file, line, text, len, bad, "a number", d);
+    if (n != shape->columns)
+        return diag_set(d, -EBADMSG,
+                        "%s: line %llu: want %zu columns, as in the first line, found "
+                        "%zu",
+                        blob_name(file->blob), (unsigned long long)line, shape->columns, n);
+    if (is_missing(value, shape->label))
+        return refuse_cell(file, line, text, len, shape->label, "a number as the label", d);
+    if (is_missing(value, shape->weight))
+        return refuse_cell(file, line, text, len, shape->weight, "a number as the weight", d);
+    return 0;
+}
+
+static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t line, struct diag *d)
+{
+    struct csv_scan *scan = file->scan;
+    const uint8_t *text = scan->text + start;
+    uint64_t number[ROW_NUMBERS] = {[ROW_AT] = scan->text_at + start, [ROW_BYTES] = end - start};
+    int r = 0;
+
+    if (csv_is_blank(text, end - start, file->shape.comment))
+        return 0;
+    if (end - start > CSV_LINE_MOST)
+        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found %zu",
+                        blob_name(file->blob), (unsigned long long)line,
+                        (unsigned long long)CSV_LINE_MOST, end - start);
+    if (!is_plain(scan, &file->shape, start, end)) {
+        uint8_t behind = scan->text[end];
+
+        scan->text[end] = 0; /* what is parsed must end */
+        r = check_line(file, line, text, end - start, d);
+        scan->text[end] = behind;
+    }
+    return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
+}
+
+/* The lines that end in the text, and if last the one that has no end. What is left moves to the
+ * front. */
+static int see_text(struct csv_file *file, bool last, struct diag *d)
+{
+    struct csv_scan *scan = file->scan;
+    size_t words = scan->used / 64 + 1, start = 0;
+    int r = 0;
+
+    memset(scan->text + scan->used, 0, PAD);
+    text_masks_make(scan->text, words, file->shape.delimiter, false, scan->mask);
+    for (size_t word = 0; word * 64 < scan->used && r == 0; word++) {
+        uint64_t ends = scan->mask[word].end;
+
+        for (; ends && r == 0; ends &= ends - 1) {
+            size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
+
+            /* Between CR and LF there is no line, but nobody minds: it is blank. */
+            scan->lines += scan->text[end] == '\n' || scan->text[end + 1] != '\n';
+            r = see_line(file, start, end, scan->lines, d);
+            start = end + 1;
+        }
+    }
+    if (last && start < scan->used && r == 0) {
+        r = see_line(file, start, scan->used, scan->lines + 1, d);
+        start = scan->used;
+    }
+    if (r < 0)
+        return r;
+    scan->used -= start;
+    scan->text_at += start;
+    memmove(scan->text, scan->text + start, scan->used);
+    return scan->used > CSV_LINE_MOST
+               ? diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found more",
+                          blob_name(file->blob), (unsigned long long)scan->lines + 1,
+                          (unsigned long long)CSV_LINE_MOST)
+               : 0;
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    struct csv_file *file = impl;
+    struct csv_scan *scan = file->scan;
+    uint64_t left = file->blob->size - scan->read;
+    size_t n;
+    int r = scan->used == scan->capacity ? grow(scan) : 0;
+
+    if (r < 0)
+        return r;
+    n = (size_t)min_u64(scan->capacity - scan->used, left);
+    if (n)
+        r = blob_read(READ_WAITS, file->blob, scan->text + scan->used, n, scan->read, d);
+    if (r < 0)
+        return r;
+    scan->used += n;
+    scan->read += n;
+    r = see_text(file, scan->read == file->blob->size, d);
+    atomic_store(&file->prepared.seen, scan->read);
+    if (r < 0 || scan->read < file->blob->size)
+        return r;
+    file->prepared.end[ROW_AT] = file->blob->size;
+    csv_scan_free(TAKE_PTR(file->scan));
+    r = blob_check(file->blob);
+    return r < 0 ? r : 1;
+}
+
+const struct prepared_ops csv_index_ops = {
+    .identity = file_identity, .take = file_take, .begin = file_begin, .step = file_step};

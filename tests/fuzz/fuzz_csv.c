@@ -1,0 +1,111 @@
+/* Bytes as a table. Whatever the pass takes by its bit masks, the parser takes too: each row has
+ * the columns of the first, all numbers; no line of numbers is left out; what is read in pieces is
+ * what is read at once. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/csv/file.h"
+#include "format/csv/row.h"
+#include "fuzz.h"
+#include "support/memory_blob.h"
+
+static int load(const struct index_store *keep, const char *kind, const char *identity,
+                struct kept_index *ret)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)ret;
+    return -ENOENT;
+}
+
+static int save(const struct index_store *keep, const char *kind, const char *identity,
+                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
+                struct diag *d)
+{
+    (void)keep;
+    (void)kind;
+    (void)identity;
+    (void)source;
+    (void)pieces;
+    (void)n;
+    (void)ret;
+    return diag_set(d, -EROFS, "not kept here");
+}
+
+static const struct index_store_ops store_ops = {.load = load, .save = save};
+static const struct index_store store = {.ops = &store_ops};
+
+static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t row)
+{
+    const struct csv_shape *shape = &file->shape;
+    AUTO_FREE float *value = malloc(shape->columns * sizeof(*value));
+    AUTO_FREE uint8_t *line = NULL, *once = NULL, *pieces = NULL;
+    uint64_t number[ROW_NUMBERS], dim[RECORD_AXES];
+    size_t bad;
+
+    index_row(&file->prepared.index, row, number);
+    line = calloc(number[ROW_BYTES] + DECIMAL_PAD, 1);
+    FUZZ_CHECK(value && line);
+    memcpy(line, data + number[ROW_AT], number[ROW_BYTES]);
+    FUZZ_CHECK(!csv_is_blank(line, number[ROW_BYTES], shape->comment));
+    FUZZ_CHECK(csv_parse(line, number[ROW_BYTES], shape->delimiter, value, shape->columns, &bad) ==
+               shape->columns);
+    FUZZ_CHECK(bad == shape->columns);
+    FUZZ_CHECK(csv_dims(file, row, 0, dim, NULL) == 0);
+    once = calloc(dim[0] + 1, 4);
+    pieces = calloc(dim[0] + 1, 4);
+    FUZZ_CHECK(once && pieces);
+    FUZZ_CHECK(!dim[0] || csv_read(READ_WAITS, file, row, 0, 0, 4 * dim[0], once, NULL) == 0);
+    for (uint64_t at = 0; at < 4 * dim[0]; at += 3)
+        FUZZ_CHECK(csv_read(READ_WAITS, file, row, 0, at, (size_t)min_u64(3, 4 * dim[0] - at),
+                            pieces + at, NULL) == 0);
+    FUZZ_CHECK(!memcmp(once, pieces, 4 * dim[0]));
+}
+
+/* Lines that are not blank, behind the header. */
+static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_shape *shape)
+{
+    uint64_t n = 0;
+
+    for (size_t at = shape->rows_at, end; at < len; at = end + 1) {
+        for (end = at; end < len && data[end] != '\n' && data[end] != '\r';)
+            end++;
+        n += !csv_is_blank(data + at, end - at, shape->comment);
+    }
+    return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static const char delimiters[] = {0, ',', '\t', '|'};
+    struct format_setup setup = {.keep = &store};
+    struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
+    struct csv_file *file;
+    struct shard shard;
+    int r = 0;
+
+    if (!len)
+        return 0;
+    setup.options.delimiter = delimiters[data[0] % 4];
+    setup.options.comment = data[0] & 4 ? '#' : 0;
+    setup.options.label_column = data[0] & 8 ? "0" : NULL;
+    data++;
+    len--;
+    source.blob = memory_blob_new("x", data, len, len, NULL);
+    FUZZ_CHECK(source.blob);
+    if (csv_open(&source, 1, 0, &setup, &shard, NULL) < 0)
+        return 0;
+    file = shard.file;
+    while (r == 0)
+        r = prepared_step(&file->prepared, NULL);
+    if (r == 1) {
+        FUZZ_CHECK(file->prepared.index.rows == count_lines(data, len, &file->shape));
+        for (uint64_t row = 0; row < file->prepared.index.rows; row++)
+            check_row(file, data, row);
+    }
+    csv_drop(file);
+    return 0;
+}
