@@ -43,6 +43,33 @@ static void set_columns(struct csv_file *file)
                              .name = "weight", .shown = RECORD_NUMBERS, .dtype = DTYPE_F4});
 }
 
+/* The first lines are checked at once: a table with text in it is no table of numbers. */
+static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, struct diag *d)
+{
+    AUTO_FREE float *value = malloc(file->shape.columns * sizeof(*value));
+    uint64_t line = file->shape.has_header + UINT64_C(1);
+    int r = 0;
+
+    if (!value)
+        return -ENOMEM;
+    for (size_t at = (size_t)file->shape.rows_at, end; at < len && r == 0 && line < 100;
+         at = end + 1) {
+        uint8_t behind;
+
+        for (end = at; end < len && head[end] != '\n' && head[end] != '\r';)
+            end++;
+        if (end == len && len < file->blob->size)
+            break;
+        behind = head[end];
+        head[end] = 0;
+        if (!csv_is_blank(head + at, end - at, file->shape.comment))
+            r = csv_check_line(file, line, head + at, end - at, value, d);
+        head[end] = behind;
+        line += behind != '\r' || head[end + 1] != '\n';
+    }
+    return r;
+}
+
 static int read_shape(struct csv_file *file, const struct format_options *options, struct diag *d)
 {
     AUTO_FREE uint8_t *head = NULL;
@@ -61,10 +88,12 @@ static int read_shape(struct csv_file *file, const struct format_options *option
         if (r < 0)
             return r;
         memset(head + n, 0, DECIMAL_PAD);
-        if (n == file->blob->size || len > CSV_LINE_MOST || memchr(head, '\n', n) ||
-            memchr(head, '\r', n))
-            return csv_shape_read(head, n, n == file->blob->size, options, blob_name(file->blob),
-                                  &file->shape, d);
+        if (n < file->blob->size && len <= CSV_LINE_MOST && !memchr(head, '\n', n) &&
+            !memchr(head, '\r', n))
+            continue;
+        r = csv_shape_read(head, n, n == file->blob->size, options, blob_name(file->blob),
+                           &file->shape, d);
+        return r < 0 ? r : check_lines(file, head, n, d);
     }
 }
 

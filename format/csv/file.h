@@ -48,6 +48,11 @@ void csv_share(void *file);
 void csv_drop(void *file);
 uint64_t csv_cut(const void *file, uint64_t off);
 
+/* Can the line be read? Readable bytes follow it (DECIMAL_PAD), the first of them is 0. value: room
+ * for as many as there are columns. 0, or -EBADMSG with the reason in d. */
+int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
+                   float *value, struct diag *d);
+
 extern const struct prepared_ops csv_index_ops;
 void csv_scan_free(struct csv_scan *scan); /* takes NULL */
 

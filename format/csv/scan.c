@@ -137,12 +137,10 @@ static bool is_missing(const float *value, size_t column)
     return column != CSV_NONE && value[column] != value[column];
 }
 
-/* Parse a line that is not plain. */
-static int check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
-                      struct diag *d)
+int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
+                   float *value, struct diag *d)
 {
     const struct csv_shape *shape = &file->shape;
-    float *value = file->scan->value;
     size_t bad, n = csv_parse(text, len, shape->delimiter, value, shape->columns, &bad);
 
     if (bad < shape->columns)
@@ -176,7 +174,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         uint8_t behind = scan->text[end];
 
         scan->text[end] = 0; /* what is parsed must end */
-        r = check_line(file, line, text, end - start, d);
+        r = csv_check_line(file, line, text, end - start, scan->value, d);
         scan->text[end] = behind;
     }
     return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);

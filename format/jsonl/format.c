@@ -38,6 +38,7 @@ static const struct record_format jsonl = {
     .group = group_name,
     .share = jsonl_share,
     .add_folders = dataset_add_folders,
+    .text_folder = "jsonl",
     .column = columns,
     .n_columns = N_COLUMNS,
     .length = line_length,

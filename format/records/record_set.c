@@ -77,11 +77,12 @@ static void add_bytes(struct dataset *ds, const struct record_content *content,
 static void add_text(struct dataset *ds, const struct record_content *content,
                      const struct record_column *column, unsigned places)
 {
+    const char *own = record_set_of(ds)->rf->text_folder;
     struct field *f;
 
     if (!(column->without & RECORD_NOT_ARRAYS))
         records_add_strings(ds, content, column->name);
-    f = records_add_lines(ds, content, column->name, column->ext ? column->ext : "txt");
+    f = records_add_lines(ds, content, column->name, own && column->ext ? own : "txt");
     f->unnamed = column->unnamed;
     f->in &= places;
     if (column->without & RECORD_NOT_TAR)

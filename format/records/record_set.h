@@ -42,7 +42,7 @@ enum {
 struct record_column {
     const char *name; /* of the field: see record_name() for those of a file */
     enum record_shown shown;
-    const char *ext; /* of RECORD_BYTES, and of RECORD_TEXT unless it is txt; no dot in front */
+    const char *ext; /* of RECORD_BYTES, without a dot in front; of text see text_folder */
     enum dtype dtype;
     unsigned ndim;
     uint64_t dim[RECORD_AXES]; /* DIM_VARIES: the first axis, at least, differs */
@@ -68,7 +68,8 @@ struct record_format {
     /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
      * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
     int (*add_folders)(struct dataset *ds);
-    const char *text_folder; /* of a column of text with that extension; NULL: none has one */
+    /* The folder, and extension, of columns of text that have an extension. NULL: it is txt. */
+    const char *text_folder;
 
     /* The columns. Either column[], or columns(): those that a file has learned once it is
      * prepared, which it owns, constant, in any order. The functions below get the number of a
