@@ -50,7 +50,8 @@ static bool ends_with(const char *name, const char *suffix)
 
 /* Two lines of the head that have cells, of one number, of numbers but for the first. A name that
  * says what the file is makes one number enough: then the fault is named, where there is one. Lines
- * of a single number, with blanks in cells, may be libsvm text, too: the name decides. */
+ * of a single number, with blanks in cells, may be libsvm text, too: the name decides, but not
+ * between tabs, which libsvm text has. */
 static enum claim probe(const struct probed_file *file)
 {
     const char delimiters[] = {',', '\t', ';'};
@@ -87,7 +88,9 @@ static enum claim probe(const struct probed_file *file)
             at += len + 1;
         }
         if (cells >= 2 && ((lines >= 2 && alike && numbers >= lines - 1) || (named && numbers)))
-            return named && !memchr(file->head, ':', file->len) ? CLAIM_STRONG : CLAIM_WEAK;
+            return named && (delimiter != '\t' || given) && !memchr(file->head, ':', file->len)
+                       ? CLAIM_STRONG
+                       : CLAIM_WEAK;
     }
     return CLAIM_NONE;
 }

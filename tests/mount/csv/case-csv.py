@@ -83,7 +83,6 @@ good = {
     "quotednames": (b'"a, b",c\n1,2\n', ","),
     "large": (b"1e400,1e-46,16777217\n1,2,3\n", ","),  # S-13
     "semicolon": (b"1;2\n3;4\n", ";"),  # S-15
-    "tab": (b"1\t2\n3\t\n", "\t"),
     "bom": (b"\xef\xbb\xbf1,2\n3,4\n", ","),  # S-18
     "wide": (wide.encode(), ","),
     "mixed": (b"1,2,3,4,5,6\n" + mixed.encode(), ","),
@@ -106,6 +105,9 @@ with mounted(os.path.join(SOURCE, "label/numbers.csv"), "label_column=2", "weigh
     compare("numbers.csv", content(SOURCE, "label/numbers.csv"), label=2, weight=0)
 with mounted(os.path.join(SOURCE, "label/named.csv"), "label_column=b"):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=3, weight=2)
+write("tab.tsv", b"1\t2\n3\t\n")
+with mounted(os.path.join(SOURCE, "tab.tsv"), "delimiter=tab"):
+    compare("tab.tsv", b"1\t2\n3\t\n", "\t")
 write("hash.csv", b"# made by hand\n1|2\n# more\n3|4\n")  # S-11
 with mounted(os.path.join(SOURCE, "hash.csv"), "comment=#", "delimiter=|"):
     compare("hash.csv", b"1|2\n3|4\n", "|")

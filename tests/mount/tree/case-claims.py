@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Real files of every format: each is claimed by its own reader, and by no other."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import *  # noqa: E402
+
+DATA = os.environ.get("SHARED_DATA", "/nowhere")
+if not os.path.isdir(DATA):
+    skip(f"{DATA} is missing")
+
+# What may be in a folder, and how many datasets there are at least, so that none is lost.
+FORMATS = {"idx": ({"idx", "libsvm"}, 5), "libsvm": ({"libsvm"}, 7), "kaldi": ({"kaldi"}, 50), "files": ({"files"}, 10),
+           "tar": ({"tar"}, 20), "tfrecord": ({"tfrecord", "libsvm"}, 30), "recordio": ({"recordio"}, 9),
+           "mindrecord": ({"mindrecord"}, 15), "arrays": ({"npy", "npz"}, 15), "jsonl": ({"jsonl"}, 5),
+           "csv": ({"csv"}, 6), "tokens": ({"tokens"}, 5)}
+found = {}
+for folder, (formats, least) in FORMATS.items():
+    if not os.path.isdir(os.path.join(DATA, folder)):
+        continue
+    about = json.loads(subprocess.run([EPOCHFS, "info", "--json", os.path.join(DATA, folder)], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    of = [ds["format"] for ds in about["datasets"] if "format" in ds]
+    assert set(of) <= formats, f"{folder}: want {formats}, found {set(of)}"
+    assert len(of) >= least, f"{folder}: want at least {least} datasets, found {len(of)}"
