@@ -1,5 +1,6 @@
 #include "format/registry.h"
 
+extern const struct format format_cifar;
 extern const struct format format_idx;
 extern const struct format format_csv;
 extern const struct format format_jsonl;
@@ -17,6 +18,6 @@ extern const struct format format_files;
 const struct format *const formats[] = {
     &format_idx,   &format_libsvm,   &format_kaldi,  &format_mindrecord, &format_recordio,
     &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,      &format_csv,
-    &format_files, &format_npy,      &format_npz,
+    &format_files, &format_npy,      &format_npz,    &format_cifar,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

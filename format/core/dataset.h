@@ -304,6 +304,7 @@ extern const struct field_ops field_unit;       /* uint8 to float32 in 0..1: v /
 extern const struct field_ops field_one_hot;    /* an integer to float32 [dim[0]] */
 extern const struct field_ops field_transposed; /* the two axes of an item exchanged */
 extern const struct field_ops field_unit_transposed;
+extern const struct field_ops field_planes; /* bytes [c, h, w] as [h, w, c] */
 extern const struct field_ops field_number;
 extern const struct field_ops field_key;
 

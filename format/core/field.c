@@ -16,6 +16,7 @@
 #define SAMPLES_AT_ONCE 256
 #define PIECES_AT_ONCE  128
 #define CHUNK           16384 /* bytes converted at once */
+#define PLANES_AT_ONCE  64    /* items that are read for conversion */
 
 /* A walk over the items that a byte range touches, in runs of neighbours in the source. */
 struct walk {
@@ -380,6 +381,57 @@ static int read_unit_transposed(struct read_context *rc, const struct dataset *d
     return read_exchanged(rc, f, convert_unit, sel, off, len, dst, d);
 }
 
+/* Bytes [from, from + n) of an item as shown, made of the planes at src. */
+static void join_planes(const struct field *f, const uint8_t *src, uint64_t from, size_t n,
+                        uint8_t *dst)
+{
+    uint64_t planes = f->dim[2], pixels = f->dim[0] * f->dim[1];
+    uint64_t pixel = from / planes, plane = from % planes;
+
+    for (size_t i = 0; i < n; i++) {
+        dst[i] = src[plane * pixels + pixel];
+        if (++plane == planes) {
+            plane = 0;
+            pixel++;
+        }
+    }
+}
+
+/* Read whole stored items, some at a time. */
+static int read_planes(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    uint64_t most =
+        len ? min_u64(ceil_div(off % f->item_bytes + len, f->item_bytes), PLANES_AT_ONCE) : 0;
+    AUTO_FREE uint8_t *items = most ? malloc(most * f->stored_bytes) : NULL;
+    int all = 0;
+
+    (void)ds;
+    if (most && !items)
+        return -ENOMEM;
+    while (len) {
+        uint64_t place = off / f->item_bytes, within = off % f->item_bytes;
+        uint64_t n = min_u64(most, ceil_div(within + len, f->item_bytes));
+        int r =
+            field_read_stored(rc, f, sel, place * f->stored_bytes, n * f->stored_bytes, items, d);
+
+        if (!missing_go_on(rc, r, &all))
+            break;
+        for (uint64_t i = 0; i < n; i++) {
+            size_t made = (size_t)min_u64(f->item_bytes - within, len);
+
+            if (r == 0)
+                join_planes(f, items + i * f->stored_bytes, within, made, dst);
+            dst += made;
+            off += made;
+            len -= made;
+            within = 0;
+        }
+    }
+    return all;
+}
+
 int64_t stored_integer(const struct field *f, const uint8_t *p)
 {
     switch (f->stored_dtype) {
@@ -524,6 +576,7 @@ const struct field_ops field_unit = {.read = read_unit};
 const struct field_ops field_one_hot = {.read = read_one_hot};
 const struct field_ops field_transposed = {.read = read_transposed};
 const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
+const struct field_ops field_planes = {.read = read_planes};
 const struct field_ops field_number = {.read = read_number};
 const struct field_ops field_key = {.read = read_key};
 

@@ -38,6 +38,8 @@ uint64_t field_stored_dim(const struct field *f, unsigned i)
 {
     bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
 
+    if (f->ops == &field_planes)
+        return f->dim[(i + 2) % 3];
     return f->dim[exchanged ? f->ndim - 1 - i : i];
 }
 

@@ -115,6 +115,7 @@ struct probed_file {
     bool whole;    /* head is all of it */
     uint64_t size; /* bytes of all of it, unpacked */
     struct folder_names folder;
+    const char *folder_name;              /* of its folder, the last part; NULL: not known */
     const struct format_options *options; /* NULL: all are at their defaults */
 };
 

@@ -29,6 +29,7 @@ struct folder_scan {
     const struct source_entry *entry; /* [n] those of the folder */
     size_t n;
     struct folder_names names;          /* of those files */
+    char folder_name[NAME_MAX + 1];     /* the last part of its path */
     const struct source_entry *end;     /* of the entries of all folders */
     const struct source_entry *fetched; /* the heads of the entries before it have been requested */
 };
@@ -219,6 +220,7 @@ static struct probed_file probed(const struct folder_scan *scan, const char *nam
                                 .whole = len == blob->size,
                                 .size = blob->size,
                                 .folder = scan->names,
+                                .folder_name = scan->folder_name,
                                 .options = &scan->catalog->tools->setup.options};
 }
 
@@ -477,6 +479,17 @@ static int scan_one_folder(struct folder_scan *scan)
     return r;
 }
 
+static void last_part(const char *path, char ret[static NAME_MAX + 1])
+{
+    size_t len = strlen(path), from;
+
+    while (len && path[len - 1] == '/')
+        len--;
+    for (from = len; from && path[from - 1] != '/'; from--)
+        ;
+    snprintf(ret, NAME_MAX + 1, "%.*s", (int)min_u64(len - from, NAME_MAX), path + from);
+}
+
 int folder_scan_all(const struct source *source, const struct source_list *list,
                     struct catalog *catalog)
 {
@@ -494,6 +507,7 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
             .fetched = fetched,
         };
 
+        last_part(*scan.folder ? scan.folder : source->root, scan.folder_name);
         while (i + scan.n < list->n && !strcmp(scan.entry[scan.n].folder, scan.folder))
             scan.n++;
         r = scan_one_folder(&scan);

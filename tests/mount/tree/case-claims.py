@@ -16,7 +16,7 @@ if not os.path.isdir(DATA):
 FORMATS = {"idx": ({"idx", "libsvm"}, 5), "libsvm": ({"libsvm"}, 7), "kaldi": ({"kaldi"}, 50), "files": ({"files"}, 10),
            "tar": ({"tar"}, 20), "tfrecord": ({"tfrecord", "libsvm"}, 30), "recordio": ({"recordio"}, 9),
            "mindrecord": ({"mindrecord"}, 15), "arrays": ({"npy", "npz"}, 15), "jsonl": ({"jsonl"}, 5),
-           "csv": ({"csv"}, 6), "tokens": ({"tokens"}, 5)}
+           "csv": ({"csv"}, 6), "cifar": ({"cifar"}, 4), "tokens": ({"tokens"}, 5)}
 found = {}
 for folder, (formats, least) in FORMATS.items():
     if not os.path.isdir(os.path.join(DATA, folder)):

@@ -1,0 +1,352 @@
+/* The files of a folder as datasets: `train` of all data_batch_<n>.bin, or of train.bin, and
+ * `test`. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "format/cifar/record.h"
+#include "format/encode/encode.h"
+
+extern const struct format format_cifar;
+
+#define NAMES_MAX     65536 /* bytes of a file that names classes */
+#define CHECK_AT_ONCE 256   /* records */
+
+static const char *const split_names[] = {[CIFAR_TRAIN] = "train", [CIFAR_TEST] = "test"};
+
+/* The text of a file that names classes. */
+struct class_names {
+    char *text; /* lines; owned. NULL: there is no such file */
+};
+
+struct cifar_set {
+    const struct cifar_kind *kind;
+    struct field_run *run[CIFAR_LABELS + 1]; /* of the labels and the image; owned */
+    struct class_names names[CIFAR_LABELS];
+};
+
+static void set_free(struct dataset *ds)
+{
+    struct cifar_set *set = ds->impl;
+
+    for (unsigned i = 0; i <= CIFAR_LABELS; i++)
+        free(set->run[i]);
+    for (unsigned i = 0; i < CIFAR_LABELS; i++)
+        free(set->names[i].text);
+    free(set);
+}
+
+/* ---- dataset.json, --check ---- */
+
+/* The next line that is not blank, without blanks at its ends. NULL: none. */
+static const char *next_line(const char **rest, size_t *ret_len)
+{
+    while (**rest) {
+        const char *line = *rest;
+        size_t len = strcspn(line, "\n"), skip;
+
+        *rest += len + (line[len] != '\0');
+        skip = strspn(line, " \t\r");
+        if (skip >= len)
+            continue;
+        while (strchr(" \t\r", line[len - 1]))
+            len--;
+        *ret_len = len - skip;
+        return line + skip;
+    }
+    return NULL;
+}
+
+static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct cifar_set *set = ds->impl;
+
+    for (unsigned i = set->kind->n_labels; i-- > 0;) {
+        const char *rest = set->names[i].text, *line;
+        bool any = false;
+        size_t len;
+
+        if (!rest)
+            continue;
+        text_add(t, "%s\"%s\": [", indent, set->kind->label[i].list);
+        while ((line = next_line(&rest, &len))) {
+            AUTO_FREE char *name = strndup(line, len);
+
+            text_add(t, "%s", any ? ", " : "");
+            text_add_json(t, name ? name : "");
+            any = true;
+        }
+        text_add(t, "],\n");
+    }
+}
+
+/* Report labels of a file that no class has. */
+static int check_file(const struct cifar_kind *kind, const struct blob *blob,
+                      void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
+{
+    uint64_t each = cifar_record_bytes(kind), records = blob->size / each;
+    AUTO_FREE uint8_t *buf = malloc(CHECK_AT_ONCE * each);
+
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t k = 0; k < records; k += CHECK_AT_ONCE) {
+        uint64_t n = min_u64(CHECK_AT_ONCE, records - k);
+        int r = blob_read(READ_WAITS, blob, buf, n * each, k * each, d);
+
+        if (r < 0)
+            return r;
+        for (uint64_t i = 0; i < n; i++)
+            for (unsigned label = 0; label < kind->n_labels; label++) {
+                unsigned found = buf[i * each + label], most = kind->label[label].classes - 1;
+                struct diag bad = DIAG_INIT;
+
+                if (found <= most)
+                    continue;
+                diag_set(&bad, 0, "%s: record %llu, byte %llu: %s: want 0 to %u, found %u",
+                         blob_name(blob), (unsigned long long)(k + i),
+                         (unsigned long long)((k + i) * each + label), kind->label[label].field,
+                         most, found);
+                report(ctx, bad.text);
+            }
+    }
+    return blob_verify(blob, d);
+}
+
+static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                     void *ctx, struct diag *d)
+{
+    const struct cifar_set *set = ds->impl;
+    int r = 0;
+
+    for (unsigned i = 0; i < ds->n_blobs && r == 0; i++)
+        r = check_file(set->kind, ds->blob[i], report, ctx, d);
+    return r;
+}
+
+static const struct dataset_ops set_ops = {
+    .check = set_check, .describe = set_describe, .free = set_free};
+
+/* ---- making a dataset ---- */
+
+/* A file of a folder. */
+struct cifar_file {
+    struct source_file *source;
+    struct cifar_name name;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct cifar_file *x = a, *y = b;
+
+    if (x->name.number != y->name.number)
+        return x->name.number < y->name.number ? -1 : 1;
+    return strcmp(x->source->file_name, y->source->file_name);
+}
+
+static bool is_of(const struct cifar_file *file, const struct cifar_kind *kind,
+                  enum cifar_split split)
+{
+    return file->name.kind == kind && file->name.split == split && file->name.names_of_label < 0 &&
+           !file->name.is_pickle;
+}
+
+/* Add the field that is stored `offset` bytes into each record. number: of its runs in the set. */
+static int add_field(struct dataset *ds, const char *name, uint64_t offset, unsigned number)
+{
+    struct cifar_set *set = ds->impl;
+    struct field *f = &ds->field[ds->n_fields];
+    uint64_t each = cifar_record_bytes(set->kind), first = 0;
+    bool is_image = offset == set->kind->n_labels;
+    struct field_run *run = calloc(ds->n_blobs, sizeof(*run));
+    unsigned n = 0;
+
+    *f = (struct field){.dtype = DTYPE_U1, .stored_dtype = DTYPE_U1, .width = 1, .stored_width = 1};
+    set->run[number] = run;
+    f->dim = calloc(3, sizeof(*f->dim));
+    if (!f->dim || !run) {
+        free(f->dim);
+        return -ENOMEM;
+    }
+    ds->n_fields++;
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        if (!ds->blob[i]->size)
+            continue;
+        run[n++] = (struct field_run){first, ds->blob[i], offset};
+        first += ds->blob[i]->size / each;
+    }
+    f->ndim = is_image ? 3 : 0;
+    f->dim[0] = f->dim[1] = CIFAR_SIDE;
+    f->dim[2] = 3;
+    f->item_bytes = f->stored_bytes = is_image ? CIFAR_PIXELS : 1;
+    f->stored_step = each;
+    f->blob = n ? run->blob : ds->blob[0];
+    f->offset = offset;
+    f->run = run;
+    f->n_runs = n;
+    f->ops = is_image ? &field_planes : &field_as_stored;
+    field_offer_stored(f);
+    if (is_image)
+        f->in |= IN_PICTURES;
+    return 0;
+}
+
+/* Read a file that names classes. What cannot be read is noted: the records do not need it. */
+static int read_names(const struct cifar_file *file, struct dataset *ds)
+{
+    struct cifar_set *set = ds->impl;
+    struct class_names *names = &set->names[file->name.names_of_label];
+    const struct blob *blob = file->source->blob;
+    struct diag d = DIAG_INIT;
+    char *text;
+    int r;
+
+    if (names->text)
+        return 0;
+    if (blob->size > NAMES_MAX) {
+        diag_set(&ds->note, 0, "%s: want at most %u bytes of names of classes, found %llu",
+                 blob_name(blob), NAMES_MAX, (unsigned long long)blob->size);
+        return 0;
+    }
+    text = calloc(1, (size_t)blob->size + 1);
+    if (!text)
+        return -ENOMEM;
+    r = blob->size ? blob_read(READ_WAITS, blob, text, (size_t)blob->size, 0, &d) : 0;
+    if (r < 0) {
+        free(text);
+        diag_set(&ds->note, 0, "no names of classes: %s", diag_text(&d, r));
+        return r == -ENOMEM ? r : 0;
+    }
+    names->text = text;
+    return 0;
+}
+
+static int make_set(struct cifar_file *file, size_t n, const struct cifar_kind *kind,
+                    enum cifar_split split, struct dataset **ret)
+{
+    struct cifar_set *set = calloc(1, sizeof(*set));
+    AUTO_DATASET struct dataset *ds = NULL;
+    uint64_t samples = 0;
+    int r = dataset_new(&format_cifar, &set_ops, set, CIFAR_LABELS + 3, n, &ds);
+
+    if (r < 0)
+        return r;
+    set->kind = kind;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        if (is_of(&file[i], kind, split)) {
+            samples += file[i].source->blob->size / cifar_record_bytes(kind);
+            ds->blob[ds->n_blobs++] = TAKE_PTR(file[i].source->blob);
+        } else if (file[i].name.kind == kind && file[i].name.names_of_label >= 0 &&
+                   file[i].source->blob) {
+            r = read_names(&file[i], ds);
+        }
+    }
+    dataset_set_samples(ds, samples);
+    if (r == 0)
+        r = add_field(ds, "image", kind->n_labels, CIFAR_LABELS);
+    for (unsigned i = kind->n_labels; i-- > 0 && r == 0;)
+        r = add_field(ds, kind->label[i].field, i, i);
+    if (r == 0) {
+        dataset_add_numbering(ds);
+        r = dataset_add_folders(ds);
+    }
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
+}
+
+/* Make the dataset of a split, if it has files; one that cannot be used is an error of all. */
+static int add_split(struct cifar_file *file, size_t n, const struct cifar_kind *kind,
+                     enum cifar_split split, struct finds *finds)
+{
+    uint64_t each = cifar_record_bytes(kind);
+    struct dataset *ds = NULL;
+    bool any = false;
+    int r;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct blob *blob = file[i].source->blob;
+        char reason[1024];
+
+        if (!is_of(&file[i], kind, split))
+            continue;
+        any = true;
+        if (blob->size % each == 0)
+            continue;
+        snprintf(reason, sizeof(reason),
+                 "%s: want records of %s of %llu bytes, found %llu records and %llu bytes",
+                 blob_name(blob), kind->name, (unsigned long long)each,
+                 (unsigned long long)(blob->size / each), (unsigned long long)(blob->size % each));
+        return finds->error(finds, split_names[split], reason);
+    }
+    for (size_t i = 0; i < finds->n_unread; i++) {
+        struct cifar_name name;
+
+        cifar_name_judge(finds->unread[i].name, &name);
+        if (any && name.kind == kind && name.split == split && name.names_of_label < 0 &&
+            !name.is_pickle)
+            return finds_incomplete(finds, split_names[split], &finds->unread[i]);
+    }
+    if (!any)
+        return 0;
+    r = make_set(file, n, kind, split, &ds);
+    if (r == -ENOMEM)
+        return r;
+    return r < 0 ? finds->error(finds, split_names[split], strerror(-r))
+                 : finds->dataset(finds, split_names[split], ds);
+}
+
+static int refuse_pickle(const struct cifar_file *file, struct finds *finds)
+{
+    char reason[1024];
+
+    snprintf(
+        reason, sizeof(reason),
+        "%s: byte 0: want the binary version of CIFAR-10 (data_batch_1.bin), found a pickle of "
+        "Python, which is never read; take cifar-10-binary.tar.gz",
+        blob_name(file->source->blob));
+    return finds->failed(finds, file->source->file_name, -EBADMSG, reason);
+}
+
+static int cifar_open_folder(struct source_file *sources, size_t n,
+                             const struct format_setup *setup, struct finds *finds)
+{
+    const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
+    AUTO_FREE struct cifar_file *file = calloc(n ? n : 1, sizeof(*file));
+    int r = 0;
+
+    (void)setup;
+    if (!file)
+        return -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        file[i].source = &sources[i];
+        cifar_name_judge(sources[i].name, &file[i].name);
+        if (file[i].name.is_pickle)
+            r = refuse_pickle(&file[i], finds);
+    }
+    qsort(file, n, sizeof(*file), by_number);
+    for (size_t k = 0; k < ARRAY_LEN(kinds) && r == 0; k++)
+        for (enum cifar_split split = 0; split < N_CIFAR_SPLITS && r == 0; split++)
+            r = add_split(file, n, kinds[k], split, finds);
+    return r;
+}
+
+static void cifar_example(const struct dataset *ds, struct text *t)
+{
+    text_add(t, "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
+                "  x, y, index = batch['image'], batch['label'], batch['index']\n");
+    if (ds->samples)
+        text_add(t, "  one = np.load(root + '/samples/npy/%0*d.image.npy')\n", (int)ds->key_digits,
+                 0);
+}
+
+const struct format format_cifar = {
+    .name = "cifar",
+    .probe = cifar_probe,
+    .open_folder = cifar_open_folder,
+    .title = "CIFAR-10 and CIFAR-100",
+    .start = NULL,
+    .example = cifar_example,
+};

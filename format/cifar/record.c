@@ -1,0 +1,110 @@
+#include "format/cifar/record.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/scope.h"
+
+const struct cifar_kind cifar_10 = {"CIFAR-10", 1, {{"label", "classes", "batches.meta.txt", 10}}};
+const struct cifar_kind cifar_100 = {
+    "CIFAR-100",
+    2,
+    {{"coarse_label", "coarse_classes", "coarse_label_names.txt", 20},
+     {"label", "classes", "fine_label_names.txt", 100}}};
+
+/* "data_batch_7" and what follows: the length of the former, or 0. */
+static size_t batch_len(const char *name, uint64_t *ret_number)
+{
+    static const char start[] = "data_batch_";
+    size_t n = strlen(start), digits;
+
+    if (strncmp(name, start, n) != 0)
+        return 0;
+    digits = number_parse(name + n, strlen(name + n), UINT64_MAX, ret_number);
+    return digits ? n + digits : 0;
+}
+
+void cifar_name_judge(const char *name, struct cifar_name *ret)
+{
+    const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
+    static const char test[] = "test_batch";
+    size_t len;
+
+    *ret = (struct cifar_name){.names_of_label = -1};
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (unsigned i = 0; i < kinds[k]->n_labels; i++)
+            if (!strcmp(name, kinds[k]->label[i].file)) {
+                ret->kind = kinds[k];
+                ret->names_of_label = (int)i;
+                return;
+            }
+    len = batch_len(name, &ret->number);
+    if (!len && !strncmp(name, test, strlen(test))) {
+        ret->split = CIFAR_TEST;
+        len = strlen(test);
+    }
+    if (len && (!name[len] || !strcmp(name + len, ".bin"))) {
+        ret->kind = &cifar_10;
+        ret->is_pickle = !name[len];
+    } else if (!strcmp(name, "train.bin") || !strcmp(name, "test.bin")) {
+        ret->kind = &cifar_100;
+        ret->split = name[1] == 'r' ? CIFAR_TRAIN : CIFAR_TEST;
+    }
+}
+
+/* Are all labels in the head those of the kind? */
+static bool has_labels(const struct probed_file *file, const struct cifar_kind *kind)
+{
+    for (uint64_t at = 0; at < file->len; at += cifar_record_bytes(kind))
+        for (unsigned i = 0; i < kind->n_labels && at + i < file->len; i++)
+            if (file->head[at + i] >= kind->label[i].classes)
+                return false;
+    return true;
+}
+
+static bool has_file(const struct probed_file *file, const char *name)
+{
+    return folder_names_has(&file->folder, name, strlen(name));
+}
+
+/* Does something beside it, or the folder's name, say that train.bin and test.bin are CIFAR-100's?
+ */
+static bool is_in_cifar_100(const struct probed_file *file)
+{
+    return has_file(file, cifar_100.label[1].file) ||
+           (file->folder_name && !strncmp(file->folder_name, "cifar-100", 9));
+}
+
+/* Are there records beside a file that names classes? */
+static bool has_records(const struct probed_file *file, const struct cifar_kind *kind)
+{
+    for (size_t i = 0; i < file->folder.n; i++) {
+        const struct folder_name *other = &file->folder.file[i];
+        AUTO_FREE char *name = strndup(other->name, other->len);
+        struct cifar_name judged = {.names_of_label = 0};
+
+        if (name)
+            cifar_name_judge(name, &judged);
+        if (judged.kind == kind && judged.names_of_label < 0 && !judged.is_pickle)
+            return true;
+    }
+    return false;
+}
+
+enum claim cifar_probe(const struct probed_file *file)
+{
+    struct cifar_name name;
+
+    cifar_name_judge(file->name, &name);
+    if (!name.kind)
+        return CLAIM_NONE;
+    if (name.names_of_label >= 0)
+        return has_records(file, name.kind) ? CLAIM_NAMED : CLAIM_NONE;
+    if (name.is_pickle)
+        return file->len > 2 && file->head[0] == 0x80 ? CLAIM_NAMED : CLAIM_NONE;
+    if (name.kind == &cifar_100 &&
+        (!is_in_cifar_100(file) || (file->options && file->options->tokens_given)))
+        return CLAIM_NONE;
+    return has_labels(file, name.kind) ? CLAIM_NAMED : CLAIM_NONE;
+}
