@@ -1,6 +1,7 @@
 /* The table of our mount options: name, form of the value, help, and the function that sets it. */
 #include "fs/options/table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -177,10 +178,10 @@ static int set_delimiter(struct options *o, const char *value, struct diag *d)
     return set_character("delimiter", value, &o->format.delimiter, d);
 }
 
-/* In a line of fstab, comment= is for people and other programs, and never a single character. */
+/* In a line of fstab, comment= is a word for people and other programs. */
 static int set_comment(struct options *o, const char *value, struct diag *d)
 {
-    if (strlen(value) != 1)
+    if (strlen(value) != 1 || !ispunct((unsigned char)value[0]))
         return 0;
     return set_character("comment", value, &o->format.comment, d);
 }

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """CSV of numbers, against Python's csv and numpy: every cell of every row; and what is refused, with its place."""
 
 import csv
@@ -152,7 +152,7 @@ for name, (_, says) in bad.items():
     contains(printed, says, f"{name}.csv")
 for option, says in (("label_column=3", "want a column from 0 to 2"),  # S-16
                      ("label_column=who", "want a column from 0 to 2"), ("delimiter=1", "want a character"),
-                     ("comment=1", "want a character")):
+                     ("comment=-", "want a character")):
     printed = subprocess.run([EPOCHFS, "info", os.path.join(SOURCE, "label/numbers.csv"), "-o", option], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT).stdout.decode(errors="replace")
     contains(printed, says)

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """JSON lines, against Python reading the files: every line byte for byte, as samples and as shuffled batches."""
 
 import glob

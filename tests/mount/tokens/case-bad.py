@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Token files that are damaged, forged, or none: each becomes an error that says what is wrong, and nothing else breaks."""
 
 import json

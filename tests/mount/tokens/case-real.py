@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Token files of real programs, against numpy reading them by itself: as windows, and as documents."""
 
 import os

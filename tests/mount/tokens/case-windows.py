@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Windows of tokens of each kind of file: every field, samples and shuffled batches, against numpy."""
 
 import json

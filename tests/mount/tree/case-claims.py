@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Real files of every format: each is claimed by its own reader, and by no other."""
 
 import json
