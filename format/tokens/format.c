@@ -74,6 +74,9 @@ static enum claim probe(const struct probed_file *file)
         return CLAIM_NAMED;
     if (llmc_starts(file->head, file->len))
         return CLAIM_STRONG;
+    /* SOURCE is this one file: what lies beside it is looked for when it is opened. */
+    if (ends_with(file->name, ".ds") && file->folder.n <= 1)
+        return CLAIM_WEAK;
     return options && options->tokens_given && is_bin ? CLAIM_WEAK : CLAIM_NONE;
 }
 
