@@ -40,7 +40,7 @@ static void set_free(struct dataset *ds)
 
 /* ---- dataset.json, --check ---- */
 
-/* The next line that is not blank, without blanks at its ends. NULL: none. */
+/* The next line that is not empty, without white space at its ends. NULL: none. */
 static const char *next_line(const char **rest, size_t *ret_len)
 {
     while (**rest) {

@@ -315,6 +315,9 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
 /* Where the bytes of a sample of a stored field are: *ret_off in the blob that is returned. */
 const struct blob *field_place(const struct field *f, uint64_t sample, uint64_t *ret_off);
 
+/* The samples from this one up to that number lie one after another in the source. */
+uint64_t field_neighbours_end(const struct field *f, uint64_t sample);
+
 /* The samples of a stored field from the first to the last that have some of these bytes, len > 0.
  * false: none has, up to the number of samples of the dataset. */
 bool field_samples_at(const struct field *f, const struct blob *blob, uint64_t off, uint64_t len,

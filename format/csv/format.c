@@ -50,7 +50,7 @@ static bool ends_with(const char *name, const char *suffix)
 
 /* Two lines of the head that have cells, of one number, of numbers but for the first. A name that
  * says what the file is makes one number enough: then the fault is named, where there is one. Lines
- * of a single number, with blanks in cells, may be libsvm text, too: the name decides, but not
+ * of a single number, with spaces in cells, may be libsvm text, too: the name decides, but not
  * between tabs, which libsvm text has. */
 static enum claim probe(const struct probed_file *file)
 {

@@ -10,7 +10,7 @@
 
 #define CSV_LINE_MOST (UINT64_C(16) << 20) /* bytes of a line */
 
-/* A cell: its text without the blanks around it and without quotes. */
+/* A cell: its text without the white space around it and without quotes. */
 struct csv_cell {
     const uint8_t *text;
     size_t len;

@@ -196,7 +196,7 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
         for (; ends && r == 0; ends &= ends - 1) {
             size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
 
-            /* Between CR and LF there is no line, but nobody minds: it is blank. */
+            /* Between CR and LF is an empty line, which is no row. */
             scan->lines += scan->text[end] == '\n' || scan->text[end + 1] != '\n';
             r = see_line(file, start, end, scan->lines, d);
             start = end + 1;
