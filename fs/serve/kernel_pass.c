@@ -61,12 +61,15 @@ void kernel_pass_negotiate(struct server *s, struct fuse_conn_info *conn)
 /* This libfuse takes FUSE_CAP_PARALLEL_DIROPS but does not pass it to the kernel, which then lets
  * one lookup or listing of a folder wait for another: a parked lookup would block all others in its
  * folder, and they could not even be interrupted. So write_reply() completes the reply to INIT, the
- * first of a session; that of passthrough, too. */
+ * first of a session (a notification, which is no reply, has no number and may come before it);
+ * that of passthrough, too. */
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct server *s = userdata;
+    const struct fuse_out_header *head = iov[0].iov_base;
 
-    if (!s->init_replied && count == 2 && iov[1].iov_len >= sizeof(struct fuse_init_out)) {
+    if (!s->init_replied && head->unique && count == 2 &&
+        iov[1].iov_len >= sizeof(struct fuse_init_out)) {
         struct fuse_init_out *reply = iov[1].iov_base;
         const uint32_t depth = STACK_DEPTH;
 
