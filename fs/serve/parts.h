@@ -118,9 +118,9 @@ struct server {
     struct pass pass;
     bool no_open; /* the kernel works without open requests */
     bool no_opendir;
-    bool parallel; /* the kernel may send several requests for one folder at a time */
+    bool parallel;            /* the kernel may send several requests for one folder at a time */
     atomic_bool init_replied; /* notifications of other threads go the same way */
-    uint32_t init_flags2; /* that the kernel offers */
+    uint32_t init_flags2;     /* that the kernel offers */
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     _Atomic unsigned n_buffers;
