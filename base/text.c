@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static bool text_reserve(struct text *t, size_t more)
 {
@@ -22,6 +23,13 @@ static bool text_reserve(struct text *t, size_t more)
     t->data = data;
     t->capacity = capacity;
     return true;
+}
+
+bool text_ends_with(const char *name, const char *suffix)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len >= n && !strcasecmp(name + len - n, suffix);
 }
 
 void text_add_bytes(struct text *t, const char *bytes, size_t len)

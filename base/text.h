@@ -27,6 +27,9 @@ void text_add_json(struct text *t, const char *bytes);
 /* The bytes of the character in UTF-8 that the len bytes begin with, len > 0; 0: they are none. */
 size_t text_character(const void *bytes, size_t len);
 
+/* Does a name end with suffix, in small letters or capitals? */
+bool text_ends_with(const char *name, const char *suffix);
+
 /* Make a text safe for a terminal, which would obey control characters: all but those in kept
  * become '?'. Names and reasons from a source or a server may have any. */
 void text_plain(char *s, const char *kept);

@@ -21,13 +21,6 @@ struct kind {
     bool (*test)(const struct probed_file *file); /* NULL: the magic is enough */
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), len = strlen(suffix);
-
-    return n >= len && !strcasecmp(name + n - len, suffix);
-}
-
 /* Does the name of a zip file's first member end with suffix? */
 static bool member_ends_with(const struct probed_file *file, const char *suffix)
 {
@@ -125,7 +118,7 @@ static bool is_json(const struct probed_file *file)
         return false;
     for (text++, len--; len && isspace(*text); text++, len--)
         ;
-    return ends_with(file->name, ".json") || (len && strchr("\"{[}]", *text));
+    return text_ends_with(file->name, ".json") || (len && strchr("\"{[}]", *text));
 }
 
 /* How often the separator is in the line, outside quotes. */
@@ -158,7 +151,7 @@ static bool has_columns(const struct probed_file *file, char separator, const ch
         len -= (size_t)(end + 1 - text);
         text = end + 1;
     }
-    return lines >= 3 || (lines && ends_with(file->name, suffix));
+    return lines >= 3 || (lines && text_ends_with(file->name, suffix));
 }
 
 static bool is_csv(const struct probed_file *file)

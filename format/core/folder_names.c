@@ -27,13 +27,3 @@ const struct folder_name *folder_names_find(const struct folder_names *names, co
 
     return names->n ? bsearch(&wanted, names->file, names->n, sizeof(wanted), by_name) : NULL;
 }
-
-bool probed_has_sibling(const struct probed_file *file, const char *suffix)
-{
-    const char *dot = strrchr(file->name, '.');
-    size_t stem = dot ? (size_t)(dot - file->name) : strlen(file->name);
-    char name[512];
-    int n = snprintf(name, sizeof(name), "%.*s%s", (int)stem, file->name, suffix);
-
-    return n > 0 && (size_t)n < sizeof(name) && folder_names_has(&file->folder, name, (size_t)n);
-}

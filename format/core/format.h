@@ -131,9 +131,6 @@ static inline bool folder_names_has(const struct folder_names *names, const char
     return folder_names_find(names, name, len) != NULL;
 }
 
-/* Is there a file beside this one whose name is this one's up to its last dot, and then suffix? */
-bool probed_has_sibling(const struct probed_file *file, const char *suffix);
-
 /* Files of SOURCE that are one dataset, however many they are: they are read as one blob, whose
  * bytes are the files one after another. */
 struct collection {

@@ -47,7 +47,7 @@ static void set_columns(struct csv_file *file)
 static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, struct diag *d)
 {
     AUTO_FREE float *value = malloc(file->shape.columns * sizeof(*value));
-    uint64_t line = file->shape.has_header + UINT64_C(1);
+    uint64_t line = file->shape.lines + 1;
     int r = 0;
 
     if (!value)
@@ -62,7 +62,7 @@ static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, s
             break;
         behind = head[end];
         head[end] = 0;
-        if (!csv_is_blank(head + at, end - at, file->shape.comment))
+        if (!csv_is_empty(head + at, end - at, file->shape.comment))
             r = csv_check_line(file, line, head + at, end - at, value, d);
         head[end] = behind;
         line += behind != '\r' || head[end + 1] != '\n';
@@ -150,7 +150,7 @@ uint64_t csv_cut(const void *p, uint64_t off)
 {
     const struct csv_file *file = p;
 
-    return off > file->shape.rows_at ? index_first_above(&file->prepared.index, ROW_AT, off) : 0;
+    return off ? index_first_above(&file->prepared.index, ROW_AT, off) : 0;
 }
 
 /* ---- the contents of a row ---- */

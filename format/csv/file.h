@@ -22,7 +22,8 @@ struct csv_shape {
     size_t columns;          /* cells of a row */
     size_t label, weight;    /* their columns, or CSV_NONE */
     bool has_header;
-    uint64_t rows_at;  /* byte behind the header */
+    uint64_t rows_at;  /* byte behind the header, */
+    uint64_t lines;    /* and the lines up to there */
     struct text names; /* of the columns, each ended by NUL; empty: no header */
 };
 

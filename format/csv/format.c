@@ -41,13 +41,6 @@ static const struct record_format csv = {
     .describe = describe,
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-
-    return len >= n && !strcmp(name + len - n, suffix);
-}
-
 /* Two lines of the head that have cells, of one number, of numbers but for the first. A name that
  * says what the file is makes one number enough: then the fault is named, where there is one. Lines
  * of a single number, with spaces in cells, may be libsvm text, too: the name decides, but not
@@ -55,7 +48,7 @@ static bool ends_with(const char *name, const char *suffix)
 static enum claim probe(const struct probed_file *file)
 {
     const char delimiters[] = {',', '\t', ';'};
-    bool named = ends_with(file->name, ".csv") || ends_with(file->name, ".tsv");
+    bool named = text_ends_with(file->name, ".csv") || text_ends_with(file->name, ".tsv");
     uint8_t text[FORMAT_HEAD + DECIMAL_PAD] = {0};
     char given = file->options ? file->options->delimiter : 0;
     char comment = file->options ? file->options->comment : 0;
@@ -74,7 +67,7 @@ static enum claim probe(const struct probed_file *file)
 
             if (at + len >= file->len && !file->whole)
                 break;
-            if (!csv_is_blank(text + at, len, comment)) {
+            if (!csv_is_empty(text + at, len, comment)) {
                 uint8_t behind = text[at + len];
 
                 text[at + len] = 0;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_blank(uint8_t c, char delimiter)
+static bool is_space(uint8_t c, char delimiter)
 {
     return (c == ' ' || c == '\t' || c == '\v' || c == '\f') && c != (uint8_t)delimiter;
 }
@@ -19,14 +19,14 @@ void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_c
 {
     const uint8_t *stop, *close = NULL;
 
-    while (p < end && is_blank(*p, delimiter))
+    while (p < end && is_space(*p, delimiter))
         p++;
     if (p < end && *p == '"')
         close = quoted_end(p + 1, end);
     stop = memchr(close ? close : p, delimiter, (size_t)(end - (close ? close : p)));
     *ret_next = stop ? stop + 1 : NULL;
     stop = stop ? stop : end;
-    while (stop > p && is_blank(stop[-1], delimiter))
+    while (stop > p && is_space(stop[-1], delimiter))
         stop--;
     ret->broken = memchr(p, '"', (size_t)(stop - p)) && (!close || stop != close + 1);
     if (close && !ret->broken) {
@@ -81,11 +81,11 @@ size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, 
     return n;
 }
 
-bool csv_is_blank(const uint8_t *line, size_t len, char comment)
+bool csv_is_empty(const uint8_t *line, size_t len, char comment)
 {
     size_t i = 0;
 
-    while (i < len && (is_blank(line[i], 0) || line[i] == '\r'))
+    while (i < len && (is_space(line[i], 0) || line[i] == '\r'))
         i++;
     return i == len || (comment && line[i] == (uint8_t)comment);
 }

@@ -32,6 +32,6 @@ size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, 
                  size_t *ret_bad);
 
 /* Is there nothing in the line, or a comment? comment: 0: there are none. */
-bool csv_is_blank(const uint8_t *line, size_t len, char comment);
+bool csv_is_empty(const uint8_t *line, size_t len, char comment);
 
 #endif

@@ -17,6 +17,7 @@ struct csv_scan {
     uint64_t text_at; /* the byte of the file that text begins with: a line begins there */
     uint64_t read;    /* bytes of the file so far */
     uint64_t lines;   /* before text */
+    uint8_t last;     /* the line end before text */
     struct text_masks *mask;
     float *value; /* [columns] */
 };
@@ -68,7 +69,7 @@ static int file_begin(void *impl)
     scan->mask = malloc((scan->capacity / 64 + 2) * sizeof(*scan->mask));
     scan->value = malloc(file->shape.columns * sizeof(*scan->value));
     scan->text_at = scan->read = file->shape.rows_at;
-    scan->lines = file->shape.has_header;
+    scan->lines = file->shape.lines;
     return scan->text && scan->mask && scan->value ? 0 : -ENOMEM;
 }
 
@@ -164,7 +165,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
     uint64_t number[ROW_NUMBERS] = {[ROW_AT] = scan->text_at + start, [ROW_BYTES] = end - start};
     int r = 0;
 
-    if (csv_is_blank(text, end - start, file->shape.comment))
+    if (csv_is_empty(text, end - start, file->shape.comment))
         return 0;
     if (end - start > CSV_LINE_MOST)
         return diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found %zu",
@@ -196,9 +197,10 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
         for (; ends && r == 0; ends &= ends - 1) {
             size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
 
-            /* Between CR and LF is an empty line, which is no row. */
-            scan->lines += scan->text[end] == '\n' || scan->text[end + 1] != '\n';
+            /* Between CR and LF is an empty line, which is no row, and is not counted. */
+            scan->lines += end > start || scan->text[end] != '\n' || scan->last != '\r';
             r = see_line(file, start, end, scan->lines, d);
+            scan->last = scan->text[end];
             start = end + 1;
         }
     }

@@ -12,9 +12,10 @@
 
 static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
 
-/* The next line that is not blank, from *at on; *ret_at: where it begins. false: there is none. */
+/* The next line with cells, from *at on, and how many lines end there; *ret_at: where it begins.
+ * false: there is none. */
 static bool next_line(const uint8_t *head, size_t len, bool whole, char comment, size_t *at,
-                      size_t *ret_at, size_t *ret_len)
+                      uint64_t *lines, size_t *ret_at, size_t *ret_len)
 {
     while (*at < len) {
         size_t start = *at, end = start;
@@ -24,7 +25,10 @@ static bool next_line(const uint8_t *head, size_t len, bool whole, char comment,
         if (end == len && !whole)
             return false;
         *at = end + 1;
-        if (csv_is_blank(head + start, end - start, comment))
+        if (*at < len && head[end] == '\r' && head[*at] == '\n')
+            ++*at;
+        ++*lines;
+        if (csv_is_empty(head + start, end - start, comment))
             continue;
         *ret_at = start;
         *ret_len = end - start;
@@ -140,28 +144,31 @@ int csv_shape_read(const uint8_t *head, size_t len, bool whole,
 {
     size_t at = len >= sizeof(bom) && !memcmp(head, bom, sizeof(bom)) ? sizeof(bom) : 0;
     size_t line, line_len;
+    uint64_t lines = 0;
     struct cells cells;
 
     ret->comment = options->comment;
     ret->rows_at = at;
-    if (!next_line(head, len, whole, ret->comment, &at, &line, &line_len))
+    if (!next_line(head, len, whole, ret->comment, &at, &lines, &line, &line_len))
         return diag_set(d, -EBADMSG, "%s: want lines of numbers, found none in the first %zu bytes",
                         name, len);
     ret->delimiter =
         options->delimiter ? options->delimiter : find_delimiter(head + line, line_len);
     cells = count_cells(head + line, line_len, ret->delimiter);
     if (cells.n > CSV_COLUMNS_MOST)
-        return diag_set(d, -EBADMSG, "%s: line 1: want at most %d columns, found %zu", name,
-                        CSV_COLUMNS_MOST, cells.n);
+        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %d columns, found %zu", name,
+                        (unsigned long long)lines, CSV_COLUMNS_MOST, cells.n);
     ret->columns = cells.n;
     ret->has_header = !cells.numbers && cells.empty < cells.n;
     if (!ret->has_header && cells.numbers + cells.empty < cells.n)
         return diag_set(d, -EBADMSG,
-                        "%s: line 1: want numbers, or names and no numbers, found %zu "
+                        "%s: line %llu: want numbers, or names and no numbers, found %zu "
                         "numbers and %zu names",
-                        name, cells.numbers, cells.n - cells.numbers - cells.empty);
+                        name, (unsigned long long)lines, cells.numbers,
+                        cells.n - cells.numbers - cells.empty);
     if (ret->has_header) {
         ret->rows_at = at;
+        ret->lines = lines;
         read_names(head + line, line_len, ret->delimiter, &ret->names);
     }
     return ret->names.failed ? -ENOMEM : find_roles(ret, options, name, d);

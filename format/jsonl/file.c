@@ -13,7 +13,7 @@
 
 static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
 
-static bool is_blank(uint8_t c)
+static bool is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -53,7 +53,7 @@ static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
 
 static bool has_text(const uint8_t *p, const uint8_t *end)
 {
-    while (p < end && is_blank(*p))
+    while (p < end && is_space(*p))
         p++;
     return p < end;
 }

@@ -1,4 +1,4 @@
-/* A file of JSON lines, and the index of its samples: the lines that are not blank. */
+/* A file of JSON lines, and the index of its samples: the lines that are not empty. */
 #ifndef EPOCHFS_FORMAT_JSONL_FILE_H
 #define EPOCHFS_FORMAT_JSONL_FILE_H
 
@@ -17,7 +17,7 @@ struct jsonl_file {
     /* While the index is made: */
     uint64_t at;    /* of the next byte to look at */
     uint64_t line;  /* where the line begins that has it */
-    bool has_text;  /* it has a byte that is not blank */
+    bool has_text;  /* it has a byte that is no space */
     uint8_t last;   /* the byte before */
     uint8_t *piece; /* read at once */
 };

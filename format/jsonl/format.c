@@ -48,13 +48,6 @@ static const struct record_format jsonl = {
 
 /* ---- which files ---- */
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-
-    return len >= n && !strcmp(name + len - n, suffix);
-}
-
 static bool is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -120,14 +113,15 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
 /* One object in a file of another name is more likely a description of something. */
 static enum claim probe(const struct probed_file *file)
 {
-    bool named = ends_with(file->name, ".jsonl") || ends_with(file->name, ".ndjson"), cut, bad;
+    bool named = text_ends_with(file->name, ".jsonl") || text_ends_with(file->name, ".ndjson"), cut,
+         bad;
     unsigned n = count_objects(file, 2, &cut, &bad);
 
     if (named)
         return n || cut ? CLAIM_STRONG : CLAIM_NONE;
     if (n < 2 && !(n && cut))
         return CLAIM_NONE;
-    return ends_with(file->name, ".json") ? CLAIM_STRONG : CLAIM_WEAK;
+    return text_ends_with(file->name, ".json") ? CLAIM_STRONG : CLAIM_WEAK;
 }
 
 static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,

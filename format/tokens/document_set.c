@@ -62,10 +62,13 @@ static int file_step(void *impl, struct diag *d)
     for (unsigned i = 0; i < STEP && r == 1 && file->next < docs->n; i++) {
         size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE, docs->n - file->next);
 
-        r = documents_starts(READ_WAITS, docs, file->next, n, start, d) < 0 ? -EBADMSG : 1;
-        for (size_t k = 0; k < n && r == 1; k++)
-            r = index_add(file->prepared.builder, NULL, 0, &start[k]) < 0 ? -ENOMEM : 1;
-        file->next += r == 1 ? n : 0;
+        r = documents_starts(READ_WAITS, docs, file->next, n, start, d);
+        for (size_t k = 0; k < n && r == 0; k++)
+            r = index_add(file->prepared.builder, NULL, 0, &start[k]);
+        if (r < 0)
+            return r;
+        file->next += n;
+        r = 1;
     }
     if (r < 1 || file->next < docs->n)
         return r < 0 ? r : 0;

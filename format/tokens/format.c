@@ -12,13 +12,6 @@
 #include "format/tokens/document_set.h"
 #include "format/tokens/windows.h"
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-
-    return len > n && !strcmp(name + len - n, suffix);
-}
-
 /* ---- which files ---- */
 
 static const char *const beside_ds[] = {".index", ".metadata", ".loss"};
@@ -29,7 +22,7 @@ static bool is_beside_ds(const char *name, const struct folder_names *folder)
     for (size_t i = 0; i < ARRAY_LEN(beside_ds); i++) {
         size_t n = strlen(name) - strlen(beside_ds[i]);
 
-        if (ends_with(name, beside_ds[i]) && n > 3 && !strncmp(name + n - 3, ".ds", 3) &&
+        if (text_ends_with(name, beside_ds[i]) && n > 3 && !strncmp(name + n - 3, ".ds", 3) &&
             (!folder || folder_names_has(folder, name, n)))
             return true;
     }
@@ -40,7 +33,7 @@ static bool is_described_ds(const struct probed_file *file)
 {
     char name[512];
 
-    if (!ends_with(file->name, ".ds"))
+    if (!text_ends_with(file->name, ".ds"))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(beside_ds); i++) {
         int n = snprintf(name, sizeof(name), "%s%s", file->name, beside_ds[i]);
@@ -54,14 +47,14 @@ static bool is_described_ds(const struct probed_file *file)
 /* Tokens do not say that they are tokens: those of a Megatron .bin may begin like any file. */
 static bool decided_by(const char *name, char ret[static FORMAT_NAME])
 {
-    return ends_with(name, ".bin") &&
+    return text_ends_with(name, ".bin") &&
            snprintf(ret, FORMAT_NAME, "%.*s.idx", (int)strlen(name) - 4, name) < FORMAT_NAME;
 }
 
 static enum claim probe(const struct probed_file *file)
 {
     const struct format_options *options = file->options;
-    bool is_bin = ends_with(file->name, ".bin");
+    bool is_bin = text_ends_with(file->name, ".bin");
 
     /* What nanoGPT writes beside its tokens. It is never read. */
     if (options && options->tokens_given && !strcmp(file->name, "meta.pkl"))
@@ -75,7 +68,7 @@ static enum claim probe(const struct probed_file *file)
     if (llmc_starts(file->head, file->len))
         return CLAIM_STRONG;
     /* SOURCE is this one file: what lies beside it is looked for when it is opened. */
-    if (ends_with(file->name, ".ds") && file->folder.n <= 1)
+    if (text_ends_with(file->name, ".ds") && file->folder.n <= 1)
         return CLAIM_WEAK;
     return options && options->tokens_given && is_bin ? CLAIM_WEAK : CLAIM_NONE;
 }
@@ -154,7 +147,7 @@ static const struct unread_file *find_unread(const struct open_folder *o, const 
 static int open_megatron(struct open_folder *o, struct source_file *file, struct token_stream **ret,
                          struct diag *d)
 {
-    size_t stem = strlen(file->name) - (ends_with(file->name, ".idx") ? 4 : 0);
+    size_t stem = strlen(file->name) - (text_ends_with(file->name, ".idx") ? 4 : 0);
     struct blob *bin;
     int r = take_beside(o, file, stem, ".bin", &bin, d);
 
@@ -206,14 +199,14 @@ static int open_stream(struct open_folder *o, struct source_file *file, struct t
     const struct format_options *options = &o->setup->options;
     uint8_t head[16] = {0};
     size_t len = (size_t)min_u64(sizeof(head), file->blob->size);
-    bool is_bin = ends_with(file->name, ".bin");
+    bool is_bin = text_ends_with(file->name, ".bin");
     int r = blob_read(READ_WAITS, file->blob, head, len, 0, d);
 
     if (r < 0)
         return r;
     if (megatron_starts(head, len))
         return open_megatron(o, file, ret, d);
-    if (ends_with(file->name, ".ds"))
+    if (text_ends_with(file->name, ".ds"))
         return open_datatrove(o, file, ret, d);
     if (llmc_starts(head, len) && !options->tokens_raw)
         return stream_llmc(file, ret, d);
@@ -261,9 +254,9 @@ static int miss_halves(struct open_folder *o)
 
     for (size_t i = 0; i < o->n_sources && r == 0; i++) {
         struct source_file *file = &o->source[i];
-        const char *suffix = ends_with(file->name, ".idx")   ? ".bin"
-                             : ends_with(file->name, ".bin") ? ".idx"
-                                                             : NULL;
+        const char *suffix = text_ends_with(file->name, ".idx")   ? ".bin"
+                             : text_ends_with(file->name, ".bin") ? ".idx"
+                                                                  : NULL;
         size_t stem = suffix ? strlen(file->name) - 4 : 0;
         const struct unread_file *other = suffix ? find_unread(o, file->name, stem, suffix) : NULL;
         char name[512];
@@ -288,7 +281,7 @@ static int add_streams(struct open_folder *o)
 
         /* A .bin whose .idx comes later is left to it. */
         if (!file->blob || is_beside_ds(file->name, NULL) ||
-            (ends_with(file->name, ".bin") &&
+            (text_ends_with(file->name, ".bin") &&
              find_file(o, file->name, strlen(file->name) - 4, ".idx")))
             continue;
         r = add_stream(o, file);
@@ -321,7 +314,7 @@ static size_t stem_of(const char *name)
 {
     size_t len = strlen(name);
 
-    if (ends_with(name, ".bin"))
+    if (text_ends_with(name, ".bin"))
         len -= 4;
     if (!len || !isdigit((unsigned char)name[len - 1]))
         return 0;
@@ -427,9 +420,10 @@ static void example(const struct dataset *ds, struct text *t)
 
 static const char *hint(const struct probed_file *file)
 {
-    return ends_with(file->name, ".bin") ? "tokens without a header, as nanoGPT writes them, take "
-                                           "-o tokens=u2 (or u1, u4, i4, i8)"
-                                         : NULL;
+    return text_ends_with(file->name, ".bin")
+               ? "tokens without a header, as nanoGPT writes them, take "
+                 "-o tokens=u2 (or u1, u4, i4, i8)"
+               : NULL;
 }
 
 static const char *option(const struct format_options *options)

@@ -141,8 +141,16 @@ static int windows_prepare(struct dataset *ds, struct diag *d)
 
 static void windows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
-    *ret_done = windows_of(ds)->ready;
-    *ret_total = windows_of(ds)->n;
+    const struct windows *w = windows_of(ds);
+    unsigned ready = w->ready;
+
+    *ret_done = *ret_total = 0;
+    for (unsigned i = 0; i < w->n; i++) {
+        uint64_t bytes = w->stream[i]->index ? w->stream[i]->index->size : w->stream[i]->width;
+
+        *ret_total += bytes;
+        *ret_done += i < ready ? bytes : 0;
+    }
 }
 
 /* ---- what is told of a dataset ---- */

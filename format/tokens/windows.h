@@ -19,7 +19,7 @@ struct windows {
     unsigned n;
     struct token_stream **stream; /* [n] this is one of the users of each */
     uint64_t tokens, step;        /* of a window without the last; from one to the next */
-    unsigned ready;               /* streams that are prepared */
+    _Atomic unsigned ready;       /* streams that are prepared */
     unsigned fetched;             /* and requested */
     struct split *split;          /* [n] NULL: windows go across documents */
 

@@ -10,33 +10,7 @@
 #include "format/csv/row.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
-
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)ret;
-    return -ENOENT;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)pieces;
-    (void)n;
-    (void)ret;
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save};
-static const struct index_store store = {.ops = &store_ops};
+#include "support/one_store.h"
 
 static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t row)
 {
@@ -50,7 +24,7 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     line = calloc(number[ROW_BYTES] + DECIMAL_PAD, 1);
     FUZZ_CHECK(value && line);
     memcpy(line, data + number[ROW_AT], number[ROW_BYTES]);
-    FUZZ_CHECK(!csv_is_blank(line, number[ROW_BYTES], shape->comment));
+    FUZZ_CHECK(!csv_is_empty(line, number[ROW_BYTES], shape->comment));
     FUZZ_CHECK(csv_parse(line, number[ROW_BYTES], shape->delimiter, value, shape->columns, &bad) ==
                shape->columns);
     FUZZ_CHECK(bad == shape->columns);
@@ -73,7 +47,7 @@ static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_sh
     for (size_t at = shape->rows_at, end; at < len; at = end + 1) {
         for (end = at; end < len && data[end] != '\n' && data[end] != '\r';)
             end++;
-        n += !csv_is_blank(data + at, end - at, shape->comment);
+        n += !csv_is_empty(data + at, end - at, shape->comment);
     }
     return n;
 }
@@ -81,7 +55,7 @@ static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_sh
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static const char delimiters[] = {0, ',', '\t', '|'};
-    struct format_setup setup = {.keep = &store};
+    struct format_setup setup = {.keep = &no_store};
     struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
     struct csv_file *file;
     struct shard shard;

@@ -7,33 +7,7 @@
 #include "format/jsonl/file.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
-
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)ret;
-    return -ENOENT;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)pieces;
-    (void)n;
-    (void)ret;
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save};
-static const struct index_store store = {.ops = &store_ops};
+#include "support/one_store.h"
 
 static bool is_blank(const uint8_t *p, const uint8_t *end)
 {
@@ -62,7 +36,7 @@ static bool next_line(const uint8_t **at, const uint8_t *end, const uint8_t **re
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     const uint8_t *at = data, *line;
-    const struct format_setup setup = {.keep = &store};
+    const struct format_setup setup = {.keep = &no_store};
     struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
     struct jsonl_file *file;
     struct shard shard;

@@ -10,59 +10,12 @@
 #include "format/mindrecord/file.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
+#include "support/one_store.h"
 
 #define HEADER 16384 /* bytes: what the corpus has as header_size and page_size */
 #define PAGE   32768
 #define PAGES  4
 #define UNPACK 8 /* a byte of the file is 8 bytes of a packed integer at most */
-
-/* ---- the index that is kept ---- */
-
-static uint8_t *kept;
-static size_t kept_len;
-
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    if (!kept)
-        return -ENOENT;
-    *ret = (struct kept_index){.bytes = TAKE_PTR(kept), .size = kept_len};
-    kept_len = 0;
-    return 0;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)ret;
-    for (unsigned i = 0; i < n; i++) {
-        kept = realloc(kept, kept_len + pieces[i].iov_len + 1);
-        FUZZ_CHECK(kept);
-        if (pieces[i].iov_len)
-            memcpy(kept + kept_len, pieces[i].iov_base, pieces[i].iov_len);
-        kept_len += pieces[i].iov_len;
-    }
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static void not_kept(const struct index_store *keep, const char *kind, const char *identity)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    FUZZ_CHECK(!"the file takes its own index");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save, .remove = not_kept};
-static const struct index_store store = {.ops = &store_ops};
 
 /* ---- the dataset ---- */
 
@@ -144,7 +97,7 @@ static void check_dataset(struct dataset *ds, uint64_t size)
 static void check_file(const uint8_t *bytes, size_t size)
 {
     struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
-    const struct format_setup setup = {.keep = &store, .memo = memo};
+    const struct format_setup setup = {.keep = &one_store, .memo = memo};
     struct source_file file = {.name = "x", .file_name = "x", .folder = ""};
 
     file.blob = memory_blob_new("x", bytes, size, size, NULL);
@@ -187,9 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     size = make_file(data, len, bytes);
     for (unsigned again = 0; again < 2 && size; again++)
         check_file(bytes, size);
-    free(kept);
-    kept = NULL;
-    kept_len = 0;
+    one_store_drop();
     memo_free(memo);
     return 0;
 }

@@ -10,54 +10,7 @@
 #include "format/recordio/file.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
-
-/* ---- the index that is kept ---- */
-
-static uint8_t *kept;
-static size_t kept_len;
-
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    if (!kept)
-        return -ENOENT;
-    *ret = (struct kept_index){.bytes = TAKE_PTR(kept), .size = kept_len};
-    kept_len = 0;
-    return 0;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)ret;
-    for (unsigned i = 0; i < n; i++) {
-        kept = realloc(kept, kept_len + pieces[i].iov_len + 1);
-        FUZZ_CHECK(kept);
-        if (pieces[i].iov_len)
-            memcpy(kept + kept_len, pieces[i].iov_base, pieces[i].iov_len);
-        kept_len += pieces[i].iov_len;
-    }
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static void not_kept(const struct index_store *keep, const char *kind, const char *identity)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    FUZZ_CHECK(!"the file takes its own index");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save, .remove = not_kept};
-static const struct index_store store = {.ops = &store_ops};
+#include "support/one_store.h"
 
 /* ---- the dataset ---- */
 
@@ -180,7 +133,7 @@ static void check_dataset(struct dataset *ds, const uint8_t *bytes, size_t size)
 static void check_file(const uint8_t *idx, size_t idx_len, const uint8_t *bytes, size_t size)
 {
     struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
-    const struct format_setup setup = {.keep = &store};
+    const struct format_setup setup = {.keep = &one_store};
     struct source_file file[2] = {{.name = "x.rec", .file_name = "x.rec", .folder = ""},
                                   {.name = "x.idx", .file_name = "x.idx", .folder = ""}};
 
@@ -206,8 +159,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     for (unsigned again = 0; again < 2; again++)
         check_file(data, idx, nul + 1, len - idx - 1);
-    free(kept);
-    kept = NULL;
-    kept_len = 0;
+    one_store_drop();
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "format/core/format.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
+#include "support/one_store.h"
 
 extern const struct format format_tokens;
 
@@ -40,33 +41,6 @@ static int refuse_name(struct finds *finds, const char *name, const char *reason
 {
     return refuse(finds, name, -EBADMSG, reason);
 }
-
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)ret;
-    return -ENOENT;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)pieces;
-    (void)n;
-    (void)ret;
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save};
-static const struct index_store store = {.ops = &store_ops};
 
 /* All of a field of a sample, in pieces of each bytes. */
 static int read_all(const struct dataset *ds, const struct field *f, uint64_t sample,
@@ -168,7 +142,7 @@ static struct source_file file_of(const char *name, const uint8_t *bytes, size_t
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
-    struct format_setup setup = {.keep = &store};
+    struct format_setup setup = {.keep = &no_store};
     struct source_file file[4];
     size_t n = 0, first;
     unsigned flags;

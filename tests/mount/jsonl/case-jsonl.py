@@ -88,8 +88,7 @@ with mounted(os.path.join(SOURCE, "parts")):
         step, found = -(-len(data) // parts), []
         for k in range(parts):
             low, high = min(k * step, len(data)), min((k + 1) * step, len(data))
-            want = [i for i in range(200) if (begins[i] > low or k == 0) and begins[i] <= high and
-                    (begins[i] < high or high == len(data) or begins[i] == high)]
+            want = [i for i in range(200) if (begins[i] > low or k == 0) and begins[i] <= high]
             plan = path("x.jsonl/batches", f"batch=all,part={k}of{parts}")
             got = np.load(f"{plan}/npy/000000.index.npy").tolist() if os.path.isdir(f"{plan}/npy") and \
                 os.listdir(f"{plan}/npy") else []

@@ -140,6 +140,17 @@ static void test_text_fit__long__capacity_of_its_length(void **state)
     assert_string_equal(t.data + 2997, "999more");
 }
 
+static void test_text_ends_with(void **state)
+{
+    (void)state;
+    assert_true(text_ends_with("a.csv", ".csv"));
+    assert_true(text_ends_with("A.CSV", ".csv"));
+    assert_true(text_ends_with(".csv", ".csv"));
+    assert_true(text_ends_with("a", ""));
+    assert_true(!text_ends_with("csv", ".csv"));
+    assert_true(!text_ends_with("a.csv.gz", ".csv"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_text_json__utf8__kept),
         cmocka_unit_test(test_text_json__bad_utf8__replaced),
         cmocka_unit_test(test_text__many_appends__all_there),
+        cmocka_unit_test(test_text_ends_with),
         cmocka_unit_test(test_text_plain__control__replaced),
         cmocka_unit_test(test_text_fit__long__capacity_of_its_length),
         cmocka_unit_test(test_text_finish__nothing_added__empty_string),

@@ -21,24 +21,10 @@ static void test_names(void **state)
     assert_true(!folder_names_has(&(struct folder_names){0}, "a", 1));
 }
 
-static void test_siblings(void **state)
-{
-    struct folder_name name[] = {{"x.y.bin", 7, 0}, {"x.y.idx", 7, 1}, {"z", 1, 2}};
-    struct probed_file file = {.name = "x.y.idx", .folder = {name, ARRAY_LEN(name)}};
-
-    (void)state;
-    assert_true(probed_has_sibling(&file, ".bin"));
-    assert_true(!probed_has_sibling(&file, ".index"));
-    file.name = "z";
-    assert_true(probed_has_sibling(&file, ""));
-    assert_true(!probed_has_sibling(&file, ".bin"));
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_siblings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

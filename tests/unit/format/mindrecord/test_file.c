@@ -1,5 +1,6 @@
 /* A file with holes: what is read of it; and packed integers. */
 #include "format/mindrecord/file.h"
+#include "support/one_store.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -118,37 +119,10 @@ static int take_dataset(struct finds *finds, const char *name, struct dataset *d
     return 0;
 }
 
-static int load(const struct index_store *keep, const char *kind, const char *identity,
-                struct kept_index *ret)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)ret;
-    return -ENOENT;
-}
-
-static int save(const struct index_store *keep, const char *kind, const char *identity,
-                const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
-                struct diag *d)
-{
-    (void)keep;
-    (void)kind;
-    (void)identity;
-    (void)source;
-    (void)pieces;
-    (void)n;
-    (void)ret;
-    return diag_set(d, -EROFS, "not kept here");
-}
-
-static const struct index_store_ops store_ops = {.load = load, .save = save};
-static const struct index_store store = {.ops = &store_ops};
-
 static void open_holed(struct holed *h)
 {
     struct finds finds = {.dataset = take_dataset};
-    const struct format_setup setup = {.keep = &store};
+    const struct format_setup setup = {.keep = &no_store};
     struct source_file file = {.name = "x", .file_name = "x", .folder = "", .blob = &h->blob};
 
     make_holed(h);
