@@ -6,9 +6,13 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/read_context.h"
 #include "format/csv/row.h"
 
-#define ON_STACK 4096 /* bytes of a line */
+#define ON_STACK  4096       /* bytes of the numbers of a row */
+#define AT_ONCE   64         /* rows that are looked up together */
+#define RUN_BYTES (1u << 20) /* of neighbouring rows read at once, */
+#define RUN_GAP   512        /* and bytes between them */
 
 static void add_column(struct csv_file *file, const struct record_column *column)
 {
@@ -188,32 +192,144 @@ bool csv_extent(const void *p, uint64_t row, unsigned column, struct extent *ret
     return number[ROW_BYTES] > 0;
 }
 
-/* Drop the columns that are not features. */
-static size_t keep_features(const struct csv_shape *s, float *value)
+/* The numbers of a row as read_rows() has them: the features, the label, the weight. */
+static void store_numbers(const struct csv_shape *s, const float *value, uint8_t *dst)
 {
-    size_t n = 0;
+    const size_t last[] = {s->label, s->weight};
+    uint32_t bits;
 
-    for (size_t i = 0; i < s->columns; i++)
-        if (i != s->label && i != s->weight)
-            value[n++] = value[i];
-    return n;
+    for (size_t i = 0; i < s->columns; i++) {
+        if (i == s->label || i == s->weight)
+            continue;
+        memcpy(&bits, &value[i], sizeof(bits));
+        store_le32(dst, bits);
+        dst += sizeof(bits);
+    }
+    for (size_t k = 0; k < ARRAY_LEN(last); k++) {
+        if (last[k] == CSV_NONE)
+            continue;
+        memcpy(&bits, &value[last[k]], sizeof(bits));
+        store_le32(dst, bits);
+        dst += sizeof(bits);
+    }
 }
 
-static void copy_floats(const float *value, uint64_t off, size_t len, uint8_t *dst)
-{
-    for (size_t i = 0; i < len; i++) {
-        uint64_t at = off + i;
-        uint32_t bits;
+/* A row and where its numbers go. */
+struct wanted {
+    uint64_t at, bytes;
+    uint8_t *dst;
+};
 
-        if (at % 4 == 0 && len - i >= 4) {
-            memcpy(&bits, &value[at / 4], 4);
-            store_le32(dst + i, bits);
-            i += 3;
-        } else {
-            memcpy(&bits, &value[at / 4], 4);
-            dst[i] = (uint8_t)(bits >> at % 4 * 8);
-        }
+/* Of a call: room for text and for the numbers of a row. */
+struct room {
+    uint8_t *text;
+    size_t capacity;
+    float *value; /* [columns] */
+};
+
+static int room_init(struct room *room, const struct csv_file *file)
+{
+    *room = (struct room){.value = malloc(file->shape.columns * sizeof(*room->value))};
+    return room->value ? 0 : -ENOMEM;
+}
+
+static void room_release(struct room *room)
+{
+    free(room->text);
+    free(room->value);
+}
+
+static int room_grow(struct room *room, size_t need)
+{
+    if (need <= room->capacity)
+        return 0;
+    free(room->text);
+    room->text = malloc(need);
+    room->capacity = room->text ? need : 0;
+    return room->text ? 0 : -ENOMEM;
+}
+
+/* The bytes behind a row are those of the next one: for the time of parsing, they are 0. */
+static int parse_row(const struct csv_file *file, const struct wanted *w, uint8_t *line,
+                     float *value, struct diag *d)
+{
+    const struct csv_shape *s = &file->shape;
+    uint8_t behind = line[w->bytes];
+    size_t bad, n;
+
+    line[w->bytes] = 0;
+    n = csv_parse(line, (size_t)w->bytes, s->delimiter, value, s->columns, &bad);
+    line[w->bytes] = behind;
+    if (n != s->columns || bad < s->columns)
+        return diag_set(d, -ESTALE, "%s: byte %llu: want the row that was here, found another",
+                        blob_name(file->blob), (unsigned long long)w->at);
+    store_numbers(s, value, w->dst);
+    return 0;
+}
+
+/* The rows from the first on that are neighbours in the file and are read at once. */
+static unsigned count_run(const struct wanted *w, unsigned n, size_t *ret_len)
+{
+    uint64_t end = w->at + w->bytes;
+    unsigned i = 1;
+
+    for (; i < n; i++) {
+        if (w[i].at < end || w[i].at - end > RUN_GAP || w[i].at + w[i].bytes - w->at > RUN_BYTES)
+            break;
+        end = w[i].at + w[i].bytes;
     }
+    *ret_len = (size_t)(end - w->at);
+    return i;
+}
+
+static int read_wanted(struct read_context *rc, const struct csv_file *file, struct room *room,
+                       const struct wanted *wanted, unsigned n, struct diag *d)
+{
+    int all = 0;
+
+    for (unsigned i = 0, run; i < n; i += run) {
+        const struct wanted *first = &wanted[i];
+        size_t len;
+        int r;
+
+        run = count_run(first, n - i, &len);
+        r = room_grow(room, len + DECIMAL_PAD);
+        if (r == 0)
+            r = blob_read(rc, file->blob, room->text, len, first->at, d);
+        if (r == 0)
+            memset(room->text + len, 0, DECIMAL_PAD);
+        for (unsigned k = 0; k < run && r == 0 && all == 0; k++)
+            r = parse_row(file, &first[k], room->text + (first[k].at - first->at), room->value, d);
+        if (!missing_go_on(rc, r, &all))
+            break;
+    }
+    return all;
+}
+
+static struct wanted want_row(const struct csv_file *file, uint64_t row, uint8_t *dst)
+{
+    uint64_t number[ROW_NUMBERS];
+
+    index_row(&file->prepared.index, row, number);
+    return (struct wanted){number[ROW_AT], number[ROW_BYTES], dst};
+}
+
+int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
+                  uint8_t *dst, struct diag *d)
+{
+    const struct csv_file *file = p;
+    struct wanted wanted[AT_ONCE];
+    AUTO(room_release) struct room room;
+    int r = room_init(&room, file), all = r;
+
+    for (unsigned i = 0, some; i < n && r == 0; i += some) {
+        some = (unsigned)min_u64(n - i, AT_ONCE);
+        for (unsigned k = 0; k < some; k++)
+            wanted[k] = want_row(file, row[i + k], dst + (i + k) * file->shape.columns * 4);
+        if (!missing_go_on(rc, read_wanted(rc, file, &room, wanted, some, d), &all))
+            break;
+    }
+    return all;
 }
 
 int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned column, uint64_t off,
@@ -222,37 +338,39 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
     const struct csv_file *file = p;
     const struct csv_shape *s = &file->shape;
     const struct record_column *c = &file->column[column];
-    uint8_t few[ON_STACK + DECIMAL_PAD], *line = few;
-    float some[ON_STACK / 4], *value = some;
+    uint8_t few[ON_STACK], *numbers = few;
     AUTO_FREE uint8_t *more = NULL;
-    AUTO_FREE float *many = NULL;
-    uint64_t number[ROW_NUMBERS];
-    size_t bad;
+    uint64_t at = 0;
     int r;
 
-    index_row(&file->prepared.index, row, number);
     if (c->shown != RECORD_NUMBERS)
-        return blob_read(rc, file->blob, dst, len, number[ROW_AT] + off, d);
-    if (number[ROW_BYTES] > ON_STACK)
-        line = more = malloc(number[ROW_BYTES] + DECIMAL_PAD);
-    if (s->columns > ARRAY_LEN(some))
-        value = many = malloc(s->columns * sizeof(*many));
-    if (!line || !value)
+        return blob_read(rc, file->blob, dst, len, want_row(file, row, NULL).at + off, d);
+    if (s->columns * 4 > sizeof(few))
+        numbers = more = malloc(s->columns * 4);
+    if (!numbers)
         return -ENOMEM;
-    r = blob_read(rc, file->blob, line, number[ROW_BYTES], number[ROW_AT], d);
-    if (r < 0)
-        return r;
-    memset(line + number[ROW_BYTES], 0, DECIMAL_PAD);
-    if (csv_parse(line, number[ROW_BYTES], s->delimiter, value, s->columns, &bad) != s->columns ||
-        bad < s->columns)
-        return diag_set(d, -ESTALE, "%s: byte %llu: want the row that was here, found another",
-                        blob_name(file->blob), (unsigned long long)number[ROW_AT]);
-    if (!strcmp(c->name, "label"))
-        value = &value[s->label];
-    else if (!strcmp(c->name, "weight"))
-        value = &value[s->weight];
-    else
-        keep_features(s, value);
-    copy_floats(value, off, len, dst);
+    r = csv_read_rows(rc, file, &row, 1, numbers, d);
+    for (const struct record_column *before = file->column; before < c; before++)
+        if (before->shown == RECORD_NUMBERS)
+            at += 4 * (before->ndim ? before->dim[0] : 1);
+    if (r == 0)
+        memcpy(dst, numbers + at + off, len);
+    return r;
+}
+
+int csv_joins(const void *p, const void *other, struct diag *d)
+{
+    const struct csv_file *a = p, *b = other;
+    const struct csv_shape *one = &a->shape, *two = &b->shape;
+
+    if (one->columns != two->columns)
+        return diag_set(
+            d, -EDOM, "%s: has %zu columns, %s has %zu: the files of this folder are not one table",
+            blob_name(b->blob), two->columns, blob_name(a->blob), one->columns);
+    if (one->label != two->label || one->weight != two->weight)
+        return diag_set(d, -EDOM,
+                        "%s: has its label or weight in another column than %s: the files of this "
+                        "folder are not one table",
+                        blob_name(b->blob), blob_name(a->blob));
     return 0;
 }

@@ -62,6 +62,9 @@ const struct record_column *csv_columns(const void *file, unsigned *ret_n);
 int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
              struct diag *d);
 bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+int csv_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
+                  uint8_t *dst, struct diag *d);
+int csv_joins(const void *file, const void *other, struct diag *d);
 int csv_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
              size_t len, uint8_t *dst, struct diag *d);
 

@@ -37,14 +37,16 @@ static const struct record_format csv = {
     .columns = csv_columns,
     .dims = csv_dims,
     .extent = csv_extent,
+    .joins = csv_joins,
+    .read_rows = csv_read_rows,
     .read = csv_read,
     .describe = describe,
 };
 
 /* Two lines of the head that have cells, of one number, of numbers but for the first. A name that
- * says what the file is makes one number enough: then the fault is named, where there is one. Lines
- * of a single number, with spaces in cells, may be libsvm text, too: the name decides, but not
- * between tabs, which libsvm text has. */
+ * says what the file is makes one number enough, or a line longer than the head: then the fault is
+ * named, where there is one. Lines of a single number, with spaces in cells, may be libsvm text,
+ * too: the name decides, but not between tabs, which libsvm text has. */
 static enum claim probe(const struct probed_file *file)
 {
     const char delimiters[] = {',', '\t', ';'};
@@ -59,14 +61,20 @@ static enum claim probe(const struct probed_file *file)
     for (size_t k = 0; k < (given ? 1 : sizeof(delimiters)); k++) {
         char delimiter = given ? given : delimiters[k];
         size_t cells = 0, numbers = 0, lines = 0;
-        bool alike = true;
+        bool alike = true, cut = false;
 
         for (size_t at = 0; at < file->len && lines < 8;) {
             size_t len = strcspn((char *)text + at, "\r\n"), bad, n;
             float value[64];
 
-            if (at + len >= file->len && !file->whole)
-                break;
+            if (at + len >= file->len && !file->whole) {
+                /* Of a first line longer than the head: its whole cells. */
+                while (!lines && named && len && text[at + len] != (uint8_t)delimiter)
+                    len--;
+                if (lines || !named || !len)
+                    break;
+                cut = true;
+            }
             if (!csv_is_empty(text + at, len, comment)) {
                 uint8_t behind = text[at + len];
 
@@ -78,9 +86,10 @@ static enum claim probe(const struct probed_file *file)
                 numbers += lines || bad >= 64 ? (bad >= 64 || (named && bad > 0)) : 0;
                 lines++;
             }
-            at += len + 1;
+            at += cut ? file->len : len + 1;
         }
-        if (cells >= 2 && ((lines >= 2 && alike && numbers >= lines - 1) || (named && numbers)))
+        if (cells >= 2 &&
+            ((lines >= 2 && alike && numbers >= lines - 1) || (named && (numbers || cut))))
             return named && (delimiter != '\t' || given) && !memchr(file->head, ':', file->len)
                        ? CLAIM_STRONG
                        : CLAIM_WEAK;

@@ -107,7 +107,7 @@ static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape,
             inside <<= start % 64;
         if (end - word * 64 < 64)
             inside &= (UINT64_C(1) << (end - word * 64)) - 1;
-        if (m->blank & inside)
+        if (m->space & inside)
             return false;
         marks += (unsigned)__builtin_popcountll(m->mark & inside);
     }

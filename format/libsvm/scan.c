@@ -48,7 +48,7 @@ static void see_features(const uint8_t *text, const struct text_masks *masks, si
             inside <<= from % 64;
         if (to - word * 64 < 64)
             inside &= (UINT64_C(1) << (to - word * 64)) - 1;
-        token = ~m->blank & inside;
+        token = ~m->space & inside;
         plain->tokens += (unsigned)__builtin_popcountll(token & ~(token << 1 | in_token));
         for (uint64_t colon = m->mark & inside; colon; colon &= colon - 1) {
             see_index(text + word * 64 + (unsigned)__builtin_ctzll(colon), plain);

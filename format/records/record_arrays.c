@@ -2,6 +2,7 @@
  * with lengths. A record's array then has its own length along its first axis; the other axes are
  * the same in a whole selection. */
 #include "format/records/record_ops.h"
+#include "format/records/record_slabs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -312,6 +313,8 @@ static int item_read(struct read_context *rc, const struct dataset *ds, const st
     struct record_items items;
 
     record_items_init(&items, rc, ds, f, sel);
+    if (items.content->slabs && sel->count > 1)
+        return record_slabs_read(&items, f->item_bytes, off, len, dst, d);
     return record_items_read_even(&items, f->item_bytes, array_item, off, len, dst, d);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/read_context.h"
 #include "format/records/record_items.h"
 #include "format/records/record_set_parts.h"
 
@@ -115,6 +116,28 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
         r = blob_read(rc, blob, dst, len, e.off + off, d);
     }
     return r < 0 ? r : blob_used(rc, blob, d);
+}
+
+int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
+                         unsigned n, uint8_t *dst, struct diag *d)
+{
+    const struct record_set *set = record_set_of(ds);
+    uint64_t row[SLAB_RECORDS];
+    int r, all = 0;
+
+    for (unsigned i = 0, k; i < n; i += k) {
+        unsigned file = shards_find(&set->files, record[i], &row[0]);
+        const struct shard *shard = &set->files.shard[file];
+
+        for (k = 1; i + k < n && shards_find(&set->files, record[i + k], &row[k]) == file;)
+            k++;
+        r = set->rf->read_rows(rc, shard->file, row, k, dst + i * set->slabs.bytes, d);
+        if (r == 0)
+            r = blob_verify(shard->blob, d); /* the slab is remembered */
+        if (!missing_go_on(rc, r, &all))
+            break;
+    }
+    return all;
 }
 
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,

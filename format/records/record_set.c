@@ -126,6 +126,29 @@ static void add_column(struct dataset *ds, struct record_content *content,
         ds->field[k].in &= places;
 }
 
+/* Numbers that read_rows() reads: where each column has them. */
+static void add_slabs(struct dataset *ds, const struct record_column *column, unsigned n)
+{
+    struct record_set *set = ds->impl;
+    uint64_t bytes = 0;
+
+    for (unsigned own = 0; own < n; own++)
+        for (unsigned i = 0; i < n; i++) {
+            struct record_content *c = &set->content[i];
+
+            if ((set->learned.map ? set->learned.map[0][i] : i) != own ||
+                column[i].shown != RECORD_NUMBERS)
+                continue;
+            c->slabs = &set->slabs;
+            c->slab_at = (size_t)bytes;
+            bytes += record_bytes(c, c->dim);
+        }
+    record_slabs_init(&set->slabs, &set->setup, bytes);
+    set->slabs.read = record_set_read_slab;
+    for (unsigned i = 0; i < n && !set->slabs.bytes; i++)
+        set->content[i].slabs = NULL;
+}
+
 /* Is there a record that has none of these contents? Of files that are not ready yet: may be. */
 static bool lacks_all(const struct dataset *ds, const struct record_content *const *content,
                       const struct record_column *column, unsigned n)
@@ -218,6 +241,8 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
         add_column(ds, &set->content[i], &column[i], i, &files);
+    if (set->rf->read_rows)
+        add_slabs(ds, column, n);
     r = add_pictures(ds, column, n);
     if (r < 0)
         return r;
@@ -474,99 +499,6 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;
-}
-
-static int add_dataset(const struct record_format *rf, const struct shard *file, unsigned n,
-                       const char *name, bool unlisted, const struct format_setup *setup,
-                       struct finds *finds)
-{
-    struct dataset *ds = NULL;
-    int r = record_set_new(rf, file, n, setup, &ds);
-
-    if (r < 0)
-        return r;
-    ds->unlisted = unlisted;
-    return finds->dataset(finds, name, ds);
-}
-
-/* The opened files of a folder. */
-struct opened {
-    const struct record_format *rf;
-    struct shard *file; /* [n] each has one user here */
-    const char **name;  /* [n] */
-    unsigned n;
-};
-
-static void opened_release(struct opened *opened)
-{
-    while (opened->n)
-        opened->rf->file.drop(opened->file[--opened->n].file);
-    free(opened->file);
-    free(opened->name);
-}
-
-static int open_files(struct opened *opened, struct source_file *source, size_t n,
-                      const struct format_setup *setup, struct finds *finds)
-{
-    const struct record_format *rf = opened->rf;
-    int r = 0;
-
-    opened->file = calloc(n, sizeof(*opened->file));
-    opened->name = calloc(n, sizeof(*opened->name));
-    if (!opened->file || !opened->name)
-        return -ENOMEM;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        struct diag d = DIAG_INIT;
-
-        if (!source[i].blob || (rf->is_beside && rf->is_beside(&source[i])))
-            continue;
-        opened->name[opened->n] = source[i].name;
-        r = rf->open(source, n, i, setup, &opened->file[opened->n], &d);
-        if (r < 0)
-            r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
-        else
-            opened->n++;
-    }
-    return r;
-}
-
-/* A dataset for each group of several files, but not for that of all. */
-static int add_groups(const struct opened *opened, const struct format_setup *setup,
-                      struct finds *finds)
-{
-    const struct record_format *rf = opened->rf;
-    char group[RECORD_GROUP_SIZE], next[RECORD_GROUP_SIZE];
-    int r = 0;
-
-    for (unsigned first = 0, end; first < opened->n && r == 0; first = end) {
-        end = first + 1;
-        if (!rf->group(opened->name[first], group))
-            continue;
-        while (end < opened->n && rf->group(opened->name[end], next) && !strcmp(group, next))
-            end++;
-        if (end - first > 1 && end - first < opened->n)
-            r = add_dataset(rf, &opened->file[first], end - first, group, false, setup, finds);
-    }
-    return r;
-}
-
-int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
-                           const struct format_setup *setup, struct finds *finds)
-{
-    AUTO(opened_release) struct opened opened = {.rf = rf};
-    int r = open_files(&opened, source, n, setup, finds), joins;
-
-    if (r < 0)
-        return r;
-    joins = shards_join(opened.n, finds);
-    for (unsigned i = 0; i < opened.n && r == 0; i++)
-        r = add_dataset(rf, &opened.file[i], 1, opened.name[i],
-                        joins == 1 && opened.n > RECORD_LISTED, setup, finds);
-    if (r == 0 && joins == 1)
-        r = add_dataset(rf, opened.file, opened.n, SHARDS_ALL, false, setup, finds);
-    if (r == 0 && joins == 1 && rf->group)
-        r = add_groups(&opened, setup, finds);
-    return r < 0 ? r : joins < 0 ? joins : 0;
 }
 
 void record_name(const void *bytes, size_t len, size_t max, char ret[static RECORD_NAME_MAX + 1])

@@ -65,6 +65,9 @@ struct record_format {
      * dataset of that name. false: it is of none. NULL: none is. */
     bool (*group)(const char *name, char ret[static RECORD_GROUP_SIZE]);
     void (*share)(void *file); /* it has one user more */
+    /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
+     * several files is made. NULL: any two can. */
+    int (*joins)(const void *file, const void *other, struct diag *d);
     /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
      * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
     int (*add_folders)(struct dataset *ds);
@@ -102,6 +105,12 @@ struct record_format {
      * bytes of the source. */
     int (*read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* Write the numbers of n rows, in any order: of each row those of all columns of numbers,
+     * packed, in the order of the columns, which are without holes and the same in all files that
+     * joins(). Faults as of read(). For rows that are costly to read one by one; NULL: they are
+     * not. */
+    int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
+                     uint8_t *dst, struct diag *d);
 
     /* Are the keys of a prepared file those of its index? false: the numbers of records. NULL: they
      * are if the index has keys. A dataset of several files has keys if each file has. */

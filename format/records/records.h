@@ -16,6 +16,7 @@
 #define RECORD_MAKES 64 /* make_at_once, at most */
 
 struct record_content;
+struct record_slabs;
 
 struct record_ops {
     /* The sizes of the axes of a content in a record: [ndim], all set. Bytes and text have one
@@ -58,6 +59,8 @@ struct record_content {
     unsigned make_at_once; /* records whose contents are made together, at most; 0: none is made */
     bool is_parsed;        /* there may be faults in it: records_check() looks at it */
     bool is_number;        /* a number, or none, in each record: an axis that a record has not */
+    const struct record_slabs *slabs; /* of FORM_ITEM: it is read with others; NULL: one by one */
+    size_t slab_at;                   /* where it is in a record's bytes there */
 
     /* Set before records_finish(): */
     enum dtype dtype;

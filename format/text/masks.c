@@ -1,7 +1,7 @@
 #include "format/text/masks.h"
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 /* The class of each byte. */
@@ -34,13 +34,49 @@ static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, str
         uint64_t end = control ? equal16(bytes, '\n') | equal16(bytes, '\r') : 0;
 
         ret->end |= end << i;
-        ret->blank |= (equal16(bytes, ' ') | (control & ~end)) << i;
+        ret->space |= (equal16(bytes, ' ') | (control & ~end)) << i;
         ret->mark |= equal16(bytes, mark) << i;
         kinds->digit |= range16(bytes, '0', 9) << i;
         kinds->sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
         kinds->point |= equal16(bytes, '.') << i;
     }
-    ret->blank &= ~ret->mark;
+    ret->space &= ~ret->mark;
+}
+
+/* The same, 32 bytes at a time; twice as fast as a whole. */
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static uint64_t equal32(__m256i bytes, char c)
+{
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(c)));
+}
+
+AVX2 static uint64_t range32(__m256i bytes, char first, char n)
+{
+    __m256i above =
+        _mm256_subs_epu8(_mm256_sub_epi8(bytes, _mm256_set1_epi8(first)), _mm256_set1_epi8(n));
+
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(above, _mm256_setzero_si256()));
+}
+
+AVX2 static void masks_of_avx2(const uint8_t *text, char mark, struct text_masks *ret,
+                               struct kinds *kinds)
+{
+    *ret = (struct text_masks){0};
+    *kinds = (struct kinds){0};
+    for (unsigned i = 0; i < 64; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
+        uint64_t control = range32(bytes, '\t', '\r' - '\t');
+        uint64_t end = control ? equal32(bytes, '\n') | equal32(bytes, '\r') : 0;
+
+        ret->end |= end << i;
+        ret->space |= (equal32(bytes, ' ') | (control & ~end)) << i;
+        ret->mark |= equal32(bytes, mark) << i;
+        kinds->digit |= range32(bytes, '0', 9) << i;
+        kinds->sign |= (equal32(bytes, '-') | equal32(bytes, '+')) << i;
+        kinds->point |= equal32(bytes, '.') << i;
+    }
+    ret->space &= ~ret->mark;
 }
 
 #else
@@ -53,13 +89,13 @@ static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, str
         uint8_t c = text[i];
 
         ret->end |= (uint64_t)(c == '\n' || c == '\r') << i;
-        ret->blank |= (uint64_t)(c == ' ' || c == '\t' || c == '\v' || c == '\f') << i;
+        ret->space |= (uint64_t)(c == ' ' || c == '\t' || c == '\v' || c == '\f') << i;
         ret->mark |= (uint64_t)(c == (uint8_t)mark) << i;
         kinds->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
         kinds->sign |= (uint64_t)(c == '-' || c == '+') << i;
         kinds->point |= (uint64_t)(c == '.') << i;
     }
-    ret->blank &= ~ret->mark;
+    ret->space &= ~ret->mark;
 }
 
 #endif
@@ -70,10 +106,10 @@ struct before {
     uint64_t fraction; /* digits after a point continue */
 };
 
-static void find_odd(struct text_masks *m, const struct kinds *k, bool needs_number,
-                     struct before *before)
+static inline void find_odd(struct text_masks *m, const struct kinds *k, bool needs_number,
+                            struct before *before)
 {
-    uint64_t separator = m->blank | m->end | m->mark;
+    uint64_t separator = m->space | m->end | m->mark;
     uint64_t number = ~separator, start = number & (separator << 1 | before->separator);
     uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
     uint64_t behind_mark = needs_number ? m->mark << 1 | before->mark : 0;
@@ -95,8 +131,23 @@ static void find_odd(struct text_masks *m, const struct kinds *k, bool needs_num
     };
 }
 
-void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
-                     struct text_masks *ret)
+#if defined(__SSE2__)
+AVX2 static void make_avx2(const uint8_t *text, size_t words, char mark, bool needs_number,
+                           struct text_masks *ret)
+{
+    struct before before = {.separator = 1};
+
+    for (size_t word = 0; word < words; word++) {
+        struct kinds kinds;
+
+        masks_of_avx2(text + word * 64, mark, &ret[word], &kinds);
+        find_odd(&ret[word], &kinds, needs_number, &before);
+    }
+}
+#endif
+
+void text_masks_make_anywhere(const uint8_t *text, size_t words, char mark, bool needs_number,
+                              struct text_masks *ret)
 {
     struct before before = {.separator = 1};
 
@@ -106,6 +157,18 @@ void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_nu
         masks_of(text + word * 64, mark, &ret[word], &kinds);
         find_odd(&ret[word], &kinds, needs_number, &before);
     }
+}
+
+void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
+                     struct text_masks *ret)
+{
+#if defined(__SSE2__)
+    if (__builtin_cpu_supports("avx2")) {
+        make_avx2(text, words, mark, needs_number, ret);
+        return;
+    }
+#endif
+    text_masks_make_anywhere(text, words, mark, needs_number, ret);
 }
 
 bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to)

@@ -13,7 +13,7 @@
 /* Bit i of a mask describes byte i of a word of 64 bytes. */
 struct text_masks {
     uint64_t end;   /* CR or LF */
-    uint64_t blank; /* space, TAB, VT, FF, but not the mark */
+    uint64_t space; /* space, TAB, VT, FF, but not the mark */
     uint64_t mark;
     uint64_t odd; /* not part of a plain number, or behind a sign that no digit follows */
 };
@@ -22,6 +22,10 @@ struct text_masks {
  * number begins with is odd, too. */
 void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
                      struct text_masks *ret);
+
+/* The same on any processor: text_masks_make() takes the widest instructions that this one has. */
+void text_masks_make_anywhere(const uint8_t *text, size_t words, char mark, bool needs_number,
+                              struct text_masks *ret);
 
 /* Is any of bytes [from, to] odd? */
 bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to);

@@ -39,7 +39,7 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     FUZZ_CHECK(!memcmp(once, pieces, 4 * dim[0]));
 }
 
-/* Lines that are not blank, behind the header. */
+/* Lines with cells, behind the header. */
 static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_shape *shape)
 {
     uint64_t n = 0;

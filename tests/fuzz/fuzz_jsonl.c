@@ -1,4 +1,4 @@
-/* Bytes as a file of JSON lines: each sample is a line, and all lines that are not blank are
+/* Bytes as a file of JSON lines: each sample is a line, and all lines with more than spaces are
  * samples. */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool is_blank(const uint8_t *p, const uint8_t *end)
     return p == end;
 }
 
-/* The next line that is not blank, written again. */
+/* The next line with more than spaces, written again. */
 static bool next_line(const uint8_t **at, const uint8_t *end, const uint8_t **ret, size_t *ret_len)
 {
     while (*at < end) {

@@ -16,7 +16,7 @@ REAL = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "jsonl")
 
 
 def lines_of(data):
-    """The samples of a file: lines that are not blank, without LF or CR LF. CR, U+2028 and others are data."""
+    """The samples of a file: lines with more than spaces, without LF or CR LF. CR, U+2028 and others are data."""
     data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
     lines = [line[:-1] if line.endswith(b"\r") else line for line in data.split(b"\n")]
     return [line for line in lines if line.strip(b" \t\r")]
