@@ -10,14 +10,15 @@ extern const struct format format_mindrecord;
 extern const struct format format_npy;
 extern const struct format format_npz;
 extern const struct format format_recordio;
+extern const struct format format_safetensors;
 extern const struct format format_tar;
 extern const struct format format_tfrecord;
 extern const struct format format_tokens;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx,   &format_libsvm,   &format_kaldi,  &format_mindrecord, &format_recordio,
-    &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,      &format_csv,
-    &format_files, &format_npy,      &format_npz,    &format_cifar,
+    &format_idx,   &format_libsvm,   &format_kaldi,  &format_mindrecord,  &format_recordio,
+    &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,       &format_csv,
+    &format_files, &format_npy,      &format_npz,    &format_safetensors, &format_cifar,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

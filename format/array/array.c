@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -18,7 +19,7 @@ struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under)
         blob_free(blob);
         return NULL;
     }
-    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1};
+    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1, false};
     return held;
 }
 
@@ -64,24 +65,70 @@ static char *safe_name(const char *name, size_t len)
     return safe;
 }
 
+size_t array_name_without(const char *name, size_t len, const char *suffix)
+{
+    size_t n = strlen(suffix);
+
+    return len > n && !strncasecmp(name + len - n, suffix, n) ? len - n : len;
+}
+
+/* The slot that has the name, or the free one that would. */
+static size_t *find_slot(const struct arrays *arrays, const char *name)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    size_t i;
+
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    i = (size_t)(hash ^ hash >> 32);
+    while (arrays->slot[i & (arrays->slots - 1)] &&
+           strcmp(arrays->array[arrays->slot[i & (arrays->slots - 1)] - 1].name, name) != 0)
+        i++;
+    return &arrays->slot[i & (arrays->slots - 1)];
+}
+
+/* Room for one name more in the table, at most half full. */
+static int grow_slots(struct arrays *arrays)
+{
+    if (2 * (arrays->n + 1) <= arrays->slots)
+        return 0;
+    free(arrays->slot);
+    arrays->slots = arrays->slots ? 2 * arrays->slots : 16;
+    arrays->slot = calloc(arrays->slots, sizeof(*arrays->slot));
+    if (!arrays->slot)
+        return -ENOMEM;
+    for (size_t i = 0; i < arrays->n; i++)
+        if (!arrays->array[i].repeats)
+            *find_slot(arrays, arrays->array[i].name) = i + 1;
+    return 0;
+}
+
 struct array *arrays_add(struct arrays *arrays, const char *name, size_t len)
 {
     struct array *a;
+    size_t *slot;
 
-    if (array_capacity(&arrays->array, arrays->n, sizeof(*a)) < 0)
+    if (array_capacity(&arrays->array, arrays->n, sizeof(*a)) < 0 || grow_slots(arrays) < 0)
         return NULL;
     a = &arrays->array[arrays->n];
     *a = (struct array){.name = safe_name(name, len)};
     if (!a->name)
         return NULL;
+    slot = find_slot(arrays, a->name);
+    a->repeats = *slot != 0;
     arrays->n++;
+    if (!a->repeats)
+        *slot = arrays->n;
     return a;
 }
 
 void arrays_drop_last(struct arrays *arrays)
 {
-    struct array *a = &arrays->array[--arrays->n];
+    struct array *a = &arrays->array[arrays->n - 1];
 
+    if (!a->repeats)
+        *find_slot(arrays, a->name) = 0; /* no slot was taken after it */
+    arrays->n--;
     free(a->name);
     free(a->left_out);
     held_blob_drop(a->held);
@@ -92,15 +139,8 @@ void arrays_release(struct arrays *arrays)
     while (arrays->n)
         arrays_drop_last(arrays);
     free(arrays->array);
+    free(arrays->slot);
     *arrays = (struct arrays){0};
-}
-
-bool arrays_has_before(const struct arrays *arrays, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (!strcmp(arrays->array[k].name, arrays->array[i].name))
-            return true;
-    return false;
 }
 
 int array_leave_out(struct array *a, const char *reason)

@@ -20,6 +20,7 @@ struct held_blob {
     struct blob *blob;       /* owned */
     struct held_blob *under; /* held, too: the source of what blob has. NULL: none */
     unsigned users;
+    bool in_set; /* a dataset has arrays of it */
 };
 
 /* Takes ownership of blob, also on error, and has one user. under (may be NULL) gets one more.
@@ -43,8 +44,8 @@ struct array {
     uint64_t row_bytes;     /* of one sample */
     uint64_t extra;         /* bytes that follow it in its file, and are not read */
     const char *type_name;  /* what its file calls the type, if numpy has no such; NULL */
+    bool repeats;           /* an array before it has its name */
     char *left_out;         /* why it is in no dataset; owned. NULL: it is in one */
-    bool in_set;            /* a dataset has it */
     bool has_crc;           /* of bytes [crc_off, crc_off + crc_len) of the blob: */
     uint32_t crc;           /* CRC-32, which `info --check` compares */
     uint64_t crc_off, crc_len;
@@ -54,7 +55,12 @@ struct array {
 struct arrays {
     struct array *array; /* [n]; owned */
     size_t n;
+    size_t *slot; /* [slots] a hash table of names: numbers of arrays, from 1; 0: none; owned */
+    size_t slots; /* a power of two */
 };
+
+/* The length of the name without the suffix, in small letters or capitals, if it has it. */
+size_t array_name_without(const char *name, size_t len, const char *suffix);
 
 /* Add an array of that name, made safe: '/' becomes '.'; NULL: no memory. The name's bytes need not
  * be text. */
@@ -62,9 +68,6 @@ struct array *arrays_add(struct arrays *arrays, const char *name, size_t len);
 void arrays_drop_last(struct arrays *arrays);
 void arrays_release(struct arrays *arrays);
 #define AUTO_ARRAYS AUTO(arrays_release)
-
-/* Is there another array of that name before number i? */
-bool arrays_has_before(const struct arrays *arrays, size_t i);
 
 /* Leave it out of datasets; the first reason stays. 0 or -ENOMEM. */
 int array_leave_out(struct array *a, const char *reason);

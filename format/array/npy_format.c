@@ -2,28 +2,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "format/array/set.h"
 
 extern const struct format format_npy;
-
-static const char suffix[] = ".npy";
-
-/* The length of name without .npy. */
-static size_t stem_len(const char *name)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-
-    return len > n && !strcasecmp(name + len - n, suffix) ? len - n : len;
-}
 
 /* Read one file. 1: its array was added; 0: the file was reported; or -ENOMEM. */
 static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
                     struct finds *finds)
 {
     const char *what = blob_name(file->blob);
-    size_t len = stem_len(file->name);
+    size_t len = array_name_without(file->name, strlen(file->name), ".npy");
     struct diag d = DIAG_INIT;
     uint64_t size = file->blob->size;
     struct array *a;
@@ -38,7 +27,7 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
     a->held = held_blob_new(TAKE_PTR(file->blob), NULL);
     if (!a->held)
         return -ENOMEM;
-    if (arrays_has_before(arrays, arrays->n - 1))
+    if (a->repeats)
         r = diag_set(&d, -EBADMSG, "%s: want one array called %s in its folder, found another",
                      what, a->name);
     if (r == 0)
@@ -61,7 +50,7 @@ static int miss_files(struct arrays *arrays, struct finds *finds)
 
     for (size_t i = 0; i < finds->n_unread && r == 0; i++) {
         const struct unread_file *missing = &finds->unread[i];
-        size_t n = strlen(missing->name), len = stem_len(missing->name);
+        size_t n = strlen(missing->name), len = array_name_without(missing->name, n, ".npy");
         AUTO_FREE char *stem = strndup(missing->name, len);
         const char *rest, *split;
 

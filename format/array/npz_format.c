@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/checked.h"
 #include "format/array/set.h"
@@ -12,14 +11,6 @@
 extern const struct format format_npz;
 
 #define WHAT_SIZE 600
-
-/* The length of name without the suffix, if it has it. */
-static size_t len_without(const char *name, size_t len, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return len > n && !strncasecmp(name + len - n, suffix, n) ? len - n : len;
-}
 
 /* An archive that is being read. */
 struct npz {
@@ -75,7 +66,7 @@ static int take_array(struct npz *npz, const struct zip_member *m, const uint8_t
 static int add_member(struct npz *npz, const struct zip_member *m, uint8_t *head, struct diag *d)
 {
     const struct blob *blob = npz->held->blob;
-    size_t len = 0, name = len_without(m->name, m->name_len, ".npy");
+    size_t len = 0, name = array_name_without(m->name, m->name_len, ".npy");
     struct diag reason = DIAG_INIT;
     char what[WHAT_SIZE];
     struct array *a;
@@ -91,7 +82,7 @@ static int add_member(struct npz *npz, const struct zip_member *m, uint8_t *head
         return -ENOMEM;
     if (name > ARRAY_NAME_MAX)
         return array_leave_out(a, "its name is longer than 48 bytes");
-    if (arrays_has_before(&npz->arrays, npz->arrays.n - 1))
+    if (a->repeats)
         return diag_set(d, -EBADMSG, "%s: want one member called %s, found two", blob_name(blob),
                         a->name);
     a->held = held_blob_take(npz->held);
@@ -157,7 +148,7 @@ static int read_members(struct npz *npz, struct diag *d)
 static int open_file(struct source_file *file, bool alone, uint64_t *left,
                      const struct format_setup *setup, struct finds *finds)
 {
-    size_t len = len_without(file->name, strlen(file->name), ".npz");
+    size_t len = array_name_without(file->name, strlen(file->name), ".npz");
     AUTO_FREE char *stem = strndup(file->name, len);
     AUTO(npz_release) struct npz npz = {.left = left, .setup = setup};
     struct diag d = DIAG_INIT;
@@ -183,7 +174,7 @@ static bool is_called_npz(const char *name)
 {
     size_t len = strlen(name);
 
-    return len_without(name, len, ".npz") < len;
+    return array_name_without(name, len, ".npz") < len;
 }
 
 static int npz_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
@@ -207,7 +198,7 @@ static enum claim npz_probe(const struct probed_file *file)
     size_t len = file->len >= 30 ? (size_t)(h[26] | h[27] << 8) : 0;
 
     if (file->len >= 4 && !memcmp(h, "PK\3\4", 4) && 30 + len <= file->len &&
-        len_without((const char *)h + 30, len, ".npy") < len)
+        array_name_without((const char *)h + 30, len, ".npy") < len)
         return CLAIM_STRONG;
     if (file->len >= 4 && (!memcmp(h, "PK\5\6", 4) || !memcmp(h, "PK\3\4", 4)) &&
         is_called_npz(file->name))

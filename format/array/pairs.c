@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/scope.h"
 
 static const char *const splits[] = {"train", "test", "val", "valid"};
 
@@ -40,22 +41,66 @@ static int group_add(struct array_group *group, size_t member)
     return r;
 }
 
-/* The group of that rule and split, or of as many samples; a new one if there is none. NULL: no
- * memory. */
-static struct array_group *group_of(struct array_groups *groups, const struct arrays *arrays,
-                                    enum pair_rule rule, const char *split, uint64_t samples)
+static struct array_group *add_group(struct array_groups *groups, enum pair_rule rule,
+                                     const char *split)
 {
-    for (size_t i = 0; i < groups->n && rule != PAIR_ALONE; i++) {
-        struct array_group *g = &groups->group[i];
-
-        if (g->rule == rule &&
-            (split ? g->split == split : arrays->array[*g->member].samples == samples))
-            return g;
-    }
     if (array_capacity(&groups->group, groups->n, sizeof(*groups->group)) < 0)
         return NULL;
     groups->group[groups->n] = (struct array_group){.rule = rule, .split = split};
     return &groups->group[groups->n++];
+}
+
+/* The group of the split; a new one if there is none. NULL: no memory. */
+static struct array_group *group_of_split(struct array_groups *groups, const char *split)
+{
+    for (size_t i = 0; i < groups->n; i++)
+        if (groups->group[i].split == split)
+            return &groups->group[i];
+    return add_group(groups, PAIR_SPLIT, split);
+}
+
+static int by_samples(const void *a, const void *b, void *ctx)
+{
+    const struct arrays *arrays = ctx;
+    size_t one = *(const size_t *)a, two = *(const size_t *)b;
+    uint64_t n = arrays->array[one].samples, m = arrays->array[two].samples;
+
+    if (n != m)
+        return n < m ? -1 : 1;
+    return one < two ? -1 : 1;
+}
+
+/* Group the n arrays of member[] by their numbers of samples; groups are in the order of their
+ * first members. */
+static int group_by_samples(const struct arrays *arrays, size_t *member, size_t n,
+                            struct array_groups *groups)
+{
+    AUTO_FREE size_t *first = calloc(arrays->n + 1, sizeof(*first)); /* of its group */
+    AUTO_FREE size_t *number =
+        calloc(arrays->n + 1, sizeof(*number)); /* of the group it is first of */
+    AUTO_FREE size_t *sorted = calloc(n + 1, sizeof(*sorted));
+    int r = first && number && sorted ? 0 : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    memcpy(sorted, member, n * sizeof(*sorted));
+    qsort_r(sorted, n, sizeof(*sorted), by_samples, (void *)(uintptr_t)arrays);
+    for (size_t i = 0; i < n; i++)
+        first[sorted[i]] =
+            i && arrays->array[sorted[i]].samples == arrays->array[sorted[i - 1]].samples
+                ? first[sorted[i - 1]]
+                : sorted[i];
+    for (size_t i = 0; i < n && r == 0; i++) {
+        size_t head = first[member[i]];
+
+        if (head == member[i]) {
+            number[head] = groups->n;
+            r = add_group(groups, PAIR_SAMPLES, NULL) ? 0 : -ENOMEM;
+        }
+        if (r == 0)
+            r = group_add(&groups->group[number[head]], member[i]);
+    }
+    return r;
 }
 
 /* Split groups of one member, or of too many, into single arrays. */
@@ -105,27 +150,28 @@ static void find_main(struct array_groups *groups)
 int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret)
 {
     AUTO_ARRAY_GROUPS struct array_groups groups = {0};
-    int r = 0;
+    AUTO_FREE size_t *rest = calloc(arrays->n + 1, sizeof(*rest));
+    size_t n = 0;
+    int r = rest ? 0 : -ENOMEM;
 
-    for (unsigned round = 0; round < 2; round++)
-        for (size_t i = 0; i < arrays->n && r == 0; i++) {
-            const struct array *a = &arrays->array[i];
-            const char *rest, *split = NULL;
-            struct array_group *g;
-            size_t len;
+    for (size_t i = 0; i < arrays->n && r == 0; i++) {
+        const struct array *a = &arrays->array[i];
+        const char *name, *split;
+        struct array_group *g;
+        size_t len;
 
-            if (a->left_out)
-                continue;
-            split = pair ? array_split(a->name, &rest, &len) : NULL;
-            if (!split != (round == 1))
-                continue;
-            g = group_of(&groups, arrays,
-                         split  ? PAIR_SPLIT
-                         : pair ? PAIR_SAMPLES
-                                : PAIR_ALONE,
-                         split, a->samples);
-            r = g ? group_add(g, i) : -ENOMEM;
+        if (a->left_out)
+            continue;
+        split = pair ? array_split(a->name, &name, &len) : NULL;
+        if (pair && !split) {
+            rest[n++] = i;
+            continue;
         }
+        g = split ? group_of_split(&groups, split) : add_group(&groups, PAIR_ALONE, NULL);
+        r = g ? group_add(g, i) : -ENOMEM;
+    }
+    if (r == 0)
+        r = group_by_samples(arrays, rest, n, &groups);
     if (r == 0)
         r = split_up(&groups);
     if (r < 0)

@@ -13,6 +13,8 @@
 #define PICTURE_MOST  1024
 #define CHECK_PIECE   (UINT64_C(1) << 20)
 
+#define LEFT_OUT_SHOWN 100 /* arrays */
+
 /* An array that is a field. */
 struct used_array {
     char *name; /* in its file; owned */
@@ -123,12 +125,18 @@ void array_set_example(const struct dataset *ds, struct text *t)
 
 /* ---- --check ---- */
 
-/* The blob of the file that the bytes come from. */
-static struct blob *root_blob(const struct held_blob *held)
+/* What has the file that the bytes come from, */
+static struct held_blob *root(struct held_blob *held)
 {
     while (held->under)
         held = held->under;
-    return held->blob;
+    return held;
+}
+
+/* and its blob. */
+static struct blob *root_blob(struct held_blob *held)
+{
+    return root(held)->blob;
 }
 
 static int check_array(const struct used_array *used, void (*report)(void *ctx, const char *text),
@@ -236,19 +244,22 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     return used->name ? 0 : -ENOMEM;
 }
 
-/* Lines about the arrays that are in no dataset. */
-static int list_left_out(const struct arrays *arrays, struct array_set *set)
+/* Lines about the arrays that are in no dataset, which each dataset has: about the first ones. */
+static int list_left_out(const struct arrays *arrays, char **ret)
 {
     AUTO_TEXT struct text t = {0};
+    size_t n = 0;
 
     for (size_t i = 0; i < arrays->n; i++)
-        if (arrays->array[i].left_out)
+        if (arrays->array[i].left_out && n++ < LEFT_OUT_SHOWN)
             text_add(&t, "%s: %s\n", arrays->array[i].name, arrays->array[i].left_out);
-    return text_finish(&t, &set->left_out, NULL);
+    if (n > LEFT_OUT_SHOWN)
+        text_add(&t, "and %zu more\n", n - LEFT_OUT_SHOWN);
+    return text_finish(&t, ret, NULL);
 }
 
 static int make_set(const struct arrays *arrays, const struct array_group *group,
-                    const struct format *format, struct dataset **ret)
+                    const struct format *format, const char *left_out, struct dataset **ret)
 {
     struct array_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
@@ -262,7 +273,9 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
     set->used = calloc(group->n, sizeof(*set->used));
     if (!set->used)
         return -ENOMEM;
-    r = list_left_out(arrays, set);
+    set->left_out = strdup(left_out);
+    if (!set->left_out)
+        return -ENOMEM;
     dataset_set_samples(ds, arrays->array[*group->member].samples);
     for (size_t i = 0; i < group->n && r == 0; i++) {
         const struct array *a = &arrays->array[group->member[i]];
@@ -271,10 +284,8 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
         array_field_name(arrays, group, i, name);
         r = add_field(ds, a, name);
     }
-    for (size_t i = 0; i < arrays->n; i++) /* another dataset has arrays of the same file */
-        for (unsigned k = 0; k < ds->n_blobs; k++)
-            shares = shares || (arrays->array[i].in_set && arrays->array[i].held &&
-                                root_blob(arrays->array[i].held) == ds->blob[k]);
+    for (size_t i = 0; i < group->n; i++) /* another dataset has arrays of the same file */
+        shares = shares || root(arrays->array[group->member[i]].held)->in_set;
     ds->shares_blobs = shares;
     if (r == 0) {
         dataset_add_numbering(ds);
@@ -303,7 +314,7 @@ static void name_set(const struct arrays *arrays, const struct array_group *grou
 }
 
 static int add_group(struct arrays *arrays, const struct array_group *group,
-                     const struct arrays_source *source, struct finds *finds)
+                     const struct arrays_source *source, const char *left_out, struct finds *finds)
 {
     const struct array *one = NULL, *other = NULL;
     struct dataset *ds = NULL;
@@ -328,13 +339,13 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
                  source->where, group->split, PAIRED_MAX, group->n);
         return finds->error(finds, name, reason);
     }
-    r = make_set(arrays, group, source->format, &ds);
+    r = make_set(arrays, group, source->format, left_out, &ds);
     if (r == -ENOMEM)
         return r;
     if (r < 0)
         return finds->error(finds, name, diag_text(&d, r));
     for (size_t i = 0; i < group->n; i++)
-        arrays->array[group->member[i]].in_set = true;
+        root(arrays->array[group->member[i]].held)->in_set = true;
     return finds->dataset(finds, name, ds);
 }
 
@@ -342,9 +353,12 @@ int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
                      const struct format_setup *setup, struct finds *finds)
 {
     AUTO_ARRAY_GROUPS struct array_groups groups = {0};
+    AUTO_FREE char *left_out = NULL;
     int r = arrays_pair(arrays, !setup->options.pair_off, &groups);
 
+    if (r == 0)
+        r = list_left_out(arrays, &left_out);
     for (size_t i = 0; i < groups.n && r == 0; i++)
-        r = add_group(arrays, &groups.group[i], source, finds);
+        r = add_group(arrays, &groups.group[i], source, left_out, finds);
     return r;
 }

@@ -31,8 +31,8 @@ static uint64_t memory_of(const char *text, size_t len)
     return sum;
 }
 
-int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
-              struct diag *d)
+static int read_value(const char *text, size_t len, const char *what, size_t budget, size_t flags,
+                      json_t **ret, struct diag *d)
 {
     json_error_t error;
     json_t *value;
@@ -40,7 +40,7 @@ int json_read(const char *text, size_t len, const char *what, size_t budget, jso
     if (memory_of(text, len) > budget)
         return diag_set(d, -EFBIG, "%s: JSON that takes more than %zu bytes of memory", what,
                         budget);
-    value = json_loadb(text, len, JSON_DECODE_ANY, &error);
+    value = json_loadb(text, len, JSON_DECODE_ANY | flags, &error);
     if (value) {
         *ret = value;
         return 0;
@@ -49,6 +49,18 @@ int json_read(const char *text, size_t len, const char *what, size_t budget, jso
         return -ENOMEM;
     return diag_set(d, -EBADMSG, "%s: no JSON at line %d, column %d: %s", what, error.line,
                     error.column, error.text);
+}
+
+int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+              struct diag *d)
+{
+    return read_value(text, len, what, budget, 0, ret, d);
+}
+
+int json_read_unique(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+                     struct diag *d)
+{
+    return read_value(text, len, what, budget, JSON_REJECT_DUPLICATES, ret, d);
 }
 
 void json_free(json_t **value)

@@ -27,6 +27,10 @@ static inline size_t json_budget(size_t len)
 int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
               struct diag *d);
 
+/* The same, but two members of one name are an error. */
+int json_read_unique(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+                     struct diag *d);
+
 void json_free(json_t **value);
 #define AUTO_JSON AUTO(json_free)
 

@@ -125,8 +125,8 @@ static void test_names__made_safe(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_string_equal(arrays_add(&arrays, rows[i].name, rows[i].len)->name, rows[i].want);
-    assert_true(arrays_has_before(&arrays, 5));
-    assert_false(arrays_has_before(&arrays, 4));
+    assert_true(arrays.array[5].repeats);
+    assert_false(arrays.array[4].repeats);
 }
 
 int main(void)
