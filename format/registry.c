@@ -4,6 +4,7 @@ extern const struct format format_cifar;
 extern const struct format format_idx;
 extern const struct format format_csv;
 extern const struct format format_jsonl;
+extern const struct format format_libfm;
 extern const struct format format_libsvm;
 extern const struct format format_kaldi;
 extern const struct format format_mindrecord;
@@ -17,8 +18,9 @@ extern const struct format format_tokens;
 extern const struct format format_files;
 
 const struct format *const formats[] = {
-    &format_idx,   &format_libsvm,   &format_kaldi,  &format_mindrecord,  &format_recordio,
-    &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,       &format_csv,
-    &format_files, &format_npy,      &format_npz,    &format_safetensors, &format_cifar,
+    &format_idx,        &format_libfm,    &format_libsvm,      &format_kaldi,
+    &format_mindrecord, &format_recordio, &format_tar,         &format_tfrecord,
+    &format_tokens,     &format_jsonl,    &format_csv,         &format_files,
+    &format_npy,        &format_npz,      &format_safetensors, &format_cifar,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

@@ -44,6 +44,7 @@ enum {
     IN_FILE_SAMPLES = 1024,
     IN_FILE_BATCHES = 2048,
     IN_PREVIEW = 4096, /* preview.png, and what is drawn, alone: small pictures, [h, w, 3] */
+    IN_CSC = 8192,     /* npz of batches whose matrix has columns one after another */
 };
 #define IN_FILES (IN_FILE_SAMPLES | IN_FILE_BATCHES)
 

@@ -35,6 +35,7 @@ struct csv_file {
     unsigned n_columns;
     struct prepared prepared;
     struct csv_scan *scan; /* while the index is made */
+    uint64_t missing;      /* features that are empty or NaN; of a prepared file */
 };
 
 /* Find the shape from the head of the file: its delimiter, header and columns. 0, or -errno with

@@ -1,6 +1,7 @@
 /* CSV: tables of numbers. */
 #include <string.h>
 
+#include "base/checked.h"
 #include "format/csv/file.h"
 #include "format/csv/row.h"
 #include "format/encode/encode.h"
@@ -10,8 +11,15 @@ extern const struct format format_csv;
 
 static void describe(const void *p, const char *indent, struct text *t)
 {
-    const struct csv_shape *s = &((const struct csv_file *)p)->shape;
+    const struct csv_file *file = p;
+    const struct csv_shape *s = &file->shape;
+    uint64_t rows = file->prepared.index.rows;
+    uint64_t features = s->columns - (s->label != CSV_NONE) - (s->weight != CSV_NONE);
     size_t at = 0;
+
+    text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
+             (unsigned long long)rows, indent, (unsigned long long)features, indent,
+             (unsigned long long)(rows * features - min_u64(file->missing, rows * features)));
 
     if (!s->has_header)
         return;

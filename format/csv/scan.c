@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/csv/file.h"
 #include "format/csv/row.h"
@@ -37,7 +38,7 @@ static int file_identity(void *impl, struct text *ret)
     const struct csv_file *file = impl;
     const struct csv_shape *s = &file->shape;
 
-    text_add(ret, "csv 1 %d %d %zu %zu %zu %llu", s->delimiter, s->comment, s->columns, s->label,
+    text_add(ret, "csv 2 %d %d %zu %zu %zu %llu", s->delimiter, s->comment, s->columns, s->label,
              s->weight, (unsigned long long)s->rows_at);
     return prepared_add_identity(ret, file->blob);
 }
@@ -45,7 +46,12 @@ static int file_identity(void *impl, struct text *ret)
 /* The numbers of a kept index are hostile: no line may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
-    uint64_t size = ((const struct csv_file *)impl)->blob->size, number[ROW_NUMBERS];
+    struct csv_file *file = impl;
+    uint64_t size = file->blob->size, number[ROW_NUMBERS];
+
+    if (index->about_len != sizeof(uint64_t))
+        return -EBADMSG;
+    file->missing = load_le64(index->about);
 
     for (uint64_t row = 0; row < index->rows; row++) {
         index_row(index, row, number);
@@ -70,6 +76,7 @@ static int file_begin(void *impl)
     scan->value = malloc(file->shape.columns * sizeof(*scan->value));
     scan->text_at = scan->read = file->shape.rows_at;
     scan->lines = file->shape.lines;
+    file->missing = 0;
     return scan->text && scan->mask && scan->value ? 0 : -ENOMEM;
 }
 
@@ -91,28 +98,41 @@ static int grow(struct csv_scan *scan)
     return 0;
 }
 
-/* Has the line, which ends before byte end, just plain numbers, one in each column? */
+/* Has the line, which ends before byte end, just plain numbers or nothing in each column? *missing
+ * grows by the columns with nothing. */
 static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape, size_t start,
-                     size_t end)
+                     size_t end, uint64_t *missing)
 {
-    size_t marks = 0;
+    size_t marks = 0, empty = 0;
+    uint64_t before = 1; /* is the byte before this word a mark, or the end of the line before? */
 
     if (text_masks_odd(scan->mask, start, end))
         return false;
     for (size_t word = start / 64; word * 64 < end; word++) {
         const struct text_masks *m = &scan->mask[word];
-        uint64_t inside = ~UINT64_C(0);
+        uint64_t inside = ~UINT64_C(0), mark, after;
 
-        if (word * 64 < start)
+        if (word * 64 < start) {
             inside <<= start % 64;
+            before <<= start % 64;
+        }
         if (end - word * 64 < 64)
             inside &= (UINT64_C(1) << (end - word * 64)) - 1;
         if (m->space & inside)
             return false;
-        marks += (unsigned)__builtin_popcountll(m->mark & inside);
+        mark = m->mark & inside;
+        after = mark << 1 | before;
+        if (mark & after)
+            empty += (unsigned)__builtin_popcountll(mark & after);
+        marks += (unsigned)__builtin_popcountll(mark);
+        before = mark >> 63;
     }
+    empty += end % 64 ? scan->mask[end / 64].mark >> (end % 64 - 1) & 1 : before;
     /* An empty label is parsed, and refused. */
-    return marks + 1 == shape->columns && shape->label == CSV_NONE && shape->weight == CSV_NONE;
+    if (marks + 1 != shape->columns || shape->label != CSV_NONE || shape->weight != CSV_NONE)
+        return false;
+    *missing += empty;
+    return true;
 }
 
 static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
@@ -171,12 +191,14 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         return diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found %zu",
                         blob_name(file->blob), (unsigned long long)line,
                         (unsigned long long)CSV_LINE_MOST, end - start);
-    if (!is_plain(scan, &file->shape, start, end)) {
+    if (!is_plain(scan, &file->shape, start, end, &file->missing)) {
         uint8_t behind = scan->text[end];
 
         scan->text[end] = 0; /* what is parsed must end */
         r = csv_check_line(file, line, text, end - start, scan->value, d);
         scan->text[end] = behind;
+        for (size_t i = 0; i < file->shape.columns && r == 0; i++)
+            file->missing += is_missing(scan->value, i); /* neither label nor weight is */
     }
     return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
 }
@@ -247,5 +269,19 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-const struct prepared_ops csv_index_ops = {
-    .identity = file_identity, .take = file_take, .begin = file_begin, .step = file_step};
+static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    uint8_t bytes[8];
+
+    (void)index;
+    (void)d;
+    store_le64(bytes, ((const struct csv_file *)impl)->missing);
+    text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
+    return 0;
+}
+
+const struct prepared_ops csv_index_ops = {.identity = file_identity,
+                                           .take = file_take,
+                                           .begin = file_begin,
+                                           .step = file_step,
+                                           .about = file_about};

@@ -266,13 +266,12 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
     return r < 0 ? r : layout_add_headed(l, TAKE_PTR(header), len, f, bytes - len);
 }
 
-static int npz_layout(struct layout *l, const struct file_kind *kind)
+/* Add a member for each field that is in files of that place. */
+static int add_members(struct layout *l, unsigned place)
 {
     bool single = l->selection->single;
-    unsigned place = single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES;
     uint64_t directory = 0, sample = 0;
 
-    (void)kind;
     if (single)
         selection_samples(l->selection, 0, 1, &sample);
     for (unsigned i = 0; i < l->dataset->n_fields; i++) {
@@ -288,6 +287,12 @@ static int npz_layout(struct layout *l, const struct file_kind *kind)
         l, &(struct part){.size = directory, .read = directory_read, .number = {l->size}});
 }
 
+static int npz_layout(struct layout *l, const struct file_kind *kind)
+{
+    (void)kind;
+    return add_members(l, l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES);
+}
+
 static int npz_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     (void)ds;
@@ -301,4 +306,26 @@ const struct encoder encoder_npz = {
     .offer = npz_offer,
     .layout = npz_layout,
     .all_arrays = true,
+};
+
+static int csc_layout(struct layout *l, const struct file_kind *kind)
+{
+    (void)kind;
+    return add_members(l, IN_CSC);
+}
+
+static int csc_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        any = any || field_is_in(&ds->field[i], IN_CSC);
+    return any && scope == SCOPE_BATCHES ? offer(offers, NULL, "npz") : 0;
+}
+
+const struct encoder encoder_csc = {
+    .name = "csc",
+    .shows = SHOWS_CONTAINER,
+    .offer = csc_offer,
+    .layout = csc_layout,
 };

@@ -132,7 +132,10 @@ static const struct field_ops row_ops = {read_row, form_row};
 bool libsvm_field_reads_rows(const struct field *f)
 {
     return f->ops->read == libsvm_label_ops.ops.read || f->ops == &libsvm_data_ops ||
-           f->ops == &libsvm_indices_ops || f->ops == &row_ops;
+           f->ops == &libsvm_indices_ops || f->ops == &libsvm_field_ops ||
+           f->ops == &libsvm_csc_data_ops || f->ops == &libsvm_csc_indices_ops ||
+           f->ops == &libsvm_csc_field_ops || f->ops == &libsvm_csc_indptr_ops ||
+           f->ops == &row_ops;
 }
 
 /* Where files show a field. */
@@ -140,6 +143,7 @@ enum offered {
     ITEM,   /* an item per row, anywhere */
     DENSE,  /* the same, too large for files of all fields */
     MEMBER, /* of the matrix */
+    COLUMN, /* of the matrix by columns */
     TEXT,   /* rows as they are */
 };
 
@@ -149,12 +153,15 @@ static int add_field(struct dataset *ds, const char *name, enum offered offered,
 {
     struct field *f = &ds->field[ds->n_fields];
 
-    *f = (struct field){.ops = ops, .in = IN_ARRAYS, .dtype = dtype};
+    *f = (struct field){.ops = ops, .in = IN_ARRAYS | IN_CSC, .dtype = dtype};
     if (offered == DENSE) {
         f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
         f->derived = true;
     } else if (offered == MEMBER) {
         f->in = IN_NPZ_SAMPLES | IN_NPZ_BATCHES;
+        f->form = FORM_WHOLE;
+    } else if (offered == COLUMN) {
+        f->in = IN_CSC;
         f->form = FORM_WHOLE;
     } else if (offered == TEXT) {
         field_offer_bytes(f, "svm", "svm", IN_FILES);
@@ -191,9 +198,16 @@ int libsvm_fields_init(struct dataset *ds)
         {true, "x", DENSE, &libsvm_x_ops.ops, DTYPE_F4},
         {true, "data", MEMBER, &libsvm_data_ops, DTYPE_F4},
         {true, "indices", MEMBER, &libsvm_indices_ops, DTYPE_I4},
+        {file->columns & LIBSVM_FIELD, "field", MEMBER, &libsvm_field_ops, DTYPE_U4},
         {true, "indptr", MEMBER, &libsvm_indptr_ops, DTYPE_I4},
         {true, "format", MEMBER, &libsvm_format_ops, DTYPE_TEXT},
         {true, "shape", MEMBER, &libsvm_shape_ops, DTYPE_I8},
+        {true, "data", COLUMN, &libsvm_csc_data_ops, DTYPE_F4},
+        {true, "indices", COLUMN, &libsvm_csc_indices_ops, DTYPE_I4},
+        {file->columns & LIBSVM_FIELD, "field", COLUMN, &libsvm_csc_field_ops, DTYPE_U4},
+        {true, "indptr", COLUMN, &libsvm_csc_indptr_ops, DTYPE_I4},
+        {true, "format", COLUMN, &libsvm_csc_format_ops, DTYPE_TEXT},
+        {true, "shape", COLUMN, &libsvm_csc_shape_ops, DTYPE_I8},
         {true, "row", TEXT, &row_ops, DTYPE_TEXT},
     };
 
@@ -206,6 +220,8 @@ int libsvm_fields_init(struct dataset *ds)
             return r;
     }
     dataset_add_numbering(ds);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        ds->field[i].in |= ds->field[i].numbering ? IN_CSC : 0;
     return 0;
 }
 

@@ -1,13 +1,12 @@
 /* The members of a CSR matrix, as scipy.sparse.save_npz writes them: data, indices, indptr, format,
- * shape. Integers have 4 bytes while all of them fit, else 8. */
+ * shape; and the fields of LibFM's features beside them. Integers have 4 bytes while all of them
+ * fit, else 8. */
 #include "format/libsvm/fields_parts.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/read_context.h"
-
-#define INT32_LIMIT (UINT64_C(1) << 31)
 
 static const char csr[3] = {'c', 's', 'r'};
 
@@ -21,7 +20,7 @@ int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, str
     return r;
 }
 
-static void set_form(struct form *ret, enum dtype dtype, uint64_t dim)
+void libsvm_set_form(struct form *ret, enum dtype dtype, uint64_t dim)
 {
     ret->dtype = dtype;
     ret->width = dtype_info(dtype)->bytes;
@@ -29,14 +28,23 @@ static void set_form(struct form *ret, enum dtype dtype, uint64_t dim)
     ret->dim[0] = dim;
 }
 
-static int form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
+int libsvm_form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
                      struct form *ret)
 {
     struct row_sums sums = {0};
     int r = libsvm_total_sums(ds, sel, &sums);
 
     (void)f;
-    set_form(ret, DTYPE_F4, sums.features);
+    libsvm_set_form(ret, DTYPE_F4, sums.features);
+    return r;
+}
+
+int libsvm_form_field(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    int r = libsvm_form_data(ds, f, sel, ret);
+
+    ret->dtype = DTYPE_U4;
     return r;
 }
 
@@ -47,7 +55,8 @@ static int form_indices(const struct dataset *ds, const struct field *f,
     int r = libsvm_total_sums(ds, sel, &sums);
 
     (void)f;
-    set_form(ret, libsvm_rows_of(ds)->features > INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sums.features);
+    libsvm_set_form(ret, libsvm_rows_of(ds)->features > LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4,
+                    sums.features);
     return r;
 }
 
@@ -58,11 +67,11 @@ static int form_indptr(const struct dataset *ds, const struct field *f, const st
     int r = libsvm_total_sums(ds, sel, &sums);
 
     (void)f;
-    set_form(ret, sums.features >= INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
+    libsvm_set_form(ret, sums.features >= LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
     return r;
 }
 
-static int form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
+int libsvm_form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
                        struct form *ret)
 {
     (void)ds;
@@ -74,13 +83,13 @@ static int form_format(const struct dataset *ds, const struct field *f, const st
     return 0;
 }
 
-static int form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
+int libsvm_form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       struct form *ret)
 {
     (void)ds;
     (void)f;
     (void)sel;
-    set_form(ret, DTYPE_I8, 2);
+    libsvm_set_form(ret, DTYPE_I8, 2);
     return 0;
 }
 
@@ -102,6 +111,11 @@ static void copy_wide_indices(const struct libsvm_slab *slab, uint64_t off, size
                               uint8_t *dst)
 {
     libsvm_copy_made(libsvm_make_widened, slab->index, 8, off, len, dst);
+}
+
+static void copy_fields(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
+{
+    libsvm_copy_numbers(slab->field, 4, off, len, dst);
 }
 
 static int read_elements(struct read_context *rc, const struct dataset *ds,
@@ -136,11 +150,19 @@ static int read_data(struct read_context *rc, const struct dataset *ds, const st
     return read_elements(rc, ds, sel, 4, copy_values, off, len, dst, d);
 }
 
+static int read_field(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    (void)f;
+    return read_elements(rc, ds, sel, 4, copy_fields, off, len, dst, d);
+}
+
 static int read_indices(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    bool wide = libsvm_rows_of(ds)->features > INT32_LIMIT;
+    bool wide = libsvm_rows_of(ds)->features > LIBSVM_INT32_LIMIT;
 
     (void)f;
     return read_elements(rc, ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off,
@@ -162,7 +184,7 @@ static int read_indptr(struct read_context *rc, const struct dataset *ds, const 
     (void)d;
     if (r < 0)
         return r;
-    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= INT32_LIMIT ? 8 : 4;
+    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= LIBSVM_INT32_LIMIT ? 8 : 4;
     while (len) {
         struct libsvm_row_at row[LIBSVM_BLOCK];
         uint64_t block = min_u64(off / width / LIBSVM_BLOCK,
@@ -206,7 +228,7 @@ static int read_format(struct read_context *rc, const struct dataset *ds, const 
     return 0;
 }
 
-static int read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
+int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d)
 {
@@ -219,8 +241,9 @@ static int read_shape(struct read_context *rc, const struct dataset *ds, const s
     return 0;
 }
 
-const struct field_ops libsvm_data_ops = {read_data, form_data};
+const struct field_ops libsvm_data_ops = {read_data, libsvm_form_data};
+const struct field_ops libsvm_field_ops = {read_field, libsvm_form_field};
 const struct field_ops libsvm_indices_ops = {read_indices, form_indices};
 const struct field_ops libsvm_indptr_ops = {read_indptr, form_indptr};
-const struct field_ops libsvm_format_ops = {read_format, form_format};
-const struct field_ops libsvm_shape_ops = {read_shape, form_shape};
+const struct field_ops libsvm_format_ops = {read_format, libsvm_form_format};
+const struct field_ops libsvm_shape_ops = {libsvm_read_shape, libsvm_form_shape};

@@ -1,5 +1,5 @@
 /* What the files of the fields share: fields.c (the table of fields, and the text) uses
- * fields_items.c and fields_matrix.c, which use fields_numbers.c of this folder. */
+ * fields_items.c, fields_matrix.c and fields_csc.c, which use fields_numbers.c of this folder. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 #define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 
@@ -38,7 +38,27 @@ extern const struct libsvm_side_ops libsvm_side_weight_ops, libsvm_side_group_op
 /* ---- the matrix ---- */
 
 extern const struct field_ops libsvm_data_ops, libsvm_indices_ops, libsvm_indptr_ops,
-    libsvm_format_ops, libsvm_shape_ops;
+    libsvm_format_ops, libsvm_shape_ops, libsvm_field_ops;
+
+/* The same matrix, its columns one after another. */
+extern const struct field_ops libsvm_csc_data_ops, libsvm_csc_indices_ops, libsvm_csc_indptr_ops,
+    libsvm_csc_format_ops, libsvm_csc_shape_ops, libsvm_csc_field_ops;
+
+#define LIBSVM_INT32_LIMIT (UINT64_C(1) << 31)
+
+/* An array of one axis, and the forms of members that both matrices have. */
+void libsvm_set_form(struct form *ret, enum dtype dtype, uint64_t dim);
+int libsvm_form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret);
+int libsvm_form_field(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret);
+int libsvm_form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret);
+int libsvm_form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret);
+int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d);
 
 /* The sums over all rows of the selection. 0, -ENOMEM or -EINTR. */
 int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret);

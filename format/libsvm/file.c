@@ -149,7 +149,7 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
 /* ---- opening ---- */
 
 /* The columns of the first readable row in the first bytes. false: there is none. */
-static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigned *ret)
+static bool find_columns(const uint8_t *text, size_t len, unsigned given, unsigned *ret)
 {
     for (size_t at = 0, n; at < len; at += n + 1) {
         struct libsvm_row row = {0};
@@ -158,8 +158,7 @@ static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigne
         for (n = 0; at + n < len && text[at + n] != '\n' && text[at + n] != '\r';)
             n++;
         if (libsvm_is_row(text + at, n) &&
-            libsvm_line_parse(text + at, n, LIBSVM_ANY | (from_one ? LIBSVM_FROM_ONE : 0u), &row,
-                              &fault) == 0) {
+            libsvm_line_parse(text + at, n, LIBSVM_ANY | given, &row, &fault) == 0) {
             *ret = row.columns;
             return true;
         }
@@ -167,7 +166,7 @@ static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigne
     return false;
 }
 
-static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bool *ret_found,
+static int read_columns(struct libsvm_file *file, size_t most, unsigned given, bool *ret_found,
                         struct diag *d)
 {
     AUTO_FREE uint8_t *text = NULL;
@@ -189,12 +188,12 @@ static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bo
     if (len + mark < file->blob->size) /* the last line continues after them */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
-    *ret_found = find_columns(text, len, from_one, &file->columns);
+    *ret_found = find_columns(text, len, given, &file->columns);
     return 0;
 }
 
-int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct index_store *keep,
-                    struct libsvm_file **ret, struct diag *d)
+int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
+                    const struct index_store *keep, struct libsvm_file **ret, struct diag *d)
 {
     struct libsvm_file *file = calloc(1, sizeof(*file));
     bool found = false;
@@ -218,7 +217,7 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
     };
     file->users = 1;
     for (uint64_t most = HEAD_SMALL; r == 0 && !found; most *= 64) {
-        r = read_columns(file, (size_t)most, from_one, &found, d);
+        r = read_columns(file, (size_t)most, columns, &found, d);
         if (most >= blob->size || most >= LIBSVM_LINE_MAX)
             break;
     }
@@ -226,8 +225,7 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
         libsvm_file_drop(file);
         return r;
     }
-    if (from_one)
-        file->columns |= LIBSVM_FROM_ONE;
+    file->columns |= columns;
     *ret = file;
     return 0;
 }

@@ -11,7 +11,7 @@
 
 struct libsvm_file {
     struct blob *blob; /* owned */
-    unsigned columns;  /* enum libsvm_columns: the columns of the first good row, and from_one */
+    unsigned columns;  /* enum libsvm_columns: the columns of the first good row, and those given */
     bool skip_bad;
     unsigned mark; /* bytes of a byte order mark */
     struct libsvm_side side[N_LIBSVM_SIDES];
@@ -29,10 +29,11 @@ struct libsvm_file {
     bool ready;
 };
 
-/* Takes ownership of blob, also on error. keep must outlive the file. 0 or -errno with the reason
+/* columns: what rows have by the format and the options: LIBSVM_FROM_ONE, LIBSVM_FIELD. Takes
+ * ownership of blob, also on error. keep must outlive the file. 0 or -errno with the reason
  * in d. */
-int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct index_store *keep,
-                    struct libsvm_file **ret, struct diag *d);
+int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
+                    const struct index_store *keep, struct libsvm_file **ret, struct diag *d);
 
 /* Remove one user; the last one frees the file. Takes NULL. */
 void libsvm_file_drop(struct libsvm_file *file);

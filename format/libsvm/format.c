@@ -9,112 +9,10 @@
 #include "format/core/extents.h"
 #include "format/core/format.h"
 #include "format/encode/encode.h"
+#include "format/libsvm/probe.h"
 #include "format/libsvm/rows.h"
 
-#define PROBE_MOST 32 /* rows that a probe examines */
-
-/* ---- which files ---- */
-
-/* Counts over the first rows. */
-struct impression {
-    unsigned strong; /* rows with index:value */
-    unsigned weak;   /* other rows that can be read */
-    unsigned lists;  /* of these, rows with a list of labels: perhaps comma-separated values */
-    unsigned alike;  /* lines that cannot be read, but are meant as rows */
-    unsigned bad;    /* other lines that cannot be read */
-};
-
-static size_t number_len(const uint8_t *at, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && memchr("0123456789+-.eE", at[n], 15))
-        n++;
-    return n;
-}
-
-/* Is a line that cannot be read meant as a row? Then it has index:number, or a label and
- * index:anything. */
-static bool is_alike(const uint8_t *line, size_t len)
-{
-    bool has_label = false, has_pair = false, is_first = true;
-
-    for (size_t at = 0, n; at < len; at += n + 1, is_first = false) {
-        const uint8_t *colon;
-        size_t index = 0;
-
-        for (n = 0; at + n < len && !libsvm_is_blank(line[at + n]);)
-            n++;
-        colon = memchr(line + at, ':', n);
-        while (index < n && line[at + index] >= '0' && line[at + index] <= '9')
-            index++;
-        if (is_first)
-            has_label = n && number_len(line + at, n) == n;
-        if (!colon || !index || colon != line + at + index || memchr(colon + 1, ':', n - index - 1))
-            continue;
-        has_pair = true;
-        if (n > index + 1 && number_len(colon + 1, n - index - 1) == n - index - 1)
-            return true;
-    }
-    return has_label && has_pair;
-}
-
-static void look_at_row(const uint8_t *line, size_t len, struct impression *seen)
-{
-    struct libsvm_row row = {0};
-    struct libsvm_fault fault;
-
-    if (!libsvm_is_row(line, len))
-        return;
-    if (libsvm_line_parse(line, len, LIBSVM_ANY, &row, &fault) < 0)
-        (*(is_alike(line, len) ? &seen->alike : &seen->bad))++;
-    else if (row.n && memchr(line, ':', len))
-        seen->strong++;
-    else
-        seen->weak++;
-    seen->lists += row.n_labels > 1 && !row.n;
-}
-
-static unsigned rows_of(const struct impression *seen)
-{
-    return seen->strong + seen->weak + seen->alike + seen->bad;
-}
-
-/* Look at the first rows of a file. */
-static struct impression look_at_rows(const uint8_t *head, size_t len, bool whole)
-{
-    struct impression seen = {0};
-    uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
-    size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
-
-    while (at < len && rows_of(&seen) < PROBE_MOST) {
-        size_t n = 0;
-
-        while (at + n < len && head[at + n] != '\n' && head[at + n] != '\r')
-            n++;
-        memcpy(line, head + at, n);
-        at += n + 1;
-        if (at > len && !whole) { /* the line continues: ignore its last word */
-            if (rows_of(&seen))
-                break;
-            while (n && !libsvm_is_blank(line[n - 1]))
-                n--;
-        }
-        memset(line + n, 0, LIBSVM_PAD);
-        look_at_row(line, n, &seen);
-    }
-    return seen;
-}
-
-static enum claim libsvm_probe(const struct probed_file *file)
-{
-    const struct impression seen = look_at_rows(file->head, file->len, file->whole);
-
-    /* Claim broken rows too: the parser of rows reports them best. */
-    if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
-        return CLAIM_STRONG;
-    return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
-}
+extern const struct format format_libsvm, format_libfm;
 
 /* ---- what a dataset does ---- */
 
@@ -185,6 +83,9 @@ static void rows_describe(const struct dataset *ds, const char *indent, struct t
     text_add(t, "%s\"features\": %llu,\n%s\"nonzeros\": %llu,\n%s\"index_base\": %u,\n", indent,
              (unsigned long long)rows->features, indent,
              (unsigned long long)rows->before[rows->shards.n].features, indent, rows->shift);
+    text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
+             (unsigned long long)ds->samples, indent, (unsigned long long)rows->features, indent,
+             (unsigned long long)rows->before[rows->shards.n].features);
     text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
 }
 
@@ -279,11 +180,11 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
 static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
                             const struct format_setup *setup, struct dataset **ret)
 {
-    extern const struct format format_libsvm;
+    bool has_fields = files[0]->columns & LIBSVM_FIELD;
     struct libsvm_rows *rows = calloc(1, sizeof(*rows));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(&format_libsvm, &libsvm_ops, rows, LIBSVM_FIELDS_MAX,
-                        (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
+    int r = dataset_new(has_fields ? &format_libfm : &format_libsvm, &libsvm_ops, rows,
+                        LIBSVM_FIELDS_MAX, (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
 
     if (r < 0)
         return r;
@@ -291,6 +192,7 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     rows->memo = setup->memo;
     rows->pool = setup->pool;
     rows->labels = 1;
+    rows->has_fields = has_fields;
     rows->base_one = setup->options.index_base == INDEX_FROM_ONE;
     rows->base_auto = setup->options.index_base == INDEX_AUTO;
     r = rows_add_files(ds, files, n);
@@ -306,6 +208,7 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
 /* The files of a folder, while datasets are made from them. A folder may have very many, so each
  * finds the file that it belongs to by a search. */
 struct folder_files {
+    unsigned columns; /* 0 or LIBSVM_FIELD */
     struct source_file *source;
     size_t n_sources;
     size_t *by_name; /* [n_sources] numbers of the sources in the order of their names; owned */
@@ -428,15 +331,15 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
 
     if (r < 0)
         return r;
-    seen = look_at_rows(head, len, len == file->blob->size);
+    seen = look_at_rows(head, len, len == file->blob->size, file->columns & LIBSVM_FIELD);
     bad = seen.alike + seen.bad;
-    file->stays_alone = bad * 10 > rows_of(&seen);
+    file->stays_alone = bad * 10 > impression_rows(&seen);
     if (file->stays_alone)
         diag_set(&file->note, 0,
                  "%s: no part of `" SHARDS_ALL
                  "`, for more than a tenth of its first rows (%u of %u) "
                  "cannot be read; a list of files, 'a.txt;%s', joins what it names",
-                 blob_name(file->blob), bad, rows_of(&seen), name);
+                 blob_name(file->blob), bad, impression_rows(&seen), name);
     return 0;
 }
 
@@ -453,7 +356,9 @@ static int open_file(struct folder_files *files, struct source_file *source,
     for (size_t i = 0; i < finds->n_unread; i++)
         if (libsvm_side_find(finds->unread[i].name, source->name, &kind))
             return finds_incomplete(finds, source->file_name, &finds->unread[i]);
-    r = libsvm_file_new(TAKE_PTR(source->blob), options->index_base == INDEX_FROM_ONE,
+    r = libsvm_file_new(TAKE_PTR(source->blob),
+                        files->columns |
+                            (options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u),
                         options->skip_bad_rows, setup->keep, &file, &d);
 
     if (r == 0 && !setup->is_list) {
@@ -545,10 +450,11 @@ static int join_files(struct folder_files *files, const struct format_setup *set
     return r < 0 ? r : finds->dataset(finds, SHARDS_ALL, ds);
 }
 
-static int libsvm_open_folder(struct source_file *sources, size_t n,
-                              const struct format_setup *setup, struct finds *finds)
+static int open_folder(struct source_file *sources, size_t n, unsigned columns,
+                       const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(folder_files_release) struct folder_files files = {.source = sources, .n_sources = n};
+    AUTO(folder_files_release)
+    struct folder_files files = {.columns = columns, .source = sources, .n_sources = n};
     int r = find_sides(&files);
 
     for (size_t i = 0; i < n && r == 0; i++)
@@ -557,14 +463,29 @@ static int libsvm_open_folder(struct source_file *sources, size_t n,
     return r < 0 ? r : join_files(&files, setup, finds);
 }
 
+static int libsvm_open_folder(struct source_file *sources, size_t n,
+                              const struct format_setup *setup, struct finds *finds)
+{
+    return open_folder(sources, n, 0, setup, finds);
+}
+
+static int libfm_open_folder(struct source_file *sources, size_t n,
+                             const struct format_setup *setup, struct finds *finds)
+{
+    return open_folder(sources, n, LIBSVM_FIELD, setup, finds);
+}
+
 static void libsvm_example(const struct dataset *ds, struct text *t)
 {
     char key[KEY_NAME_SIZE];
 
-    text_add(t, "  import scipy.sparse\n"
-                "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"
-                "  x, batch = scipy.sparse.load_npz(path), np.load(path)\n"
-                "  label, index = batch['label'], batch['index']\n");
+    text_add(t,
+             "  import scipy.sparse\n"
+             "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"
+             "  x, batch = scipy.sparse.load_npz(path), np.load(path)\n"
+             "  label, index%s = batch['label'], batch['index']%s\n",
+             libsvm_rows_of(ds)->has_fields ? ", field" : "",
+             libsvm_rows_of(ds)->has_fields ? ", batch['field']" : "");
     if (!ds->samples)
         return;
     dataset_name(ds, 0, false, key);
@@ -578,5 +499,15 @@ const struct format format_libsvm = {
     .sides = libsvm_side_suffixes,
     .title = "libsvm text",
     .start = "a row `label index:value ...` (libsvm)",
+    .example = libsvm_example,
+};
+
+const struct format format_libfm = {
+    .name = "libfm",
+    .probe = libfm_probe,
+    .open_folder = libfm_open_folder,
+    .sides = libsvm_side_suffixes,
+    .title = "LibFM text",
+    .start = "a row `label field:index:value ...` (LibFM)",
     .example = libsvm_example,
 };

@@ -102,7 +102,7 @@ static bool label_is_missing(const struct cursor *c, unsigned columns)
            take_integer(&ahead, LIBSVM_INDEX_MAX, &index) && take_colon(&ahead);
 }
 
-static int take_labels(struct cursor *c, struct libsvm_row *row)
+static int take_labels(struct cursor *c, bool one, struct libsvm_row *row)
 {
     for (;;) {
         float v;
@@ -113,7 +113,7 @@ static int take_labels(struct cursor *c, struct libsvm_row *row)
         if (row->n_labels < row->label_capacity)
             row->label[row->n_labels] = v;
         row->n_labels++;
-        if (c->at >= c->end || *c->at != ',')
+        if (one || c->at >= c->end || *c->at != ',')
             return 0;
         c->at++;
     }
@@ -122,11 +122,12 @@ static int take_labels(struct cursor *c, struct libsvm_row *row)
 /* Take the labels and the weight. */
 static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row)
 {
+    bool has_fields = columns & LIBSVM_FIELD;
     int r = 0;
 
     skip_blanks(c);
-    if (!label_is_missing(c, columns)) {
-        r = take_labels(c, row);
+    if (has_fields || !label_is_missing(c, columns)) {
+        r = take_labels(c, has_fields, row);
         if (r == 0 && take_colon(c)) {
             row->columns |= LIBSVM_WEIGHT;
             r = take_float(c, &row->weight, "a number as weight");
@@ -203,6 +204,19 @@ static int take_index(struct cursor *c, uint32_t *ret)
     return 0;
 }
 
+/* Take the field at c->at, and the colon behind it. */
+static int take_field(struct cursor *c, uint32_t *ret)
+{
+    static const char want[] = "field:index:value with a field from 0 to 4294967295";
+    const uint8_t *start = c->at;
+    uint64_t v;
+
+    if (!take_integer(c, UINT32_MAX, &v) || !take_colon(c))
+        return fail_at(c, start, want);
+    *ret = (uint32_t)v;
+    return 0;
+}
+
 /* Either all features have a value, or none has: then the values are 1. */
 static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare, float *ret)
 {
@@ -229,15 +243,18 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
     return r;
 }
 
-static void add_feature(struct libsvm_row *row, uint32_t index, float value, uint32_t before)
+static void add_feature(struct libsvm_row *row, const uint32_t *field, uint32_t index, float value,
+                        uint32_t before)
 {
     if (row->n < row->capacity) {
+        if (field)
+            row->field[row->n] = *field;
         row->index[row->n] = index;
         row->value[row->n] = value;
     }
     row->n++;
     row->sorted = row->sorted && index >= before;
-    row->has_zero = row->has_zero || !index;
+    row->has_zero = row->has_zero || !index || (field && !*field);
     row->largest = index > row->largest ? index : row->largest;
 }
 
@@ -285,30 +302,36 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
 
 static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *row)
 {
-    bool bare = false;
+    bool bare = false, has_fields = columns & LIBSVM_FIELD;
     uint32_t before = 0;
 
     row->sorted = true;
     for (;;) {
         const uint8_t *start;
-        uint32_t index;
+        uint32_t index, field = 1;
         float value;
         int r;
 
-        if (!bare && !(columns & LIBSVM_FROM_ONE))
+        if (!bare && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
             take_plain(c, row, &before);
         skip_blanks(c);
         if (at_end(c))
             return 0;
         start = c->at;
-        r = take_index(c, &index);
-        if (r == 0 && !index && (columns & LIBSVM_FROM_ONE))
-            r = fail_at(c, start, "an index from 1 as index_base=1 says");
+        r = has_fields ? take_field(c, &field) : 0;
+        if (r == 0 && has_fields && at_break(c))
+            r = fail_at(c, c->at, "an index from 0 to 4294967295");
+        if (r == 0)
+            r = take_index(c, &index);
+        if (r == 0 && (!index || !field) && (columns & LIBSVM_FROM_ONE))
+            r = fail_at(c, start,
+                        has_fields ? "a field and an index from 1 as index_base=1 says"
+                                   : "an index from 1 as index_base=1 says");
         if (r == 0)
             r = take_value(c, row, &bare, &value);
         if (r < 0)
             return r;
-        add_feature(row, index, value, before);
+        add_feature(row, has_fields ? &field : NULL, index, value, before);
         before = index;
     }
 }
@@ -326,7 +349,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
     row->largest = 0;
     row->has_zero = false;
     r = len > LIBSVM_LINE_MAX ? fail_at(&c, line, libsvm_too_long) : take_start(&c, columns, row);
-    if (r == 0)
+    if (r == 0 && !(columns & LIBSVM_FIELD))
         r = take_qid(&c, row);
     if (r == 0)
         r = check_columns(&c, columns, row);
@@ -335,7 +358,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
 
 /* A feature while its row is being sorted. */
 struct entry {
-    uint32_t index;
+    uint32_t index, field;
     float value;
     uint64_t place; /* in the line */
 };
@@ -349,18 +372,20 @@ static int compare_entries(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-int libsvm_row_sort(uint32_t *index, float *value, uint64_t n)
+int libsvm_row_sort(uint32_t *index, uint32_t *field, float *value, uint64_t n)
 {
     AUTO_FREE struct entry *entries = calloc(n ? n : 1, sizeof(*entries));
 
     if (!entries)
         return -ENOMEM;
     for (uint64_t i = 0; i < n; i++)
-        entries[i] = (struct entry){.index = index[i], .value = value[i], .place = i};
+        entries[i] = (struct entry){index[i], field ? field[i] : 0, value[i], i};
     qsort(entries, n, sizeof(*entries), compare_entries);
     for (uint64_t i = 0; i < n; i++) {
         index[i] = entries[i].index;
         value[i] = entries[i].value;
+        if (field)
+            field[i] = entries[i].field;
     }
     return 0;
 }

@@ -1,4 +1,5 @@
-/* One line of libsvm text. docs/libsvm.md has the grammar, and says where its readers disagree. */
+/* One line of libsvm text, or of LibFM text, whose features have a field, too. docs/libsvm.md and
+ * docs/libfm.md have the grammars, and say where their readers disagree. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_LINE_H
 #define EPOCHFS_FORMAT_LIBSVM_LINE_H
 
@@ -20,7 +21,8 @@ enum libsvm_columns {
     LIBSVM_WEIGHT = 1,
     LIBSVM_QID = 2,
     LIBSVM_ANY = 4,      /* not known yet: accept whatever the row has */
-    LIBSVM_FROM_ONE = 8, /* and indexes start at 1 */
+    LIBSVM_FROM_ONE = 8, /* and indexes, and fields, start at 1 */
+    LIBSVM_FIELD = 16,   /* LibFM: features are field:index:value; one label, no qid */
 };
 
 /* A parsed row. The caller owns the arrays: NULL, or with the capacity given. */
@@ -29,6 +31,7 @@ struct libsvm_row {
     float *label;            /* the rest is filled with NaN */
     uint64_t label_capacity; /* labels beyond it are only counted */
     uint32_t *index;         /* as written */
+    uint32_t *field;         /* the same, with LIBSVM_FIELD */
     float *value;
     uint64_t capacity; /* features beyond it are only counted */
     /* Out: */
@@ -38,7 +41,7 @@ struct libsvm_row {
     int64_t qid;
     unsigned columns; /* LIBSVM_WEIGHT, LIBSVM_QID */
     uint32_t largest; /* index; 0 without features */
-    bool has_zero;    /* an index 0 */
+    bool has_zero;    /* an index 0, or a field 0 */
     bool sorted;      /* indexes never decrease */
 };
 
@@ -61,7 +64,7 @@ bool libsvm_is_row(const uint8_t *line, size_t len);
 int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *row,
                       struct libsvm_fault *fault);
 
-/* Sort features by index, stably. 0 or -ENOMEM. */
-int libsvm_row_sort(uint32_t *index, float *value, uint64_t n);
+/* Sort features by index, stably. field: NULL: there are none. 0 or -ENOMEM. */
+int libsvm_row_sort(uint32_t *index, uint32_t *field, float *value, uint64_t n);
 
 #endif

@@ -12,11 +12,12 @@ struct libsvm_rows {
     struct memo *memo;    /* of decoded rows; not owned, nor is: */
     struct pool *pool;
     bool base_auto, base_one; /* -o index_base */
+    bool has_fields;          /* LibFM */
 
     /* Once the dataset is ready: */
     struct row_sums *before; /* [files + 1] sums over the files before */
     uint64_t *groups;        /* [files + 1] groups, by side files, in the files before */
-    uint32_t shift;          /* subtracted from each index */
+    uint32_t shift;          /* subtracted from each index, and field */
     uint64_t features;       /* the largest shifted index + 1 */
     uint64_t labels;         /* of the row with the most, at least 1 */
 };
@@ -95,6 +96,7 @@ struct libsvm_slab {
     const int64_t *qid;       /* [n] */
     const uint32_t *index;    /* [end[n - 1]] sorted in each row, the base subtracted */
     const float *value;       /* the same */
+    const uint32_t *field;    /* the same; NULL: there are none */
 };
 
 /* The slab that contains place. *ret_slab is valid until *ret is released. 0, -EBADMSG with
@@ -112,7 +114,7 @@ uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uin
 /* ---- the fields (format/libsvm/fields.c) ---- */
 
 /* Fill in ds->field, which has room for LIBSVM_FIELDS_MAX, and the fields' names. */
-#define LIBSVM_FIELDS_MAX 14
+#define LIBSVM_FIELDS_MAX 21
 int libsvm_fields_init(struct dataset *ds);
 
 /* Does the field need the text of rows? If not, it comes from memory: side files, the index. */

@@ -102,7 +102,7 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     struct plain plain = {.is_plain = true};
     size_t from;
 
-    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
+    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY | LIBSVM_FIELD) || end - start > LIBSVM_LINE_MAX ||
         libsvm_is_blank(text[start]) || text_masks_odd(masks, start, end))
         return false;
     from = features_start(text, start, end, scan->columns);

@@ -196,7 +196,8 @@ static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
     for (size_t i = 0; i < n; i++)
         features += (size_t)w->row[i].place.features;
     size = sizeof(*slab) + n * (sizeof(uint64_t) + sizeof(int64_t) + sizeof(float)) +
-           n * labels * sizeof(float) + features * (sizeof(uint32_t) + sizeof(float));
+           n * labels * sizeof(float) + features * (sizeof(uint32_t) + sizeof(float)) +
+           (w->v->rows->has_fields ? features * sizeof(uint32_t) : 0);
     slab = malloc(size);
     if (!slab)
         return NULL;
@@ -214,6 +215,9 @@ static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
     slab->index = (const uint32_t *)(const void *)at;
     at += features * sizeof(uint32_t);
     slab->value = (const float *)(const void *)at;
+    at += features * sizeof(float);
+    if (w->v->rows->has_fields)
+        slab->field = (const uint32_t *)(const void *)at;
     *ret_size = size;
     return slab;
 }
@@ -238,6 +242,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
         .label_capacity = rows->labels,
         .index = (uint32_t *)(uintptr_t)slab->index + before,
         .value = (float *)(uintptr_t)slab->value + before,
+        .field = slab->field ? (uint32_t *)(uintptr_t)slab->field + before : NULL,
         .capacity = at->place.features,
     };
     struct libsvm_fault fault;
@@ -250,9 +255,12 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
     ((float *)(uintptr_t)slab->weight)[i] = row.weight;
     ((int64_t *)(uintptr_t)slab->qid)[i] = row.qid;
-    for (uint64_t k = 0; k < row.n && rows->shift; k++)
+    for (uint64_t k = 0; k < row.n && rows->shift; k++) {
         row.index[k] -= rows->shift;
-    return row.sorted ? 0 : libsvm_row_sort(row.index, row.value, row.n);
+        if (row.field)
+            row.field[k] -= rows->shift;
+    }
+    return row.sorted ? 0 : libsvm_row_sort(row.index, row.field, row.value, row.n);
 }
 
 /* The number of rows from i on that are neighbours in their file and can be read at once. *ret_len:

@@ -232,6 +232,13 @@ static int make_tools(const struct source *source, const struct options *options
     return r;
 }
 
+static bool is_among(const char *const *texts, const char *text)
+{
+    while (*texts && strcmp(*texts, text) != 0)
+        texts++;
+    return *texts;
+}
+
 int catalog_list(const struct source *source, struct source_list *ret, struct diag *d)
 {
     const char *sides[SIDES_MAX + 1] = {NULL};
@@ -240,7 +247,8 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
 
     for (unsigned f = 0; f < n_formats && wants; f++)
         for (size_t i = 0; formats[f]->sides && formats[f]->sides[i] && n < SIDES_MAX; i++)
-            sides[n++] = formats[f]->sides[i];
+            if (!is_among(sides, formats[f]->sides[i]))
+                sides[n++] = formats[f]->sides[i];
     return source_list(source, sides, ret, d);
 }
 

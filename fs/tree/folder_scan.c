@@ -286,19 +286,6 @@ static bool has_side(const struct format *format, const char *suffix)
     return false;
 }
 
-/* The format for which the file called name is a side file of another file of the folder, or
- * n_formats. */
-static unsigned format_of_side(const struct folder_scan *scan, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    AUTO_FREE char *of = dot ? strndup(name, (size_t)(dot - name)) : NULL;
-
-    for (unsigned f = 0; of && f < n_formats; f++)
-        if (has_side(formats[f], dot) && folder_names_has(&scan->names, of, strlen(of)))
-            return f;
-    return n_formats;
-}
-
 /* The file of the folder whose content decides about this one, and for which format. NULL: none. */
 static const struct source_entry *
 find_decider(const struct folder_scan *scan, const struct source_entry *entry, unsigned *ret_format)
@@ -337,6 +324,27 @@ static bool is_of(const struct folder_scan *scan, const struct source_entry *ent
         return false;
     file = probed(scan, name, head, len, blob);
     return best_claim(&file, &found) >= CLAIM_STRONG && found == format;
+}
+
+/* The format for which the file called name is a side file of another file of the folder, or
+ * n_formats. Of formats with the same suffix the one that the other file is of; if it is of none
+ * for sure, the last. */
+static unsigned format_of_side(const struct folder_scan *scan, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    size_t len = dot ? (size_t)(dot - name) : 0;
+    const struct folder_name *of = len ? folder_names_find(&scan->names, name, len) : NULL;
+    unsigned last = n_formats, n = 0;
+
+    for (unsigned f = 0; of && f < n_formats; f++)
+        if (has_side(formats[f], dot)) {
+            last = f;
+            n++;
+        }
+    for (unsigned f = 0; n > 1 && f < last; f++)
+        if (has_side(formats[f], dot) && is_of(scan, &scan->entry[of->number], f))
+            return f;
+    return last;
 }
 
 /* For a remote source, fetch the heads of the next files while this one is examined: a round trip

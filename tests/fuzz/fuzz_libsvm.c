@@ -65,7 +65,8 @@ static void parse_line(struct line *line, unsigned columns)
     FUZZ_CHECK(line->fault <= line->len);
     FUZZ_CHECK(!line->good || (line->row.n <= capacity && line->row.n_labels <= capacity));
     if (line->good)
-        FUZZ_CHECK(libsvm_row_sort(line->row.index, line->row.value, line->row.n) == 0);
+        FUZZ_CHECK(
+            libsvm_row_sort(line->row.index, line->row.field, line->row.value, line->row.n) == 0);
 }
 
 static void line_release(struct line *line)

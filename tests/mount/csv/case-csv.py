@@ -47,6 +47,8 @@ def compare(dataset, data, delimiter=",", label=None, weight=None):
     if names:
         equal(about["columns"], [names[i] for i in keep], "names of columns")
     want = {"x": np.ascontiguousarray(cells[:, keep])}
+    equal([about[n] for n in ("num_row", "num_col", "num_nonzero")],
+          [len(cells), len(keep), int(np.count_nonzero(~np.isnan(want["x"])))], f"counts of {dataset}")
     for name, column in (("label", label), ("weight", weight)):
         if column is not None:
             want[name] = np.ascontiguousarray(cells[:, column])
@@ -69,7 +71,9 @@ wide = "\n".join(",".join(f"{v:.{d}f}" for v, d in zip(rng.normal(0, 1000, 40), 
                  for _ in range(300)) + "\n"
 mixed = "\n".join(",".join(rng.choice(["1", "-2.5", "3e4", "", " 7 ", "+0.25", "nan", "-inf", "1E-7", "16777217", ".5", "5."], 6))
                   for _ in range(400)) + "\n"
+holes = "\n".join(",".join(rng.choice(["", "1", "22", "333"], 41)) for _ in range(400)) + "\n"
 good = {
+    "holes": (("1" + ",1" * 40 + "\n" + holes).encode(), ","),
     "plain": (b"1,2\n\n\n3,4", ","),  # S-1
     "crlf": (b"\r\n1,2\r\n3,4\r\n", ","),
     "cr": (b"1,2\r3,4\r", ","),  # S-2

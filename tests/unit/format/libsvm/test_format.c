@@ -228,6 +228,12 @@ static void check_columns(const struct dataset *ds, const struct model *m,
     text_release(&qid);
 }
 
+/* Too many for a matrix by columns. */
+static bool has_many_columns(const struct dataset *ds)
+{
+    return dataset_field(ds, "x")->item_bytes > 64 << 20;
+}
+
 static void check_files(const struct dataset *ds, const struct selection *sel, unsigned ranges)
 {
     const enum scope scope = sel->single ? SCOPE_SAMPLES : SCOPE_BATCHES;
@@ -236,11 +242,15 @@ static void check_files(const struct dataset *ds, const struct selection *sel, u
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
             const struct file_kind *kind = &ds->folder[i].kind[scope][k];
             struct bytes whole;
+            int r;
 
             if (kind->field && !strcmp(kind->field->name, "x") &&
                 kind->field->item_bytes * sel->count > 2 << 20)
                 continue;
-            assert_int_equal(render(READ_WAITS, ds, kind, sel, NULL, &whole), 0);
+            r = render(READ_WAITS, ds, kind, sel, NULL, &whole);
+            if (r == -EFBIG && !strcmp(kind->folder, "csc") && has_many_columns(ds))
+                continue;
+            assert_int_equal(r, 0);
             if (!ranges_agree(ds, kind, sel, &whole, ranges))
                 fail_msg("%s", kind->suffix);
             free(whole.at);

@@ -310,7 +310,7 @@ static void test_sort__random__stable(void **state)
             index[i] = pick == 7 ? UINT32_MAX : pick;
             value[i] = (float)counts[pick]++; /* numbers features with the same index */
         }
-        assert_int_equal(libsvm_row_sort(index, value, n), 0);
+        assert_int_equal(libsvm_row_sort(index, NULL, value, n), 0);
         for (uint64_t i = 0; i < n; i++) {
             uint32_t pick = index[i] == UINT32_MAX ? 7 : index[i];
 

@@ -1,0 +1,296 @@
+/* The members of a CSC matrix, as scipy.sparse.save_npz writes them: of each column the values, the
+ * rows they are in, ascending, and where the next column begins. The matrix of a selection is made
+ * as a whole, and remembered: any of its bytes needs all of its rows. */
+#include "format/libsvm/fields_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/read_context.h"
+
+#define MATRIX_MAX (UINT64_C(256) << 20) /* bytes */
+
+static const char csc[3] = {'c', 's', 'c'};
+
+struct matrix {
+    uint64_t *end;   /* [features + 1] entries of the columns before */
+    uint64_t *row;   /* [entries] */
+    float *value;    /* [entries] */
+    uint32_t *field; /* [entries] */
+};
+
+/* The input of making one, and its entries in the order of rows. */
+struct work {
+    struct read_context *rc;
+    struct libsvm_view *v;
+    uint64_t features, entries;
+    struct diag *d;
+    uint32_t *index, *field; /* [entries] owned */
+    float *value;            /* [entries] owned */
+    uint64_t *end;           /* [rows] entries of the rows up to and with this one; owned */
+};
+
+static void work_release(struct work *w)
+{
+    free(w->index);
+    free(w->field);
+    free(w->value);
+    free(w->end);
+}
+
+static uint64_t matrix_bytes(const struct work *w)
+{
+    return (w->features + 1) * sizeof(uint64_t) +
+           w->entries * (sizeof(uint64_t) + sizeof(float) + sizeof(uint32_t));
+}
+
+/* Collect the entries of all rows. */
+static int read_rows(struct work *w)
+{
+    const struct selection *sel = w->v->sel;
+    int all = 0;
+
+    for (uint64_t place = 0, next; place < sel->count; place = next) {
+        AUTO_MEMO struct memo_thing *thing = NULL;
+        const struct libsvm_slab *slab = NULL;
+        int r = read_cancelled(w->rc) ? -EINTR : 0;
+
+        next = libsvm_view_slab_end(w->v, place);
+        if (r == 0)
+            r = libsvm_view_slab(w->rc, w->v, place, &slab, &thing, w->d);
+        if (!missing_go_on(w->rc, r, &all))
+            break;
+        if (!slab || all)
+            continue;
+        if (slab->features_before > w->entries || !slab->n ||
+            slab->end[slab->n - 1] > w->entries - slab->features_before)
+            return diag_set(w->d, -ESTALE,
+                            "the rows are not what they were when they were indexed");
+        for (unsigned i = 0; i < slab->n; i++)
+            w->end[place + i] = slab->features_before + slab->end[i];
+        memcpy(w->index + slab->features_before, slab->index,
+               slab->end[slab->n - 1] * sizeof(*slab->index));
+        memcpy(w->value + slab->features_before, slab->value,
+               slab->end[slab->n - 1] * sizeof(*slab->value));
+        if (slab->field)
+            memcpy(w->field + slab->features_before, slab->field,
+                   slab->end[slab->n - 1] * sizeof(*slab->field));
+    }
+    return all;
+}
+
+/* Sort the entries by column, stably, so that rows ascend in each. */
+static int turn(const struct work *w, struct matrix *m)
+{
+    uint64_t rows = w->v->sel->count, *next = m->end + 1;
+
+    /* Count, then sum: end[c + 1] is where column c begins, and moves up as it is filled. */
+    memset(m->end, 0, (w->features + 1) * sizeof(*m->end));
+    for (uint64_t i = 0; i < w->entries; i++) {
+        if (w->index[i] >= w->features)
+            return -ESTALE;
+        if (w->index[i] + UINT64_C(1) < w->features)
+            next[w->index[i] + 1]++;
+    }
+    for (uint64_t c = 1; c < w->features; c++)
+        next[c] += next[c - 1];
+    for (uint64_t row = 0, i = 0; row < rows; row++)
+        for (; i < w->end[row]; i++) {
+            uint64_t at = next[w->index[i]]++;
+
+            m->row[at] = row;
+            m->value[at] = w->value[i];
+            m->field[at] = w->field[i];
+        }
+    return 0;
+}
+
+static int make_matrix(void *ctx, void **ret, size_t *ret_size)
+{
+    struct work *w = ctx;
+    uint64_t bytes = matrix_bytes(w);
+    struct matrix *m;
+    int r;
+
+    if (w->features > MATRIX_MAX || w->entries > MATRIX_MAX || bytes > MATRIX_MAX)
+        return diag_set(w->d, -EFBIG,
+                        "csc: want a batch whose columns take at most %llu MiB of memory, found "
+                        "%llu entries in %llu columns: take a smaller batch, or npz",
+                        (unsigned long long)(MATRIX_MAX >> 20), (unsigned long long)w->entries,
+                        (unsigned long long)w->features);
+    w->index = calloc(w->entries + 1, sizeof(*w->index));
+    w->field = calloc(w->entries + 1, sizeof(*w->field));
+    w->value = calloc(w->entries + 1, sizeof(*w->value));
+    w->end = calloc(w->v->sel->count + 1, sizeof(*w->end));
+    if (!w->index || !w->field || !w->value || !w->end)
+        return -ENOMEM;
+    r = read_rows(w);
+    if (r < 0)
+        return r;
+    m = malloc(sizeof(*m) + bytes);
+    if (!m)
+        return -ENOMEM;
+    m->end = (uint64_t *)(void *)(m + 1);
+    m->row = m->end + w->features + 1;
+    m->value = (float *)(void *)(m->row + w->entries);
+    m->field = (uint32_t *)(void *)(m->value + w->entries);
+    r = turn(w, m);
+    if (r < 0) {
+        free(m);
+        return r;
+    }
+    *ret = m;
+    *ret_size = sizeof(*m) + bytes;
+    return 0;
+}
+
+static bool make_cancelled(void *ctx)
+{
+    return read_cancelled(((const struct work *)ctx)->rc);
+}
+
+/* Copy bytes of one array of the matrix. */
+typedef void copy_fn(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst);
+
+static bool rows_are_wide(const struct selection *sel)
+{
+    return sel->count > LIBSVM_INT32_LIMIT;
+}
+
+static int read_matrix(struct read_context *rc, const struct dataset *ds,
+                       const struct selection *sel, bool wide, copy_fn *copy, uint64_t off,
+                       size_t len, uint8_t *dst, struct diag *d)
+{
+    static const char key_of_matrices;
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    const struct memo_key key = {
+        {(uintptr_t)rows, sel->id[0], sel->id[1], sel->id[2], (uintptr_t)&key_of_matrices}};
+    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    AUTO(work_release) struct work w = {.rc = rc, .v = &v, .features = rows->features, .d = d};
+    const struct memo_maker maker = {make_matrix, make_cancelled, &w, read_clock(rc)};
+    int r = libsvm_view_open(&v, rows, sel);
+
+    if (r < 0)
+        return r;
+    w.entries = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features;
+    r = memo_get(rows->memo, &key, &maker, &thing);
+    if (r == 0)
+        copy(memo_bytes(thing), wide, off, len, dst);
+    return r;
+}
+
+/* ---- the members ---- */
+
+static void make_narrow(const void *of, uint64_t i, uint8_t ret[static 8])
+{
+    uint32_t v = (uint32_t)((const uint64_t *)of)[i];
+
+    libsvm_copy_numbers(&v, 4, 0, 4, ret);
+}
+
+static void copy_integers(const uint64_t *of, bool wide, uint64_t off, size_t len, uint8_t *dst)
+{
+    if (wide)
+        libsvm_copy_numbers(of, 8, off, len, dst);
+    else
+        libsvm_copy_made(make_narrow, of, 4, off, len, dst);
+}
+
+static void copy_values(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+{
+    (void)wide;
+    libsvm_copy_numbers(m->value, 4, off, len, dst);
+}
+
+static void copy_fields(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+{
+    (void)wide;
+    libsvm_copy_numbers(m->field, 4, off, len, dst);
+}
+
+static void copy_rows(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+{
+    copy_integers(m->row, wide, off, len, dst);
+}
+
+static void copy_ends(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+{
+    copy_integers(m->end, wide, off, len, dst);
+}
+
+static int read_data(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
+{
+    (void)f;
+    return read_matrix(rc, ds, sel, false, copy_values, off, len, dst, d);
+}
+
+static int read_field(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    (void)f;
+    return read_matrix(rc, ds, sel, false, copy_fields, off, len, dst, d);
+}
+
+static int form_indices(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    int r = libsvm_form_data(ds, f, sel, ret);
+
+    libsvm_set_form(ret, rows_are_wide(sel) ? DTYPE_I8 : DTYPE_I4, ret->dim[0]);
+    return r;
+}
+
+static int read_indices(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    (void)f;
+    return read_matrix(rc, ds, sel, rows_are_wide(sel), copy_rows, off, len, dst, d);
+}
+
+static int form_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    int r = libsvm_form_data(ds, f, sel, ret);
+
+    libsvm_set_form(ret, ret->dim[0] >= LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4,
+                    libsvm_rows_of(ds)->features + 1);
+    return r;
+}
+
+static int read_indptr(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    struct form form = {0};
+    int r = form_indptr(ds, f, sel, &form);
+
+    return r < 0 ? r
+                 : read_matrix(rc, ds, sel, form.dtype == DTYPE_I8, copy_ends, off, len, dst, d);
+}
+
+static int read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    (void)rc;
+    (void)ds;
+    (void)f;
+    (void)sel;
+    (void)d;
+    memcpy(dst, csc + off, len);
+    return 0;
+}
+
+const struct field_ops libsvm_csc_data_ops = {read_data, libsvm_form_data};
+const struct field_ops libsvm_csc_indices_ops = {read_indices, form_indices};
+const struct field_ops libsvm_csc_indptr_ops = {read_indptr, form_indptr};
+const struct field_ops libsvm_csc_format_ops = {read_format, libsvm_form_format};
+const struct field_ops libsvm_csc_shape_ops = {libsvm_read_shape, libsvm_form_shape};
+const struct field_ops libsvm_csc_field_ops = {read_field, libsvm_form_field};
