@@ -65,7 +65,7 @@ int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char
     const struct blob *blob = a->held->blob;
     size_t have = (size_t)min_u64(len, NPY_HEAD_START);
     AUTO_FREE uint8_t *head = NULL;
-    uint8_t start[NPY_HEAD_START];
+    uint8_t start[NPY_HEAD_START] = {0};
     size_t bytes;
     int r = have ? blob_read(READ_WAITS, blob, start, have, off, d) : 0;
 

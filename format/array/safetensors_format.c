@@ -130,7 +130,7 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
 {
     const char *name = json_string_value(json_object_get(tensor, "dtype"));
     const struct type *type = name ? find_type(name) : NULL;
-    uint64_t bits;
+    uint64_t bits = 0;
     int r;
 
     if (!type)

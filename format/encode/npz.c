@@ -102,7 +102,7 @@ static int know_crc(struct read_context *rc, struct layout *l, const struct part
                     struct diag *d)
 {
     bool together = l->host && l->host->remember;
-    AUTO_FREE struct layout_range *range = malloc(l->n_parts * sizeof(*range));
+    AUTO_FREE struct layout_range *range = calloc(l->n_parts, sizeof(*range));
     AUTO_FREE struct part **part = malloc(l->n_parts * sizeof(struct part *));
     AUTO_FREE uint32_t *crc = calloc(l->n_parts, sizeof(*crc));
     unsigned n = 0;
