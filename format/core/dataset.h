@@ -172,6 +172,8 @@ struct dataset_ops {
     /* Parse everything and report what cannot be parsed. NULL: nothing but reading can fail. */
     int (*check)(const struct dataset *ds, void (*report)(void *ctx, const char *text), void *ctx,
                  struct diag *d);
+    /* Lines for people about what check() has found besides what it reported. NULL: nothing. */
+    void (*checked)(const struct dataset *ds, struct text *t);
     /* Members of dataset.json that only this format has; each line begins with indent and ends with
      * a comma. */
     void (*describe)(const struct dataset *ds, const char *indent, struct text *t);

@@ -20,6 +20,7 @@ enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
 /* What the user says about the data, with -o. */
 struct format_options {
+    const char *format;         /* the name of the format of all files; NULL: found out */
     bool transpose;             /* exchange the axes of pictures (EMNIST stores columns first) */
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */

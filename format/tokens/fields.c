@@ -90,26 +90,6 @@ static int make_stored(struct read_context *rc, const struct window *x,
                       x->s->offset + x->start * x->s->width + part->off, d);
 }
 
-static uint64_t token_at(const struct token_stream *s, const uint8_t *p)
-{
-    switch (s->dtype) {
-    case DTYPE_U1:
-        return p[0];
-    case DTYPE_I1:
-        return (uint64_t)(int64_t)(int8_t)p[0];
-    case DTYPE_U2:
-        return load_le16(p);
-    case DTYPE_I2:
-        return (uint64_t)(int64_t)(int16_t)load_le16(p);
-    case DTYPE_U4:
-        return load_le32(p);
-    case DTYPE_I4:
-        return (uint64_t)(int64_t)(int32_t)load_le32(p);
-    default:
-        return load_le64(p);
-    }
-}
-
 /* Each token but the last, or but the first, as int64. */
 static int make_wide(struct read_context *rc, const struct window *x, const struct item_part *part,
                      struct diag *d)
@@ -127,7 +107,7 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
         if (!missing_go_on(rc, r, &all))
             break;
         for (size_t i = 0; i < n && r == 0; i++)
-            put8(part, at + i, token_at(s, bytes + i * s->width));
+            put8(part, at + i, stream_token(s, bytes + i * s->width));
     }
     return all;
 }

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
+
+#define PIECE (UINT64_C(1) << 20) /* bytes of tokens read at once */
 
 struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum dtype dtype)
 {
@@ -86,4 +89,45 @@ int stream_check(const struct token_stream *s, struct diag *d)
     while (r == 0)
         r = stream_check_documents(&s->documents, &checked, d);
     return r < 0 ? r : 0;
+}
+
+uint64_t stream_token(const struct token_stream *s, const uint8_t *p)
+{
+    switch (s->dtype) {
+    case DTYPE_U1:
+        return p[0];
+    case DTYPE_I1:
+        return (uint64_t)(int64_t)(int8_t)p[0];
+    case DTYPE_U2:
+        return load_le16(p);
+    case DTYPE_I2:
+        return (uint64_t)(int64_t)(int16_t)load_le16(p);
+    case DTYPE_U4:
+        return load_le32(p);
+    case DTYPE_I4:
+        return (uint64_t)(int64_t)(int32_t)load_le32(p);
+    default:
+        return load_le64(p);
+    }
+}
+
+int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d)
+{
+    const size_t at_once = PIECE / s->width;
+    AUTO_FREE uint8_t *piece = malloc(PIECE);
+
+    if (!piece)
+        return -ENOMEM;
+    *ret = 0;
+    for (uint64_t at = 0; at < n; at += at_once) {
+        size_t some = (size_t)min_u64(at_once, n - at);
+        int r =
+            blob_read(READ_WAITS, s->blob, piece, some * s->width, s->offset + at * s->width, d);
+
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < some; i++)
+            *ret = max_u64(*ret, stream_token(s, piece + i * s->width));
+    }
+    return blob_verify(s->blob, d);
 }

@@ -55,6 +55,12 @@ void stream_fetch(const struct token_stream *s);
 /* Check all that the files beside it say, and all pointers. 0, or -errno with the reason in d. */
 int stream_check(const struct token_stream *s, struct diag *d);
 
+/* The token at p, as stored; int64 in two's complement. */
+uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
+
+/* The largest of the first n tokens; a negative one counts as very large. 0 or -errno. */
+int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d);
+
 void stream_drop(struct token_stream *s); /* by one user; takes NULL */
 
 /* ---- for the kinds ---- */

@@ -5,6 +5,8 @@
 
 #include "base/checked.h"
 
+#define ABOUT_TOKENS 8192 /* that `info` looks at */
+
 #define FETCH_AHEAD 128 /* streams whose indexes are requested ahead */
 
 extern const struct format format_tokens;
@@ -178,18 +180,48 @@ static void windows_describe(const struct dataset *ds, const char *indent, struc
 static int windows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                          void *ctx, struct diag *d)
 {
-    const struct windows *w = windows_of(ds);
+    struct windows *w = ds->impl; /* one thread checks */
     int r;
 
     if (w->n != 1) /* each file has a dataset of its own */
         return 0;
     r = stream_check(w->stream[0], d);
+    if (r == 0)
+        r = stream_largest(w->stream[0], w->stream[0]->tokens, &w->largest, d);
+    w->has_largest = r == 0;
     if (r == -EBADMSG) {
         report(ctx, diag_text(d, r));
         d->set = false;
         r = 0;
     }
     return r;
+}
+
+/* What a person sees a wrong type by: letters read as pairs of letters are large. */
+static void windows_about(const struct dataset *ds, struct text *t)
+{
+    const struct token_stream *s = windows_of(ds)->stream[0];
+    uint64_t n = min_u64(s->tokens, ABOUT_TOKENS), largest;
+    uint8_t first[8 * 8];
+    size_t some = (size_t)min_u64(n, 8);
+
+    if (!n || blob_read(READ_WAITS, s->blob, first, some * s->width, s->offset, NULL) < 0 ||
+        stream_largest(s, n, &largest, NULL) < 0)
+        return;
+    text_add(t, "    first   ");
+    for (size_t i = 0; i < some; i++)
+        text_add(t, " %lld", (long long)stream_token(s, first + i * s->width));
+    text_add(t, "%s; the largest of the first %llu is %lld\n", s->tokens > some ? " ..." : "",
+             (unsigned long long)n, (long long)largest);
+}
+
+static void windows_checked(const struct dataset *ds, struct text *t)
+{
+    const struct windows *w = windows_of(ds);
+
+    if (w->has_largest)
+        text_add(t, "the largest of all %llu tokens is %lld\n",
+                 (unsigned long long)w->stream[0]->tokens, (long long)w->largest);
 }
 
 static unsigned split_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -243,6 +275,8 @@ static const struct dataset_ops windows_ops = {
     .progress = windows_progress,
     .check = windows_check,
     .describe = windows_describe,
+    .about = windows_about,
+    .checked = windows_checked,
     .free = windows_free,
     .checks_reads = true,
 };
@@ -252,6 +286,8 @@ static const struct dataset_ops split_ops = {
     .progress = windows_progress,
     .check = windows_check,
     .describe = windows_describe,
+    .about = windows_about,
+    .checked = windows_checked,
     .locate = split_locate,
     .extents = split_extents,
     .free = windows_free,

@@ -27,6 +27,8 @@ struct windows {
     uint64_t *first;                  /* [n + 1] windows before each stream */
     struct field_run *run, *loss_run; /* [n] */
     uint64_t left_over;               /* tokens that are in no window */
+    uint64_t largest;                 /* token, once windows_check() has read them all */
+    bool has_largest;
 };
 
 /* A dataset of n streams, each of which has one user more then. 0 or -ENOMEM. */

@@ -253,8 +253,10 @@ static void report_bad(void *ctx, const char *text)
     *good = false;
 }
 
-static bool check_dataset(const struct dataset *ds, uint8_t *buf)
+static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool json)
 {
+    const struct dataset *ds = item->ds;
+    AUTO_TEXT struct text found = {0};
     struct diag d = DIAG_INIT;
     bool good = true;
     int r = 0;
@@ -267,10 +269,14 @@ static bool check_dataset(const struct dataset *ds, uint8_t *buf)
         r = ds->ops->check(ds, report_bad, &good, &d);
     if (r < 0)
         fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+    if (ds->ops && ds->ops->checked)
+        ds->ops->checked(ds, &found);
+    if (found.data && !json)
+        printf("%s: %s", item->name, found.data);
     return r == 0 && good;
 }
 
-static int check_catalog(const struct catalog *catalog)
+static int check_catalog(const struct catalog *catalog, bool json)
 {
     AUTO_FREE uint8_t *buf = malloc(CHECK_BYTES);
     size_t bad = catalog->n - catalog->n_datasets;
@@ -278,9 +284,9 @@ static int check_catalog(const struct catalog *catalog)
     if (!buf)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
     for (size_t i = 0; i < catalog->n; i++) {
-        const struct dataset *ds = catalog->item[i].ds;
+        const struct catalog_item *item = &catalog->item[i];
 
-        bad += ds && !check_dataset(ds, buf);
+        bad += item->ds && !check_dataset(item, buf, json);
     }
     if (bad)
         return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or only in part", bad,
@@ -303,7 +309,7 @@ static int show(const struct info_call *call, const struct options *options)
     else
         print_all(catalog, opened.source, call->source, call->check);
     fflush(stdout);
-    return call->check ? check_catalog(catalog) : EXIT_DONE;
+    return call->check ? check_catalog(catalog, call->json) : EXIT_DONE;
 }
 
 static int run(int argc, char **argv)

@@ -73,6 +73,7 @@ void options_release(struct options *o)
     free((char *)o->source.region);
     free((char *)o->source.profile);
     free((char *)o->source.ca);
+    free((char *)o->format.format);
     free((char *)o->format.label_column);
     free((char *)o->format.weight_column);
     text_release(&o->for_fuse);

@@ -314,6 +314,21 @@ static int add_shared_files(struct catalog *catalog)
     return r;
 }
 
+/* Is there a format of the name that format= gives? */
+static int check_format_name(const char *name, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned f = 0; f < n_formats && name; f++) {
+        if (!strcmp(formats[f]->name, name))
+            return 0;
+        text_add(&t, "%s%s", f ? f + 1 < n_formats ? ", " : " or " : "", formats[f]->name);
+    }
+    return name ? diag_set(d, -EINVAL, "option format=%s: want %s", name,
+                           t.data ? t.data : "another")
+                : 0;
+}
+
 /* An option of a format whose files are not there does nothing: its name is misspelt, or SOURCE. */
 static int check_format_options(const struct catalog *catalog, const struct options *options,
                                 struct diag *d)
@@ -333,8 +348,10 @@ int catalog_open(const struct source *source, const struct options *options, str
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_CATALOG struct catalog catalog = {0};
-    int r = make_tools(source, options, &catalog.tools);
+    int r = check_format_name(options->format.format, d);
 
+    if (r == 0)
+        r = make_tools(source, options, &catalog.tools);
     if (options->allow_other)
         catalog.source = source;
     if (r == 0) {

@@ -171,9 +171,15 @@ static int describe_unknown(const struct blob *blob, const struct probed_file *f
 /* The strongest claim, and whose it is: the first format that has it. */
 static enum claim best_claim(const struct probed_file *file, unsigned *ret_format)
 {
+    const char *given = file->options ? file->options->format : NULL;
     enum claim best = CLAIM_NONE;
 
     *ret_format = n_formats;
+    for (unsigned i = 0; i < n_formats && given; i++)
+        if (!strcmp(formats[i]->name, given)) {
+            *ret_format = i;
+            return CLAIM_STRONG;
+        }
     for (unsigned i = 0; i < n_formats; i++) {
         enum claim claim = formats[i]->probe(file);
 

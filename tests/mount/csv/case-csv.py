@@ -115,6 +115,17 @@ write("hash.csv", b"# made by hand\n1|2\n# more\n3|4\n")  # S-11
 with mounted(os.path.join(SOURCE, "hash.csv"), "comment=#", "delimiter=|"):
     compare("hash.csv", b"1|2\n3|4\n", "|")
 
+write("one/column.csv", b"5\n7\n\n-1.5\n")  # S-14
+with mounted(os.path.join(SOURCE, "one")):
+    equal(json.loads(text(path("column.csv/dataset.json")))["format"], "libsvm", "labels alone")
+with mounted(os.path.join(SOURCE, "one"), "format=csv"):
+    compare("column.csv", b"5\n7\n-1.5\n")
+contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: want idx, libfm,")
+rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1000))
+write("count/rows.csv", rows + b"1000,1")  # S-21
+with mounted(os.path.join(SOURCE, "count")):
+    equal(json.loads(text(path("rows.csv/dataset.json")))["samples"], 1001, "rows, the last without an end")
+
 if os.path.isdir(REAL):
     with mounted(REAL):
         for name, delimiter in (("higgs-test-head500.csv", ","), ("rank.train.csv", ","), ("titanic_train.tsv", "\t"),

@@ -132,6 +132,9 @@ for name in ("FM-8", "FM-1"):  # libsvm text by the rule of two colons
     with mounted(os.path.join(SOURCE, name)):
         check("x.txt", content(SOURCE, f"{name}/x.txt"), form="libsvm")
 
+with mounted(os.path.join(SOURCE, "FM-1"), "format=libfm"):
+    check("x.txt", content(SOURCE, "FM-1/x.txt"))
+
 # part=KofN: dmlc's rule of bytes, over all files
 with mounted(os.path.join(SOURCE, "parts")):
     parts = [np.load(path("all/batches", f"batch=all,part={k}of5/npz/000000.npz"))["index"].tolist() for k in range(5)]

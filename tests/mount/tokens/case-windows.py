@@ -149,3 +149,12 @@ with mounted(os.path.join(SOURCE, "m"), "seq=16"):
     equal(parts, list(range(len(windows))), "parts")
     place = os.getxattr(path("gpt_text_document/samples/raw/000002.tokens.raw"), "user.epochfs.source").decode()
     equal(place, "gpt_text_document.bin:64+34", "user.epochfs.source")
+
+# What a person sees a wrong type by (TK-42), and the largest token of all (TK-6)
+letters = rng.integers(97, 123, 40000, dtype="u1")
+letters[-1] = 250
+write("letters/train.bin", letters.tobytes())
+for dtype, first, last in (("u1", letters[:8], 250), ("u2", letters.view("<u2")[:8], int(letters.view("<u2").max()))):
+    printed = run("info", "--check", os.path.join(SOURCE, "letters"), "-o", f"seq=64,tokens={dtype}")
+    contains(printed, "first    " + " ".join(map(str, first.tolist())) + " ...; the largest of the first 8192 is ",
+             f"train.bin: the largest of all {40000 // np.dtype(dtype).itemsize} tokens is {last}")
