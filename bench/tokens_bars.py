@@ -5,10 +5,8 @@ Prints the rows of the table as cache_bars.py does.
 """
 
 import concurrent.futures
-import contextlib
 import http.client
 import os
-import signal
 import statistics
 import struct
 import sys
@@ -17,7 +15,7 @@ import time
 import numpy as np
 
 from bars import FAST, ROUNDS, WWW, Far, empty, mount, ratio, row, say
-from fake_s3 import FakeS3
+from fake_s3 import ROW
 from lib import PRIVATE, equal
 from servers import Nginx, remote
 
@@ -178,37 +176,23 @@ def make_pairs(folder, pairs, documents):
             os.link(f"{folder}/0000_text_document.{suffix}", f"{folder}/{i:04d}_text_document.{suffix}")
 
 
-@contextlib.contextmanager
-def elsewhere(objects):
-    """A made up S3 in a process of its own: its endpoint."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if not pid:
-        with FakeS3(objects) as s3:
-            os.write(writer, s3.endpoint.encode())
-            signal.pause()
-    try:
-        yield os.read(reader, 100).decode()
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+BUCKET = """location = /{bucket} {{ rewrite ^ /{bucket}/ last; }}
+location = /{bucket}/ {{
+    if ($args ~ "continuation-token=two") {{ rewrite ^ /two.xml last; }}
+    if ($args ~ "list-type=2") {{ rewrite ^ /one.xml last; }}
+}}"""
 
 
-class Tagged(bytes):
-    tag = "0123"
-
-
-class Zeros:
-    """So many bytes."""
-
-    def __init__(self, size):
-        self.size, self.tag = size, f"{size:x}"
-
-    def __len__(self):
-        return self.size
-
-    def __getitem__(self, part):
-        return bytes(len(range(self.size)[part]))
+def make_bucket(root):
+    """nginx as S3: the files of a folder as objects, and the two pages of their listing."""
+    rows = []
+    for name in sorted(os.listdir(f"{root}/data/set")):
+        st = os.stat(f"{root}/data/set/{name}")
+        rows.append(ROW.format(f"set/{name}", f"{int(st.st_mtime):x}-{st.st_size:x}", st.st_size))
+    for page, part, rest in (("one", rows[:1000], True), ("two", rows[1000:], False)):
+        with open(f"{root}/{page}.xml", "w", encoding="ascii") as f:
+            f.write("<ListBucketResult>" + "".join(part) + f"<IsTruncated>{str(rest).lower()}</IsTruncated>" +
+                    ("<NextContinuationToken>two</NextContinuationToken>" if rest else "") + "</ListBucketResult>")
 
 
 def bar_pairs():
@@ -217,16 +201,14 @@ def bar_pairs():
     mounted = [f[0] for f in found]
     row("mount of 1,000 Megatron pairs, 10^9 documents", f"{statistics.median(mounted):.2f} s", "1 s",
         statistics.median(mounted), "<=", 1)
-    far_found, objects = [], {}
-    with open(f"{WWW}/pairs/0000_text_document.idx", "rb") as f:
-        index = Tagged(f.read())
-    for i in range(1000):
-        objects[f"set/{i:04d}_text_document.idx"] = index
-        objects[f"set/{i:04d}_text_document.bin"] = Zeros(2 * 10**9)
-    with elsewhere(objects) as endpoint:
+    far_found = []
+    os.mkdir(f"{WWW}/data")
+    os.rename(f"{WWW}/pairs", f"{WWW}/data/set")
+    make_bucket(WWW)
+    with Nginx(WWW, more=FAST + BUCKET.format(bucket="data")) as s3:
         for _ in range(min(ROUNDS, 3)):
             empty(CACHE)
-            far_found.append(first_batch("s3://data/set/", f"seq={T},cache={CACHE},stage=off,endpoint={endpoint},anonymous"))
+            far_found.append(first_batch("s3://data/set/", f"seq={T},cache={CACHE},stage=off,endpoint={s3.url},anonymous"))
     say("until the first batch", [f"{f[1]:.2f} s" for f in far_found])
     row("the same from S3", f"{statistics.median(f[0] for f in far_found):.2f} s", "2 s",
         statistics.median(f[0] for f in far_found), "<=", 2)

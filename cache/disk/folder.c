@@ -70,6 +70,8 @@ void cache_folder_release(struct cache_folder *folder)
 /* mkdir -p; new folders have mode 0700. */
 static int make_folders(char *path)
 {
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) /* mostly those above it are there */
+        return 0;
     for (char *at = path + 1;; at++) {
         char c = *at;
         int r;
