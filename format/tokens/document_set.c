@@ -13,7 +13,8 @@ extern const struct format format_tokens;
 
 /* A row of the index has one number: the tokens before the document. */
 enum { START, N_NUMBERS };
-enum { TOKENS, LOSS, N_COLUMNS };
+/* Beside the tokens a file has losses, or modes, or neither. */
+enum { TOKENS, LOSS_OR_MODE, N_COLUMNS };
 
 struct document_file {
     struct token_stream *s;
@@ -128,9 +129,13 @@ static bool file_extent(const void *p, uint64_t row, unsigned column, struct ext
     uint64_t start = index_number(&file->prepared.index, row, START);
     uint64_t n = file_length(p, row, column);
 
-    *ret = column == LOSS ? (struct extent){s->loss, start, n}
-                          : (struct extent){s->blob, s->offset + start * s->width, n * s->width};
-    return n > 0;
+    if (column == TOKENS)
+        *ret = (struct extent){s->blob, s->offset + start * s->width, n * s->width};
+    else if (s->loss)
+        *ret = (struct extent){s->loss, start, n};
+    else
+        *ret = (struct extent){s->index, s->modes + row, 1};
+    return ret->len > 0;
 }
 
 static int file_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
@@ -199,6 +204,9 @@ int document_file_new(struct token_stream *s, const struct format_setup *setup,
                                                                  .dtype = DTYPE_U1,
                                                                  .ndim = 1,
                                                                  .dim = {DIM_VARIES}};
+    else if (s->modes && s->documents.by_sequence)
+        file->column[file->n_columns++] =
+            (struct record_column){.name = "mode", .shown = RECORD_NUMBERS, .dtype = DTYPE_I1};
     file->prepared = (struct prepared){
         .ops = &index_ops,
         .impl = file,

@@ -16,6 +16,7 @@ struct token_stream {
     struct blob *blob;
     struct blob *index; /* where documents are; NULL: nothing says it */
     struct blob *loss;  /* a byte for each token; NULL */
+    uint64_t modes;     /* offset in index of a byte for each sequence; 0: none */
     enum dtype dtype;
     unsigned width; /* bytes of a token */
 

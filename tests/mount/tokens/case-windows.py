@@ -158,3 +158,15 @@ for dtype, first, last in (("u1", letters[:8], 250), ("u2", letters.view("<u2")[
     printed = run("info", "--check", os.path.join(SOURCE, "letters"), "-o", f"seq=64,tokens={dtype}")
     contains(printed, "first    " + " ".join(map(str, first.tolist())) + " ...; the largest of the first 8192 is ",
              f"train.bin: the largest of all {40000 // np.dtype(dtype).itemsize} tokens is {last}")
+
+# Modes of sequences, where each is a document (TK-31)
+modes = [0, 1, -1, 127, -128, 5, 6, 7, 8, 9]
+megatron_files("modes/x", sequences, documents, "u2", modes=modes)
+with mounted(os.path.join(SOURCE, "modes"), "unit=seq"):
+    batch = np.load(path("x/batches/batch=10,seed=4/epoch=0/npz/000000.npz"))
+    equal((batch["mode"].dtype, batch["mode"].tolist()), (np.dtype("i1"), [modes[k] for k in batch["index"]]), "modes")
+    equal(np.load(path("x/samples/npy/000004.mode.npy")).tolist(), -128, "the mode of a sequence")
+    equal([batch["tokens"][a:b].tolist() for a, b in zip(batch["tokens_offsets"], batch["tokens_offsets"][1:])],
+          [sequences[k].tolist() for k in batch["index"]], "their tokens")
+with mounted(os.path.join(SOURCE, "modes")):
+    equal("mode" in np.load(path("x/batches/batch=2/npz/000000.npz")).files, False, "documents of several sequences")
