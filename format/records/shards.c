@@ -69,6 +69,11 @@ static int prepare_file(const struct shards *s, unsigned i, struct diag *d)
     return s->ops->prepare ? s->ops->prepare(shard->file, d) : prepared_step(shard->prepared, d);
 }
 
+static bool is_over(const struct step *step)
+{
+    return clock_monotonic(clock_or_real(step->s->clock)) > step->until;
+}
+
 /* Take the next file that is not ready. Those behind a bad one are of no use. false: there is none,
  * or the step is over. */
 static bool take_file(struct step *step, unsigned *ret)
@@ -78,8 +83,7 @@ static bool take_file(struct step *step, unsigned *ret)
 
     while (step->next < s->n && s->is_ready[step->next])
         step->next++;
-    if (step->next >= s->n || step->next > step->at || step->next > s->failed_at ||
-        monotonic_ns() > step->until)
+    if (step->next >= s->n || step->next > step->at || step->next > s->failed_at || is_over(step))
         return false;
     *ret = step->next++;
     return true;
@@ -109,7 +113,7 @@ static void *step_files(void *arg)
 
         do
             r = prepare_file(step->s, i, &reason);
-        while (r == 0 && monotonic_ns() <= step->until);
+        while (r == 0 && !is_over(step));
         file_stopped(step, i, r, &reason);
     }
     return NULL;
@@ -146,8 +150,10 @@ static void count_ready(struct shards *s)
 
 static int prepare_side_by_side(struct shards *s, struct diag *d)
 {
-    struct step step = {
-        .s = s, .next = s->ready, .at = UINT_MAX, .until = monotonic_ns() + STEP_NS};
+    struct step step = {.s = s,
+                        .next = s->ready,
+                        .at = UINT_MAX,
+                        .until = clock_monotonic(clock_or_real(s->clock)) + STEP_NS};
 
     if (s->ready == s->failed_at)
         return diag_set(d, s->failed, "%s", diag_text(&s->reason, s->failed));

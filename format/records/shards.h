@@ -11,6 +11,7 @@
 #ifndef EPOCHFS_FORMAT_RECORDS_SHARDS_H
 #define EPOCHFS_FORMAT_RECORDS_SHARDS_H
 
+#include "base/clock.h"
 #include "format/core/dataset.h"
 #include "format/core/format.h"
 #include "format/index/prepared.h"
@@ -41,9 +42,10 @@ struct shard_ops {
 struct shards {
     const struct shard_ops *ops;
     unsigned n;
-    struct shard *shard; /* [n] each with this as one of its users */
-    uint64_t *byte;      /* [n + 1] where each file begins in the files in sequence */
-    bool is_far;         /* a file is not on this machine */
+    struct shard *shard;       /* [n] each with this as one of its users */
+    uint64_t *byte;            /* [n + 1] where each file begins in the files in sequence */
+    bool is_far;               /* a file is not on this machine */
+    const struct clock *clock; /* of the steps; NULL: the system's */
 
     /* The preparing thread's: */
     unsigned ready;     /* files 0 .. ready - 1 are */

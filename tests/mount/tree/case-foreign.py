@@ -56,7 +56,7 @@ KINDS = {
     "a.html": ("a web page (HTML)", b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>"),
     "a.pickle": ("a pickle of Python", pickle.dumps({"data": ARRAY})),
 }
-READS = ", which epochfs does not read; it reads IDX, LibFM text, libsvm text, Kaldi tables"
+READS = ", which epochfs does not read; it reads IDX, npy (NumPy), npz (NumPy), safetensors, LibFM text, libsvm text, Kaldi tables"
 
 for name, (_, data) in KINDS.items():
     write(name, data)

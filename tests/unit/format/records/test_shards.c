@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "format/records/shards.h"
 #include "support/random.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 #define FILES 100000
@@ -158,15 +159,17 @@ static void test_shards__shares__all_records_once(void **state)
 static struct {
     struct lock lock;
     pthread_cond_t more;
-    unsigned inside; /* files that were prepared at all */
-    bool bad_seen;   /* the bad file was among them */
-    unsigned steps;  /* of the shards so far */
+    unsigned inside;         /* files that were prepared at all */
+    struct test_clock clock; /* stands, so that a step ends when the test says so */
+    bool bad_seen;           /* the bad file was among them */
+    unsigned steps;          /* of the shards so far */
 } meet;
 
 static int meet_setup(void **state)
 {
     meet.inside = 0;
     meet.bad_seen = false;
+    test_clock_init(&meet.clock);
     lock_init(&meet.lock);
     pthread_cond_init(&meet.more, NULL);
     return setup(state);
@@ -176,6 +179,7 @@ static int meet_teardown(void **state)
 {
     pthread_cond_destroy(&meet.more);
     lock_release(&meet.lock);
+    test_clock_release(&meet.clock);
     return teardown(state);
 }
 
@@ -210,6 +214,7 @@ static void test_shards__far_files__wait_side_by_side(void **state)
 
     (void)state;
     assert_int_equal(shards_init(&s, &together_ops, 3 * SHARDS_FAR), 0);
+    s.clock = &meet.clock.clock;
     for (unsigned i = 0; i < 3 * SHARDS_FAR; i++) {
         file[i].blob.ops = &far_ops;
         shards_add(&s, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
@@ -242,8 +247,10 @@ static int prepare_bad(void *p, struct diag *d)
         lock_wait(&meet.lock, &meet.more);
     if (f->steps)
         r = !--f->steps;
-    if (f->error && meet.steps < 2)
+    if (f->error && meet.steps < 2) {
+        test_clock_turn(&meet.clock, TEST_S); /* the step is over */
         return 0;
+    }
     if (f->error)
         return diag_set(d, f->error, "the earlier one");
     return r;
@@ -263,6 +270,7 @@ static void prepare_two_bad(int earlier, int want, const char *text)
     file[3].error = earlier;
     file[5].drops = 7;
     assert_int_equal(shards_init(&s, &bad_ops, SHARDS_FAR), 0);
+    s.clock = &meet.clock.clock;
     for (unsigned i = 0; i < SHARDS_FAR; i++) {
         file[i].blob.ops = &far_ops;
         file[i].steps = i % 3 * 100;
