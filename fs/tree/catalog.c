@@ -314,12 +314,14 @@ static int add_shared_files(struct catalog *catalog)
     return r;
 }
 
-/* Is there a format of the name that format= gives? */
+/* Is there a format of the name that format= gives, and does it read single files? */
 static int check_format_name(const char *name, struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
 
     for (unsigned f = 0; f < n_formats && name; f++) {
+        if (!formats[f]->open_folder)
+            continue;
         if (!strcmp(formats[f]->name, name))
             return 0;
         text_add(&t, "%s%s", f ? f + 1 < n_formats ? ", " : " or " : "", formats[f]->name);

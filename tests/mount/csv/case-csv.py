@@ -121,6 +121,8 @@ with mounted(os.path.join(SOURCE, "one")):
 with mounted(os.path.join(SOURCE, "one"), "format=csv"):
     compare("column.csv", b"5\n7\n-1.5\n")
 contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: want idx, npy, npz,")
+for name in ("files", "CSV"):  # one reads no single files
+    contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", f"format={name}", code=2), "format=")
 rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1000))
 write("count/rows.csv", rows + b"1000,1")  # S-21
 with mounted(os.path.join(SOURCE, "count")):
