@@ -12,8 +12,6 @@
 
 #define MATRIX_MAX (UINT64_C(256) << 20) /* bytes */
 
-static const char csc[3] = {'c', 's', 'c'};
-
 struct matrix {
     uint64_t *end;   /* [features + 1] entries of the columns before */
     uint64_t *row;   /* [entries] */
@@ -38,6 +36,13 @@ static void work_release(struct work *w)
     free(w->field);
     free(w->value);
     free(w->end);
+}
+
+static int not_as_indexed(const struct work *w)
+{
+    return diag_set(w->d, -ESTALE,
+                    "csc: %s: the rows are not what they were when they were indexed",
+                    blob_name(libsvm_rows_file(w->v->rows, 0)->blob));
 }
 
 static uint64_t matrix_bytes(const struct work *w)
@@ -66,8 +71,7 @@ static int read_rows(struct work *w)
             continue;
         if (slab->features_before > w->entries || !slab->n ||
             slab->end[slab->n - 1] > w->entries - slab->features_before)
-            return diag_set(w->d, -ESTALE,
-                            "the rows are not what they were when they were indexed");
+            return not_as_indexed(w);
         for (unsigned i = 0; i < slab->n; i++)
             w->end[place + i] = slab->features_before + slab->end[i];
         memcpy(w->index + slab->features_before, slab->index,
@@ -90,7 +94,7 @@ static int turn(const struct work *w, struct matrix *m)
     memset(m->end, 0, (w->features + 1) * sizeof(*m->end));
     for (uint64_t i = 0; i < w->entries; i++) {
         if (w->index[i] >= w->features)
-            return -ESTALE;
+            return not_as_indexed(w);
         if (w->index[i] + UINT64_C(1) < w->features)
             next[w->index[i] + 1]++;
     }
@@ -110,20 +114,21 @@ static int turn(const struct work *w, struct matrix *m)
 static int make_matrix(void *ctx, void **ret, size_t *ret_size)
 {
     struct work *w = ctx;
-    uint64_t bytes = matrix_bytes(w);
+    uint64_t bytes = matrix_bytes(w), rows = w->v->sel->count;
     struct matrix *m;
     int r;
 
-    if (w->features > MATRIX_MAX || w->entries > MATRIX_MAX || bytes > MATRIX_MAX)
+    if (w->features > MATRIX_MAX || w->entries > MATRIX_MAX || bytes > MATRIX_MAX ||
+        rows > MATRIX_MAX / sizeof(*w->end))
         return diag_set(w->d, -EFBIG,
                         "csc: want a batch whose columns take at most %llu MiB of memory, found "
-                        "%llu entries in %llu columns: take a smaller batch, or npz",
-                        (unsigned long long)(MATRIX_MAX >> 20), (unsigned long long)w->entries,
-                        (unsigned long long)w->features);
+                        "%llu rows with %llu entries in %llu columns: take a smaller batch, or npz",
+                        (unsigned long long)(MATRIX_MAX >> 20), (unsigned long long)rows,
+                        (unsigned long long)w->entries, (unsigned long long)w->features);
     w->index = calloc(w->entries + 1, sizeof(*w->index));
     w->field = calloc(w->entries + 1, sizeof(*w->field));
     w->value = calloc(w->entries + 1, sizeof(*w->value));
-    w->end = calloc(w->v->sel->count + 1, sizeof(*w->end));
+    w->end = calloc(rows + 1, sizeof(*w->end));
     if (!w->index || !w->field || !w->value || !w->end)
         return -ENOMEM;
     r = read_rows(w);
@@ -275,22 +280,9 @@ static int read_indptr(struct read_context *rc, const struct dataset *ds, const 
                  : read_matrix(rc, ds, sel, form.dtype == DTYPE_I8, copy_ends, off, len, dst, d);
 }
 
-static int read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
-{
-    (void)rc;
-    (void)ds;
-    (void)f;
-    (void)sel;
-    (void)d;
-    memcpy(dst, csc + off, len);
-    return 0;
-}
-
 const struct field_ops libsvm_csc_data_ops = {read_data, libsvm_form_data};
 const struct field_ops libsvm_csc_indices_ops = {read_indices, form_indices};
 const struct field_ops libsvm_csc_indptr_ops = {read_indptr, form_indptr};
-const struct field_ops libsvm_csc_format_ops = {read_format, libsvm_form_format};
+const struct field_ops libsvm_csc_format_ops = {libsvm_read_format, libsvm_form_format};
 const struct field_ops libsvm_csc_shape_ops = {libsvm_read_shape, libsvm_form_shape};
 const struct field_ops libsvm_csc_field_ops = {read_field, libsvm_form_field};

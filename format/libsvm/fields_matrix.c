@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 
-static const char csr[3] = {'c', 's', 'r'};
+#define FORMAT_LEN 3 /* bytes of "csr" */
 
 int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret)
 {
@@ -78,7 +78,7 @@ int libsvm_form_format(const struct dataset *ds, const struct field *f, const st
     (void)f;
     (void)sel;
     ret->dtype = DTYPE_TEXT;
-    ret->width = sizeof(csr);
+    ret->width = FORMAT_LEN;
     ret->ndim = 0;
     return 0;
 }
@@ -215,16 +215,15 @@ static int read_indptr(struct read_context *rc, const struct dataset *ds, const 
     return 0;
 }
 
-static int read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
+int libsvm_read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
 {
     (void)rc;
     (void)ds;
-    (void)f;
     (void)sel;
     (void)d;
-    memcpy(dst, csr + off, len);
+    memcpy(dst, (f->ops == &libsvm_csc_format_ops ? "csc" : "csr") + off, len);
     return 0;
 }
 
@@ -245,5 +244,5 @@ const struct field_ops libsvm_data_ops = {read_data, libsvm_form_data};
 const struct field_ops libsvm_field_ops = {read_field, libsvm_form_field};
 const struct field_ops libsvm_indices_ops = {read_indices, form_indices};
 const struct field_ops libsvm_indptr_ops = {read_indptr, form_indptr};
-const struct field_ops libsvm_format_ops = {read_format, libsvm_form_format};
+const struct field_ops libsvm_format_ops = {libsvm_read_format, libsvm_form_format};
 const struct field_ops libsvm_shape_ops = {libsvm_read_shape, libsvm_form_shape};

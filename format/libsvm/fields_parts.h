@@ -56,6 +56,9 @@ int libsvm_form_format(const struct dataset *ds, const struct field *f, const st
                        struct form *ret);
 int libsvm_form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       struct form *ret);
+int libsvm_read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d);
 int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d);

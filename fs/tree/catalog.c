@@ -337,7 +337,10 @@ static int check_format_options(const struct catalog *catalog, const struct opti
 {
     for (unsigned f = 0; f < n_formats; f++) {
         const char *option = formats[f]->option ? formats[f]->option(&options->format) : NULL;
+        const char *given = options->format.format;
 
+        if (given && !strcmp(given, formats[f]->name)) /* a folder of files is of none */
+            option = "format";
         if (option && !(catalog->found & UINT64_C(1) << f))
             return diag_set(d, -EINVAL, "option %s=: want a source of %s, found no such file",
                             option, formats[f]->title);

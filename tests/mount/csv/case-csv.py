@@ -123,6 +123,9 @@ with mounted(os.path.join(SOURCE, "one"), "format=csv"):
 contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: want idx, npy, npz,")
 for name in ("files", "CSV"):  # one reads no single files
     contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", f"format={name}", code=2), "format=")
+for folder in ("a", "b"):  # a folder of pictures, which no file alone is
+    write(f"pictures/{folder}/1.jpg", b"\xff\xd8\xff\xe0")
+contains(run("info", os.path.join(SOURCE, "pictures"), "-o", "format=csv", code=2), "option format=: want a source of CSV of numbers")
 rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1000))
 write("count/rows.csv", rows + b"1000,1")  # S-21
 with mounted(os.path.join(SOURCE, "count")):
