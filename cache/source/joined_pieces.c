@@ -6,7 +6,9 @@
  *    one. So one that a reader waits for begins at once beside those of the background.
  * 3. What came behind a piece that failed is kept until the next try takes it, or newer bytes need
  *    the space. So no byte is asked for twice, though the stage tries again from the first byte
- *    that it did not get. */
+ *    that it did not get.
+ * 4. A small piece of a stopped joint goes on as an orphan: what the server has sent of it comes,
+ *    however slow this machine or the server is. So it is not asked for twice either. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,8 @@ void piece_free_locked(struct piece *piece)
     uint64_t spare;
 
     lock_assert_held(&piece->joined->lock);
-    spare = piece->came - piece->given - min_u64(piece->copied, piece->came - piece->given);
+    spare = piece->came - piece->given - min_u64(piece->copied, piece->came - piece->given) +
+            piece->passed;
     if (spare && piece->joined->transport.spare_bytes)
         atomic_fetch_add_explicit(piece->joined->transport.spare_bytes, spare,
                                   memory_order_relaxed);
@@ -109,9 +112,9 @@ static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
     LOCK_SCOPE(&piece->joined->lock);
 
     piece->came += n;
-    if (piece == TAILQ_FIRST(&piece->joint->pieces))
+    if (piece->joint && piece == TAILQ_FIRST(&piece->joint->pieces))
         joined_kick_locked(piece->joined);
-    return !piece->joint->stopped;
+    return !piece->stopped;
 }
 
 static void piece_passed(struct transfer *transfer, size_t n)
@@ -131,7 +134,8 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
     lock_assert_held(&piece->joined->lock);
     if (piece->came == piece->len) {
         file->came_asked = max_u64(file->came_asked, piece->asked);
-        piece->joint->n_came++;
+        if (piece->joint)
+            piece->joint->n_came++;
         return PIECE_CAME;
     }
     if (how == TRANSFER_CHANGED) {
@@ -139,7 +143,7 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
         piece->error = -ESTALE;
         return PIECE_STALE;
     }
-    if (how == TRANSFER_REFUSED && !piece->came && !piece->joint->stopped) {
+    if (how == TRANSFER_REFUSED && !piece->came && piece->joint && !piece->joint->stopped) {
         piece->how = how;
         return PIECE_REFUSED;
     }
@@ -149,6 +153,20 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
     }
     piece->how = how == TRANSFER_REFUSED ? TRANSFER_REFUSED : TRANSFER_AGAIN;
     return PIECE_FAILED;
+}
+
+/* Keep what has come of a piece without a joint. */
+static void keep_locked(struct joined *j, struct piece *piece)
+{
+    lock_assert_held(&j->lock);
+    if (piece->given == piece->came || j->resting ||
+        (piece_sum(piece) && piece->came < piece->len)) { /* it could not be compared */
+        piece_free_locked(piece);
+        return;
+    }
+    piece->joint = NULL;
+    piece->state = PIECE_CAME;
+    TAILQ_INSERT_TAIL(&j->kept, piece, link);
 }
 
 static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
@@ -168,10 +186,15 @@ static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t
     piece->retry_ms = retry_ms;
     if (d)
         piece->why = *d;
-    piece->joint->failed = piece->joint->failed || piece->state == PIECE_FAILED;
-    piece->joint->running--;
     j->running--;
     joined_kick_locked(j);
+    if (piece->joint) {
+        piece->joint->failed = piece->joint->failed || piece->state == PIECE_FAILED;
+        piece->joint->running--;
+    } else {
+        TAILQ_REMOVE(&j->kept, piece, link);
+        keep_locked(j, piece);
+    }
 }
 
 /* Find out where the piece is on the remote. 0 or -errno. */
@@ -227,13 +250,23 @@ void piece_start(struct joined *j, struct piece *piece, bool whole_only)
 /* Remove the oldest kept pieces until n bytes fit. */
 static void make_space_locked(struct joined *j, uint64_t n)
 {
-    struct piece *piece;
+    struct piece *piece, *next;
 
     lock_assert_held(&j->lock);
-    while (j->held + n > BUFFER_MOST && (piece = TAILQ_FIRST(&j->kept))) {
+    for (piece = TAILQ_FIRST(&j->kept); piece && j->held + n > BUFFER_MOST; piece = next) {
+        next = TAILQ_NEXT(piece, link);
+        if (piece->state == PIECE_RUNS)
+            continue;
         TAILQ_REMOVE(&j->kept, piece, link);
         piece_free_locked(piece);
     }
+}
+
+/* Where the bytes end that a kept piece has, or will have. */
+static uint64_t kept_end_locked(const struct piece *piece)
+{
+    lock_assert_held(&piece->joined->lock);
+    return piece->at + (piece->state == PIECE_RUNS ? piece->len : piece->came);
 }
 
 /* The kept piece of a file that has byte `at`; if there is none, *end is at most where the next one
@@ -249,7 +282,7 @@ static struct piece *find_kept_locked(struct joined *j, const struct joined_file
 
         if (piece->file != file)
             continue;
-        if (at >= from && at < piece->at + piece->came)
+        if (at >= from && at < kept_end_locked(piece))
             return piece;
         if (from > at)
             *end = min_u64(*end, from);
@@ -297,7 +330,7 @@ static struct piece *copy_kept_locked(struct joined *j, const struct joint *join
     return piece;
 }
 
-/* Make the next piece of the joint. NULL: no memory. */
+/* Make the next piece of the joint. NULL: no memory, or it needs the end of an orphan first. */
 static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
 {
     const struct members *m = joint->file->parts->members;
@@ -309,13 +342,16 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
     int error;
 
     lock_assert_held(&j->lock);
-    if (kept && (kept->at + kept->given < joint->made || kept->at + kept->came > end)) {
+    if (kept && (kept->at + kept->given < joint->made || kept_end_locked(kept) > end)) {
+        if (kept->state == PIECE_RUNS)
+            return NULL;
         end = min_u64(end, kept->at + kept->came); /* it may be a part of its member */
         piece = copy_kept_locked(j, joint, kept, end);
     } else if (kept) {
         piece = kept;
         TAILQ_REMOVE(&j->kept, piece, link);
-        end = piece->at + piece->came;
+        joint->running += piece->state == PIECE_RUNS;
+        end = kept_end_locked(piece);
     } else {
         piece = new_piece_locked(j, joint, member, end);
     }
@@ -425,6 +461,15 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint)
     }
 }
 
+void piece_orphan_locked(struct joined *j, struct piece *piece)
+{
+    lock_assert_held(&j->lock);
+    TAILQ_REMOVE(&piece->joint->pieces, piece, link);
+    piece->joint->running--;
+    piece->joint = NULL;
+    TAILQ_INSERT_TAIL(&j->kept, piece, link);
+}
+
 void pieces_keep_locked(struct joined *j, struct joint *joint)
 {
     struct piece *piece;
@@ -432,14 +477,20 @@ void pieces_keep_locked(struct joined *j, struct joint *joint)
     lock_assert_held(&j->lock);
     while ((piece = TAILQ_FIRST(&joint->pieces))) {
         TAILQ_REMOVE(&joint->pieces, piece, link);
-        if (piece->given == piece->came || j->resting ||
-            (piece_sum(piece) && piece->came < piece->len)) { /* it could not be compared */
-            piece_free_locked(piece);
-            continue;
-        }
-        piece->joint = NULL;
-        piece->state = PIECE_CAME;
-        TAILQ_INSERT_TAIL(&j->kept, piece, link);
+        keep_locked(j, piece);
     }
     make_space_locked(j, 0);
+}
+
+void pieces_stop_kept_locked(struct joined *j)
+{
+    struct piece *piece;
+
+    lock_assert_held(&j->lock);
+    TAILQ_FOREACH (piece, &j->kept, link) {
+        if (piece->state != PIECE_RUNS)
+            continue;
+        piece->stopped = true;
+        transport_stop(j->next, &piece->transfer);
+    }
 }

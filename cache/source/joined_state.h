@@ -11,7 +11,9 @@
  *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for once more
  *                             REFUSED  -> FAILED  pieces_resolve_locked() others may be, too
  *                                RUNS  -> WAITS   piece_end()    the remote sends whole objects
- *                                                                only: it is asked for anew */
+ *                                                                only: it is asked for anew
+ *          A small piece that RUNS when its joint is stopped is an orphan from then on. The joint
+ *          that needs it next takes it over, or waits for its end. */
 #ifndef EPOCHFS_CACHE_SOURCE_JOINED_STATE_H
 #define EPOCHFS_CACHE_SOURCE_JOINED_STATE_H
 
@@ -20,7 +22,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/clock.h"
 #include "base/lock.h"
 #include "cache/source/joined_transport.h"
 
@@ -53,7 +54,7 @@ struct piece {
     /* Guarded by joined->lock: */
     TAILQ_ENTRY(piece) link; /* in joint->pieces or joined->kept */
     enum piece_state state;
-    struct joint *joint;  /* NULL: it is kept */
+    struct joint *joint;  /* NULL: it is an orphan, or kept */
     uint64_t copied;      /* kept bytes that other pieces have copied */
     uint64_t came, given; /* bytes of it: here, and given to data() */
     uint64_t held;        /* its bytes in joined->held */
@@ -78,8 +79,6 @@ struct joint {
     unsigned running;     /* pieces */
     uint64_t n_came;      /* pieces, so far */
     bool failed, paused, stopped;
-    int64_t cut_at; /* if stopped: when small pieces that have not come are stopped, too */
-    bool cut;       /* that is done */
 };
 
 TAILQ_HEAD(joint_list, joint);
@@ -87,15 +86,14 @@ TAILQ_HEAD(joint_list, joint);
 struct joined {
     struct transport transport; /* first */
     struct transport *next;
-    unsigned jobs;             /* constant, */
-    const struct clock *clock; /* too */
+    unsigned jobs; /* constant */
     struct lock lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
     struct joined_file *files;
     uint64_t n_files;
     struct joint_list joints;
-    struct piece_list kept; /* CAME pieces of joints that have ended, the oldest first */
+    struct piece_list kept; /* pieces without a joint that CAME or RUN, the oldest first */
     uint64_t held;          /* bytes of pieces with a buffer */
     unsigned running;       /* pieces of all joints */
     bool kicked, resting, runs;
@@ -125,7 +123,13 @@ bool piece_verify(struct joined *j, struct piece *piece);
 /* None of a joint's pieces is under way: decide what becomes of those that were refused. */
 void pieces_resolve_locked(struct joined *j, struct joint *joint);
 
+/* A piece that RUNS goes on without its joint. */
+void piece_orphan_locked(struct joined *j, struct piece *piece);
+
 /* Keep what has come of the pieces of a joint, which ends, for its next try. */
 void pieces_keep_locked(struct joined *j, struct joint *joint);
+
+/* Stop the orphans. */
+void pieces_stop_kept_locked(struct joined *j);
 
 #endif

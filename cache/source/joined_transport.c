@@ -18,9 +18,7 @@
 #include "base/thread.h"
 #include "cache/source/joined_state.h"
 
-#define SCHEME    "joined:"
-#define CUT_MS    500 /* how long small pieces of a stopped joint may take to come */
-#define NS_PER_MS INT64_C(1000000)
+#define SCHEME "joined:"
 
 static struct joined *own(struct transport *transport)
 {
@@ -36,34 +34,28 @@ void joined_kick_locked(struct joined *j)
 
 /* ---- joints ---- */
 
-/* Tell the remote's transport which pieces are stopped or paused. Small pieces come to their end if
- * they do so soon, and are kept: a connection that is paused or closed costs more than they do. */
+/* Tell the remote's transport which pieces are stopped or paused. Small pieces come to their end,
+ * without the joint: a connection that is paused or closed costs more than they do, and their bytes
+ * may have been sent already. */
 static void heed_locked(struct joined *j, struct joint *joint)
 {
-    struct piece *piece;
+    struct piece *piece, *next;
 
     lock_assert_held(&j->lock);
-    joint->cut = joint->cut || (joint->stopped && clock_monotonic(j->clock) >= joint->cut_at);
-    TAILQ_FOREACH (piece, &joint->pieces, link) {
+    for (piece = TAILQ_FIRST(&joint->pieces); piece; piece = next) {
+        next = TAILQ_NEXT(piece, link);
         if (piece->state != PIECE_RUNS)
             continue;
-        if (joint->stopped && !piece->stopped && (joint->cut || piece->len > SMALL_MOST)) {
+        if (joint->stopped && piece->len <= SMALL_MOST)
+            piece_orphan_locked(j, piece);
+        else if (joint->stopped && !piece->stopped) {
             piece->stopped = true;
             transport_stop(j->next, &piece->transfer);
-        }
-        if (joint->paused != piece->paused && piece->len > SMALL_MOST && !piece->stopped) {
+        } else if (joint->paused != piece->paused && piece->len > SMALL_MOST && !piece->stopped) {
             piece->paused = joint->paused;
             transport_pause(j->next, &piece->transfer, joint->paused);
         }
     }
-}
-
-static void stop_locked(const struct joined *j, struct joint *joint)
-{
-    lock_assert_held(&j->lock);
-    if (!joint->stopped)
-        joint->cut_at = clock_monotonic(j->clock) + CUT_MS * NS_PER_MS;
-    joint->stopped = true;
 }
 
 /* What there is to do for a joint. */
@@ -134,8 +126,7 @@ static void give(struct joined *j, struct joint *joint)
 
     joint->given += gift.stale ? piece->len - gift.from : gift.n;
     piece->given += gift.n;
-    if (!goes_on)
-        stop_locked(j, joint);
+    joint->stopped = joint->stopped || !goes_on;
     if (gift.stale || (piece->state == PIECE_CAME && piece->given == piece->came)) {
         TAILQ_REMOVE(&joint->pieces, piece, link);
         piece_free_locked(piece);
@@ -239,31 +230,13 @@ static bool start_next(struct joined *j)
     return piece;
 }
 
-/* When pieces of stopped joints are to be stopped next. */
-static int64_t next_cut_locked(const struct joined *j)
-{
-    const struct joint *joint;
-    int64_t next = CLOCK_NEVER;
-
-    lock_assert_held(&j->lock);
-    TAILQ_FOREACH (joint, &j->joints, link)
-        if (joint->stopped && !joint->cut && joint->cut_at < next)
-            next = joint->cut_at;
-    return next;
-}
-
 /* Wait for an event since `kicked` was unset. False: the transport rests. */
 static bool await(struct joined *j)
 {
     LOCK_SCOPE(&j->lock);
 
-    while (!j->kicked && !j->resting) {
-        int64_t until = next_cut_locked(j);
-
-        if (clock_monotonic(j->clock) >= until)
-            break;
-        clock_wait(j->clock, &j->lock, &j->wake, until);
-    }
+    while (!j->kicked && !j->resting)
+        lock_wait(&j->lock, &j->wake);
     j->kicked = false;
     return !j->resting;
 }
@@ -360,7 +333,7 @@ static void joined_stop(struct transport *transport, struct transfer *transfer)
     }
     LOCK_SCOPE(&j->lock);
 
-    stop_locked(j, transfer->impl);
+    ((struct joint *)transfer->impl)->stopped = true;
     joined_kick_locked(j);
 }
 
@@ -391,6 +364,9 @@ static void joined_rest(struct transport *transport)
     if (runs)
         pthread_join(j->thread, NULL);
     lock_take(&j->lock);
+    pieces_stop_kept_locked(j);
+    while (j->running)
+        lock_wait(&j->lock, &j->wake);
     j->runs = j->resting = false;
     lock_drop(&j->lock);
     transport_rest(j->next);
@@ -428,8 +404,7 @@ static void joined_free(struct transport *transport)
     free(j);
 }
 
-int joined_transport_new(struct transport *next, unsigned jobs, const struct clock *clock,
-                         struct transport **ret)
+int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret)
 {
     static const struct transport_ops ops = {.start = joined_start,
                                              .stop = joined_stop,
@@ -446,7 +421,6 @@ int joined_transport_new(struct transport *next, unsigned jobs, const struct clo
     j->transport.limiter = next->limiter;
     j->transport.counts_requests = true;
     j->next = next;
-    j->clock = clock_or_real(clock);
     j->jobs = next->limiter ? next->limiter->jobs : jobs;
     TAILQ_INIT(&j->joints);
     TAILQ_INIT(&j->kept);

@@ -26,13 +26,12 @@ struct joined_parts {
  * are given; if it is another one, it is stale with -EBADMSG.
  *
  * next: the transport of the remote, which it takes over, also on error. jobs: transfers of next at
- * once, if next has no limiter. clock: must outlive it; NULL: the real one.
+ * once, if next has no limiter.
  *
  * A member that has changed since it was listed (TRANSFER_CHANGED of next) is stale: the bytes of
  * the others come all the same. What came of other members when a transfer breaks is remembered for
  * its next try, so only the members that failed are asked for again. 0 or -ENOMEM. */
-int joined_transport_new(struct transport *next, unsigned jobs, const struct clock *clock,
-                         struct transport **ret);
+int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret);
 
 /* Add a joined file; takes parts over, also on error, and frees it with the transport. *ret_url: by
  * which its transfers ask for it. 0 or -ENOMEM. */

@@ -87,7 +87,7 @@ int local_stage_new(struct source *source, const struct source_options *options,
     stage.small_jobs = 0; /* each transfer is a thread */
     r = path_transport_new(stage.jobs, &transport);
     if (r == 0)
-        r = joined_transport_new(transport, stage.jobs, stage.clock, &source->joins);
+        r = joined_transport_new(transport, stage.jobs, &source->joins);
     if (r == 0)
         r = stage_new(&stage, &source->cache, source->joins, &source->stage, d);
     if (r < 0)

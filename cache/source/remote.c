@@ -46,7 +46,7 @@ int remote_connect(struct source *source, const struct source_options *options,
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
-    r = joined_transport_new(http_transport(source->http), jobs, stage.clock, &source->joins);
+    r = joined_transport_new(http_transport(source->http), jobs, &source->joins);
     if (r == 0)
         r = stage_new(&stage, &source->cache, source->joins, &source->stage, d);
     if (r < 0) { /* freed with its transport */
