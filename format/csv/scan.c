@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "format/csv/file.h"
 #include "format/csv/row.h"
-#include "format/text/masks.h"
+#include "format/text/lines.h"
 
 #define PIECE (UINT64_C(1) << 20)
 #define PAD   64
@@ -208,33 +208,25 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
 static int see_text(struct csv_file *file, bool last, struct diag *d)
 {
     struct csv_scan *scan = file->scan;
-    size_t words = scan->used / 64 + 1, start = 0;
+    struct text_lines lines = text_lines_of(scan->text, scan->used, scan->mask, scan->last);
+    struct text_line line;
     int r = 0;
 
     memset(scan->text + scan->used, 0, PAD);
-    text_masks_make(scan->text, words, file->shape.delimiter, false, scan->mask);
-    for (size_t word = 0; word * 64 < scan->used && r == 0; word++) {
-        uint64_t ends = scan->mask[word].end;
-
-        for (; ends && r == 0; ends &= ends - 1) {
-            size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
-
-            /* Between CR and LF is an empty line, which is no row, and is not counted. */
-            scan->lines += end > start || scan->text[end] != '\n' || scan->last != '\r';
-            r = see_line(file, start, end, scan->lines, d);
-            scan->last = scan->text[end];
-            start = end + 1;
-        }
-    }
-    if (last && start < scan->used && r == 0) {
-        r = see_line(file, start, scan->used, scan->lines + 1, d);
-        start = scan->used;
+    text_masks_make(scan->text, scan->used / 64 + 1, file->shape.delimiter, false, scan->mask);
+    while (r == 0 && text_lines_next(&lines, &line))
+        r = see_line(file, line.start, line.end, ++scan->lines, d);
+    if (lines.start)
+        scan->last = scan->text[lines.start - 1];
+    if (last && lines.start < scan->used && r == 0) {
+        r = see_line(file, lines.start, scan->used, scan->lines + 1, d);
+        lines.start = scan->used;
     }
     if (r < 0)
         return r;
-    scan->used -= start;
-    scan->text_at += start;
-    memmove(scan->text, scan->text + start, scan->used);
+    scan->used -= lines.start;
+    scan->text_at += lines.start;
+    memmove(scan->text, scan->text + lines.start, scan->used);
     return scan->used > CSV_LINE_MOST
                ? diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found more",
                           blob_name(file->blob), (unsigned long long)scan->lines + 1,

@@ -5,6 +5,7 @@
 #include "format/core/format.h"
 #include "format/index/prepared.h"
 #include "format/records/shards.h"
+#include "format/text/lines.h"
 
 /* Numbers of a row: where the line begins, and its bytes without the line end. */
 enum { LINE_AT, LINE_BYTES, LINE_NUMBERS };
@@ -15,11 +16,12 @@ struct jsonl_file {
     struct prepared prepared;
 
     /* While the index is made: */
-    uint64_t at;    /* of the next byte to look at */
-    uint64_t line;  /* where the line begins that has it */
-    bool has_text;  /* it has a byte that is no space */
-    uint8_t last;   /* the byte before */
-    uint8_t *piece; /* read at once */
+    uint64_t at;              /* of the next byte to look at */
+    uint64_t line;            /* where the line begins that has it */
+    bool has_text;            /* it has a byte that is no space */
+    uint8_t last;             /* the byte before */
+    uint8_t *piece;           /* read at once */
+    struct text_masks *masks; /* of it */
 };
 
 int jsonl_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,

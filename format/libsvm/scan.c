@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/text/masks.h"
+#include "format/text/lines.h"
 
 /* What the quick path finds in the features of a row. */
 struct plain {
@@ -13,24 +13,30 @@ struct plain {
     uint64_t largest; /* digits of an index as a big-endian number, which sorts as the index does */
     bool has_zero;
     bool is_plain;
+    bool has_fields, in_index; /* each index is behind a field; the next colon ends an index */
 };
 
-/* Take account of the index that ends before the colon at p. */
+/* Take account of the index, or the field, that ends before the colon at p. */
 static void see_index(const uint8_t *p, struct plain *plain)
 {
     uint64_t v = load_be64(p - 8), x = v ^ UINT64_C(0x3030303030303030);
     uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
     unsigned bits = others ? (unsigned)__builtin_ctzll(others) & 56 : 0; /* of the digits */
+    bool in_index = plain->in_index;
 
-    /* 1 to 7 digits after white space, and no leading zero except in "0". */
-    if (!bits || !libsvm_is_blank((uint8_t)(v >> bits)) ||
+    /* 1 to 7 digits after white space, an index after its field, and no leading zero except in "0".
+     */
+    if (!bits ||
+        !(in_index ? (uint8_t)(v >> bits) == ':' : libsvm_is_blank((uint8_t)(v >> bits))) ||
         (bits > 8 && (v >> (bits - 8) & 0xff) == '0')) {
         plain->is_plain = false;
         return;
     }
     v &= (UINT64_C(1) << bits) - 1;
     plain->has_zero = plain->has_zero || v == '0';
-    plain->largest = v > plain->largest ? v : plain->largest;
+    plain->in_index = plain->has_fields && !in_index;
+    if (!plain->in_index)
+        plain->largest = v > plain->largest ? v : plain->largest;
 }
 
 /* Take account of the features in bytes [from, to) of the text; the first byte is white space, or
@@ -99,21 +105,21 @@ static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t featur
 static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct text_masks *masks,
                       size_t start, size_t end, uint64_t *ret_features)
 {
-    struct plain plain = {.is_plain = true};
+    struct plain plain = {.is_plain = true, .has_fields = scan->columns & LIBSVM_FIELD};
     size_t from;
 
-    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY | LIBSVM_FIELD) || end - start > LIBSVM_LINE_MAX ||
+    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
         libsvm_is_blank(text[start]) || text_masks_odd(masks, start, end))
         return false;
     from = features_start(text, start, end, scan->columns);
     if (!from)
         return false;
     see_features(text, masks, from, end, &plain);
-    if (!plain.is_plain || plain.tokens != plain.colons ||
+    if (!plain.is_plain || plain.tokens << plain.has_fields != plain.colons ||
         (plain.has_zero && scan->columns & LIBSVM_FROM_ONE))
         return false;
-    add_totals(&scan->totals, 1, plain.colons, digits_value(plain.largest), plain.has_zero);
-    *ret_features = plain.colons;
+    add_totals(&scan->totals, 1, plain.tokens, digits_value(plain.largest), plain.has_zero);
+    *ret_features = plain.tokens;
     return true;
 }
 
@@ -187,32 +193,22 @@ int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from,
                      bool last, size_t *ret_used)
 {
     const uint8_t *slice = text + from;
-    size_t len = to - from, start = 0;
+    size_t len = to - from;
     int r = make_masks(scan, slice, len);
     const struct text_masks *masks = (const struct text_masks *)scan->mask;
+    struct text_lines lines = text_lines_of(slice, len, masks, slice[-1]);
+    struct text_line line;
 
-    for (size_t word = 0; word * 64 < len && r == 0; word++) {
-        uint64_t ends = masks[word].end;
-
-        if (len - word * 64 < 64)
-            ends &= (UINT64_C(1) << (len - word * 64)) - 1;
-        for (; ends && r == 0; ends &= ends - 1) {
-            size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
-
-            if (slice[end] == '\r' ||
-                slice[(ptrdiff_t)end - 1] != '\r') { /* otherwise between CR and LF */
-                r = see_line(scan, slice, masks, start, end, from);
-                scan->totals.text_lines++;
-            }
-            start = end + 1;
-        }
+    while (r == 0 && text_lines_next(&lines, &line)) {
+        r = see_line(scan, slice, masks, line.start, line.end, from);
+        scan->totals.text_lines++;
     }
-    if (last && start < len && r == 0) {
-        r = see_line(scan, slice, masks, start, len, from);
-        start = len;
+    if (last && lines.start < len && r == 0) {
+        r = see_line(scan, slice, masks, lines.start, len, from);
+        lines.start = len;
     }
     if (r == 0)
-        *ret_used = from + start;
+        *ret_used = from + lines.start;
     return r;
 }
 

@@ -131,6 +131,45 @@ static inline void find_odd(struct text_masks *m, const struct kinds *k, bool ne
     };
 }
 
+static void find_anywhere(const uint8_t *text, size_t words, char end, struct text_masks *ret)
+{
+    for (size_t word = 0; word < words; word++, text += 64) {
+        ret[word] = (struct text_masks){0};
+#if defined(__SSE2__)
+        for (unsigned i = 0; i < 64; i += 16) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
+
+            ret[word].end |= equal16(bytes, end) << i;
+        }
+#else
+        for (unsigned i = 0; i < 64; i++)
+            ret[word].end |= (uint64_t)(text[i] == (uint8_t)end) << i;
+#endif
+    }
+}
+
+#if defined(__SSE2__)
+AVX2 static void find_avx2(const uint8_t *text, size_t words, char end, struct text_masks *ret)
+{
+    for (size_t word = 0; word < words; word++, text += 64)
+        ret[word] = (struct text_masks){
+            .end = equal32(_mm256_loadu_si256((const __m256i *)(const void *)text), end) |
+                   equal32(_mm256_loadu_si256((const __m256i *)(const void *)(text + 32)), end)
+                       << 32};
+}
+#endif
+
+void text_masks_find(const uint8_t *text, size_t words, char end, struct text_masks *ret)
+{
+#if defined(__SSE2__)
+    if (__builtin_cpu_supports("avx2")) {
+        find_avx2(text, words, end, ret);
+        return;
+    }
+#endif
+    find_anywhere(text, words, end, ret);
+}
+
 #if defined(__SSE2__)
 AVX2 static void make_avx2(const uint8_t *text, size_t words, char mark, bool needs_number,
                            struct text_masks *ret)

@@ -17,8 +17,14 @@ typedef int scan_fn(struct libsvm_scan *scan, const uint8_t *text, size_t from, 
                     bool last, size_t *ret_used);
 static scan_fn *const scans[] = {libsvm_scan_text, portable_scan_text};
 
-static const unsigned all_columns[] = {0, LIBSVM_WEIGHT, LIBSVM_QID, LIBSVM_WEIGHT | LIBSVM_QID,
-                                       LIBSVM_FROM_ONE};
+static const unsigned all_columns[] = {0,
+                                       LIBSVM_WEIGHT,
+                                       LIBSVM_QID,
+                                       LIBSVM_WEIGHT | LIBSVM_QID,
+                                       LIBSVM_FROM_ONE,
+                                       LIBSVM_FIELD,
+                                       LIBSVM_FIELD | LIBSVM_WEIGHT,
+                                       LIBSVM_FIELD | LIBSVM_FROM_ONE};
 
 /* Every known edge case of a line; some are no rows, some cannot be read. */
 static const char *const lines[] = {
@@ -122,6 +128,26 @@ static const char *const lines[] = {
     "1 0:1\v2:3\f4:5",
     "1\302\2400:1", /* NBSP */
     "1 1:2:3",
+    "1 1:2:3 4:5:6.5 7:8:-9",
+    "1:2 1:2:3 4:5:6.5",
+    "1 0:2:3 4:5:6",
+    "1 2:0:3 4:5:6",
+    "1 1:2:3 4:5",
+    "1 1:2 3:4:5",
+    "1 1:2 3:4:5:6",
+    "1 1:2:3:4 5:6",
+    "1 1:2 3:4",
+    "1 1:2.5:3",
+    "1 1.5:2:3",
+    "1 01:2:3",
+    "1 1:02:3",
+    "1 1:2: 3",
+    "1 1: 2:3",
+    "1 1:2:",
+    "1 :1:2",
+    "1 1:12345678:2",
+    "1 12345678:1:2",
+    "1 9:8:7 #6:5:4",
     "1 1::3",
     "1 a1:2",
     "1 a:2",
