@@ -48,6 +48,7 @@ _epochfs_options() {
     block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
     format=*) values=(csv jsonl libfm libsvm tokens kaldi) ;;
+    dtype=*) values=(f4 f8) ;;
     delimiter=*) values=(comma tab semicolon space) ;;
     docs=*) values=(keep split) ;;
     unit=*) values=(doc seq) ;;
@@ -74,7 +75,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
-    transpose index_base= format= label_column= weight_column= delimiter= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
+    transpose index_base= format= label_column= weight_column= dtype= delimiter= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

@@ -77,8 +77,8 @@ static const uint8_t *parse_word(const uint8_t *p, const uint8_t *end, bool nega
     return NULL;
 }
 
-/* [p, end) is a number by the grammar of decimal_parse(). False: no memory. */
-static bool slow_float(const uint8_t *p, const uint8_t *end, float *ret)
+/* [p, end) is a number by the grammar of decimal_parse(): to one of the two. False: no memory. */
+static bool slow_number(const uint8_t *p, const uint8_t *end, float *ret, double *ret_double)
 {
     size_t len = (size_t)(end - p);
     char inside[SHORT_NUMBER];
@@ -89,7 +89,10 @@ static bool slow_float(const uint8_t *p, const uint8_t *end, float *ret)
         return false;
     memcpy(text, p, len);
     text[len] = '\0';
-    *ret = strtof(text, NULL);
+    if (ret)
+        *ret = strtof(text, NULL);
+    else
+        *ret_double = strtod(text, NULL);
     return true;
 }
 
@@ -109,7 +112,16 @@ static const uint8_t *take_exponent(const uint8_t *p, int64_t *ret)
     return end;
 }
 
-const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
+/* A number of digits, digits x 10^exponent if fits, or a word. */
+struct number {
+    bool negative, fits, is_word;
+    uint64_t digits;
+    int64_t exponent;
+    float word;
+};
+
+/* Returns the byte after the number, or NULL. */
+static inline const uint8_t *take_number(const uint8_t *p, const uint8_t *end, struct number *ret)
 {
     bool negative = *p == '-', fits = true;
     const uint8_t *at = p + (negative || *p == '+'), *start = at;
@@ -126,16 +138,48 @@ const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
         fraction = at - point;
         n += (size_t)(at - point);
     }
-    if (!n || at > end)
-        return start < end ? parse_word(start, end, negative, ret) : NULL;
+    if (!n || at > end) {
+        ret->is_word = true;
+        return start < end ? parse_word(start, end, negative, &ret->word) : NULL;
+    }
     if ((*at == 'e' || *at == 'E') && at < end) {
         at = take_exponent(at, &exponent);
         if (!at || at > end)
             return NULL;
     }
-    if (fits && quick_float(digits, exponent - fraction, ret)) {
-        *ret = negative ? -*ret : *ret;
-        return at;
+    *ret = (struct number){
+        .negative = negative, .fits = fits, .digits = digits, .exponent = exponent - fraction};
+    return at;
+}
+
+const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
+{
+    struct number number;
+    const uint8_t *behind = take_number(p, end, &number);
+
+    if (!behind)
+        return NULL;
+    if (number.is_word) {
+        *ret = number.word;
+        return behind;
     }
-    return slow_float(p, at, ret) ? at : NULL;
+    if (number.fits && quick_float(number.digits, number.exponent, ret)) {
+        *ret = number.negative ? -*ret : *ret;
+        return behind;
+    }
+    return slow_number(p, behind, ret, NULL) ? behind : NULL;
+}
+
+const uint8_t *decimal_parse_double(const uint8_t *p, const uint8_t *end, double *ret)
+{
+    struct number number;
+    const uint8_t *behind = take_number(p, end, &number);
+
+    if (!behind)
+        return NULL;
+    if (number.is_word) {
+        *ret = (double)number.word;
+        return behind;
+    }
+    return slow_number(p, behind, NULL, ret) ? behind : NULL;
 }

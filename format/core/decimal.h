@@ -1,4 +1,5 @@
-/* Decimal text to the nearest float32, ties to even: the result of strtof, but faster. */
+/* Decimal text to the nearest float32 or double, ties to even: the result of strtof and strtod, but
+ * faster. */
 #ifndef EPOCHFS_FORMAT_CORE_DECIMAL_H
 #define EPOCHFS_FORMAT_CORE_DECIMAL_H
 
@@ -16,6 +17,9 @@
  * Returns the byte after the number, or NULL if there is no number. The caller judges what
  * follows. */
 const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret);
+
+/* The same to the nearest double: the result of strtod. */
+const uint8_t *decimal_parse_double(const uint8_t *p, const uint8_t *end, double *ret);
 
 /* The decimal digits at p, at most 8: returns how many there are, and sets *ret to their value if
  * there are any. Examines all eight bytes at once. */
@@ -76,6 +80,28 @@ static inline const uint8_t *decimal_parse_short(const uint8_t *p, float *ret)
     /* The sign is as random as the data: a table avoids a mispredicted branch. */
     v = (double)((uint64_t)whole * shift[k] + fraction) * scale[negative][k];
     return decimal_round(v, ret) ? at : NULL;
+}
+
+/* The same as decimal_parse_double() for [-] up to 7 digits [. up to 7 digits]: the digits and the
+ * power of ten are exact as double, so their quotient is rounded once. NULL: call
+ * decimal_parse_double(). */
+static inline const uint8_t *decimal_parse_short_double(const uint8_t *p, double *ret)
+{
+    static const double power[2][8] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7},
+                                       {-1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7}};
+    bool negative = *p == '-';
+    const uint8_t *at = p + negative;
+    uint32_t whole = 0, fraction = 0;
+    unsigned n = decimal_digits8(at, &whole), k = 0;
+
+    at += n;
+    if (*at == '.')
+        k = decimal_digits8(at + 1, &fraction);
+    at += *at == '.' ? 1 + k : 0;
+    if (n == 8 || k == 8 || n + k == 0 || (*at | 0x20) == 'e')
+        return NULL;
+    *ret = ((double)whole * power[0][k] + fraction) / power[negative][k];
+    return at;
 }
 
 #endif

@@ -27,6 +27,7 @@ struct format_options {
     bool skip_bad_rows;         /* and pictures */
     const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
     char delimiter, comment;                  /* of CSV; 0: found out, none */
+    bool doubles;                             /* numbers of CSV are shown as float64 */
     uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
     uint64_t stride;   /* from a window to the next; 0: seq */
     bool split_docs;   /* windows lie inside documents */

@@ -19,16 +19,23 @@ static void add_column(struct csv_file *file, const struct record_column *column
     file->column[file->n_columns++] = *column;
 }
 
+/* Bytes of a number as it is shown. */
+static size_t width(const struct csv_file *file)
+{
+    return file->doubles ? sizeof(double) : sizeof(float);
+}
+
 /* The columns in the order of CSV_X and so on; those that a file has not are left out. */
 static void set_columns(struct csv_file *file)
 {
     const struct csv_shape *s = &file->shape;
     uint64_t features = s->columns - (s->label != CSV_NONE) - (s->weight != CSV_NONE);
+    enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
 
     add_column(
         file,
         &(struct record_column){
-            .name = "x", .shown = RECORD_NUMBERS, .dtype = DTYPE_F4, .ndim = 1, .dim = {features}});
+            .name = "x", .shown = RECORD_NUMBERS, .dtype = dtype, .ndim = 1, .dim = {features}});
     add_column(file, &(struct record_column){.name = "csv",
                                              .shown = RECORD_BYTES,
                                              .ext = "csv",
@@ -41,10 +48,10 @@ static void set_columns(struct csv_file *file)
                                              .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
     if (s->label != CSV_NONE)
         add_column(file, &(struct record_column){
-                             .name = "label", .shown = RECORD_NUMBERS, .dtype = DTYPE_F4});
+                             .name = "label", .shown = RECORD_NUMBERS, .dtype = dtype});
     if (s->weight != CSV_NONE)
         add_column(file, &(struct record_column){
-                             .name = "weight", .shown = RECORD_NUMBERS, .dtype = DTYPE_F4});
+                             .name = "weight", .shown = RECORD_NUMBERS, .dtype = dtype});
 }
 
 /* The first lines are checked at once: a table with text in it is no table of numbers. */
@@ -112,6 +119,7 @@ int csv_open(struct source_file *source, size_t n, size_t i, const struct format
         return -ENOMEM;
     file->blob = TAKE_PTR(source[i].blob);
     file->users = 1;
+    file->doubles = setup->options.doubles;
     r = read_shape(file, &setup->options, d);
     if (r < 0) {
         csv_drop(file);
@@ -192,26 +200,41 @@ bool csv_extent(const void *p, uint64_t row, unsigned column, struct extent *ret
     return number[ROW_BYTES] > 0;
 }
 
+/* Of a call: room for text and for the numbers of a row. */
+struct room {
+    uint8_t *text;
+    size_t capacity;
+    float *f4;  /* [columns], */
+    double *f8; /* or these */
+};
+
+/* Number i of a row. Returns the byte behind it. */
+static uint8_t *store_number(const struct room *room, size_t i, uint8_t *dst)
+{
+    uint64_t bits;
+    uint32_t half;
+
+    if (room->f8) {
+        memcpy(&bits, &room->f8[i], sizeof(bits));
+        store_le64(dst, bits);
+        return dst + sizeof(bits);
+    }
+    memcpy(&half, &room->f4[i], sizeof(half));
+    store_le32(dst, half);
+    return dst + sizeof(half);
+}
+
 /* The numbers of a row as read_rows() has them: the features, the label, the weight. */
-static void store_numbers(const struct csv_shape *s, const float *value, uint8_t *dst)
+static void store_numbers(const struct csv_shape *s, const struct room *room, uint8_t *dst)
 {
     const size_t last[] = {s->label, s->weight};
-    uint32_t bits;
 
-    for (size_t i = 0; i < s->columns; i++) {
-        if (i == s->label || i == s->weight)
-            continue;
-        memcpy(&bits, &value[i], sizeof(bits));
-        store_le32(dst, bits);
-        dst += sizeof(bits);
-    }
-    for (size_t k = 0; k < ARRAY_LEN(last); k++) {
-        if (last[k] == CSV_NONE)
-            continue;
-        memcpy(&bits, &value[last[k]], sizeof(bits));
-        store_le32(dst, bits);
-        dst += sizeof(bits);
-    }
+    for (size_t i = 0; i < s->columns; i++)
+        if (i != s->label && i != s->weight)
+            dst = store_number(room, i, dst);
+    for (size_t k = 0; k < ARRAY_LEN(last); k++)
+        if (last[k] != CSV_NONE)
+            dst = store_number(room, last[k], dst);
 }
 
 /* A row and where its numbers go. */
@@ -220,23 +243,21 @@ struct wanted {
     uint8_t *dst;
 };
 
-/* Of a call: room for text and for the numbers of a row. */
-struct room {
-    uint8_t *text;
-    size_t capacity;
-    float *value; /* [columns] */
-};
-
 static int room_init(struct room *room, const struct csv_file *file)
 {
-    *room = (struct room){.value = malloc(file->shape.columns * sizeof(*room->value))};
-    return room->value ? 0 : -ENOMEM;
+    *room = (struct room){0};
+    if (file->doubles)
+        room->f8 = malloc(file->shape.columns * sizeof(*room->f8));
+    else
+        room->f4 = malloc(file->shape.columns * sizeof(*room->f4));
+    return room->f4 || room->f8 ? 0 : -ENOMEM;
 }
 
 static void room_release(struct room *room)
 {
     free(room->text);
-    free(room->value);
+    free(room->f4);
+    free(room->f8);
 }
 
 static int room_grow(struct room *room, size_t need)
@@ -251,19 +272,21 @@ static int room_grow(struct room *room, size_t need)
 
 /* The bytes behind a row are those of the next one: for the time of parsing, they are 0. */
 static int parse_row(const struct csv_file *file, const struct wanted *w, uint8_t *line,
-                     float *value, struct diag *d)
+                     const struct room *room, struct diag *d)
 {
     const struct csv_shape *s = &file->shape;
     uint8_t behind = line[w->bytes];
     size_t bad, n;
 
     line[w->bytes] = 0;
-    n = csv_parse(line, (size_t)w->bytes, s->delimiter, value, s->columns, &bad);
+    n = room->f8
+            ? csv_parse_doubles(line, (size_t)w->bytes, s->delimiter, room->f8, s->columns, &bad)
+            : csv_parse(line, (size_t)w->bytes, s->delimiter, room->f4, s->columns, &bad);
     line[w->bytes] = behind;
     if (n != s->columns || bad < s->columns)
         return diag_set(d, -ESTALE, "%s: byte %llu: want the row that was here, found another",
                         blob_name(file->blob), (unsigned long long)w->at);
-    store_numbers(s, value, w->dst);
+    store_numbers(s, room, w->dst);
     return 0;
 }
 
@@ -299,7 +322,7 @@ static int read_wanted(struct read_context *rc, const struct csv_file *file, str
         if (r == 0)
             memset(room->text + len, 0, DECIMAL_PAD);
         for (unsigned k = 0; k < run && r == 0 && all == 0; k++)
-            r = parse_row(file, &first[k], room->text + (first[k].at - first->at), room->value, d);
+            r = parse_row(file, &first[k], room->text + (first[k].at - first->at), room, d);
         if (!missing_go_on(rc, r, &all))
             break;
     }
@@ -325,7 +348,8 @@ int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, u
     for (unsigned i = 0, some; i < n && r == 0; i += some) {
         some = (unsigned)min_u64(n - i, AT_ONCE);
         for (unsigned k = 0; k < some; k++)
-            wanted[k] = want_row(file, row[i + k], dst + (i + k) * file->shape.columns * 4);
+            wanted[k] =
+                want_row(file, row[i + k], dst + (i + k) * file->shape.columns * width(file));
         if (!missing_go_on(rc, read_wanted(rc, file, &room, wanted, some, d), &all))
             break;
     }
@@ -345,14 +369,14 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
 
     if (c->shown != RECORD_NUMBERS)
         return blob_read(rc, file->blob, dst, len, want_row(file, row, NULL).at + off, d);
-    if (s->columns * 4 > sizeof(few))
-        numbers = more = malloc(s->columns * 4);
+    if (s->columns * width(file) > sizeof(few))
+        numbers = more = malloc(s->columns * width(file));
     if (!numbers)
         return -ENOMEM;
     r = csv_read_rows(rc, file, &row, 1, numbers, d);
     for (const struct record_column *before = file->column; before < c; before++)
         if (before->shown == RECORD_NUMBERS)
-            at += 4 * (before->ndim ? before->dim[0] : 1);
+            at += width(file) * (before->ndim ? before->dim[0] : 1);
     if (r == 0)
         memcpy(dst, numbers + at + off, len);
     return r;

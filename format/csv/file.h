@@ -31,6 +31,7 @@ struct csv_file {
     struct blob *blob;
     unsigned users;
     struct csv_shape shape;
+    bool doubles; /* numbers are shown as float64, not float32 */
     struct record_column column[CSV_FIELDS];
     unsigned n_columns;
     struct prepared prepared;
@@ -54,6 +55,10 @@ uint64_t csv_cut(const void *file, uint64_t off);
  * for as many as there are columns. 0, or -EBADMSG with the reason in d. */
 int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
                    float *value, struct diag *d);
+
+/* Is a number too large for what it is shown as? 0; or -EBADMSG with the first, and how many, in d;
+ * or another -errno. */
+int csv_check(const void *file, struct diag *d);
 
 extern const struct prepared_ops csv_index_ops;
 void csv_scan_free(struct csv_scan *scan); /* takes NULL */

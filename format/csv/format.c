@@ -48,6 +48,7 @@ static const struct record_format csv = {
     .joins = csv_joins,
     .read_rows = csv_read_rows,
     .read = csv_read,
+    .check = csv_check,
     .describe = describe,
 };
 
@@ -117,6 +118,7 @@ static const char *option(const struct format_options *options)
            : options->weight_column ? "weight_column"
            : options->delimiter     ? "delimiter"
            : options->comment       ? "comment"
+           : options->doubles       ? "dtype"
                                     : NULL;
 }
 

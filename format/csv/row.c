@@ -37,48 +37,92 @@ void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_c
     ret->len = (size_t)(stop - p);
 }
 
-bool csv_number(const struct csv_cell *cell, float *ret)
+/* Numbers of both widths: the other pointer is NULL. */
+struct out {
+    float *f4;
+    double *f8;
+};
+
+static inline const uint8_t *parse_short(const uint8_t *p, struct out ret)
 {
-    const uint8_t *end;
+    return ret.f4 ? decimal_parse_short(p, ret.f4) : decimal_parse_short_double(p, ret.f8);
+}
+
+static inline const uint8_t *parse_any(const uint8_t *p, const uint8_t *end, struct out ret)
+{
+    return ret.f4 ? decimal_parse(p, end, ret.f4) : decimal_parse_double(p, end, ret.f8);
+}
+
+static inline void set_nan(struct out ret)
+{
+    if (ret.f4)
+        *ret.f4 = NAN;
+    else
+        *ret.f8 = (double)NAN;
+}
+
+static inline bool number_of(const struct csv_cell *cell, struct out ret)
+{
+    const uint8_t *stop = cell->text + cell->len, *end;
 
     if (cell->broken)
         return false;
     if (!cell->len) {
-        *ret = NAN;
+        set_nan(ret);
         return true;
     }
-    end = decimal_parse_short(cell->text, ret);
-    if (end != cell->text + cell->len)
-        end = decimal_parse(cell->text, cell->text + cell->len, ret);
-    return end == cell->text + cell->len;
+    end = parse_short(cell->text, ret);
+    if (end != stop)
+        end = parse_any(cell->text, stop, ret);
+    return end == stop;
 }
 
-size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, size_t most,
-                 size_t *ret_bad)
+bool csv_number(const struct csv_cell *cell, float *ret)
+{
+    return number_of(cell, (struct out){.f4 = ret});
+}
+
+static inline size_t parse(const uint8_t *line, size_t len, char delimiter, struct out value,
+                           size_t most, size_t *ret_bad)
 {
     const uint8_t *p = line, *end = line + len;
     size_t n = 0;
 
     for (*ret_bad = most; p; n++) {
-        struct csv_cell cell;
-        float number;
-
+        float f4;
+        double f8;
+        const struct out number = value.f4 ? (struct out){.f4 = &f4} : (struct out){.f8 = &f8};
         /* Most cells are short numbers between two delimiters. */
-        const uint8_t *after = p < end ? decimal_parse_short(p, &number) : NULL;
+        const uint8_t *after = p < end ? parse_short(p, number) : NULL;
+        struct csv_cell cell;
 
         if (after && after <= end && (after == end || *after == (uint8_t)delimiter)) {
             p = after == end ? NULL : after + 1;
         } else {
             csv_cell(p, end, delimiter, &cell, &p);
-            if (!csv_number(&cell, &number)) {
-                number = NAN;
+            if (!number_of(&cell, number)) {
+                set_nan(number);
                 *ret_bad = n < *ret_bad ? n : *ret_bad;
             }
         }
-        if (n < most)
-            value[n] = number;
+        if (n < most && value.f4)
+            value.f4[n] = f4;
+        else if (n < most)
+            value.f8[n] = f8;
     }
     return n;
+}
+
+size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, size_t most,
+                 size_t *ret_bad)
+{
+    return parse(line, len, delimiter, (struct out){.f4 = value}, most, ret_bad);
+}
+
+size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
+                         size_t most, size_t *ret_bad)
+{
+    return parse(line, len, delimiter, (struct out){.f8 = value}, most, ret_bad);
 }
 
 bool csv_is_empty(const uint8_t *line, size_t len, char comment)

@@ -30,6 +30,8 @@ bool csv_number(const struct csv_cell *cell, float *ret);
  * number, or `most` if there is none. Returns how many cells the line has. */
 size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, size_t most,
                  size_t *ret_bad);
+size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
+                         size_t most, size_t *ret_bad);
 
 /* Is there nothing in the line, or a comment? comment: 0: there are none. */
 bool csv_is_empty(const uint8_t *line, size_t len, char comment);

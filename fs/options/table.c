@@ -272,6 +272,7 @@ static int set_jobs(struct options *o, const char *value, struct diag *d)
 /* The words of options, at the value that each stands for. */
 static const char *const base_words[] = {
     [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+static const char *const dtype_words[] = {"f4", "f8"};
 static const char *const docs_words[] = {"keep", "split"};
 static const char *const unit_words[] = {"doc", "seq"};
 static const char *const pair_words[] = {"auto", "off"};
@@ -361,6 +362,8 @@ const struct option options_ours[] = {
     {"delimiter", "CHAR",
      "between the cells of CSV, if not the first of comma, tab or semicolon in line 1",
      .set = set_delimiter},
+    {"dtype", "TYPE", "type of the numbers of CSV: f4 (default), or f8",
+     WORD(format.doubles, dtype_words)},
     {"comment", "CHAR", "lines of CSV that begin with it are left out", .set = set_comment},
     {"seq", "N", "show token streams as windows of N + 1 tokens; without it a sample is a document",
      NUMBER(format.seq, 1, UINT64_C(1) << 31)},

@@ -18,7 +18,7 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     AUTO_FREE float *value = malloc(shape->columns * sizeof(*value));
     AUTO_FREE uint8_t *line = NULL, *once = NULL, *pieces = NULL;
     uint64_t number[ROW_NUMBERS], dim[RECORD_AXES];
-    size_t bad;
+    size_t bad, bytes;
 
     index_row(&file->prepared.index, row, number);
     line = calloc(number[ROW_BYTES] + DECIMAL_PAD, 1);
@@ -29,14 +29,15 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
                shape->columns);
     FUZZ_CHECK(bad == shape->columns);
     FUZZ_CHECK(csv_dims(file, row, 0, dim, NULL) == 0);
-    once = calloc(dim[0] + 1, 4);
-    pieces = calloc(dim[0] + 1, 4);
+    bytes = dim[0] * (file->doubles ? 8 : 4);
+    once = malloc(bytes + 1);
+    pieces = malloc(bytes + 1);
     FUZZ_CHECK(once && pieces);
-    FUZZ_CHECK(!dim[0] || csv_read(READ_WAITS, file, row, 0, 0, 4 * dim[0], once, NULL) == 0);
-    for (uint64_t at = 0; at < 4 * dim[0]; at += 3)
-        FUZZ_CHECK(csv_read(READ_WAITS, file, row, 0, at, (size_t)min_u64(3, 4 * dim[0] - at),
+    FUZZ_CHECK(!bytes || csv_read(READ_WAITS, file, row, 0, 0, bytes, once, NULL) == 0);
+    for (uint64_t at = 0; at < bytes; at += 3)
+        FUZZ_CHECK(csv_read(READ_WAITS, file, row, 0, at, (size_t)min_u64(3, bytes - at),
                             pieces + at, NULL) == 0);
-    FUZZ_CHECK(!memcmp(once, pieces, 4 * dim[0]));
+    FUZZ_CHECK(!memcmp(once, pieces, bytes));
 }
 
 /* Lines with cells, behind the header. */
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     setup.options.delimiter = delimiters[data[0] % 4];
     setup.options.comment = data[0] & 4 ? '#' : 0;
     setup.options.label_column = data[0] & 8 ? "0" : NULL;
+    setup.options.doubles = data[0] & 16;
     data++;
     len--;
     source.blob = memory_blob_new("x", data, len, len, NULL);
@@ -77,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         r = prepared_step(&file->prepared, NULL);
     if (r == 1) {
         FUZZ_CHECK(file->prepared.index.rows == count_lines(data, len, &file->shape));
+        FUZZ_CHECK(csv_check(file, NULL) == 0 || csv_check(file, NULL) == -EBADMSG);
         for (uint64_t row = 0; row < file->prepared.index.rows; row++)
             check_row(file, data, row);
     }

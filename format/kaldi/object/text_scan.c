@@ -193,33 +193,12 @@ bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
     return true;
 }
 
-/* [-] up to 7 digits [. up to 7 digits]: the digits and the power of ten are exact as double, so
- * their quotient is rounded once. NULL: use strtod. */
-static const uint8_t *double_short(const uint8_t *p, double *ret)
-{
-    static const double power[2][8] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7},
-                                       {-1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7}};
-    bool negative = *p == '-';
-    const uint8_t *at = p + negative;
-    uint32_t whole = 0, fraction = 0;
-    unsigned n = decimal_digits8(at, &whole), k = 0;
-
-    at += n;
-    if (*at == '.')
-        k = decimal_digits8(at + 1, &fraction);
-    at += *at == '.' ? 1 + k : 0;
-    if (n == 8 || k == 8 || n + k == 0 || (*at | 0x20) == 'e')
-        return NULL;
-    *ret = ((double)whole * power[0][k] + fraction) / power[negative][k];
-    return at;
-}
-
 bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
 {
     const uint8_t *end;
 
     kaldi_scan_need(s, KALDI_SCAN_SHORT);
-    end = double_short(s->p, ret);
+    end = decimal_parse_short_double(s->p, ret);
     if (!end)
         return kaldi_scan_slow_double(s, ret);
     s->p = end;

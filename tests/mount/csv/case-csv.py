@@ -16,14 +16,14 @@ from lib import *  # noqa: E402
 REAL = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "csv")
 
 
-def f4(cell):
+def number(cell, dtype):
     cell = cell.strip()
     with np.errstate(over="ignore"):
-        return np.float32(cell) if cell else np.float32("nan")
+        return dtype(cell) if cell else dtype("nan")
 
 
-def table(data, delimiter=","):
-    """The rows of the text as float32, without a header, and the lines."""
+def table(data, delimiter=",", dtype=np.float32):
+    """The rows of the text as numbers, without a header, and the lines."""
     text_of = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     lines = [line for line in text_of.split("\n") if line.strip()]
     rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, skipinitialspace=True))
@@ -31,7 +31,7 @@ def table(data, delimiter=","):
     if all(not c.strip().lstrip("+-").replace(".", "", 1)[:1].isdigit() and c.strip().lower() not in ("nan", "inf", "-inf")
            for c in rows[0] if c.strip()):
         names, rows, lines = [c.strip() for c in rows[0]], rows[1:], lines[1:]
-    return np.array([[f4(c) for c in row] for row in rows], "<f4"), names, lines
+    return np.array([[number(c, dtype) for c in row] for row in rows], dtype), names, lines
 
 
 def same(found, want, what):
@@ -39,8 +39,8 @@ def same(found, want, what):
     assert np.array_equal(found, want, equal_nan=True), f"{what}: {found} {want}"
 
 
-def compare(dataset, data, delimiter=",", label=None, weight=None):
-    cells, names, lines = table(data, delimiter)
+def compare(dataset, data, delimiter=",", label=None, weight=None, dtype=np.float32):
+    cells, names, lines = table(data, delimiter, dtype)
     about = json.loads(text(path(dataset, "dataset.json")))
     equal(about["samples"], len(cells), f"rows of {dataset}")
     keep = [i for i in range(cells.shape[1]) if i not in (label, weight)]
@@ -100,6 +100,20 @@ with mounted(os.path.join(SOURCE, "good")):
     for name, (data, delimiter) in good.items():
         compare(f"{name}.csv", data, delimiter)
     compare("other.txt", good["wide"][0])
+with mounted(os.path.join(SOURCE, "good"), "dtype=f8"):  # S-13
+    for name, (data, delimiter) in good.items():
+        compare(f"{name}.csv", data, delimiter, dtype=np.float64)
+        same(np.load(path(f"{name}.csv/samples/npy/000000.x.npy")), table(data, delimiter, np.float64)[0][0], name)
+with mounted(os.path.join(SOURCE, "label/named.csv"), "dtype=f8"):
+    compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2, dtype=np.float64)
+printed = run("info", "--check", os.path.join(SOURCE, "good/large.csv"), code=2)
+contains(printed, "large.csv: line 1, column 0: want a number that float32 holds, or dtype=f8, found '1e400', which is "
+                  "read as infinite, as are 0 more")
+write("large/lines.csv", b"a,b\r\n1,2\r\n\r\n-1e39,inf\r\n3,1e40\r\n")
+contains(run("info", "--check", os.path.join(SOURCE, "large"), code=2), "line 4, column 0: want a number that float32 holds")
+run("info", "--check", os.path.join(SOURCE, "large"), "-o", "dtype=f8")
+run("info", "--check", os.path.join(SOURCE, "good/words.csv"))
+contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: want f4 or f8")
 with mounted(os.path.join(SOURCE, "label/named.csv")):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2)
 with mounted(os.path.join(SOURCE, "label/numbers.csv"), "label_column=0"):

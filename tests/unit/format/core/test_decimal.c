@@ -41,6 +41,23 @@ static const char *parse(const char *text, size_t len, char behind, float *ret)
 }
 
 /* The text is a number, all of it. */
+static void check_double(const char *text)
+{
+    static char capacity[TEXT_SIZE + DECIMAL_PAD];
+    const uint8_t *start = (const uint8_t *)capacity, *end;
+    size_t len = strlen(text);
+    double want = strtod(text, NULL), found = 0;
+
+    memcpy(capacity, text, len);
+    memset(capacity + len, ' ', DECIMAL_PAD);
+    if (decimal_parse_double(start, start + len, &found) != start + len ||
+        memcmp(&found, &want, sizeof(want)) != 0)
+        fail_msg("'%s': want %a, found %a", text, want, found);
+    end = decimal_parse_short_double(start, &found);
+    if (end && (end != start + len || memcmp(&found, &want, sizeof(want)) != 0))
+        fail_msg("'%s': short: want %a, found %a", text, want, found);
+}
+
 static void check_number(const char *text)
 {
     static char capacity[TEXT_SIZE + DECIMAL_PAD];
@@ -57,6 +74,7 @@ static void check_number(const char *text)
     end = decimal_parse_short((const uint8_t *)capacity, &found);
     if (end && (end != (const uint8_t *)capacity + len || bits_of(found) != bits_of(want)))
         fail_msg("'%s': short: want %08x, found %08x", text, bits_of(want), bits_of(found));
+    check_double(text);
 }
 
 /* Print at a place with PUT_SIZE bytes. Returns the end. */
