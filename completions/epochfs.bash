@@ -47,7 +47,7 @@ _epochfs_options() {
     stage=*) values=(auto off) ;;
     block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
-    format=*) values=(csv jsonl libfm libsvm tokens kaldi) ;;
+    format=*) values=(csv jsonl libfm libsvm tokens kaldi cifar10 cifar100) ;;
     dtype=*) values=(f4 f8) ;;
     delimiter=*) values=(comma tab semicolon space) ;;
     docs=*) values=(keep split) ;;

@@ -145,11 +145,18 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->source->file_name, y->source->file_name);
 }
 
-static bool is_of(const struct cifar_file *file, const struct cifar_kind *kind,
-                  enum cifar_split split)
+/* What a dataset is made of: the files of a kind that are of this split, or a file alone. */
+struct cifar_part {
+    const struct cifar_kind *kind;
+    enum cifar_split split;
+    const struct cifar_file *alone;
+};
+
+static bool is_of(const struct cifar_file *file, const struct cifar_part *part)
 {
-    return file->name.kind == kind && file->name.split == split && file->name.names_of_label < 0 &&
-           !file->name.is_pickle;
+    return part->alone ? file == part->alone
+                       : file->name.kind == part->kind && file->name.split == part->split &&
+                             file->name.names_of_label < 0 && !file->name.is_pickle;
 }
 
 /* Add the field that is stored `offset` bytes into each record. number: of its runs in the set. */
@@ -223,9 +230,10 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
     return 0;
 }
 
-static int make_set(struct cifar_file *file, size_t n, const struct cifar_kind *kind,
-                    enum cifar_split split, struct dataset **ret)
+static int make_set(struct cifar_file *file, size_t n, const struct cifar_part *part,
+                    struct dataset **ret)
 {
+    const struct cifar_kind *kind = part->kind;
     struct cifar_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     uint64_t samples = 0;
@@ -235,7 +243,7 @@ static int make_set(struct cifar_file *file, size_t n, const struct cifar_kind *
         return r;
     set->kind = kind;
     for (size_t i = 0; i < n && r == 0; i++) {
-        if (is_of(&file[i], kind, split)) {
+        if (is_of(&file[i], part)) {
             samples += file[i].source->blob->size / cifar_record_bytes(kind);
             ds->blob[ds->n_blobs++] = TAKE_PTR(file[i].source->blob);
         } else if (file[i].name.kind == kind && file[i].name.names_of_label >= 0 &&
@@ -257,11 +265,12 @@ static int make_set(struct cifar_file *file, size_t n, const struct cifar_kind *
     return r;
 }
 
-/* Make the dataset of a split, if it has files; one that cannot be used is an error of all. */
-static int add_split(struct cifar_file *file, size_t n, const struct cifar_kind *kind,
-                     enum cifar_split split, struct finds *finds)
+/* Make the dataset of a part, if it has files; one that cannot be used is an error of all. */
+static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *part,
+                    const char *given, struct finds *finds)
 {
-    uint64_t each = cifar_record_bytes(kind);
+    const char *name = part->alone ? part->alone->source->name : split_names[part->split];
+    uint64_t each = cifar_record_bytes(part->kind);
     struct dataset *ds = NULL;
     bool any = false;
     int r;
@@ -270,32 +279,43 @@ static int add_split(struct cifar_file *file, size_t n, const struct cifar_kind 
         const struct blob *blob = file[i].source->blob;
         char reason[1024];
 
-        if (!is_of(&file[i], kind, split))
+        if (!is_of(&file[i], part))
             continue;
         any = true;
         if (blob->size % each == 0)
             continue;
         snprintf(reason, sizeof(reason),
                  "%s: want records of %s of %llu bytes, found %llu records and %llu bytes",
-                 blob_name(blob), kind->name, (unsigned long long)each,
+                 blob_name(blob), part->kind->name, (unsigned long long)each,
                  (unsigned long long)(blob->size / each), (unsigned long long)(blob->size % each));
-        return finds->error(finds, split_names[split], reason);
+        return finds->error(finds, name, reason);
     }
-    for (size_t i = 0; i < finds->n_unread; i++) {
-        struct cifar_name name;
+    for (size_t i = 0; i < finds->n_unread && !part->alone; i++) {
+        struct cifar_name unread;
 
-        cifar_name_judge(finds->unread[i].name, &name);
-        if (any && name.kind == kind && name.split == split && name.names_of_label < 0 &&
-            !name.is_pickle)
-            return finds_incomplete(finds, split_names[split], &finds->unread[i]);
+        cifar_name_judge(finds->unread[i].name, given, &unread);
+        if (any && unread.kind == part->kind && unread.split == part->split &&
+            unread.names_of_label < 0 && !unread.is_pickle)
+            return finds_incomplete(finds, name, &finds->unread[i]);
     }
     if (!any)
         return 0;
-    r = make_set(file, n, kind, split, &ds);
+    r = make_set(file, n, part, &ds);
     if (r == -ENOMEM)
         return r;
-    return r < 0 ? finds->error(finds, split_names[split], strerror(-r))
-                 : finds->dataset(finds, split_names[split], ds);
+    return r < 0 ? finds->error(finds, name, strerror(-r)) : finds->dataset(finds, name, ds);
+}
+
+/* A file that only format=cifar gives to this format. */
+static int refuse_name(const struct cifar_file *file, struct finds *finds)
+{
+    char reason[1024];
+
+    snprintf(reason, sizeof(reason),
+             "%s: want a name that says which CIFAR it is (data_batch_1.bin, test_batch.bin, "
+             "train.bin, test.bin), or format=%s or format=%s",
+             blob_name(file->source->blob), cifar_10.word, cifar_100.word);
+    return finds->failed(finds, file->source->file_name, -EBADMSG, reason);
 }
 
 static int refuse_pickle(const struct cifar_file *file, struct finds *finds)
@@ -315,21 +335,27 @@ static int cifar_open_folder(struct source_file *sources, size_t n,
 {
     const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
     AUTO_FREE struct cifar_file *file = calloc(n ? n : 1, sizeof(*file));
+    const char *given = setup->options.format;
     int r = 0;
 
-    (void)setup;
     if (!file)
         return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
         file[i].source = &sources[i];
-        cifar_name_judge(sources[i].name, &file[i].name);
+        cifar_name_judge(sources[i].name, given, &file[i].name);
         if (file[i].name.is_pickle)
             r = refuse_pickle(&file[i], finds);
+        else if (!file[i].name.kind)
+            r = refuse_name(&file[i], finds);
     }
     qsort(file, n, sizeof(*file), by_number);
     for (size_t k = 0; k < ARRAY_LEN(kinds) && r == 0; k++)
         for (enum cifar_split split = 0; split < N_CIFAR_SPLITS && r == 0; split++)
-            r = add_split(file, n, kinds[k], split, finds);
+            r = add_part(file, n, &(struct cifar_part){kinds[k], split, NULL}, given, finds);
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (file[i].name.kind && file[i].name.split == CIFAR_ALONE)
+            r = add_part(file, n, &(struct cifar_part){file[i].name.kind, CIFAR_ALONE, &file[i]},
+                         given, finds);
     return r;
 }
 
@@ -346,6 +372,7 @@ const struct format format_cifar = {
     .name = "cifar",
     .probe = cifar_probe,
     .open_folder = cifar_open_folder,
+    .kinds = cifar_words,
     .title = "CIFAR-10 and CIFAR-100",
     .start = NULL,
     .example = cifar_example,

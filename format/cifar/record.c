@@ -6,12 +6,16 @@
 #include "base/number.h"
 #include "base/scope.h"
 
-const struct cifar_kind cifar_10 = {"CIFAR-10", 1, {{"label", "classes", "batches.meta.txt", 10}}};
+const struct cifar_kind cifar_10 = {
+    "CIFAR-10", "cifar10", 1, {{"label", "classes", "batches.meta.txt", 10}}};
 const struct cifar_kind cifar_100 = {
     "CIFAR-100",
+    "cifar100",
     2,
     {{"coarse_label", "coarse_classes", "coarse_label_names.txt", 20},
      {"label", "classes", "fine_label_names.txt", 100}}};
+
+const char *const cifar_words[] = {"cifar10", "cifar100", NULL};
 
 /* "data_batch_7" and what follows: the length of the former, or 0. */
 static size_t batch_len(const char *name, uint64_t *ret_number)
@@ -25,7 +29,7 @@ static size_t batch_len(const char *name, uint64_t *ret_number)
     return digits ? n + digits : 0;
 }
 
-void cifar_name_judge(const char *name, struct cifar_name *ret)
+static void judge(const char *name, struct cifar_name *ret)
 {
     const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
     static const char test[] = "test_batch";
@@ -51,6 +55,20 @@ void cifar_name_judge(const char *name, struct cifar_name *ret)
         ret->kind = &cifar_100;
         ret->split = name[1] == 'r' ? CIFAR_TRAIN : CIFAR_TEST;
     }
+}
+
+void cifar_name_judge(const char *name, const char *given, struct cifar_name *ret)
+{
+    const struct cifar_kind *kind = given && !strcmp(given, cifar_10.word)    ? &cifar_10
+                                    : given && !strcmp(given, cifar_100.word) ? &cifar_100
+                                                                              : NULL;
+
+    judge(name, ret);
+    if (!kind || ret->is_pickle || ret->names_of_label >= 0)
+        return;
+    if (!ret->kind)
+        ret->split = CIFAR_ALONE;
+    ret->kind = kind;
 }
 
 /* Are all labels in the head those of the kind? */
@@ -85,7 +103,7 @@ static bool has_records(const struct probed_file *file, const struct cifar_kind 
         struct cifar_name judged = {.names_of_label = 0};
 
         if (name)
-            cifar_name_judge(name, &judged);
+            cifar_name_judge(name, NULL, &judged);
         if (judged.kind == kind && judged.names_of_label < 0 && !judged.is_pickle)
             return true;
     }
@@ -96,7 +114,7 @@ enum claim cifar_probe(const struct probed_file *file)
 {
     struct cifar_name name;
 
-    cifar_name_judge(file->name, &name);
+    cifar_name_judge(file->name, NULL, &name);
     if (!name.kind)
         return CLAIM_NONE;
     if (name.names_of_label >= 0)

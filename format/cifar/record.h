@@ -10,11 +10,13 @@
 #define CIFAR_PIXELS (3 * CIFAR_SIDE * CIFAR_SIDE)
 #define CIFAR_LABELS 2 /* of a record, at most */
 
-enum cifar_split { CIFAR_TRAIN, CIFAR_TEST, N_CIFAR_SPLITS };
+/* ALONE: a file that is a dataset by itself, because the user says what it is. */
+enum cifar_split { CIFAR_TRAIN, CIFAR_TEST, N_CIFAR_SPLITS, CIFAR_ALONE = N_CIFAR_SPLITS };
 
 /* What differs between the two. */
 struct cifar_kind {
-    const char *name;  /* for people */
+    const char *name;  /* for people, */
+    const char *word;  /* and of format= */
     unsigned n_labels; /* bytes before the pixels */
     struct {
         const char *field;
@@ -24,6 +26,7 @@ struct cifar_kind {
     } label[CIFAR_LABELS]; /* in the order of the bytes */
 };
 extern const struct cifar_kind cifar_10, cifar_100;
+extern const char *const cifar_words[]; /* of both; ended by NULL */
 
 static inline uint64_t cifar_record_bytes(const struct cifar_kind *kind)
 {
@@ -39,7 +42,8 @@ struct cifar_name {
     int names_of_label; /* it names the classes of that label; -1: it is a file of records */
 };
 
-void cifar_name_judge(const char *name, struct cifar_name *ret);
+/* given: what format= says; NULL: nothing. */
+void cifar_name_judge(const char *name, const char *given, struct cifar_name *ret);
 
 /* As probe of struct format. */
 enum claim cifar_probe(const struct probed_file *file);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/blob.h"
 #include "base/index_store.h"
@@ -195,11 +196,26 @@ struct format {
     /* An option that the user has given and only this format knows, or NULL. NULL: it has none. */
     const char *(*option)(const struct format_options *options);
 
+    /* What format= takes besides its name: which of its kinds the files are. Ended by NULL. NULL:
+     * nothing. */
+    const char *const *kinds;
+
     const char *title; /* what it reads, for people */
     const char *start; /* what files start with, for people; NULL: it is of many files */
 
     /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
     void (*example)(const struct dataset *ds, struct text *t);
 };
+
+/* Is it what format= calls by that name? */
+static inline bool format_is_called(const struct format *format, const char *name)
+{
+    if (!strcmp(format->name, name))
+        return true;
+    for (const char *const *kind = format->kinds; kind && *kind; kind++)
+        if (!strcmp(*kind, name))
+            return true;
+    return false;
+}
 
 #endif

@@ -317,17 +317,25 @@ static int add_shared_files(struct catalog *catalog)
 /* Is there a format of the name that format= gives, and does it read single files? */
 static int check_format_name(const char *name, struct diag *d)
 {
+    static const char *const none[] = {NULL};
+    const char *last = NULL;
     AUTO_TEXT struct text t = {0};
 
     for (unsigned f = 0; f < n_formats && name; f++) {
+        const char *const *kind = formats[f]->kinds ? formats[f]->kinds : none;
+
         if (!formats[f]->open_folder)
             continue;
-        if (!strcmp(formats[f]->name, name))
+        if (format_is_called(formats[f], name))
             return 0;
-        text_add(&t, "%s%s", f ? f + 1 < n_formats ? ", " : " or " : "", formats[f]->name);
+        for (const char *word = formats[f]->name; word; word = *kind++) {
+            if (last)
+                text_add(&t, "%s%s", t.len ? ", " : "", last);
+            last = word;
+        }
     }
-    return name ? diag_set(d, -EINVAL, "option format=%s: want %s", name,
-                           t.data ? t.data : "another")
+    return name ? diag_set(d, -EINVAL, "option format=%s: want %s or %s", name,
+                           t.data ? t.data : "", last ? last : "none")
                 : 0;
 }
 
@@ -339,7 +347,7 @@ static int check_format_options(const struct catalog *catalog, const struct opti
         const char *option = formats[f]->option ? formats[f]->option(&options->format) : NULL;
         const char *given = options->format.format;
 
-        if (given && !strcmp(given, formats[f]->name)) /* a folder of files is of none */
+        if (given && format_is_called(formats[f], given)) /* a folder of files is of none */
             option = "format";
         if (option && !(catalog->found & UINT64_C(1) << f))
             return diag_set(d, -EINVAL, "option %s=: want a source of %s, found no such file",

@@ -176,7 +176,7 @@ static enum claim best_claim(const struct probed_file *file, unsigned *ret_forma
 
     *ret_format = n_formats;
     for (unsigned i = 0; i < n_formats && given; i++)
-        if (!strcmp(formats[i]->name, given)) {
+        if (format_is_called(formats[i], given)) {
             *ret_format = i;
             return CLAIM_STRONG;
         }

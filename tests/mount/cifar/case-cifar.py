@@ -151,6 +151,28 @@ def check_none():
         equal([n for n in os.listdir(path()) if n == "train"], [], "tokens= decides")
 
 
+def check_given():
+    """format= says what the names do not (C-1); C-3: it decides between two sizes."""
+    ten, hundred, both = records(5), records(4, True, 100), records(3074)
+    write("given/odd.dat", ten[0])
+    write("given/train.bin", both[0])
+    write("given/batches.meta.txt", "\n".join(TEN).encode())
+    write("given/bad.dat", ten[0][:-1])
+    with mounted(f"{SOURCE}/given", "format=cifar10"):
+        check("odd.dat", *ten[1:3])
+        check("train", *both[1:3], batch=1000)
+        equal(described("odd.dat")["classes"], TEN, "classes")
+        contains(error("bad.dat"), "bad.dat: want records of CIFAR-10 of 3073 bytes, found 4 records and 3072 bytes")
+    with mounted(f"{SOURCE}/given", "format=cifar100"):
+        equal(described("train")["samples"], 3073, "the same bytes as CIFAR-100")
+        contains(error("odd.dat"), "of CIFAR-100 of 3074 bytes, found 4 records and 3069 bytes")
+    write("hundred/odd.dat", hundred[0])
+    with mounted(f"{SOURCE}/hundred", "format=cifar100"):
+        check("odd.dat", *hundred[1:])
+    contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar", code=2), "odd.dat: want a name that says which CIFAR")
+    contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar11", code=2), "csv, cifar, cifar10 or cifar100")
+
+
 def check_shared():
     if not os.path.isdir(SHARED):
         return
@@ -166,4 +188,5 @@ def check_shared():
 check_ten()
 check_hundred()
 check_none()
+check_given()
 check_shared()
