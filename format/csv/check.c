@@ -67,7 +67,7 @@ static void check_row(const struct csv_file *file, uint64_t at, const uint8_t *l
     }
 }
 
-int csv_check(const void *p, struct diag *d)
+int csv_check(void *p, struct diag *d)
 {
     const struct csv_file *file = p;
     AUTO_FREE uint8_t *line = NULL;

@@ -58,7 +58,7 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
 
 /* Is a number too large for what it is shown as? 0; or -EBADMSG with the first, and how many, in d;
  * or another -errno. */
-int csv_check(const void *file, struct diag *d);
+int csv_check(void *file, struct diag *d);
 
 extern const struct prepared_ops csv_index_ops;
 void csv_scan_free(struct csv_scan *scan); /* takes NULL */

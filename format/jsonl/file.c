@@ -217,7 +217,7 @@ static int check_line(const struct jsonl_file *file, const uint64_t *number, str
                     read == 0 ? "another value" : diag_text(&fault, read));
 }
 
-int jsonl_check(const void *p, struct diag *d)
+int jsonl_check(void *p, struct diag *d)
 {
     const struct jsonl_file *file = p;
     uint64_t number[LINE_NUMBERS];

@@ -34,6 +34,6 @@ uint64_t jsonl_cut(const void *file, uint64_t off);
 
 /* Is each line an object of JSON? 0; or -EBADMSG with the first that is none in d, or another
  * -errno. */
-int jsonl_check(const void *file, struct diag *d);
+int jsonl_check(void *file, struct diag *d);
 
 #endif

@@ -104,7 +104,7 @@ static void file_note(const void *p, struct text *t)
                  blob_name(file->blob), address);
 }
 
-static int file_check(const void *p, struct diag *d)
+static int file_check(void *p, struct diag *d)
 {
     return mindrecord_check_hash(((const struct mindrecord *)p)->blob, d);
 }

@@ -407,6 +407,14 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return records_check(ds, report, ctx, d);
 }
 
+static void set_checked(const struct dataset *ds, struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    if (set->files.n == 1 && set->rf->checked)
+        set->rf->checked(set->files.shard[0].file, t);
+}
+
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct record_set *set = record_set_of(ds);
@@ -450,7 +458,7 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
 }
 
 #define SET_OPS                                                                                    \
-    .prepare = set_prepare, .progress = set_progress, .check = set_check,                          \
+    .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
     .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
     .copy = set_copy, .free = set_free, .has = set_has, .checks_reads = true, .walks = true
 

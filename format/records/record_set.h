@@ -123,7 +123,9 @@ struct record_format {
     void (*note)(const void *file, struct text *t);
     /* Check a file as a whole, besides its records: 0; -EBADMSG with the fault in d, which is
      * reported; or another -errno. It may read the source. NULL: nothing to check. */
-    int (*check)(const void *file, struct diag *d);
+    int (*check)(void *file, struct diag *d);
+    /* What a check has found besides faults: added to t, lines. NULL: nothing. */
+    void (*checked)(const void *file, struct text *t);
     /* Members of dataset.json: see describe() of struct dataset_ops. Of datasets of one file. */
     void (*describe)(const void *file, const char *indent, struct text *t);
 };

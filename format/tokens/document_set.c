@@ -23,6 +23,8 @@ struct document_file {
     struct record_column column[N_COLUMNS];
     unsigned n_columns;
     struct prepared prepared;
+    uint64_t largest; /* token; if has_largest, after a check */
+    bool has_largest;
 };
 
 static int file_identity(void *impl, struct text *ret)
@@ -156,9 +158,24 @@ static void file_note(const void *p, struct text *t)
         text_add(t, "%s", s->note.data);
 }
 
-static int file_check(const void *p, struct diag *d)
+/* One thread checks. */
+static int file_check(void *p, struct diag *d)
 {
-    return stream_check(((const struct document_file *)p)->s, d);
+    struct document_file *file = p;
+    int r = stream_check(file->s, d);
+
+    if (r == 0)
+        r = stream_largest(file->s, file->s->tokens, &file->largest, d);
+    file->has_largest = r == 0;
+    return r;
+}
+
+static void file_checked(const void *p, struct text *t)
+{
+    const struct document_file *file = p;
+
+    if (file->has_largest)
+        stream_tell_largest(file->s, file->largest, t);
 }
 
 static void file_describe(const void *p, const char *indent, struct text *t)
@@ -179,6 +196,7 @@ static const struct record_format documents = {
     .read = file_read,
     .note = file_note,
     .check = file_check,
+    .checked = file_checked,
     .describe = file_describe,
 };
 

@@ -131,3 +131,9 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
     }
     return blob_verify(s->blob, d);
 }
+
+void stream_tell_largest(const struct token_stream *s, uint64_t largest, struct text *t)
+{
+    text_add(t, "the largest of all %llu tokens is %lld\n", (unsigned long long)s->tokens,
+             (long long)largest);
+}

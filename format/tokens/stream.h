@@ -62,6 +62,9 @@ uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
 /* The largest of the first n tokens; a negative one counts as very large. 0 or -errno. */
 int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d);
 
+/* Add to t, for people, what the largest of all is. */
+void stream_tell_largest(const struct token_stream *s, uint64_t largest, struct text *t);
+
 void stream_drop(struct token_stream *s); /* by one user; takes NULL */
 
 /* ---- for the kinds ---- */

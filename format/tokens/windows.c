@@ -220,8 +220,7 @@ static void windows_checked(const struct dataset *ds, struct text *t)
     const struct windows *w = windows_of(ds);
 
     if (w->has_largest)
-        text_add(t, "the largest of all %llu tokens is %lld\n",
-                 (unsigned long long)w->stream[0]->tokens, (long long)w->largest);
+        stream_tell_largest(w->stream[0], w->largest, t);
 }
 
 static unsigned split_extents(const struct dataset *ds, uint64_t sample, const struct field *only,

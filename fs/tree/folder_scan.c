@@ -292,17 +292,24 @@ static bool has_side(const struct format *format, const char *suffix)
     return false;
 }
 
-/* The file of the folder whose content decides about this one, and for which format. NULL: none. */
-static const struct source_entry *
-find_decider(const struct folder_scan *scan, const struct source_entry *entry, unsigned *ret_format)
+static bool is_packed(const struct source_entry *entry)
+{
+    return unpacked_name_len(entry->name) != strlen(entry->name);
+}
+
+/* The file of the folder whose content decides about this one, which is called `own` without .gz or
+ * .xz, and for which format. NULL: none. */
+static const struct source_entry *find_decider(const struct folder_scan *scan,
+                                               const struct source_entry *entry, const char *own,
+                                               unsigned *ret_format)
 {
     char name[FORMAT_NAME];
 
-    if (entry >= scan->entry + scan->n || unpacked_name_len(entry->name) != strlen(entry->name))
+    if (entry >= scan->entry + scan->n)
         return NULL;
     for (unsigned f = 0; f < n_formats; f++) {
         const struct folder_name *found =
-            formats[f]->decided_by && formats[f]->decided_by(entry->name, name)
+            formats[f]->decided_by && formats[f]->decided_by(own, name)
                 ? folder_names_find(&scan->names, name, strlen(name))
                 : NULL;
 
@@ -366,7 +373,8 @@ static void fetch_heads(struct folder_scan *scan, const struct source_entry *ent
         return;
     scan->fetched = scan->fetched > entry ? scan->fetched : entry;
     for (; scan->fetched < scan->end && scan->fetched < entry + HEADS_AHEAD; scan->fetched++)
-        if (!find_decider(scan, scan->fetched, &format))
+        if (is_packed(scan->fetched) ||
+            !find_decider(scan, scan->fetched, scan->fetched->name, &format))
             source_fetch_head(scan->source, scan->fetched, &tools->cache, FORMAT_HEAD, whole);
 }
 
@@ -404,15 +412,19 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
     struct diag d = DIAG_INIT;
     struct source_file *file;
     unsigned format = n_formats;
-    const struct source_entry *decider = find_decider(scan, entry, &format);
-    bool decided = decider && is_of(scan, decider, format);
-    int r = decided ? source_blob_packed(scan->source, entry, &blob, &d)
-                    : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
+    const struct source_entry *decider;
+    bool decided;
+    int r;
 
-    if (r < 0)
-        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (!name)
         return -ENOMEM;
+    decider = find_decider(scan, entry, name, &format);
+    decided = decider && is_of(scan, decider, format);
+    r = decided && !is_packed(entry)
+            ? source_blob_packed(scan->source, entry, &blob, &d)
+            : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
+    if (r < 0)
+        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (!decided)
         format = format_of_side(scan, name);
     if (!decided && format < n_formats)
