@@ -9,18 +9,24 @@
 
 extern const struct format format_csv;
 
-static void describe(const void *p, const char *indent, struct text *t)
+/* The counts that XGBoost keeps of a table. The names of columns are those of the first file. */
+static void describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
 {
-    const struct csv_file *file = p;
-    const struct csv_shape *s = &file->shape;
-    uint64_t rows = file->prepared.index.rows;
+    const struct csv_file *first = shard[0].file;
+    const struct csv_shape *s = &first->shape;
     uint64_t features = s->columns - (s->label != CSV_NONE) - (s->weight != CSV_NONE);
+    uint64_t rows = 0, missing = 0;
     size_t at = 0;
 
+    for (unsigned i = 0; i < n; i++) {
+        const struct csv_file *file = shard[i].file;
+
+        rows += file->prepared.index.rows;
+        missing += min_u64(file->missing, file->prepared.index.rows * features);
+    }
     text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
              (unsigned long long)rows, indent, (unsigned long long)features, indent,
-             (unsigned long long)(rows * features - min_u64(file->missing, rows * features)));
-
+             (unsigned long long)(rows * features - missing));
     if (!s->has_header)
         return;
     text_add(t, "%s\"columns\": [", indent);

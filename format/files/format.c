@@ -170,10 +170,12 @@ static void files_note(const void *p, struct text *t)
             text_add(t, "class %s (label %" PRIu32 ") has no picture\n", file->class_name[i], i);
 }
 
-static void files_describe(const void *p, const char *indent, struct text *t)
+static void files_describe(const struct shard *shard, unsigned n, const char *indent,
+                           struct text *t)
 {
-    const struct files_file *file = p;
+    const struct files_file *file = shard[0].file;
 
+    (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"%s\",\n", indent,
              file->layout == LAYOUT_CLASSES ? "class folders" : "one folder");
     if (*file->aside) {

@@ -71,6 +71,6 @@ int manifest_read(struct read_context *rc, const void *file, uint64_t row, unsig
                   uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 void manifest_locate(const void *file, const struct extent *e, struct text *t);
 void manifest_note(const void *file, struct text *t);
-void manifest_describe(const void *file, const char *indent, struct text *t);
+void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);
 
 #endif

@@ -258,10 +258,11 @@ void manifest_note(const void *p, struct text *t)
                  file->usage, file->missing);
 }
 
-void manifest_describe(const void *p, const char *indent, struct text *t)
+void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
 {
-    const struct manifest_file *file = p;
+    const struct manifest_file *file = shard[0].file;
 
+    (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"manifest\",\n%s\"manifest\": ", indent, indent);
     text_add_json(t, manifest_name(file));
     text_add(t, ",\n%s\"usage\": ", indent);

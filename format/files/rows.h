@@ -84,6 +84,6 @@ int rows_read(struct read_context *rc, const void *file, uint64_t row, unsigned 
               uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 void rows_locate(const void *file, const struct extent *e, struct text *t);
 void rows_note(const void *file, struct text *t);
-void rows_describe(const void *file, const char *indent, struct text *t);
+void rows_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);
 
 #endif

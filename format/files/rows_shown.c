@@ -313,10 +313,11 @@ void rows_note(const void *p, struct text *t)
                  ROWS_COLUMNS_MAX, file->cells.first_out);
 }
 
-void rows_describe(const void *p, const char *indent, struct text *t)
+void rows_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
 {
-    const struct rows_file *file = p;
+    const struct rows_file *file = shard[0].file;
 
+    (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"metadata\",\n%s\"table\": ", indent, indent);
     text_add_json(t, members_name(file->members, file->table));
     text_add(t,

@@ -419,8 +419,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 {
     const struct record_set *set = record_set_of(ds);
 
-    if (set->rf->describe && set->files.n == 1)
-        set->rf->describe(set->files.shard[0].file, indent, t);
+    if (set->rf->describe)
+        set->rf->describe(set->files.shard, set->files.n, indent, t);
     if (set->pictures)
         record_pictures_describe(set->pictures, indent, t);
 }

@@ -126,8 +126,9 @@ struct record_format {
     int (*check)(void *file, struct diag *d);
     /* What a check has found besides faults: added to t, lines. NULL: nothing. */
     void (*checked)(const void *file, struct text *t);
-    /* Members of dataset.json: see describe() of struct dataset_ops. Of datasets of one file. */
-    void (*describe)(const void *file, const char *indent, struct text *t);
+    /* Members of dataset.json of a dataset of n files: see describe() of struct dataset_ops. NULL:
+     * none. */
+    void (*describe)(const struct shard *file, unsigned n, const char *indent, struct text *t);
 };
 
 /* open_folder() of struct format: a dataset for each file, one for each group that is not all of

@@ -178,11 +178,13 @@ static void file_checked(const void *p, struct text *t)
         stream_tell_largest(file->s, file->largest, t);
 }
 
-static void file_describe(const void *p, const char *indent, struct text *t)
+static void describe(const struct shard *file, unsigned n, const char *indent, struct text *t)
 {
-    const struct token_stream *s = ((const struct document_file *)p)->s;
+    uint64_t tokens = 0;
 
-    text_add(t, "%s\"tokens\": %llu,\n", indent, (unsigned long long)s->tokens);
+    for (unsigned i = 0; i < n; i++)
+        tokens += ((const struct document_file *)file[i].file)->s->tokens;
+    text_add(t, "%s\"tokens\": %llu,\n", indent, (unsigned long long)tokens);
 }
 
 static const struct record_format documents = {
@@ -197,7 +199,7 @@ static const struct record_format documents = {
     .note = file_note,
     .check = file_check,
     .checked = file_checked,
-    .describe = file_describe,
+    .describe = describe,
 };
 
 int document_file_new(struct token_stream *s, const struct format_setup *setup,

@@ -72,6 +72,9 @@ plans = ("", ",seed=3/epoch=1")
 table = np.concatenate(parts)
 with mounted(f"{WWW}/parts", *options):
     compare("all", table, 700, *plans)
+    about = json.loads(text(path("all/dataset.json")))
+    equal([about[n] for n in ("num_row", "num_col", "num_nonzero")],
+          [len(table), 5, int(np.count_nonzero(~np.isnan(np.delete(table, (LABEL, WEIGHT), 1))))], "counts of all files")
     compare("t2.csv", parts[2], 2200, *plans)
     compare_pieces("all", table)
 with open(f"{WWW}/wide.csv") as rows, open(f"{WWW}/named.csv", "w") as named:
