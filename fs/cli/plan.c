@@ -237,30 +237,32 @@ static uint64_t announced_epochs(const struct options *o, const struct plan *pla
     return plan->seeded || o->epochs < 2 ? o->epochs : UINT64_MAX;
 }
 
-static void planned_init(struct planned *ret, const struct planning *p,
-                         const struct catalog_item *item, const struct plan *plan)
+static int planned_init(struct planned *ret, const struct planning *p,
+                        const struct catalog_item *item, const struct plan *plan, struct diag *d)
 {
     const struct dataset *ds = item->ds;
-    uint64_t start, length, bytes, here;
+    const struct schedule *s = &ret->schedule;
+    uint64_t bytes, here, list;
+    int r;
 
     *ret = (struct planned){.all = p, .item = item, .plan = plan};
     plan_name(plan, ret->name);
-    if (ds->ops && ds->ops->share)
-        ds->ops->share(ds, plan->part, plan->parts, &start, &length);
-    else
-        plan_share(plan->part, plan->parts, ds->samples, &start, &length);
-    schedule_init(&ret->schedule, plan, start, length);
+    r = tree_schedule(ds, plan, &ret->schedule, d);
+    if (r < 0)
+        return r;
     find_bytes(p, ds, &bytes, &here);
+    list = schedule_has_order(s) ? s->taken.length : s->positions;
     ret->task = (struct forecast_task){
         .bytes = (double)bytes,
         .here = (double)here,
         .samples = max_u64(ds->samples, 1),
-        .list = length,
-        .listed = bytes_of_part(ds, bytes, start, length),
+        .list = list,
+        .reach = s->taken.length ? (double)s->length / (double)s->taken.length : 1,
+        .listed = bytes_of_part(ds, bytes, s->taken.start, list),
         .elements = ret->schedule.elements,
         .batch = ret->schedule.batch,
         .batches = ret->schedule.batches,
-        .is_shuffled = plan->seeded,
+        .is_shuffled = schedule_has_order(s),
         .window = plan->window,
         .block = p->stage ? find_block(p, ds) : 1,
         .capacity = p->stage ? (double)p->capacity : 0,
@@ -275,6 +277,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
     /* A copy must fit on the disk. */
     if (p->stage && (double)bytes > (double)p->disk_free + (double)here)
         ret->f.copy = NAN;
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -295,15 +298,20 @@ static bool is_ready(const struct catalog_item *item)
 }
 
 static void show_planned(const struct planning *p, const struct catalog_item *item, bool *any,
-                         struct text *json)
+                         struct text *json, bool *ret_wrong)
 {
     bool is_default = !p->options->n_plans;
     const struct plan *plan = is_default ? &default_plan : p->options->plan;
 
     for (size_t i = 0; i < (is_default ? 1 : p->options->n_plans); i++) {
+        struct diag d = DIAG_INIT;
         struct planned x;
 
-        planned_init(&x, p, item, &plan[i]);
+        if (planned_init(&x, p, item, &plan[i], &d) < 0) {
+            fail(EXIT_SOURCE, "%s: plan=%s: %s", item->name, x.name, d.text);
+            *ret_wrong = true;
+            continue;
+        }
         text_add(json, "%s", *any ? "," : "");
         *any = true;
         if (p->call->json)
@@ -341,7 +349,7 @@ static int show_all(const struct planning *p)
 {
     const struct catalog *catalog = &p->opened.catalog;
     AUTO_TEXT struct text t = {0};
-    bool any = false;
+    bool any = false, wrong = false;
 
     text_add(&t, "{\n  \"source\": ");
     text_add_json(&t, p->shown);
@@ -352,7 +360,7 @@ static int show_all(const struct planning *p)
         plan_print_source(p);
     for (size_t i = 0; i < catalog->n; i++)
         if (is_ready(&catalog->item[i]))
-            show_planned(p, &catalog->item[i], &any, &t);
+            show_planned(p, &catalog->item[i], &any, &t, &wrong);
     text_add(&t, "\n  ],\n  \"not_planned\": [");
     show_others(p, &t);
     text_add(&t, "\n  ]\n}\n");
@@ -360,7 +368,9 @@ static int show_all(const struct planning *p)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
     if (p->call->json)
         fputs(t.data, stdout);
-    return any ? EXIT_DONE : fail(EXIT_SOURCE, "%s: no dataset could be planned", p->shown);
+    if (!any)
+        return fail(EXIT_SOURCE, "%s: no dataset could be planned", p->shown);
+    return wrong ? EXIT_SOURCE : EXIT_DONE;
 }
 
 static int plan_source(const struct plan_call *call, const struct options *options)

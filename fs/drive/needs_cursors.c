@@ -50,8 +50,8 @@ static void set_schedule(struct cursor *c, const struct active_cursor *active)
     if (active->plan)
         c->schedule = active->plan->schedule;
     else
-        schedule_init(&c->schedule, &stored_order, 0, c->ds->samples);
-    c->elements = c->schedule.length ? c->schedule.elements : 0;
+        schedule_init(&c->schedule, &stored_order, c->ds->samples, NULL);
+    c->elements = c->schedule.positions ? c->schedule.elements : 0;
     c->unit = active->is_samples ? 1 : max_u64(c->schedule.batch, 1);
     c->is_seeded = c->schedule.plan->seeded;
     c->at = min_u64(active->at, c->elements);
@@ -61,7 +61,7 @@ static void set_schedule(struct cursor *c, const struct active_cursor *active)
 
 static void set_orders(struct cursor *c, const struct cursor *before)
 {
-    if (!c->is_seeded)
+    if (!schedule_has_order(&c->schedule))
         return;
     if (before && before->plan == c->plan && before->epoch == c->epoch) {
         memcpy(c->order, before->order, sizeof(c->order));

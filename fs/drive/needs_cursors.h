@@ -22,8 +22,8 @@ struct cursor {
     struct schedule schedule; /* of the plan, or of the stored order */
     uint64_t elements, unit;  /* of an epoch; of a unit */
     bool is_seeded;
-    bool goes_on;          /* the next epoch is planned for, and has no cursor of its own */
-    struct order order[2]; /* with a seed: of this epoch and the next */
+    bool goes_on;                /* the next epoch is planned for, and has no cursor of its own */
+    struct epoch_order order[2]; /* of this epoch and the next, if there is one */
 
     uint64_t at;         /* element, <= elements */
     uint64_t from, read; /* elements between which its reader has read all for certain */

@@ -94,7 +94,7 @@ static void cursor_init(struct cursor *c, const struct forecast_task *t)
             c->group = fmin(c->group, (double)t->window * ORDER_GROUP_BLOCKS);
         c->groups = c->group > 0 ? (double)t->list / c->group : 0;
         c->epoch = c->list * touched(c, c->share);
-        c->universe = c->list;
+        c->universe = t->reach > 0 ? c->list * touched(c, t->reach) : c->list;
         of_batch = c->group > 0 ? (double)t->batch / c->group : 0;
         if (of_batch < c->share) /* several batches a group */
             c->visits = (double)t->batches * touched(c, of_batch) * c->list / c->groups;

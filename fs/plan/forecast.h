@@ -22,7 +22,8 @@ struct forecast_task {
     double here;  /* of them, those that are staged */
     uint64_t samples;
     /* The plan: */
-    uint64_t list;     /* samples of its part */
+    uint64_t list;     /* samples of its part; of a split, of all shares */
+    double reach;      /* share of them that some epoch reads; 0: all */
     double listed;     /* their bytes; 0: as many a sample as in all of the dataset */
     uint64_t elements; /* samples that the rank reads in an epoch */
     uint64_t batch, batches;

@@ -26,8 +26,8 @@ static inline uint64_t mix(uint64_t z)
     return z;
 }
 
-static void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
-                             uint64_t n)
+void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
+                      uint64_t n)
 {
     uint64_t s = mix(seed + GOLDEN);
 
@@ -214,6 +214,16 @@ static inline __attribute__((always_inline)) void send_all(const struct permutat
         x[i] = backward ? permutation_backward(p, x[i]) : permutation_forward(p, x[i]);
 }
 
+void permutation_send(const struct permutation *p, size_t count, uint64_t *x)
+{
+    send_all(p, false, count, x);
+}
+
+void permutation_back(const struct permutation *p, size_t count, uint64_t *x)
+{
+    send_all(p, true, count, x);
+}
+
 /* The samples at positions x[0 .. count - 1], mostly of one group. */
 static void window_samples(const struct order *o, size_t count, uint64_t *x)
 {
@@ -234,6 +244,14 @@ static void window_samples(const struct order *o, size_t count, uint64_t *x)
     }
 }
 
+void order_map(const struct order *o, size_t count, uint64_t *x)
+{
+    if (o->window)
+        window_samples(o, count, x);
+    else
+        send_all(&o->whole, false, count, x);
+}
+
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret)
 {
@@ -244,10 +262,7 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
         ret[k] = position;
         position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
     }
-    if (o->window)
-        window_samples(o, count, ret);
-    else
-        send_all(&o->whole, false, count, ret);
+    order_map(o, count, ret);
 }
 
 void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)

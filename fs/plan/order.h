@@ -20,6 +20,17 @@ struct permutation {
     uint64_t coin[ORDER_ROUNDS];
 };
 
+/* Permutations other than those of epochs have lanes from here on. */
+#define ORDER_LANES (UINT64_C(1) << 63)
+
+/* The permutation with key(seed, epoch, lane, n) of docs/order.md. */
+void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
+                      uint64_t n);
+
+/* Send count numbers, all < n, through it, or back. */
+void permutation_send(const struct permutation *p, size_t count, uint64_t *x);
+void permutation_back(const struct permutation *p, size_t count, uint64_t *x);
+
 struct order {
     uint64_t seed, epoch;
     uint64_t n;               /* samples */
@@ -41,6 +52,10 @@ uint64_t order_position(const struct order *o, uint64_t sample);
  * Several times as fast as one by one. */
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret);
+
+/* The samples at count positions, all < n, in their place. Neighbours of a window shuffle should be
+ * neighbours in x. */
+void order_map(const struct order *o, size_t count, uint64_t *x);
 
 /* The positions of samples first .. first + count - 1, all < n. Several times as fast as one by
  * one. */

@@ -29,6 +29,81 @@ static int print_batch(const struct plan *plan, char *buf, size_t capacity)
     return snprintf(buf, capacity, "%llu", (unsigned long long)plan->batch);
 }
 
+/* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
+static size_t parse_place(const char *s, size_t len, struct plan_place *ret)
+{
+    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &ret->n);
+
+    ret->is_percent = used && used < len && s[used] == '%';
+    return ret->is_percent && ret->n > 100 ? 0 : used + ret->is_percent;
+}
+
+static bool parse_take(struct plan *plan, const char *s, size_t len)
+{
+    struct plan_place *from = &plan->take_from, *to = &plan->take_to;
+    size_t used = parse_place(s, len, from);
+
+    plan->takes = true;
+    return used && used + 1 < len && s[used] == ':' &&
+           parse_place(s + used + 1, len - used - 1, to) == len - used - 1 &&
+           (from->is_percent != to->is_percent || from->n <= to->n);
+}
+
+static int print_take(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->takes
+               ? snprintf(buf, capacity, "%llu%s:%llu%s", (unsigned long long)plan->take_from.n,
+                          plan->take_from.is_percent ? "%" : "",
+                          (unsigned long long)plan->take_to.n, plan->take_to.is_percent ? "%" : "")
+               : 0;
+}
+
+/* K@W0:W1:... with K less than the number of weights, which are not all 0. */
+static bool parse_split(struct plan *plan, const char *s, size_t len)
+{
+    uint64_t number = 0, sum = 0;
+    size_t used = number_parse(s, len, PLAN_SPLITS_MOST - 1, &number);
+
+    plan->split = (unsigned)number;
+    if (!used || used >= len || s[used] != '@')
+        return false;
+    for (plan->splits = 0; used < len && plan->splits < PLAN_SPLITS_MOST; plan->splits++) {
+        size_t digits = number_parse(s + used + 1, len - used - 1, UINT32_MAX, &number);
+
+        if (!digits)
+            return false;
+        plan->weight[plan->splits] = (uint32_t)number;
+        sum += number;
+        used += 1 + digits;
+        if (used < len && s[used] != ':')
+            return false;
+    }
+    return used == len && plan->split < plan->splits && sum;
+}
+
+static int print_split(const struct plan *plan, char *buf, size_t capacity)
+{
+    int len;
+
+    if (!plan->splits)
+        return 0;
+    len = snprintf(buf, capacity, "%u", plan->split);
+    for (unsigned i = 0; i < plan->splits; i++)
+        len += snprintf(buf + len, capacity - (size_t)len, "%c%u", i ? ':' : '@', plan->weight[i]);
+    return len;
+}
+
+static bool parse_limit(struct plan *plan, const char *s, size_t len)
+{
+    plan->limits = true;
+    return parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
+}
+
+static int print_limit(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->limits ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->limit) : 0;
+}
+
 /* KofN with K < N. */
 static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *ret_n)
 {
@@ -132,6 +207,22 @@ const struct plan_parameter plan_parameters[] = {
         .print = print_batch,
     },
     {
+        .word = "take",
+        .syntax = "A:B",
+        .want = "A:B with A at most B, numbers of samples or percentages as 0:80%",
+        .help = "samples A to B-1 of the stored order; also in % of all",
+        .parse = parse_take,
+        .print = print_take,
+    },
+    {
+        .word = "split",
+        .syntax = "K@W0:W1:...",
+        .want = "K@W0:W1:... with K from 0 and up to 16 weights, as 0@80:10:10",
+        .help = "share K of a fixed shuffle, as large as its weight says",
+        .parse = parse_split,
+        .print = print_split,
+    },
+    {
         .word = "part",
         .syntax = "KofN",
         .want = "KofN with K from 0 to N-1",
@@ -163,6 +254,14 @@ const struct plan_parameter plan_parameters[] = {
         .needs = "seed",
         .parse = parse_shuffle,
         .print = print_shuffle,
+    },
+    {
+        .word = "limit",
+        .syntax = "N",
+        .want = "a number of samples",
+        .help = "the first N samples of each epoch's order",
+        .parse = parse_limit,
+        .print = print_limit,
     },
     {
         .word = "tail",

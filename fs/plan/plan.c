@@ -78,6 +78,23 @@ static int check_seen(uint32_t seen, struct diag *d)
     return 0;
 }
 
+/* Write the canonical name as snprintf() does. */
+static size_t write_name(const struct plan *plan, char *ret, size_t capacity)
+{
+    size_t len = 0;
+
+    for (unsigned i = 0; i < n_plan_parameters; i++) {
+        const struct plan_parameter *p = &plan_parameters[i];
+        char value[PLAN_NAME_SIZE];
+
+        if (p->print(plan, value, sizeof(value)))
+            len += (size_t)snprintf(len < capacity ? ret + len : NULL,
+                                    len < capacity ? capacity - len : 0, "%s%s=%s", i ? "," : "",
+                                    p->word, value);
+    }
+    return len;
+}
+
 int plan_parse(const char *name, size_t len, char separator, struct plan *ret, struct diag *d)
 {
     struct plan plan = {.parts = 1, .ranks = 1, .tail = TAIL_KEEP};
@@ -97,6 +114,9 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
         start += item_len + 1;
     }
     r = check_seen(seen, d);
+    if (r == 0 && write_name(&plan, NULL, 0) >= PLAN_NAME_SIZE)
+        r = diag_set(d, -EINVAL, "want a name of at most %d characters, found more",
+                     PLAN_NAME_SIZE - 1);
     if (r == 0)
         *ret = plan;
     return r;
@@ -142,16 +162,7 @@ bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE])
 
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE])
 {
-    size_t len = 0;
-
-    for (unsigned i = 0; i < n_plan_parameters; i++) {
-        const struct plan_parameter *p = &plan_parameters[i];
-        char value[64];
-
-        if (p->print(plan, value, sizeof(value)))
-            len += (size_t)snprintf(ret + len, PLAN_NAME_SIZE - len, "%s%s=%s", i ? "," : "",
-                                    p->word, value);
-    }
+    write_name(plan, ret, PLAN_NAME_SIZE);
 }
 
 /* Write "word=syntax" as the help shows it; returns its length. */

@@ -1,6 +1,7 @@
 /* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
- *     batch=<n|all>[,part=KofN][,rank=KofN][,seed=S][,shuffle=full|window:M][,tail=keep|drop|wrap]
+ *     batch=<n|all>[,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
+ *         [,shuffle=full|window:M][,limit=N][,tail=keep|drop|wrap]
  *
  * The canonical name has the parameters in that order, and leaves out defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
@@ -16,17 +17,31 @@
 
 enum plan_tail { TAIL_KEEP, TAIL_DROP, TAIL_WRAP };
 
+#define PLAN_SPLITS_MOST 16
+
+/* A place of the list, as it is written: a number, or a percentage of the list's length. */
+struct plan_place {
+    uint64_t n;
+    bool is_percent;
+};
+
 struct plan {
-    uint64_t batch;       /* samples of a batch; 0: all */
+    uint64_t batch; /* samples of a batch; 0: all */
+    bool takes;
+    struct plan_place take_from, take_to;
+    unsigned split, splits; /* split < splits, the share; splits 0: there are none */
+    uint32_t weight[PLAN_SPLITS_MOST];
     uint64_t part, parts; /* part < parts */
     uint64_t rank, ranks; /* rank < ranks */
     bool seeded;
     uint64_t seed;
     uint64_t window; /* 0: shuffle=full */
+    bool limits;
+    uint64_t limit; /* positions of an epoch */
     enum plan_tail tail;
 };
 
-#define PLAN_NAME_SIZE  256 /* enough for every canonical name and its NUL */
+#define PLAN_NAME_SIZE  256 /* of every canonical name and its NUL: no file has a longer one */
 #define PLAN_NUMBER_MAX ORDER_MAX
 
 /* Parse a name with its parameters in any order. separator: the character between them, ',' in a

@@ -15,7 +15,7 @@ static void make_order(struct file_samples *v)
 {
     const struct plan_entry *entry = v->node.plan;
 
-    if (v->has_order || !entry->plan.seeded)
+    if (v->has_order || !schedule_has_order(&entry->schedule))
         return;
     schedule_order(&entry->schedule, v->node.epoch, &v->order);
     v->has_order = true;
@@ -42,7 +42,8 @@ static void list_samples(struct file_samples *v)
     const uint64_t *id = v->sel.id;
     const struct memo_key key = {{id[0], id[1], id[2]}};
 
-    if (v->has_no_list || !v->node.plan->plan.seeded || v->sel.count > LIST_SAMPLES)
+    if (v->has_no_list || !schedule_has_order(&v->node.plan->schedule) ||
+        v->sel.count > LIST_SAMPLES)
         return;
     v->has_no_list =
         memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v}, &v->list) < 0;

@@ -16,7 +16,7 @@ struct file_samples {
     struct memo_thing *list; /* uint64_t [sel.count], made when first needed; NULL: none */
     bool has_no_list;        /* there was no memory for it: do not try again in this request */
     bool has_order;
-    struct order order; /* made when first needed */
+    struct epoch_order order; /* made when first needed */
 };
 
 /* lists: a memo for the samples of shuffled batches. mountpoint: absolute, for contents that name

@@ -48,9 +48,10 @@ struct tree {
     size_t n_epochs;          /* in all plans' lists */
 };
 
-/* Open the plan, or find it opened. *ret_new: it was not known before. 0, -ENFILE, -ENOMEM. */
+/* Open the plan, or find it opened. *ret_new: it was not known before. 0; -EINVAL with the reason
+ * in d: its words do not hold for this dataset; -ENFILE, -ENOMEM. */
 int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
-                   struct plan_entry **ret, bool *ret_new);
+                   struct plan_entry **ret, bool *ret_new, struct diag *d);
 
 /* Open an epoch: give it a span and remember it for listings. *ret_new: it was not listed before.
  */

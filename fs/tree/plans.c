@@ -7,18 +7,24 @@
 #include "base/scope.h"
 #include "fs/tree/parts.h"
 
-static void plan_entry_init(struct plan_entry *ret, const struct catalog_item *item,
-                            const struct plan *plan)
+int tree_schedule(const struct dataset *ds, const struct plan *plan, struct schedule *ret,
+                  struct diag *d)
 {
-    uint64_t start, length;
+    struct plan_range part;
+    bool by_format = ds->ops && ds->ops->share;
 
+    if (by_format)
+        ds->ops->share(ds, plan->part, plan->parts, &part.start, &part.length);
+    schedule_init(ret, plan, ds->samples, by_format ? &part : NULL);
+    return schedule_check(ret, d);
+}
+
+static int plan_entry_init(struct plan_entry *ret, const struct catalog_item *item,
+                           const struct plan *plan, struct diag *d)
+{
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
-    if (item->ds->ops && item->ds->ops->share)
-        item->ds->ops->share(item->ds, plan->part, plan->parts, &start, &length);
-    else
-        plan_share(plan->part, plan->parts, item->ds->samples, &start, &length);
-    schedule_init(&ret->schedule, &ret->plan, start, length);
+    return tree_schedule(item->ds, &ret->plan, &ret->schedule, d);
 }
 
 /* Make entry the next plan of its dataset and give it a span. */
@@ -42,7 +48,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
 }
 
 int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
-                   struct plan_entry **ret, bool *ret_new)
+                   struct plan_entry **ret, bool *ret_new, struct diag *d)
 {
     AUTO_FREE struct plan_entry *entry = calloc(1, sizeof(*entry));
     struct span want, span;
@@ -51,7 +57,9 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
 
     if (!entry)
         return -ENOMEM;
-    plan_entry_init(entry, item, plan);
+    r = plan_entry_init(entry, item, plan, d);
+    if (r < 0)
+        return r;
     want = span_of_plan(entry, 0);
     lock_take(&tree->lock);
     r = spans_find(&tree->spans, &want, &span);

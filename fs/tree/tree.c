@@ -151,9 +151,9 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
         return diag_set(d, -ENOENT, "%s; is it '%s'?", reason.text, meant);
     if (r < 0)
         return diag_set(d, -ENOENT, "%s", reason.text);
-    r = tree_open_plan(tree, parent->item, &plan, &entry, &is_new);
+    r = tree_open_plan(tree, parent->item, &plan, &entry, &is_new, d);
     if (r < 0)
-        return r;
+        return r == -EINVAL ? -ENOENT : r;
     if (is_new)
         *ret_changed = parent->ino;
     plan_node(entry, ret);

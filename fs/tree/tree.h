@@ -59,6 +59,11 @@ struct node {
     unsigned look;                   /* of a live text, see fs/status/status.h */
 };
 
+/* Apply a plan, which must outlive it, to a dataset that is ready. 0; or -EINVAL with the reason in
+ * d: the plan's words do not hold for it. */
+int tree_schedule(const struct dataset *ds, const struct plan *plan, struct schedule *ret,
+                  struct diag *d);
+
 /* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {
     const struct catalog_item *item;

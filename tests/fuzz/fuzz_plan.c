@@ -7,7 +7,7 @@
 #include "fs/plan/schedule.h"
 #include "fuzz.h"
 
-static void check_batch(const struct schedule *s, const struct order *order, uint64_t number)
+static void check_batch(const struct schedule *s, const struct epoch_order *order, uint64_t number)
 {
     uint64_t count = schedule_count(s, number), sample[16];
     size_t some = (size_t)min_u64(count, ARRAY_LEN(sample));
@@ -16,29 +16,33 @@ static void check_batch(const struct schedule *s, const struct order *order, uin
     FUZZ_CHECK(count > 0 || !s->plan->batch);
     schedule_samples(s, order, number, 0, some, sample);
     for (size_t i = 0; i < some; i++)
-        FUZZ_CHECK(sample[i] >= s->start && sample[i] - s->start < s->length);
+        FUZZ_CHECK(sample[i] >= s->taken.start && sample[i] - s->taken.start < s->taken.length);
     if (some)
         schedule_samples(s, order, number, count - some, some, sample);
     for (size_t i = 0; i < some; i++)
-        FUZZ_CHECK(sample[i] >= s->start && sample[i] - s->start < s->length);
+        FUZZ_CHECK(sample[i] >= s->taken.start && sample[i] - s->taken.start < s->taken.length);
 }
 
 static void check_schedule(const struct plan *plan, uint64_t n)
 {
-    uint64_t start, length;
     struct schedule s;
-    struct order order;
+    struct epoch_order order;
+    struct diag d = DIAG_INIT;
 
-    plan_share(plan->part, plan->parts, n, &start, &length);
-    FUZZ_CHECK(start <= n && length <= n - start);
-    schedule_init(&s, plan, start, length);
-    if (plan->seeded)
-        order_init(&order, plan->seed, plan->batch, length, plan->window);
+    schedule_init(&s, plan, n, NULL);
+    FUZZ_CHECK(s.taken.start <= n && s.taken.length <= n - s.taken.start);
+    FUZZ_CHECK(s.positions <= s.length && s.length <= s.taken.length);
+    FUZZ_CHECK(s.offset <= s.taken.length - s.length);
+    if (schedule_check(&s, &d) < 0) {
+        FUZZ_CHECK(d.set && *d.text);
+        return;
+    }
+    schedule_order(&s, plan->batch, &order);
     if (!s.batches)
         return;
-    check_batch(&s, plan->seeded ? &order : NULL, 0);
-    check_batch(&s, plan->seeded ? &order : NULL, s.batches / 2);
-    check_batch(&s, plan->seeded ? &order : NULL, s.batches - 1);
+    check_batch(&s, &order, 0);
+    check_batch(&s, &order, s.batches / 2);
+    check_batch(&s, &order, s.batches - 1);
 }
 
 static void check_name(const char *name, size_t len, char separator)

@@ -77,6 +77,29 @@ def check_combinations():
     check_plan("thousand", "batch=all,seed=1,shuffle=window:64", 5)
 
 
+def check_selections():
+    """take=, split=, limit= in all combinations of a few values."""
+    takes = ["", "take=10:60", "take=0:80%", "take=33%:5000", "take=50:50"]
+    splits = ["", "split=0@80:10:10", "split=2@1:2:3", "split=1@0:7"]
+    limits = ["", "limit=0", "limit=1", "limit=4"]
+    others = ["", "part=1of3", "rank=1of2,tail=wrap", "part=0of2,rank=2of3,tail=drop"]
+    orders = ["", "seed=7", "seed=7,shuffle=window:4"]
+    every = [",".join(p for p in words if p) for words in itertools.product(["batch=5", "batch=all"], takes, splits, others,
+                                                                             orders, limits)]
+    for plan in rng.sample(every, 40 if SLOW else 200):
+        if "take=50:50" in plan and ("split" in plan or "limit=1" in plan or "limit=4" in plan):
+            expect_error(errno.ENOENT, os.stat, path("train/batches", plan))
+            continue
+        check_plan("train", plan, rng.choice(EPOCHS) if "seed" in plan else 0)
+    check_plan("thousand", "batch=64,split=0@9:1,seed=3,limit=500", 2)
+    for plan, says in (("batch=1,limit=101", "limit: want at most 100, the samples of the list, found 101"),
+                       ("batch=1,split=0@1:999", "split: want a share that has samples, found none in share 0 of 100 samples"),
+                       ("batch=1,take=5:4", "take: want A:B with A at most B"),
+                       ("batch=1,split=3@1:1", "split: want K@W0:W1:... with K from 0")):
+        expect_error(errno.ENOENT, os.stat, path("train/batches", plan))
+        contains(status(MOUNTPOINT)["last_refused_name"], f"train/batches/{plan}: {says}")
+
+
 def check_unions():
     """Ranks and parts divide an epoch: no sample is lost or repeated."""
     for ranks, extra in ((3, "seed=5"), (4, "seed=5,shuffle=window:8"), (2, "")):
@@ -92,6 +115,10 @@ def check_unions():
         sizes = {len(check_plan("train", f"batch=4,rank={k}of3,seed=5,tail={tail}", 2))
                  for k in range(3)}
         equal(len(sizes), 1, f"tail={tail}: every rank gets the same")
+    shares = [check_plan("train", f"batch=9,split={k}@80:10:10,seed={k}", k) for k in range(3)]
+    equal([len(s) for s in shares], [80, 10, 10], "sizes of the shares of a split")
+    equal(sorted(sum(shares, [])), list(range(100)), "union of the shares")
+    equal(sorted(check_plan("train", "batch=9,split=1@80:10:10,seed=5", 9)), sorted(shares[1]), "the same in every epoch")
     # The set of samples in a global step does not depend on the number of ranks.
     steps = {}
     for ranks in (1, 2, 4):
@@ -202,8 +229,8 @@ def check_refused():
     before = log_text().count("sed=7")
     for _ in range(3):
         expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,sed=7/epoch=0"))
-    reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; want batch, part, " \
-             "rank, seed, shuffle or tail; is it 'batch=4,seed=7'?"
+    reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; want batch, take, " \
+             "split, part, rank, seed, shuffle, limit or tail; is it 'batch=4,seed=7'?"
     contains(log_text(), f"no such name: {reason}\n")
     equal(log_text().count("batch=4,sed=7") - before, 1, "lines of the log")
     equal(status(MOUNTPOINT)["last_refused_name"], reason, "the name in the status")
@@ -219,6 +246,7 @@ with mounted():
     check_refused()
     check_growing()
     check_unions()
+    check_selections()
     check_spellings()
     check_malformed()
     check_combinations()

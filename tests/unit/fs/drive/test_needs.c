@@ -123,13 +123,11 @@ static int teardown(void **state)
 static void plan_init(struct plan_entry *ret, const struct fixture *f, const char *name)
 {
     struct diag d = DIAG_INIT;
-    uint64_t start, length;
 
     *ret = (struct plan_entry){.item = &f->item};
     assert_int_equal(plan_parse(name, strlen(name), ',', &ret->plan, &d), 0);
     plan_name(&ret->plan, ret->name);
-    plan_share(ret->plan.part, ret->plan.parts, f->ds->samples, &start, &length);
-    schedule_init(&ret->schedule, &ret->plan, start, length);
+    schedule_init(&ret->schedule, &ret->plan, f->ds->samples, NULL);
 }
 
 /* Set cursor number i, of batches or of samples in stored order (NULL). */
@@ -168,15 +166,13 @@ static void list_init(struct list *ret, const struct fixture *f, const struct ac
     assert_true(elements <= LIST_MOST);
     *ret = (struct list){.elements = elements, .at = c->at, .this_epoch = elements - c->at};
     for (unsigned epoch = 0; epoch < 2; epoch++) {
-        struct order order;
+        struct epoch_order order;
 
         if (plan)
-            order_init(&order, plan->plan.seed, c->epoch + epoch, plan->schedule.length,
-                       plan->plan.window);
+            schedule_order(&plan->schedule, c->epoch + epoch, &order);
         for (uint64_t e = epoch ? 0 : c->at; e < elements; e++, ret->n++) {
             if (plan)
-                schedule_samples(&plan->schedule, plan->plan.seeded ? &order : NULL, 0, e, 1,
-                                 &ret->sample[ret->n]);
+                schedule_samples(&plan->schedule, &order, 0, e, 1, &ret->sample[ret->n]);
             else
                 ret->sample[ret->n] = e;
         }

@@ -102,6 +102,11 @@ static void test_plan_name__defaults__left_out(void **state)
     check_canonical("batch=4,seed=0,shuffle=full", "batch=4,seed=0");
     check_canonical("batch=4,part=0of2", "batch=4,part=0of2");
     check_canonical("batch=4,tail=drop", "batch=4,tail=drop");
+    check_canonical("limit=9,split=1@8:1:1,batch=4,take=10%:600,seed=1,tail=wrap",
+                    "batch=4,take=10%:600,split=1@8:1:1,seed=1,limit=9,tail=wrap");
+    check_canonical("batch=4,take=0:0,limit=0", "batch=4,take=0:0,limit=0");
+    check_canonical("batch=4,split=15@1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:4294967295",
+                    "batch=4,split=15@1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:4294967295");
 }
 
 static void test_plan_name__any_order__canonical(void **state)
@@ -236,6 +241,37 @@ static void test_plan_parse__malformed__einval(void **state)
         {"batch=1,seed=1,shuffle=window:04", "shuffle: want"},
         {"batch=1,seed=1,shuffle=window:4x", "shuffle: want"},
         {"batch=1,seed=1,shuffle=window:281474976710657", "shuffle: want"},
+        {"batch=1,take=", "take: want"},
+        {"batch=1,take=5", "take: want"},
+        {"batch=1,take=5:", "take: want"},
+        {"batch=1,take=:5", "take: want"},
+        {"batch=1,take=6:5", "found '6:5'"},
+        {"batch=1,take=60%:50%", "found '60%:50%'"},
+        {"batch=1,take=0:101%", "found '0:101%'"},
+        {"batch=1,take=0:5%%", "take: want"},
+        {"batch=1,take=0:5:6", "take: want"},
+        {"batch=1,take=-1:5", "take: want"},
+        {"batch=1,take=0:281474976710657", "take: want"},
+        {"batch=1,split=0", "split: want"},
+        {"batch=1,split=0@", "split: want"},
+        {"batch=1,split=@1:1", "split: want"},
+        {"batch=1,split=2@1:1", "found '2@1:1'"},
+        {"batch=1,split=0@0:0", "found '0@0:0'"},
+        {"batch=1,split=0@1:", "split: want"},
+        {"batch=1,split=0@1::1", "split: want"},
+        {"batch=1,split=0@1:-1", "split: want"},
+        {"batch=1,split=0@0.5:0.5", "split: want"},
+        {"batch=1,split=0@1:4294967296", "split: want"},
+        {"batch=1,split=0@1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1", "split: want"},
+        {"batch=1,split=16@1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1", "split: want"},
+        {"batch=1,limit=", "limit: want"},
+        {"batch=1,limit=-1", "limit: want"},
+        {"batch=1,limit=10%", "limit: want"},
+        {"batch=281474976710656,take=281474976710655:281474976710656,part=281474976710655of"
+         "281474976710656,rank=281474976710655of281474976710656,seed=18446744073709551615,limit="
+         "7777777,shuffle=window:8888888,"
+         "split=0@4294967295:4294967295:4294967295:4294967295:4294967295:4294967295",
+         "want a name of at most 255 characters"},
         {"batch=1,tail=", "tail: want"},
         {"batch=1,tail=Keep", "tail: want"},
         {"batch=1,tail=keeps", "tail: want"},
@@ -300,6 +336,8 @@ static void test_plan_name__random_plans__parse_back(void **state)
         p.seed = p.seeded ? random_number(&rng, UINT64_MAX) : 0;
         p.window = p.seeded ? random_number(&rng, PLAN_NUMBER_MAX) : 0;
         p.tail = (enum plan_tail)(next_random(&rng) % 3);
+        p.limits = next_random(&rng) % 2;
+        p.limit = p.limits ? random_number(&rng, PLAN_NUMBER_MAX) : 0;
         plan_name(&p, name);
         if (parse(name, &q, &d) < 0)
             fail_msg("'%s': %s", name, d.text);
@@ -312,6 +350,7 @@ static void test_plan_name__random_plans__parse_back(void **state)
         assert_int_equal(q.seed, p.seed);
         assert_int_equal(q.window, p.window);
         assert_int_equal(q.tail, p.tail);
+        assert_int_equal(q.limit, p.limit);
         plan_name(&q, again);
         assert_string_equal(again, name);
     }
@@ -333,12 +372,16 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
 
     (void)state;
     plan_syntax(&wide, "", 1000);
-    assert_string_equal(wide.data, "batch=<n|all>[,part=KofN][,rank=KofN][,seed=S]"
-                                   "[,shuffle=full|window:M][,tail=keep|drop|wrap]\n");
+    assert_string_equal(wide.data,
+                        "batch=<n|all>[,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN]"
+                        "[,seed=S][,shuffle=full|window:M][,limit=N][,tail=keep|drop|wrap]\n");
     plan_syntax(&narrow, "  ", 30);
-    assert_string_equal(narrow.data, "  batch=<n|all>[,part=KofN]\n"
+    assert_string_equal(narrow.data, "  batch=<n|all>[,take=A:B]\n"
+                                     "        [,split=K@W0:W1:...]\n"
+                                     "        [,part=KofN]\n"
                                      "        [,rank=KofN][,seed=S]\n"
                                      "        [,shuffle=full|window:M]\n"
+                                     "        [,limit=N]\n"
                                      "        [,tail=keep|drop|wrap]\n");
 }
 
