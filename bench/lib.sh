@@ -32,7 +32,8 @@ need_build() {
     local build=${EPOCHFS_BUILD:-$1/build/release}
     if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
         -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi &&
-        -x $build/epochfs-bench-tfrecord && -x $build/epochfs-bench-train) ]]; then
+        -x $build/epochfs-bench-tfrecord && -x $build/epochfs-bench-train &&
+        -x $build/epochfs-bench-orders) ]]; then
         (cd "$1" && cmake --preset release &&
             cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi

@@ -331,5 +331,28 @@ def bar_many():
                  20, False)
 
 
+SELECTIONS = ("split=0@80:20,seed=7", "take=10%:90%,seed=7", "seed=7,limit=500", "split=0@80:20,rank=3of8,seed=7")
+
+
+def bar_orders():
+    """Each order against that of shuffle=full, and against itself with a million times the samples."""
+    program = os.path.join(os.path.dirname(lib.EPOCHFS), "epochfs-bench-orders")
+    took = {}
+    for _ in range(bars.ROUNDS):
+        for plan in ("seed=7", *SELECTIONS):
+            for n in (10 ** 3, 10 ** 9):
+                found = subprocess.run([program, f"batch=all,{plan}", str(n)], check=True, stdout=subprocess.PIPE).stdout
+                took.setdefault((plan, n), []).append([float(ns) for ns in found.split()])
+    for plan in SELECTIONS:
+        for k, what in enumerate(("in batches", "one by one", "back")):
+            of = {n: [t[k] for t in took[plan, n]] for n in (10 ** 3, 10 ** 9)}
+            full = [t[k] for t in took["seed=7", 10 ** 9]]
+            bars.row(f"a position of {plan}, {what}, N=10^9", f"{statistics.median(of[10 ** 9]):.0f} ns",
+                     f"seed=7 {statistics.median(full):.0f} ns", statistics.median(of[10 ** 9]) / statistics.median(full), "<=", 3)
+            bars.row("  the same against N=10^3", f"{statistics.median(of[10 ** 9]):.0f} ns",
+                     f"N=10^3 {statistics.median(of[10 ** 3]):.0f} ns",
+                     statistics.median(of[10 ** 9]) / statistics.median(of[10 ** 3]), "<=", 1.5)
+
+
 orders.check()
 globals()[f"bar_{sys.argv[1]}"]()

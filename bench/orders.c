@@ -1,0 +1,88 @@
+/* epochfs-bench-orders: what a position of a plan's order costs, and the way back.
+ *
+ *   epochfs-bench-orders PLAN SAMPLES
+ *
+ * Prints nanoseconds from an element to its sample, asked for in batches of 64 and one at a time,
+ * and from a sample to its element: each the least of some runs. The elements and samples are
+ * spread over the epoch. */
+#include "base/checked.h"
+#include "bench/common.h"
+#include "fs/plan/schedule.h"
+
+enum { RUNS = 7, EACH = 64, BATCHES = 1200 };
+
+struct timed {
+    struct schedule schedule;
+    struct epoch_order order;
+    uint64_t samples;
+    volatile uint64_t sum; /* what is computed is used */
+};
+
+/* n numbers below `most`, far apart. */
+static uint64_t spread(uint64_t i, uint64_t most)
+{
+    return i * UINT64_C(0x9e3779b97f4a7c15) % most;
+}
+
+static void batches(struct timed *t)
+{
+    uint64_t got[EACH], room = t->schedule.elements - EACH + 1;
+
+    for (uint64_t i = 0; i < BATCHES; i++) {
+        schedule_samples(&t->schedule, &t->order, 0, spread(i, room), EACH, got);
+        t->sum += got[0] + got[EACH - 1];
+    }
+}
+
+static void singles(struct timed *t)
+{
+    uint64_t got;
+
+    for (uint64_t i = 0; i < EACH * BATCHES; i++) {
+        schedule_samples(&t->schedule, &t->order, 0, spread(i, t->schedule.elements), 1, &got);
+        t->sum += got;
+    }
+}
+
+static void back(struct timed *t)
+{
+    for (uint64_t i = 0; i < EACH * BATCHES; i++) {
+        uint64_t sample = spread(i, t->samples);
+
+        t->sum += schedule_find(&t->schedule, &t->order, sample, sample, 0);
+    }
+}
+
+static double least_ns(void (*run)(struct timed *t), struct timed *t)
+{
+    double least = 0;
+
+    for (int i = 0; i < RUNS; i++) {
+        uint64_t begin = nanoseconds();
+        double ns;
+
+        run(t);
+        ns = (double)(nanoseconds() - begin) / (EACH * BATCHES);
+        least = i && least < ns ? least : ns;
+    }
+    return least;
+}
+
+int main(int argc, char **argv)
+{
+    static struct timed t;
+    struct diag d = DIAG_INIT;
+    struct plan plan;
+
+    if (argc != 3 || plan_parse(argv[1], strlen(argv[1]), ',', &plan, &d) < 0) {
+        fprintf(stderr, "usage: epochfs-bench-orders PLAN SAMPLES: %s\n", d.set ? d.text : "");
+        return 1;
+    }
+    t.samples = number(argv[2]);
+    schedule_init(&t.schedule, &plan, t.samples, NULL);
+    if (schedule_check(&t.schedule, &d) < 0 || t.schedule.elements < EACH)
+        die(d.set ? d.text : "fewer samples than a batch", EINVAL);
+    schedule_order(&t.schedule, 3, &t.order);
+    printf("%.1f %.1f %.1f\n", least_ns(batches, &t), least_ns(singles, &t), least_ns(back, &t));
+    return 0;
+}
