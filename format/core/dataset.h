@@ -191,6 +191,9 @@ struct dataset_ops {
     /* See dataset_copy(). NULL: with extents(), no file is; else those of stored fields. */
     bool (*copy)(const struct dataset *ds, uint64_t sample, const struct field *field,
                  struct extent *ret);
+    /* The same of the file of all samples in their stored order: see dataset_copy_of_all(). NULL:
+     * none is. */
+    bool (*copy_of_all)(const struct dataset *ds, const struct field *field, struct extent *ret);
     /* Free impl and what blob[] holds. impl may be half built. NULL: impl is one piece of memory.
      */
     void (*free)(struct dataset *ds);

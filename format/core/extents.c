@@ -66,3 +66,8 @@ bool dataset_copy(const struct dataset *ds, uint64_t sample, const struct field 
         return ds->ops->copy(ds, sample, field, ret);
     return !(ds->ops && ds->ops->extents) && stored_extent(field, sample, ret);
 }
+
+bool dataset_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret)
+{
+    return ds->ops && ds->ops->copy_of_all && ds->ops->copy_of_all(ds, field, ret);
+}

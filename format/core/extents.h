@@ -25,4 +25,7 @@ unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct
 bool dataset_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
                   struct extent *ret);
 
+/* The same of the file that shows this field of all samples in their stored order, as lines. */
+bool dataset_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret);
+
 #endif

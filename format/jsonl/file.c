@@ -30,12 +30,16 @@ static int file_identity(void *impl, struct text *ret)
 /* The numbers of a kept index are hostile: no line may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
-    uint64_t size = ((const struct jsonl_file *)impl)->blob->size, number[LINE_NUMBERS];
+    struct jsonl_file *file = impl;
+    uint64_t size = file->blob->size, number[LINE_NUMBERS];
+
+    file->covered = 0;
 
     for (uint64_t row = 0; row < index->rows; row++) {
         index_row(index, row, number);
         if (number[LINE_AT] > size || number[LINE_BYTES] > size - number[LINE_AT])
             return -EBADMSG;
+        file->covered += number[LINE_BYTES] + 1;
     }
     return 0;
 }
@@ -49,6 +53,7 @@ static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
     number[LINE_BYTES] = end - file->line - (end > file->line && last == '\r');
     file->line = end + 1;
     file->has_text = false;
+    file->covered += counts ? number[LINE_BYTES] + 1 : 0;
     return counts ? index_add(file->prepared.builder, NULL, 0, number) : 0;
 }
 
@@ -81,6 +86,7 @@ static int file_begin(void *impl)
     struct jsonl_file *file = impl;
     uint8_t start[sizeof(bom)];
 
+    file->covered = 0;
     file->piece = malloc(PIECE);
     file->masks = malloc(PIECE / 64 * sizeof(*file->masks));
     if (!file->piece || !file->masks)
@@ -143,6 +149,15 @@ int jsonl_open(struct source_file *source, size_t n, size_t i, const struct form
     };
     *ret = (struct shard){file, blob, &file->prepared};
     return 0;
+}
+
+/* Samples do not overlap, so if they cover as many bytes as there are, nothing else is there: no
+ * mark at the start, no CR, no empty line, and the last line has an end. */
+bool jsonl_is_lines(const void *p)
+{
+    const struct jsonl_file *file = p;
+
+    return file->covered == file->blob->size;
 }
 
 void jsonl_share(void *file)

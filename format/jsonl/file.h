@@ -14,6 +14,7 @@ struct jsonl_file {
     struct blob *blob;
     unsigned users;
     struct prepared prepared;
+    uint64_t covered; /* bytes of the file that are in samples, or LF behind one */
 
     /* While the index is made: */
     uint64_t at;              /* of the next byte to look at */
@@ -31,6 +32,9 @@ void jsonl_drop(void *file);
 
 /* Records before a cut: see struct shard_ops. */
 uint64_t jsonl_cut(const void *file, uint64_t off);
+
+/* Are the samples, each with LF behind it, the file itself, byte for byte? */
+bool jsonl_is_lines(const void *file);
 
 /* Is each line an object of JSON? 0; or -EBADMSG with the first that is none in d, or another
  * -errno. */

@@ -44,6 +44,7 @@ static const struct record_format jsonl = {
     .length = line_length,
     .place = line_place,
     .check = jsonl_check,
+    .lines_are_file = jsonl_is_lines,
 };
 
 /* ---- which files ---- */

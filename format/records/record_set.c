@@ -9,6 +9,7 @@
 #include "format/core/encoder.h"
 #include "format/index/key_name.h"
 #include "format/records/record_items.h"
+#include "format/records/record_ops.h"
 #include "format/records/record_pictures.h"
 #include "format/records/record_set_parts.h"
 
@@ -451,6 +452,16 @@ static bool set_copy(const struct dataset *ds, uint64_t sample, const struct fie
            c->ops->extent(ds, c, sample, ret);
 }
 
+static bool set_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret)
+{
+    const struct record_set *set = record_set_of(ds);
+    const struct shard *shard = set->files.shard;
+
+    *ret = (struct extent){shard->blob, 0, shard->blob->size};
+    return field->ops == &record_line_ops.ops && set->files.n == 1 && ret->len &&
+           set->rf->lines_are_file && set->rf->lines_are_file(shard->file);
+}
+
 static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
                       uint64_t *ret_length)
 {
@@ -460,7 +471,8 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
 #define SET_OPS                                                                                    \
     .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
     .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
-    .copy = set_copy, .free = set_free, .has = set_has, .checks_reads = true, .walks = true
+    .copy = set_copy, .copy_of_all = set_copy_of_all, .free = set_free, .has = set_has,            \
+    .checks_reads = true, .walks = true
 
 static const struct dataset_ops set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};

@@ -116,6 +116,9 @@ struct record_format {
      * are if the index has keys. A dataset of several files has keys if each file has. */
     bool (*has_keys)(const void *file);
     bool keys_or_numbers; /* if keys of several files repeat, the dataset has numbers instead */
+    /* Are the lines of the texts of a prepared file, one after another, the file itself, byte for
+     * byte? NULL: no. */
+    bool (*lines_are_file)(const void *file);
     /* What is wrong with a prepared file that can be used all the same, such as a tail that cannot
      * be read: added to t, lines. The notes have it, too, and a check reports it. NULL: nothing. */
     void (*damage)(const void *file, struct text *t);

@@ -155,15 +155,32 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
 }
 
+/* Is it a file of all samples in their stored order that is a file of the source? */
+static bool is_copy_of_all(const struct node *node, struct extent *ret)
+{
+    const struct schedule *s = &node->plan->schedule;
+    const struct dataset *ds = node->item->ds;
+    uint64_t first;
+
+    return ds->samples && node->file->field && s->elements == ds->samples &&
+           schedule_count(s, node->number) == ds->samples &&
+           schedule_in_order(s, node->number, &first) && !first &&
+           dataset_copy_of_all(ds, node->file->field, ret);
+}
+
 int view_open_file(const struct node *node, int *ret_fd, struct diag *d)
 {
     struct extent e;
 
-    if (node->kind == NODE_SOURCE)
+    if (node->kind == NODE_SOURCE) {
         e = (struct extent){source_of(node), 0, source_of(node)->size};
-    else if (node->kind != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
-             !dataset_copy(node->item->ds, node->number, node->file->field, &e))
+    } else if (node->kind == NODE_BATCH) {
+        if (!is_copy_of_all(node, &e))
+            return -EOPNOTSUPP;
+    } else if (node->kind != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
+               !dataset_copy(node->item->ds, node->number, node->file->field, &e)) {
         return -EOPNOTSUPP;
+    }
     return blob_open_file(e.blob, e.off, e.len, ret_fd, d);
 }
 

@@ -118,3 +118,21 @@ with mounted():
     content(path("all/samples/raw/many3.jpg"))
     content(path("all/samples/raw/many4.jpg"))
     assert "open" not in difference(before, requests()), "the kernel opens by itself"
+
+# A batch of all samples that is the file itself, byte for byte, and those that are not.
+lines = b"".join(b'{"i": %d, "x": "%s"}\n' % (i, b"y" * (i % 300)) for i in range(20000))
+whole = {"plain": lines, "cr": lines.replace(b"\n", b"\r\n"), "bom": b"\xef\xbb\xbf" + lines, "blank": lines + b"\n",
+         "open": lines[:-1]}
+for name, data in whole.items():
+    write(f"lines/{name}.jsonl", data)
+for kept in (False, True):  # the second time with the index that was kept
+    with mounted(f"{SOURCE}/lines", "open=pass"):
+        for name, data in whole.items():
+            before = status()["open"]["passed"]
+            for plan in ("batch=all", "batch=20000", "batch=all,seed=1/epoch=0", "batch=all,take=0:19999", "batch=19999"):
+                found = content(path(f"{name}.jsonl/batches/{plan}/jsonl/000000.jsonl"))
+                if "seed" in plan:
+                    equal(sorted(found.splitlines()), sorted(lines.splitlines()), f"{name} {plan}")
+                else:
+                    equal(found, lines if "19999" not in plan else lines[:lines.rindex(b"\n", 0, -1) + 1], f"{name} {plan}")
+            equal(status()["open"]["passed"] - before, 2 if name == "plain" else 0, f"{name}: opens by the kernel, kept {kept}")
