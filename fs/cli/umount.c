@@ -29,6 +29,7 @@
 #define ASK_MS    2000 /* time limit for the daemon's answer */
 #define USERS_MS  2000 /* time limit for the search for users */
 #define ENDING_MS 5000 /* time limit for the daemon's end */
+#define BEACON_NS INT64_C(1000000000)
 
 struct daemon {
     int fd;    /* readable when it has ended; -1: not known, as is: */
@@ -134,14 +135,29 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
     return EXIT_DONE;
 }
 
+/* A daemon that answers has a beacon, or lights one soon. */
+static struct daemon find_daemon(const char *path, const struct mount_entry *mount)
+{
+    int64_t until = monotonic_ns() + BEACON_NS;
+    struct daemon daemon = {.fd = -1};
+
+    daemon.fd = beacon_find(path, mount, &daemon.pid);
+    if (daemon.fd >= 0 || mounts_ask(path, mount, ASK_MS) < 0)
+        return daemon;
+    while (daemon.fd < 0 && monotonic_ns() < until) {
+        poll(NULL, 0, PAUSE_MS);
+        daemon.fd = beacon_find(path, mount, &daemon.pid);
+    }
+    return daemon;
+}
+
 static int unmount(const char *path, const struct mount_entry *mount)
 {
-    struct daemon daemon = {.fd = -1};
+    struct daemon daemon = find_daemon(path, mount);
     struct diag d = DIAG_INIT;
     bool hangs = false;
     int r;
 
-    daemon.fd = beacon_find(path, mount, &daemon.pid);
     r = detach(path, DETACH_UNUSED, &d);
     if (r == -EBUSY || (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* perhaps only slow */
         int asked = mounts_ask(path, mount, ASK_MS);

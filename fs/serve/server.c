@@ -27,6 +27,8 @@
 #define READAHEAD_KB 1024
 
 #define LOOK_MS      1000 /* between two looks at free memory, and at users that are left */
+#define DARK_MS      20   /* between two tries to light the beacon, */
+#define DARK_MOST    50   /* of which there are so many; then LOOK_MS */
 #define LEFT_RETRY_S 5    /* retry limit for readers of what was unmounted */
 
 /* libfuse's messages go where ours go; below a warning they are many, so they are logged for
@@ -311,9 +313,12 @@ static void end_loop(struct server *s)
 
 static void light_beacon(struct server *s)
 {
-    const struct mount_entry mount = {.device_major = major(s->device),
-                                      .device_minor = minor(s->device)};
+    struct mount_entry mount;
 
+    if (!s->device && mounts_find(s->setup.mountpoint, &mount))
+        s->device = makedev(mount.device_major, mount.device_minor);
+    mount =
+        (struct mount_entry){.device_major = major(s->device), .device_minor = minor(s->device)};
     s->beacon = s->device ? beacon_light(s->setup.mountpoint, &mount) : -1;
 }
 
@@ -335,13 +340,14 @@ static void wait_for_event(struct server *s)
     struct pollfd p[] = {
         {.fd = s->events, .events = POLLIN}, {.fd = watch, .events = POLLPRI}, {.events = POLLIN}};
     bool all_answered = true, is_gone = false;
+    unsigned dark = 0;
 
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
         p[2].fd = all_answered ? s->beacon : -1; /* else only after LOOK_MS: no busy loop */
         p[1].revents = p[2].revents = 0;
-        if (poll(p, ARRAY_LEN(p), LOOK_MS) == 0) {
+        if (poll(p, ARRAY_LEN(p), s->beacon < 0 && dark++ < DARK_MOST ? DARK_MS : LOOK_MS) == 0) {
             serve_let_memory_go(s);
             if (is_gone) /* it has been gone for LOOK_MS */
                 serve_the_rest(s);
