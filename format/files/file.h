@@ -2,9 +2,9 @@
 #ifndef EPOCHFS_FORMAT_FILES_FILE_H
 #define EPOCHFS_FORMAT_FILES_FILE_H
 
-#include "format/files/claim.h"
+#include "format/files/claim/claim.h"
+#include "format/files/claim/names.h"
 #include "format/files/keys.h"
-#include "format/files/names.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
 
@@ -66,7 +66,6 @@ void files_sample_in(const struct files_file *file, const struct index *index, u
 
 /* The extension of a member of that sample, in lower case: its length, at most EXT_MOST; 0: it is
  * longer. */
-#define EXT_MOST 200
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
                  char ret[static EXT_MOST + 1]);
 

@@ -8,8 +8,8 @@
 #include "base/bytes.h"
 #include "format/encode/encode.h"
 #include "format/files/file.h"
-#include "format/files/manifest.h"
-#include "format/files/rows.h"
+#include "format/files/manifest/manifest.h"
+#include "format/files/metadata/metadata.h"
 
 static const struct record_column *files_columns(const void *p, unsigned *ret_n)
 {
@@ -193,7 +193,9 @@ static void files_describe(const struct shard *shard, unsigned n, const char *in
     text_add(t, "],\n");
 }
 
-static const struct record_format records = {
+/* ---- layouts ---- */
+
+static const struct record_format by_names = {
     .format = &format_files,
     .file = {.prepare = files_prepare, .drop = files_drop},
     .share = files_share,
@@ -209,6 +211,38 @@ static const struct record_format records = {
     .describe = files_describe,
 };
 
+static const struct record_format by_table = {
+    .format = &format_files,
+    .file = {.prepare = metadata_prepare, .drop = metadata_drop},
+    .share = metadata_share,
+    .add_folders = dataset_add_folders,
+    .columns = metadata_columns,
+    .has = metadata_has,
+    .dims = metadata_dims,
+    .extent = metadata_extent,
+    .extents_are_copies = true,
+    .locate = metadata_locate,
+    .read = metadata_read,
+    .note = metadata_note,
+    .describe = metadata_describe,
+};
+
+static const struct record_format by_manifest = {
+    .format = &format_files,
+    .file = {.prepare = manifest_prepare, .drop = manifest_drop},
+    .share = manifest_share,
+    .add_folders = dataset_add_folders,
+    .columns = manifest_columns,
+    .has = manifest_has,
+    .dims = manifest_dims,
+    .extent = manifest_extent,
+    .extents_are_copies = true,
+    .locate = manifest_locate,
+    .read = manifest_read,
+    .note = manifest_note,
+    .describe = manifest_describe,
+};
+
 /* Names decide, and many files together. */
 static enum claim probe(const struct probed_file *file)
 {
@@ -216,34 +250,25 @@ static enum claim probe(const struct probed_file *file)
     return CLAIM_NONE;
 }
 
-static int open_by_names(struct collection *c, struct blob *blob, const struct members *members,
-                         const struct format_setup *setup, struct finds *finds)
-{
-    struct dataset *ds;
-    struct shard shard;
-    int r = files_open(c, blob, members, setup, &shard);
-
-    if (r < 0)
-        return r;
-    r = record_set_new(&records, &shard, 1, setup, &ds);
-    files_drop(shard.file);
-    return r < 0 ? r : finds->dataset(finds, c->name, ds);
-}
-
 static int open_collection(struct collection *c, struct blob *blob, const struct members *members,
                            const struct format_setup *setup, struct finds *finds)
 {
-    static int (*const open[])(struct collection * c, struct blob * blob,
-                               const struct members *members, const struct format_setup *setup,
-                               struct finds *finds) = {
-        [LAYOUT_CLASSES] = open_by_names,
-        [LAYOUT_FLAT] = open_by_names,
-        [LAYOUT_MANIFEST] = manifest_open_collection,
-        [LAYOUT_TABLE] = rows_open_collection,
-    };
-    const struct files_claim *claim = c->impl;
+    enum files_layout layout = ((const struct files_claim *)c->impl)->layout;
+    const struct record_format *rf = layout == LAYOUT_TABLE ? &by_table : &by_names;
+    struct diag d = DIAG_INIT;
+    struct dataset *ds;
+    struct shard shard;
+    int r;
 
-    return open[claim->layout](c, blob, members, setup, finds);
+    if (layout == LAYOUT_MANIFEST)
+        return manifest_open_collection(&by_manifest, c, blob, members, setup, finds);
+    r = layout == LAYOUT_TABLE ? metadata_open(c, blob, members, setup, &shard, &d)
+                               : files_open(c, blob, members, setup, &shard);
+    if (r < 0)
+        return r == -ENOMEM ? r : finds->error(finds, c->name, diag_text(&d, r));
+    r = record_set_new(rf, &shard, 1, setup, &ds);
+    rf->file.drop(shard.file);
+    return r < 0 ? r : finds->dataset(finds, c->name, ds);
 }
 
 static void example(const struct dataset *ds, struct text *t)

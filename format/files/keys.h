@@ -3,7 +3,7 @@
 #ifndef EPOCHFS_FORMAT_FILES_KEYS_H
 #define EPOCHFS_FORMAT_FILES_KEYS_H
 
-#include "format/files/names.h"
+#include "format/files/claim/names.h"
 #include "format/index/index.h"
 
 /* Hashes of stems, and of paths, that several samples have. Two that share a hash by chance have

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "format/mindrecord/file.h"
-#include "format/mindrecord/msgpack.h"
+#include "format/mindrecord/layout/msgpack.h"
 #include "format/picture/kind.h"
 
 #define STEP         2000  /* rows of a step of preparing */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/tar/header.h"
+#include "format/tar/archive/header.h"
 
 /* ---- columns ---- */
 

@@ -1,8 +1,8 @@
 /* WebDataset: shards that are tar archives. */
 #include "format/encode/encode.h"
 #include "format/records/record_set.h"
-#include "format/tar/header.h"
-#include "format/tar/hints.h"
+#include "format/tar/archive/header.h"
+#include "format/tar/archive/hints.h"
 #include "format/tar/shard.h"
 
 #include <errno.h>

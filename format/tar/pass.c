@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "format/core/npy_head.h"
+#include "format/tar/archive/walk.h"
 #include "format/tar/name.h"
-#include "format/tar/walk.h"
 
 #define STEP_NS          10000000 /* duration of a step of the pass */
 #define LOOK             64       /* headers between two readings of the clock */

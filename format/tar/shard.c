@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/tar/header.h"
+#include "format/tar/archive/header.h"
 
 static void release_fields(struct tar_shard *shard)
 {

@@ -10,8 +10,8 @@
 #include "format/index/prepared.h"
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
-#include "format/tfrecord/example.h"
-#include "format/tfrecord/learned.h"
+#include "format/tfrecord/example/example.h"
+#include "format/tfrecord/example/learned.h"
 
 enum { FILE_AT, FILE_STATE, FILE_FIXED };
 

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "cache/source/listing.h"
-#include "format/files/claim.h"
+#include "format/files/claim/claim.h"
 #include "fuzz.h"
 
 #define HEAD       16   /* magic and hash */

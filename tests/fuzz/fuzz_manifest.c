@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "format/files/manifest.h"
+#include "format/files/manifest/manifest.h"
 #include "fuzz.h"
 
 static void fill(struct members *m)

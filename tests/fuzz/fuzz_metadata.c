@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "format/files/row.h"
+#include "format/rows/row.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
-#include "format/tfrecord/example.h"
+#include "format/tfrecord/example/example.h"
 #include "fuzz.h"
 
 #define PART_MAX 65536 /* bytes of a part that are read */

@@ -1,0 +1,214 @@
+/* Names are all that decides which files are a dataset, and which of them are one sample: a look
+ * into a million files would take minutes. */
+#include "format/files/claim/names.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Is the end of the name one of these, in any case? */
+static bool ends_in(const char *name, const char *const *ends)
+{
+    size_t len = strlen(name);
+
+    for (; *ends; ends++) {
+        size_t n = strlen(*ends);
+
+        if (len > n && !strcasecmp(name + len - n, *ends))
+            return true;
+    }
+    return false;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (!strcasecmp(name, *names))
+            return true;
+    return false;
+}
+
+bool name_is_picture(const char *name)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp", ".pgm",
+                                       ".tif", ".tiff", ".webp", ".gif", NULL};
+
+    return ends_in(name, ends);
+}
+
+size_t name_stem(const char *name)
+{
+    const char *dot = strchr(name, '.');
+
+    return dot ? (size_t)(dot - name) : 0;
+}
+
+size_t name_stem_last(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot ? (size_t)(dot - name) : 0;
+}
+
+bool name_is_plain(const char *name)
+{
+    return name_stem(name) && name_stem(name) == name_stem_last(name);
+}
+
+bool name_is_kaldi(const char *name)
+{
+    static const char *const ends[] = {".scp", ".ark", ".scp.gz", ".ark.gz", NULL};
+
+    return ends_in(name, ends);
+}
+
+bool name_is_foreign(const char *name)
+{
+    static const char *const ends[] = {
+        "-ubyte", "-ubyte.gz",  "-ubyte.xz",   ".tar",  ".tgz",         ".tar.gz",  ".tfrecord",
+        ".rec",   ".tfrecords", ".mindrecord", ".npz",  ".safetensors", ".parquet", ".svm",
+        ".arrow", ".libsvm",    ".h5",         ".hdf5", ".lmdb",        NULL};
+
+    return name_is_kaldi(name) || ends_in(name, ends);
+}
+
+bool name_is_manifest(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot > name && !strcasecmp(dot, ".manifest");
+}
+
+bool name_is_neutral(const char *name)
+{
+    static const char *const ends[] = {".md",   ".db",  ".ini", ".json",
+                                       ".html", ".pdf", ".url", NULL};
+    static const char *const starts[] = {"readme",   "licen",    "copying", "sha256", "md5", "sha1",
+                                         "checksum", "citation", "notice",  "._",     NULL};
+
+    for (const char *const *s = starts; *s; s++)
+        if (!strncasecmp(name, *s, strlen(*s)))
+            return true;
+    return ends_in(name, ends);
+}
+
+bool name_is_project(const char *name)
+{
+    static const char *const names[] = {"Makefile",
+                                        "CMakeLists.txt",
+                                        "package.json",
+                                        "pyproject.toml",
+                                        "setup.py",
+                                        "setup.cfg",
+                                        "Cargo.toml",
+                                        "go.mod",
+                                        "pom.xml",
+                                        "build.gradle",
+                                        "meson.build",
+                                        "configure.ac",
+                                        "configure",
+                                        "Dockerfile",
+                                        "index.html",
+                                        "Gemfile",
+                                        "composer.json",
+                                        "tox.ini",
+                                        NULL};
+
+    return is_one_of(name, names);
+}
+
+bool name_is_split(const char *name)
+{
+    static const char *const names[] = {"train", "training", "val", "valid", "validation",
+                                        "test",  "testing",  "dev", "eval",  NULL};
+
+    return is_one_of(name, names);
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* ---- samples ---- */
+
+#define GROUP_MOST 1024 /* files of a sample; more are no sample */
+
+/* Do two of the names have one extension, in any case? They need not be neighbours. */
+static bool has_repeated(const struct members *m, size_t first, size_t n)
+{
+    if (n > GROUP_MOST)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (!strcasecmp(members_name(m, first + i), members_name(m, first + k)))
+                return true;
+    return false;
+}
+
+/* Are files with one stem one sample? One must be called by the stem and an extension alone: of
+ * 2020.01.05.jpg and 2020.01.06.jpg each is its own. */
+static bool is_group(const struct members *m, size_t first, size_t n, bool by_class)
+{
+    size_t plain = 0, pictures = 0;
+
+    for (size_t i = first; i < first + n; i++) {
+        bool is_plain = name_is_plain(members_name(m, i));
+
+        plain += is_plain;
+        pictures += is_plain && name_is_picture(members_name(m, i));
+    }
+    return plain && (!by_class || pictures < 2) && (n == 1 || !has_repeated(m, first, n));
+}
+
+static bool has_picture(const struct members *m, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        if (name_is_picture(members_name(m, i)))
+            return true;
+    return false;
+}
+
+/* The number of members from first on, before end, that have the stem of the first. Names that
+ * begin with the same bytes are neighbours. */
+static size_t same_stem(const struct members *m, size_t first, size_t end, size_t stem)
+{
+    const char *name = members_name(m, first);
+    uint32_t folder = m->member[first].folder;
+    size_t n = 1;
+
+    while (first + n < end && m->member[first + n].folder == folder &&
+           !strncmp(members_name(m, first + n), name, stem + 1))
+        n++;
+    return n;
+}
+
+bool next_sample(struct sample_walk *walk, struct sample_files *ret)
+{
+    const struct members *m = walk->m;
+
+    while (walk->at < walk->end) {
+        size_t i = walk->at, stem, n;
+
+        if (i < walk->single) {
+            walk->at++;
+            if (!name_is_picture(members_name(m, i)))
+                continue;
+            *ret = (struct sample_files){i, 1, name_stem_last(members_name(m, i))};
+            return true;
+        }
+        stem = name_stem(members_name(m, i));
+        n = stem ? same_stem(m, i, walk->end, stem) : 1;
+        if (!stem || !has_picture(m, i, n)) {
+            walk->at += n;
+        } else if (is_group(m, i, n, walk->by_class)) {
+            *ret = (struct sample_files){i, n, stem};
+            walk->at += n;
+            return true;
+        } else {
+            walk->single = i + n;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,65 @@
+/* What the name of a file says: its stem, its extension, whether it is a picture. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_NAMES_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/members.h"
+
+/* torchvision's IMG_EXTENSIONS and gif, in any case. */
+bool name_is_picture(const char *name);
+
+/* The name before its first dot, which belongs to all files of a sample: its length; 0: it has no
+ * dot, or begins with one. */
+size_t name_stem(const char *name);
+
+/* The same before the last dot. */
+size_t name_stem_last(const char *name);
+
+#define EXT_MOST 200 /* bytes of an extension */
+
+/* Is it the stem and one extension, without another dot? */
+bool name_is_plain(const char *name);
+
+/* Surely a dataset file of another format, by its name. */
+bool name_is_foreign(const char *name);
+
+/* A table of Kaldi, or a list that names files elsewhere. */
+bool name_is_kaldi(const char *name);
+
+/* A manifest of MindSpore or ModelArts, by its name: see manifest.h. */
+bool name_is_manifest(const char *name);
+
+/* What lies beside many datasets and is part of none: licences, checksums, thumbnails. */
+bool name_is_neutral(const char *name);
+
+/* A folder where a program is built. */
+bool name_is_project(const char *name);
+
+/* A folder of one part of a dataset: train, val, test and so on, in any case. */
+bool name_is_split(const char *name);
+
+/* Files of one sample: n members in a row, all of one folder. */
+struct sample_files {
+    size_t first, n;
+    size_t stem; /* bytes of the name that they share: the key; a dot and the extension follow */
+};
+
+/* A walk over the samples of members, which are sorted by name within each folder. by_class: of
+ * several pictures with one stem each is a sample, as torchvision has it. Otherwise they are one.
+ */
+struct sample_walk {
+    const struct members *m;
+    size_t at, end; /* members */
+    bool by_class;
+    size_t single; /* until there each picture is a sample */
+};
+
+/* The next sample; false: there is none. */
+bool next_sample(struct sample_walk *walk, struct sample_files *ret);
+
+/* The last part of a path. */
+const char *path_base(const char *path);
+
+#endif

@@ -1,0 +1,110 @@
+/* What a line of a manifest says, and which file it means. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "format/core/json.h"
+#include "format/files/manifest/manifest.h"
+
+/* ---- a line ---- */
+
+void manifest_line_release(struct manifest_line *line)
+{
+    if (line->json)
+        json_free(&line->json);
+    line->json = NULL;
+}
+
+/* A member that is a text and not empty; NULL: it is not there, or something else. */
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text && *text ? text : NULL;
+}
+
+static int bad(const char *what, const char *wrong, struct diag *d)
+{
+    return diag_set(d, -EBADMSG, "%s: %s", what, wrong);
+}
+
+static int take_labels(struct manifest_line *line, const json_t *annotation, const char *what,
+                       struct diag *d)
+{
+    size_t n = json_array_size(annotation);
+
+    if (annotation && !json_is_array(annotation))
+        return bad(what, "want an array 'annotation', found something else", d);
+    if (n > MANIFEST_LABELS_MAX)
+        return bad(what, "want at most 256 annotations, found more", d);
+    for (size_t i = 0; i < n; i++) {
+        line->label[i] = text_of(json_array_get(annotation, i), "name");
+        if (!line->label[i])
+            return bad(what, "want a text 'name' in each annotation, found none", d);
+    }
+    line->n = n;
+    return 0;
+}
+
+int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len, const char *what,
+                        struct diag *d)
+{
+    int r;
+
+    *ret = (struct manifest_line){0};
+    r = json_read(bytes, len, what, json_budget(len), &ret->json, d);
+    if (r == -EFBIG)
+        r = -EBADMSG;
+    if (r < 0)
+        return r;
+    if (!json_is_object(ret->json))
+        return bad(what, "want a JSON object, found something else", d);
+    ret->source = text_of(ret->json, "source");
+    if (!ret->source)
+        return bad(what, "want a text 'source', found none", d);
+    ret->usage = text_of(ret->json, "usage");
+    if (!ret->usage)
+        return bad(what, "want a text 'usage', found none", d);
+    return take_labels(ret, json_object_get(ret->json, "annotation"), what, d);
+}
+
+/* ---- its file ---- */
+
+/* The member at a path below a folder; m->n: there is none, as with any path that has "..". */
+static size_t look_up(const struct members *m, const char *folder, const char *path)
+{
+    AUTO_TEXT struct text full = {0};
+    size_t last = 0, start;
+
+    text_add(&full, "%s", folder);
+    while (*path) {
+        size_t n = strcspn(path, "/");
+
+        if (n && !(n == 1 && *path == '.')) {
+            text_add(&full, "%s%.*s", full.len ? "/" : "", (int)n, path);
+            last = n;
+        }
+        path += n + (path[n] == '/');
+    }
+    if (full.failed || !last)
+        return m->n;
+    start = full.len - last;
+    return members_lookup(m, full.data, start - (start > 0), full.data + start);
+}
+
+size_t manifest_find(const struct members *m, const char *root, const char *folder,
+                     const char *source)
+{
+    size_t found = m->n;
+
+    if (*source != '/' && !strstr(source, "://"))
+        found = look_up(m, folder, source);
+    for (const char *tail = source; found == m->n && *tail;) {
+        found = look_up(m, root, tail);
+        tail += strcspn(tail, "/");
+        tail += *tail == '/';
+    }
+    return found;
+}

@@ -1,0 +1,79 @@
+/* Tables of metadata beside pictures, row by row: metadata.jsonl, a JSON object in each line, and
+ * metadata.csv (RFC 4180), whose first row has the names. Both are hostile. */
+#ifndef EPOCHFS_FORMAT_ROWS_ROW_H
+#define EPOCHFS_FORMAT_ROWS_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/scope.h"
+
+struct blob;
+struct diag;
+struct json_t;
+
+#define ROW_MOST (UINT64_C(1) << 20) /* bytes of a row */
+
+enum table_kind { TABLE_JSONL, TABLE_CSV };
+
+/* ---- where rows are ---- */
+
+/* A walk over the rows of a table, which is bytes [at, end) of a blob. */
+struct row_walk {
+    const struct blob *blob;
+    enum table_kind kind;
+    uint64_t at, end;
+    uint64_t line; /* of the row that came last, from 1 on */
+    char name[64]; /* of the table, in messages */
+
+    /* Private: */
+    uint64_t lines; /* before at */
+    char *window;   /* of bytes from start on */
+    uint64_t start;
+    size_t have;
+};
+
+struct row_bytes {
+    const char *bytes; /* valid until the next call; without the end of the line */
+    uint64_t at;       /* in the blob */
+    size_t len;
+};
+
+/* The next row that is not empty. 1; 0: there is none; or -errno with the reason in d: -EBADMSG is
+ * for good, after others it may be called again. */
+int row_walk_next(struct row_walk *walk, struct row_bytes *ret, struct diag *d);
+void row_walk_release(struct row_walk *walk); /* of one that starts as {0} */
+
+/* ---- what is in a row ---- */
+
+enum cell_kind { CELL_NONE, CELL_INTEGER, CELL_REAL, CELL_TEXT };
+
+struct row_cell {
+    const char *name; /* of JSON: its column; CSV: NULL, for the place says it */
+    enum cell_kind kind;
+    bool is_string; /* not another value of JSON as text */
+    union {
+        int64_t integer;
+        double real;
+    };
+    const char *text; /* of each kind but CELL_NONE: as it is written */
+    size_t len;
+    char *made; /* private */
+};
+
+struct row {
+    struct row_cell *cell; /* [n] */
+    size_t n, capacity;
+    struct json_t *json; /* private */
+};
+
+/* Parse a row; what names it in messages. null, and an empty cell of CSV, are CELL_NONE; other
+ * values of JSON are text; a cell of CSV that is written as a number is one. 0; -ENOMEM; or
+ * -EBADMSG with the reason in d. */
+int row_parse(struct row *row, enum table_kind kind, const char *bytes, size_t len,
+              const char *what, struct diag *d);
+void row_release(struct row *row); /* of one that starts as {0}; it may be used again */
+#define AUTO_ROW AUTO(row_release)
+
+#endif

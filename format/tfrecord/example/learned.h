@@ -1,0 +1,91 @@
+/* What a pass learns of the features of a file, and the columns that follow from it. */
+#ifndef EPOCHFS_FORMAT_TFRECORD_EXAMPLE_LEARNED_H
+#define EPOCHFS_FORMAT_TFRECORD_EXAMPLE_LEARNED_H
+
+#include "format/records/column_table.h"
+#include "format/records/record_set.h"
+#include "format/tfrecord/example/example.h"
+
+/* The numbers of a feature in the column table, whose names begin with one of these: context and
+ * lists may have features of the same name. */
+#define FEATURE_OF_CONTEXT 'c'
+#define FEATURE_OF_LISTS   'l'
+enum {
+    FEATURE_COUNT, /* columns of the index: the values and their kind, see feature_number(); */
+    FEATURE_BYTES, /* of byte strings: their bytes; 0: none has any */
+    FEATURE_STEPS, /* of lists; 0: none has any */
+    FEATURE_RECORDS,
+    FEATURE_KINDS, /* records with each kind: [FEATURE_LEAST - FEATURE_KINDS] */
+    FEATURE_LEAST = FEATURE_KINDS + EXAMPLE_MIXED + 1, /* values of a record, */
+    FEATURE_MOST,
+    FEATURE_LEAST_STEPS, /* and steps */
+    FEATURE_MOST_STEPS,
+    FEATURE_LOOKS, /* enum looks, of single byte strings */
+    FEATURE_OUT,   /* 1: the index has no column for it */
+};
+
+/* A number of the index: 0 is a record without the feature. */
+static inline uint64_t feature_number(uint64_t count, enum example_kind kind)
+{
+    return 1 + (count << 3 | kind);
+}
+
+static inline enum example_kind feature_kind(uint64_t number)
+{
+    return (enum example_kind)((number - 1) & 7);
+}
+
+static inline uint64_t feature_count(uint64_t number)
+{
+    return (number - 1) >> 3;
+}
+
+/* What byte strings look like. */
+enum looks {
+    LOOKS_UNKNOWN, /* all are empty */
+    LOOKS_LINE,    /* text without a line feed */
+    LOOKS_TEXT,
+    LOOKS_JPEG,
+    LOOKS_PNG,
+    LOOKS_GIF,
+    LOOKS_WEBP,
+    LOOKS_WAVE,
+    LOOKS_BYTES,
+    N_LOOKS,
+};
+
+/* What strings look like that look so until now, and this one. */
+enum looks looks_of(enum looks before, const uint8_t *bytes, uint64_t len);
+
+/* Count a feature of a record, whose number it becomes. */
+void feature_learn(struct learned_column *column, const struct example_feature *f,
+                   const uint8_t *message);
+
+/* The kind that most records have; EXAMPLE_NONE: none has values. */
+enum example_kind feature_kind_of(const struct learned_column *column);
+
+/* The columns of a file. */
+struct shown_column {
+    bool is_record; /* the bytes of the record */
+    unsigned feature;
+    enum example_kind kind;
+    enum example_part part;
+};
+
+#define SHOWN_NAME_SIZE (RECORD_NAME_MAX + 1)
+
+struct shown {
+    unsigned n;
+    struct record_column *column;  /* [n] */
+    struct shown_column *what;     /* [n] */
+    char (*name)[SHOWN_NAME_SIZE]; /* [n] */
+    unsigned hidden;               /* features that have values, but no column */
+};
+
+/* rows: of the file; records: those that a feature without holes is in; only_record: records are no
+ * examples. 0 or -ENOMEM. */
+int shown_make(struct shown *ret, const struct column_table *features, uint64_t rows,
+               uint64_t records, bool only_record);
+void shown_release(struct shown *shown);
+
+#endif

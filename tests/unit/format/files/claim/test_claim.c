@@ -1,0 +1,342 @@
+/* Which folders are datasets of files, and which files are one sample: by names alone. */
+#include "format/files/claim/claim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/files/keys.h"
+#include "support/unit.h"
+
+/* ---- a listing from paths, with spaces between them; "x/" is an empty folder ---- */
+
+static void add_folder(struct members *m, const char *path, uint32_t *ret)
+{
+    const char *slash = strrchr(path, '/');
+    AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
+
+    for (uint32_t i = 0; i < m->n_folders; i++)
+        if (!strcmp(members_folder(m, i), path)) {
+            *ret = i;
+            return;
+        }
+    if (*path)
+        add_folder(m, above, ret);
+    assert_int_equal(members_add_folder(m, path, ret), 0);
+}
+
+static void make_listing(struct members *m, const char *paths)
+{
+    AUTO_FREE char *all = strdup(paths);
+    char *at = all, *path;
+    uint32_t folder;
+
+    add_folder(m, "", &folder);
+    while ((path = strsep(&at, " "))) {
+        char *slash = strrchr(path, '/');
+
+        if (slash)
+            *slash = '\0';
+        add_folder(m, slash ? path : "", &folder);
+        if (!slash || slash[1])
+            assert_int_equal(
+                members_add(m, folder, slash ? slash + 1 : path, 10, (const uint64_t[2]){1, 2}), 0);
+    }
+    assert_int_equal(members_sort(m), 0);
+}
+
+static void release(struct claims *claims)
+{
+    for (size_t i = 0; i < claims->n; i++) {
+        struct collection *c = &claims->collection[i];
+
+        files_free_claim(c->impl);
+        free(c->folder);
+        free(c->name);
+        free(c->root);
+        free(c->file);
+    }
+    free(claims->collection);
+    free(claims->taken);
+}
+
+/* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
+ * samples as keys, and in parentheses the extensions of each. */
+static char *claim(const char *paths)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {0};
+    AUTO_TEXT struct text t = {0};
+    char *ret;
+
+    make_listing(&m, paths);
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    for (size_t i = 0; i < claims.n; i++) {
+        struct collection *c = &claims.collection[i];
+        struct files_claim *claim = c->impl;
+        AUTO_MEMBERS struct members own = {0};
+        struct sample_walk walk = {.m = &own, .by_class = claim->layout == LAYOUT_CLASSES};
+        struct sample_keys keys = {0};
+        struct sample_files sample;
+        char key[KEY_MAX];
+
+        assert_int_equal(members_pick(&m, c->root, c->file, c->n, &own), 0);
+        walk.end = own.n;
+        assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
+        text_add(&t, "%s:%s %s", c->folder, c->name,
+                 claim->layout == LAYOUT_CLASSES    ? "classes"
+                 : claim->layout == LAYOUT_FLAT     ? "flat"
+                 : claim->layout == LAYOUT_MANIFEST ? "manifest"
+                                                    : claim->table);
+        while (next_sample(&walk, &sample)) {
+            size_t n = sample_key(&keys, &sample, key);
+
+            text_add(&t, " %.*s(", (int)n, key);
+            for (size_t k = 0; k < sample.n; k++)
+                text_add(&t, "%s%s", k ? "," : "",
+                         members_name(&own, sample.first + k) + sample.stem + 1);
+            text_add(&t, ")");
+        }
+        text_add(&t, "%s%s\n", *claim->aside ? " aside " : "", claim->aside);
+        sample_keys_release(&keys);
+    }
+    assert_int_equal(text_finish(&t, &ret, NULL), 0);
+    return ret;
+}
+
+static void check(const char *paths, const char *want)
+{
+    AUTO_FREE char *found = claim(paths);
+
+    assert_string_equal(found, want);
+}
+
+static void test_claim__class_folders__one_dataset(void **state)
+{
+    (void)state;
+    check("train/cat/1.jpg train/cat/2.jpg train/dog/3.jpg",
+          ":train classes 1(jpg) 2(jpg) 3(jpg)\n");
+    check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
+    check("a/b/cat/1.jpg a/b/dog/2.jpg", "a:b classes 1(jpg) 2(jpg)\n");
+    check("cat/1.jpg", ":all classes 1(jpg)\n"); /* F-8 */
+}
+
+/* F-1 */
+static void test_names__pictures__by_extension(void **state)
+{
+    static const char *const yes[] = {"a.jpg", "a.JPEG", "a.png",  "a.ppm", "a.bmp",  "a.pgm",
+                                      "a.tif", "a.tiff", "a.webp", "a.Gif", "a.b.jpg"};
+    static const char *const no[] = {"xwebp", "jpg", "a.jpgx", "a.jpg.txt", "a.svg", "a.", "a", ""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        if (!name_is_picture(yes[i]))
+            fail_msg("%s", yes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        if (name_is_picture(no[i]))
+            fail_msg("%s", no[i]);
+}
+
+static void test_claim__splits__a_dataset_each(void **state)
+{
+    (void)state;
+    check("train/cat/1.jpg val/cat/1.jpg Test/x.png",
+          ":Test flat x(png)\n:train classes 1(jpg)\n:val classes 1(jpg)\n");
+    check("net/train/cat/1.jpg net/val/cat/1.jpg",
+          "net:train classes 1(jpg)\nnet:val classes 1(jpg)\n");
+}
+
+/* F-3: files beside class folders are ignored, and counted. */
+static void test_claim__files_beside_classes__aside(void **state)
+{
+    (void)state;
+    check("train/cat/1.jpg train/cat/2.jpg train/x.jpg train/README.md",
+          ":train classes 1(jpg) 2(jpg) aside 1 .md, 1 .jpg\n");
+    check("cat/1.jpg cat/2.jpg cat/3.jpg cat/Thumbs.db cat/noext",
+          ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .db, 1 without an extension\n");
+}
+
+/* F-5 */
+static void test_claim__apple_double_and_hidden__skipped(void **state)
+{
+    (void)state;
+    check("cat/1.jpg cat/._1.jpg dog/2.jpg __MACOSX/cat/1.jpg .git/3.jpg",
+          ":all classes 1(jpg) 2(jpg) aside 3 .jpg\n");
+}
+
+/* torchvision: folders below a class sorted as texts, each with its files. */
+static void test_claim__folders_below_classes__torchvision_order(void **state)
+{
+    (void)state;
+    check("c/a.jpg c/z.jpg c/sub/b.jpg c/a/x/x.jpg c/a-b/y.jpg d/q.jpg",
+          ":all classes a(jpg) z(jpg) y(jpg) x(jpg) b(jpg) q(jpg)\n");
+    check("cat/x/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg)\n"); /* F-9 */
+    check("a-b/1.jpg a/2.jpg a/s/3.jpg", ":all classes 2(jpg) 3(jpg) 1(jpg)\n");
+}
+
+static void test_claim__one_stem__one_sample(void **state)
+{
+    (void)state;
+    check("set/1.jpg set/1.json set/1.seg.png set/2.jpg",
+          ":all classes 1(jpg,json,seg.png) 2(jpg)\n");
+    check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
+    /* Sorted by the key, though '-' comes before '.'. */
+    check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
+}
+
+/* F-11 */
+static void test_claim__pictures_of_one_stem__by_layout(void **state)
+{
+    (void)state;
+    check("c/apple.bmp c/apple.jpg d/x.png",
+          ":all classes c/apple.bmp(bmp) c/apple.jpg(jpg) x(png)\n");
+    check("apple.bmp apple.jpg", ":all flat apple(bmp,jpg)\n");
+}
+
+static void test_claim__stems_repeat__paths(void **state)
+{
+    (void)state;
+    check("train/cat/1.jpg train/dog/1.jpg train/dog/2.jpg",
+          ":train classes cat/1(jpg) dog/1(jpg) 2(jpg)\n");
+}
+
+/* F-18: the folder that has both. */
+static void test_claim__manifests__pictures_of_the_folder(void **state)
+{
+    (void)state;
+    check("set/x.manifest set/train/1.jpg set/train/2.jpg set/notes.txt",
+          "set:set manifest 1(jpg) 2(jpg) aside 1 .txt\n");
+    check("lists/x.manifest images/a/1.jpg images/b/2.jpg", ":all manifest 1(jpg) 2(jpg)\n");
+    check("one/lists/x.manifest one/images/1.jpg two/cat/2.jpg two/dog/3.jpg",
+          "one:one manifest 1(jpg)\n:two classes 2(jpg) 3(jpg)\n");
+    /* Most files are something else: only what manifests name. */
+    check("x.manifest 1.jpg a.txt b.txt c.txt d.txt", ":all manifest 1(jpg)\n");
+    check("setup.py app.manifest icons/1.png", "");
+    check("app.manifest data.idx", "");
+    check(".git/x.manifest cat/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+}
+
+static void test_claim__dots_in_names__each_is_a_sample(void **state)
+{
+    (void)state;
+    check("c/2020.01.05.jpg c/2020.01.06.jpg d/x.jpg",
+          ":all classes 2020.01.05(jpg) 2020.01.06(jpg) x(jpg)\n");
+}
+
+/* F-14 */
+static void test_claim__case_alone_differs__both(void **state)
+{
+    (void)state;
+    check("c/a.JPG c/a.jpg d/A.jpg", ":all classes c/a.JPG(JPG) c/a.jpg(jpg) A(jpg)\n");
+}
+
+static void test_claim__other_things__left_alone(void **state)
+{
+    (void)state;
+    /* A Kaldi data directory with its audio, and one with pictures beside. */
+    check("wav.scp text wav/1.wav wav/2.wav", "");
+    check("feats.scp feats.ark plots/a.png plots/b.png", "");
+    /* IDX, libsvm. */
+    check("train-images-idx3-ubyte train-labels-idx1-ubyte preview.png", "");
+    check("a9a a9a.t plot.png", "");
+    check("a9a a1.png a2.png a3.png", "");
+    /* Projects. */
+    check("README.md src/a.c src/b.c src/c.c docs/x.png docs/y.png docs/index.md Makefile", "");
+    check("setup.py icons/a/1.png icons/b/2.png icons/b/3.png", "");
+    check("shard-0.tar shard-1.tar cover.jpg", "");
+    check("data.tfrecord x.png y.png z.png", "");
+}
+
+/* A project with a dataset in it: what is called train is meant. */
+static void test_claim__split_in_a_project__taken(void **state)
+{
+    (void)state;
+    check("Makefile a.py data/train/cat/1.jpg data/train/dog/2.jpg data/train/dog/3.jpg",
+          "data:train classes 1(jpg) 2(jpg) 3(jpg)\n");
+}
+
+static void test_claim__other_datasets_beside__the_folder_alone(void **state)
+{
+    (void)state;
+    check("x.tar y.tar img/1.jpg img/2.jpg img/3.jpg", ":img flat 1(jpg) 2(jpg) 3(jpg)\n");
+    check("set/x.tar set/cat/1.jpg set/cat/2.jpg", "set:cat flat 1(jpg) 2(jpg)\n");
+}
+
+static void test_claim__text_labels_of_source__still_looked_at(void **state)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {0};
+
+    (void)state;
+    make_listing(&m, "cat/1.jpg cat/2.jpg cat/3.jpg cat/4.jpg cat/5.jpg cat/6.jpg cat/7.jpg "
+                     "cat/8.jpg cat/9.jpg cat/10.jpg labels.txt");
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    assert_int_equal(claims.n, 1);
+    assert_string_equal(members_name(&m, 0), "labels.txt");
+    assert_int_equal(claims.taken[0], 0);
+    assert_int_equal(claims.taken[1], CLAIMS_SAMPLE);
+}
+
+/* 10^5 files with one stem, and with as many extensions: no quadratic work. */
+static void test_claim__very_many_of_one_stem__quick(void **state)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {0};
+    uint32_t top;
+
+    (void)state;
+    assert_int_equal(members_add_folder(&m, "", &top), 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "a.%05u%s", i, i % 2 ? ".jpg" : "");
+        assert_int_equal(members_add(&m, top, name, 1, (const uint64_t[2]){0, 0}), 0);
+    }
+    assert_int_equal(members_add(&m, top, "a.jpg", 1, (const uint64_t[2]){0, 0}), 0);
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    assert_int_equal(claims.n, 0); /* half of them are no pictures */
+}
+
+static void test_claim__table_of_metadata__says_the_samples(void **state)
+{
+    (void)state;
+    check("train/1.jpg train/metadata.jsonl", ":train metadata.jsonl 1(jpg)\n");
+    check("train/a/1.jpg train/b/2.jpg train/metadata.csv",
+          ":train metadata.csv 1(jpg) 2(jpg)\n"); /* no classes */
+    check("set/.x/1.jpg set/1.jpg set/metadata.csv", ":set metadata.csv 1(jpg) aside 1 .jpg\n");
+    /* Not of parts, nor of what has tables of its own. */
+    check("metadata.csv train/cat/1.jpg val/cat/2.jpg",
+          ":train classes 1(jpg)\n:val classes 2(jpg)\n");
+    check("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", ":a metadata.csv 1(jpg) 2(jpg)\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claim__class_folders__one_dataset),
+        cmocka_unit_test(test_names__pictures__by_extension),
+        cmocka_unit_test(test_claim__splits__a_dataset_each),
+        cmocka_unit_test(test_claim__files_beside_classes__aside),
+        cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
+        cmocka_unit_test(test_claim__folders_below_classes__torchvision_order),
+        cmocka_unit_test(test_claim__one_stem__one_sample),
+        cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
+        cmocka_unit_test(test_claim__stems_repeat__paths),
+        cmocka_unit_test(test_claim__manifests__pictures_of_the_folder),
+        cmocka_unit_test(test_claim__dots_in_names__each_is_a_sample),
+        cmocka_unit_test(test_claim__case_alone_differs__both),
+        cmocka_unit_test(test_claim__other_things__left_alone),
+        cmocka_unit_test(test_claim__split_in_a_project__taken),
+        cmocka_unit_test(test_claim__other_datasets_beside__the_folder_alone),
+        cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
+        cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
+        cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
