@@ -1,0 +1,374 @@
+/* Each stretch has its table of one period, the way back, and how many elements of each source came
+ * before it. A table is made by a simulation of its period: at most one job of a source waits, for
+ * a job follows its predecessor, and releases and deadlines of a source rise. */
+#include "fs/plan/mix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/scope.h"
+
+/* What is at a place of a period. */
+struct entry {
+    uint16_t source, job;
+};
+
+struct stretch {
+    uint64_t start;      /* position */
+    uint32_t period;     /* W */
+    uint32_t *weight;    /* [sources] */
+    uint32_t *first;     /* [sources] where in place[] those of a source begin */
+    mix_number *before;  /* [sources] its elements before the stretch */
+    struct entry *entry; /* [period] */
+    uint16_t *place;     /* [period] of jobs 0, 1, ... of source 0, then of source 1, ... */
+};
+
+struct mix {
+    unsigned sources, stretches;
+    struct stretch stretch[];
+};
+
+/* ---- a period ---- */
+
+/* Jobs that are released and not done, the one that is due first at [0]. */
+struct waiting {
+    unsigned n;
+    struct job {
+        uint32_t due;
+        unsigned source;
+        uint32_t j;
+    } job[MIX_SOURCES_MAX];
+};
+
+static bool is_before(const struct job *a, const struct job *b)
+{
+    return a->due != b->due ? a->due < b->due : a->source < b->source;
+}
+
+static void swap_jobs(struct job *a, struct job *b)
+{
+    struct job job = *a;
+
+    *a = *b;
+    *b = job;
+}
+
+static void waiting_add(struct waiting *w, const struct job *job)
+{
+    unsigned i = w->n++;
+
+    w->job[i] = *job;
+    for (; i && is_before(&w->job[i], &w->job[(i - 1) / 2]); i = (i - 1) / 2)
+        swap_jobs(&w->job[i], &w->job[(i - 1) / 2]);
+}
+
+static struct job waiting_take(struct waiting *w)
+{
+    struct job ret = w->job[0];
+    unsigned i = 0;
+
+    w->job[0] = w->job[--w->n];
+    for (;;) {
+        unsigned least = i, child = 2 * i + 1;
+
+        for (unsigned k = child; k < child + 2 && k < w->n; k++)
+            if (is_before(&w->job[k], &w->job[least]))
+                least = k;
+        if (least == i)
+            return ret;
+        swap_jobs(&w->job[i], &w->job[least]);
+        i = least;
+    }
+}
+
+/* The jobs that are released at each place: a list for each, of sources. */
+struct releases {
+    uint16_t first[MIX_PERIOD_MAX]; /* source + 1; 0: none */
+    uint16_t next[MIX_SOURCES_MAX];
+    uint32_t job[MIX_SOURCES_MAX];
+};
+
+static void release_at(struct releases *r, uint64_t place, unsigned source, uint32_t job)
+{
+    r->job[source] = job;
+    r->next[source] = r->first[place];
+    r->first[place] = (uint16_t)(source + 1);
+}
+
+static void make_table(struct stretch *s, unsigned sources, struct releases *r,
+                       struct waiting *waiting)
+{
+    uint64_t period = s->period;
+
+    for (unsigned d = 0; d < sources; d++)
+        if (s->weight[d])
+            release_at(r, 0, d, 0);
+    for (uint64_t n = 0; n < period; n++) {
+        struct job job;
+        uint64_t released, w;
+
+        for (unsigned d = r->first[n]; d; d = r->next[d - 1]) {
+            w = s->weight[d - 1];
+            waiting_add(waiting,
+                        &(struct job){(uint32_t)(((r->job[d - 1] + 1) * period + w - 1) / w), d - 1,
+                                      r->job[d - 1]});
+        }
+        job = waiting_take(
+            waiting); /* one waits at each place: as many jobs as places, all in time */
+        s->entry[n] = (struct entry){(uint16_t)job.source, (uint16_t)job.j};
+        s->place[s->first[job.source] + job.j] = (uint16_t)n;
+        w = s->weight[job.source];
+        released = (job.j + 1) * period / w;
+        released = released > n ? released : n + 1;
+        if (job.j + 1 < w && released < period)
+            release_at(r, released, job.source, job.j + 1);
+    }
+}
+
+static int stretch_init(struct stretch *s, const struct mix_weights *weights, unsigned sources)
+{
+    AUTO_FREE struct releases *releases = calloc(1, sizeof(*releases));
+    struct waiting waiting = {.n = 0};
+
+    s->start = weights->start;
+    s->weight = calloc(sources, sizeof(*s->weight));
+    s->first = calloc(sources, sizeof(*s->first));
+    s->before = calloc(sources, sizeof(*s->before));
+    if (!releases || !s->weight || !s->first || !s->before)
+        return -ENOMEM;
+    for (unsigned d = 0; d < sources; d++) {
+        s->weight[d] = weights->weight[d];
+        s->first[d] = s->period;
+        s->period += weights->weight[d];
+    }
+    s->entry = calloc(s->period, sizeof(*s->entry));
+    s->place = calloc(s->period, sizeof(*s->place));
+    if (!s->entry || !s->place)
+        return -ENOMEM;
+    make_table(s, sources, releases, &waiting);
+    return 0;
+}
+
+/* ---- positions and elements ---- */
+
+/* a / b, and the remainder. Nearly always a fits in 64 bits. */
+static mix_number divide(mix_number a, uint64_t b, uint64_t *ret_rest)
+{
+    mix_number q;
+
+    if (a <= UINT64_MAX) {
+        *ret_rest = (uint64_t)a % b;
+        return (uint64_t)a / b;
+    }
+    q = a / b;
+    *ret_rest = (uint64_t)(a - q * b);
+    return q;
+}
+
+/* How many elements of a source come before a place of the period. */
+static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64_t place)
+{
+    const uint16_t *own = s->place + s->first[source];
+    uint32_t low = 0, high = s->weight[source];
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (own[middle] < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static mix_number count_before(const struct stretch *s, unsigned source, mix_number position)
+{
+    uint64_t rest;
+    mix_number periods = divide(position - s->start, s->period, &rest);
+
+    return s->before[source] + periods * s->weight[source] + count_in_period(s, source, rest);
+}
+
+static const struct stretch *stretch_at(const struct mix *mix, mix_number position)
+{
+    unsigned i = mix->stretches - 1;
+
+    while (mix->stretch[i].start > position)
+        i--;
+    return &mix->stretch[i];
+}
+
+unsigned mix_at(const struct mix *mix, mix_number position, mix_number *ret_element)
+{
+    const struct stretch *s = stretch_at(mix, position);
+    uint64_t rest;
+    mix_number periods = divide(position - s->start, s->period, &rest);
+    const struct entry *e = &s->entry[rest];
+
+    *ret_element = s->before[e->source] + periods * s->weight[e->source] + e->job;
+    return e->source;
+}
+
+bool mix_position(const struct mix *mix, unsigned source, mix_number element, mix_number *ret)
+{
+    unsigned i = mix->stretches - 1;
+    const struct stretch *s;
+    mix_number periods;
+    uint64_t job;
+
+    while (mix->stretch[i].before[source] > element)
+        i--;
+    s = &mix->stretch[i];
+    if (!s->weight[source]) /* then it is the last stretch */
+        return false;
+    periods = divide(element - s->before[source], s->weight[source], &job);
+    *ret = s->start + periods * s->period + s->place[s->first[source] + job];
+    return true;
+}
+
+mix_number mix_count(const struct mix *mix, unsigned source, mix_number position)
+{
+    return count_before(stretch_at(mix, position), source, position);
+}
+
+int mix_new(const struct mix_weights *weights, unsigned stretches, unsigned sources,
+            struct mix **ret)
+{
+    struct mix *mix = calloc(1, sizeof(*mix) + stretches * sizeof(*mix->stretch));
+
+    if (!mix)
+        return -ENOMEM;
+    mix->sources = sources;
+    for (; mix->stretches < stretches; mix->stretches++) {
+        struct stretch *s = &mix->stretch[mix->stretches];
+
+        if (stretch_init(s, &weights[mix->stretches], sources) < 0) {
+            mix->stretches++;
+            mix_free(mix);
+            return -ENOMEM;
+        }
+        for (unsigned d = 0; d < sources && mix->stretches; d++)
+            s->before[d] = count_before(s - 1, d, s->start);
+    }
+    *ret = mix;
+    return 0;
+}
+
+void mix_free(struct mix *mix)
+{
+    for (unsigned i = 0; mix && i < mix->stretches; i++) {
+        free(mix->stretch[i].weight);
+        free(mix->stretch[i].first);
+        free(mix->stretch[i].before);
+        free(mix->stretch[i].entry);
+        free(mix->stretch[i].place);
+    }
+    free(mix);
+}
+
+/* ---- epochs ---- */
+
+/* The position of element `element` of each source: the least, or the largest. */
+static int find_end(const struct mix *mix, const uint64_t *passes, bool first, mix_number *ret,
+                    unsigned *ret_source)
+{
+    bool any = false;
+
+    for (unsigned d = 0; d < mix->sources; d++) {
+        mix_number at;
+
+        if (!mix_position(mix, d, passes[d] - !first, &at)) {
+            *ret_source = d;
+            if (!first)
+                return -EDOM;
+            continue;
+        }
+        at += !first;
+        if (!any || (first ? at < *ret : at > *ret))
+            *ret = at;
+        any = true;
+    }
+    return any ? 0 : -EDOM;
+}
+
+int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, uint64_t given,
+               uint64_t *ret, unsigned *ret_source)
+{
+    mix_number length = end == MIX_LENGTH ? given : 0;
+    int r = 0;
+
+    for (unsigned d = 0; d < mix->sources && end == MIX_SUM; d++)
+        length += passes[d];
+    if (end == MIX_FIRST || end == MIX_ALL)
+        r = find_end(mix, passes, end == MIX_FIRST, &length, ret_source);
+    if (r < 0)
+        return r;
+    if (length > MIX_POSITION_MAX)
+        return -ERANGE;
+    *ret = (uint64_t)length;
+    return 0;
+}
+
+/* ---- weights ---- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Shares of MIX_PERIOD_MAX by the largest remainder; a share of 0 becomes 1, which the largest
+ * gives. */
+static void nearest(const uint64_t *weight, unsigned n, mix_number sum, uint32_t *ret)
+{
+    mix_number rest[MIX_SOURCES_MAX];
+    uint32_t left = MIX_PERIOD_MAX;
+
+    for (unsigned d = 0; d < n; d++) {
+        mix_number share = (mix_number)weight[d] * MIX_PERIOD_MAX;
+
+        ret[d] = (uint32_t)(share / sum);
+        rest[d] = share % sum;
+        left -= ret[d];
+    }
+    for (; left; left--) {
+        unsigned best = 0;
+
+        for (unsigned d = 1; d < n; d++)
+            best = rest[d] > rest[best] ? d : best;
+        ret[best]++;
+        rest[best] = 0;
+    }
+    for (unsigned d = 0; d < n; d++) {
+        unsigned largest = 0;
+
+        for (unsigned k = 1; k < n && !ret[d]; k++)
+            largest = ret[k] > ret[largest] ? k : largest;
+        ret[largest] -= !ret[d];
+        ret[d] += !ret[d];
+    }
+}
+
+bool mix_reduce(const uint64_t *weight, unsigned n, uint32_t *ret)
+{
+    uint64_t divisor = 0;
+    mix_number sum = 0;
+
+    for (unsigned d = 0; d < n; d++) {
+        divisor = common_divisor(weight[d], divisor);
+        sum += weight[d];
+    }
+    if (sum / divisor > MIX_PERIOD_MAX) {
+        nearest(weight, n, sum, ret);
+        return false;
+    }
+    for (unsigned d = 0; d < n; d++)
+        ret[d] = (uint32_t)(weight[d] / divisor);
+    return true;
+}
