@@ -96,7 +96,7 @@ _epochfs_place() {
     case $command$1 in
     mount0 | info0 | plan0 | stage0 | index0) compopt -o default ;;
     mount1) compopt -o dirnames ;;
-    umount0 | status0) _epochfs_mountpoints ;;
+    umount0 | status0 | audit0) _epochfs_mountpoints ;;
     cache0) _epochfs_offer '' list verify prune ;;
     cache1) compopt -o dirnames ;;
     esac
@@ -112,6 +112,7 @@ _epochfs_flags() {
     stage) flags+=(--check --progress -o) ;;
     index) flags+=(--progress -o) ;;
     status) flags+=(--json --watch) ;;
+    audit) flags+=(--epoch= --all-ranks --progress) ;;
     cache)
         case ${words[2]} in
         list) flags+=(--json) ;;
@@ -132,7 +133,7 @@ _epochfs() {
     command=${words[1]}
     COMPREPLY=()
     if ((${#words[@]} == 2)); then
-        _epochfs_offer '' mount umount info plan stage index status cache --help --version
+        _epochfs_offer '' mount umount info plan stage index status audit cache --help --version
         return
     fi
     for ((i = 2; i < ${#words[@]} - 1; i++)); do

@@ -33,6 +33,11 @@ int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES])
     return EVP_DigestFinal_ex((EVP_MD_CTX *)digest, ret, NULL) == 1 ? 0 : -ENOMEM;
 }
 
+int digest_again(struct digest *digest)
+{
+    return EVP_DigestInit_ex((EVP_MD_CTX *)digest, NULL, NULL) == 1 ? 0 : -ENOMEM;
+}
+
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE])
 {
     for (size_t i = 0; i < DIGEST_BYTES; i++)

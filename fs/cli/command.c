@@ -84,6 +84,7 @@ static int say_unknown(const struct command_line *line, const char *word)
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
 {
     struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
+    const int words = strchr(line->word, ' ') ? 2 : 1;
     struct diag d = DIAG_INIT;
     int c;
 
@@ -113,10 +114,11 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
             return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
         }
     }
-    if (argc - optind != 1)
-        return fail(EXIT_USAGE, "want one %s, found %d arguments; see `epochfs %s --help`",
-                    line->word, argc - optind, line->name);
-    *ret_word = argv[optind];
+    if (argc - optind != words)
+        return fail(EXIT_USAGE, "want %s%s, found %d arguments; see `epochfs %s --help`",
+                    words == 1 ? "one " : "", line->word, argc - optind, line->name);
+    for (int i = 0; i < words; i++)
+        ret_word[i] = argv[optind + i];
     return -1;
 }
 

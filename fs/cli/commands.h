@@ -21,10 +21,10 @@ struct command {
 
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
 
-/* What a command takes besides --help: flags, with or without values, -o, and one word. */
+/* What a command takes besides --help: flags, with or without values, -o, and one word or two. */
 struct command_line {
     const char *name;        /* of the command */
-    const char *word;        /* "SOURCE": what its one word is */
+    const char *word;        /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN" */
     void (*help)(void);      /* prints the help */
     struct options *options; /* set by -o; NULL: the command has no -o */
     struct {
@@ -34,8 +34,8 @@ struct command_line {
     } flag[4];             /* unused ones are last */
 };
 
-/* Parse the arguments of a command; argv[0] is its name. -1 and its word; or the exit code of the
- * program: the error, or the help, has been printed. */
+/* Parse the arguments of a command; argv[0] is its name. -1 and its word or two; or the exit code
+ * of the program: the error, or the help, has been printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
 /* SOURCE, opened for a command. {0} before it is opened; must be released also after an error, when

@@ -11,11 +11,11 @@
 #include "fs/cli/commands.h"
 
 extern const struct command command_mount, command_umount, command_info, command_plan,
-    command_stage, command_index, command_status, command_cache;
+    command_stage, command_index, command_status, command_audit, command_cache;
 
 static const struct command *const commands[] = {
-    &command_mount, &command_umount, &command_info,   &command_plan,
-    &command_stage, &command_index,  &command_status, &command_cache,
+    &command_mount, &command_umount, &command_info,  &command_plan,  &command_stage,
+    &command_index, &command_status, &command_audit, &command_cache,
 };
 
 static void print_help(FILE *out)

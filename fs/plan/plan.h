@@ -48,6 +48,12 @@ struct plan {
  * path, '+' in a mount option. 0, or -EINVAL with the reason in d and *ret undefined. */
 int plan_parse(const char *name, size_t len, char separator, struct plan *ret, struct diag *d);
 
+/* Does the plan show another order in each epoch? Its batches are then in folders epoch=E. */
+static inline bool plan_has_epochs(const struct plan *plan)
+{
+    return plan->seeded;
+}
+
 /* Write the canonical name, NUL-terminated. */
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE]);
 

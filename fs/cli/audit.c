@@ -1,0 +1,412 @@
+/* epochfs audit: reads an epoch of a mount, and proves that it is what its plan says.
+ *
+ * The samples of the plan's list are read twice, as any program reads them: in stored order, which
+ * needs no order of an epoch, and as the plan shows them. fs/audit compares. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/values.h"
+#include "cache/disk/local_blob.h"
+#include "fs/audit/tally.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/status_values.h"
+#include "fs/plan/plan.h"
+#include "fs/plan/schedule.h"
+
+#define RANKS_MOST   65536u
+#define BATCH_OF_ALL 128 /* samples read at a time where the plan says batch=all */
+
+struct audit_call {
+    bool all_ranks, progress;
+    const char *epoch_text;
+    const char *mountpoint, *plan_text; /* as the user gave them */
+    struct plan plan;
+    uint64_t epoch;
+    char dataset[PATH_MAX]; /* its folder */
+    uint64_t samples;       /* of the dataset */
+    struct progress shown;
+    uint64_t done, total; /* bytes */
+};
+
+static void print_help(void)
+{
+    printf("usage: epochfs audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN\n\n"
+           "Reads an epoch of a mount and proves it: every sample comes as often as the plan\n"
+           "says, and is equal, by SHA-256, to what the stored order shows. PLAN is the name\n"
+           "of a folder in batches/, such as batch=128,seed=7. MOUNTPOINT may also be the\n"
+           "folder of a dataset, which is needed where there are several.\n\n"
+           "--epoch=E: which one (default 0). --all-ranks: all ranks of a plan with rank=,\n"
+           "which together show the whole epoch. --progress: also if stderr is not a\n"
+           "terminal; a line a second.\n\n"
+           "Prints one line, with a SHA-256 of the epoch that is the same on every machine.\n"
+           "Exit code 0: all is right; 3: something is not, and stderr says what.\n");
+}
+
+/* ---- which dataset ---- */
+
+static int read_text(const char *path, char *ret, size_t capacity)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, ret, capacity - 1);
+
+    if (n < 0)
+        return -errno;
+    ret[n] = '\0';
+    return 0;
+}
+
+static bool has_dataset(const char *folder)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof(path), "%s/dataset.json", folder) < (int)sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
+/* Find the datasets of a mount, one or two levels deep; names gets them with spaces between. */
+static unsigned find_datasets(const char *folder, unsigned depth, char ret[static PATH_MAX],
+                              struct text *names)
+{
+    DIR *dir = opendir(folder);
+    unsigned n = 0;
+
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char path[PATH_MAX];
+
+        if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) ||
+            snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) >= (int)sizeof(path))
+            continue;
+        if (has_dataset(path)) {
+            n++;
+            text_add(names, "%s%s", names->len ? " " : "", path);
+            snprintf(ret, PATH_MAX, "%s", path);
+        } else if (depth) {
+            n += find_datasets(path, depth - 1, ret, names);
+        }
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Set call->dataset and call->samples. */
+static int find_dataset(struct audit_call *call)
+{
+    static char json[1 << 20];
+    AUTO_TEXT struct text names = {0};
+    char path[PATH_MAX + 32];
+    struct stat st;
+    unsigned n = 1;
+    int r;
+
+    if (stat(call->mountpoint, &st) < 0)
+        return fail(EXIT_MOUNT, "%s: %s", call->mountpoint,
+                    errno == ENOTCONN ? "its daemon has died; `epochfs umount` it"
+                                      : strerror(errno));
+    if (has_dataset(call->mountpoint))
+        snprintf(call->dataset, sizeof(call->dataset), "%s", call->mountpoint);
+    else
+        n = find_datasets(call->mountpoint, 2, call->dataset, &names);
+    if (n != 1)
+        return fail(EXIT_USAGE, "%s: want the folder of one dataset, found %u%s%s",
+                    call->mountpoint, n, n ? ": " : "", n ? names.data : "");
+    snprintf(path, sizeof(path), "%s/dataset.json", call->dataset);
+    r = read_text(path, json, sizeof(json));
+    if (r == 0 && !status_value(json, "samples"))
+        r = -EBADMSG;
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s: want the description of a dataset: %s", path, strerror(-r));
+    call->samples = status_number(json, "samples");
+    return -1;
+}
+
+/* ---- the batches of a plan ---- */
+
+/* "<dataset>/batches/<plan>[/epoch=E]/npz". A plan in stored order has no epochs. */
+static int batches_folder(const struct audit_call *call, const struct plan *plan,
+                          char ret[static PATH_MAX])
+{
+    char name[PLAN_NAME_SIZE], epoch[32] = "";
+    int n;
+
+    plan_name(plan, name);
+    if (plan_has_epochs(plan))
+        snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)call->epoch);
+    n = snprintf(ret, PATH_MAX, "%s/batches/%s%s/npz", call->dataset, name, epoch);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* What to do with each batch of a folder. */
+struct walk {
+    struct audit_call *call;
+    struct audit_tally *tally;
+    const char *field; /* a column to read, too; may be NULL */
+    int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
+    struct audit_batch batch;
+};
+
+static int read_batch(struct walk *walk, const char *folder, uint64_t number, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX + 32];
+    struct stat st;
+    int fd, r;
+
+    snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)number);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        r = -errno;
+        if (fd >= 0)
+            close(fd);
+        return diag_set(d, r, "%s: %s", path, strerror(-r));
+    }
+    r = local_blob_new(fd, path, (uint64_t)st.st_size, true, &blob);
+    if (r == 0)
+        r = audit_batch_read(blob, walk->field, &walk->batch, d);
+    if (r == 0)
+        r = walk->note(walk->tally, &walk->batch, path + strlen(walk->call->dataset) + 1);
+    walk->call->done += (uint64_t)st.st_size;
+    progress_show(&walk->call->shown, min_u64(walk->call->done, walk->call->total),
+                  walk->call->total);
+    return r;
+}
+
+/* Count the batches of a folder, which its names number from 0 on. */
+static int count_batches(const char *folder, uint64_t *ret, struct diag *d)
+{
+    DIR *dir = opendir(folder);
+    uint64_t n = 0, most = 0, number;
+
+    if (!dir)
+        return diag_set(d, -errno, "%s: %s%s", folder, strerror(errno),
+                        errno == ENOENT ? "; `epochfs status` and the mount's log say why" : "");
+    for (struct dirent *e; (errno = 0, e = readdir(dir));) {
+        size_t len = strcspn(e->d_name, ".");
+
+        if (!padded_number_parse(e->d_name, len, 6, &number) ||
+            strcmp(e->d_name + len, ".npz") != 0)
+            continue;
+        n++;
+        most = max_u64(most, number + 1);
+    }
+    closedir(dir);
+    if (errno)
+        return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
+    if (n != most)
+        return diag_set(d, -EBADMSG, "%s: want batches 0 to %llu, found %llu of them", folder,
+                        (unsigned long long)most - 1, (unsigned long long)n);
+    *ret = n;
+    return 0;
+}
+
+static int read_batches(struct walk *walk, const struct plan *plan, uint64_t *ret_n, struct diag *d)
+{
+    char folder[PATH_MAX];
+    uint64_t n = 0;
+    int r = batches_folder(walk->call, plan, folder);
+
+    if (r == 0)
+        r = count_batches(folder, &n, d);
+    for (uint64_t i = 0; i < n && r == 0; i++)
+        r = read_batch(walk, folder, i, d);
+    *ret_n += n;
+    return r;
+}
+
+/* ---- the proof ---- */
+
+/* The plan's list in its stored order. */
+static struct plan list_plan(const struct audit_call *call)
+{
+    struct plan list = call->plan;
+
+    list.batch = list.batch ? list.batch : BATCH_OF_ALL;
+    list.rank = 0;
+    list.ranks = 1;
+    list.seeded = false;
+    list.seed = list.window = 0;
+    list.limits = false;
+    list.limit = 0;
+    list.tail = TAIL_KEEP;
+    return list;
+}
+
+/* What a plan promises of a list of so many samples, for one of its ranks or all of them. */
+static struct audit_rule rule_of(const struct audit_call *call, uint64_t places)
+{
+    struct audit_rule rule = {.promise = AUDIT_ONCE, .places = places, .promised = places};
+    struct plan plan = list_plan(call); /* without the words that make the list */
+    const struct plan *whole = &call->plan;
+    struct schedule s;
+
+    plan.takes = false;
+    plan.splits = 0;
+    plan.part = 0;
+    plan.parts = 1;
+    plan.batch = whole->batch;
+    plan.limits = whole->limits;
+    plan.limit = whole->limit;
+    plan.tail = whole->tail;
+    plan.ranks = whole->ranks;
+    rule.positions = whole->limits ? min_u64(whole->limit, places) : places;
+    plan.rank = whole->rank;
+    schedule_init(&s, &plan, places, NULL);
+    /* But with tail=keep, each rank has as many. */
+    rule.elements = whole->tail == TAIL_KEEP ? rule.positions : s.elements * plan.ranks;
+    rule.read = call->all_ranks ? rule.elements : s.elements;
+    return rule;
+}
+
+/* The bytes of the list's batches, and an estimate of what is read in all. */
+static int measure(struct audit_call *call, const struct plan *list, struct diag *d)
+{
+    AUTO_FREE char *folder = malloc(PATH_MAX);
+    char path[PATH_MAX + 32];
+    struct stat st;
+    uint64_t n = 0;
+    int r = folder ? batches_folder(call, list, folder) : -ENOMEM;
+
+    if (r == 0)
+        r = count_batches(folder, &n, d);
+    for (uint64_t i = 0; i < n && r == 0; i++) {
+        snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)i);
+        if (stat(path, &st) < 0)
+            r = diag_set(d, -errno, "%s: %s", path, strerror(errno));
+        else
+            call->total += (uint64_t)st.st_size;
+    }
+    return r;
+}
+
+static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *ret_batches,
+                 struct audit_rule *ret_rule, struct diag *d)
+{
+    struct walk walk = {.call = call, .tally = tally, .note = audit_tally_list};
+    struct plan list = list_plan(call), plan = call->plan;
+    uint64_t unused = 0, share, all;
+    int r = measure(call, &list, d);
+
+    if (r == 0)
+        r = read_batches(&walk, &list, &unused, d);
+    if (r == 0) {
+        *ret_rule = rule_of(call, audit_tally_places(tally));
+        share = ret_rule->places ? call->total / ret_rule->places : 0;
+        if (checked_mul(share, ret_rule->read, &all))
+            call->total += all;
+        walk.note = audit_tally_epoch;
+    }
+    for (uint64_t rank = 0; rank < plan.ranks && r == 0; rank++) {
+        if (!call->all_ranks && rank != call->plan.rank)
+            continue;
+        plan.rank = rank;
+        r = read_batches(&walk, &plan, ret_batches, d);
+    }
+    audit_batch_release(&walk.batch);
+    return r < 0 ? r : audit_tally_compare(tally, ret_rule);
+}
+
+/* "each once", "each 2 or 3 times". Returns ret. */
+static const char *how_often(uint64_t least, uint64_t most, char ret[static 80])
+{
+    const char *times = most == 1 ? "once" : "times";
+
+    if (most == 1)
+        snprintf(ret, 80, least ? "each %s" : "each at most %s", times);
+    else if (least == most)
+        snprintf(ret, 80, "each %llu times", (unsigned long long)most);
+    else
+        snprintf(ret, 80, "each %llu %s %llu times", (unsigned long long)least,
+                 most - least == 1 ? "or" : "to", (unsigned long long)most);
+    return ret;
+}
+
+static int say_result(const struct audit_call *call, struct audit_tally *tally,
+                      const struct audit_rule *rule, uint64_t batches)
+{
+    char name[PLAN_NAME_SIZE], epoch[40] = "", often[80];
+    struct audit_result result;
+
+    if (audit_tally_result(tally, &result) < 0)
+        return fail(EXIT_MOUNT, "%s", strerror(ENOMEM));
+    plan_name(&call->plan, name);
+    if (plan_has_epochs(&call->plan))
+        snprintf(epoch, sizeof(epoch), ", epoch %llu", (unsigned long long)call->epoch);
+    if (result.faults) {
+        fputs(result.first, stderr);
+        return fail(EXIT_MOUNT, "%s: %s%s: %llu fault%s", call->dataset, name, epoch,
+                    (unsigned long long)result.faults, result.faults == 1 ? "" : "s");
+    }
+    printf("%s%s%s: %llu samples in %llu batch%s, of the %llu of the list %s; all equal to the "
+           "stored order; SHA-256 of the epoch %s\n",
+           name, epoch, call->all_ranks && call->plan.ranks > 1 ? ", all ranks" : "",
+           (unsigned long long)rule->read, (unsigned long long)batches, batches == 1 ? "" : "es",
+           (unsigned long long)rule->places, how_often(result.least, result.most, often),
+           result.sha256);
+    return EXIT_DONE;
+}
+
+static int parse_words(struct audit_call *call)
+{
+    const char *text = call->epoch_text;
+    struct diag d = DIAG_INIT;
+
+    if (text && value_count("--epoch", text, 0, UINT64_MAX, &call->epoch, &d) < 0)
+        return fail(EXIT_USAGE, "%s", diag_text(&d, -EINVAL));
+    if (plan_parse(call->plan_text, strlen(call->plan_text), ',', &call->plan, &d) < 0)
+        return fail(EXIT_USAGE, "%s: %s", call->plan_text, diag_text(&d, -EINVAL));
+    if (call->all_ranks && call->plan.ranks > RANKS_MOST)
+        return fail(EXIT_USAGE, "--all-ranks: want at most %u ranks, found %llu", RANKS_MOST,
+                    (unsigned long long)call->plan.ranks);
+    if (text && !plan_has_epochs(&call->plan))
+        return fail(EXIT_USAGE,
+                    "--epoch: want a plan with epochs, such as one with seed=, found %s",
+                    call->plan_text);
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    AUTO_AUDIT_TALLY struct audit_tally *tally = NULL;
+    struct audit_call call = {0};
+    const struct command_line line = {"audit",
+                                      "MOUNTPOINT PLAN",
+                                      print_help,
+                                      NULL,
+                                      {{"epoch", .text = &call.epoch_text},
+                                       {"all-ranks", .set = &call.all_ranks},
+                                       {"progress", .set = &call.progress}}};
+    const char *word[2];
+    int code = parse_command(argc, argv, &line, word), r;
+    struct audit_rule rule = {0};
+    struct diag d = DIAG_INIT;
+    uint64_t batches = 0;
+
+    if (code < 0) {
+        call.mountpoint = word[0];
+        call.plan_text = word[1];
+        code = parse_words(&call);
+    }
+    if (code < 0)
+        code = find_dataset(&call);
+    if (code >= 0)
+        return code;
+    progress_init(&call.shown, "audited", call.progress);
+    r = audit_tally_new(call.samples, &tally);
+    if (r == 0)
+        r = audit(&call, tally, &batches, &rule, &d);
+    progress_end(&call.shown, r == 0 ? call.total : min_u64(call.done, call.total), call.total);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    return say_result(&call, tally, &rule, batches);
+}
+
+const struct command command_audit = {
+    "audit", run, "audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN"};

@@ -1,0 +1,27 @@
+/* Bytes as a batch that `epochfs audit` reads: refused with a reason, or each sample has a number
+ * and a digest. Reading it again gives the same. */
+#include <string.h>
+
+#include "fs/audit/batch.h"
+#include "fuzz.h"
+#include "support/memory_blob.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    AUTO_AUDIT_BATCH struct audit_batch one = {0};
+    AUTO_AUDIT_BATCH struct audit_batch two = {0};
+    struct blob *blob = memory_blob_new("x.npz", data, len, len, NULL);
+    struct diag d = DIAG_INIT, again = DIAG_INIT;
+    const char *field = fuzz_takes(fuzz_hash(data, len), 0, 2) ? "label" : NULL;
+    int r = audit_batch_read(blob, field, &one, &d);
+
+    FUZZ_CHECK(r == 0 || d.set);
+    FUZZ_CHECK(audit_batch_read(blob, field, &two, &again) == r);
+    if (r == 0) {
+        FUZZ_CHECK(one.n <= len && two.n == one.n);
+        FUZZ_CHECK(!one.n || !memcmp(one.number, two.number, one.n * sizeof(*one.number)));
+        FUZZ_CHECK(!one.n || !memcmp(one.digest, two.digest, one.n * sizeof(*one.digest)));
+    }
+    blob_free(blob);
+    return 0;
+}

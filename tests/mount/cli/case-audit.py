@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""epochfs audit: epochs of mounts of several formats are what their plans say; what is not right is named.
+
+What is not right is a copy of a mount's files: audit reads files and asks nobody else."""
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import tarfile
+import zipfile
+
+import numpy as np
+
+from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mounted, path, run, small, write
+
+N = 50
+IMAGES, LABELS = small(N)
+rng = np.random.default_rng(11)
+write("rows.libsvm", b"".join(b"%d %s\n" % (i % 3, b" ".join(b"%d:%d.5" % (c, i + c) for c in
+                                                          np.flatnonzero(rng.random(9) < 0.4) + 1))
+                              for i in range(N)))
+with tarfile.open(os.path.join(SOURCE, "shard.tar"), "w") as tar:
+    for i in range(N):
+        for ext, data in (("txt", b"x" * int(rng.integers(0, 9))), ("cls", b"%d" % (i % 4))):
+            member = tarfile.TarInfo(f"{i:03}.{ext}")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+LINE = re.compile(r"(\S+)(?:, epoch (\d+))?(, all ranks)?: (\d+) samples in (\d+) batch(?:es)?, of the "
+                  r"(\d+) of the list each (.*); all equal to the stored order; SHA-256 of the epoch "
+                  r"([0-9a-f]{64})\n")
+
+
+def audit(dataset, plan, *flags):
+    """The fields of its line: samples, batches, places of the list, how often."""
+    printed = run("audit", *flags, path(dataset), plan)
+    match = LINE.fullmatch(printed)
+    equal(bool(match), True, f"the one line, found {printed!r}")
+    equal(match[1], plan, "the plan's name")
+    return int(match[4]), int(match[5]), int(match[6]), match[7], match[8]
+
+
+def check_right():
+    for dataset in ("train", "rows.libsvm", "shard.tar"):
+        first = audit(dataset, "batch=8")
+        equal(first[:4], (N, 7, N, "once"), f"{dataset} in stored order")
+        equal(audit(dataset, "batch=all")[:4], (N, 1, N, "once"), f"{dataset} as one batch")
+        one = audit(dataset, "batch=8,seed=3", "--epoch=5")
+        equal(one[:4], (N, 7, N, "once"), dataset)
+        equal(audit(dataset, "batch=16,seed=3", "--epoch=5")[4], one[4], "the same order in other batches")
+        equal(audit(dataset, "batch=8,seed=3", "--epoch=6")[4] != one[4], True, "another epoch")
+        equal(audit(dataset, "batch=8,take=10:30,seed=3")[:4], (20, 3, 20, "once"), "take")
+        equal(audit(dataset, "batch=8,seed=3,limit=9")[:4], (9, 2, N, "at most once"), "limit")
+        equal(audit(dataset, "batch=4,rank=1of3,seed=3")[:4], (17, 5, N, "at most once"), "one rank")
+        equal(audit(dataset, "batch=4,rank=1of3,seed=3", "--all-ranks")[:4], (N, 14, N, "once"), "all")
+        equal(audit(dataset, "batch=4,rank=1of3,seed=3,tail=drop", "--all-ranks")[:4],
+              (48, 12, N, "at most once"), "drop")
+        equal(audit(dataset, "batch=4,rank=1of3,seed=3,tail=wrap", "--all-ranks")[:4],
+              (60, 15, N, "1 or 2 times"), "wrap")
+
+
+def check_digest():
+    """The digest, computed as fs/audit/batch.c defines it."""
+    whole = hashlib.sha256()
+    with np.load(path("train", "batches", "batch=all", "npz", "000000.npz")) as batch:
+        for i in range(N):
+            state = bytes(32)
+            for name in batch.files:
+                if name not in ("index", "source"):
+                    data = batch[name][i].tobytes().rstrip(b"\0" if batch[name].dtype.kind == "S" else b"")
+                    state = hashlib.sha256(state + name.encode() + b"\0" +
+                                           len(data).to_bytes(8, "little") + data).digest()
+            whole.update(state)
+    equal(audit("train", "batch=8")[4], whole.hexdigest(), "SHA-256 of the epoch")
+
+
+# ---- what is not right ----
+
+COPY = f"{PRIVATE}/copy"
+PLAN = "batch=8,seed=3"
+EPOCH = f"{COPY}/batches/{PLAN}/epoch=0/npz"
+
+
+def copy(folder):
+    shutil.rmtree(COPY, ignore_errors=True)
+    for part in ("dataset.json", "batches/batch=8/npz", f"batches/{PLAN}/epoch=0/npz"):
+        to = f"{COPY}/{part}"
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        if part.endswith("npz"):
+            os.makedirs(to)
+            for name in os.listdir(f"{folder}/{part}"):
+                shutil.copyfile(f"{folder}/{part}/{name}", f"{to}/{name}")
+        else:
+            shutil.copyfile(f"{folder}/{part}", to)
+
+
+def change(name, **columns):
+    """Write a batch of the copied epoch again, with other columns; None: without it."""
+    with np.load(f"{EPOCH}/{name}") as batch:
+        arrays = {k: batch[k] for k in batch.files} | columns
+    np.savez(f"{EPOCH}/{name}", **{k: v for k, v in arrays.items() if v is not None})
+
+
+def refused(*words):
+    printed = run("audit", COPY, PLAN, code=3)
+    contains(printed, *words)
+
+
+def check_wrong(folder):
+    copy(folder)
+    run("audit", COPY, PLAN)
+    with np.load(f"{EPOCH}/000002.npz") as batch:
+        image, index = batch["image"].copy(), batch["index"].copy()
+    image[5, 2, 2] ^= 1
+    change("000002.npz", image=image)
+    refused(f"batches/{PLAN}/epoch=0/npz/000002.npz: place 5: sample {index[5]} differs from the stored order",
+            "1 fault")
+    image[5, 2, 2] ^= 1
+    change("000002.npz", image=image, index=np.roll(index, 1))
+    refused("differs from the stored order", "faults")
+
+    copy(folder)  # a batch twice, and another not
+    shutil.copyfile(f"{EPOCH}/000001.npz", f"{EPOCH}/000004.npz")
+    printed = run("audit", COPY, PLAN, code=3)
+    contains(printed, "want it 1 to 1 times in the epoch, found it", "16 faults")
+    equal(len(printed.splitlines()), 4, "lines: the first three faults, and a count")
+
+    copy(folder)
+    os.remove(f"{EPOCH}/000006.npz")  # the last one
+    refused("want 50 samples in the epoch, found 48", "3 faults")
+    copy(folder)
+    os.remove(f"{EPOCH}/000003.npz")
+    refused("want batches 0 to 6, found 6 of them")
+    copy(folder)
+    os.truncate(f"{EPOCH}/000003.npz", 500)
+    refused("000003.npz")
+    for columns, words in (({"index": None}, "index.npy"), ({"image": image[:3]}, "image"),
+                           ({"index": np.arange(8) + 10 ** 12}, "is not in the plan's list"),
+                           ({"image_offsets": np.arange(9)[::-1]}, "offsets that grow from 0"),
+                           ({"image_offsets": np.arange(9) + 10 ** 15}, "offsets"),
+                           ({"label": np.array(3)}, "label")):
+        copy(folder)
+        change("000002.npz", **columns)
+        refused(words)
+    copy(folder)  # deflated: epochfs stores
+    with zipfile.ZipFile(f"{EPOCH}/000002.npz", "w", zipfile.ZIP_DEFLATED) as z, \
+            zipfile.ZipFile(f"{EPOCH}/000001.npz") as old:
+        for name in old.namelist():
+            z.writestr(name, old.read(name))
+    refused("want a stored member")
+
+
+def check_usage(folder):
+    for words, code, found in (
+            ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 arguments"),
+            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 3"),
+            ((folder, "batch=x"), 1, "batch"),
+            ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),
+            (("--epoch=1", folder, "batch=8"), 1, "want a plan with epochs"),
+            (("--epoch=-1", folder, PLAN), 1, "--epoch"),
+            (("--all-ranks", folder, "batch=8,rank=0of99999"), 1, "want at most 65536 ranks"),
+            ((f"{PRIVATE}/none", "batch=8"), 3, "No such file"),
+            ((folder, "batch=8,limit=1000"), 3, "No such file")):
+        contains(run("audit", *words, code=code), found)
+
+
+with mounted():
+    check_right()
+    check_digest()
+    check_usage(path("train"))
+    check_wrong(path("train"))
