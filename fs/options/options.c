@@ -111,6 +111,14 @@ static const char *guess_option(char *wrong)
     return guess.name;
 }
 
+static bool is_ours(const char *name)
+{
+    for (size_t i = 0; i < n_options_ours; i++)
+        if (!strcmp(name, options_ours[i].name))
+            return true;
+    return false;
+}
+
 static int unknown_option(const char *option, struct diag *d)
 {
     AUTO_FREE char *name = strndup(option, strcspn(option, "="));
@@ -126,7 +134,7 @@ static int unknown_option(const char *option, struct diag *d)
                         "plan=batch=128+seed=7",
                         option);
     guess = guess_option(name);
-    if (guess && plan_has_parameter(guess))
+    if (guess && plan_has_parameter(guess) && !is_ours(guess))
         return diag_set(d, -EINVAL,
                         "unknown option '%s'; is it '%s' of a plan? The parameters of a plan are "
                         "joined by +, as in plan=batch=128+seed=7",

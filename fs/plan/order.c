@@ -26,14 +26,20 @@ static inline uint64_t mix(uint64_t z)
     return z;
 }
 
-void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
-                      uint64_t n)
+uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n)
 {
     uint64_t s = mix(seed + GOLDEN);
 
     s = mix((s ^ epoch) + GOLDEN);
     s = mix((s ^ lane) + GOLDEN);
-    s = mix((s ^ n) + GOLDEN);
+    return mix((s ^ n) + GOLDEN);
+}
+
+void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
+                      uint64_t n)
+{
+    uint64_t s = order_key(seed, epoch, lane, n);
+
     ret->n = n;
     for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
         ret->mirror[r] = n ? mix(s + (2 * r + 1) * GOLDEN) % n : 0;
@@ -224,6 +230,87 @@ void permutation_back(const struct permutation *p, size_t count, uint64_t *x)
     send_all(p, true, count, x);
 }
 
+/* ---- families ---- */
+
+void family_init(struct permutation_family *ret, uint64_t seed, uint64_t epoch, uint64_t lane)
+{
+    uint64_t s = order_key(seed, epoch, lane, 0);
+
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
+        ret->mirror[r] = mix(s + (2 * r + 1) * GOLDEN);
+        ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
+    }
+}
+
+struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n)
+{
+    uint64_t s = mix(mix(a + GOLDEN) ^ b);
+
+    return (struct permutation_member){
+        .n = n, .mirror = mix(s + GOLDEN), .coin = mix(s + 2 * GOLDEN)};
+}
+
+/* floor(x * n / 2^64), a number below n */
+static inline uint64_t scale_to(uint64_t x, uint64_t n)
+{
+    __extension__ typedef unsigned __int128 u128;
+
+    return (uint64_t)((u128)x * n >> 64);
+}
+
+static inline uint64_t family_round(const struct permutation_family *f,
+                                    const struct permutation_member *m, unsigned r, uint64_t x)
+{
+    uint64_t mirror = scale_to(f->mirror[r] + m->mirror, m->n);
+    uint64_t y = mirror - x, larger;
+
+    y += mirror < x ? m->n : 0;
+    larger = x > y ? x : y;
+    return x ^ ((x ^ y) & -(mix(larger ^ f->coin[r] ^ m->coin) >> 63));
+}
+
+/* m[i * step] is the member of x[i]. */
+static inline __attribute__((always_inline)) void family_all(const struct permutation_family *f,
+                                                             const struct permutation_member *m,
+                                                             size_t step, bool backward,
+                                                             size_t count, uint64_t *x)
+{
+    size_t i = 0;
+
+    for (; count - i >= LANES; i += LANES)
+        for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+            for (unsigned k = 0; k < LANES; k++)
+                x[i + k] = family_round(f, &m[(i + k) * step], backward ? ORDER_ROUNDS - 1 - r : r,
+                                        x[i + k]);
+    for (; i < count; i++)
+        for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+            x[i] = family_round(f, &m[i * step], backward ? ORDER_ROUNDS - 1 - r : r, x[i]);
+}
+
+void family_send(const struct permutation_family *f, const struct permutation_member *m,
+                 size_t count, uint64_t *x)
+{
+    family_all(f, m, 0, false, count, x);
+}
+
+void family_back(const struct permutation_family *f, const struct permutation_member *m,
+                 size_t count, uint64_t *x)
+{
+    family_all(f, m, 0, true, count, x);
+}
+
+void family_send_each(const struct permutation_family *f, const struct permutation_member *m,
+                      size_t count, uint64_t *x)
+{
+    family_all(f, m, 1, false, count, x);
+}
+
+void family_back_each(const struct permutation_family *f, const struct permutation_member *m,
+                      size_t count, uint64_t *x)
+{
+    family_all(f, m, 1, true, count, x);
+}
+
 /* The samples at positions x[0 .. count - 1], mostly of one group. */
 static void window_samples(const struct order *o, size_t count, uint64_t *x)
 {
@@ -252,6 +339,37 @@ void order_map(const struct order *o, size_t count, uint64_t *x)
         send_all(&o->whole, false, count, x);
 }
 
+/* Neighbouring samples share a block, and a block belongs to one group; those of one block are sent
+ * back together. */
+static void window_unmap(const struct order *o, size_t count, uint64_t *x)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    while (count) {
+        uint64_t block = x[0] / o->window, slot = permutation_backward(&o->whole, block);
+        uint64_t start = slot_start(o, slot);
+        size_t n = 0;
+
+        group_at(o, start, &group);
+        for (; n < count && x[n] / o->window == block; n++)
+            x[n] = start + x[n] % o->window - group.start;
+        send_all(&group.permutation, true, n, x);
+        for (size_t i = 0; i < n; i++)
+            x[i] += group.start;
+        x += n;
+        count -= n;
+    }
+}
+
+void order_unmap(const struct order *o, size_t count, uint64_t *x)
+{
+    if (o->window)
+        window_unmap(o, count, x);
+    else
+        send_all(&o->whole, true, count, x);
+}
+
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret)
 {
@@ -267,30 +385,7 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
 
 void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)
 {
-    struct group group;
-
-    group.start = group.end = 0;
-    if (!o->window) {
-        for (size_t i = 0; i < count; i++)
-            ret[i] = first + i;
-        send_all(&o->whole, true, count, ret);
-        return;
-    }
-    /* Neighbouring samples share a block, and a block belongs to one group. */
-    while (count) {
-        uint64_t within = first % o->window;
-        size_t n = (size_t)min_u64(count, o->window - within);
-        uint64_t slot = permutation_backward(&o->whole, first / o->window);
-        uint64_t place = slot_start(o, slot) + within;
-
-        group_at(o, place, &group);
-        for (size_t i = 0; i < n; i++)
-            ret[i] = place - group.start + i;
-        send_all(&group.permutation, true, n, ret);
-        for (size_t i = 0; i < n; i++)
-            ret[i] += group.start;
-        first += n;
-        count -= n;
-        ret += n;
-    }
+    for (size_t i = 0; i < count; i++)
+        ret[i] = first + i;
+    order_unmap(o, count, ret);
 }

@@ -20,8 +20,15 @@ struct permutation {
     uint64_t coin[ORDER_ROUNDS];
 };
 
-/* Permutations other than those of epochs have lanes from here on. */
-#define ORDER_LANES (UINT64_C(1) << 63)
+/* Permutations other than those of version 1 have lanes from here on; docs/order.md lists them. */
+#define ORDER_LANES  (UINT64_C(1) << 63)
+#define LANE_SPLIT   ORDER_LANES
+#define LANE_DRAW    (ORDER_LANES + 1)
+#define LANE_CLASSES (ORDER_LANES + 2)
+#define LANE_MIX     (ORDER_LANES + 3)
+
+/* key(seed, epoch, lane, n) of docs/order.md. */
+uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n);
 
 /* The permutation with key(seed, epoch, lane, n) of docs/order.md. */
 void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
@@ -30,6 +37,36 @@ void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, ui
 /* Send count numbers, all < n, through it, or back. */
 void permutation_send(const struct permutation *p, size_t count, uint64_t *x);
 void permutation_back(const struct permutation *p, size_t count, uint64_t *x);
+
+/* Any number of permutations with the keys of one: member (a, b) costs two rounds of mixing to set
+ * up instead of a hundred, and no memory. See "A family of permutations" in docs/order.md. */
+struct permutation_family {
+    uint64_t mirror[ORDER_ROUNDS];
+    uint64_t coin[ORDER_ROUNDS];
+};
+
+struct permutation_member {
+    uint64_t n; /* > 0, at most ORDER_MAX */
+    uint64_t mirror, coin;
+};
+
+/* The family with key(seed, epoch, lane, 0). */
+void family_init(struct permutation_family *ret, uint64_t seed, uint64_t epoch, uint64_t lane);
+
+/* Its permutation (a, b) of 0..n-1, such as that of pass b of class a. */
+struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n);
+
+/* Send count numbers, all < m->n, through it, or back. */
+void family_send(const struct permutation_family *f, const struct permutation_member *m,
+                 size_t count, uint64_t *x);
+void family_back(const struct permutation_family *f, const struct permutation_member *m,
+                 size_t count, uint64_t *x);
+
+/* The same with a member for each number: x[i] goes through m[i]. */
+void family_send_each(const struct permutation_family *f, const struct permutation_member *m,
+                      size_t count, uint64_t *x);
+void family_back_each(const struct permutation_family *f, const struct permutation_member *m,
+                      size_t count, uint64_t *x);
 
 struct order {
     uint64_t seed, epoch;
@@ -56,6 +93,9 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
 /* The samples at count positions, all < n, in their place. Neighbours of a window shuffle should be
  * neighbours in x. */
 void order_map(const struct order *o, size_t count, uint64_t *x);
+
+/* The positions of count samples, all < n, in their place. */
+void order_unmap(const struct order *o, size_t count, uint64_t *x);
 
 /* The positions of samples first .. first + count - 1, all < n. Several times as fast as one by
  * one. */

@@ -2,6 +2,7 @@
 #include "fs/plan/parameters.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,82 @@ static int print_split(const struct plan *plan, char *buf, size_t capacity)
     for (unsigned i = 0; i < plan->splits; i++)
         len += snprintf(buf + len, capacity - (size_t)len, "%c%u", i ? ':' : '@', plan->weight[i]);
     return len;
+}
+
+bool plan_is_word(const char *s, size_t len)
+{
+    if (!len || len >= PLAN_WORD_SIZE || s[0] == '.')
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isgraph((unsigned char)s[i]) || strchr(",+/:;&=", s[i]))
+            return false;
+    return true;
+}
+
+static bool parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
+{
+    if (!plan_is_word(s, len))
+        return false;
+    memcpy(ret, s, len);
+    ret[len] = '\0';
+    return true;
+}
+
+static bool parse_only(struct plan *plan, const char *s, size_t len)
+{
+    return parse_word(s, len, plan->only);
+}
+
+static int print_only(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->only[0] ? snprintf(buf, capacity, "%s", plan->only) : 0;
+}
+
+static bool is_same(const char *s, size_t len, const char *word)
+{
+    return len == strlen(word) && !memcmp(s, word, len);
+}
+
+/* N:uniform, N:balanced, or N: and a field. */
+static bool parse_draw(struct plan *plan, const char *s, size_t len)
+{
+    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->draws);
+
+    if (!used || used >= len || s[used] != ':')
+        return false;
+    s += used + 1;
+    len -= used + 1;
+    plan->draw = is_same(s, len, "uniform")    ? DRAW_UNIFORM
+                 : is_same(s, len, "balanced") ? DRAW_BALANCED
+                                               : DRAW_WEIGHTS;
+    return plan->draw != DRAW_WEIGHTS || parse_word(s, len, plan->draw_field);
+}
+
+static int print_draw(const struct plan *plan, char *buf, size_t capacity)
+{
+    const char *how[] = {"", "uniform", "balanced", plan->draw_field};
+
+    return plan->draw ? snprintf(buf, capacity, "%llu:%s", (unsigned long long)plan->draws,
+                                 how[plan->draw])
+                      : 0;
+}
+
+/* PxK, both from 1 on. */
+static bool parse_classes(struct plan *plan, const char *s, size_t len)
+{
+    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);
+
+    return used && used + 1 < len && s[used] == 'x' &&
+           parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX, &plan->of_class) &&
+           plan->batch_classes && plan->of_class;
+}
+
+static int print_classes(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->of_class
+               ? snprintf(buf, capacity, "%llux%llu", (unsigned long long)plan->batch_classes,
+                          (unsigned long long)plan->of_class)
+               : 0;
 }
 
 static bool parse_limit(struct plan *plan, const char *s, size_t len)
@@ -207,6 +284,14 @@ const struct plan_parameter plan_parameters[] = {
         .print = print_batch,
     },
     {
+        .word = "only",
+        .syntax = "NAME",
+        .want = "the name of a list that list=NAME=FILE gives to the mount",
+        .help = "the samples of that list, in its order (see -o list=NAME=FILE)",
+        .parse = parse_only,
+        .print = print_only,
+    },
+    {
         .word = "take",
         .syntax = "A:B",
         .want = "A:B with A at most B, numbers of samples or percentages as 0:80%",
@@ -254,6 +339,23 @@ const struct plan_parameter plan_parameters[] = {
         .needs = "seed",
         .parse = parse_shuffle,
         .print = print_shuffle,
+    },
+    {
+        .word = "draw",
+        .syntax = "N:uniform|balanced|FIELD",
+        .want = "N:uniform, N:balanced, or N: and the name of a field of weights",
+        .help = "N samples an epoch, some several times: all equally likely, "
+                "each class of label, or by a field",
+        .parse = parse_draw,
+        .print = print_draw,
+    },
+    {
+        .word = "classes",
+        .syntax = "PxK",
+        .want = "PxK, a number of classes and of samples of each, both from 1",
+        .help = "P classes of label in each batch, K samples of each; a batch is PxK",
+        .parse = parse_classes,
+        .print = print_classes,
     },
     {
         .word = "limit",

@@ -78,6 +78,38 @@ static int check_seen(uint32_t seen, struct diag *d)
     return 0;
 }
 
+/* Does one of the words contradict another? */
+static int check_words(const struct plan *plan, struct diag *d)
+{
+    uint64_t size;
+
+    if (!plan->of_class)
+        return 0;
+    if (plan->draw)
+        return diag_set(d, -EINVAL, "want classes= or draw=, found both");
+    if (plan->window)
+        return diag_set(d, -EINVAL, "classes: want shuffle=full, found window:%llu",
+                        (unsigned long long)plan->window);
+    if (!checked_mul(plan->batch_classes, plan->of_class, &size) || size > PLAN_NUMBER_MAX)
+        return diag_set(
+            d, -EINVAL, "classes: want a batch of at most 2^48 samples, found %llux%llu",
+            (unsigned long long)plan->batch_classes, (unsigned long long)plan->of_class);
+    if (plan->batch != size)
+        return diag_set(d, -EINVAL,
+                        "classes: want batch=%llu for batches of %llu times %llu, found "
+                        "batch=%s%.0llu",
+                        (unsigned long long)size, (unsigned long long)plan->batch_classes,
+                        (unsigned long long)plan->of_class, plan->batch ? "" : "all",
+                        (unsigned long long)plan->batch);
+    return 0;
+}
+
+const char *plan_field(const struct plan *plan, bool *ret_classes)
+{
+    *ret_classes = plan->of_class || plan->draw == DRAW_BALANCED;
+    return *ret_classes ? "label" : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
+}
+
 /* Write the canonical name as snprintf() does. */
 static size_t write_name(const struct plan *plan, char *ret, size_t capacity)
 {
@@ -114,6 +146,8 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
         start += item_len + 1;
     }
     r = check_seen(seen, d);
+    if (r == 0)
+        r = check_words(&plan, d);
     if (r == 0 && write_name(&plan, NULL, 0) >= PLAN_NAME_SIZE)
         r = diag_set(d, -EINVAL, "want a name of at most %d characters, found more",
                      PLAN_NAME_SIZE - 1);

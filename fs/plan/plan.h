@@ -1,7 +1,8 @@
 /* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
- *     batch=<n|all>[,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
- *         [,shuffle=full|window:M][,limit=N][,tail=keep|drop|wrap]
+ *     batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
+ *         [,shuffle=full|window:M][,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]
+ *         [,tail=keep|drop|wrap]
  *
  * The canonical name has the parameters in that order, and leaves out defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
@@ -18,6 +19,15 @@
 enum plan_tail { TAIL_KEEP, TAIL_DROP, TAIL_WRAP };
 
 #define PLAN_SPLITS_MOST 16
+#define PLAN_WORD_SIZE   64 /* of a name in a plan, and its NUL */
+
+/* How samples are drawn with replacement. */
+enum plan_draw {
+    DRAW_NONE,
+    DRAW_UNIFORM,
+    DRAW_BALANCED, /* each class of `label` equally likely */
+    DRAW_WEIGHTS,  /* in proportion to a field */
+};
 
 /* A place of the list, as it is written: a number, or a percentage of the list's length. */
 struct plan_place {
@@ -26,7 +36,8 @@ struct plan_place {
 };
 
 struct plan {
-    uint64_t batch; /* samples of a batch; 0: all */
+    uint64_t batch;            /* samples of a batch; 0: all */
+    char only[PLAN_WORD_SIZE]; /* name of a list; empty: all samples */
     bool takes;
     struct plan_place take_from, take_to;
     unsigned split, splits; /* split < splits, the share; splits 0: there are none */
@@ -36,6 +47,10 @@ struct plan {
     bool seeded;
     uint64_t seed;
     uint64_t window; /* 0: shuffle=full */
+    enum plan_draw draw;
+    uint64_t draws;                   /* an epoch */
+    char draw_field[PLAN_WORD_SIZE];  /* DRAW_WEIGHTS */
+    uint64_t batch_classes, of_class; /* classes=PxK; 0: batches are not of classes */
     bool limits;
     uint64_t limit; /* positions of an epoch */
     enum plan_tail tail;
@@ -67,6 +82,13 @@ void plan_syntax(struct text *t, const char *indent, size_t width);
 
 /* Add a line for each parameter: how it is written, and what it does. */
 void plan_help(struct text *t);
+
+/* The field that the plan's order is made from, and whether by its classes or its weights. NULL: no
+ * field. */
+const char *plan_field(const struct plan *plan, bool *ret_classes);
+
+/* Can that be a name in a plan, such as that of a list? From 1 to PLAN_WORD_SIZE - 1 characters. */
+bool plan_is_word(const char *s, size_t len);
 
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);

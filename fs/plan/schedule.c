@@ -1,19 +1,14 @@
-/* A plan applied to a dataset: element of the rank -> position -> place of the list -> sample, and
- * back. */
+/* A plan applied to a dataset: element of the rank -> position -> place of the list -> sample.
+ * fs/plan/schedule_find.c is the way back. */
 #include "fs/plan/schedule.h"
 
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/scope.h"
 
 __extension__ typedef unsigned __int128 u128;
 
-#define WRAPS_MOST 64    /* wraps that schedule_find() looks at */
-#define LOOK_ALL   4096  /* samples; of more: */
-#define LOOK_RUNS  32    /* runs of neighbours, evenly spaced, */
-#define LOOK_EACH  8     /* of this many samples */
-#define LAST_ALL   65536 /* samples of which schedule_last() looks at all */
+#define WRAPS_MOST 64 /* where there are more than 2^64 elements */
 
 void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
                 uint64_t *ret_length)
@@ -70,17 +65,18 @@ static struct plan_range split(const struct plan *plan, uint64_t n)
 }
 
 /* Find the list. */
-static void set_list(struct schedule *s, uint64_t samples, const struct plan_range *part)
+static void set_list(struct schedule *s, const struct plan_data *data)
 {
     const struct plan *plan = s->plan;
+    const struct plan_range *part = data->part;
     struct plan_range share, list;
 
-    if (part && !plan->takes && !plan->splits) {
+    if (part && !plan->takes && !plan->splits && !s->only) {
         s->taken = *part;
         s->length = part->length;
         return;
     }
-    s->taken = take(plan, samples);
+    s->taken = take(plan, s->only ? s->only->n : data->samples);
     share = split(plan, s->taken.length);
     plan_share(plan->part, plan->parts, share.length, &list.start, &list.length);
     s->length = list.length;
@@ -90,25 +86,74 @@ static void set_list(struct schedule *s, uint64_t samples, const struct plan_ran
         s->taken = (struct plan_range){s->taken.start + list.start, list.length};
 }
 
-void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t samples,
-                   const struct plan_range *part)
+/* Choose the order of the list. */
+static void set_order(struct schedule *s, const struct plan_data *data)
 {
-    uint64_t ranks = plan->ranks, elements, n;
+    const struct plan *plan = s->plan;
+    struct order_spec *o = &s->order;
 
-    *ret = (struct schedule){.plan = plan};
-    set_list(ret, samples, part);
-    n = ret->positions = plan->limits ? min_u64(plan->limit, ret->length) : ret->length;
+    *o = (struct order_spec){
+        .kind = &order_permutation,
+        .places = s->length,
+        .length = s->length,
+        .seeded = plan->seeded,
+        .seed = plan->seed,
+        .window = plan->window,
+    };
+    if (plan->draw) {
+        o->kind = &order_draw;
+        o->length = s->length ? plan->draws : 0;
+        o->weights = plan->draw == DRAW_WEIGHTS ? data->weights : NULL;
+        o->classes = plan->draw == DRAW_BALANCED ? data->classes : NULL;
+        if (plan->draw != DRAW_UNIFORM && !o->weights && !o->classes)
+            o->length = 0;
+    } else if (plan->of_class) {
+        o->kind = &order_classes;
+        o->classes = data->classes;
+        o->batch_classes = plan->batch_classes;
+        o->of_class = plan->of_class;
+        o->length = o->classes ? order_classes_length(o) : 0;
+        s->unit = plan->batch_classes * plan->of_class;
+    } else if (data->own) {
+        o->kind = data->own->kind;
+        o->impl = data->own->impl;
+        o->length = data->own->length;
+    }
+}
+
+static uint64_t elements_of(const struct plan *plan, uint64_t units)
+{
     switch (plan->tail) {
     case TAIL_KEEP:
-        elements = plan->rank < n ? ceil_div(n - plan->rank, ranks) : 0;
-        break;
+        return plan->rank < units ? ceil_div(units - plan->rank, plan->ranks) : 0;
     case TAIL_DROP:
-        elements = n / ranks;
-        break;
+        return units / plan->ranks;
     default:
-        elements = ceil_div(n, ranks);
-        break;
+        return ceil_div(units, plan->ranks);
     }
+}
+
+/* Elements of a rank whose batches are dealt whole. */
+static uint64_t elements_of_units(const struct schedule *s)
+{
+    const struct plan *plan = s->plan;
+    uint64_t full = s->positions / s->unit, over = s->positions % s->unit;
+    uint64_t units = elements_of(plan, full + (over && plan->tail != TAIL_DROP));
+    bool has_short = over && plan->tail == TAIL_KEEP && full % plan->ranks == plan->rank;
+
+    return units * s->unit - (has_short ? s->unit - over : 0);
+}
+
+void schedule_init_data(struct schedule *ret, const struct plan *plan, const struct plan_data *data)
+{
+    uint64_t elements, n;
+
+    *ret = (struct schedule){.plan = plan, .only = plan->only[0] ? data->only : NULL, .unit = 1};
+    set_list(ret, data);
+    set_order(ret, data);
+    n = ret->order.length;
+    ret->positions = plan->limits ? min_u64(plan->limit, n) : n;
+    elements = ret->unit > 1 ? elements_of_units(ret) : elements_of(plan, ret->positions);
     if (!plan->batch) {
         ret->batch = ret->elements = elements;
         ret->batches = 1;
@@ -121,6 +166,42 @@ void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t sampl
     ret->wraps = wraps_of(ret);
 }
 
+void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t samples,
+                   const struct plan_range *part)
+{
+    schedule_init_data(ret, plan, &(struct plan_data){.samples = samples, .part = part});
+}
+
+/* Do the words that make the order hold? */
+static int check_order(const struct schedule *s, struct diag *d)
+{
+    const struct plan *plan = s->plan;
+    const struct order_spec *o = &s->order;
+
+    if (plan->only[0] && !s->only)
+        return diag_set(d, -EINVAL,
+                        "only: want the name of a list that list=NAME=FILE gives to "
+                        "the mount, found '%s'",
+                        plan->only);
+    if (plan->draw && plan->draws && !s->length)
+        return diag_set(d, -EINVAL, "draw: want a list that has samples, found none");
+    if (plan->draw == DRAW_WEIGHTS && !o->weights)
+        return diag_set(d, -EINVAL, "draw: want a field of weights, found no '%s'",
+                        plan->draw_field);
+    if ((plan->draw == DRAW_BALANCED || plan->of_class) && !o->classes)
+        return diag_set(d, -EINVAL,
+                        "%s: want a dataset whose samples have classes, found no 'label'",
+                        plan->draw ? "draw" : "classes");
+    if (plan->of_class && plan->batch_classes > o->classes->n)
+        return diag_set(d, -EINVAL,
+                        "classes: want at most %llu classes, those of the list, in a "
+                        "batch, found %llu",
+                        (unsigned long long)o->classes->n, (unsigned long long)plan->batch_classes);
+    if (o->length > ORDER_MAX)
+        return diag_set(d, -EINVAL, "want an epoch of at most 2^48 samples, found more");
+    return 0;
+}
+
 int schedule_check(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
@@ -130,18 +211,21 @@ int schedule_check(const struct schedule *s, struct diag *d)
                         "split: want a share that has samples, found none in share %u "
                         "of %llu samples",
                         plan->split, (unsigned long long)s->taken.length);
-    if (plan->limits && plan->limit > s->length)
-        return diag_set(d, -EINVAL, "limit: want at most %llu, the samples of the list, found %llu",
-                        (unsigned long long)s->length, (unsigned long long)plan->limit);
+    if (check_order(s, d) < 0)
+        return -EINVAL;
+    if (plan->limits && plan->limit > s->order.length)
+        return diag_set(d, -EINVAL, "limit: want at most %llu, the samples of the %s, found %llu",
+                        (unsigned long long)s->order.length,
+                        s->order.kind == &order_permutation ? "list" : "epoch",
+                        (unsigned long long)plan->limit);
     return 0;
 }
 
-#define LANE_SPLIT ORDER_LANES
-
 void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order *ret)
 {
-    if (s->plan->seeded)
-        order_init(&ret->shuffle, s->plan->seed, epoch, s->length, s->plan->window);
+    ret->epoch = epoch;
+    if (s->order.kind->begin)
+        s->order.kind->begin(&s->order, epoch, ret);
     if (s->plan->splits)
         permutation_init(&ret->split, 0, 0, LANE_SPLIT, s->taken.length);
 }
@@ -167,185 +251,73 @@ bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_
            first + schedule_count(s, number) <= s->positions;
 }
 
-void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
-                      uint64_t first, size_t count, uint64_t *ret)
+/* The positions of elements of units that go to a rank together. */
+static void unit_positions(const struct schedule *s, uint64_t element, size_t count, uint64_t *ret)
 {
     const struct plan *plan = s->plan;
-    uint64_t element = number * s->batch + first, n = s->positions;
-    uint64_t position, stride;
+    uint64_t n = s->positions, number = element / s->unit, within = element % s->unit;
 
-    if (!count)
-        return;
-    position = mul_add_mod(element, plan->ranks, plan->rank, n);
-    stride = plan->ranks % n;
+    for (size_t i = 0; i < count; number++, within = 0) {
+        u128 start = ((u128)number * plan->ranks + plan->rank) * s->unit + within;
+        uint64_t position = (uint64_t)(start % n);
+
+        for (uint64_t k = within; i < count && k < s->unit; i++, k++) {
+            ret[i] = position;
+            position = position + 1 == n ? 0 : position + 1;
+        }
+    }
+}
+
+static void element_positions(const struct schedule *s, uint64_t element, size_t count,
+                              uint64_t *ret)
+{
+    uint64_t n = s->positions, ranks = s->plan->ranks;
+    uint64_t position = mul_add_mod(element, ranks, s->plan->rank, n), stride = ranks % n;
+
     for (size_t i = 0; i < count; i++) {
         ret[i] = position;
         position = position >= n - stride ? position - (n - stride) : position + stride;
     }
-    if (plan->seeded)
-        order_map(&order->shuffle, count, ret);
-    if (plan->splits) {
+}
+
+/* From places of the list to samples. */
+static void map_list(const struct schedule *s, const struct permutation *shares, size_t count,
+                     uint64_t *x)
+{
+    if (s->plan->splits) {
         for (size_t i = 0; i < count; i++)
-            ret[i] += s->offset;
-        permutation_send(&order->split, count, ret);
+            x[i] += s->offset;
+        permutation_send(shares, count, x);
     }
     for (size_t i = 0; i < count; i++)
-        ret[i] += s->taken.start;
+        x[i] += s->taken.start;
+    for (size_t i = 0; i < count && s->only; i++)
+        x[i] = s->only->sample[x[i]];
 }
 
-/* ---- from samples to elements ---- */
-
-/* The first element from `from` on that reads one of positions first .. last. */
-static uint64_t find_positions(const struct schedule *s, uint64_t first, uint64_t last,
-                               uint64_t from)
+void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint64_t *ret)
 {
-    uint64_t rank = s->plan->rank, ranks = s->plan->ranks, passed, skip = 0;
+    struct permutation shares;
 
-    if (s->wraps && checked_mul(from, ranks, &passed))
-        skip = passed / s->positions;
-    first += skip * s->positions;
-    last += skip * s->positions;
-    for (uint64_t i = skip; i <= s->wraps && i <= skip + WRAPS_MOST; i++) {
-        uint64_t element = first > rank ? ceil_div(first - rank, ranks) : 0;
-
-        element = max_u64(element, from);
-        if (element >= s->elements)
-            break;
-        if (last >= rank && element <= (last - rank) / ranks)
-            return element;
-        first += s->positions;
-        last += s->positions;
-    }
-    return SCHEDULE_NONE;
+    if (s->plan->splits)
+        permutation_init(&shares, 0, 0, LANE_SPLIT, s->taken.length);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = first + i;
+    map_list(s, &shares, count, ret);
 }
 
-/* The same for one position. Nearly always there is no wrap and one rank. */
-static inline uint64_t find_position(const struct schedule *s, uint64_t position, uint64_t from)
+void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
+                      uint64_t first, size_t count, uint64_t *ret)
 {
-    if (s->wraps || s->plan->ranks > 1)
-        return find_positions(s, position, position, from);
-    return position >= from && position < s->elements ? position : SCHEDULE_NONE;
-}
+    uint64_t element = number * s->batch + first;
 
-/* One more than the last element that reads one of positions first .. last; 0: none. */
-static uint64_t end_of_positions(const struct schedule *s, uint64_t first, uint64_t last)
-{
-    uint64_t rank = s->plan->rank, ranks = s->plan->ranks, element;
-
-    if (s->wraps)
-        return s->elements;
-    if (last < rank || !s->elements)
-        return 0;
-    element = min_u64((last - rank) / ranks, s->elements - 1);
-    return element * ranks + rank >= first ? element + 1 : 0;
-}
-
-/* Positions that neighbouring samples have. */
-struct positions {
-    uint64_t at[64];
-    size_t n;
-};
-
-/* Those of count samples of the dataset, all in s->taken; at most as many as there is room for.
- * Returns how many samples were looked at. Some have no position in this epoch. */
-static uint64_t positions_of(const struct schedule *s, const struct epoch_order *order,
-                             uint64_t sample, uint64_t count, struct positions *ret)
-{
-    size_t n = (size_t)min_u64(count, ARRAY_LEN(ret->at)), kept = 0;
-    uint64_t place = sample - s->taken.start;
-
-    ret->n = n;
-    if (!s->plan->splits) {
-        order_positions(&order->shuffle, place, n, ret->at);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            ret->at[i] = place + i;
-        permutation_back(&order->split, n, ret->at);
-        for (size_t i = 0; i < n; i++)
-            if (ret->at[i] >= s->offset && ret->at[i] - s->offset < s->length)
-                ret->at[kept++] = ret->at[i] - s->offset;
-        ret->n = kept;
-        for (size_t i = 0; i < kept && s->plan->seeded; i++)
-            ret->at[i] = order_position(&order->shuffle, ret->at[i]);
-    }
-    for (size_t i = kept = 0; i < ret->n; i++)
-        if (ret->at[i] < s->positions)
-            ret->at[kept++] = ret->at[i];
-    ret->n = kept;
-    return n;
-}
-
-/* The smallest element from `from` on that reads one of count samples, or `least` if that is
- * smaller. */
-static uint64_t look_at(const struct schedule *s, const struct epoch_order *order, uint64_t sample,
-                        uint64_t count, uint64_t from, uint64_t least)
-{
-    struct positions found;
-
-    for (uint64_t n; count; sample += n, count -= n) {
-        n = positions_of(s, order, sample, count, &found);
-        for (size_t i = 0; i < found.n; i++)
-            least = min_u64(least, find_position(s, found.at[i], from));
-    }
-    return least;
-}
-
-/* Clip samples of the dataset to those that the list is of. False: none is among them. */
-static bool clip(const struct schedule *s, uint64_t *first, uint64_t *last)
-{
-    uint64_t start = s->taken.start, length = s->taken.length;
-
-    if (!s->positions || *last < start || *first >= start + length)
-        return false;
-    *first = max_u64(*first, start);
-    *last = min_u64(*last, start + length - 1);
-    return true;
-}
-
-/* Without an order: the positions of such samples. False: there are none. */
-static bool in_order(const struct schedule *s, uint64_t *first, uint64_t *last)
-{
-    *first -= s->taken.start;
-    *last = min_u64(*last - s->taken.start, s->positions - 1);
-    return *first <= *last;
-}
-
-uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
-                       uint64_t last, uint64_t from)
-{
-    uint64_t count, least = SCHEDULE_NONE;
-
-    if (!clip(s, &first, &last))
-        return SCHEDULE_NONE;
-    if (!schedule_has_order(s))
-        return in_order(s, &first, &last) ? find_positions(s, first, last, from) : SCHEDULE_NONE;
-    count = last - first + 1;
-    if (count <= LOOK_ALL)
-        return look_at(s, order, first, count, from, least);
-    for (uint64_t i = 0; i < LOOK_RUNS; i++)
-        least = look_at(s, order, first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i, LOOK_EACH,
-                        from, least);
-    return least;
-}
-
-uint64_t schedule_last(const struct schedule *s, const struct epoch_order *order, uint64_t first,
-                       uint64_t last)
-{
-    struct positions found;
-    uint64_t end = 0;
-
-    if (!clip(s, &first, &last))
-        return SCHEDULE_NONE;
-    if (!schedule_has_order(s)) {
-        end = in_order(s, &first, &last) ? end_of_positions(s, first, last) : 0;
-    } else if (last - first >= LAST_ALL) {
-        end = s->elements;
-    } else {
-        for (uint64_t n; first <= last; first += n) {
-            n = positions_of(s, order, first, last - first + 1, &found);
-            for (size_t i = 0; i < found.n; i++)
-                end = max_u64(end, end_of_positions(s, found.at[i], found.at[i]));
-        }
-    }
-    return end ? end - 1 : SCHEDULE_NONE;
+    if (!count)
+        return;
+    if (s->unit > 1)
+        unit_positions(s, element, count, ret);
+    else
+        element_positions(s, element, count, ret);
+    if (s->order.kind != &order_permutation || s->order.seeded)
+        s->order.kind->at(&s->order, order, count, ret);
+    map_list(s, &order->split, count, ret);
 }

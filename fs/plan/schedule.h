@@ -2,13 +2,15 @@
  * the epoch reads a sample. Arithmetic only.
  *
  *   element -> position -> place of the list -> sample
- *           rank, tail  seed             split, take, part
+ *           rank, tail  order            part, split, take, only
  *
- * The list is what take=, split= and part= leave of the dataset. An epoch shows the first positions
- * of its order, as many as limit= says; the rank's elements are cut into batches. */
+ * The list is what only=, take=, split= and part= leave of the dataset. An epoch shows the first
+ * positions of its order, as many as limit= says; the rank's elements are cut into batches. */
 #ifndef EPOCHFS_FS_PLAN_SCHEDULE_H
 #define EPOCHFS_FS_PLAN_SCHEDULE_H
 
+#include "fs/plan/epoch_order.h"
+#include "fs/plan/list.h"
 #include "fs/plan/plan.h"
 
 /* Consecutive samples of a dataset. */
@@ -16,33 +18,51 @@ struct plan_range {
     uint64_t start, length;
 };
 
+/* What a plan is applied to. NULL where there is none, or where the plan has no use for it. All of
+ * it outlives the schedule. */
+struct plan_data {
+    uint64_t samples;                   /* of the dataset */
+    const struct plan_range *part;      /* the plan's part of it as the dataset's format cuts it;
+                                           NULL: in equal shares. Not used where only=, take= or
+                                           split= come before it */
+    const struct plan_list *only;       /* only=NAME */
+    const struct plan_classes *classes; /* of the plan's list, see plan_field() */
+    const struct plan_weights *weights; /* the same */
+    const struct order_spec *own; /* an order that belongs to the dataset: kind, length and impl.
+                                     Its places are the samples */
+};
+
 struct schedule {
     const struct plan *plan;
-    struct plan_range
-        taken;          /* samples of the dataset that the list is of: without a split, it is */
-    uint64_t offset;    /* with a split: place of its permutation where the list begins; or 0 */
-    uint64_t length;    /* places of the list */
-    uint64_t positions; /* of them, those that an epoch shows */
-    uint64_t elements;  /* of the rank, over all batches */
-    uint64_t batch;     /* samples of a batch but a short last one */
+    const struct plan_list *only; /* NULL: all samples */
+    struct plan_range taken;      /* samples of the dataset, or places of `only`, that the list is
+                                     of: without a split, it is */
+    uint64_t offset;              /* with a split: place of its permutation where the list begins */
+    uint64_t length;              /* places of the list */
+    struct order_spec order;      /* of those places */
+    uint64_t positions;           /* of the order, those that an epoch shows */
+    uint64_t unit;                /* elements that go to a rank together */
+    uint64_t elements;            /* of the rank, over all batches */
+    uint64_t batch;               /* samples of a batch but a short last one */
     uint64_t batches;
     uint64_t wraps; /* how often the positions begin again before the epoch ends */
 };
 
-/* What is computed once for the order of an epoch. */
-struct epoch_order {
-    struct order shuffle;     /* with a seed */
-    struct permutation split; /* with a split; the same in all epochs */
-};
+/* plan must outlive ret. The list is right without classes and weights; the rest needs those that
+ * plan_field() asks for, so whoever makes them calls this once before and once after. */
+void schedule_init_data(struct schedule *ret, const struct plan *plan,
+                        const struct plan_data *data);
 
-/* samples: of the dataset. part: the plan's part of it as the dataset's format cuts it; NULL: in
- * equal shares; not used where take= or split= come before it. plan must outlive ret. */
+/* The same for a plan that needs nothing else of its dataset. */
 void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t samples,
                    const struct plan_range *part);
 
-/* Do the plan's words hold for a dataset of so many samples? 0; or -EINVAL with the reason in d: a
- * share that has no samples, a limit beyond the list. */
+/* Do the plan's words hold for its dataset? 0; or -EINVAL with the reason in d: a share that has no
+ * samples, a limit beyond the list, more classes than there are. */
 int schedule_check(const struct schedule *s, struct diag *d);
+
+/* The samples at count places of the list, from first on. */
+void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint64_t *ret);
 
 /* Share number part of n samples in equal parts; the first n mod parts shares have one more. */
 void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
@@ -52,7 +72,7 @@ void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
  * one. */
 static inline bool schedule_has_order(const struct schedule *s)
 {
-    return s->plan->seeded || s->plan->splits;
+    return s->order.seeded || s->order.kind != &order_permutation || s->plan->splits || s->only;
 }
 
 /* How many samples batch number has; number < batches. */
@@ -71,8 +91,8 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
                       uint64_t first, size_t count, uint64_t *ret);
 
 /* The way back: the first element from `from` on that reads one of samples first .. last of the
- * dataset. SCHEDULE_NONE: none does in this epoch. With an order, not all of very many samples are
- * looked at. */
+ * dataset. SCHEDULE_NONE: none does in this epoch. With an order, not all of very many samples, or
+ * of very many positions of theirs, are looked at. */
 #define SCHEDULE_NONE UINT64_MAX
 uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last, uint64_t from);

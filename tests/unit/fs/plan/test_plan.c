@@ -373,14 +373,19 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
     (void)state;
     plan_syntax(&wide, "", 1000);
     assert_string_equal(wide.data,
-                        "batch=<n|all>[,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN]"
-                        "[,seed=S][,shuffle=full|window:M][,limit=N][,tail=keep|drop|wrap]\n");
+                        "batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN]"
+                        "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
+                        "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
+                        "[,tail=keep|drop|wrap]\n");
     plan_syntax(&narrow, "  ", 30);
-    assert_string_equal(narrow.data, "  batch=<n|all>[,take=A:B]\n"
+    assert_string_equal(narrow.data, "  batch=<n|all>[,only=NAME]\n"
+                                     "        [,take=A:B]\n"
                                      "        [,split=K@W0:W1:...]\n"
                                      "        [,part=KofN]\n"
                                      "        [,rank=KofN][,seed=S]\n"
                                      "        [,shuffle=full|window:M]\n"
+                                     "        [,draw=N:uniform|balanced|FIELD]\n"
+                                     "        [,classes=PxK]\n"
                                      "        [,limit=N]\n"
                                      "        [,tail=keep|drop|wrap]\n");
 }
@@ -391,8 +396,8 @@ static void test_plan_help__a_line_for_each(void **state)
 
     (void)state;
     plan_help(&t);
-    assert_non_null(strstr(t.data, "  batch=<n|all>          samples of a batch\n"));
-    assert_non_null(strstr(t.data, "\n  tail=keep|drop|wrap    a short last batch"));
+    assert_non_null(strstr(t.data, "  batch=<n|all>                  samples of a batch\n"));
+    assert_non_null(strstr(t.data, "\n  tail=keep|drop|wrap            a short last batch"));
 }
 
 int main(void)

@@ -1,0 +1,46 @@
+/* Order version 1 as an order of positions: the shuffle of a list, or without a seed the list
+ * itself. */
+#include "fs/plan/epoch_order.h"
+
+#include "base/checked.h"
+
+static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+{
+    if (spec->seeded)
+        order_init(&ret->of_kind.shuffle, spec->seed, epoch, spec->length, spec->window);
+}
+
+static void at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
+               uint64_t *x)
+{
+    if (spec->seeded)
+        order_map(&e->of_kind.shuffle, count, x);
+}
+
+static size_t positions(const struct order_spec *spec, const struct epoch_order *e,
+                        struct order_walk *walk, size_t room, uint64_t *ret)
+{
+    size_t n = (size_t)min_u64(room, walk->last - walk->place + 1);
+
+    if (spec->seeded)
+        order_positions(&e->of_kind.shuffle, walk->place, n, ret);
+    for (size_t i = 0; i < n && !spec->seeded; i++)
+        ret[i] = walk->place + i;
+    walk->place += n;
+    return n;
+}
+
+static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)
+{
+    (void)spec;
+    return last - first + 1;
+}
+
+const struct order_kind order_permutation = {
+    .name = "permutation",
+    .version = ORDER_VERSION,
+    .begin = begin,
+    .at = at,
+    .positions = positions,
+    .count = count,
+};
