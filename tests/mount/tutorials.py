@@ -74,9 +74,14 @@ def check_pages():
 
 
 def run(name):
+    """A page of docs/tutorials."""
     check_pages()
-    page = text(PAGES, f"{name}.md")
-    contains(page, "epochfs mount", "epochfs umount")
+    contains(text(PAGES, f"{name}.md"), "epochfs mount", "epochfs umount")
+    run_page(f"{PAGES}/{name}.md")
+
+
+def run_page(file):
+    page = text(file)
     os.makedirs(HOME, exist_ok=True)
     script, wanted = "set -eu\n", []
     for language, block in blocks(page):
@@ -90,6 +95,6 @@ def run(name):
                 f.write(block)
     done = subprocess.run(["bash", "-c", script], cwd=HOME, env=environment(), timeout=LONG,
                           stdin=subprocess.DEVNULL)
-    equal(done.returncode, 0, f"exit code of the commands of {name}.md")
+    equal(done.returncode, 0, f"exit code of the commands of {os.path.basename(file)}")
     for i, want in enumerate(wanted):
         check_printed(text(PRIVATE, f"printed.{i}"), want)

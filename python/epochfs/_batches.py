@@ -1,0 +1,143 @@
+"""The batches of one epoch, and the arrays of a sparse one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import TYPE_CHECKING, Any, Collection, Iterator
+
+import numpy as np
+
+from . import _plan
+from .errors import Error, PlanError, explain
+from ._read import Allocate, read_npy, read_npz
+
+if TYPE_CHECKING:
+    from ._mount import Dataset
+
+OF_ARCHIVES = ("npz", "csc")  # encodings with all arrays of a batch in one file
+NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
+
+
+class Batches:
+    """The batches of a plan in one epoch, from number `start` on: `Dataset.batches()` makes it.
+
+    Iterate over it, as often as you like; `len()` says how many come. Each batch is a dict of arrays, whose memory is its
+    own. An epoch ends early only with an exception: see `read()`.
+    """
+
+    def __init__(self, dataset: Dataset, plan: str, epoch: int = 0, start: int = 0,
+                 fields: Collection[str] | None = None, encoding: str = "npz", memory: Allocate = np.empty) -> None:
+        if isinstance(fields, str):
+            raise TypeError(f"fields: want a list of names, found the text {fields!r}")
+        for name in fields or ():
+            if encoding == "npz" and name not in ("index", "key") and name in dataset.fields and dataset.fields[name].derived:
+                raise KeyError(f"{name}: a derived field, which encoding='npy' has")
+        if encoding not in ("npy",) + OF_ARCHIVES:
+            raise ValueError(f"encoding: want npz, npy or csc, found {encoding!r}")
+        self.dataset = dataset
+        self.plan = plan
+        self.epoch = epoch
+        self.start = start
+        self.fields = None if fields is None else tuple(fields)
+        self.encoding = encoding
+        self._memory = memory
+        self._folder = os.path.join(dataset.path, "batches", _plan.folder(plan, epoch), encoding)
+        self._listed: tuple[int, int, tuple[str, ...]] | None = None
+        if start < 0 or start > self.count:
+            raise ValueError(f"start: want a batch from 0 to {self.count}, found {start}")
+
+    def __repr__(self) -> str:
+        return f"<epochfs.Batches {self._folder} from {self.start}>"
+
+    @property
+    def count(self) -> int:
+        """Batches of the whole epoch."""
+        return self._list()[0]
+
+    def __len__(self) -> int:
+        return self.count - self.start
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        for k in range(self.start, self.count):
+            yield self.read(k)
+
+    def read(self, k: int) -> dict[str, np.ndarray]:
+        """Batch k of the epoch, 0 <= k < count, as arrays by their names.
+
+        npz: each field has shape (samples, *shape of the field); `index` (samples,) int64 and `key` (samples,) bytes say
+        which samples they are. A field whose samples differ in shape is one array after another, with `<field>_offsets`.
+        Rows of libsvm text are `data`, `indices`, `indptr` and `shape`: see `csr()`.
+        npy: as npz, but fields of different lengths are padded, with `<field>_len`, and sparse rows are dense.
+
+        Raises IndexError, DeadMountError, StaleSourceError, BadBatchError, KeyError for a field that is not there, and
+        Error for what the mount cannot read, with its reason.
+        """
+        count, width, names = self._list()
+        if not 0 <= k < count:
+            raise IndexError(f"batch {k} of {count}")
+        stem = os.path.join(self._folder, f"{k:0{width}d}")
+        if self.encoding in OF_ARCHIVES:
+            return self.dataset.mount.read(read_npz, f"{stem}.npz", self.fields, self._memory)
+        return {name: self.dataset.mount.read(read_npy, f"{stem}.{name}.npy", self._memory) for name in names}
+
+    def _list(self) -> tuple[int, int, tuple[str, ...]]:
+        """How many batches, digits of their names, and the fields of npy to read."""
+        if self._listed is None:
+            last, width, files = self._scan()
+            if last < 0:
+                raise PlanError(None, f"the plan {self.plan!r} has no batches, or none in {self.encoding}", self._folder)
+            names = [""] if self.encoding in OF_ARCHIVES else files if self.fields is None else self.fields
+            for name in names:
+                if name not in files:
+                    raise KeyError(f"{name}: want one of {', '.join(files)}, in {self._folder}")
+                if files.get(name, 0) != last + 1:
+                    raise self._refused(Error(None, f"has {files[name]} batches, and {last} is the last", self._folder))
+            self._look_behind(last, width)
+            self._listed = last + 1, width, tuple(names)
+        return self._listed
+
+    def _scan(self) -> tuple[int, int, dict[str, int]]:
+        """The number of the last batch of the folder's listing, digits of the names, and how many files each field has."""
+        last, width = -1, 6
+        files: dict[str, int] = {}
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    match = NAME.fullmatch(entry.name)
+                    if match:
+                        last, width = max(last, int(match[1])), len(match[1])
+                        files[match[2] or ""] = files.get(match[2] or "", 0) + 1
+        except OSError as e:
+            error = explain(e, self.dataset.mount.path, self._folder)
+            raise (self._refused(error) if type(error) is Error else error) from e
+        return last, width, files
+
+    def _look_behind(self, last: int, width: int) -> None:
+        """The listing leaves out a batch whose samples cannot be one array, as its last may be: looking at it tells why."""
+        name = os.path.join(self._folder, f"{last + 1:0{width}d}.npz")
+        try:
+            if self.encoding in OF_ARCHIVES:
+                os.stat(name)
+        except OSError as e:
+            if e.errno != errno.ENOENT:
+                raise explain(e, self.dataset.mount.path, name) from e
+
+    def _refused(self, error: Error) -> Error:
+        """Why a plan, an epoch or a batch is not there, as the mount's status tells."""
+        refused, _, reason = str(self.dataset.mount.status().get("last_refused_name", "")).partition(": ")
+        refused = os.path.join(self.dataset.mount.path, refused) + "/"
+        if reason and (f"{self._folder}/".startswith(refused) or refused.startswith(f"{self._folder}/")):
+            return PlanError(error.errno, f"the plan {self.plan!r} does not open: {reason}", self._folder)
+        return error
+
+
+def csr(batch: dict[str, np.ndarray]) -> Any:
+    """The rows of a sparse batch (libsvm, LibFM) as scipy.sparse.csr_matrix, (samples, features), without a copy.
+
+    Raises KeyError if the batch has no sparse rows, and ImportError without scipy."""
+    import scipy.sparse
+
+    shape = tuple(int(n) for n in batch["shape"])
+    return scipy.sparse.csr_matrix((batch["data"], batch["indices"], batch["indptr"]), shape=shape, copy=False)

@@ -1,0 +1,283 @@
+"""Mounts and the datasets in them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping
+from typing import Any, Callable, Collection, Iterator, NamedTuple, TypeVar
+
+import numpy as np
+
+from . import errors
+from ._batches import Batches
+from .errors import Error, MountError, explain
+from ._read import read_npz
+
+Value = TypeVar("Value")
+log = logging.getLogger("epochfs")
+
+
+class Field(NamedTuple):
+    """What a sample has of a name."""
+
+    dtype: np.dtype
+    shape: tuple[int | None, ...]
+    """of one sample; None: differs from sample to sample"""
+    derived: bool
+    """made from other fields, and not in npz files unless it is `index` or `key`"""
+
+
+class Dataset:
+    """A dataset of a mount: `mount["train"]`. `len()` is its number of samples; `dataset[i]` a sample.
+
+    Its files are read anew each time; the object keeps a path and what dataset.json says.
+    """
+
+    def __init__(self, mount: Mount, name: str) -> None:
+        self.mount = mount
+        self.name = name
+        self.path: str = os.path.join(mount.path, name)
+        self.info: dict[str, Any] = mount.read(_load_json, os.path.join(self.path, "dataset.json"))
+        """all of dataset.json"""
+        self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"])
+                       for f in self.info["fields"]}
+        self._keys: list[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<epochfs.Dataset {self.path}: {len(self)} samples>"
+
+    def __len__(self) -> int:
+        return self.info["samples"]
+
+    def __getitem__(self, sample: int | str) -> dict[str, np.ndarray]:
+        """A sample by its number, as in a list, or by its key: its stored fields as arrays.
+
+        Shapes are those of `fields`; rows of libsvm text are a CSR matrix of one row (`csr()`).
+        Raises IndexError or KeyError if it is not there, and what `Batches.read()` raises."""
+        if isinstance(sample, str):
+            return self._read(sample, KeyError(sample))
+        number = int(sample) + len(self) if sample < 0 else int(sample)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample {sample} of {len(self)}")
+        return self._read(self._name(number), IndexError(sample))
+
+    def batches(self, plan: str, *, epoch: int = 0, start: int = 0, fields: Collection[str] | None = None,
+                encoding: str = "npz") -> Batches:
+        """The batches of a plan ("batch=128,seed=7") in an epoch, from batch number start on.
+
+        fields: names of the arrays to read; None: all of the file.
+        encoding: the folder that is read. "npz": what is stored; "npy": derived fields too, as image01 and label1h, and
+        padded ones; "csc": sparse rows by columns.
+        Raises PlanError if the plan does not open, with the mount's reason, or has no batches, and ValueError for a start that is not in the
+        epoch; `Batches.read()` says what reading raises."""
+        return Batches(self, plan, epoch, start, fields, encoding)
+
+    def _read(self, name: str, missing: Exception) -> dict[str, np.ndarray]:
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise missing
+        try:
+            return self.mount.read(read_npz, os.path.join(self.path, "samples", "npz", f"{name}.npz"))
+        except Error as e:
+            if e.errno == errno.ENOENT and type(e) is Error:
+                raise missing from e
+            raise
+
+    def _name(self, number: int) -> str:
+        """Samples are named by their numbers, or by keys, which may be numbers too: then the listing has them in order."""
+        name = f"{number:0{max(6, len(str(len(self) - 1)))}d}"
+        if self._keys is None:
+            path = os.path.join(self.path, "samples", "npz", f"{name}.npz")
+            try:
+                if int(os.getxattr(path, "user.epochfs.index")) == number:
+                    return name
+            except OSError as e:
+                if e.errno not in (errno.ENOENT, errno.ENODATA, errno.ENOTSUP):
+                    raise explain(e, self.mount.path, path) from e
+            folder = os.path.dirname(path)
+            self._keys = [file[:-len(".npz")] for file in self.mount.read(_list, folder)]
+        return self._keys[number]
+
+
+class Mount(Mapping):
+    """A mount: a mapping from names to datasets. `open()` and `mount()` make it.
+
+    `mount["train"]` reads dataset.json, and waits until the mount knows the dataset. Listing all names walks through the
+    folders of the mount. Datasets pickle, so workers may have them.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._close: Callable[[], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<epochfs.Mount {self.path}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Mount, (self.path,))  # the process that has mounted unmounts
+
+    def __getitem__(self, name: str) -> Dataset:
+        """Raises KeyError if there is no such dataset, and Error with the text of ERROR.txt if it cannot be used."""
+        path = os.path.join(self.path, name)
+        if os.path.isfile(os.path.join(path, "ERROR.txt")):
+            raise Error(None, self.read(_load_text, os.path.join(path, "ERROR.txt")).strip(), path)
+        try:
+            return Dataset(self, name)
+        except Error as e:
+            if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
+                raise KeyError(f"{name}: no such dataset, want one of {', '.join(self)}") from e
+            raise
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all datasets; those of folders are like "audio/train"."""
+        return self._walk("")
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __enter__(self) -> Mount:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        try:
+            self.close()
+        except MountError as e:
+            if kind is None:
+                raise
+            log.warning("%s", e)  # and the exception that ends the block goes on
+
+    def close(self) -> None:
+        """Unmount what `mount()` has mounted; else nothing. Raises MountError."""
+        if self._close:
+            close, self._close = self._close, None
+            close()
+
+    def status(self) -> dict[str, Any]:
+        """The mount's status.json: docs/status.md describes it. Raises DeadMountError."""
+        return errors.status(self.path)
+
+    def read(self, function: Callable[..., Value], path: str, *arguments: Any) -> Value:
+        """function(path, *arguments), whose OSError become errors of this module, with the mount's reasons."""
+        try:
+            return function(path, *arguments)
+        except Error:
+            raise
+        except OSError as e:
+            raise explain(e, self.path, path) from e
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        names = self.read(_list, os.path.join(self.path, folder))
+        if "dataset.json" in names:
+            yield folder
+        elif "ERROR.txt" not in names:
+            for name in names:
+                if name != ".epochfs" and os.path.isdir(os.path.join(self.path, folder, name)):
+                    yield from self._walk(os.path.join(folder, name))
+
+
+def open(path: str | os.PathLike[str]) -> Mount:
+    """The mount at path, which somebody else mounts and unmounts.
+
+    Raises DeadMountError if none answers there."""
+    found = Mount(os.path.realpath(os.fspath(path)))
+    found.status()
+    return found
+
+
+def mount(source: str | os.PathLike[str], mountpoint: str | os.PathLike[str] | None = None,
+          **options: object) -> Mount:
+    """Mount source: a file, a folder or an address (http, https, s3). A context manager that unmounts at its end.
+
+    mountpoint: an empty folder, which is made if it is missing; None: a temporary one. options are those of
+    `epochfs mount -o`: picture="224x224", anonymous=True, plan="batch=128,seed=7", plan=[...] for several.
+    Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts; a process that is
+    killed leaves the mount, and `epochfs umount` ends it.
+
+    Raises MountError with the command's message."""
+    made = None
+    if mountpoint is None:
+        made = tempfile.mkdtemp(prefix="epochfs-")
+    elif not os.path.isdir(mountpoint):
+        os.makedirs(mountpoint)
+        made = os.fspath(mountpoint)
+    where = os.path.realpath(made if mountpoint is None else mountpoint)  # type: ignore[arg-type]
+    try:
+        _log(_run("mount", *_words(options), os.fspath(source), where))
+    except BaseException:
+        if made:
+            os.rmdir(made)
+        raise
+    found = Mount(where)
+    found._close = weakref.finalize(found, _unmount, os.getpid(), where, made)
+    return found
+
+
+def _unmount(pid: int, where: str, made: str | None) -> None:
+    if pid != os.getpid():
+        return  # a child that was forked
+    if os.path.ismount(where) or _is_dead(where):
+        _log(_run("umount", where))
+    if made:
+        try:
+            os.rmdir(made)
+        except OSError as e:
+            if e.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EBUSY):
+                raise
+
+
+def _is_dead(where: str) -> bool:
+    try:
+        os.lstat(where)
+    except OSError as e:
+        return e.errno in errors.DEAD
+    return False
+
+
+def _words(options: dict[str, object]) -> Iterator[str]:
+    for name, values in options.items():
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            text = str(value).replace(",", "+") if name == "plan" else str(value)
+            if "," in text:
+                raise ValueError(f"{name}: want a value without commas, found {text!r}")
+            if value is not None and value is not False:
+                yield "-o"
+                yield name if value is True else f"{name}={text}"
+
+
+def _run(*arguments: str) -> str:
+    """Run epochfs; what it says on stderr. Raises MountError."""
+    program = os.environ.get("EPOCHFS") or "epochfs"
+    with tempfile.TemporaryFile() as said:  # and no pipe: the daemon has it, too
+        try:
+            code = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode
+        except OSError as e:
+            raise MountError(e.errno, "cannot be run; install epochfs, or set $EPOCHFS to its path", program) from e
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace").strip()
+    if code:
+        raise MountError(text or f"{program} {' '.join(arguments)}: exit code {code}")
+    return text
+
+
+def _log(notes: str) -> None:
+    """What a command says although it succeeds: files that are not used, processes that still use the mount."""
+    for line in notes.splitlines():
+        log.warning("%s", line)
+
+
+def _load_json(path: str) -> Any:
+    return json.loads(_load_text(path))
+
+
+def _load_text(path: str) -> str:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def _list(path: str) -> list[str]:
+    return os.listdir(path)

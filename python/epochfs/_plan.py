@@ -1,0 +1,37 @@
+"""Plans as text: what a resumed job has to know of one. docs/use.md lists their words, docs/order.md defines them."""
+
+from __future__ import annotations
+
+from .errors import PlanError
+
+
+def words(plan: str) -> dict[str, str]:
+    """The parameters of "batch=128,seed=7" by their names. Raises PlanError for what cannot be the name of a folder;
+    what a plan means is for the mount to say."""
+    if "/" in plan or "\0" in plan or not plan.startswith("batch=") and ",batch=" not in plan:
+        raise PlanError(None, f"want batch=N and further words joined by commas, found {plan!r}")
+    return {name: value for name, _, value in (word.partition("=") for word in plan.split(","))}
+
+
+def folder(plan: str, epoch: int) -> str:
+    """Where its encodings are, below batches/. Without a seed all epochs are the same, and no folder names one."""
+    if epoch < 0:
+        raise ValueError(f"epoch: want 0 or more, found {epoch}")
+    return f"{plan}/epoch={epoch}" if "seed" in words(plan) else plan
+
+
+def step_size(plan: str) -> int | None:
+    """Samples that all ranks together take in a step; None for batch=all."""
+    found = words(plan)
+    if found["batch"] == "all":
+        return None
+    try:
+        return int(found["batch"]) * int(found.get("rank", "0of1").partition("of")[2])
+    except ValueError as e:
+        raise PlanError(None, f"want batch=N and rank=KofN with numbers, found {plan!r}") from e
+
+
+def samples_of(plan: str) -> str:
+    """The words that say which samples come in which order, however ranks and batches divide them."""
+    return ",".join(f"{name}={value}" for name, value in sorted(words(plan).items())
+                    if name not in ("batch", "rank", "tail"))

@@ -1,0 +1,79 @@
+"""What can go wrong, and how the module finds out why."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from typing import Any
+
+
+class Error(OSError):
+    """Base of all errors of a mount; `errno` and `filename` are set where they are known."""
+
+    def __str__(self) -> str:
+        text = super().__str__() if self.strerror is None else self.strerror
+        return text if self.filename is None else f"{self.filename}: {text}"
+
+
+class MountError(Error):
+    """`epochfs mount` or `epochfs umount` failed; the message is the command's own."""
+
+
+class DeadMountError(Error):
+    """The daemon of the mount has died, or nothing is mounted there any more."""
+
+
+class StaleSourceError(Error):
+    """The source has changed since it was mounted."""
+
+
+class PlanError(Error):
+    """A plan that does not open; the message has the mount's reason."""
+
+
+class BadBatchError(Error):
+    """A file is shorter than it says, or not what the mount writes."""
+
+
+DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ESHUTDOWN)
+
+
+def status(root: str) -> dict[str, Any]:
+    """The mount's status.json. Raises DeadMountError if there is no mount that answers."""
+    path = os.path.join(root, ".epochfs", "status.json")
+    try:
+        with open(path, "rb") as f:
+            return json.loads(f.read())
+    except OSError as e:
+        if e.errno in DEAD:
+            raise dead(root, e.errno) from e
+        if e.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise DeadMountError(errno.ENOENT, "no epochfs is mounted there (any more)", root) from e
+        raise
+
+
+def dead(root: str, number: int) -> DeadMountError:
+    return DeadMountError(number, "the daemon of this mount has died; run `epochfs umount`, then mount again", root)
+
+
+def explain(error: OSError, root: str, path: str) -> Error:
+    """The error that tells why the mount at root refused to open, list or read path."""
+    number = error.errno or errno.EIO
+    if number in DEAD:
+        return dead(root, number)
+    try:
+        now = status(root)
+    except DeadMountError as e:
+        return e
+    except (OSError, ValueError):
+        now = {}
+    if number == errno.ESTALE:
+        return StaleSourceError(number, "the source has changed since it was mounted; mount it again"
+                                + because(now.get("last_read_error")), path)
+    reason = None if number == errno.ENOENT else now.get("last_read_error")
+    return Error(number, os.strerror(number) + because(reason), path)
+
+
+def because(reason: object) -> str:
+    return f": {reason}" if reason else ""

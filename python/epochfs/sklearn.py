@@ -1,0 +1,31 @@
+"""Batches for scikit-learn's partial_fit, or whatever takes rows and labels.
+
+    for x, y in epochfs.sklearn.rows(mount["train"], "batch=1000,seed=7", epoch=0, x="image"):
+        model.partial_fit(x, y, classes=range(10))
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import numpy as np
+
+from ._batches import csr
+from ._mount import Dataset
+
+
+def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str = "x",
+         y: str = "label") -> Iterator[tuple[Any, np.ndarray]]:
+    """The batches of a plan as (X, y), from batch number start of the epoch on.
+
+    X: the field x as a matrix, (samples, numbers of a sample), without a copy; of libsvm and LibFM text the rows as
+    scipy.sparse.csr_matrix, (samples, features). y: the field y, (samples,) or (samples, columns).
+    Raises KeyError for fields that are not there, and what `Dataset.batches()` and `Batches.read()` raise."""
+    sparse = is_sparse(dataset, x)
+    for batch in dataset.batches(plan, epoch=epoch, start=start, fields=None if sparse else [x, y]):
+        yield (csr(batch) if sparse else batch[x].reshape(len(batch[x]), -1)), batch[y]
+
+
+def is_sparse(dataset: Dataset, x: str) -> bool:
+    """Is the field x derived from sparse rows, which npz files have as they are?"""
+    return x == "x" and "nonzeros" in dataset.info

@@ -1,0 +1,202 @@
+"""Batches for PyTorch, resumable to the batch: `Batches`, and `Loader` to read them in worker processes.
+
+    batches = epochfs.torch.Batches(mount["train"], "batch=128,seed=7", fields=["image", "label"])
+    for epoch in range(batches.epoch, 10):
+        for batch in epochfs.torch.Loader(batches, num_workers=2):
+            train(batch["image"], batch["label"])                               # uint8 (128, 28, 28), uint8 (128,)
+            state = {"model": model.state_dict(), "data": batches.state_dict()}   # after load_state_dict(state["data"])
+                                                                                # the next batch is the one that follows
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Iterator, Union
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from . import _batches, _plan
+from ._mount import Dataset
+from ._read import Allocate
+from .errors import Error
+
+Batch = dict[str, Union[torch.Tensor, list[bytes]]]
+WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64}  # of types that torch cannot calculate with
+EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began, and, theirs to say, that nobody counts
+
+
+def _pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
+
+
+class Batches(IterableDataset):
+    """The batches of a plan, epoch after epoch, as dicts of tensors.
+
+    It has a position, epoch and batch: iterating starts there, and goes to the end of that epoch. Then the position is the
+    start of the next epoch, so each pass of a loop is one epoch, in its own order. A pass that is left early goes on with the
+    next batch.
+
+    In this process just iterate over it, or use `Loader` to read in workers. A plain DataLoader works as well (with
+    batch_size=None: these are batches already; any number of workers, fork or spawn, in the right order), but nobody
+    tells the position which batches it has delivered: call `set_epoch()` before each pass; `state_dict()` raises.
+
+    dataset: a dataset of a mount; the workers open its path.
+    plan: "batch=32,rank=3of8,seed=7,tail=drop": each process of a distributed job names its rank.
+    fields, encoding: as in `Dataset.batches()`. Without fields, a batch has all arrays of numbers.
+    pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader).
+
+    A tensor has the shape and type of its array; uint16 becomes int32, and uint32 int64. Bytes, as `key`, are lists of
+    bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also
+    out of workers.
+    """
+
+    def __init__(self, dataset: Dataset, plan: str, *, fields: Collection[str] | None = None, encoding: str = "npz",
+                 epoch: int = 0, pin_memory: bool = False) -> None:
+        super().__init__()
+        self.dataset = dataset
+        self.plan = plan
+        self.fields = fields
+        self.encoding = encoding
+        self.pin_memory = pin_memory
+        self.counted = False  # a Loader tells the position of what workers read
+        self._position = (epoch, 0)  # of the next batch; this process only
+        self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
+        self._open(epoch, 0)  # a plan that does not open is an error here
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._position[0]
+
+    def __len__(self) -> int:
+        """Batches from the position to the end of its epoch."""
+        return len(self._open(*self._position))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch."""
+        if epoch != self.epoch:
+            self.seek(epoch)
+
+    def seek(self, epoch: int, batch: int = 0) -> None:
+        """The next pass starts at this batch of this epoch. Raises ValueError if the epoch has no such batch."""
+        self._open(epoch, batch)
+        self._position = (epoch, batch)
+        self.begin()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, and what it means, as numbers and text. Inside of a loop its next batch comes next.
+
+        The ranks of a step all have the same state, so rank 0 saves it for all of them."""
+        if get_worker_info() is not None or int(self._shared[UNCOUNTED]):
+            raise RuntimeError("workers have read batches that nobody has counted: use epochfs.torch.Loader "
+                               "in place of DataLoader, and ask for the state in the main process")
+        epoch, batch = self._position
+        return {"epoch": epoch, "batch": batch, "step_size": _plan.step_size(self.plan),
+                "samples_of": _plan.samples_of(self.plan)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go to the position of `state_dict()`, of this plan by any number of ranks.
+
+        If ranks times batch differ now, the position is that of the same number of samples. Raises ValueError if there is
+        none, or if the plan takes other samples or another order."""
+        mine, size = _plan.samples_of(self.plan), _plan.step_size(self.plan)
+        if state["samples_of"] != mine:
+            raise ValueError(f"the state is of the plan {state['samples_of']!r}, this one is {mine!r}")
+        batch = state["batch"]
+        if state["step_size"] != size and batch:
+            if size is None or state["step_size"] is None or batch * state["step_size"] % size:
+                raise ValueError(f"the state is of step {batch} of {state['step_size']} samples, "
+                                 f"and no step of {size} samples begins there")
+            batch = batch * state["step_size"] // size
+        self.seek(state["epoch"], batch)
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        return self._pass() if worker is None else self._share(worker.id, worker.num_workers)
+
+    def _pass(self) -> Iterator[Batch]:
+        epoch, start = self._position
+        batches = self._open(epoch, start)
+        for k in range(start, batches.count):
+            batch = self._tensors(batches.read(k))
+            self.delivered()
+            yield batch
+        self.end()
+
+    def _share(self, worker: int, workers: int) -> Iterator[Batch]:
+        """A DataLoader asks its workers in turn, so every so manieth batch is this one's."""
+        if not self.counted:
+            self._shared[UNCOUNTED] = 1
+        epoch, start = int(self._shared[EPOCH]), int(self._shared[START])
+        batches = self._open(epoch, start)
+        for k in range(start + worker, batches.count, workers):
+            yield self._tensors(batches.read(k))
+
+    def begin(self) -> None:
+        """For `Loader`: workers begin at the position."""
+        self._shared[EPOCH], self._shared[START] = self._position
+
+    def delivered(self) -> None:
+        """For `Loader`: one more batch has been delivered."""
+        self._position = (self._position[0], self._position[1] + 1)
+
+    def end(self) -> None:
+        """For `Loader`: no more batches come from the workers."""
+        if len(self):
+            raise Error(None, f"the workers have ended {len(self)} batches before the end of epoch {self.epoch}", self.plan)
+        self._position = (self._position[0] + 1, 0)
+        self.begin()
+
+    def _open(self, epoch: int, start: int) -> _batches.Batches:
+        memory: Allocate = np.empty
+        if self.pin_memory and get_worker_info() is None:
+            memory = _pinned
+        return _batches.Batches(self.dataset, self.plan, epoch, start, self.fields, self.encoding, memory)
+
+    def _tensors(self, arrays: dict[str, np.ndarray]) -> Batch:
+        batch: Batch = {}
+        for name, array in arrays.items():
+            if array.dtype.kind not in "SV":
+                batch[name] = torch.from_numpy(array.astype(WIDER[array.dtype]) if array.dtype in WIDER else array)
+            elif self.fields is not None:
+                batch[name] = array.tolist()
+        return batch
+
+
+class Loader(DataLoader):
+    """A DataLoader of `Batches` that tells them which batches it has delivered, so that `state_dict()` is exact however far
+    the workers are ahead.
+
+    options are those of a DataLoader: num_workers, collate_fn (called with each batch, in the worker),
+    multiprocessing_context, persistent_workers, prefetch_factor. Yields what `Batches` yields, in the same order."""
+
+    dataset: Batches
+
+    def __init__(self, batches: Batches, **options: Any) -> None:
+        batches.counted = True
+        workers = options.get("num_workers", 0)
+        super().__init__(batches, batch_size=None, pin_memory=batches.pin_memory and workers > 0, **options)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        if not self.num_workers:
+            yield from super().__iter__()
+            return
+        self.dataset.begin()
+        for batch in super().__iter__():
+            self.dataset.delivered()
+            yield batch
+        self.dataset.end()
+
+    def set_epoch(self, epoch: int) -> None:
+        """As `Batches.set_epoch()`."""
+        self.dataset.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As `Batches.state_dict()`."""
+        return self.dataset.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """As `Batches.load_state_dict()`."""
+        self.dataset.load_state_dict(state)

@@ -1,0 +1,46 @@
+"""Batches for XGBoost's external memory: data that do not fit into memory.
+
+    data = xgboost.DMatrix(epochfs.xgboost.Batches(mount["train.txt"], "batch=100000", cache_prefix="/tmp/cache"))
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import xgboost
+
+from ._batches import csr
+from ._mount import Dataset
+from .sklearn import is_sparse
+
+
+class Batches(xgboost.DataIter):
+    """A DataIter of the batches of a plan: matrices as in `epochfs.sklearn.rows()`, with their labels, and the fields
+    `weight`, `qid` and `base_margin` where the dataset has them.
+
+    XGBoost makes several passes, and each one has the same batches in the same order: `epoch` is one epoch of the plan.
+    cache_prefix: begins the names of the files in which XGBoost keeps its pages; a DMatrix needs it.
+    Raises out of DMatrix what `Dataset.batches()` and `Batches.read()` of epochfs raise."""
+
+    def __init__(self, dataset: Dataset, plan: str, *, epoch: int = 0, x: str = "x", y: str = "label",
+                 cache_prefix: str | None = None) -> None:
+        self._x, self._y = x, y
+        self._sparse = is_sparse(dataset, x)
+        self._also = [name for name in ("weight", "qid", "base_margin") if name in dataset.fields and name != y]
+        self._batches = dataset.batches(plan, epoch=epoch, fields=None if self._sparse else [x, y, *self._also])
+        self._next = 0
+        super().__init__(cache_prefix=cache_prefix)
+
+    def next(self, input_data: Callable[..., Any]) -> int:
+        """For XGBoost: one more batch, 1, or the end, 0."""
+        if self._next == self._batches.count:
+            return 0
+        batch = self._batches.read(self._next)
+        self._next += 1
+        x = csr(batch) if self._sparse else batch[self._x].reshape(len(batch[self._x]), -1)
+        input_data(data=x, label=batch[self._y], **{name: batch[name] for name in self._also})
+        return 1
+
+    def reset(self) -> None:
+        """For XGBoost: begin again."""
+        self._next = 0

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""The Python module without further libraries: mounting, datasets, samples, batches."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+
+import epochfs
+from lib import EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type, path, small, text, write
+
+TMP = os.path.join(PRIVATE, "tmp")
+PLAN = "batch=8,seed=7"
+
+
+def expect(kind, *words, call):
+    """call() must raise exactly that kind, and the message must have the words. Returns the error."""
+    try:
+        call()
+    except Exception as e:
+        equal(type(e), kind, f"kind of {e!r}")
+        contains(str(e), *words)
+        return e
+    raise AssertionError(f"want {kind.__name__}, found no error")
+
+
+def same(found, file, what):
+    with np.load(file) as want:
+        equal(list(found), want.files, what)
+        for name in want.files:
+            equal((found[name].dtype, found[name].shape), (want[name].dtype, want[name].shape), f"{what} {name}")
+            equal(found[name].tobytes(), want[name].tobytes(), f"{what} {name}")
+
+
+def look_at(mount, images, labels):
+    train = mount["train"]
+    equal((list(mount), len(mount), "train" in mount, "t10k" in mount), (["train"], 1, True, False), "datasets")
+    equal((len(train), train.name, train.info["format"]), (30, "train", "idx"), "dataset")
+    equal(train.fields["image"], epochfs.Field(np.dtype("u1"), (5, 6), False), "field image")
+    equal(train.fields["label1h"], epochfs.Field(np.dtype("f4"), (10,), True), "field label1h")
+    for number in (0, 7, 29, -1, np.int64(3)):
+        equal(train[number]["image"].tolist(), images[number].tolist(), f"sample {number}")
+        equal(int(train[number]["label"]), labels[number], f"sample {number}")
+    equal(train["000007"]["image"].tolist(), images[7].tolist(), "sample of a key")
+    equal([int(s["label"]) for s in train], labels.tolist(), "all samples, as of a list")
+    for number in (30, -31):
+        expect(IndexError, str(number), call=lambda number=number: train[number])
+    for key in ("000030", "", "..", "../npz/000003", "a\0b"):
+        expect(KeyError, call=lambda key=key: train[key])
+    expect(KeyError, "nothing: no such dataset, want one of train", call=lambda: mount["nothing"])
+
+
+def read_batches(mount, images):
+    train = mount["train"]
+    for epoch in range(2):
+        batches = train.batches(PLAN, epoch=epoch)
+        folder = path("train/batches", PLAN, f"epoch={epoch}")
+        equal((len(batches), batches.count), (4, 4), "batches")
+        for k, batch in enumerate(batches):
+            same(batch, f"{folder}/npz/{k:06d}.npz", f"batch {k}")
+            equal(batch["image"].tolist(), images[batch["index"]].tolist(), "its pictures")
+            equal(all(a.flags.owndata or a.base is not None for a in batch.values()), True, "memory")
+        later = list(train.batches(PLAN, epoch=epoch, start=2, fields=["label"]))
+        equal([list(b) for b in later], [["label"]] * 2, "two more batches")
+        same(batches.read(3), f"{folder}/npz/000003.npz", "the last")
+        equal(len(list(train.batches(PLAN, epoch=epoch, start=4))), 0, "batches after the last")
+        for k, batch in enumerate(train.batches(PLAN, epoch=epoch, encoding="npy", fields=["label1h", "image01"])):
+            equal(list(batch), ["label1h", "image01"], "fields of npy")
+            for name, array in batch.items():
+                equal(array.tobytes(), np.load(f"{folder}/npy/{k:06d}.{name}.npy").tobytes(), name)
+    equal(sorted(train.batches("batch=all", encoding="npy").read(0)), ["image", "image01", "index", "label", "label1h"],
+          "all of npy")
+    equal(len(train.batches("tail=drop,seed=7,batch=8")), 3, "words in another order")
+    one, two = train.batches("batch=8").read(0)["image"], train.batches("batch=8").read(0)["image"]
+    one[:] = 0
+    equal(two.tolist(), images[:8].tolist(), "a batch has its own memory")
+
+
+def refuse(mount):
+    train = mount["train"]
+    for plan, reason in [("batch=8,foo=1", "'foo' is not a parameter of a plan"), ("batch=0", "batch"),
+                         ("batch=8,split=5@1:1", "split: want K@W0:W1"), ("batch=8,seed=x", "seed"),
+                         ("batch=8,limit=31", "limit: want at most 30")]:
+        expect(epochfs.PlanError, plan, "does not open", reason, call=lambda plan=plan: train.batches(plan))
+    for plan in ("batch=31,tail=drop", "batch=8,take=40:50"):
+        expect(epochfs.PlanError, plan, "has no batches", call=lambda plan=plan: train.batches(plan))
+    expect(epochfs.PlanError, "'../x'", call=lambda: train.batches("../x"))
+    expect(epochfs.PlanError, "epoch", call=lambda: train.batches(PLAN, epoch=2 ** 70))
+    expect(ValueError, "epoch", call=lambda: train.batches(PLAN, epoch=-1))
+    expect(ValueError, "from 0 to 4, found 5", call=lambda: train.batches(PLAN, start=5))
+    expect(ValueError, "found -1", call=lambda: train.batches(PLAN, start=-1))
+    expect(IndexError, "batch 4 of 4", call=lambda: train.batches(PLAN).read(4))
+    expect(KeyError, "encoding='npy' has", call=lambda: train.batches(PLAN, fields=["image01"]))
+    expect(KeyError, "sound: want one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
+    expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
+    expect(TypeError, "'image'", call=lambda: train.batches(PLAN, fields="image"))
+    expect(ValueError, "'png'", call=lambda: train.batches(PLAN, encoding="png"))
+    expect(epochfs.Error, "No such file", call=lambda: train.batches(PLAN, encoding="csc"))
+
+
+def temporary(images, labels):
+    """A mountpoint of its own, gone at the end, however the block ends."""
+    with epochfs.mount(SOURCE) as mount:
+        equal(os.path.dirname(mount.path), TMP, "where the temporary mountpoint is")
+        equal(mount_type(mount.path), "fuse.epochfs", "what is mounted")
+        look_at(mount, images, labels)
+        again = pickle.loads(pickle.dumps(mount["train"]))
+        equal(again[3]["image"].tolist(), images[3].tolist(), "a dataset that was pickled")
+        again.mount.close()
+        pid = os.fork()
+        if pid == 0:
+            sys.exit(0)  # a child that ends as programs do, and does not unmount
+        os.waitpid(pid, 0)
+        equal(mount_type(mount.path), "fuse.epochfs", "after the end of a child")
+    equal(os.listdir(TMP), [], "left behind")
+    expect(epochfs.DeadMountError, mount.path, "no epochfs is mounted", call=lambda: mount["train"])
+    expect(ZeroDivisionError, call=lambda: fail_in_block())
+    equal(os.listdir(TMP), [], "left behind after an exception")
+    mount = epochfs.mount(SOURCE)
+    mount.close()
+    mount.close()
+    equal(os.listdir(TMP), [], "left behind by close()")
+    program = f"import epochfs\nmount = epochfs.mount({SOURCE!r})\nprint(len(mount['train']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    equal((done.stdout, os.listdir(TMP)), ("30\n", []), "a program that unmounts at its end")
+
+
+def fail_in_block():
+    with epochfs.mount(SOURCE):
+        raise ZeroDivisionError
+
+
+def given():
+    """A folder that is given stays, one that is made goes; options."""
+    with epochfs.mount(SOURCE, MOUNTPOINT, plan=[PLAN, "batch=4"], epochs=2, anonymous=True, cache_size="1G",
+                       rate=None, transpose=False) as mount:
+        equal(mount.path, MOUNTPOINT, "mountpoint")
+        equal(sorted(os.listdir(path("train/batches"))), ["batch=4", PLAN], "plans of options")
+        equal(sorted(os.listdir(path("train/batches", PLAN))), ["epoch=0", "epoch=1"], "epochs of options")
+    equal(os.listdir(MOUNTPOINT), [], "the mountpoint stays")
+    made = os.path.join(PRIVATE, "made/here")
+    with epochfs.mount(SOURCE, made):
+        equal(mount_type(made), "fuse.epochfs", "what is mounted")
+    equal(os.path.exists(made), False, "a mountpoint that was made goes")
+    expect(ValueError, "cache: want a value without commas", call=lambda: epochfs.mount(SOURCE, cache="/a,b"))
+    expect(epochfs.MountError, "/nowhere: No such file or directory", call=lambda: epochfs.mount("/nowhere"))
+    expect(epochfs.MountError, "colour", call=lambda: epochfs.mount(SOURCE, colour="red"))
+    os.environ["EPOCHFS"] = "/nowhere/epochfs"
+    expect(epochfs.MountError, "/nowhere/epochfs: cannot be run", call=lambda: epochfs.mount(SOURCE))
+    os.environ["EPOCHFS"] = EPOCHFS
+    equal(os.listdir(TMP), [], "left behind")
+
+
+def folders(images):
+    """Datasets in folders, files that cannot be used, keys that look like numbers."""
+    write("deep/er/a.npy", npy(np.arange(6)))
+    write("deep/bad.npy", b"\x93NUMPY\1\0\xff\xffx")
+    for n, key in enumerate(("000002", "000000", "000001")):
+        write(f"numbers/c{n}/{key}.txt", b"%d" % n)
+    with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
+        names = list(mount)
+        equal({"train", "deep/er/a"} - set(names), set(), f"datasets in {names}")
+        equal([int(s[list(s)[0]]) for s in mount["deep/er/a"]], list(range(6)), "samples of a folder's dataset")
+        error = expect(epochfs.Error, "bad.npy", call=lambda: mount["deep/bad.npy"])
+        contains(text(path("deep/bad.npy/ERROR.txt")), str(error).rpartition(": ")[2][:40])
+        keyed = [n for n in names if n.startswith("numbers")]
+        for name in keyed:
+            every = mount[name].batches("batch=all").read(0)
+            for number, key in enumerate(every["key"].tolist()):
+                same(mount[name][number], path(name, f"samples/npz/{key.decode()}.npz"), f"sample {number} of {name}")
+        equal(bool(keyed), True, f"datasets of numbers/ in {names}")
+        opened = epochfs.open(MOUNTPOINT)
+        equal(opened["train"][0]["image"].tolist(), images[0].tolist(), "a mount that was opened")
+        opened.close()
+        equal(mount_type(MOUNTPOINT), "fuse.epochfs", "close() of a mount that was opened")
+    expect(epochfs.DeadMountError, "no epochfs is mounted", call=lambda: epochfs.open(MOUNTPOINT))
+    expect(epochfs.DeadMountError, "no epochfs is mounted", call=lambda: epochfs.open(SOURCE))
+
+
+def npy(array):
+    import io
+    f = io.BytesIO()
+    np.save(f, array)
+    return f.getvalue()
+
+
+def main():
+    os.mkdir(TMP)
+    os.environ["TMPDIR"] = TMP
+    images, labels = small(30)
+    temporary(images, labels)
+    with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
+        read_batches(mount, images)
+        refuse(mount)
+    given()
+    folders(images)
+
+
+main()

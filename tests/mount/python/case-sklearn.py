@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+"""epochfs.sklearn and epochfs.xgboost with the real libraries: dense arrays, and sparse rows without a copy."""
+
+import importlib.util
+import os
+
+import numpy as np
+
+import epochfs
+import tutorials
+from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, equal, skip, small, start, stop
+
+for module in ("sklearn", "xgboost", "scipy"):
+    if not importlib.util.find_spec(module):
+        skip(f"{module} is missing (package python3-{module})")
+import scipy.sparse
+import xgboost
+from sklearn.linear_model import SGDClassifier
+
+import epochfs.sklearn
+import epochfs.xgboost
+
+ROWS = 2000
+
+
+def dense(train, images, labels):
+    seen = []
+    for x, y in epochfs.sklearn.rows(train, "batch=16,seed=7", epoch=1, x="image"):
+        equal((x.dtype, x.shape[1:], x.flags.owndata), (np.uint8, (30,), False), "rows of pictures, not copied")
+        seen.append((x, y))
+    order = np.concatenate([b["index"] for b in train.batches("batch=16,seed=7", epoch=1)])
+    equal(np.concatenate([x for x, _ in seen]).tolist(), images[order].reshape(-1, 30).tolist(), "rows")
+    equal(np.concatenate([y for _, y in seen]).tolist(), labels[order].tolist(), "labels")
+    later = list(epochfs.sklearn.rows(train, "batch=16,seed=7", epoch=1, start=3, x="image"))
+    equal(later[0][1].tolist(), seen[3][1].tolist(), "from batch 3 on")
+    try:
+        next(epochfs.sklearn.rows(train, "batch=16"))
+    except KeyError as e:
+        contains(str(e), "x: want one of image, label")
+    else:
+        raise AssertionError("want an error: there is no field x")
+
+
+def sparse(rows):
+    model = SGDClassifier(random_state=1)
+    for epoch in range(3):
+        for x, y in epochfs.sklearn.rows(rows, "batch=256,seed=7", epoch=epoch):
+            equal((type(x), x.shape[1]), (scipy.sparse.csr_matrix, rows.info["num_col"]), "rows")
+            model.partial_fit(x, y, classes=[0, 1])
+    batch = rows.batches("batch=all").read(0)
+    every = epochfs.csr(batch)
+    equal(np.shares_memory(every.data, batch["data"]), True, "memory of the values")
+    file = f"{rows.path}/batches/batch=all/npz/000000.npz"
+    equal((every != scipy.sparse.load_npz(file)).nnz, 0, "differences from scipy's reader")
+    equal(model.score(every, batch["label"]) > 0.9, True, "learned")
+    one = epochfs.csr(rows[7])
+    equal((one != every[7]).nnz, 0, "one row")
+
+
+def external(dataset, plan, x, want):
+    """Trained from batches, XGBoost makes the trees that it makes from all at once."""
+    seen = []
+
+    class Counted(epochfs.xgboost.Batches):
+        def next(self, input_data):
+            seen.append(self._next)
+            return super().next(input_data)
+
+    batches = Counted(dataset, plan, x=x, cache_prefix=f"{PRIVATE}/pages")
+    data = xgboost.DMatrix(batches)
+    equal((data.num_row(), data.num_col()), want.shape, "rows and columns")
+    equal(data.get_label().tolist(), dataset.batches("batch=all").read(0)["label"].tolist(), "labels")
+    options = {"objective": "reg:squarederror", "tree_method": "hist", "max_bin": 16, "nthread": 1}
+    all_at_once = xgboost.DMatrix(want, label=data.get_label())
+    found = xgboost.train(options, data, 5).predict(all_at_once)
+    equal(np.allclose(found, xgboost.train(options, all_at_once, 5).predict(all_at_once), atol=0.2), True, "predictions")
+    equal(max(seen) > 2, True, "several batches")
+
+
+def weighted():
+    """Weights and groups come, too."""
+    with open(f"{SOURCE}/rank.txt", "w", encoding="ascii") as f:
+        f.writelines(f"{i % 2}:{1 + i % 3} qid:{i // 5} 1:{i} 3:0.5\n" for i in range(40))
+    daemon = start(f"{SOURCE}/rank.txt")
+    rank = epochfs.open(MOUNTPOINT)["rank.txt"]
+    data = xgboost.DMatrix(epochfs.xgboost.Batches(rank, "batch=10", cache_prefix=f"{PRIVATE}/rank"))
+    equal(data.get_weight().tolist()[:4], [1, 2, 3, 1], "weights")
+    equal(data.get_uint_info("group_ptr").tolist(), list(range(0, 41, 5)), "groups")
+    stop(daemon)
+
+
+def broken(train):
+    """An error of the mount comes out of DMatrix, which would otherwise take what came so far for all."""
+    batches = epochfs.xgboost.Batches(train, "batch=16", x="image", cache_prefix=f"{PRIVATE}/broken")
+
+    def fail(number):
+        raise epochfs.DeadMountError(107, "the daemon of this mount has died", train.path)
+
+    batches._batches.read = fail
+    try:
+        xgboost.DMatrix(batches)
+    except epochfs.DeadMountError as e:
+        contains(str(e), "has died")
+    else:
+        raise AssertionError("want an error")
+
+
+def main():
+    images, labels = small(100)
+    daemon = start()
+    train = epochfs.open(MOUNTPOINT)["train"]
+    dense(train, images, labels)
+    external(train, "batch=16", "image", images.reshape(100, 30).astype(np.float32))
+    broken(train)
+    stop(daemon)
+    tutorials.write_rows("train.txt", ROWS)
+    daemon = start(os.path.join(tutorials.HOME, "train.txt"))
+    rows = epochfs.open(MOUNTPOINT)["train.txt"]
+    sparse(rows)
+    external(rows, "batch=300", "x", epochfs.csr(rows.batches("batch=all").read(0)))
+    stop(daemon)
+    weighted()
+
+
+main()

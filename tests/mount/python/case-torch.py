@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+"""epochfs.torch with real torch: order with any number of workers, positions, ranks, memory."""
+
+import importlib.util
+import io
+import json
+import warnings
+
+import numpy as np
+
+import epochfs
+from lib import MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, equal, run, skip, small, start, stop, write
+
+if not importlib.util.find_spec("torch"):
+    skip("torch is missing (package python3-torch)")
+import torch
+from torch.utils.data import DataLoader
+
+import epochfs.torch
+from epochfs.torch import Batches, Loader
+
+PLAN = "batch=8,seed=7"
+N = 100  # samples: 13 batches of 8
+
+
+def expect(kind, words, call):
+    try:
+        call()
+    except kind as e:
+        contains(str(e), *words)
+        return
+    raise AssertionError(f"want {kind.__name__} with {words}")
+
+
+def indexes(batches):
+    return [b["index"].tolist() for b in batches]
+
+
+def check_tensors(train, images):
+    batch = next(iter(Batches(train, PLAN)))
+    equal(list(batch), ["image", "label", "index"], "tensors: what is a number")
+    equal((batch["image"].dtype, tuple(batch["image"].shape)), (torch.uint8, (8, 5, 6)), "image")
+    equal(batch["image"].tolist(), images[batch["index"].numpy()].tolist(), "pictures")
+    batch = next(iter(Batches(train, PLAN, fields=["index", "key"])))
+    equal(batch["key"], [b"%06d" % i for i in batch["index"]], "keys")
+    batch = next(iter(Batches(train, PLAN, fields=["label1h", "image01"], encoding="npy")))
+    equal((list(batch), batch["label1h"].dtype), (["label1h", "image01"], torch.float32), "derived fields")
+
+
+TYPES = {"u1": torch.uint8, "u2": torch.int32, "u4": torch.int64, "i8": torch.int64, "f2": torch.float16, "b1": torch.bool}
+
+
+def write_types():
+    for name in TYPES:
+        f = io.BytesIO()
+        np.save(f, np.array([0, 1, np.iinfo(name).max if name[0] in "iu" else 1], name))
+        write(f"types/{name}.npy", f.getvalue())
+
+
+def check_types(types):
+    batch = next(iter(Batches(types, "batch=all")))
+    for name, want in TYPES.items():
+        top = np.iinfo(name).max if name[0] in "iu" else 1
+        equal((batch[name].dtype, batch[name].tolist()), (want, [0, 1, top]), name)
+
+
+def check_epochs(train, want):
+    """Each pass is an epoch; one that is left early goes on; state_dict() inside the loop."""
+    batches = Batches(train, PLAN, fields=["index"])
+    equal((indexes(batches), indexes(batches), batches.epoch), (want[0], want[1], 2), "two passes")
+    found = []
+    for batch in batches:
+        found.append(batch["index"].tolist())
+        equal(batches.state_dict(), {"epoch": 2, "batch": len(found), "step_size": 8, "samples_of": "seed=7"}, "state")
+        if len(found) == 5:
+            break
+    equal((len(batches), found + indexes(batches)), (8, want[2]), "a pass that was left goes on")
+    batches.set_epoch(1)
+    equal(indexes(batches), want[1], "set_epoch()")
+    batches.seek(1, 13)
+    equal((indexes(batches), batches.epoch), ([], 2), "the end of an epoch")
+    for epoch, batch in ((0, 14), (0, -1), (-1, 0)):
+        expect(ValueError, ["found"], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
+    equal(batches.state_dict()["epoch"], 2, "position after seeks that failed")
+
+
+def check_workers(train, want, context, workers):
+    options = dict(num_workers=workers, multiprocessing_context=context)
+    for persistent in (False, True):
+        batches = Batches(train, PLAN, fields=["index"])
+        loader = Loader(batches, persistent_workers=persistent, **options)
+        equal((len(loader), indexes(loader)), (13, want[0]), "the first pass")
+        found = []
+        for batch in loader:
+            found.append(batch["index"].tolist())
+            if len(found) == 5:
+                break
+        state = json.loads(json.dumps(loader.state_dict()))
+        equal((state["epoch"], state["batch"]), (1, 5), "state in the middle of an epoch")
+        equal(found + indexes(loader), want[1], "the pass goes on")
+        loader.set_epoch(0)
+        equal(indexes(loader), want[0], "set_epoch() reaches workers")
+        again = Batches(train, PLAN, fields=["index"])
+        again.load_state_dict(state)
+        again.set_epoch(1)
+        equal((len(again), indexes(Loader(again, **options))), (8, want[1][5:]), "resumed")
+    plain = Batches(train, PLAN, fields=["index"], epoch=1)
+    equal(indexes(DataLoader(plain, batch_size=None, **options)), want[1], "a plain DataLoader")
+    expect(RuntimeError, ["use epochfs.torch.Loader"], plain.state_dict)
+
+
+def check_ranks(train):
+    """Any number of ranks that share a step of 24 samples goes on where another has stopped."""
+    def job(ranks, state, steps):
+        seen = []
+        for rank in range(ranks):
+            mine = Batches(train, f"batch={24 // ranks},rank={rank}of{ranks},seed=7,tail=drop", fields=["index"])
+            if state:
+                mine.load_state_dict(state)
+            seen.append([b["index"].tolist() for _, b in zip(range(steps), mine)])
+            after = mine.state_dict()
+        return [sorted(i for part in step for i in part) for step in zip(*seen)], after
+
+    whole, _ = job(1, None, 4)
+    equal(len(whole), 4, "steps")
+    for before in (1, 2, 3, 4, 6):
+        first, state = job(before, None, 2)
+        for after in (1, 2, 3, 4, 6):
+            rest, _ = job(after, state, 2)
+            equal(first + rest, whole, f"steps of {before} ranks, then {after}")
+    _, state = job(2, None, 2)
+    other = Batches(train, "batch=16,seed=7")
+    other.load_state_dict(state)
+    equal(other.state_dict()["batch"], 3, "48 samples are 3 batches of 16")
+    expect(ValueError, ["step 2 of 24 samples", "no step of 7 samples"],
+           lambda: Batches(train, "batch=7,seed=7").load_state_dict(state))
+    expect(ValueError, ["'seed=7'", "'seed=8'"], lambda: Batches(train, "batch=24,seed=8").load_state_dict(state))
+
+
+def check_pinned(train):
+    """Bytes are read into the memory that torch gives, and tensors are that memory: without a GPU, seen by its stand-in."""
+    given = []
+
+    def pinned(shape, dtype):
+        equal(dtype, np.uint8, "dtype")
+        given.append(torch.empty(shape, dtype=torch.uint8))
+        return given[-1].numpy()
+
+    real, epochfs.torch._pinned = epochfs.torch._pinned, pinned
+    batch = next(iter(Batches(train, PLAN, fields=["image"], pin_memory=True)))
+    epochfs.torch._pinned = real
+    equal([t.data_ptr() for t in given], [batch["image"].data_ptr()], "memory of the tensor")
+    if torch.cuda.is_available():
+        equal(next(iter(Batches(train, PLAN, fields=["image"], pin_memory=True)))["image"].is_pinned(), True, "pinned")
+
+
+def check_ends(train):
+    """A plan that does not open; workers that end early."""
+    expect(epochfs.PlanError, ["does not open", "foo"], lambda: Batches(train, "batch=8,foo=1"))
+    batches = Batches(train, PLAN)
+    batches._share = lambda worker, workers: iter(())
+    expect(epochfs.Error, ["13 batches before the end of epoch 0"], lambda: list(Loader(batches, num_workers=1)))
+
+
+def main():
+    warnings.filterwarnings("ignore", "This DataLoader will create")
+    images, _ = small(N)
+    write_types()
+    daemon = start()
+    mount = epochfs.open(MOUNTPOINT)
+    train = mount["train"]
+    want = [indexes(train.batches(PLAN, epoch=e)) for e in range(3)]
+    equal(sorted(i for b in want[2] for i in b), list(range(N)), "samples of an epoch")
+    check_tensors(train, images)
+    check_types(mount["types/all"])
+    check_epochs(train, want)
+    for context, workers in [("fork", 1), ("fork", 2), ("fork", 3), ("spawn", 2)] if not SLOW else [("fork", 2)]:
+        check_workers(train, want, context, workers)
+    equal(indexes(Loader(Batches(train, PLAN), num_workers=0)), want[0], "no workers")
+    check_ranks(train)
+    check_pinned(train)
+    check_ends(train)
+    stop(daemon)
+
+
+if __name__ == "__main__":
+    main()
