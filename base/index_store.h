@@ -5,6 +5,7 @@
 #ifndef EPOCHFS_BASE_INDEX_STORE_H
 #define EPOCHFS_BASE_INDEX_STORE_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -12,12 +13,31 @@
 #include "base/diag.h"
 #include "base/scope.h"
 
-/* A kept index, in memory. It is not mapped: if a mapped file is cut short, or the disk cannot read
- * it, the process that uses it is killed; and if another process writes to it, a number may change
- * between its check and its use. */
+/* A kept index, in memory. It is not mapped: if another process writes to a mapped file, a number
+ * may change between its check and its use. What is too large for memory is a kept file. */
 struct kept_index {
     uint8_t *bytes;
     size_t size;
+};
+
+/* A kept file: an index that is too large for memory. The process that makes it writes it, and
+ * reads it back, in any order; once it is committed, it never changes. Users map it
+ * (base/mapped_file.h). */
+struct kept_file {
+    int fd; /* closed by kept_file_release() */
+    uint64_t size;
+    struct kept_making *making; /* while this process makes it: the store's; else NULL */
+};
+
+struct kept_making_ops {
+    int (*raise)(struct kept_making *making, uint64_t bytes, struct diag *d);
+    void (*written)(struct kept_making *making, uint64_t bytes);
+    int (*commit)(struct kept_making *making, struct diag *d);
+    void (*free)(struct kept_making *making);
+};
+
+struct kept_making {
+    const struct kept_making_ops *ops;
 };
 
 struct index_store;
@@ -29,6 +49,11 @@ struct index_store_ops {
                 const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
                 struct diag *d);
     void (*remove)(const struct index_store *keep, const char *kind, const char *identity);
+    /* Of kept files. NULL: the store has none. */
+    int (*open)(const struct index_store *keep, const char *kind, const char *identity,
+                struct kept_file *ret);
+    int (*begin)(const struct index_store *keep, const char *kind, const char *identity,
+                 const char *source, struct kept_file *ret, struct diag *d);
 };
 
 struct index_store {
@@ -61,5 +86,44 @@ static inline void index_store_remove(const struct index_store *keep, const char
 }
 
 void kept_index_release(struct kept_index *kept);
+
+/* Open a kept file that is whole. 0, and the caller releases *ret; -ENOENT: there is none; or
+ * -errno. Its bytes need checksums of their own. */
+static inline int index_store_open(const struct index_store *keep, const char *kind,
+                                   const char *identity, struct kept_file *ret)
+{
+    return keep->ops->open ? keep->ops->open(keep, kind, identity, ret) : -ENOENT;
+}
+
+/* Begin to make one: *ret is empty, and the caller commits or releases it. Or another process was
+ * first: ret->making is NULL, and the file is whole. 0; -EAGAIN: another process is making it; or
+ * -errno with the reason in d: it cannot be kept. */
+static inline int index_store_begin(const struct index_store *keep, const char *kind,
+                                    const char *identity, const char *source, struct kept_file *ret,
+                                    struct diag *d)
+{
+    return keep->ops->begin ? keep->ops->begin(keep, kind, identity, source, ret, d) : -EOPNOTSUPP;
+}
+
+/* Before the content takes so many bytes of disk space: 0; -ENOSPC: the quota refuses, with the
+ * reason in d; or -errno. */
+static inline int kept_file_raise(struct kept_file *file, uint64_t bytes, struct diag *d)
+{
+    return file->making ? file->making->ops->raise(file->making, bytes, d) : 0;
+}
+
+/* So many bytes have been written. */
+static inline void kept_file_written(struct kept_file *file, uint64_t bytes)
+{
+    if (file->making)
+        file->making->ops->written(file->making, bytes);
+}
+
+/* The content is whole: publish it. It can be read through file->fd from now on. 0, or -errno with
+ * nothing published. */
+int kept_file_commit(struct kept_file *file, struct diag *d);
+
+/* Takes one whose fd is -1. What was not committed is removed. */
+void kept_file_release(struct kept_file *file);
 
 #endif

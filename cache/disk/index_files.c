@@ -1,8 +1,11 @@
 #include "cache/disk/index_files.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cache/disk/allowance.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
 
@@ -81,8 +84,103 @@ static void index_files_remove(const struct index_store *keep, const char *kind,
         entry_remove(&entry);
 }
 
-static const struct index_store_ops index_files_ops = {index_files_load, index_files_save,
-                                                       index_files_remove};
+/* ---- kept files ---- */
+
+/* An entry that this process makes. */
+struct making {
+    struct kept_making head; /* first */
+    struct entry entry;
+    struct allowance allowance;
+    int fd; /* not owned */
+    bool is_done;
+};
+
+static int making_raise(struct kept_making *head, uint64_t bytes, struct diag *d)
+{
+    struct making *making = (struct making *)head;
+    int r = allowance_raise(&making->allowance, bytes + entry_tail(&making->entry), 0);
+
+    if (r == -ENOSPC && making->allowance.wanted)
+        allowance_refused(&making->allowance, making->entry.folder, d);
+    return r;
+}
+
+static void making_written(struct kept_making *head, uint64_t bytes)
+{
+    allowance_written(&((struct making *)head)->allowance, bytes);
+}
+
+static int making_commit(struct kept_making *head, struct diag *d)
+{
+    struct making *making = (struct making *)head;
+    uint64_t size = 0;
+    int r = entry_commit(&making->entry, making->fd, false, &size);
+
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", making->entry.folder, strerror(-r));
+    making->is_done = true;
+    allowance_end(&making->allowance, size + entry_tail(&making->entry));
+    return 0;
+}
+
+static void making_free(struct kept_making *head)
+{
+    struct making *making = (struct making *)head;
+
+    if (!making->is_done) {
+        allowance_drop(&making->allowance, making->fd);
+        entry_abandon(&making->entry, making->fd);
+    }
+    free(making);
+}
+
+static const struct kept_making_ops making_ops = {making_raise, making_written, making_commit,
+                                                  making_free};
+
+static int index_files_open(const struct index_store *keep, const char *kind, const char *identity,
+                            struct kept_file *ret)
+{
+    struct entry entry;
+    struct kept_file file = {.fd = -1};
+    int r = entry_of(keep, kind, identity, "", &entry, NULL);
+
+    if (r == 0)
+        r = entry_open(&entry, &file.fd, &file.size);
+    if (r == 0)
+        *ret = file;
+    return r;
+}
+
+static int index_files_begin(const struct index_store *keep, const char *kind, const char *identity,
+                             const char *source, struct kept_file *ret, struct diag *d)
+{
+    AUTO_FREE struct making *making = calloc(1, sizeof(*making));
+    struct kept_file file = {.fd = -1};
+    int r;
+
+    if (!making)
+        return -ENOMEM;
+    making->head.ops = &making_ops;
+    r = entry_of(keep, kind, identity, source, &making->entry, d);
+    if (r == 0)
+        r = entry_begin(&making->entry, false, &file.fd, &file.size);
+    if (r < 0)
+        return r == -EWOULDBLOCK ? -EAGAIN : r;
+    making->allowance.quota = making->entry.quota;
+    making->fd = file.fd;
+    if (r == 0)
+        file.making = &TAKE_PTR(making)->head;
+    *ret = file;
+    return 0;
+}
+
+static const struct index_store_ops index_files_ops = {
+    .load = index_files_load,
+    .save = index_files_save,
+    .remove = index_files_remove,
+    .open = index_files_open,
+    .begin = index_files_begin,
+};
 
 void index_files_init(struct index_files *ret, const struct cache_folder *folder)
 {

@@ -41,6 +41,7 @@ static const struct kind kinds[] = {
     {.folder = "commands"},
     {.folder = "rows"},
     {.folder = "tables"},
+    {.folder = "labels"},
     {.folder = "listing"},
 };
 

@@ -388,7 +388,26 @@ static void shared_remove(const struct index_store *keep, const char *kind, cons
     index_store_remove(shared_of(keep)->inner, kind, identity);
 }
 
-static const struct index_store_ops shared_ops = {shared_load, shared_save, shared_remove};
+/* Kept files are this node's alone: no index beside the data has them. */
+static int shared_open(const struct index_store *keep, const char *kind, const char *identity,
+                       struct kept_file *ret)
+{
+    return index_store_open(shared_of(keep)->inner, kind, identity, ret);
+}
+
+static int shared_begin(const struct index_store *keep, const char *kind, const char *identity,
+                        const char *source, struct kept_file *ret, struct diag *d)
+{
+    return index_store_begin(shared_of(keep)->inner, kind, identity, source, ret, d);
+}
+
+static const struct index_store_ops shared_ops = {
+    .load = shared_load,
+    .save = shared_save,
+    .remove = shared_remove,
+    .open = shared_open,
+    .begin = shared_begin,
+};
 
 void shared_index_init(struct shared_index *ret, const struct index_store *inner,
                        const struct source *source, void (*say)(const char *text))

@@ -71,8 +71,8 @@ static void keep_in_memory_remove(const struct index_store *keep, const char *ki
 
 void memory_keep_init(struct memory_keep *ret, bool refuse)
 {
-    static const struct index_store_ops ops = {keep_in_memory_load, keep_in_memory_save,
-                                               keep_in_memory_remove};
+    static const struct index_store_ops ops = {
+        .load = keep_in_memory_load, .save = keep_in_memory_save, .remove = keep_in_memory_remove};
 
     *ret = (struct memory_keep){.keep = {&ops}, .refuse = refuse};
 }

@@ -75,8 +75,10 @@ void one_store_drop(void)
     kept_len = 0;
 }
 
-static const struct index_store_ops none = {load_none, save_none, remove_damaged};
-static const struct index_store_ops one = {load_kept, save_one, remove_damaged};
+static const struct index_store_ops none = {
+    .load = load_none, .save = save_none, .remove = remove_damaged};
+static const struct index_store_ops one = {
+    .load = load_kept, .save = save_one, .remove = remove_damaged};
 
 const struct index_store no_store = {.ops = &none};
 const struct index_store one_store = {.ops = &one};

@@ -1,0 +1,125 @@
+/* The handler of SIGBUS must not take locks, so it goes through an array of slots.
+ *
+ *     FREE -> TAKEN    mapped_file_open() takes a slot
+ *     TAKEN -> MAPPED  its range is set
+ *     MAPPED -> LOST   the handler has found a fault in it, before it maps zeros there
+ *     any -> FREE      mapped_file_close(), after the range is unmapped
+ *
+ * A thread that has read zeros has read them after LOST was set. */
+#include "base/mapped_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "base/lock.h"
+
+enum slot_state { FREE, TAKEN, MAPPED, LOST };
+
+static struct slot {
+    _Atomic int state;
+    _Atomic uintptr_t start;
+    _Atomic size_t size;
+} slots[MAPPED_FILES_MAX];
+
+static struct sigaction before;
+
+/* Map zeros over the range that has the address. false: none has it. */
+static bool replace(uintptr_t at)
+{
+    for (unsigned i = 0; i < MAPPED_FILES_MAX; i++) {
+        int state = atomic_load(&slots[i].state);
+        uintptr_t start = atomic_load(&slots[i].start);
+        size_t size = atomic_load(&slots[i].size);
+
+        if ((state != MAPPED && state != LOST) || at - start >= size)
+            continue;
+        atomic_store(&slots[i].state, LOST);
+        return mmap((void *)start, size, PROT_READ, // NOLINT(performance-no-int-to-ptr)
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    }
+    return false;
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+
+    if (!replace((uintptr_t)info->si_addr)) {
+        /* Not ours. If nobody handled it before, the fault comes again and ends the process. */
+        if (before.sa_flags & SA_SIGINFO)
+            before.sa_sigaction(number, info, context);
+        else
+            sigaction(SIGBUS, &before, NULL);
+    }
+    errno = saved;
+}
+
+static struct lock lock; /* of before */
+
+static void make_lock(void)
+{
+    lock_init(&lock);
+}
+
+/* Other code may have set a handler of its own meanwhile. */
+static void install(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now;
+
+    pthread_once(&once, make_lock);
+    lock_take(&lock);
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGBUS, NULL, &now) == 0 &&
+        !(now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)) {
+        before = now;
+        sigaction(SIGBUS, &action, NULL);
+    }
+    lock_drop(&lock);
+}
+
+int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
+{
+    unsigned slot = 0;
+    void *bytes;
+
+    if (size > SIZE_MAX)
+        return -EFBIG;
+    install();
+    for (;; slot++) {
+        int expected = FREE;
+
+        if (slot == MAPPED_FILES_MAX)
+            return -EMFILE;
+        if (atomic_compare_exchange_strong(&slots[slot].state, &expected, TAKEN))
+            break;
+    }
+    bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED) {
+        int r = -errno;
+
+        atomic_store(&slots[slot].state, FREE);
+        return r;
+    }
+    atomic_store(&slots[slot].start, (uintptr_t)bytes);
+    atomic_store(&slots[slot].size, (size_t)size);
+    atomic_store(&slots[slot].state, MAPPED);
+    *ret = (struct mapped_file){bytes, (size_t)size, slot};
+    return 0;
+}
+
+bool mapped_file_is_lost(const struct mapped_file *file)
+{
+    return file->bytes && atomic_load(&slots[file->slot].state) == LOST;
+}
+
+void mapped_file_close(struct mapped_file *file)
+{
+    if (!file->bytes)
+        return;
+    munmap((void *)(uintptr_t)file->bytes, file->size);
+    atomic_store(&slots[file->slot].state, FREE);
+    *file = (struct mapped_file){0};
+}

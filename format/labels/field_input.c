@@ -1,0 +1,261 @@
+#include "format/labels/field_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/read_context.h"
+#include "format/core/format.h"
+
+#define SCATTERED   4096 /* samples that are read at a time, if each has its own place */
+#define ROUNDS_MOST 64   /* of reads that lacked bytes; then a read waits for each piece */
+
+bool field_is_number(const struct field *f)
+{
+    char kind = dtype_info(f->dtype)->kind;
+
+    return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", kind) &&
+           field_is_in(f, IN_PAGES);
+}
+
+static bool is_float(const struct field *f)
+{
+    return dtype_info(f->dtype)->kind == 'f';
+}
+
+/* ---- numbers ---- */
+
+static double half_to_double(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h >> 15) << 31, exponent = h >> 10 & 31, fraction = h & 1023u, bits;
+    float f;
+
+    if (!exponent)
+        return (h >> 15 ? -1.0 : 1.0) * fraction / 16777216.0;
+    bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static double load_float(const struct field *f, const uint8_t *p)
+{
+    uint64_t bits64 = f->width == 8 ? load_le64(p) : 0;
+    uint32_t bits = f->width == 4 ? load_le32(p) : 0;
+    double d;
+    float s;
+
+    memcpy(&d, &bits64, sizeof(d));
+    memcpy(&s, &bits, sizeof(s));
+    return f->width == 8 ? d : f->width == 4 ? (double)s : half_to_double(load_le16(p));
+}
+
+/* *fits: an int64_t can hold it. */
+static int64_t load_whole(const struct field *f, const uint8_t *p, bool *fits)
+{
+    switch (f->dtype) {
+    case DTYPE_U1:
+    case DTYPE_BOOL:
+        return p[0];
+    case DTYPE_I1:
+        return (int8_t)p[0];
+    case DTYPE_I2:
+        return (int16_t)load_le16(p);
+    case DTYPE_U2:
+        return load_le16(p);
+    case DTYPE_I4:
+        return (int32_t)load_le32(p);
+    case DTYPE_U4:
+        return load_le32(p);
+    case DTYPE_U8:
+        *fits = load_le64(p) <= INT64_MAX;
+        return (int64_t)load_le64(p);
+    default:
+        return (int64_t)load_le64(p);
+    }
+}
+
+/* Turn count items, at the end of ret, into numbers from its start on. */
+static int convert(const struct field_input *in, uint64_t first, size_t count, const uint8_t *items,
+                   void *ret, struct diag *d)
+{
+    const struct field *f = in->field;
+    uint8_t *to = ret;
+    char where[1024];
+
+    for (size_t i = 0; i < count; i++, to += 8, items += f->width) {
+        double real = is_float(f) ? load_float(f, items) : 0;
+        bool fits = true;
+        int64_t whole = is_float(f) ? 0 : load_whole(f, items, &fits);
+
+        if (!fits) {
+            in->input.where(&in->input, first + i, where, sizeof(where));
+            return diag_set(d, -EBADMSG, "%s: %s: want a number below 2^63, found %llu", in->name,
+                            where, (unsigned long long)whole);
+        }
+        memcpy(to, is_float(f) ? (const void *)&real : (const void *)&whole, 8);
+    }
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static void name_sample(const struct label_input *input, uint64_t sample, char *ret, size_t size)
+{
+    const struct field_input *in = (const struct field_input *)input;
+    AUTO_TEXT struct text place = {0};
+
+    dataset_locate(in->ds, sample, in->field, &place);
+    snprintf(ret, size, "sample %llu%s%s%s", (unsigned long long)sample,
+             place.data && !place.failed ? " (" : "", place.data && !place.failed ? place.data : "",
+             place.data && !place.failed ? ")" : "");
+}
+
+static int check_all_have(const struct field_input *in, uint64_t first, size_t count,
+                          struct diag *d)
+{
+    for (uint64_t i = first; in->ds->ops && in->ds->ops->has && i < first + count; i++)
+        if (!dataset_has(in->ds, i, in->field))
+            return diag_set(d, -EBADMSG, "%s: want it in all samples, sample %llu lacks it",
+                            in->name, (unsigned long long)i);
+    return 0;
+}
+
+/* The items of some samples, once. */
+static int read_once(const struct field_input *in, struct read_context *rc, uint64_t first,
+                     size_t count, uint8_t *ret, struct diag *d)
+{
+    const struct field *f = in->field;
+    const struct selection sel = {
+        .count = count, .in_order = true, .first = first, .id = {first, count, UINT64_MAX}};
+    size_t len = count * (size_t)f->width;
+    struct form form;
+    uint64_t bytes = 0;
+    int r = field_form(in->ds, f, &sel, &form, &bytes);
+
+    if (r == 0 && (bytes != len || form.ndim != 1))
+        r = diag_set(d, -EBADMSG, "%s: want a number in each sample", in->name);
+    return r < 0 ? r : f->ops->read(rc, in->ds, f, &sel, 0, len, ret, d);
+}
+
+/* All bytes that one round lacks are fetched at the same time. */
+static int read_items(const struct field_input *in, struct read_context *parent, uint64_t first,
+                      size_t count, uint8_t *ret, struct diag *d)
+{
+    struct read_context rc;
+    int r = -EAGAIN;
+
+    read_context_init(&rc, true);
+    if (parent) {
+        rc.cancelled = parent->cancelled;
+        rc.ctx = parent->ctx;
+        rc.clock = parent->clock;
+    }
+    for (unsigned round = 0; r == -EAGAIN; round++) {
+        rc.collects = round < ROUNDS_MOST;
+        rc.again = round > 0;
+        if (read_cancelled(&rc))
+            r = -EINTR;
+        else
+            r = read_once(in, &rc, first, count, ret, d);
+        if (r == -EAGAIN) {
+            int waited = missing_wait(&rc, false, d);
+
+            r = waited < 0 ? waited : r;
+        }
+    }
+    if (r == 0)
+        r = blob_verify_used(&rc, d);
+    for (unsigned i = 0; i < in->ds->n_blobs && r == 0 && !in->ds->shares_blobs; i++)
+        r = blob_verify(in->ds->blob[i], d);
+    read_context_release(&rc);
+    return r;
+}
+
+static int read_values(const struct label_input *input, struct read_context *rc, uint64_t first,
+                       size_t count, void *ret, struct diag *d)
+{
+    const struct field_input *in = (const struct field_input *)input;
+    const struct field *f = in->field;
+    bool is_stored = f->blob && !f->read_stored;
+    uint8_t *items = (uint8_t *)ret + count * (8 - (size_t)f->width);
+    int r = check_all_have(in, first, count, d);
+
+    for (size_t at = 0, n; at < count && r == 0; at += n) {
+        n = is_stored ? count : (size_t)min_u64(SCATTERED, count - at);
+        r = read_items(in, rc, first + at, n, items + at * f->width, d);
+    }
+    return r < 0 ? r : convert(in, first, count, items, ret, d);
+}
+
+/* ---- which field ---- */
+
+static int no_such_field(const struct dataset *ds, const char *name, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_number(&ds->field[i]) && !ds->field[i].base_field)
+            text_add(&t, "%s%s", t.len ? ", " : "", ds->field[i].name);
+    return diag_set(d, -EINVAL,
+                    "the dataset has no field '%s'; its fields with a number in each sample: %s",
+                    name, t.data ? t.data : "none");
+}
+
+int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
+                     enum label_kind kind, struct diag *d)
+{
+    const struct field *f = dataset_field(ds, name);
+
+    if (!f)
+        return no_such_field(ds, name, d);
+    if (!field_is_number(f))
+        return diag_set(d, -EINVAL, "field %s: want a number in each sample, found %s %s", name,
+                        dtype_info(f->dtype)->name,
+                        f->ndim ? "with axes" : "that differs in length");
+    if (ds->samples >= LABEL_SAMPLES_MAX)
+        return diag_set(d, -EINVAL, "field %s: want fewer than %llu samples, found %llu", name,
+                        (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);
+    *ret = (struct field_input){.input = {.n = ds->samples,
+                                          .are_floats = is_float(f),
+                                          .read = read_values,
+                                          .where = name_sample},
+                                .ds = ds,
+                                .field = f};
+    snprintf(ret->name, sizeof(ret->name), "%s %s",
+             kind == LABEL_CLASSES ? "classes of field" : "weights of field", name);
+    ret->input.name = ret->name;
+    return 0;
+}
+
+/* ---- identity ---- */
+
+static void add_options(const struct format_options *o, struct text *t)
+{
+    text_add(t, " %s %d %d %d %s %s %d %d %d %llu %llu %d %d %d %d %d %u %u %d %d %d",
+             o->format ? o->format : "", o->transpose, (int)o->index_base, o->skip_bad_rows,
+             o->label_column ? o->label_column : "", o->weight_column ? o->weight_column : "",
+             o->delimiter, o->comment, o->doubles, (unsigned long long)o->seq,
+             (unsigned long long)o->stride, o->split_docs, o->sequences, o->tokens_given,
+             o->tokens_raw, (int)o->tokens, o->picture_height, o->picture_width, (int)o->kaldi_type,
+             o->kaldi_permissive, o->pair_off);
+}
+
+int field_input_identity(const struct field_input *in, enum label_kind kind,
+                         const struct format_options *options, struct text *ret)
+{
+    const struct dataset *ds = in->ds;
+
+    text_add(ret, "labels %d %d %s %s %llu", LABEL_FILE_VERSION, (int)kind, ds->format->name,
+             in->field->name, (unsigned long long)ds->samples);
+    add_options(options, ret);
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        AUTO_FREE char *identity = NULL;
+        int r = blob_identity(ds->blob[i], &identity);
+
+        if (r < 0)
+            return r;
+        text_add(ret, " %s", identity);
+    }
+    return ret->failed ? -ENOMEM : 0;
+}

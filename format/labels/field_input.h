@@ -1,0 +1,30 @@
+/* The values of a scalar field of a dataset, in stored order, as an index of labels takes them. */
+#ifndef EPOCHFS_FORMAT_LABELS_FIELD_INPUT_H
+#define EPOCHFS_FORMAT_LABELS_FIELD_INPUT_H
+
+#include "format/core/dataset.h"
+#include "format/labels/label_make.h"
+
+struct format_options;
+
+struct field_input {
+    struct label_input input; /* first */
+    const struct dataset *ds;
+    const struct field *field;
+    char name[2 * FIELD_NAME_SIZE];
+};
+
+/* Is it a number of each sample? */
+bool field_is_number(const struct field *f);
+
+/* The field of that name of a dataset that is ready. 0; or -EINVAL with the reason in d: there is
+ * none, or it cannot have such an index. ds must outlive ret, and ret must stay where it is. */
+int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
+                     enum label_kind kind, struct diag *d);
+
+/* A text that differs wherever the index of that field may: it has the versions of the source
+ * files, and how they are read. 0 or -ENOMEM. */
+int field_input_identity(const struct field_input *in, enum label_kind kind,
+                         const struct format_options *options, struct text *ret);
+
+#endif

@@ -1,0 +1,100 @@
+/* Mapped files that are cut short while they are mapped. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/mapped_file.h"
+#include "base/scope.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define SIZE 10000
+
+static int make_file(const char *folder, char path[static PATH_MAX])
+{
+    uint8_t bytes[SIZE];
+    int fd;
+
+    memset(bytes, 7, sizeof(bytes));
+    temp_write(folder, "a", bytes, sizeof(bytes));
+    temp_path(folder, "a", path);
+    fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void test_open__whole_file__its_bytes(void **state)
+{
+    struct mapped_file file = {0};
+    char path[PATH_MAX];
+    int fd = make_file(*state, path);
+
+    assert_int_equal(mapped_file_open(fd, SIZE, &file), 0);
+    close(fd);
+    for (size_t i = 0; i < SIZE; i++)
+        assert_int_equal(file.bytes[i], 7);
+    assert_false(mapped_file_is_lost(&file));
+    mapped_file_close(&file);
+    assert_null(file.bytes);
+    mapped_file_close(&file);
+}
+
+/* Other mappings stay. */
+static void test_open__cut_short__zeros_and_lost(void **state)
+{
+    struct mapped_file file = {0}, other = {0};
+    unsigned sum = 0;
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = make_file(*state, path);
+
+    assert_int_equal(mapped_file_open(fd, SIZE, &file), 0);
+    assert_int_equal(mapped_file_open(fd, 4096, &other), 0);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    assert_false(mapped_file_is_lost(&file));
+    for (size_t i = 0; i < SIZE; i++)
+        sum += ((const volatile uint8_t *)file.bytes)[i];
+    assert_true(sum <= 7 * 4096); /* what was read before the fault is there */
+    assert_int_equal(file.bytes[0], 0);
+    assert_true(mapped_file_is_lost(&file));
+    assert_false(mapped_file_is_lost(&other));
+    assert_int_equal(other.bytes[4095], 7);
+    mapped_file_close(&file);
+    mapped_file_close(&other);
+}
+
+static void test_open__many__no_more_than_the_most(void **state)
+{
+    static struct mapped_file file[MAPPED_FILES_MAX + 1];
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = make_file(*state, path);
+
+    for (unsigned i = 0; i < MAPPED_FILES_MAX; i++)
+        assert_int_equal(mapped_file_open(fd, SIZE, &file[i]), 0);
+    assert_int_equal(mapped_file_open(fd, SIZE, &file[MAPPED_FILES_MAX]), -EMFILE);
+    mapped_file_close(&file[17]);
+    assert_int_equal(mapped_file_open(fd, SIZE, &file[MAPPED_FILES_MAX]), 0);
+    for (unsigned i = 0; i <= MAPPED_FILES_MAX; i++)
+        mapped_file_close(&file[i]);
+}
+
+static void test_open__no_file__error(void **state)
+{
+    struct mapped_file file = {0};
+
+    (void)state;
+    assert_int_equal(mapped_file_open(-1, SIZE, &file), -EBADF);
+    assert_null(file.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
+        TEST(test_open__whole_file__its_bytes),
+        TEST(test_open__cut_short__zeros_and_lost),
+        TEST(test_open__many__no_more_than_the_most),
+        TEST(test_open__no_file__error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
