@@ -111,7 +111,7 @@ _epochfs_flags() {
     plan) flags+=(--json --rate= --compute= --epochs= -o) ;;
     stage) flags+=(--check --progress -o) ;;
     index) flags+=(--progress -o) ;;
-    status) flags+=(--json --watch) ;;
+    status) flags+=(--json --watch --html=) ;;
     audit) flags+=(--epoch= --all-ranks --progress) ;;
     cache)
         case ${words[2]} in

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "fs/cli/commands.h"
+#include "fs/cli/status_html.h"
 #include "fs/cli/status_show.h"
 #include "fs/cli/status_values.h"
 #include "fs/life/mounts.h"
@@ -24,6 +25,7 @@
 
 struct status_call {
     bool json, watch;
+    const char *html;       /* NULL, or the file to write */
     const char *mountpoint; /* as the user gave it */
     char path[PATH_MAX];    /* the real one */
     /* For --watch: */
@@ -43,12 +45,14 @@ static void on_signal(int number)
 
 static void print_help(void)
 {
-    printf("usage: epochfs status [--json] [--watch] MOUNTPOINT\n\n"
+    printf("usage: epochfs status [--json] [--watch] [--html=FILE] MOUNTPOINT\n\n"
            "Shows the progress of a mount: datasets, reads, staged bytes, errors.\n"
            "--json: everything, for programs (MOUNTPOINT/.epochfs/status.json).\n"
            "--watch: repeats it each second, with rates, until Ctrl-C or until it is\n"
            "unmounted. A terminal is redrawn; elsewhere a line with the time is printed for\n"
-           "each plan that has advanced.\n");
+           "each plan that has advanced.\n"
+           "--html=FILE: writes a page for a browser, with the last hour in pictures; '-' is\n"
+           "the standard output.\n");
 }
 
 /* In a child. Reads the file at once, because a second read would find that the time of the file
@@ -67,16 +71,18 @@ static int copy_file(const void *path, int out)
     return n < 0 ? errno : 0;
 }
 
-static int read_status(const struct status_call *call, struct text *ret)
+/* Read a live text of the mount, which must have that member. */
+static int read_live(const struct status_call *call, const char *name, const char *member,
+                     struct text *ret)
 {
     char path[PATH_MAX + 32];
     const struct watched_child_work work = {
         .work = copy_file, .ctx = path, .ms = ANSWER_MS, .cancelled = &caught};
     int r;
 
-    snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);
+    snprintf(path, sizeof(path), "%s/.epochfs/%s", call->path, name);
     r = watched_child_do(&work, ret);
-    if (r == 0 && status_value(ret->data ? ret->data : "", "pid"))
+    if (r == 0 && status_value(ret->data ? ret->data : "", member))
         return EXIT_DONE;
     if (r == -EINTR)
         return EXIT_DONE; /* the watch must end */
@@ -86,6 +92,11 @@ static int read_status(const struct status_call *call, struct text *ret)
     if (r == -ENOTCONN || r == -ECONNABORTED)
         return fail(EXIT_MOUNT, "%s: its daemon has died; `epochfs umount` it", call->mountpoint);
     return fail(EXIT_MOUNT, "%s: %s", path, r ? strerror(-r) : "want its status, found other text");
+}
+
+static int read_status(const struct status_call *call, struct text *ret)
+{
+    return read_live(call, "status.json", "pid", ret);
 }
 
 /* How many lines of the terminal may be used; a longer page is cut. */
@@ -159,6 +170,44 @@ static int say_gone(const struct status_call *call)
     return EXIT_DONE;
 }
 
+/* Write a file under a name of its own first, so that a browser never sees a part of it. */
+static int write_file(const char *name, const struct text *t)
+{
+    char path[PATH_MAX];
+    FILE *out;
+    bool good;
+
+    if (!strcmp(name, "-"))
+        return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : -errno;
+    if (snprintf(path, sizeof(path), "%s.new", name) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    out = fopen(path, "we");
+    if (!out)
+        return -errno;
+    good = fwrite(t->data, 1, t->len, out) == t->len;
+    good = fclose(out) == 0 && good;
+    if (good && rename(path, name) == 0)
+        return 0;
+    unlink(path);
+    return errno ? -errno : -EIO;
+}
+
+static int show_html(struct status_call *call)
+{
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text history = {0};
+    AUTO_TEXT struct text page = {0};
+    int code = read_status(call, &json), r;
+
+    if (code == EXIT_DONE)
+        code = read_live(call, "history.json", "samples", &history);
+    if (code != EXIT_DONE)
+        return code;
+    status_html(json.data, history.data, now_ns(), &page);
+    r = page.failed ? -ENOMEM : write_file(call->html, &page);
+    return r < 0 ? fail(EXIT_MOUNT, "%s: %s", call->html, strerror(-r)) : EXIT_DONE;
+}
+
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -193,11 +242,12 @@ static int watch(struct status_call *call)
 static int run(int argc, char **argv)
 {
     struct status_call call = {0};
-    const struct command_line line = {"status",
-                                      "MOUNTPOINT",
-                                      print_help,
-                                      NULL,
-                                      {{"json", .set = &call.json}, {"watch", .set = &call.watch}}};
+    const struct command_line line = {
+        "status",
+        "MOUNTPOINT",
+        print_help,
+        NULL,
+        {{"json", .set = &call.json}, {"watch", .set = &call.watch}, {"html", .text = &call.html}}};
     int code = parse_command(argc, argv, &line, &call.mountpoint), r;
 
     if (code >= 0)
@@ -208,9 +258,12 @@ static int run(int argc, char **argv)
     if (!mounts_find(call.path, NULL))
         return fail(EXIT_MOUNT, "%s: want an epochfs that is mounted there, found none",
                     call.mountpoint);
-    code = call.watch ? watch(&call) : show_once(&call);
+    if (call.html && (call.json || call.watch))
+        return fail(EXIT_USAGE, "status: want --html alone, found it with --json or --watch");
+    code = call.html ? show_html(&call) : call.watch ? watch(&call) : show_once(&call);
     status_lines_release(&call.shown);
     return code;
 }
 
-const struct command command_status = {"status", run, "status [--json] [--watch] MOUNTPOINT"};
+const struct command command_status = {"status", run,
+                                       "status [--json] [--watch] [--html=FILE] MOUNTPOINT"};

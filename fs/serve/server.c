@@ -254,6 +254,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
     s->status.stage = setup->stage;
+    s->status.clock = &real_clock;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
     lock_init(&s->slow.lock);
@@ -345,6 +346,7 @@ static void wait_for_event(struct server *s)
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
+        status_note(&s->status);
         p[2].fd = all_answered ? s->beacon : -1; /* else only after LOOK_MS: no busy loop */
         p[1].revents = p[2].revents = 0;
         if (poll(p, ARRAY_LEN(p), s->beacon < 0 && dark++ < DARK_MOST ? DARK_MS : LOOK_MS) == 0) {

@@ -194,12 +194,24 @@ static void add_metrics(struct status *s, struct text *t)
         status_remote_metrics(s->stage, t);
 }
 
+static void add_history(struct status *s, struct text *t)
+{
+    history_json(&s->history, t);
+}
+
 void status_text(struct status *s, enum live which, struct text *ret)
 {
-    if (which == LIVE_STATUS)
-        add_json(s, ret);
-    else
-        add_metrics(s, ret);
+    static void (*const add[N_LIVES])(struct status * s, struct text * t) = {
+        [LIVE_HISTORY] = add_history, [LIVE_METRICS] = add_metrics, [LIVE_STATUS] = add_json};
+
+    add[which](s, ret);
+}
+
+void status_note(struct status *s)
+{
+    const struct history_sources sources = {&s->bytes_served, s->stage, s->active_plans};
+
+    history_note(&s->history, &sources, clock_or_real(s->clock));
 }
 
 /* ---- looks ---- */
@@ -207,6 +219,7 @@ void status_text(struct status *s, enum live which, struct text *ret)
 void status_init(struct status *s)
 {
     lock_init(&s->lock);
+    history_init(&s->history);
 }
 
 void status_release(struct status *s)
@@ -214,6 +227,7 @@ void status_release(struct status *s)
     for (unsigned which = 0; which < N_LIVES; which++)
         for (unsigned i = 0; i < TREE_LOOKS; i++)
             text_release(&s->look[which][i].text);
+    history_release(&s->history);
     lock_release(&s->lock);
 }
 

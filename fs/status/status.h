@@ -1,4 +1,5 @@
-/* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
+/* What the daemon counts, and the live texts that show it: .epochfs/status.json, metrics and
+ * history.json.
  *
  * The size of a live text changes all the time, and all readers of an inode share one page cache,
  * in which two versions of the text would mix. So each lookup of a live text gets an inode of its
@@ -13,6 +14,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "fs/status/history.h"
 #include "fs/status/plans.h"
 #include "fs/status/remote.h"
 #include "fs/tree/tree.h"
@@ -62,6 +64,7 @@ struct status {
     struct memory_holder holder[STATUS_HOLDERS_MAX]; /* [n_holders] */
     unsigned n_holders;
     struct made_counts *pictures; /* NULL: there are none */
+    const struct clock *clock;    /* of the history */
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
@@ -70,6 +73,8 @@ struct status {
     _Atomic uint64_t plans_opened;   /* plans and epochs, since the mount */
     _Atomic uint64_t read_twice;     /* utterances, against kaldi=o */
     _Atomic uint64_t read_backwards; /* against kaldi=cs */
+
+    struct history history;
 
     struct lock lock;
     /* Guarded by lock: */
@@ -99,6 +104,9 @@ static inline void status_count(struct status *s, enum request request)
 {
     atomic_fetch_add_explicit(&s->request[request], 1, memory_order_relaxed);
 }
+
+/* Take a sample for the history if one is due; about each second. */
+void status_note(struct status *s);
 
 void status_text(struct status *s, enum live which, struct text *ret);
 

@@ -10,7 +10,8 @@
 #include "base/number.h"
 #include "fs/tree/parts.h"
 
-const char *const live_names[N_LIVES] = {[LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
+const char *const live_names[N_LIVES] = {
+    [LIVE_HISTORY] = "history.json", [LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
 
 /* Inode numbers of looks at live texts are below the spans and far above the fixed nodes. */
 #define LOOK_BASE_BIT 61

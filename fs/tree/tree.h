@@ -90,7 +90,7 @@ struct tree_options {
 };
 
 /* The live texts, in the order of .epochfs/. */
-enum live { LIVE_METRICS, LIVE_STATUS, N_LIVES };
+enum live { LIVE_HISTORY, LIVE_METRICS, LIVE_STATUS, N_LIVES };
 extern const char *const live_names[N_LIVES];
 
 /* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. The tree takes over both

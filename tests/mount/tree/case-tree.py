@@ -36,7 +36,7 @@ def entries():
 
 def check_listing():
     equal(sorted(os.listdir(MOUNTPOINT)), [".epochfs", "README.txt", "t10k", "train"], "top")
-    equal(sorted(os.listdir(path(".epochfs"))), ["metrics", "status.json"], ".epochfs")
+    equal(sorted(os.listdir(path(".epochfs"))), ["history.json", "metrics", "status.json"], ".epochfs")
     for name, samples in (("train", 60000), ("t10k", 10000)):
         equal(sorted(os.listdir(path(name))),
               ["batches", "dataset.json", "preview.png", "samples", "source"], name)
@@ -68,7 +68,7 @@ def check_attributes(found):
             with open(path(name), "rb") as f:  # listed: opens, and is as long as it says
                 data = f.read()
                 opened = os.fstat(f.fileno()).st_size
-            is_live = name in (".epochfs/metrics", ".epochfs/status.json")
+            is_live = name in (".epochfs/history.json", ".epochfs/metrics", ".epochfs/status.json")
             equal(len(data), opened if is_live else st.st_size, f"size of {name}")
         if top in newest and not re.fullmatch(r"[^/]+/batches(/[^/]+)?", name):
             equal(st.st_mtime_ns, newest[top], f"time of {name}")

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""mount-scripts/grafana/epochfs.json: panels that lie beside one another, and queries whose metrics and labels are
+those of docs/status.md; no query of a counter without its growth."""
+
+import json
+import os
+import re
+
+from lib import equal, text
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../../..")
+DASHBOARD = json.loads(text(ROOT, "mount-scripts/grafana/epochfs.json"))
+METRICS = {}
+for line in text(ROOT, "docs/status.md").split("\n## metrics\n")[1].splitlines():
+    if line.startswith("| `epochfs_"):
+        name, kind, labels = [cell.strip() for cell in line.strip("|").split("|")][:3]
+        METRICS[name.strip("`")] = kind, [word for word in labels.split(", ") if word]
+SHARED = {"mountpoint", "le"}  # that prometheus-textfile adds, and that histograms have
+FUNCTIONS = {"rate", "increase", "sum", "by", "histogram_quantile", "label_values"}
+
+queries = [(panel["title"], target["expr"], target["legendFormat"])
+           for panel in DASHBOARD["panels"] for target in panel["targets"]]
+used = set()
+for title, query, legend in queries:
+    plain = re.sub(r'"[^"]*"', '""', query)
+    for open_, close in ("()", "[]", "{}"):
+        equal(plain.count(open_), plain.count(close), f"{title}: brackets of {query}")
+    known = []
+    for match in re.finditer(r"\bepochfs_\w+", plain):
+        name = re.sub(r"_(bucket|sum|count)$", "", match[0])
+        equal(name in METRICS, True, f"{title}: {name} stands in docs/status.md")
+        kind, labels = METRICS[name]
+        grows = re.search(r"\b(rate|increase)\($", plain[:match.start()]) is not None
+        whole = title == "Received / distinct"  # both since the start of the mount
+        equal(grows, kind != "gauge" and not whole, f"{title}: growth of the {kind} {name}")
+        equal(plain[match.end():].startswith('{mountpoint=~""}'), True, f"{title}: only the mounts that are chosen")
+        known.append(set(labels))
+        used.add(name)
+    equal(bool(known), True, f"{title}: a metric")
+    for label in re.findall(r"\{\{(\w+)\}\}", legend) + re.findall(r"by \(([\w, ]+)\)", plain):
+        for word in label.split(", "):
+            equal(word in SHARED or all(word in labels for labels in known), True, f"{title}: label {word}")
+    words = set(re.findall(r"\b([a-z_]+) ?\(", plain))
+    equal(words <= FUNCTIONS, True, f"{title}: functions {words}")
+equal(len(used) > 15, True, f"{len(used)} metrics are shown")
+
+variables = {v["name"] for v in DASHBOARD["templating"]["list"]}
+equal(set(re.findall(r"\$\{?(\w+)", json.dumps(DASHBOARD["panels"]))) <= variables, True, "variables are defined")
+ids = [panel["id"] for panel in DASHBOARD["panels"]]
+equal(len(set(ids)), len(ids), "an id for each panel")
+taken = set()
+for panel in DASHBOARD["panels"]:
+    at = panel["gridPos"]
+    cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+    equal(at["x"] + at["w"] <= 24 and not cells & taken, True, f"the place of {panel['title']}")
+    taken |= cells

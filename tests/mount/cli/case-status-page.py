@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""epochfs status --html: a page that a browser shows without an error, readable on a phone and on a wide screen."""
+
+import os
+import subprocess
+
+from browser import browser
+from lib import EPOCHFS, MOUNTPOINT, PRIVATE, contains, equal, mounted, path, run, small, text
+
+# What is too small, too faint or too wide, of all elements that have text of their own.
+LOOK = """
+const bad = [];
+function luminance(c) {
+  const f = c.map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2];
+}
+const rgb = s => (s.match(/[\\d.]+/g) || []).map(Number);
+function behind(e) {
+  for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length == 3 || c[3] > 0) return c.slice(0, 3);
+  }
+  return [255, 255, 255];
+}
+let seen = 0;
+for (const e of document.body.querySelectorAll('*')) {
+  if (![...e.childNodes].some(n => n.nodeType == 3 && n.data.trim())) continue;
+  const style = getComputedStyle(e), r = e.getBoundingClientRect(), what = e.textContent.trim().slice(0, 30);
+  seen++;
+  if (parseFloat(style.fontSize) < 13) bad.push('small: ' + what + ' ' + style.fontSize);
+  if (r.left < -1 || r.right > innerWidth + 1) bad.push('beside the window: ' + what);
+  const a = luminance(rgb(style.color).slice(0, 3)), b = luminance(behind(e));
+  const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (contrast < 4.5) bad.push('faint: ' + what + ' ' + contrast.toFixed(2));
+}
+if (document.documentElement.scrollWidth > innerWidth) bad.push('wider than the window');
+return {seen: seen, bad: bad, drawings: [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height),
+        scripts: document.scripts.length, title: document.title,
+        fetched: performance.getEntriesByType('resource').map(r => r.name)};
+"""
+
+
+def check(b, file, drawings, name):
+    for width in (360, 1440):
+        for scheme in ("light", "dark"):
+            b.ask("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia",
+                  params={"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            b.open(file, width)
+            found = b.run(LOOK)
+            equal(found["bad"], [], f"{name} at {width} pixels, {scheme}")
+            equal(found["seen"] > 10, True, f"{found['seen']} texts were looked at")
+            equal(len(found["drawings"]), drawings, "drawings")
+            equal(all(h > 90 for h in found["drawings"]), True, "they have a height")
+            equal((found["scripts"], found["fetched"]), (0, []), "scripts, and what was fetched")
+            equal(b.messages(), [], f"the console of {name}")
+            if os.environ.get("KEEP_PICTURES"):
+                b.picture(f"{os.environ['KEEP_PICTURES']}/{name}-{width}-{scheme}.png")
+
+
+small(200)
+PAGE = f"{PRIVATE}/page.html"
+made = os.path.join(os.path.dirname(EPOCHFS), "tests/unit/test_fs_cli_status_html")
+with mounted():
+    for name in sorted(os.listdir(path("train/batches/batch=16,seed=1/epoch=0/npz"))):
+        with open(path("train/batches/batch=16,seed=1/epoch=0/npz", name), "rb") as f:
+            f.read()
+    equal(run("status", f"--html={PAGE}", MOUNTPOINT), "", "what it prints")
+    equal(run("status", "--html=-", MOUNTPOINT).startswith("<!DOCTYPE html>"), True, "to the standard output")
+    contains(text(PAGE), MOUNTPOINT, "batch=16,seed=1")
+    equal(os.path.exists(PAGE + ".new"), False, "the file under its first name is gone")
+    contains(run("status", f"--html={PRIVATE}/none/x.html", MOUNTPOINT, code=3), "none/x.html: No such file")
+    contains(run("status", "--html=x", "--json", MOUNTPOINT, code=1), "want --html alone")
+    contains(text(MOUNTPOINT, ".epochfs/history.json"), '"interval_seconds": 10', '"batches_per_second"')
+with browser() as b:
+    check(b, PAGE, 0, "mount")
+    if os.path.exists(made):
+        subprocess.run([made, f"{PRIVATE}/made.html"], check=True)
+        check(b, f"{PRIVATE}/made.html", 5, "made")
+        equal(b.run("return document.title"), "epochfs /mnt/<b>x", "the title of the made one")

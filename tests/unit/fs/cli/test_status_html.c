@@ -1,0 +1,144 @@
+/* With an argument, writes a page to that file, for a browser: tests/mount/cli/case-status-page.py.
+ */
+#include "fs/cli/status_html.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+
+#define REAL (INT64_C(1790000000) * 1000000000)
+
+/* A mount of hostile names that has served for an hour. */
+static void make_status(struct text *t)
+{
+    text_add(
+        t, "{\"version\": \"1.0\", \"pid\": 77, \"source\": "
+           "\"https://host/<script>alert(1)</script>&\\\"'\\u0007/a-very-long-path-of-many-words\","
+           " \"mountpoint\": \"/mnt/<b>x\", \"started\": 1789990000, \"datasets\": 2,"
+           " \"datasets_ready\": 1, \"bytes_served\": 123456789, \"read_errors\": 1,"
+           " \"last_read_error\": \"a < b\", \"memory\": {\"resident_bytes\": 10485760},"
+           " \"plans\": [");
+    for (unsigned i = 0; i < 3; i++)
+        text_add(t,
+                 "%s{\"dataset\": \"train\", \"plan\": %s, \"epoch\": %u, \"batch\": %u,"
+                 " \"batches\": 469, \"batches_per_second\": 4.5, \"seconds_left\": 82.4,"
+                 " \"wait_share\": 0.1, \"staged_share\": 0.25}",
+                 i ? ", " : "", i == 2 ? "null" : "\"batch=128,seed=7\"", i, 100 * i);
+    text_add(t, "], \"remote\": {\"demand_bytes\": 1000, \"background_bytes\": 2000,"
+                " \"distinct_bytes\": 3000, \"hits\": 90, \"misses\": 10, \"waits\": 5,"
+                " \"wait_seconds\": 2.5, \"staged_bytes\": 3000, \"total_bytes\": 6000}}");
+    assert_false(t->failed);
+}
+
+static void make_history(unsigned samples, struct text *t)
+{
+    text_add(t, "{\"interval_seconds\": 10, \"samples\": [");
+    for (unsigned i = 0; i < samples; i++)
+        text_add(t,
+                 "%s{\"time\": %u, \"served_bytes\": %u, \"staged_bytes\": %u,"
+                 " \"total_bytes\": 6000, \"hits\": %u, \"misses\": %u, \"wait_seconds\": %u.5,"
+                 " \"batches_per_second\": %u.25}",
+                 i ? ", " : "", 1789996400 + 10 * i + (i > 200 ? 600 : 0), i * 1000000, i * 16,
+                 i * 9, i / 3, i / 7, i % 50);
+    text_add(t, "]}");
+    assert_false(t->failed);
+}
+
+static void make_page(unsigned samples, struct text *t)
+{
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text history = {0};
+
+    make_status(&json);
+    make_history(samples, &history);
+    status_html(json.data, history.data, REAL, t);
+    assert_false(t->failed);
+}
+
+static void assert_has(const struct text *t, const char *want)
+{
+    if (!strstr(t->data, want))
+        fail_msg("want %s in the page", want);
+}
+
+static size_t count(const struct text *t, const char *what)
+{
+    size_t n = 0;
+
+    for (const char *s = t->data; (s = strstr(s, what)); s++)
+        n++;
+    return n;
+}
+
+static void test_status_html__names_are_text(void **state)
+{
+    AUTO_TEXT struct text page = {0};
+
+    (void)state;
+    make_page(360, &page);
+    assert_has(&page, "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;'?/a-very");
+    assert_has(&page, "<title>epochfs /mnt/&lt;b&gt;x</title>");
+    assert_has(&page, "a &lt; b");
+    assert_int_equal(count(&page, "<script"), 0);
+    assert_int_equal(count(&page, "http"), 1); /* the source: nothing is fetched */
+}
+
+static void test_status_html__drawings(void **state)
+{
+    AUTO_TEXT struct text page = {0};
+    AUTO_TEXT struct text few = {0};
+    AUTO_TEXT struct text none = {0};
+
+    (void)state;
+    make_page(360, &page);
+    assert_int_equal(count(&page, "<svg"), 5);
+    assert_int_equal(count(&page, "<polyline"), 2 * 5); /* the pause breaks each line */
+    assert_has(&page, "<polyline points=\"");
+    assert_int_equal(count(&page, "nan"), 0);
+    assert_int_equal(count(&page, "class=\"plan\""), 3);
+    assert_has(&page, "width:21%");
+    assert_has(&page, "samples, one after another");
+    make_page(1, &few);
+    assert_int_equal(count(&few, "<svg"), 0);
+    status_html("{}", NULL, REAL, &none);
+    assert_int_equal(count(&none, "<svg"), 0);
+    assert_has(&none, "None is read.");
+}
+
+/* More samples than a page draws, and texts that end anywhere. */
+static void test_status_html__any_text(void **state)
+{
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text history = {0};
+    AUTO_TEXT struct text page = {0};
+
+    (void)state;
+    make_page(3000, &page);
+    make_status(&json);
+    make_history(3, &history);
+    for (size_t cut = 0; cut < history.len; cut++) {
+        AUTO_TEXT struct text part = {0};
+        char *piece = strndup(history.data, cut);
+
+        assert_non_null(piece);
+        status_html(json.data, piece, REAL, &part);
+        assert_false(part.failed);
+        free(piece);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_status_html__names_are_text),
+        cmocka_unit_test(test_status_html__drawings),
+        cmocka_unit_test(test_status_html__any_text),
+    };
+    AUTO_TEXT struct text page = {0};
+    FILE *out;
+
+    if (argc < 2)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    make_page(360, &page);
+    out = fopen(argv[1], "w");
+    return !out || fwrite(page.data, 1, page.len, out) != page.len || fclose(out) != 0;
+}
