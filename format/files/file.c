@@ -4,7 +4,6 @@
  * few bytes each beside their names. */
 #include "format/files/file.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,10 +37,7 @@ void files_drop(void *p)
     free(file->class_of);
     free(file->class_name);
     free(file->class_n);
-    free(file->aside);
-    free(file->unread);
-    free(file->root);
-    blob_free(file->blob);
+    files_source_release(&file->source);
     free(file);
 }
 
@@ -54,7 +50,7 @@ void files_sample_in(const struct files_file *file, const struct index *index, u
 
     ret->first = (size_t)index_number(index, row, FILES_FIRST);
     ret->n = (size_t)index_number(index, row + 1, FILES_FIRST) - ret->first;
-    name = members_name(file->members, ret->first);
+    name = members_name(file->source.members, ret->first);
     ret->stem = ret->n > 1 ? name_stem(name) : name_stem_last(name);
 }
 
@@ -66,24 +62,14 @@ void files_sample(const struct files_file *file, uint64_t row, struct sample_fil
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
                  char ret[static EXT_MOST + 1])
 {
-    const char *name = members_name(file->members, member);
-    size_t len = strlen(name), n;
-
-    if (len <= sample->stem + 1)
-        return 0;
-    n = len - sample->stem - 1;
-    if (n > EXT_MOST)
-        return 0;
-    for (size_t i = 0; i <= n; i++)
-        ret[i] = (char)tolower((unsigned char)name[sample->stem + 1 + i]);
-    return n;
+    return name_ext(members_name(file->source.members, member), sample->stem, ret);
 }
 
 uint32_t files_class(const struct files_file *file, uint64_t row)
 {
     size_t first = (size_t)index_number(&file->prepared.index, row, FILES_FIRST);
 
-    return file->class_of[file->members->member[first].folder];
+    return file->class_of[file->source.members->member[first].folder];
 }
 
 /* ---- classes ---- */
@@ -91,8 +77,8 @@ uint32_t files_class(const struct files_file *file, uint64_t row)
 /* Number the folders of the root: the classes in byte order, folders without pictures included. */
 static int find_classes(struct files_file *file)
 {
-    const struct members *m = file->members;
-    size_t root = strlen(file->root);
+    const struct members *m = file->source.members;
+    size_t root = strlen(file->source.root);
 
     file->class_of = calloc(m->n_folders + 1, sizeof(*file->class_of));
     file->class_name = calloc(m->n_folders + 1, sizeof(*file->class_name));
@@ -102,7 +88,7 @@ static int find_classes(struct files_file *file)
     for (uint32_t i = 0; i < m->n_folders; i++) {
         const char *path = members_folder(m, i);
 
-        if (is_class_folder(path, file->root))
+        if (is_class_folder(path, file->source.root))
             file->class_name[file->n_classes++] = path + root + (root > 0);
         if (file->n_classes)
             file->class_of[i] = file->n_classes - 1;
@@ -168,15 +154,15 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct files_file *file = impl;
 
-    text_add(ret, "files 2 %d %s", (int)file->layout, file->root);
-    return prepared_add_identity(ret, file->blob);
+    text_add(ret, "files 2 %d %s", (int)file->layout, file->source.root);
+    return prepared_add_identity(ret, file->source.blob);
 }
 
 static bool firsts_are_good(const struct files_file *file, const struct index *index)
 {
     uint64_t before = 0;
 
-    if (index_number(index, index->rows, FILES_FIRST) != file->members->n)
+    if (index_number(index, index->rows, FILES_FIRST) != file->source.members->n)
         return false;
     for (uint64_t row = 1; row <= index->rows; row++) {
         uint64_t first = index_number(index, row, FILES_FIRST);
@@ -215,9 +201,10 @@ static int file_begin(void *impl)
     struct files_file *file = impl;
     int r;
 
-    file->walk = (struct sample_walk){
-        .m = file->members, .end = file->members->n, .by_class = file->layout == LAYOUT_CLASSES};
-    r = sample_keys_init(&file->keys, &file->walk, file->root);
+    file->walk = (struct sample_walk){.m = file->source.members,
+                                      .end = file->source.members->n,
+                                      .by_class = file->layout == LAYOUT_CLASSES};
+    r = sample_keys_init(&file->keys, &file->walk, file->source.root);
     return r < 0 ? r : values_pass_new(file, &file->values);
 }
 
@@ -244,7 +231,7 @@ static int file_step(void *impl, struct diag *d)
         struct sample_walk before = file->walk;
 
         if (!next_sample(&file->walk, &sample)) {
-            file->prepared.end[FILES_FIRST] = file->members->n;
+            file->prepared.end[FILES_FIRST] = file->source.members->n;
             return 1;
         }
         r = add_row(file, &sample, d);
@@ -253,8 +240,8 @@ static int file_step(void *impl, struct diag *d)
         if (values_pass_has_read(file->values) && monotonic_ns() > until)
             break;
     }
-    if (file->members->n)
-        atomic_store(&file->prepared.seen, file->members->member[file->walk.at].place);
+    if (file->source.members->n)
+        atomic_store(&file->prepared.seen, file->source.members->member[file->walk.at].place);
     return r;
 }
 
@@ -306,21 +293,21 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
                const struct format_setup *setup, struct shard *ret)
 {
     struct files_file *file = calloc(1, sizeof(*file));
-    struct files_claim *claim = c->impl;
     int r;
 
     if (!file) {
         blob_free(blob);
         return -ENOMEM;
     }
-    *file = (struct files_file){.blob = blob,
-                                .members = members,
-                                .layout = claim->layout,
-                                .aside = TAKE_PTR(claim->aside),
-                                .n_unread = c->n_unread,
-                                .unread = TAKE_PTR(c->unread),
-                                .root = strdup(c->root),
-                                .users = 1};
+    file->layout = ((const struct files_claim *)c->impl)->layout;
+    file->users = 1;
+    r = files_source_take(&file->source, c, blob, members);
+    if (r == 0 && file->layout == LAYOUT_CLASSES)
+        r = find_classes(file);
+    if (r < 0) {
+        files_drop(file);
+        return r;
+    }
     file->prepared = (struct prepared){
         .ops = &index_ops,
         .impl = file,
@@ -334,11 +321,6 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
                   .has_keys = true,
                   .learns = true},
     };
-    r = !file->root ? -ENOMEM : file->layout == LAYOUT_CLASSES ? find_classes(file) : 0;
-    if (r < 0) {
-        files_drop(file);
-        return r;
-    }
     *ret = (struct shard){file, blob, &file->prepared};
     return 0;
 }

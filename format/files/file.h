@@ -2,8 +2,8 @@
 #ifndef EPOCHFS_FORMAT_FILES_FILE_H
 #define EPOCHFS_FORMAT_FILES_FILE_H
 
-#include "format/files/claim/claim.h"
 #include "format/files/claim/names.h"
+#include "format/files/claim/source.h"
 #include "format/files/keys.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
@@ -18,13 +18,8 @@ enum {
 struct values_pass;
 
 struct files_file {
-    struct blob *blob; /* owned, and has members */
-    const struct members *members;
-    char *root;
+    struct files_source source;
     enum files_layout layout;
-    char *aside;
-    size_t n_unread; /* files that cannot be read, */
-    char *unread;    /* and why the first cannot; NULL: there are none */
     unsigned users;
 
     uint32_t n_classes;
@@ -64,8 +59,7 @@ void files_sample(const struct files_file *file, uint64_t row, struct sample_fil
 void files_sample_in(const struct files_file *file, const struct index *index, uint64_t row,
                      struct sample_files *ret);
 
-/* The extension of a member of that sample, in lower case: its length, at most EXT_MOST; 0: it is
- * longer. */
+/* The extension of a member of that sample: see name_ext(). */
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
                  char ret[static EXT_MOST + 1]);
 

@@ -71,7 +71,7 @@ static int check_fault(const struct files_file *file, uint64_t row, unsigned col
     files_sample(file, row, &sample);
     return diag_set(d, -fault,
                     "%s: a value of the sample could not be read when it was mounted: %s",
-                    members_name(file->members, sample.first), strerror(fault));
+                    members_name(file->source.members, sample.first), strerror(fault));
 }
 
 static int files_dims(const void *p, uint64_t row, unsigned column,
@@ -92,7 +92,9 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
             member_array_dims(&file->prepared.index, row, ext_of(file, column)->number, ret);
         return r;
     } else
-        ret[0] = find_member(file, row, column, &member) ? members_size(file->members, member) : 0;
+        ret[0] = find_member(file, row, column, &member)
+                     ? members_size(file->source.members, member)
+                     : 0;
     return 0;
 }
 
@@ -107,14 +109,15 @@ static bool files_extent(const void *p, uint64_t row, unsigned column, struct ex
         return false;
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
         head = member_array_head(&file->prepared.index, row, ext_of(file, column)->number);
-    *ret = (struct extent){file->blob, file->members->member[member].place + head,
-                           members_size(file->members, member) - head};
+    files_source_extent(&file->source, member, ret);
+    ret->off += head;
+    ret->len -= head;
     return ret->len > 0;
 }
 
 static void files_locate(const void *p, const struct extent *e, struct text *t)
 {
-    members_locate(((const struct files_file *)p)->members, e->off, e->len, t);
+    files_source_locate(&((const struct files_file *)p)->source, e, t);
 }
 
 static int read_label(const struct files_file *file, uint64_t row, unsigned column, uint64_t off,
@@ -159,12 +162,8 @@ static void files_note(const void *p, struct text *t)
 {
     const struct files_file *file = p;
 
-    if (*file->aside)
-        text_add(t, "left aside: %s\n", file->aside);
+    files_source_note(&file->source, t);
     text_add(t, "%s", file->values_note);
-    if (file->n_unread)
-        text_add(t, "%zu left out, for %s be read: %s\n", file->n_unread,
-                 file->n_unread > 1 ? "they cannot" : "it cannot", file->unread);
     for (uint32_t i = 0; i < file->n_classes; i++)
         if (!file->class_n[i])
             text_add(t, "class %s (label %" PRIu32 ") has no picture\n", file->class_name[i], i);
@@ -178,11 +177,7 @@ static void files_describe(const struct shard *shard, unsigned n, const char *in
     (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"%s\",\n", indent,
              file->layout == LAYOUT_CLASSES ? "class folders" : "one folder");
-    if (*file->aside) {
-        text_add(t, "%s\"left_aside\": ", indent);
-        text_add_json(t, file->aside);
-        text_add(t, ",\n");
-    }
+    files_source_describe(&file->source, indent, t);
     if (file->layout != LAYOUT_CLASSES)
         return;
     text_add(t, "%s\"classes\": [", indent);

@@ -70,8 +70,8 @@ static void ask_for_sample(const struct files_file *file, const struct sample_fi
         enum member_shown shown = member_shown_of(ext, n);
 
         if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
-            blob_fetch(file->blob, file->members->member[i].place,
-                       min_u64(members_size(file->members, i), HEAD_GUESS), NULL);
+            blob_fetch(file->source.blob, file->source.members->member[i].place,
+                       min_u64(members_size(file->source.members, i), HEAD_GUESS), NULL);
     }
 }
 
@@ -79,7 +79,7 @@ static void ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
 {
     struct sample_files sample;
 
-    if (!pass->file->blob->ops->fetch || pass->n_ahead > AHEAD / 2)
+    if (!pass->file->source.blob->ops->fetch || pass->n_ahead > AHEAD / 2)
         return;
     if (pass->ahead.at < walk->at) {
         pass->ahead = *walk;
@@ -95,7 +95,7 @@ static void ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
 static void show_bytes(struct values_pass *pass, struct learned_column *ext, size_t member,
                        const char *wrong)
 {
-    const struct members *m = pass->file->members;
+    const struct members *m = pass->file->source.members;
 
     ext->number[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
@@ -125,8 +125,8 @@ static int read_bytes(struct values_pass *pass, size_t member, uint64_t off, siz
     const struct files_file *file = pass->file;
 
     pass->has_read = true;
-    return len ? blob_read(READ_WAITS, file->blob, pass->head + off, len,
-                           file->members->member[member].place + off, d)
+    return len ? blob_read(READ_WAITS, file->source.blob, pass->head + off, len,
+                           file->source.members->member[member].place + off, d)
                : 0;
 }
 
@@ -134,7 +134,7 @@ static int read_bytes(struct values_pass *pass, size_t member, uint64_t off, siz
 static int read_integer(struct values_pass *pass, uint64_t *number, size_t member,
                         const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->members, member);
+    uint64_t size = members_size(pass->file->source.members, member);
     int64_t value;
     int r = 0;
 
@@ -159,7 +159,7 @@ static int read_integer(struct values_pass *pass, uint64_t *number, size_t membe
 static int parse_head(struct values_pass *pass, size_t member, struct npy_head *ret,
                       const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->members, member);
+    uint64_t size = members_size(pass->file->source.members, member);
     size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
     int r = read_bytes(pass, member, 0, have, d);
 
@@ -296,7 +296,7 @@ static bool row_is_good(const struct files_file *file, const struct index *index
             continue;
         number = file->exts.column[column].number;
         if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && !is_repeated(file, &sample, i, ext, n) &&
-            !member_array_is_good(index, row, number, members_size(file->members, i)))
+            !member_array_is_good(index, row, number, members_size(file->source.members, i)))
             return false;
     }
     return true;

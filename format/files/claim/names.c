@@ -2,6 +2,7 @@
  * into a million files would take minutes. */
 #include "format/files/claim/names.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,6 +48,26 @@ size_t name_stem_last(const char *name)
     const char *dot = strrchr(name, '.');
 
     return dot ? (size_t)(dot - name) : 0;
+}
+
+size_t name_ext(const char *name, size_t stem, char ret[static EXT_MOST + 1])
+{
+    size_t len = strlen(name), n = len > stem + 1 ? len - stem - 1 : 0;
+
+    if (n > EXT_MOST)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (char)tolower((unsigned char)name[stem + 1 + i]);
+    ret[n] = '\0';
+    return n;
+}
+
+size_t path_stem(const char *path, size_t len)
+{
+    for (size_t i = len; i > 1 && path[i - 1] != '/'; i--)
+        if (path[i - 1] == '.' && path[i - 2] != '/')
+            return i - 1;
+    return len;
 }
 
 bool name_is_plain(const char *name)

@@ -17,7 +17,13 @@ size_t name_stem(const char *name);
 /* The same before the last dot. */
 size_t name_stem_last(const char *name);
 
+/* What follows the stem and a dot, in lower case: its length, at most EXT_MOST; 0: nothing does, or
+ * it is longer. */
 #define EXT_MOST 200 /* bytes of an extension */
+size_t name_ext(const char *name, size_t stem, char ret[static EXT_MOST + 1]);
+
+/* The length of a path without the extension of its last name. */
+size_t path_stem(const char *path, size_t len);
 
 /* Is it the stem and one extension, without another dot? */
 bool name_is_plain(const char *name);

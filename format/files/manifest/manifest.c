@@ -24,10 +24,7 @@ static void drop_set(struct manifest_set *set)
 {
     if (--set->users)
         return;
-    free(set->root);
-    free(set->aside);
-    free(set->unread);
-    blob_free(set->blob);
+    files_source_release(&set->source);
     free(set);
 }
 
@@ -60,15 +57,17 @@ void manifest_drop(void *p)
 /* As MindSpore: a file of another kind is dropped. Of a remote its name counts. */
 static bool is_picture(const struct manifest_file *file, size_t member)
 {
-    const struct members *m = file->set->members;
+    const struct members *m = file->set->source.members;
     size_t len = (size_t)min_u64(members_size(m, member), PICTURE_KIND_HEAD);
     uint8_t head[PICTURE_KIND_HEAD];
     enum picture_kind kind;
     int r;
 
-    if (file->set->blob->ops->fetch)
+    if (file->set->source.blob->ops->fetch)
         return true;
-    r = len ? blob_read(READ_WAITS, file->set->blob, head, len, m->member[member].place, NULL) : 0;
+    r = len ? blob_read(READ_WAITS, file->set->source.blob, head, len, m->member[member].place,
+                        NULL)
+            : 0;
     if (r < 0)
         return true; /* its readers get the error */
     kind = picture_kind_of(head, len);
@@ -100,13 +99,14 @@ static size_t make_key(const struct manifest_file *file, const struct manifest_l
 {
     const struct manifest_set *set = file->set;
     AUTO_TEXT struct text path = {0};
-    size_t root = strlen(set->root), len;
+    size_t root = strlen(set->source.root), len;
 
-    if (member < set->members->n) {
-        const char *folder = members_folder_of(set->members, member);
+    if (member < set->source.members->n) {
+        const char *folder = members_folder_of(set->source.members, member);
 
         folder += root + (root && folder[root]);
-        text_add(&path, "%s%s%s", folder, *folder ? "/" : "", members_name(set->members, member));
+        text_add(&path, "%s%s%s", folder, *folder ? "/" : "",
+                 members_name(set->source.members, member));
     } else {
         text_add(&path, "%s", line->source);
     }
@@ -114,18 +114,15 @@ static size_t make_key(const struct manifest_file *file, const struct manifest_l
         return 0;
     len = path.len < KEY_MAX ? path.len : KEY_MAX;
     memcpy(ret, path.data, len);
-    for (size_t i = len; i > 1 && ret[i - 1] != '/'; i--)
-        if (ret[i - 1] == '.' && ret[i - 2] != '/')
-            return i - 1;
-    return len;
+    return path_stem(ret, len);
 }
 
 static int add_row(struct manifest_file *file, const struct manifest_line *line, const char *what,
                    struct diag *d)
 {
-    const struct members *m = file->set->members;
+    const struct members *m = file->set->source.members;
     size_t member =
-        manifest_find(m, file->set->root, members_folder_of(m, file->table), line->source);
+        manifest_find(m, file->set->source.root, members_folder_of(m, file->table), line->source);
     char key[KEY_MAX];
     size_t len;
     int r;
@@ -176,17 +173,19 @@ static int manifest_identity(void *impl, struct text *ret)
 {
     const struct manifest_file *file = impl;
 
-    text_add(ret, "files manifest 1 %zu %s %s", file->table, file->usage, file->set->root);
-    return prepared_add_identity(ret, file->set->blob);
+    text_add(ret, "files manifest 1 %zu %s %s", file->table, file->usage, file->set->source.root);
+    return prepared_add_identity(ret, file->set->source.blob);
 }
 
 static int manifest_begin(void *impl)
 {
     struct manifest_file *file = impl;
-    const struct member *table = &file->set->members->member[file->table];
+    const struct member *table = &file->set->source.members->member[file->table];
 
-    file->walk = (struct row_walk){
-        .blob = file->set->blob, .kind = TABLE_JSONL, .at = table[0].place, .end = table[1].place};
+    file->walk = (struct row_walk){.blob = file->set->source.blob,
+                                   .kind = TABLE_JSONL,
+                                   .at = table[0].place,
+                                   .end = table[1].place};
     snprintf(file->walk.name, sizeof(file->walk.name), "%s", manifest_name(file));
     file->columns = MANIFEST_FIXED;
     file->number = calloc(MANIFEST_FIXED + MANIFEST_LABELS_MAX, sizeof(*file->number));
@@ -201,8 +200,8 @@ static int manifest_step(void *impl, struct diag *d)
     for (unsigned i = 0; i < STEP && r == 0; i++)
         r = next_line(file, d);
     atomic_store(&file->prepared.seen,
-                 file->walk.at - file->set->members->member[file->table].place);
-    return r == 1 && blob_verify(file->set->blob, d) < 0 ? -ESTALE : r;
+                 file->walk.at - file->set->source.members->member[file->table].place);
+    return r == 1 && blob_verify(file->set->source.blob, d) < 0 ? -ESTALE : r;
 }
 
 /* Besides the rows: u64 lines that were dropped, and the names of labels. */
@@ -226,7 +225,7 @@ static bool row_is_good(const struct manifest_file *file, const struct index *in
 {
     uint64_t n = index_number(index, row, MANIFEST_LABELS);
 
-    if (index_number(index, row, MANIFEST_MEMBER) > file->set->members->n ||
+    if (index_number(index, row, MANIFEST_MEMBER) > file->set->source.members->n ||
         n > index->shape.columns - MANIFEST_FIXED)
         return false;
     for (unsigned i = 0; i < n; i++)
@@ -348,14 +347,14 @@ static int take_usage(struct usages *usages, const struct row_bytes *line, const
 static int find_usages(const struct manifest_set *set, size_t table, struct usages *ret,
                        struct diag *d)
 {
-    const struct member *m = &set->members->member[table];
+    const struct member *m = &set->source.members->member[table];
     AUTO(row_walk_release)
     struct row_walk walk = {
-        .blob = set->blob, .kind = TABLE_JSONL, .at = m[0].place, .end = m[1].place};
+        .blob = set->source.blob, .kind = TABLE_JSONL, .at = m[0].place, .end = m[1].place};
     struct row_bytes line;
     int r;
 
-    snprintf(walk.name, sizeof(walk.name), "%s", members_name(set->members, table));
+    snprintf(walk.name, sizeof(walk.name), "%s", members_name(set->source.members, table));
     while ((r = row_walk_next(&walk, &line, d)) == 1) {
         const char *wrong;
 
@@ -377,7 +376,7 @@ static int open_usage(const struct record_format *rf, struct manifest_set *set, 
                       const char *usage, const struct format_setup *setup, struct finds *finds)
 {
     struct manifest_file *file = calloc(1, sizeof(*file));
-    const char *manifest = members_name(set->members, table);
+    const char *manifest = members_name(set->source.members, table);
     AUTO_TEXT struct text name = {0};
     struct dataset *ds;
     int r;
@@ -393,17 +392,17 @@ static int open_usage(const struct record_format *rf, struct manifest_set *set, 
         .impl = file,
         .keep = setup->keep,
         .kind = "rows",
-        .name = blob_name(set->blob),
-        .source = blob_source(set->blob),
-        .size = members_size(set->members, table),
+        .name = blob_name(set->source.blob),
+        .source = blob_source(set->source.blob),
+        .size = members_size(set->source.members, table),
         .shape = {.columns = MANIFEST_FIXED, .has_keys = true, .learns = true},
     };
     text_add(&name, "%.*s.%s", (int)name_stem_last(manifest), manifest, usage);
     for (char *p = name.data; p && *p; p++)
         *p = *p == '/' ? '_' : *p;
-    r = name.failed
-            ? -ENOMEM
-            : record_set_new(rf, &(struct shard){file, set->blob, &file->prepared}, 1, setup, &ds);
+    r = name.failed ? -ENOMEM
+                    : record_set_new(rf, &(struct shard){file, set->source.blob, &file->prepared},
+                                     1, setup, &ds);
     manifest_drop(file);
     return r < 0 ? r : finds->dataset(finds, name.data, ds);
 }
@@ -418,7 +417,7 @@ static int open_manifest(const struct record_format *rf, struct manifest_set *se
     if (r == -ENOMEM)
         return r;
     if (r < 0)
-        return finds->error(finds, members_name(set->members, table), diag_text(&d, r));
+        return finds->error(finds, members_name(set->source.members, table), diag_text(&d, r));
     for (unsigned i = 0; i < usages.n && r == 0; i++)
         r = open_usage(rf, set, table, usages.name[i], setup, finds);
     return r;
@@ -429,23 +428,14 @@ int manifest_open_collection(const struct record_format *rf, struct collection *
                              const struct format_setup *setup, struct finds *finds)
 {
     struct manifest_set *set = calloc(1, sizeof(*set));
-    struct files_claim *claim = c->impl;
     int r;
 
     if (!set) {
         blob_free(blob);
         return -ENOMEM;
     }
-    *set = (struct manifest_set){
-        .blob = blob,
-        .members = members,
-        .root = strdup(c->root),
-        .aside = TAKE_PTR(claim->aside),
-        .n_unread = c->n_unread,
-        .unread = TAKE_PTR(c->unread),
-        .users = 1,
-    };
-    r = set->root ? 0 : -ENOMEM;
+    set->users = 1;
+    r = files_source_take(&set->source, c, blob, members);
     for (size_t i = 0; i < members->n && r == 0; i++)
         if (name_is_manifest(members_name(members, i)))
             r = open_manifest(rf, set, i, setup, finds);

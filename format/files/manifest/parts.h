@@ -4,6 +4,7 @@
 #define EPOCHFS_FORMAT_FILES_MANIFEST_PARTS_H
 
 #include "format/files/claim/names.h"
+#include "format/files/claim/source.h"
 #include "format/files/manifest/manifest.h"
 #include "format/records/column_table.h"
 #include "format/rows/row.h"
@@ -12,11 +13,7 @@
 
 /* What the datasets of a collection share. */
 struct manifest_set {
-    struct blob *blob; /* owned, and has members */
-    const struct members *members;
-    char *root, *aside;
-    size_t n_unread; /* files that cannot be read, */
-    char *unread;    /* and why the first cannot */
+    struct files_source source;
     unsigned users;
 };
 
@@ -56,7 +53,7 @@ struct manifest_file {
 
 static inline const char *manifest_name(const struct manifest_file *file)
 {
-    return members_name(file->set->members, file->table);
+    return members_name(file->set->source.members, file->table);
 }
 
 /* Set columns of a prepared file. 0 or -ENOMEM. */

@@ -1,6 +1,5 @@
 /* What the datasets of a manifest show: the bytes of pictures, a field for each extension, and
  * their labels. */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,12 +46,9 @@ static bool find_picture(const struct manifest_file *file, uint64_t row, size_t 
 /* The extension of a picture's name, in lower case. */
 static size_t ext_of(const struct manifest_file *file, size_t member, char ret[static EXT_MOST + 1])
 {
-    const char *name = members_name(file->set->members, member), *dot = strrchr(name, '.');
-    size_t n = 0;
+    const char *name = members_name(file->set->source.members, member);
 
-    for (dot++; *dot && n < EXT_MOST; dot++)
-        ret[n++] = (char)tolower((unsigned char)*dot);
-    return n;
+    return name_ext(name, name_stem_last(name), ret);
 }
 
 /* Extensions, and the least and the most labels of a row. */
@@ -186,7 +182,7 @@ int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     else if (column == file->exts.n)
         ret[0] = index_number(&file->prepared.index, row, MANIFEST_LABELS);
     else if (find_picture(file, row, &member))
-        ret[0] = members_size(file->set->members, member);
+        ret[0] = members_size(file->set->source.members, member);
     else
         return diag_set(d, -EBADMSG,
                         "%s: sample %" PRIu64 " (%.*s): want a file of SOURCE, found none of that "
@@ -203,9 +199,7 @@ bool manifest_extent(const void *p, uint64_t row, unsigned column, struct extent
 
     if (column >= file->exts.n || !find_picture(file, row, &member))
         return false;
-    *ret = (struct extent){file->set->blob, file->set->members->member[member].place,
-                           members_size(file->set->members, member)};
-    return ret->len > 0;
+    return files_source_extent(&file->set->source, member, ret);
 }
 
 int manifest_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
@@ -237,19 +231,14 @@ int manifest_read(struct read_context *rc, const void *p, uint64_t row, unsigned
 
 void manifest_locate(const void *p, const struct extent *e, struct text *t)
 {
-    members_locate(((const struct manifest_file *)p)->set->members, e->off, e->len, t);
+    files_source_locate(&((const struct manifest_file *)p)->set->source, e, t);
 }
 
 void manifest_note(const void *p, struct text *t)
 {
     const struct manifest_file *file = p;
-    const struct manifest_set *set = file->set;
 
-    if (*set->aside)
-        text_add(t, "left aside: %s\n", set->aside);
-    if (set->n_unread)
-        text_add(t, "%zu left out, for they cannot be read, the first: %s\n", set->n_unread,
-                 set->unread);
+    files_source_note(&file->set->source, t);
     if (file->dropped)
         text_add(t, "%s, %s: %" PRIu64 " dropped that are no JPEG, PNG, GIF or BMP\n",
                  manifest_name(file), file->usage, file->dropped);
@@ -263,6 +252,7 @@ void manifest_describe(const struct shard *shard, unsigned n, const char *indent
     const struct manifest_file *file = shard[0].file;
 
     (void)n; /* it is one */
+    files_source_describe(&file->set->source, indent, t);
     text_add(t, "%s\"layout\": \"manifest\",\n%s\"manifest\": ", indent, indent);
     text_add_json(t, manifest_name(file));
     text_add(t, ",\n%s\"usage\": ", indent);

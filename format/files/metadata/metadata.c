@@ -33,10 +33,7 @@ void metadata_drop(void *p)
     free(file->number);
     free(file->columns);
     free(file->shows);
-    free(file->aside);
-    free(file->unread);
-    free(file->root);
-    blob_free(file->blob);
+    files_source_release(&file->source);
     free(file);
 }
 
@@ -81,16 +78,16 @@ static enum metadata_tag find_file(const struct metadata_file *file, const char 
         path += 2;
         len -= 2;
     }
-    text_add(&full, "%s%s", file->root, *file->root ? "/" : "");
+    text_add(&full, "%s%s", file->source.root, *file->source.root ? "/" : "");
     text_add_bytes(&full, path, len);
     if (full.failed)
         return METADATA_HOLE;
     base = strrchr(full.data, '/');
     base = base ? base + 1 : full.data;
-    i = members_lookup(file->members, full.data,
+    i = members_lookup(file->source.members, full.data,
                        base > full.data ? (size_t)(base - full.data) - 1 : 0, base);
     *ret = i;
-    return i < file->members->n ? METADATA_FILE : METADATA_MISSING;
+    return i < file->source.members->n ? METADATA_FILE : METADATA_MISSING;
 }
 
 static int set_cell(struct metadata_file *file, const struct row_cell *cell, unsigned column)
@@ -149,10 +146,7 @@ static size_t make_key(const struct metadata_file *file, const struct row *row, 
         return (size_t)snprintf(ret, KEY_MAX, "%" PRIu64, number);
     len = named->len < KEY_MAX ? named->len : KEY_MAX;
     memcpy(ret, named->text, len);
-    for (size_t i = len; i > 1 && ret[i - 1] != '/'; i--)
-        if (ret[i - 1] == '.' && ret[i - 2] != '/')
-            return i - 1;
-    return len;
+    return path_stem(ret, len);
 }
 
 /* ---- rows ---- */
@@ -234,8 +228,8 @@ static int metadata_identity(void *impl, struct text *ret)
 {
     const struct metadata_file *file = impl;
 
-    text_add(ret, "files table 1 %d %s", (int)file->kind, file->root);
-    return prepared_add_identity(ret, file->blob);
+    text_add(ret, "files table 1 %d %s", (int)file->kind, file->source.root);
+    return prepared_add_identity(ret, file->source.blob);
 }
 
 /* A kept index is hostile: its numbers are checked where they are used. */
@@ -256,12 +250,12 @@ static int metadata_take(void *impl, const struct index *index)
 static int metadata_begin(void *impl)
 {
     struct metadata_file *file = impl;
-    const struct member *table = &file->members->member[file->table];
+    const struct member *table = &file->source.members->member[file->table];
 
     file->walk = (struct row_walk){
-        .blob = file->blob, .kind = file->kind, .at = table[0].place, .end = table[1].place};
+        .blob = file->source.blob, .kind = file->kind, .at = table[0].place, .end = table[1].place};
     snprintf(file->walk.name, sizeof(file->walk.name), "%s",
-             members_name(file->members, file->table));
+             members_name(file->source.members, file->table));
     file->number = calloc(METADATA_FIXED + 2 * METADATA_COLUMNS_MAX, sizeof(*file->number));
     return file->number ? 0 : -ENOMEM;
 }
@@ -273,13 +267,14 @@ static int metadata_step(void *impl, struct diag *d)
 
     if (file->other)
         return diag_set(d, -EBADMSG, "%s: want one table of metadata, found %s and %s",
-                        blob_name(file->blob), file->walk.name, file->other);
+                        blob_name(file->source.blob), file->walk.name, file->other);
     for (unsigned i = 0; i < STEP && r == 0; i++)
         r = next_row(file, d);
-    atomic_store(&file->prepared.seen, file->walk.at - file->members->member[file->table].place);
+    atomic_store(&file->prepared.seen,
+                 file->walk.at - file->source.members->member[file->table].place);
     if (r == 1)
         file->prepared.end[METADATA_AT] = file->walk.end;
-    return r == 1 && blob_verify(file->blob, d) < 0 ? -ESTALE : r;
+    return r == 1 && blob_verify(file->source.blob, d) < 0 ? -ESTALE : r;
 }
 
 static int metadata_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
@@ -314,29 +309,29 @@ int metadata_prepare(void *p, struct diag *d)
 
 /* ---- opening ---- */
 
-static struct metadata_file *new_file(struct collection *c, struct blob *blob,
-                                      const struct members *members,
-                                      const struct format_setup *setup)
+int metadata_open(struct collection *c, struct blob *blob, const struct members *members,
+                  const struct format_setup *setup, struct shard *ret, struct diag *d)
 {
     struct metadata_file *file = calloc(1, sizeof(*file));
     struct files_claim *claim = c->impl;
+    int r;
 
     if (!file) {
         blob_free(blob);
-        return NULL;
+        return -ENOMEM;
     }
-    *file = (struct metadata_file){
-        .blob = blob,
-        .members = members,
-        .kind = strstr(claim->table, ".csv") ? TABLE_CSV : TABLE_JSONL,
-        .table = members_lookup(members, c->root, strlen(c->root), claim->table),
-        .other = claim->other,
-        .aside = TAKE_PTR(claim->aside),
-        .n_unread = c->n_unread,
-        .unread = TAKE_PTR(c->unread),
-        .root = strdup(c->root),
-        .cells = {.most = METADATA_COLUMNS_MAX},
-        .users = 1};
+    file->users = 1;
+    file->cells.most = METADATA_COLUMNS_MAX;
+    file->kind = strstr(claim->table, ".csv") ? TABLE_CSV : TABLE_JSONL;
+    file->table = members_lookup(members, c->root, strlen(c->root), claim->table);
+    file->other = claim->other;
+    r = files_source_take(&file->source, c, blob, members);
+    if (r == 0 && file->table == members->n)
+        r = diag_set(d, -ENOENT, "%s: it is not there", claim->table);
+    if (r < 0) {
+        metadata_drop(file);
+        return r;
+    }
     file->prepared = (struct prepared){
         .ops = &index_ops,
         .impl = file,
@@ -344,29 +339,12 @@ static struct metadata_file *new_file(struct collection *c, struct blob *blob,
         .kind = "rows",
         .name = blob_name(blob),
         .source = blob_source(blob),
+        .size = members_size(members, file->table),
         .shape = {.columns = METADATA_FIXED,
                   .rising = 1u << METADATA_AT,
                   .has_keys = true,
                   .learns = true},
     };
-    return file;
-}
-
-int metadata_open(struct collection *c, struct blob *blob, const struct members *members,
-                  const struct format_setup *setup, struct shard *ret, struct diag *d)
-{
-    struct metadata_file *file = new_file(c, blob, members, setup);
-    int r = file && file->root ? 0 : -ENOMEM;
-
-    if (r == 0 && file->table == members->n)
-        r = diag_set(d, -ENOENT, "%s: it is not there",
-                     ((const struct files_claim *)c->impl)->table);
-    if (r < 0) {
-        if (file)
-            metadata_drop(file);
-        return r;
-    }
-    file->prepared.size = members_size(members, file->table);
     *ret = (struct shard){file, blob, &file->prepared};
     return 0;
 }

@@ -3,8 +3,7 @@
 #ifndef EPOCHFS_FORMAT_FILES_METADATA_METADATA_H
 #define EPOCHFS_FORMAT_FILES_METADATA_METADATA_H
 
-#include "base/members.h"
-#include "format/files/claim/claim.h"
+#include "format/files/claim/source.h"
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
 #include "format/rows/row.h"
@@ -35,15 +34,10 @@ enum {
 };
 
 struct metadata_file {
-    struct blob *blob; /* owned, and has members */
-    const struct members *members;
-    char *root;
+    struct files_source source;
     enum table_kind kind;
     size_t table;      /* the member that is the table */
     const char *other; /* a second table, of another format: it is refused. NULL: there is none */
-    char *aside;
-    size_t n_unread; /* files that cannot be read, */
-    char *unread;    /* and why the first cannot; NULL: there are none */
     unsigned users;
 
     struct row_walk walk; /* while the index is made */

@@ -1,6 +1,5 @@
 /* What a table of metadata shows: the files that it names, a field for each extension as other
  * collections have them, and its other columns as numbers or text. */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@ static bool member_of(const struct metadata_file *file, uint64_t row, unsigned c
 {
     uint64_t member = value_of(file, row, cell);
 
-    if (tag_of(file, row, cell) != METADATA_FILE || member >= file->members->n)
+    if (tag_of(file, row, cell) != METADATA_FILE || member >= file->source.members->n)
         return false;
     *ret = (size_t)member;
     return true;
@@ -40,21 +39,23 @@ static size_t field_name(const struct metadata_file *file, unsigned cell, size_t
                          char ret[static 2 * EXT_MOST])
 {
     const struct learned_column *column = &file->cells.column[cell];
-    const char *name = members_name(file->members, member), *dot = strrchr(name, '.');
-    size_t n = column->len - strlen("file_name"), len;
+    const char *name = members_name(file->source.members, member);
+    size_t n = column->len - strlen("file_name"), stem = name_stem_last(name), len;
+    char ext[EXT_MOST + 1];
 
     n -= n > 0; /* "_" */
     if (n > EXT_MOST - 2)
         n = EXT_MOST - 2;
     memcpy(ret, column->name, n);
-    len = n;
     if (n)
-        ret[len++] = '.';
-    if (!dot || dot == name || !dot[1] || strlen(dot) >= EXT_MOST)
-        dot = ".bin";
-    for (dot++; *dot; dot++)
-        ret[len++] = (char)tolower((unsigned char)*dot);
-    return len;
+        ret[n++] = '.';
+    len = stem ? name_ext(name, stem, ext) : 0;
+    if (!len) {
+        memcpy(ext, "bin", 3);
+        len = 3;
+    }
+    memcpy(ret + n, ext, len);
+    return n + len;
 }
 
 /* ---- columns ---- */
@@ -62,7 +63,7 @@ static size_t field_name(const struct metadata_file *file, unsigned cell, size_t
 /* Number the fields of files, and count what the table lacks. */
 static int find_fields(struct metadata_file *file)
 {
-    AUTO_FREE uint8_t *named = calloc(file->members->n + 1, 1);
+    AUTO_FREE uint8_t *named = calloc(file->source.members->n + 1, 1);
     char name[2 * EXT_MOST];
     int r = named ? 0 : -ENOMEM;
 
@@ -87,7 +88,7 @@ static int find_fields(struct metadata_file *file)
             r = r == -E2BIG ? 0 : r;
         }
     }
-    for (size_t i = 0; i < file->members->n && r == 0; i++)
+    for (size_t i = 0; i < file->source.members->n && r == 0; i++)
         file->unnamed += i != file->table && !named[i];
     column_table_settle(&file->exts);
     return r;
@@ -136,7 +137,7 @@ int metadata_make_columns(struct metadata_file *file, struct diag *d)
         return diag_set(d, -EBADMSG,
                         "%s: want a column file_name, or <name>_file_name, that names files "
                         "beside it; found none in %" PRIu64 " rows",
-                        members_name(file->members, file->table), file->prepared.index.rows);
+                        members_name(file->source.members, file->table), file->prepared.index.rows);
     file->columns = calloc(file->exts.n + file->cells.n, sizeof(*file->columns));
     file->shows = calloc(file->exts.n + file->cells.n, sizeof(*file->shows));
     if (!file->columns || !file->shows) {
@@ -183,10 +184,11 @@ static int say_missing(const struct metadata_file *file, uint64_t row, unsigned 
     uint8_t key[KEY_MAX];
     size_t len = index_key(&file->prepared.index, row, key);
 
-    return diag_set(
-        d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s", members_name(file->members, file->table),
-        row, (int)len, (const char *)key, file->cells.column[cell].name,
-        refused ? "want a path below the folder of the table" : "there is no such file");
+    return diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s",
+                    members_name(file->source.members, file->table), row, (int)len,
+                    (const char *)key, file->cells.column[cell].name,
+                    refused ? "want a path below the folder of the table"
+                            : "there is no such file");
 }
 
 int metadata_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
@@ -202,14 +204,14 @@ int metadata_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     if (shows->ext) {
         if (!member_of(file, row, shows->cell, &member))
             return say_missing(file, row, shows->cell, d);
-        ret[0] = members_size(file->members, member);
+        ret[0] = members_size(file->source.members, member);
         return 0;
     }
     len = index_number(&file->prepared.index, row, METADATA_FIXED + 2 * shows->cell) >>
           METADATA_TAG_BITS;
     if (len > METADATA_TEXT_MAX)
         return diag_set(d, -EBADMSG, "%s: row %" PRIu64 ": the kept index is wrong",
-                        members_name(file->members, file->table), row);
+                        members_name(file->source.members, file->table), row);
     ret[0] = len;
     return 0;
 }
@@ -222,20 +224,18 @@ bool metadata_extent(const void *p, uint64_t row, unsigned column, struct extent
 
     if (!shows->ext || !member_of(file, row, shows->cell, &member))
         return false;
-    *ret = (struct extent){file->blob, file->members->member[member].place,
-                           members_size(file->members, member)};
-    return ret->len > 0;
+    return files_source_extent(&file->source, member, ret);
 }
 
 /* The text of a cell, from its row. */
 static int read_text(struct read_context *rc, const struct metadata_file *file, uint64_t row,
                      unsigned cell, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct member *table = &file->members->member[file->table];
+    const struct member *table = &file->source.members->member[file->table];
     uint64_t at = index_number(&file->prepared.index, row, METADATA_AT);
     uint64_t bytes = index_number(&file->prepared.index, row, METADATA_LEN);
     const struct learned_column *column = &file->cells.column[cell];
-    const char *name = members_name(file->members, file->table);
+    const char *name = members_name(file->source.members, file->table);
     AUTO_FREE char *text = NULL;
     AUTO_ROW struct row parsed = {0};
     char what[96];
@@ -247,7 +247,7 @@ static int read_text(struct read_context *rc, const struct metadata_file *file, 
     text = malloc(bytes + 1);
     if (!text)
         return -ENOMEM;
-    r = blob_read(rc, file->blob, text, (size_t)bytes, at, d);
+    r = blob_read(rc, file->source.blob, text, (size_t)bytes, at, d);
     snprintf(what, sizeof(what), "%s, row %" PRIu64, name, row);
     if (r == 0)
         r = row_parse(&parsed, file->kind, text, (size_t)bytes, what, d);
@@ -296,7 +296,7 @@ int metadata_read(struct read_context *rc, const void *p, uint64_t row, unsigned
 
 void metadata_locate(const void *p, const struct extent *e, struct text *t)
 {
-    members_locate(((const struct metadata_file *)p)->members, e->off, e->len, t);
+    files_source_locate(&((const struct metadata_file *)p)->source, e, t);
 }
 
 /* ---- for people ---- */
@@ -304,13 +304,9 @@ void metadata_locate(const void *p, const struct extent *e, struct text *t)
 void metadata_note(const void *p, struct text *t)
 {
     const struct metadata_file *file = p;
-    const char *name = members_name(file->members, file->table);
+    const char *name = members_name(file->source.members, file->table);
 
-    if (*file->aside)
-        text_add(t, "left aside: %s\n", file->aside);
-    if (file->n_unread)
-        text_add(t, "%zu left out, for %s be read: %s\n", file->n_unread,
-                 file->n_unread > 1 ? "they cannot" : "it cannot", file->unread);
+    files_source_note(&file->source, t);
     if (file->missing)
         text_add(t, "%s names %" PRIu64 " files that are not there\n", name, file->missing);
     if (file->refused)
@@ -329,14 +325,10 @@ void metadata_describe(const struct shard *shard, unsigned n, const char *indent
 
     (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"metadata\",\n%s\"table\": ", indent, indent);
-    text_add_json(t, members_name(file->members, file->table));
+    text_add_json(t, members_name(file->source.members, file->table));
     text_add(t,
              ",\n%s\"rows_without_file\": %" PRIu64 ",\n%s\"rows_refused\": %" PRIu64
              ",\n%s\"files_without_row\": %" PRIu64 ",\n",
              indent, file->missing, indent, file->refused, indent, file->unnamed);
-    if (*file->aside) {
-        text_add(t, "%s\"left_aside\": ", indent);
-        text_add_json(t, file->aside);
-        text_add(t, ",\n");
-    }
+    files_source_describe(&file->source, indent, t);
 }
