@@ -9,8 +9,6 @@
 #include "base/read_context.h"
 #include "format/mindrecord/file.h"
 
-static const char *const exts[N_KINDS] = {"bin", "jpg", "png", "gif", "bmp", "webp", "tiff", "npy"};
-
 static const char *const faults[KIND_BIN] = {
     [FAULT_NO_PAGE] = "want its page in the file, found the end of the file before",
     [FAULT_PAGE] =
@@ -106,7 +104,7 @@ static void add_array(struct mindrecord *file, unsigned field)
 
 static void add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
 {
-    bool has[N_KINDS] = {false};
+    bool has[N_BYTES_KINDS] = {false};
     unsigned kinds = 0;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
@@ -115,14 +113,14 @@ static void add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
         if (state >= KIND_BIN)
             has[state - KIND_BIN] = true;
     }
-    for (unsigned kind = 0; kind < N_KINDS; kind++)
+    for (unsigned kind = 0; kind < N_BYTES_KINDS; kind++)
         kinds += has[kind];
     has[0] |= !kinds;
-    for (unsigned kind = 0; kind < N_KINDS; kind++)
+    for (unsigned kind = 0; kind < N_BYTES_KINDS; kind++)
         if (has[kind])
             add(file, field, KIND_BIN + kind,
                 &(struct record_column){.shown = RECORD_BYTES,
-                                        .ext = exts[kind],
+                                        .ext = bytes_kind_ext(kind),
                                         .unnamed = unnamed,
                                         .has_holes = kinds > 1});
 }
@@ -132,8 +130,8 @@ int mindrecord_set_columns(struct mindrecord *file)
     const struct mindrecord_header *header = &file->header;
     unsigned n_bytes = 0;
 
-    file->column = calloc((size_t)header->n_fields * N_KINDS, sizeof(*file->column));
-    file->shows = calloc((size_t)header->n_fields * N_KINDS, sizeof(*file->shows));
+    file->column = calloc((size_t)header->n_fields * N_BYTES_KINDS, sizeof(*file->column));
+    file->shows = calloc((size_t)header->n_fields * N_BYTES_KINDS, sizeof(*file->shows));
     if (!file->column || !file->shows)
         return -ENOMEM;
     for (unsigned i = 0; i < header->n_fields; i++)

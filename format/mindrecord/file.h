@@ -7,6 +7,7 @@
 #include "format/core/format.h"
 #include "format/index/prepared.h"
 #include "format/mindrecord/layout/header.h"
+#include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
 
 /* ---- the index ---- */
@@ -41,17 +42,9 @@ enum mindrecord_state {
     FAULT_LACKS,    /* the map lacks it */
     FAULT_TYPE,     /* not of its type */
     FAULT_RANGE,    /* a number that its type has not */
-    KIND_BIN,       /* bytes, from here on */
-    KIND_JPG,
-    KIND_PNG,
-    KIND_GIF,
-    KIND_BMP,
-    KIND_WEBP,
-    KIND_TIFF,
-    KIND_NPY,
-    N_STATES,
+    KIND_BIN,       /* and enum bytes_kind: bytes, from here on */
+    N_STATES = KIND_BIN + N_BYTES_KINDS,
 };
-#define N_KINDS (N_STATES - KIND_BIN)
 
 /* What a whole pass found out; kept beside the rows, so hostile when it comes back. */
 struct mindrecord_about {
@@ -63,7 +56,7 @@ struct mindrecord_pass;
 
 struct shown_field {
     unsigned field;
-    unsigned kind; /* of bytes: KIND_... */
+    unsigned kind; /* of bytes: KIND_BIN and enum bytes_kind */
 };
 
 struct mindrecord {

@@ -9,29 +9,21 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/number.h"
+#include "format/index/pass_window.h"
 #include "format/mindrecord/file.h"
 #include "format/mindrecord/layout/msgpack.h"
-#include "format/picture/kind.h"
+#include "format/records/bytes_kind.h"
 
 #define STEP         2000  /* rows of a step of preparing */
 #define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
 #define WINDOW_MOST  65536 /* and where rows are small */
-#define WINDOW_GAP   4096  /* bytes between rows that are read rather than left out */
-#define KIND_HEAD    12    /* bytes that say what bytes are */
-
-/* Bytes of the file. */
-struct window {
-    uint64_t start;
-    size_t have, step, capacity;
-    uint8_t *bytes; /* [capacity] */
-};
 
 struct mindrecord_pass {
     size_t page; /* of the next row */
     uint64_t row;
     uint64_t blob_at, raw_at;                    /* of its lengths */
     enum mindrecord_state blob_state, raw_state; /* of the rest of the page */
-    struct window blob, raw;
+    struct pass_window blob, raw;                /* bytes of the file */
     uint64_t number[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
 };
 
@@ -39,58 +31,13 @@ void mindrecord_pass_free(struct mindrecord *file)
 {
     if (!file->pass)
         return;
-    free(file->pass->blob.bytes);
-    free(file->pass->raw.bytes);
+    pass_window_release(&file->pass->blob);
+    pass_window_release(&file->pass->raw);
     free(file->pass);
     file->pass = NULL;
 }
 
-/* ---- bytes ---- */
-
-/* The len bytes at byte at, which are before end, the end of their page. */
-static int window_at(const struct mindrecord *file, struct window *w, uint64_t at, uint64_t len,
-                     uint64_t end, const uint8_t **ret, struct diag *d)
-{
-    uint64_t have = w->start + w->have, want;
-    int r;
-
-    if (at < w->start || at + len > have) {
-        bool follows = at >= w->start && at <= have + WINDOW_GAP;
-
-        w->step = follows ? (size_t)min_u64(w->step * 2, WINDOW_MOST) : WINDOW_LEAST;
-        want = min_u64(max_u64(w->step, len), end - at);
-        w->have = 0;
-        if (want > w->capacity) {
-            size_t capacity = (size_t)max_u64(want, WINDOW_MOST);
-            uint8_t *bytes = realloc(w->bytes, capacity);
-
-            if (!bytes)
-                return -ENOMEM;
-            w->bytes = bytes;
-            w->capacity = capacity;
-        }
-        r = blob_read(READ_WAITS, file->blob, w->bytes, (size_t)want, at, d);
-        if (r < 0)
-            return r;
-        w->start = at;
-        w->have = (size_t)want;
-    }
-    *ret = w->bytes + (at - w->start);
-    return 0;
-}
-
 /* ---- blobs ---- */
-
-static enum mindrecord_state kind_of(const uint8_t *p, uint64_t len)
-{
-    static const enum mindrecord_state kinds[N_PICTURE_KINDS] = {
-        [PICTURE_NONE] = KIND_BIN,  [PICTURE_JPEG] = KIND_JPG, [PICTURE_PNG] = KIND_PNG,
-        [PICTURE_GIF] = KIND_GIF,   [PICTURE_BMP] = KIND_BMP,  [PICTURE_WEBP] = KIND_WEBP,
-        [PICTURE_TIFF] = KIND_TIFF,
-    };
-
-    return len >= 6 && !memcmp(p, "\x93NUMPY", 6) ? KIND_NPY : kinds[picture_kind_of(p, len)];
-}
 
 /* How many elements an array of that many bytes has. */
 static enum mindrecord_state count_elements(const struct mindrecord_field *f, const uint8_t *p,
@@ -129,12 +76,13 @@ static int look_at_blob(struct mindrecord *file, unsigned field, uint64_t at, ui
     int r = 0;
 
     if (len && (f->type == TYPE_BYTES || f->packed))
-        r = window_at(file, &file->pass->blob, at, min_u64(len, KIND_HEAD), end, &head, d);
+        r = pass_window_at(&file->pass->blob, file->blob, at, min_u64(len, BYTES_KIND_HEAD), end,
+                           &head, d);
     if (r < 0)
         return r;
     number[FIELD_LEN] = len;
     if (f->type == TYPE_BYTES) {
-        number[FIELD_STATE] = kind_of(head, len);
+        number[FIELD_STATE] = KIND_BIN + bytes_kind_of(head, len);
         return 0;
     }
     number[FIELD_STATE] = count_elements(f, head, len, &number[FIELD_COUNT]);
@@ -165,7 +113,8 @@ static int split_blob(struct mindrecord *file, uint64_t at, uint64_t len, uint64
                 fault_blobs(file, i, FAULT_LENGTH);
                 return 0;
             }
-            r = window_at(file, &file->pass->blob, at + off, MINDRECORD_LENGTH, end, &head, d);
+            r = pass_window_at(&file->pass->blob, file->blob, at + off, MINDRECORD_LENGTH, end,
+                               &head, d);
             if (r < 0)
                 return r;
             bytes = load_be64(head);
@@ -185,7 +134,7 @@ static int split_blob(struct mindrecord *file, uint64_t at, uint64_t len, uint64
 }
 
 /* The length at *at, and what follows it; *state: the rest of the page is lost. */
-static int take_length(struct mindrecord *file, struct window *w, uint64_t *at, uint64_t end,
+static int take_length(struct mindrecord *file, struct pass_window *w, uint64_t *at, uint64_t end,
                        enum mindrecord_state *state, uint64_t *ret, struct diag *d)
 {
     const uint8_t *bytes;
@@ -195,7 +144,7 @@ static int take_length(struct mindrecord *file, struct window *w, uint64_t *at, 
         *state = FAULT_PAGE;
         return 0;
     }
-    r = window_at(file, w, *at, MINDRECORD_LENGTH, end, &bytes, d);
+    r = pass_window_at(w, file->blob, *at, MINDRECORD_LENGTH, end, &bytes, d);
     if (r < 0)
         return r;
     *ret = load_le64(bytes);
@@ -339,7 +288,8 @@ static int add_raw(struct mindrecord *file, const struct mindrecord_page *page, 
     if (pass->raw_state != STATE_GOOD)
         return 0;
     if (len)
-        r = window_at(file, &pass->raw, pass->raw_at, len, page->raw_end, &taking.start, d);
+        r = pass_window_at(&pass->raw, file->blob, pass->raw_at, len, page->raw_end, &taking.start,
+                           d);
     if (r == 0 && (!len || !msgpack_map(taking.start, (size_t)len, take_member, &taking)))
         fault_raw(file, FAULT_MAP);
     pass->raw_at += len;
@@ -458,6 +408,8 @@ static int file_begin(void *impl)
     file->pass = calloc(1, sizeof(*file->pass));
     if (!file->pass)
         return -ENOMEM;
+    file->pass->blob = file->pass->raw =
+        (struct pass_window){.least = WINDOW_LEAST, .most = WINDOW_MOST};
     file->about = (struct mindrecord_about){0};
     return index_builder_columns(file->prepared.builder,
                                  mindrecord_column(file->header.n_fields, 0));

@@ -10,11 +10,6 @@
 #include "base/number.h"
 #include "format/recordio/file.h"
 
-static const char *const exts[N_KINDS] = {
-    [KIND_OTHER] = "bin", [KIND_JPG] = "jpg",   [KIND_PNG] = "png",   [KIND_GIF] = "gif",
-    [KIND_BMP] = "bmp",   [KIND_WEBP] = "webp", [KIND_TIFF] = "tiff", [KIND_NPY] = "npy",
-};
-
 static uint64_t number_of(const struct recordio *file, uint64_t row, enum recordio_number number)
 {
     return index_number(&file->prepared.index, row, number);
@@ -113,7 +108,7 @@ void recordio_set_columns(struct recordio *file)
             add(file, COLUMN_PICTURE + kind,
                 &(struct record_column){.name = "image",
                                         .shown = RECORD_BYTES,
-                                        .ext = exts[kind],
+                                        .ext = bytes_kind_ext(kind - KIND_OTHER),
                                         .unnamed = true,
                                         .has_holes = kinds > 1});
 }

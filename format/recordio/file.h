@@ -16,6 +16,7 @@
 #include "format/core/format.h"
 #include "format/index/prepared.h"
 #include "format/recordio/sides.h"
+#include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
 
 #define RECORDIO_MAGIC 0xced7230au
@@ -41,15 +42,8 @@ enum recordio_number {
 enum recordio_kind {
     KIND_SHORT,  /* shorter than the header of a picture */
     KIND_LABELS, /* its labels end after the record */
-    KIND_OTHER,  /* no picture that is known */
-    KIND_JPG,
-    KIND_PNG,
-    KIND_GIF,
-    KIND_BMP,
-    KIND_WEBP,
-    KIND_TIFF,
-    KIND_NPY,
-    N_KINDS,
+    KIND_OTHER,  /* and enum bytes_kind */
+    N_KINDS = KIND_OTHER + N_BYTES_KINDS,
 };
 
 /* What a whole pass found out; kept beside the rows, so hostile when it comes back. */

@@ -10,16 +10,14 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/picture/kind.h"
+#include "format/index/pass_window.h"
 #include "format/recordio/file.h"
 
 #define STEP         2000  /* records of a step of preparing */
 #define DECIDE       16    /* records that decide whether all are pictures */
 #define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
 #define WINDOW_MOST  65536 /* and where records are small */
-#define WINDOW_GAP   4096  /* bytes between records that are read rather than left out */
 #define AHEAD        64    /* records whose headers are fetched ahead */
-#define PICTURE_HEAD 12    /* bytes that say what a picture is */
 
 struct recordio_pass {
     uint64_t *idx; /* [n_idx] places by the .idx; NULL: none, or it is wrong */
@@ -28,46 +26,18 @@ struct recordio_pass {
     uint64_t at;    /* of the next record */
     uint64_t row;
     bool no_pictures;
-    bool has_idx; /* it was read, if there is one */
-    /* Bytes of the file: */
-    uint64_t start;
-    size_t have, step;
-    uint8_t window[WINDOW_MOST];
+    bool has_idx;              /* it was read, if there is one */
+    struct pass_window window; /* bytes of the file */
 };
 
 void recordio_pass_free(struct recordio *file)
 {
     if (!file->pass)
         return;
+    pass_window_release(&file->pass->window);
     free(file->pass->idx);
     free(file->pass);
     file->pass = NULL;
-}
-
-/* ---- bytes ---- */
-
-/* The len bytes at byte at, which the file has; len is at most WINDOW_LEAST. */
-static int window_at(struct recordio *file, uint64_t at, size_t len, const uint8_t **ret,
-                     struct diag *d)
-{
-    struct recordio_pass *pass = file->pass;
-    uint64_t end = pass->start + pass->have;
-    int r;
-
-    if (at < pass->start || at + len > end) {
-        bool follows = at >= pass->start && at <= end + WINDOW_GAP;
-
-        pass->step = follows ? (size_t)min_u64(pass->step * 2, WINDOW_MOST) : WINDOW_LEAST;
-        pass->have = (size_t)min_u64(max_u64(pass->step, len), file->blob->size - at);
-        pass->start = at;
-        r = blob_read(READ_WAITS, file->blob, pass->window, pass->have, at, d);
-        if (r < 0) {
-            pass->have = 0;
-            return r;
-        }
-    }
-    *ret = pass->window + (at - pass->start);
-    return 0;
 }
 
 /* ---- a record ---- */
@@ -95,7 +65,7 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
                      (unsigned long long)at, (unsigned long long)(size - at));
             return -EBADMSG;
         }
-        r = window_at(file, at, RECORDIO_PART, &header, d);
+        r = pass_window_at(&file->pass->window, file->blob, at, RECORDIO_PART, size, &header, d);
         if (r < 0)
             return r;
         wrong = recordio_part(header, at, size, &flag, &len, &ret->end, text);
@@ -116,17 +86,6 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
     return 0;
 }
 
-static enum recordio_kind kind_of(const uint8_t *p, size_t len)
-{
-    static const enum recordio_kind kinds[N_PICTURE_KINDS] = {
-        [PICTURE_NONE] = KIND_OTHER, [PICTURE_JPEG] = KIND_JPG, [PICTURE_PNG] = KIND_PNG,
-        [PICTURE_GIF] = KIND_GIF,    [PICTURE_BMP] = KIND_BMP,  [PICTURE_WEBP] = KIND_WEBP,
-        [PICTURE_TIFF] = KIND_TIFF,
-    };
-
-    return len >= 6 && !memcmp(p, "\x93NUMPY", 6) ? KIND_NPY : kinds[picture_kind_of(p, len)];
-}
-
 /* Some bytes of the payload of a record. */
 static int payload_at(struct recordio *file, const struct record *record, uint64_t off, size_t len,
                       uint8_t *ret, struct diag *d)
@@ -137,7 +96,8 @@ static int payload_at(struct recordio *file, const struct record *record, uint64
     if (record->parts > 1)
         return recordio_read(READ_WAITS, file->blob, file->pass->at, record->length, record->parts,
                              off, len, ret, d);
-    r = window_at(file, file->pass->at + RECORDIO_PART + off, len, &bytes, d);
+    r = pass_window_at(&file->pass->window, file->blob, file->pass->at + RECORDIO_PART + off, len,
+                       file->blob->size, &bytes, d);
     if (r == 0)
         memcpy(ret, bytes, len);
     return r;
@@ -147,7 +107,7 @@ static int payload_at(struct recordio *file, const struct record *record, uint64
 static int look_at_picture(struct recordio *file, const struct record *record, uint64_t *number,
                            struct diag *d)
 {
-    uint8_t head[RECORDIO_IMAGE], picture[PICTURE_HEAD];
+    uint8_t head[RECORDIO_IMAGE], picture[BYTES_KIND_HEAD];
     uint64_t at = RECORDIO_IMAGE;
     size_t len;
     int r;
@@ -166,10 +126,10 @@ static int look_at_picture(struct recordio *file, const struct record *record, u
     at += 4 * number[RECORDIO_LABELS_OWN];
     if (at > record->length)
         return 0;
-    len = (size_t)min_u64(record->length - at, PICTURE_HEAD);
+    len = (size_t)min_u64(record->length - at, BYTES_KIND_HEAD);
     r = len ? payload_at(file, record, at, len, picture, d) : 0;
     if (r == 0)
-        number[RECORDIO_KIND] = kind_of(picture, len);
+        number[RECORDIO_KIND] = KIND_OTHER + bytes_kind_of(picture, len);
     return r;
 }
 
@@ -209,7 +169,7 @@ static void follow_idx(struct recordio *file)
     }
     for (; pass->fetched < pass->n_idx && pass->fetched < pass->row + AHEAD; pass->fetched++)
         blob_fetch(file->blob, pass->idx[pass->fetched],
-                   RECORDIO_PART + RECORDIO_IMAGE + PICTURE_HEAD, NULL);
+                   RECORDIO_PART + RECORDIO_IMAGE + BYTES_KIND_HEAD, NULL);
 }
 
 /* ---- the index ---- */
@@ -285,7 +245,7 @@ static int file_begin(void *impl)
     file->pass = calloc(1, sizeof(*file->pass));
     if (!file->pass)
         return -ENOMEM;
-    file->pass->step = WINDOW_LEAST;
+    file->pass->window = (struct pass_window){.least = WINDOW_LEAST, .most = WINDOW_MOST};
     file->about = (struct recordio_about){0};
     return 0;
 }

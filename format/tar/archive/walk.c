@@ -5,11 +5,9 @@
 #include <string.h>
 
 #define STEP_LEAST 2048u /* bytes that are read after a hop: headers of a small member, too */
-#define STEP_MOST  (256u << 10)    /* of small members one after another */
-#define STEP_GAP   4096u           /* bytes that are rather read than hopped over */
-#define REST_LOOK  (64u << 10)     /* bytes after the end */
-#define MAP_MOST   4096u           /* blocks of a sparse file's map, 21 pieces in each */
-#define WINDOW     (TAR_EXTRA_MAX) /* bytes, the largest piece that is needed at once */
+#define STEP_MOST  (256u << 10) /* of small members one after another */
+#define REST_LOOK  (64u << 10)  /* bytes after the end */
+#define MAP_MOST   4096u        /* blocks of a sparse file's map, 21 pieces in each */
 
 /* Of a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is between
  * the headers of smaller members is fetched, too, ahead of them; a job reads it soon. */
@@ -22,15 +20,15 @@ enum { SEEN_PAX = 1, SEEN_NAME = 2, SEEN_TARGET = 4 };
 
 int tar_walk_init(struct tar_walk *ret, const struct blob *blob)
 {
-    struct tar_walk w = {.blob = blob, .end = blob->size, .window.step = STEP_LEAST};
+    struct tar_walk w = {
+        .blob = blob, .end = blob->size, .window = {.least = STEP_LEAST, .most = STEP_MOST}};
 
     w.own = calloc(1, sizeof(*w.own));
     w.global = calloc(1, sizeof(*w.global));
     w.name = malloc(TAR_NAME_MAX);
     w.long_name = malloc(TAR_NAME_MAX);
-    w.window.bytes = malloc(WINDOW);
     *ret = w;
-    if (w.own && w.global && w.name && w.long_name && w.window.bytes)
+    if (w.own && w.global && w.name && w.long_name)
         return 0;
     tar_walk_release(ret);
     return -ENOMEM;
@@ -42,7 +40,7 @@ void tar_walk_release(struct tar_walk *w)
     free(w->global);
     free(w->name);
     free(w->long_name);
-    free(w->window.bytes);
+    pass_window_release(&w->window);
     *w = (struct tar_walk){0};
 }
 
@@ -54,7 +52,7 @@ static int bad(const struct tar_walk *w, uint64_t at, struct diag *d, const char
 
 static void fetch_ahead(struct tar_walk *w, uint64_t at)
 {
-    uint64_t end = w->window.start + w->window.have;
+    uint64_t end = pass_window_end(&w->window);
 
     if (w->hints && w->hints->n) {
         tar_hints_follow(w->hints, w->blob, at);
@@ -70,29 +68,9 @@ static void fetch_ahead(struct tar_walk *w, uint64_t at)
 
 int tar_walk_bytes(struct tar_walk *w, uint64_t at, size_t len, const uint8_t **ret, struct diag *d)
 {
-    uint64_t end = w->window.start + w->window.have;
-    size_t want;
-    int r;
-
-    if (at >= w->window.start && at + len <= end) {
-        *ret = w->window.bytes + (at - w->window.start);
-        return 0;
-    }
-    if (w->window.have && at >= w->window.start && at <= end + STEP_GAP)
-        w->window.step = (size_t)min_u64(2 * w->window.step, STEP_MOST);
-    else
-        w->window.step = STEP_LEAST;
-    fetch_ahead(w, at);
-    want = (size_t)min_u64(max_u64(len, w->window.step), w->blob->size - at);
-    w->window.have = 0;
-    r = blob_pread(READ_WAITS, w->blob, w->window.bytes, want, at);
-    if (r < 0)
-        return diag_set(d, r, "%s: byte %llu: %s", blob_name(w->blob), (unsigned long long)at,
-                        strerror(-r));
-    w->window.start = at;
-    w->window.have = want;
-    *ret = w->window.bytes;
-    return 0;
+    if (!pass_window_has(&w->window, at, len))
+        fetch_ahead(w, at);
+    return pass_window_at(&w->window, w->blob, at, len, w->blob->size, ret, d);
 }
 
 static uint64_t round_up(uint64_t size) /* below 2^63 */

@@ -5,6 +5,7 @@
 #define EPOCHFS_FORMAT_TAR_ARCHIVE_WALK_H
 
 #include "base/blob.h"
+#include "format/index/pass_window.h"
 #include "format/tar/archive/header.h"
 #include "format/tar/archive/hints.h"
 
@@ -36,11 +37,7 @@ struct tar_walk {
     unsigned seen;    /* headers that describe the next member */
     uint64_t near;    /* reads since the last one that was far from the one before */
     uint64_t fetched; /* bytes before it were asked for */
-    struct {
-        uint8_t *bytes;
-        uint64_t start;
-        size_t have, step;
-    } window;
+    struct pass_window window;
 };
 
 /* 0 or -ENOMEM. */
