@@ -111,8 +111,8 @@ static bool is_complete(const void *ctx, unsigned field)
     return file->exts.column[field].number[MEMBER_ROWS] == file->prepared.index.rows;
 }
 
-/* The class is `label`, and members called <key>.label.cls have their name in full. In tar such a
- * member is where the class would be. */
+/* The class is `label`. Members that would be have another name: <key>.label.cls its extension in
+ * full, <key>.label is `label_file`. In tar a member label.cls is where the class would be. */
 static void add_labels(struct files_file *file)
 {
     unsigned in_tar = 0, other;
@@ -120,8 +120,12 @@ static void add_labels(struct files_file *file)
     for (unsigned i = 0; i < file->label; i++) {
         struct member_column *shows = &file->shows[i];
 
-        if (file->column[i].shown == RECORD_NUMBERS && !strcmp(shows->name, "label"))
+        if (strcmp(shows->name, "label") != 0)
+            continue;
+        if (file->column[i].shown == RECORD_NUMBERS)
             memcpy(shows->name, shows->ext, sizeof(shows->name)); /* longer by ".cls" */
+        else if (file->column[i].shown == RECORD_BYTES)
+            snprintf(shows->name, sizeof(shows->name), "label_file");
     }
     if (column_table_find(&file->exts, "label.cls", strlen("label.cls"), &other))
         in_tar = RECORD_NOT_TAR;

@@ -133,14 +133,20 @@ for i, s in enumerate(samples[:20]):
     write(f"{SOURCE}/train/{'ab'[i % 2]}/{s.key}.jpg", b"jpg" + s.key.encode())
     write(f"{SOURCE}/train/{'ab'[i % 2]}/{s.key}.emb.npy", npy(s.emb))
     write(f"{SOURCE}/train/{'ab'[i % 2]}/{s.key}.label.cls", b"%d" % (100 + i))
+    write(f"{SOURCE}/train/{'ab'[i % 2]}/{s.key}.label", b"bytes" + s.key.encode())
 with mounted(f"{SOURCE}/train"):
     with load(path("all"), "batches/batch=20/npz/000000.npz") as npz:
         order = [int(k) for k in npz["key"]]
         equal(npz["label"].tolist(), [k % 2 for k in order], "label")
         equal(npz["label.cls"].tolist(), [100 + k for k in order], "label.cls")
         same(npz["emb"], np.stack([samples[k].emb.astype("<f4") for k in order]), "emb")
+        equal(npz["label_file"].tobytes(), b"".join(b"bytes" + samples[k].key.encode() for k in order), "x.label")
+        equal(npz["label_file_offsets"].tolist(), [8 * k for k in range(21)], "x.label, offsets")
+    same(load(path("all"), "samples/npy/003.label.npy"), np.array(1), "the class of a sample")
+    equal(content(path("all"), "samples/raw/003.label"), b"bytes003", "raw has its name")
     names = tarfile.open(path("all", "batches/batch=20/tar/000000.tar")).getnames()
     equal(len(names), len(set(names)), "names in tar")
+    equal({"003.label", "003.label.cls"} <= set(names), True, "members in tar")
 
 # What is no value: shown as it is, with the reason.
 bad = f"{SOURCE}/bad"
