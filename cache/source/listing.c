@@ -205,18 +205,28 @@ int source_listing(const struct source *source, int64_t now, struct listing *ret
 
 /* ---- what is made of it ---- */
 
+int listing_entry(const struct source *source, const struct listing *listing, size_t i,
+                  struct source_entry *ret)
+{
+    const struct members *files = &listing->files;
+
+    if (source->remote->far)
+        return known_entry(source, i, ret);
+    *ret = (struct source_entry){.folder = strdup(members_folder_of(files, i)),
+                                 .name = strdup(members_name(files, i))};
+    if (ret->folder && ret->name)
+        return 0;
+    source_entry_release(ret);
+    return -ENOMEM;
+}
+
 static int add_rest(const struct source *source, const struct listing *listing, size_t i,
                     struct source_list *ret)
 {
-    const struct members *files = &listing->files;
     struct source_entry entry;
-    int r;
+    int r = listing_entry(source, listing, i, &entry);
 
-    if (source->remote->far) {
-        r = known_entry(source, i, &entry);
-        return r < 0 ? r : source_list_take(ret, &entry);
-    }
-    return source_list_add(ret, members_folder_of(files, i), members_name(files, i), NULL, NULL);
+    return r < 0 ? r : source_list_take(ret, &entry);
 }
 
 int listing_rest(const struct source *source, const struct listing *listing, const uint8_t *taken,

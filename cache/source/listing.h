@@ -40,6 +40,10 @@ struct listing {
  * -EOPNOTSUPP: this kind of source has no listing; or -errno with the reason in d. */
 int source_listing(const struct source *source, int64_t now, struct listing *ret, struct diag *d);
 
+/* File i as an entry, which the caller releases. 0 or -ENOMEM. */
+int listing_entry(const struct source *source, const struct listing *listing, size_t i,
+                  struct source_entry *ret);
+
 /* The files that are not taken, and those that failed: taken[i], of file i, is 0. 0 or -ENOMEM. */
 int listing_rest(const struct source *source, const struct listing *listing, const uint8_t *taken,
                  struct source_list *ret);

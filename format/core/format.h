@@ -148,18 +148,23 @@ struct collection {
 };
 
 /* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for
- * taken. */
+ * taken and heads. */
 enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE };
 struct claims {
     struct collection *collection;
     size_t n;
     uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample */
+    /* Read the first `size` bytes of n files of the listing, as they are stored: those of file[i]
+     * to bytes + i * size. len[i]: how many there are, or -errno. It waits, so a format asks for
+     * few. 0 or -ENOMEM. NULL: names are all that there is. */
+    int (*heads)(const struct claims *claims, const size_t *file, unsigned n, size_t size,
+                 uint8_t *bytes, int *len);
 };
 
 struct format {
     const char *name;
 
-    /* Take files of a folder tree by their names alone, before any is opened. Folders and files
+    /* Take files of a folder tree by their names, before they are opened. Folders and files
      * come as members_sort() has them, and each folder on the way to a file is there. 0 or -ENOMEM.
      * NULL: the format takes none. */
     int (*claim_names)(const struct members *listing, struct claims *ret);

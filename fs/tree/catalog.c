@@ -157,7 +157,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
 
     if (!root)
         return -ENOMEM;
-    if (!n_files)
+    if (!n_files && !catalog->n)
         return diag_set(d, -ENODATA, "%s: no files found", root);
     if (!catalog->n)
         return diag_set(
@@ -166,8 +166,8 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
             "names it (wav.scp), an index through the records beside it",
             root, n_files, n_files > 1 ? "s" : "");
     if (catalog->n == 1)
-        return diag_set(d, -ENODATA, "%s: nothing usable among 1 file: %s", root,
-                        catalog->item[0].error);
+        return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,
+                        n_files == 1 ? " among 1 file" : "", catalog->item[0].error);
     for (size_t i = 0; i < catalog->n; i++)
         kinds_add(&kinds, catalog->item[i].name);
     kinds_show(&kinds, &shown);

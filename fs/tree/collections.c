@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "cache/source/listing.h"
 #include "format/registry.h"
@@ -102,6 +103,51 @@ static int add_claimed(const struct source *source, struct collections_user *use
     return r;
 }
 
+/* A format's claims, and what reads the heads of files for it. */
+struct claiming {
+    struct claims claims;
+    const struct source *source;
+    const struct listing *listing;
+};
+
+/* Returns how many bytes there are, or -errno. */
+static int read_head(const struct source *source, const struct source_entry *entry, size_t size,
+                     uint8_t *ret)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    int r = source_blob_packed(source, entry, &blob, NULL);
+
+    if (r < 0)
+        return r;
+    size = (size_t)min_u64(size, blob->size);
+    r = size ? blob_read(READ_WAITS, blob, ret, size, 0, NULL) : 0;
+    return r < 0 ? r : (int)size;
+}
+
+/* All are asked for before the first is waited for. */
+static int read_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
+                      uint8_t *bytes, int *len)
+{
+    const struct claiming *claiming = (const struct claiming *)claims;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r = 0;
+
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        struct source_entry entry;
+
+        r = listing_entry(claiming->source, claiming->listing, file[i], &entry);
+        if (r == 0)
+            r = source_list_take(&list, &entry);
+        if (r == 0)
+            source_fetch_head(claiming->source, &list.entry[i], &claiming->source->cache, size, 0);
+    }
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        len[i] = read_head(claiming->source, &list.entry[i], size, bytes + i * size);
+        r = len[i] == -ENOMEM ? -ENOMEM : 0;
+    }
+    return r;
+}
+
 static int add_collections(const struct source *source, struct collections_user *user,
                            struct listing *listing, struct source_list *ret_rest)
 {
@@ -109,16 +155,17 @@ static int add_collections(const struct source *source, struct collections_user 
     int r = taken ? 0 : -ENOMEM;
 
     for (unsigned f = 0; f < n_formats && r == 0; f++) {
-        struct claims claims = {.taken = taken};
+        struct claiming claiming = {{.taken = taken, .heads = read_heads}, source, listing};
+        struct claims *claims = &claiming.claims;
 
         if (!formats[f]->claim_names)
             continue;
-        r = formats[f]->claim_names(&listing->files, &claims);
+        r = formats[f]->claim_names(&listing->files, claims);
         if (r == 0)
-            take_failed(listing, &claims);
+            take_failed(listing, claims);
         if (r == 0)
-            r = add_claimed(source, user, formats[f], listing, &claims);
-        release_claims(&claims, formats[f]);
+            r = add_claimed(source, user, formats[f], listing, claims);
+        release_claims(claims, formats[f]);
     }
     if (r == -EOPNOTSUPP)
         return listing_rest(source, listing, NULL, ret_rest);

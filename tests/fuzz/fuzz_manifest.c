@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "format/files/claim/manifests.h"
 #include "format/files/manifest/manifest.h"
 #include "fuzz.h"
 
@@ -34,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     if (len)
         memcpy(bytes, data, len);
+    r = manifest_head_says(bytes, len, true, false);
+    FUZZ_CHECK(r == 0 || r == 1 || r == -ENOMEM);
+    FUZZ_CHECK(r != 1 || manifest_head_says(bytes, len, true, true) == 1);
     r = manifest_line_parse(&line, bytes, len, "line", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
     if (r < 0)

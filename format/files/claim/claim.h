@@ -18,6 +18,8 @@ struct files_claim {
     const char *table; /* of LAYOUT_TABLE: its name */
     const char *other; /* NULL; or a second one, of another format: the dataset is refused */
     char *aside;       /* files below the root that are in no sample, by kind: text */
+    char **manifest;   /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
+    size_t n_manifests;
 };
 
 /* claim_names() of struct format. */

@@ -99,6 +99,16 @@ bool name_is_manifest(const char *name)
     return dot && dot > name && !strcasecmp(dot, ".manifest");
 }
 
+const char *const table_names[] = {"metadata.jsonl", "metadata.csv", "metadata.parquet", NULL};
+
+bool name_is_table(const char *name)
+{
+    for (const char *const *table = table_names; *table; table++)
+        if (!strcmp(name, *table))
+            return true;
+    return false;
+}
+
 bool name_is_neutral(const char *name)
 {
     static const char *const ends[] = {".md",   ".db",  ".ini", ".json",

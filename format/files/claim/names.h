@@ -37,6 +37,10 @@ bool name_is_kaldi(const char *name);
 /* A manifest of MindSpore or ModelArts, by its name: see manifest.h. */
 bool name_is_manifest(const char *name);
 
+/* The names of tables of metadata beside pictures, as Hugging Face has them, ended by NULL. */
+extern const char *const table_names[];
+bool name_is_table(const char *name);
+
 /* What lies beside many datasets and is part of none: licences, checksums, thumbnails. */
 bool name_is_neutral(const char *name);
 

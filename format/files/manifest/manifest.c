@@ -397,7 +397,7 @@ static int open_usage(const struct record_format *rf, struct manifest_set *set, 
         .size = members_size(set->source.members, table),
         .shape = {.columns = MANIFEST_FIXED, .has_keys = true, .learns = true},
     };
-    text_add(&name, "%.*s.%s", (int)name_stem_last(manifest), manifest, usage);
+    text_add(&name, "%.*s.%s", (int)path_stem(manifest, strlen(manifest)), manifest, usage);
     for (char *p = name.data; p && *p; p++)
         *p = *p == '/' ? '_' : *p;
     r = name.failed ? -ENOMEM
@@ -423,11 +423,19 @@ static int open_manifest(const struct record_format *rf, struct manifest_set *se
     return r;
 }
 
+static size_t find_path(const struct members *m, const char *path)
+{
+    const char *base = path_base(path);
+
+    return members_lookup(m, path, (size_t)(base - path) - (base > path), base);
+}
+
 int manifest_open_collection(const struct record_format *rf, struct collection *c,
                              struct blob *blob, const struct members *members,
                              const struct format_setup *setup, struct finds *finds)
 {
     struct manifest_set *set = calloc(1, sizeof(*set));
+    const struct files_claim *claim = c->impl;
     int r;
 
     if (!set) {
@@ -436,9 +444,13 @@ int manifest_open_collection(const struct record_format *rf, struct collection *
     }
     set->users = 1;
     r = files_source_take(&set->source, c, blob, members);
-    for (size_t i = 0; i < members->n && r == 0; i++)
-        if (name_is_manifest(members_name(members, i)))
-            r = open_manifest(rf, set, i, setup, finds);
+    for (size_t i = 0; i < claim->n_manifests && r == 0; i++) {
+        size_t table = find_path(members, claim->manifest[i]);
+
+        r = table < members->n
+                ? open_manifest(rf, set, table, setup, finds)
+                : finds->error(finds, path_base(claim->manifest[i]), "it is not there");
+    }
     drop_set(set);
     return r;
 }

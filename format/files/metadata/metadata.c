@@ -260,14 +260,24 @@ static int metadata_begin(void *impl)
     return file->number ? 0 : -ENOMEM;
 }
 
-static int metadata_step(void *impl, struct diag *d)
+static int refuse_table(const struct metadata_file *file, struct diag *d)
 {
-    struct metadata_file *file = impl;
-    int r = 0;
-
     if (file->other)
         return diag_set(d, -EBADMSG, "%s: want one table of metadata, found %s and %s",
                         blob_name(file->source.blob), file->walk.name, file->other);
+    if (file->is_parquet)
+        return diag_set(d, -EBADMSG,
+                        "%s: want metadata.jsonl or metadata.csv, found a table of Parquet, which "
+                        "epochfs does not read",
+                        file->walk.name);
+    return 0;
+}
+
+static int metadata_step(void *impl, struct diag *d)
+{
+    struct metadata_file *file = impl;
+    int r = refuse_table(file, d);
+
     for (unsigned i = 0; i < STEP && r == 0; i++)
         r = next_row(file, d);
     atomic_store(&file->prepared.seen,
@@ -323,8 +333,9 @@ int metadata_open(struct collection *c, struct blob *blob, const struct members 
     file->users = 1;
     file->cells.most = METADATA_COLUMNS_MAX;
     file->kind = strstr(claim->table, ".csv") ? TABLE_CSV : TABLE_JSONL;
-    file->table = members_lookup(members, c->root, strlen(c->root), claim->table);
+    file->is_parquet = strstr(claim->table, ".parquet") != NULL;
     file->other = claim->other;
+    file->table = members_lookup(members, c->root, strlen(c->root), claim->table);
     r = files_source_take(&file->source, c, blob, members);
     if (r == 0 && file->table == members->n)
         r = diag_set(d, -ENOENT, "%s: it is not there", claim->table);

@@ -38,6 +38,7 @@ struct metadata_file {
     enum table_kind kind;
     size_t table;      /* the member that is the table */
     const char *other; /* a second table, of another format: it is refused. NULL: there is none */
+    bool is_parquet;   /* so is this */
     unsigned users;
 
     struct row_walk walk; /* while the index is made */
@@ -59,8 +60,8 @@ struct metadata_file {
     unsigned n_columns;
 };
 
-/* Open a collection; takes over blob and what c->impl owns, also on error. 0; -ENOMEM; or -ENOENT
- * with the reason in d: the table is not there. */
+/* Open a collection; takes over blob and what c->impl owns, also on error. 0; -ENOMEM; or
+ * -errno with the reason in d: the table is not there. */
 int metadata_open(struct collection *c, struct blob *blob, const struct members *members,
                   const struct format_setup *setup, struct shard *ret, struct diag *d);
 

@@ -75,6 +75,9 @@ def real():
         for name in ("errorSample1_empty", "errorSample3_text", "errorSample4_corrupt1midsamp"):
             info = described("testManifestData", f"{name}.eval")
             equal((info["samples"], info["dropped"]), (2, 1), name)
+        with open(f"{folder}/testManifestData/cpp.json") as f:  # whatever it is called
+            check(path("testManifestData"), "cpp", f.readlines(),
+                  lambda s: content(f"{folder}/testManifestData", *s.split("/")[-2:]))
     info = run("info", folder)
     for name, number in ("invalidNoSource", 2), ("invalidNoUsage", 1):
         contains(info, f"{name}.manifest, line {number}: want a text")
@@ -133,7 +136,7 @@ manifests = {
     "json": good + "{\n", "array": good + "[]\n", "nosource": good + '{"usage": "TRAIN"}\n', "empty": good + "\n" + good,
     "name": good + json.dumps({"source": "b.jpg", "usage": "TRAIN", "annotation": [{}]}) + "\n",
     "number": good + '{"source": 1, "usage": "TRAIN"}\n', "many": good + line("a.jpg", labels=["x"] * 300),
-    "xml": '<?xml version="1.0"?>\n<assembly/>\n', "nothing": "",
+    "first": '{"usage": "TRAIN"}\n' + good, "xml": '<?xml version="1.0"?>\n<assembly/>\n', "nothing": "",
 }
 for name, text in manifests.items():
     write(f"{bad}/{name}.manifest", text.encode())
@@ -143,8 +146,10 @@ write(f"{bad}/end.manifest", (good + "\n").encode())
 with mounted(bad):
     for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
         contains(content(path(f"{name}.train", "dataset.json")).decode(), f"{name}.manifest, line 2")
-    for name in ("xml", "nothing"):
-        contains(content(path(f"{name}.manifest", "ERROR.txt")).decode(), f"{name}.manifest", "another name")
+    contains(content(path("first.train", "dataset.json")).decode(), "first.manifest, line 1")
+    for name in ("xml", "nothing"):  # they are none
+        equal([f for f in os.listdir(MOUNTPOINT) if f.startswith(name)], [], name)
+    contains(described("end.train")["left_aside"], "2 .manifest")
     equal(described("end.train")["samples"], 1, "an empty line at the end")
     info = described("gone.train")
     equal((info["samples"], info["dropped"], info["rows_without_file"]), (6, 1, 4), "what is gone")
@@ -158,6 +163,35 @@ info = run("info", bad)
 contains(info, "1 dropped that are no JPEG", "4 files that are not in SOURCE")
 for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
     contains(info, f"{name}.manifest, line 2")
+
+# Called otherwise, known by their lines; and files called *.manifest that are none hide no picture.
+for name in "train.json", "LIST", "all.txt":
+    write(f"{SOURCE}/any/{name}/{name}", (good + line("b.jpg", "eval", ["dog"])).encode())
+    write(f"{SOURCE}/any/{name}/notes.json", b'{"source": "https://example.org"}\n')
+    for picture in "ab":
+        write(f"{SOURCE}/any/{name}/{picture}.jpg", JPEG + picture.encode())
+for i in range(4):
+    write(f"{SOURCE}/any/site/{'ab'[i % 2]}/{i}.jpg", JPEG + b"%d" % i)
+write(f"{SOURCE}/any/site/app.manifest", b'{"name": "app", "icons": ["a.png"]}\n')
+with mounted(f"{SOURCE}/any"):
+    for name in "train.json", "LIST", "all.txt":
+        stem = name.partition(".")[0]
+        equal(content(path(name, f"{stem}.train", "samples/raw/a.jpg")), JPEG + b"a", name)
+        equal(load(path(name, f"{stem}.eval", "samples/npy/b.label.npy")).item(), 1, name)
+        equal(described(name, f"{stem}.eval")["left_aside"], "1 .json", "left aside")
+    equal((described("site")["layout"], described("site")["left_aside"]), ("class folders", "1 .manifest"), "site")
+with mounted(f"{SOURCE}/any/site"):
+    equal((described("all")["samples"], described("all")["left_aside"]), (4, "1 .manifest"), "site alone")
+
+# Far away: one request a candidate, and no other file is read before the mount is ready.
+for name in os.listdir(f"{SOURCE}/any/train.json"):
+    place(WWW, f"any/{name}", content(f"{SOURCE}/any/train.json/{name}"))
+with Nginx(WWW) as server:
+    daemon = start_at("any", f"{server.url}/any/", f"cache={PRIVATE}/far-any")
+    equal(load(daemon.at, "train.eval/samples/npy/b.label.npy").item(), 1, "far")
+    heads = [r.path for r in server.log() if r.method == "GET" and r.path.endswith(".json")]
+    equal(heads.count("/any/notes.json"), 1, f"requests: {heads}")
+    stop(daemon)
 
 # Usages where they are hard to find: beside one of an annotation, escaped, under an escaped name; one too long.
 inner = '{"source": "1.jpg", "annotation": [{"name": "a", "property": {"usage": "inner"}}], "usage": "TRAIN"}\n'

@@ -1,6 +1,7 @@
 /* Which folders are datasets of files, and which files are one sample: by names alone. */
 #include "format/files/claim/claim.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,18 +63,56 @@ static void release(struct claims *claims)
     free(claims->taken);
 }
 
+/* ---- what is in files: of one whose name ends so, that text; of others 10 bytes "xxxxxxxxxx" ----
+ */
+
+struct contents {
+    const char *name, *text;
+    unsigned *heads; /* counts files that are looked into */
+    int failure;     /* 0; or what all reads give */
+};
+
+struct claiming {
+    struct claims claims;
+    const struct members *listing;
+    const struct contents *contents;
+};
+
+static int read_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
+                      uint8_t *bytes, int *len)
+{
+    const struct claiming *claiming = (const struct claiming *)claims;
+    const struct contents *c = claiming->contents;
+
+    for (unsigned i = 0; i < n; i++) {
+        const char *name = members_name(claiming->listing, file[i]);
+        const char *text = !strcmp(name, c->name) ? c->text : "xxxxxxxxxx";
+
+        (*c->heads)++;
+        len[i] = (int)strlen(text);
+        assert_true((size_t)len[i] <= size);
+        memcpy(bytes + i * size, text, strlen(text));
+        if (c->failure)
+            len[i] = c->failure;
+    }
+    return 0;
+}
+
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
  * samples as keys, and in parentheses the extensions of each. */
-static char *claim(const char *paths)
+static char *claim(const char *paths, const struct contents *contents)
 {
     AUTO_MEMBERS struct members m = {0};
+    struct claiming claiming = {.listing = &m, .contents = contents};
     AUTO(release) struct claims claims = {0};
     AUTO_TEXT struct text t = {0};
     char *ret;
 
     make_listing(&m, paths);
-    claims.taken = calloc(m.n + 1, 1);
-    assert_int_equal(files_claim_names(&m, &claims), 0);
+    claiming.claims.taken = calloc(m.n + 1, 1);
+    claiming.claims.heads = contents ? read_heads : NULL;
+    assert_int_equal(files_claim_names(&m, &claiming.claims), 0);
+    claims = claiming.claims;
     for (size_t i = 0; i < claims.n; i++) {
         struct collection *c = &claims.collection[i];
         struct files_claim *claim = c->impl;
@@ -100,6 +139,8 @@ static char *claim(const char *paths)
                          members_name(&own, sample.first + k) + sample.stem + 1);
             text_add(&t, ")");
         }
+        for (size_t k = 0; k < claim->n_manifests; k++)
+            text_add(&t, " %s", claim->manifest[k]);
         text_add(&t, "%s%s\n", *claim->aside ? " aside " : "", claim->aside);
         sample_keys_release(&keys);
     }
@@ -109,7 +150,7 @@ static char *claim(const char *paths)
 
 static void check(const char *paths, const char *want)
 {
-    AUTO_FREE char *found = claim(paths);
+    AUTO_FREE char *found = claim(paths, NULL);
 
     assert_string_equal(found, want);
 }
@@ -208,12 +249,13 @@ static void test_claim__manifests__pictures_of_the_folder(void **state)
 {
     (void)state;
     check("set/x.manifest set/train/1.jpg set/train/2.jpg set/notes.txt",
-          "set:set manifest 1(jpg) 2(jpg) aside 1 .txt\n");
-    check("lists/x.manifest images/a/1.jpg images/b/2.jpg", ":all manifest 1(jpg) 2(jpg)\n");
+          "set:set manifest 1(jpg) 2(jpg) set/x.manifest aside 1 .txt\n");
+    check("lists/x.manifest images/a/1.jpg images/b/2.jpg",
+          ":all manifest 1(jpg) 2(jpg) lists/x.manifest\n");
     check("one/lists/x.manifest one/images/1.jpg two/cat/2.jpg two/dog/3.jpg",
-          "one:one manifest 1(jpg)\n:two classes 2(jpg) 3(jpg)\n");
+          "one:one manifest 1(jpg) one/lists/x.manifest\n:two classes 2(jpg) 3(jpg)\n");
     /* Most files are something else: only what manifests name. */
-    check("x.manifest 1.jpg a.txt b.txt c.txt d.txt", ":all manifest 1(jpg)\n");
+    check("x.manifest 1.jpg a.txt b.txt c.txt d.txt", ":all manifest 1(jpg) x.manifest\n");
     check("setup.py app.manifest icons/1.png", "");
     check("app.manifest data.idx", "");
     check(".git/x.manifest cat/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
@@ -281,6 +323,90 @@ static void test_claim__text_labels_of_source__still_looked_at(void **state)
     assert_int_equal(claims.taken[1], CLAIMS_SAMPLE);
 }
 
+#define LINE "{\"source\": \"a/1.jpg\", \"usage\": \"TRAIN\"}\n"
+
+/* A listing whose files called `name` have that text; looks: how many files were looked into. */
+static void check_content(const char *paths, const char *name, const char *text, unsigned looks,
+                          const char *want)
+{
+    unsigned heads = 0;
+    AUTO_FREE char *found = claim(paths, &(struct contents){name, text, &heads, 0});
+
+    assert_string_equal(found, want);
+    assert_int_equal(heads, looks);
+}
+
+static void test_claim__manifest_by_content__any_name(void **state)
+{
+    (void)state;
+    check_content("a/1.jpg b/2.jpg cpp.json", "cpp.json", LINE LINE, 1,
+                  ":all manifest 1(jpg) 2(jpg) cpp.json\n");
+    check_content("set/1.jpg set/2.jpg set/list", "list", LINE, 1,
+                  "set:set manifest 1(jpg) 2(jpg) set/list\n");
+    check_content("lists/all.txt images/1.jpg images/2.jpg", "all.txt", LINE "{\"source\": 1", 1,
+                  ":all manifest 1(jpg) 2(jpg) lists/all.txt\n");
+    /* Each line that is there is one; whatever else lies beside is not looked into. */
+    check_content(
+        "a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", LINE "[]\n", 1,
+        ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .md, 1 .json, 1 without an extension\n");
+    check_content("a/1.jpg b/2.jpg x.json", "x.json", "{\"source\": \"1.jpg\"}\n", 1,
+                  ":all classes 1(jpg) 2(jpg) aside 1 .json\n");
+    check_content("1.jpg 1.json", "1.json", LINE, 0, ":all flat 1(jpg,json)\n");
+    /* Nor is a folder that has no pictures, or is of something else. */
+    check_content("x.json a/1.txt", "x.json", LINE, 0, "");
+    check_content("x.json x.tar a/1.jpg a/2.jpg", "x.json", LINE, 0, ":a flat 1(jpg) 2(jpg)\n");
+}
+
+static void test_claim__manifest_by_name__content_says_no(void **state)
+{
+    (void)state;
+    check_content("a/1.jpg b/2.jpg site.manifest", "site.manifest", "CACHE MANIFEST\n", 1,
+                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+    check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "", 1,
+                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+    check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "{\"source\": \"1.jpg\"}\n{\n", 1,
+                  ":all manifest 1(jpg) 2(jpg) x.manifest\n"); /* whose faults are reported */
+    check_content("site.manifest data.idx", "site.manifest", "CACHE", 0, "");
+}
+
+static void test_claim__manifest_unreadable__its_name_says_it(void **state)
+{
+    unsigned heads = 0;
+    const struct contents contents = {"x.manifest", LINE, &heads, -EACCES};
+    AUTO_FREE char *found = claim("a/1.jpg b/2.jpg x.manifest y.json", &contents);
+
+    (void)state;
+    assert_string_equal(found, ":all manifest 1(jpg) 2(jpg) x.manifest aside 1 .json\n");
+    assert_int_equal(heads, 2);
+}
+
+/* However many files may be manifests, few are looked into. */
+static void test_claim__very_many_candidates__few_looks(void **state)
+{
+    AUTO_TEXT struct text paths = {0};
+    AUTO_FREE char *found = NULL;
+    unsigned heads = 0;
+
+    (void)state;
+    text_add(&paths, "d/0.jpg");
+    for (unsigned i = 0; i < 100; i++) {
+        text_add(&paths, " d/p%u/1.jpg d/p%u/2.jpg d/p%u/3.jpg", i, i, i);
+        for (unsigned k = 0; k < 20; k++)
+            text_add(&paths, " d/p%u/n%u.json", i, k);
+    }
+    found = claim(paths.data, &(struct contents){"n1.json", "{}", &heads, 0});
+    assert_int_equal(heads, 0); /* most are something else: none */
+    paths.len = 0;
+    text_add(&paths, "d/0.jpg");
+    for (unsigned i = 0; i < 100; i++) {
+        text_add(&paths, " d/n%u.json d/%u.jpg d/e/f%u/1.jpg d/e/f%u/2.jpg d/e/f%u/n.json", i, i, i,
+                 i, i);
+    }
+    free(found);
+    found = claim(paths.data, &(struct contents){"n1.json", "{}", &heads, 0});
+    assert_in_range(heads, 16, 64);
+}
+
 /* 10^5 files with one stem, and with as many extensions: no quadratic work. */
 static void test_claim__very_many_of_one_stem__quick(void **state)
 {
@@ -328,6 +454,10 @@ int main(void)
         cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
         cmocka_unit_test(test_claim__stems_repeat__paths),
         cmocka_unit_test(test_claim__manifests__pictures_of_the_folder),
+        cmocka_unit_test(test_claim__manifest_by_content__any_name),
+        cmocka_unit_test(test_claim__manifest_by_name__content_says_no),
+        cmocka_unit_test(test_claim__manifest_unreadable__its_name_says_it),
+        cmocka_unit_test(test_claim__very_many_candidates__few_looks),
         cmocka_unit_test(test_claim__dots_in_names__each_is_a_sample),
         cmocka_unit_test(test_claim__case_alone_differs__both),
         cmocka_unit_test(test_claim__other_things__left_alone),

@@ -1,0 +1,225 @@
+/* The files of a collection's samples, in the order of the samples; what is left aside below its
+ * root. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/kinds.h"
+#include "base/text.h"
+#include "format/files/claim/parts.h"
+
+struct taking {
+    const struct search *s;
+    uint32_t root;
+    struct files_claim *claim;
+    uint32_t *file; /* those of the samples, in order */
+    size_t n;
+};
+
+static int add_sample(struct taking *t, const struct sample_files *sample)
+{
+    for (size_t i = 0; i < sample->n; i++) {
+        if (array_capacity(&t->file, t->n, sizeof(*t->file)) < 0)
+            return -ENOMEM;
+        t->file[t->n++] = (uint32_t)(sample->first + i);
+        t->s->claims->taken[sample->first + i] = CLAIMS_SAMPLE;
+    }
+    return 0;
+}
+
+/* Take the samples of a folder of a class in the order of the files' names. */
+static int take_folder(struct taking *t, uint32_t folder)
+{
+    const struct folder_info *f = &t->s->info[folder];
+    struct sample_walk walk = {.m = t->s->m, .at = f->first, .end = f->last, .by_class = true};
+    struct sample_files sample;
+    int r = 0;
+
+    while (r == 0 && next_sample(&walk, &sample))
+        r = add_sample(t, &sample);
+    return r;
+}
+
+/* By what is before the extension: "a.jpg" before "a-b.jpg". */
+static int compare_stems(const void *a, const void *b, void *members)
+{
+    const struct sample_files *x = a, *y = b;
+    int order = memcmp(members_name(members, x->first), members_name(members, y->first),
+                       x->stem < y->stem ? x->stem : y->stem);
+
+    return order ? order : (x->stem > y->stem) - (x->stem < y->stem);
+}
+
+/* Take the samples of a flat folder, sorted by their keys. */
+static int take_flat(struct taking *t)
+{
+    const struct folder_info *f = &t->s->info[t->root];
+    struct sample_walk walk = {.m = t->s->m, .at = f->first, .end = f->last};
+    AUTO_FREE struct sample_files *sample = NULL;
+    struct sample_files next;
+    size_t n = 0;
+    int r = 0;
+
+    while (next_sample(&walk, &next)) {
+        if (array_capacity(&sample, n, sizeof(*sample)) < 0)
+            return -ENOMEM;
+        sample[n++] = next;
+    }
+    if (n)
+        qsort_r(sample, n, sizeof(*sample), compare_stems, (void *)(uintptr_t)t->s->m);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = add_sample(t, &sample[i]);
+    return r;
+}
+
+/* Is a folder on the way from above to path one that is skipped? */
+static bool is_hidden_below(const char *path, const char *above)
+{
+    for (path += strlen(above); *path; path += strcspn(path, "/")) {
+        path += *path == '/';
+        if (*path == '.' || !strncasecmp(path, "__MACOSX/", 9) || !strcasecmp(path, "__MACOSX"))
+            return true;
+    }
+    return false;
+}
+
+static bool may_be_used(const struct taking *t, size_t file)
+{
+    const char *name = members_name(t->s->m, file);
+
+    return *name != '.' &&
+           (t->claim->layout != LAYOUT_MANIFEST || name_is_picture(name) || t->s->manifest[file]);
+}
+
+static int note_manifest(struct taking *t, size_t file)
+{
+    struct files_claim *claim = t->claim;
+    char path[PATH_MAX];
+
+    if (members_path(t->s->m, file, path, sizeof(path)) < 0)
+        return 0;
+    if (array_capacity(&claim->manifest, claim->n_manifests, sizeof(*claim->manifest)) < 0)
+        return -ENOMEM;
+    claim->manifest[claim->n_manifests] = strdup(path);
+    return claim->manifest[claim->n_manifests++] ? 0 : -ENOMEM;
+}
+
+/* Take all files, as they are listed: which of them are samples is not known yet. Of a folder with
+ * manifests, these and the pictures. */
+static int take_all(struct taking *t)
+{
+    const struct search *s = t->s;
+    int r = 0;
+
+    for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
+        if (is_hidden_below(path_of(s, i), path_of(s, t->root)))
+            continue;
+        for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
+            if (!may_be_used(t, k))
+                continue;
+            r = add_sample(t, &(struct sample_files){.first = k, .n = 1});
+            if (r == 0 && t->claim->layout == LAYOUT_MANIFEST && s->manifest[k])
+                r = note_manifest(t, k);
+        }
+    }
+    return r;
+}
+
+static int compare_folders(const void *a, const void *b, void *search)
+{
+    const struct search *s = search;
+
+    return strcmp(path_of(s, *(const uint32_t *)a), path_of(s, *(const uint32_t *)b));
+}
+
+/* Take the folders of a class in torchvision's order: sorted by their paths as texts. */
+static int take_class(struct taking *t, uint32_t folder)
+{
+    uint32_t n = t->s->info[folder].end - folder;
+    AUTO_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
+    int r = 0;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = folder + i;
+    qsort_r(sorted, n, sizeof(*sorted), compare_folders, (void *)(uintptr_t)t->s);
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        if (!is_hidden_below(path_of(t->s, sorted[i]), path_of(t->s, folder)))
+            r = take_folder(t, sorted[i]);
+    return r;
+}
+
+/* Say what is left aside below the root: how many files of which extension. */
+static int say_aside(struct taking *t, size_t first, size_t last)
+{
+    struct kinds kinds = {.n = 0};
+    AUTO_TEXT struct text text = {0};
+
+    for (size_t i = first; i < last; i++)
+        if (t->s->claims->taken[i] == CLAIMS_ASIDE)
+            kinds_add(&kinds, members_name(t->s->m, i));
+    kinds_show(&kinds, &text);
+    return text_finish(&text, &t->claim->aside, NULL);
+}
+
+/* Take what is below the root for the samples, or leave it aside: nothing else is to become of it.
+ * The files of SOURCE itself may be something else. */
+static int take_files(struct taking *t)
+{
+    const struct folder_info *root = &t->s->info[t->root];
+    uint8_t *taken = t->s->claims->taken;
+    size_t first = root->first, last = t->s->info[root->end - 1].last;
+    int r = 0;
+
+    for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
+         i = next_folder(t->s, i))
+        if (is_class_folder(path_of(t->s, i), path_of(t->s, t->root)))
+            r = take_class(t, i);
+    if (t->claim->layout == LAYOUT_FLAT)
+        r = take_flat(t);
+    if (t->claim->layout == LAYOUT_TABLE || t->claim->layout == LAYOUT_MANIFEST)
+        r = take_all(t);
+    for (size_t i = first; i < last && r == 0; i++) {
+        const char *name = members_name(t->s->m, i);
+        bool may_be_else = !*path_of(t->s, t->root) && i < root->last && !name_is_picture(name) &&
+                           !name_is_neutral(name) && !name_is_manifest(name);
+
+        if (!taken[i] && !may_be_else)
+            taken[i] = CLAIMS_ASIDE;
+    }
+    return r < 0 ? r : say_aside(t, first, last);
+}
+
+int take(const struct search *s, uint32_t root, enum files_layout layout)
+{
+    const char *path = path_of(s, root), *base = path_base(path);
+    struct claims *claims = s->claims;
+    struct taking t = {.s = s, .root = root};
+    struct collection *c;
+    int r;
+
+    if (array_capacity(&claims->collection, claims->n, sizeof(*c)) < 0)
+        return -ENOMEM;
+    c = &claims->collection[claims->n++];
+    *c = (struct collection){.root = strdup(path),
+                             .folder = layout == LAYOUT_MANIFEST
+                                           ? strdup(path)
+                                           : strndup(path, (size_t)(base - path) - (base > path)),
+                             .name = strdup(*path ? base : "all")};
+    c->impl = t.claim = calloc(1, sizeof(*t.claim));
+    if (!c->root || !c->folder || !c->name || !t.claim)
+        return -ENOMEM;
+    t.claim->layout = layout;
+    if (layout == LAYOUT_TABLE) {
+        t.claim->table = find_table(s, root, NULL);
+        t.claim->other = find_table(s, root, t.claim->table);
+    }
+    r = take_files(&t);
+    c->file = t.file;
+    c->n = t.n;
+    return r;
+}
