@@ -1,7 +1,7 @@
-# The usual names for what CMake, tests/run and debian/make-package do.
+# The usual names for what CMake, tests/run, debian/make-package and python/backend.py do.
 BUILD = build/release
 
-.PHONY: all check install package clean
+.PHONY: all check install package python clean
 
 all:
 	cmake --preset release -B $(BUILD)
@@ -16,6 +16,10 @@ install: all
 
 package:
 	debian/make-package
+
+# Wheel and sdist of the module, in build/python.
+python:
+	python3 python/backend.py build/python
 
 clean:
 	rm -rf build

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""`make python`, then pip install of the wheel and of the sdist into empty venvs: offline, without a compiler; then it mounts."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+from lib import EPOCHFS, PRIVATE, SOURCE, contains, equal, skip, small
+
+ROOT = os.path.dirname(os.path.dirname(os.environ["CASES"]))
+TOOLS = f"{PRIVATE}/tools"
+PROGRAM = f"""
+import importlib.metadata, epochfs
+with epochfs.mount({SOURCE!r}) as mount:
+    samples = sum(len(batch['label']) for batch in mount['train'].batches('batch=8,seed=7'))
+print(importlib.metadata.version('epochfs'), samples, epochfs.__file__)
+"""
+
+for tool in ("venv", "ensurepip"):
+    if not importlib.util.find_spec(tool):
+        skip(f"{tool} is missing (package python3-venv)")
+
+
+def run(*command):
+    """In a system that has no compiler, no network and no module of this checkout; what it prints."""
+    env = {"PATH": TOOLS, "HOME": PRIVATE, "EPOCHFS": EPOCHFS, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "TMPDIR": PRIVATE,
+           "EPOCHFS_CACHE": os.environ["EPOCHFS_CACHE"]}
+    done = subprocess.run(command, cwd=PRIVATE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    equal(done.returncode, 0, f"exit code of {command}: {done.stdout}")
+    return done.stdout
+
+
+def main():
+    small(30)
+    os.mkdir(TOOLS)
+    for tool in ("fusermount3", "mount", "umount"):
+        if shutil.which(tool):
+            os.symlink(shutil.which(tool), f"{TOOLS}/{tool}")
+    built = run(sys.executable, f"{ROOT}/python/backend.py", f"{PRIVATE}/built").split()
+    equal([os.path.basename(b).partition("-")[0] for b in built], ["epochfs"] * 2, "what is built")
+    contains(open(f"{ROOT}/Makefile", encoding="utf-8").read(), "python3 python/backend.py build/python")
+    for n, package in enumerate(built):
+        venv = f"{PRIVATE}/venv{n}"
+        # NumPy is Debian's: pip could not fetch it here.
+        run(sys.executable, "-m", "venv", "--system-site-packages", venv)
+        run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "--ignore-installed", "--no-deps", package)
+        said = run(f"{venv}/bin/python", "-c", PROGRAM).split()
+        equal(said[1], "30", "samples")
+        contains(said[2], venv)
+        contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
+    run(sys.executable, "-m", "venv", f"{PRIVATE}/empty")
+    run(f"{PRIVATE}/empty/bin/python", "-m", "pip", "install", "--no-index", "--no-deps", built[0])
+    contains(run(f"{PRIVATE}/empty/bin/python", "-m", "pip", "list"), "epochfs")
+
+
+main()
