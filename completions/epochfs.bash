@@ -40,7 +40,7 @@ _epochfs_options() {
     compopt -o nospace
     case $last in
     cache=*) compopt -o dirnames ;;
-    ca=*) compopt +o nospace -o default ;;
+    ca=* | via_secret=*) compopt +o nospace -o default ;;
     cache_size=*) values=(50% 80% 10G 100G) ;;
     keep=*) values=(pin once plan) ;;
     open=*) values=(auto cached pass) ;;
@@ -62,6 +62,7 @@ _epochfs_options() {
         values=(matrix vector packed int float double bool int-vector int-vectors int-pairs
             float-pairs posterior gauss-posterior token tokens wave)
         ;;
+    via=*) values=(http://127.0.0.1:) ;;
     log=*) values=(error warning info debug) ;;
     plan=*) values=(batch=) ;;
     *=*) ;;
@@ -74,7 +75,7 @@ _epochfs_options() {
 }
 
 _epochfs_option_names=(plan= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
-    patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
+    patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
     transpose index_base= format= label_column= weight_column= dtype= delimiter= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 

@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "cache/http/active.h"
 
-#define REDIRECTS 8
+#define REDIRECTS   8
+#define BROKEN_MOST 2 /* bad answers of the front to one request */
 
 static CURL *handle_take(struct http_loop *loop)
 {
@@ -59,8 +62,60 @@ static void finish(struct http_active *active, enum http_end end, const char *wh
     if (active->password)
         explicit_bzero(active->password, strlen(active->password));
     curl_free(active->password);
+    curl_free(active->front_url);
+    free(active->origin);
     free(active);
     http_request_end(request, end, why);
+}
+
+/* ---- sending, to the front of a ring of caches or to the origin ---- */
+
+enum sending { SENDING, NOTHING_MISSING, FAILED };
+
+/* Send the request, or what is missing of it. FAILED: it has ended. */
+static enum sending send_it(struct http_active *active)
+{
+    struct http *http = active->http;
+    struct http_request *request = active->request;
+
+    active->via = http->via.url && request->shared && !request->plain && !active->foreign &&
+                  !active->direct && http_via_is_up(http);
+    if (request->aim && !request->aim(request, active->via ? HTTP_SLICE : 0))
+        return NOTHING_MISSING;
+    request->reply = (struct http_reply){.status = 0};
+    request->error_len = 0;
+    active->skipped = 0;
+    active->begun = active->given_up = active->probed = false;
+    active->sent_ns = clock_monotonic(http->clock);
+    if (active->easy && http_easy_set(active) &&
+        curl_multi_add_handle(http->loop->multi, active->easy) == CURLM_OK)
+        return SENDING;
+    finish(active, HTTP_BROKEN, "it cannot be sent: out of memory, or a header is not one line");
+    return FAILED;
+}
+
+/* Send a request of which something is missing. Its handle has left the multi handle. */
+static void send_rest(struct http_active *active)
+{
+    if (send_it(active) == NOTHING_MISSING)
+        finish(active, HTTP_DONE, "");
+}
+
+void http_active_resend(struct http_active *active)
+{
+    curl_multi_remove_handle(active->http->loop->multi, active->easy);
+    send_rest(active);
+}
+
+/* The front has not given what was asked for: ask it once more, then the origin. The handle has
+ * left the multi handle. */
+static void send_again(struct http_active *active, const char *why)
+{
+    if (++active->broken >= BROKEN_MOST) {
+        active->direct = true;
+        http_via_trouble(active->http, why);
+    }
+    send_rest(active);
 }
 
 void http_active_begin(struct http *http, struct http_request *request)
@@ -87,13 +142,12 @@ void http_active_begin(struct http *http, struct http_request *request)
     active->next = loop->active;
     loop->active = active;
     loop->counted += !active->paused;
+    active->starved_ns = clock_monotonic(http->clock);
     why = http_target_first(active);
     if (why)
         finish(active, HTTP_UNTRUSTED, why);
-    else if (!active->easy || !http_easy_set(active) ||
-             curl_multi_add_handle(loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN,
-               "it cannot be sent: out of memory, or a header is not one line");
+    else
+        send_rest(active);
 }
 
 /* End a request that is under way. */
@@ -134,14 +188,58 @@ static void redirect(struct http_active *active)
         finish(active, HTTP_UNTRUSTED, why);
         return;
     }
-    active->request->reply = (struct http_reply){.status = 0};
-    active->request->error_len = 0;
-    active->skipped = 0;
-    active->given_up = false;
-    if (!http_easy_set(active) ||
-        curl_multi_add_handle(active->http->loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN,
-               "it cannot be sent: out of memory, or a header is not one line");
+    send_rest(active);
+}
+
+/* Why a reply through the front is none; NULL: it is one. */
+static const char *front_failed(const struct http_active *active, CURLcode code)
+{
+    static const struct {
+        const char *word, *why;
+    } words[] = {
+        {"refused", "refuses the secret of this job"},
+        {"unknown", "does not know this origin"},
+        {"gone", "no peer answers"},
+        {"origin", "a peer cannot reach the origin"},
+    };
+    const struct http_reply *reply = &active->request->reply;
+
+    if (code != CURLE_OK && !active->given_up)
+        return active->message[0] ? active->message : curl_easy_strerror(code);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(reply->peers, words[i].word) == 0)
+            return words[i].why;
+    return reply->peers[0] ? "cannot answer" : NULL;
+}
+
+/* A request that was sent to the front is done there. false: it goes on. */
+static bool front_is_done(struct http_active *active, CURLcode code)
+{
+    const struct http_reply *reply = &active->request->reply;
+    const char *why = front_failed(active, code);
+    char text[TRANSPORT_WHY_SIZE];
+
+    if (why) {
+        snprintf(text, sizeof(text), "%s", why);
+        if (code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT)
+            http_via_fail(active->http, text);
+        else if (strcmp(reply->peers, "refused") == 0 || strcmp(reply->peers, "unknown") == 0)
+            http_via_rest(active->http, text);
+        else if (strcmp(reply->peers, "origin") != 0) {
+            send_again(active, text);
+            return false;
+        }
+        active->broken = BROKEN_MOST;
+        send_again(active, text);
+        return false;
+    }
+    http_via_succeeded(active->http);
+    if (active->given_up || reply->status / 100 != 2 || !active->request->in_slices)
+        return true;
+    if (active->begun)
+        return send_it(active) == NOTHING_MISSING;
+    send_again(active, "sends a reply without a byte");
+    return false;
 }
 
 /* libcurl has finished the request. */
@@ -156,6 +254,8 @@ void http_active_settle(struct http_active *active, CURLcode code)
     curl_multi_remove_handle(active->http->loop->multi, active->easy);
     if (atomic_load(&request->stopped)) {
         finish(active, HTTP_STOPPED, "stopped");
+    } else if (active->via && !front_is_done(active, code)) {
+        return;
     } else if ((code == CURLE_OK || active->given_up) && http_reply_redirects(&request->reply)) {
         redirect(active);
     } else if (active->given_up && request->reply.status / 100 == 2) {

@@ -1,6 +1,6 @@
 /* What the files of HTTP that use libcurl share; no other file includes it. Calls go one way:
- * loop.c (the thread and its lists) uses active.c (the life of one request), which uses easy.c (the
- * libcurl handle) and target.c (which URL is asked).
+ * loop.c (the thread and its lists) uses front.c (requests that go through peers) and active.c (the
+ * life of one request), which uses easy.c (the libcurl handle) and target.c (which URL is asked).
  *
  * All of it runs in the loop's thread, except what has a lock or is atomic. */
 #ifndef EPOCHFS_CACHE_HTTP_ACTIVE_H
@@ -36,6 +36,19 @@ struct http_active {
     int64_t heard_ns; /* since when the server has given less than its share: heard_bytes */
     uint64_t heard_bytes;
     int64_t deadline_ns;
+    /* With the front of a ring of caches: */
+    bool via;           /* the request was sent there */
+    bool direct;        /* it goes to the origin from now on */
+    bool probed;        /* since it was sent, because it got nothing */
+    unsigned broken;    /* times that it got nothing good there, since its last byte */
+    unsigned stalls;    /* times that it was sent again because it got nothing, the same */
+    int64_t sent_ns;    /* when it was sent, or got its last byte */
+    int64_t starved_ns; /* when it got its last byte, or was sent first */
+    uint64_t slice;     /* UINT64_MAX: it asks for no data */
+    char key[HTTP_KEY_SIZE];
+    char *front_url; /* as the front is asked */
+    char *origin;    /* scheme://host:port */
+    struct curl_slist *front_headers;
     char message[CURL_ERROR_SIZE];
 };
 
@@ -77,6 +90,9 @@ const char *http_target_first(struct http_active *active);
 /* Ask the URL that the redirect names. NULL, or why not. */
 const char *http_target_next(struct http_active *active);
 
+/* Set front_url and origin of a URL that is asked through the front. false: no memory. */
+bool http_target_front(struct http_active *active);
+
 /* ---- active.c ---- */
 
 /* Make a request, which is in no list, active, or end it. */
@@ -88,7 +104,16 @@ void http_active_cut(struct http_active *active, enum http_end end, const char *
 /* libcurl has finished: the request ends, or goes on at another URL. */
 void http_active_settle(struct http_active *active, CURLcode code);
 
+/* Send a request that is under way again, or what is missing of it. It may end. */
+void http_active_resend(struct http_active *active);
+
 /* End a request that is not active. */
 void http_request_end(struct http_request *request, enum http_end end, const char *why);
+
+/* ---- front.c ---- */
+
+/* Look after the front of a ring of caches, and the requests that were sent there. These may end,
+ * and others begin. */
+void http_front_look(struct http *http, int64_t now);
 
 #endif

@@ -157,6 +157,16 @@ static bool get_body(struct http_request *request, const void *bytes, size_t n)
     return !get->too_much && !get->body.failed;
 }
 
+static bool get_aim(struct http_request *request, uint64_t slice)
+{
+    struct get *get = (struct get *)request;
+
+    (void)slice;
+    text_release(&get->body);
+    get->too_much = false;
+    return true;
+}
+
 static bool get_head(struct http_request *request)
 {
     struct get *get = (struct get *)request;
@@ -202,6 +212,8 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .headers = call->headers,
                                          .limit_ns = (int64_t)call->timeout_s * 1000000000,
                                          .plain = call->plain,
+                                         .shared = !call->method && !call->headers,
+                                         .aim = get_aim,
                                          .head = get_head,
                                          .body = get_body,
                                          .done = get_done};
@@ -356,7 +368,7 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
 
     *one->why = DIAG_INIT;
     one->round = round;
-    one->request = (struct http_request){.url = url, .done = stat_done};
+    one->request = (struct http_request){.url = url, .shared = true, .done = stat_done};
     if (one->step == STAT_HEAD)
         one->request.method = "HEAD";
     else

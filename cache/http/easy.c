@@ -4,6 +4,8 @@
  * 1. Credentials go to the origin (scheme, host, port) of the first URL and to no other.
  * 2. head() and body() get only replies with status 2xx. Other bodies are skipped, or given up if
  *    they are long. */
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,9 @@
 #include "base/clock.h"
 #include "cache/http/active.h"
 
-#define BUFFER    (512L << 10) /* of a connection, bytes: the most that libcurl takes */
-#define SKIP_MOST (64u << 10)  /* of an unwanted body: a new connection costs more */
+#define BUFFER           (512L << 10) /* of a connection, bytes: the most that libcurl takes */
+#define SKIP_MOST        (64u << 10)  /* of an unwanted body: a new connection costs more */
+#define FRONT_CONNECT_MS 1000L        /* to the front of a ring of caches, on this machine */
 
 /* ---- what the server gives ---- */
 
@@ -28,7 +31,7 @@ static void hear(struct http_active *active, size_t n)
 {
     const struct http *http = active->http;
 
-    active->given_ns = clock_monotonic(http->clock);
+    active->given_ns = active->sent_ns = clock_monotonic(http->clock);
     active->heard_bytes += n;
     if (active->heard_bytes <
         transfer_share((uint64_t)http->timeout_ns / 1000000000, http->loop->counted))
@@ -78,11 +81,16 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     if (active->paused)
         return CURL_WRITEFUNC_PAUSE;
     hear(active, n);
+    if (active->via)
+        atomic_fetch_add_explicit(&active->http->via.bytes, n, memory_order_relaxed);
     if (atomic_load_explicit(&request->stopped, memory_order_relaxed)) {
         more = false;
     } else if (request->reply.status / 100 != 2) {
         more = skip(active, bytes, n);
     } else {
+        active->starved_ns = active->given_ns;
+        active->broken = active->stalls = 0;
+        active->probed = false;
         more = active->begun || !request->head || request->head(request);
         active->begun = true;
         more = more && (request->body ? request->body(request, bytes, n) : skip(active, bytes, n));
@@ -119,13 +127,19 @@ static bool add_header(struct http_active *active, const char *line)
     return longer != NULL;
 }
 
+static void wipe_list(struct curl_slist **list)
+{
+    for (struct curl_slist *h = *list; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(*list);
+    *list = NULL;
+}
+
 /* Wipes and frees the headers, which may have secrets. */
 void http_easy_wipe(struct http_active *active)
 {
-    for (struct curl_slist *h = active->headers; h; h = h->next)
-        explicit_bzero(h->data, strlen(h->data));
-    curl_slist_free_all(active->headers);
-    active->headers = NULL;
+    wipe_list(&active->headers);
+    wipe_list(&active->front_headers);
 }
 
 static bool add_token(struct http_active *active, const char *token)
@@ -196,6 +210,47 @@ static bool set_version(struct http_active *active)
     return add_header(active, line);
 }
 
+static bool __attribute__((format(printf, 2, 3)))
+add_front_header(struct http_active *active, const char *format, ...)
+{
+    struct curl_slist *longer;
+    char line[2048];
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    longer = n < (int)sizeof(line) ? curl_slist_append(active->front_headers, line) : NULL;
+    explicit_bzero(line, sizeof(line));
+    if (longer)
+        active->front_headers = longer;
+    return longer != NULL;
+}
+
+/* Send the request to the front of a ring of caches, as to a proxy. Headers for it are not among
+ * those that are signed: the ring takes them away. */
+static bool set_front(struct http_active *active)
+{
+    const struct http_via *via = &active->http->via;
+    CURL *easy = active->easy;
+
+    active->slice = active->request->in_slices ? active->request->off / HTTP_SLICE : UINT64_MAX;
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, FRONT_CONNECT_MS);
+    return http_target_front(active) &&
+           http_via_key(active->origin, active->url, active->key) == 0 &&
+           (!via->secret || add_front_header(active, "%s", via->secret)) &&
+           add_front_header(active, "X-Epochfs-Origin: %s", active->origin) &&
+           add_front_header(active, "X-Epochfs-Key: %s", active->key) &&
+           (active->slice == UINT64_MAX ||
+            add_front_header(active, "X-Epochfs-Slice: %" PRIu64, active->slice)) &&
+           curl_easy_setopt(easy, CURLOPT_URL, active->front_url) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROXY, via->url) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROXYHEADER, active->front_headers) == CURLE_OK;
+}
+
 /* Set all options anew: nothing of the previous request may stay. */
 bool http_easy_set(struct http_active *active)
 {
@@ -232,5 +287,6 @@ bool http_easy_set(struct http_active *active)
            set_method(easy, active->request) && set_version(active) &&
            add_header(active, "Accept-Encoding: identity") &&
            (active->foreign || set_identity(active)) &&
-           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK;
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK &&
+           (!active->via || set_front(active));
 }

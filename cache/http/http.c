@@ -15,6 +15,7 @@ static void http_free(struct http *http)
         http_loop_rest(http);
     http_loop_free(http->loop);
     http_signing_release(&http->signing);
+    http_via_release(&http->via);
     limiter_release(&http->limiter);
     free(http->ca);
     free(http);
@@ -59,6 +60,7 @@ static const struct transport_ops transport_ops = {.start = http_transfer_start,
                                                    .stop = http_transfer_stop,
                                                    .pause = http_transfer_pause,
                                                    .rest = rest,
+                                                   .peers = http_via_peers,
                                                    .free = transport_end};
 
 int http_new(const struct http_options *options, struct http **ret, struct diag *d)
@@ -75,7 +77,9 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     http->transport.limiter = &http->limiter;
     http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;
     http_signing_init(&http->signing, options->signer, http->clock);
-    r = options->ca ? check_ca(options->ca, &http->ca, d) : 0;
+    r = http_via_init(&http->via, options->via, options->via_secret, d);
+    if (r == 0 && options->ca)
+        r = check_ca(options->ca, &http->ca, d);
     if (r == 0)
         r = http_loop_new(http, &http->loop);
     if (r < 0) {

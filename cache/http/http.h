@@ -32,6 +32,8 @@ struct http_options {
     const char *ca; /* a file of certificates to trust in place of the system's file (the system's
                        folder of certificates still counts); NULL: the system's */
     struct http_signer *signer; /* NULL: requests are not signed */
+    const char *via;            /* the URL of the front of a ring of caches; NULL: none */
+    const char *via_secret;     /* the file of its secret; NULL: none */
     const struct clock *clock;  /* must outlive it; NULL: the real one. libcurl has a clock of its
                                    own, for the time that a connection may take to be made */
 };
@@ -75,6 +77,10 @@ void http_ahead_drop(struct http_ahead *ahead);
  * A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
                int *ret_error, struct diag *why);
+
+/* Call changed() when the front stops answering and when it answers again, with a text for the log;
+ * now, if it does not answer. A thread of http calls it, no lock held. NULL: nobody. */
+void http_via_listen(struct http *http, void (*changed)(bool answers, const char *text));
 
 /* Percent-encode what is not allowed in the path of a URL ('/' is allowed), or in a value of its
  * query; the caller frees *ret. 0 or -ENOMEM. */

@@ -23,8 +23,9 @@
 #include "base/thread.h"
 #include "cache/http/active.h"
 
-#define LOOK_NS INT64_C(500000000)
-#define IDLE_MS (60 * 60 * 1000)
+#define LOOK_NS       INT64_C(500000000)
+#define IDLE_MS       (60 * 60 * 1000)
+#define FRONT_LOOK_NS INT64_C(100000000) /* with a front of a ring of caches */
 
 /* Handle requests that other threads have stopped, paused or resumed. */
 static void heed_pokes(struct http_loop *loop)
@@ -82,14 +83,18 @@ static void heed_time(struct http *http)
     struct http_active *next;
     char why[120];
 
-    if (now < loop->look_ns)
+    if (now < loop->look_ns && !http->via.lost)
         return;
-    loop->look_ns = now + (http->timeout_ns < LOOK_NS * 8 ? http->timeout_ns / 8 : LOOK_NS);
+    loop->look_ns = now + (http->timeout_ns < LOOK_NS * 8 ? http->timeout_ns / 8
+                           : http->via.url                ? FRONT_LOOK_NS
+                                                          : LOOK_NS);
     for (struct http_active *active = loop->active; active; active = next) {
         next = active->next;
         if (is_late(active, now, why, sizeof(why)))
             http_active_cut(active, HTTP_BROKEN, why);
     }
+    if (http->via.url)
+        http_front_look(http, now);
 }
 
 /* Begin the new requests. Returns whether the loop must go on. */
@@ -145,6 +150,8 @@ static void *loop_main(void *arg)
         ms = clock_poll_ms(http->clock, loop->active ? loop->look_ns : CLOCK_NEVER);
         curl_multi_poll(loop->multi, NULL, 0, ms < 0 ? IDLE_MS : ms, NULL);
     }
+    while (loop->active) /* probes; nothing else may be under way */
+        http_active_cut(loop->active, HTTP_STOPPED, "stopped");
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* What the files of HTTP share: loop.c runs requests (with active.c, easy.c and target.c, the only
- * files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and
+/* What the files of HTTP share: loop.c runs requests (with front.c, active.c, easy.c and target.c,
+ * the only files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and
  * versions of files, and http.c makes and frees all of it.
  *
  *   request:  made -> active      http_request_start(); a redirect keeps it active
@@ -15,6 +15,7 @@
 #include "cache/http/http.h"
 #include "cache/http/reply.h"
 #include "cache/http/sign.h"
+#include "cache/http/via.h"
 
 #define HTTP_NAME_SIZE 512
 
@@ -34,10 +35,16 @@ struct http_request {
     const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
+    bool shared;                      /* the front of a ring of caches may answer it */
+    bool in_slices;                   /* there, each slice of a file is a request; see aim() */
     struct http_signature *signature; /* owned once started; NULL: unsigned */
     /* The loop's thread calls these, no lock held. head: before the first byte of the body of a
      * reply with status 2xx; body: a piece of it. false: stop. body NULL: the body is not wanted; a
      * long one is given up. */
+    /* aim: before each time that the request is sent: forget a reply that was not complete, and
+     * set off and len to what is missing, up to the end of a slice of so many bytes (0: all of it).
+     * false: nothing is missing. NULL: it is sent as it is. */
+    bool (*aim)(struct http_request *request, uint64_t slice);
     bool (*head)(struct http_request *request);
     bool (*body)(struct http_request *request, const void *bytes, size_t n);
     void (*done)(struct http_request *request);
@@ -65,6 +72,7 @@ struct http {
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
     struct http_signing signing;
+    struct http_via via;
     struct http_loop *loop;
 };
 

@@ -168,6 +168,11 @@ static void take_etag(struct http_reply *reply, const char *value)
     take_text(value, reply->etag, sizeof(reply->etag));
 }
 
+static void take_peers(struct http_reply *reply, const char *value)
+{
+    take_text(value, reply->peers, sizeof(reply->peers));
+}
+
 static void take_location(struct http_reply *reply, const char *value)
 {
     take_text(value, reply->location, sizeof(reply->location));
@@ -216,7 +221,7 @@ static void take_header(struct http_reply *reply, const char *name, const char *
         {"Content-Length", take_length},     {"Content-Range", take_range},
         {"Content-Encoding", take_encoding}, {"ETag", take_etag},
         {"Last-Modified", take_modified},    {"Accept-Ranges", take_ranges},
-        {"Location", take_location},
+        {"Location", take_location},         {"X-Epochfs-Peers", take_peers},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -29,6 +29,7 @@ struct http_reply {
     bool no_ranges;    /* Accept-Ranges: none */
     char etag[160];    /* "": none, or one that cannot be kept */
     char encoding[32]; /* Content-Encoding, "": identity */
+    char peers[32];    /* X-Epochfs-Peers: the ring of caches made this reply, and why; "": not */
     char location[4096];
 };
 

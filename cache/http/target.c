@@ -2,6 +2,9 @@
  *
  * This file follows redirects, not libcurl: only so we know whether the next URL has the origin
  * (scheme, host, port) of the first. User info never stays in the URL that is asked. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -110,4 +113,36 @@ out:
     curl_url_cleanup(from);
     curl_url_cleanup(to);
     return why;
+}
+
+bool http_target_front(struct http_active *active)
+{
+    CURLU *url = curl_url();
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    bool ok = false;
+
+    if (url && curl_url_set(url, CURLUPART_URL, active->url, CURLU_PATH_AS_IS) == CURLUE_OK) {
+        scheme = url_part(url, CURLUPART_SCHEME, 0);
+        host = url_part(url, CURLUPART_HOST, 0);
+        port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    }
+    free(active->origin);
+    active->origin = NULL;
+    if (scheme && host && port && asprintf(&active->origin, "%s://%s:%s", scheme, host, port) < 0)
+        active->origin = NULL;
+    for (char *c = active->origin; c && *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    curl_free(active->front_url);
+    active->front_url = NULL;
+    /* The front is asked by http, whose default port is 80. */
+    if (active->origin && curl_url_set(url, CURLUPART_SCHEME, "http", 0) == CURLUE_OK &&
+        (strcmp(scheme, "https") != 0 || strcmp(port, "443") != 0 ||
+         curl_url_set(url, CURLUPART_PORT, NULL, 0) == CURLUE_OK))
+        active->front_url = url_part(url, CURLUPART_URL, 0);
+    ok = active->front_url != NULL;
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(url);
+    return ok;
 }

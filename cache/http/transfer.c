@@ -16,8 +16,10 @@ struct http_transfer {
     struct transfer *transfer;
     struct http_want want;
     struct http_signature *signature; /* held; NULL: unsigned */
-    uint64_t passed;                  /* bytes before the wanted ones, of a file that comes whole */
-    uint64_t given;                   /* bytes, to data() */
+    /* A transfer is one request, or one after the other, each for a part: */
+    uint64_t passed; /* bytes before the wanted ones, of a file that comes whole */
+    uint64_t given;  /* bytes of this part, to data() */
+    uint64_t before; /* bytes of the parts before */
     bool judged;
     bool decided;
     enum transfer_end how;
@@ -31,6 +33,29 @@ static bool decide(struct http_transfer *t, enum transfer_end how)
         t->how = how;
     t->decided = true;
     return false;
+}
+
+/* Ask for the part of the transfer that is missing. A file that comes whole cannot be continued. */
+static bool on_aim(struct http_request *request, uint64_t slice)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    const struct transfer *transfer = t->transfer;
+    uint64_t before = t->before + t->given;
+
+    if (t->decided || before == transfer->len || (!t->want.part && before))
+        return false;
+    t->before = before;
+    t->given = t->passed = 0;
+    t->judged = false;
+    t->want.off = transfer->off + t->before;
+    t->want.len = transfer->len - t->before;
+    if (slice)
+        t->want.len = min_u64(t->want.len, slice - t->want.off % slice);
+    if (t->want.part) {
+        request->off = t->want.off;
+        request->len = t->want.len;
+    }
+    return true;
 }
 
 static bool on_head(struct http_request *request)
@@ -102,8 +127,8 @@ static void on_done(struct http_request *request)
     } else if (request->end != HTTP_UNTRUSTED && request->reply.complete && status >= 300) {
         decide_status(t);
     } else if (request->end != HTTP_DONE) {
-        diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name, t->given,
-                 t->want.len, request->why);
+        diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name,
+                 t->before + t->given, t->transfer->len, request->why);
         decide(t, request->end == HTTP_UNTRUSTED ? TRANSFER_REFUSED : TRANSFER_AGAIN);
     } else if (t->judged || on_head(request)) {
         if (t->given < t->want.len)
@@ -173,10 +198,9 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
     http_url_name(transfer->url, t->name, sizeof(t->name));
     t->wait.ready = on_ready;
     t->request.url = transfer->url;
-    if (t->want.part) {
-        t->request.off = transfer->off;
-        t->request.len = transfer->len;
-    }
+    /* What a ring of caches keeps must be one version, byte for byte. */
+    t->request.shared = t->request.in_slices = t->want.part && t->request.version;
+    t->request.aim = on_aim;
     t->request.head = on_head;
     t->request.body = on_body;
     t->request.done = on_done;

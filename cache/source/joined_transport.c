@@ -404,12 +404,18 @@ static void joined_free(struct transport *transport)
     free(j);
 }
 
+static bool joined_peers(struct transport *transport, struct transport_peers *ret)
+{
+    return transport_peers(own(transport)->next, ret);
+}
+
 int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret)
 {
     static const struct transport_ops ops = {.start = joined_start,
                                              .stop = joined_stop,
                                              .pause = joined_pause,
                                              .rest = joined_rest,
+                                             .peers = joined_peers,
                                              .free = joined_free};
     struct joined *j = calloc(1, sizeof(*j));
 

@@ -18,11 +18,13 @@ struct source_options {
     const char
         *endpoint;      /* of S3: a URL; NULL: $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */
     const char *region; /* of S3; NULL: $AWS_REGION, $AWS_DEFAULT_REGION, profile's, us-east-1 */
-    const char *profile; /* of the shared files; NULL: $AWS_PROFILE, or default */
-    bool anonymous;      /* S3 requests are not signed */
-    bool virtual_host;   /* the bucket is in the host's name; false: in the path */
-    const char *ca;      /* a file of certificates to trust, too */
-    unsigned timeout_s;  /* after which a connection that gives nothing has failed */
+    const char *profile;    /* of the shared files; NULL: $AWS_PROFILE, or default */
+    bool anonymous;         /* S3 requests are not signed */
+    bool virtual_host;      /* the bucket is in the host's name; false: in the path */
+    const char *ca;         /* a file of certificates to trust, too */
+    const char *via;        /* the URL of the front of a ring of caches; NULL: none */
+    const char *via_secret; /* the file of its secret */
+    unsigned timeout_s;     /* after which a connection that gives nothing has failed */
 };
 
 /* Set the defaults and the cache folder. */

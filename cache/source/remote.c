@@ -36,6 +36,8 @@ int remote_connect(struct source *source, const struct source_options *options,
                                      .most = fit_descriptors(&stage),
                                      .timeout_s = options->timeout_s,
                                      .ca = options->ca,
+                                     .via = options->via,
+                                     .via_secret = options->via_secret,
                                      .signer = signer};
     int r;
 
@@ -171,4 +173,10 @@ void source_credentials(const struct source *source, char *ret, size_t capacity)
         if (netrc_file_names(host))
             snprintf(ret, capacity, "machine %s of ~/.netrc", host);
     }
+}
+
+void source_listen_via(const struct source *source, void (*changed)(bool answers, const char *text))
+{
+    if (source->http)
+        http_via_listen(source->http, changed);
 }

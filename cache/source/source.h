@@ -136,6 +136,10 @@ static inline void source_end(struct source *source)
         stage_end(source->stage);
 }
 
+/* See http_via_listen(). */
+void source_listen_via(const struct source *source,
+                       void (*changed)(bool answers, const char *text));
+
 /* SOURCE as messages show it: absolute. The caller frees it; NULL: no memory. */
 char *source_name(const struct source *source);
 

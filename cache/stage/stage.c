@@ -486,6 +486,11 @@ void stage_set_listener(struct stage *stage, const struct stage_listener *listen
     atomic_store(&stage->listener, listener);
 }
 
+bool stage_peers(struct stage *stage, struct transport_peers *ret)
+{
+    return transport_peers(stage->transport, ret);
+}
+
 void stage_trouble(struct stage *stage, char *ret, size_t capacity)
 {
     LOCK_SCOPE(&stage->lock);

@@ -201,6 +201,9 @@ struct quota *stage_quota(struct stage *stage);  /* valid as long as stage */
 uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_quota_limit(struct stage *stage); /* 0: none */
 
+/* See transport_peers(). */
+bool stage_peers(struct stage *stage, struct transport_peers *ret);
+
 /* Text of the remote's last failure; "" if there was none, or the remote works again. */
 void stage_trouble(struct stage *stage, char *ret, size_t capacity);
 

@@ -72,11 +72,22 @@ struct transfer {
 
 struct transport;
 
+/* Caches between here and the remote that transfers go through (-o via=URL). */
+#define TRANSPORT_WHY_SIZE 300
+struct transport_peers {
+    const char *url; /* where they are asked; valid as long as the transport */
+    bool answer;     /* false: the remote is asked in their place, because: */
+    char why[TRANSPORT_WHY_SIZE];
+    uint64_t bytes; /* that came from there */
+};
+
 struct transport_ops {
     int (*start)(struct transport *transport, struct transfer *transfer);
     void (*stop)(struct transport *transport, struct transfer *transfer);
     void (*pause)(struct transport *transport, struct transfer *transfer, bool paused);
     void (*rest)(struct transport *transport);
+    bool (*peers)(struct transport *transport,
+                  struct transport_peers *ret); /* NULL: there are none */
     void (*free)(struct transport *transport);
 };
 
@@ -123,6 +134,12 @@ static inline void transport_pause(struct transport *transport, struct transfer 
 static inline void transport_rest(struct transport *transport)
 {
     transport->ops->rest(transport);
+}
+
+/* false: there are none, and ret is not set. Any thread. */
+static inline bool transport_peers(struct transport *transport, struct transport_peers *ret)
+{
+    return transport->ops->peers && transport->ops->peers(transport, ret);
 }
 
 static inline void transport_free(struct transport *transport) /* takes NULL; nothing under way */

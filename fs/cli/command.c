@@ -181,6 +181,12 @@ static int make_cache_folder(const char *spec, const struct options *options,
     return r;
 }
 
+/* The front of peers fails, or works again. */
+static void log_of_via(bool answers, const char *text)
+{
+    log_line(answers ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
+}
+
 int open_source(const char *spec, const struct options *options, struct opened *opened,
                 struct diag *d)
 {
@@ -196,6 +202,8 @@ int open_source(const char *spec, const struct options *options, struct opened *
         privileges_hide_memory();
     options_source(options, &opened->cache, &how);
     r = source_open(spec, &how, &opened->source, d);
+    if (r == 0)
+        source_listen_via(opened->source, log_of_via);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     else

@@ -289,6 +289,7 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
         .source = source,
         .mountpoint = mountpoint,
         .stage = opened->source->stage,
+        .from = opened->source,
         .ready = say_ready,
         .ctx = &ready,
     };

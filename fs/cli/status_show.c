@@ -127,7 +127,7 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
              misses = status_number(json, "remote.misses");
     uint64_t limit = status_number(json, "remote.cache_limit_bytes");
     uint64_t refused = status_number(json, "remote.refused_inserts");
-    char used[HUMAN_SIZE], most[HUMAN_SIZE];
+    char used[HUMAN_SIZE], most[HUMAN_SIZE], peers[NAME_SIZE];
 
     add_fetched(json, last, ns, t);
     if (hits + misses)
@@ -147,6 +147,10 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
     if (refused)
         text_add(t, "; full: %llu blocks were not kept", (unsigned long long)refused);
     text_add(t, "\n");
+    if (shown_text(json, "remote.peers_url", peers, sizeof(peers)) && *peers)
+        text_add(t, "peers     %s from %s\n",
+                 human_bytes(status_number(json, "remote.peers_bytes"), used), peers);
+    add_error(json, "remote.peers_trouble", "  fail", t);
     add_error(json, "remote.last_error", "trouble", t);
 }
 

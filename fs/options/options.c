@@ -73,6 +73,8 @@ void options_release(struct options *o)
     free((char *)o->source.region);
     free((char *)o->source.profile);
     free((char *)o->source.ca);
+    free((char *)o->source.via);
+    free((char *)o->source.via_secret);
     free((char *)o->format.format);
     free((char *)o->format.label_column);
     free((char *)o->format.weight_column);

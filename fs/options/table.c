@@ -256,6 +256,26 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
 }
 
+/* Everything that is sent there can be read on the way, secrets, too: so it must not leave the
+ * machine. */
+static int set_via(struct options *o, const char *value, struct diag *d)
+{
+    const char *host = strncasecmp(value, "http://", 7) == 0 ? value + 7 : "", *port;
+    size_t len = strcspn(host, ":/"), digits;
+
+    if (!strncmp(host, "[::1]", 5))
+        len = 5;
+    port = host[len] == ':' ? host + len + 1 : "";
+    digits = strspn(port, "0123456789");
+    if (!digits || digits > 5 || strcmp(port + digits + (port[digits] == '/'), "") != 0 ||
+        !((len == 9 && !strncasecmp(host, "localhost", 9)) || len == 5 ||
+          (strspn(host, "0123456789.") == len && !strncmp(host, "127.", 4))))
+        return diag_set(d, -EINVAL,
+                        "option via: want http://127.0.0.1:PORT, the front of peers on this "
+                        "machine, as `peers up` prints it");
+    return value_text("via", value, "a URL", &o->source.via, d);
+}
+
 /* jobs= limits small transfers, too. */
 static int set_jobs(struct options *o, const char *value, struct diag *d)
 {
@@ -346,6 +366,10 @@ const struct option options_ours[] = {
     {"anonymous", NULL, "do not sign S3 requests", FLAG(source.anonymous)},
     {"virtual_host", NULL, "the bucket is part of the host's name, not of the path",
      FLAG(source.virtual_host)},
+    {"via", "URL",
+     "front of a ring of caches on this machine, through which the origin is asked (see peers)",
+     .set = set_via},
+    {"via_secret", "FILE", "the file of its secret", PATH(source.via_secret, "a file")},
     {"classes", "N", "width of one-hot labels (default: the largest label + 1)",
      NUMBER(format.classes, 1, 65536)},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",

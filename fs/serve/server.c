@@ -483,6 +483,8 @@ void server_free(struct server *s)
         stage_set_needs(s->setup.stage, NULL);
         stage_set_listener(s->setup.stage, NULL);
     }
+    if (s->setup.from)
+        source_listen_via(s->setup.from, NULL);
     remote_log_end(&s->remote_log);
     scope_close(&s->beacon);
     push_free(s->push);

@@ -13,9 +13,10 @@ struct server;
 struct server_setup {
     const struct catalog *catalog;
     const struct options *options;
-    const char *source;     /* as shown in mount tables and texts */
-    const char *mountpoint; /* absolute */
-    struct stage *stage;    /* of the source; NULL: it is read in place */
+    const char *source;        /* as shown in mount tables and texts */
+    const char *mountpoint;    /* absolute */
+    struct stage *stage;       /* of the source; NULL: it is read in place */
+    const struct source *from; /* the source */
     /* Called once, by a serving thread, at the kernel's first request. May be NULL. */
     void (*ready)(void *ctx);
     void *ctx;

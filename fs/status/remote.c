@@ -68,6 +68,26 @@ void status_add_reason(struct text *t, const char *reason)
     text_add_json(t, cut);
 }
 
+/* What peers do (-o via=); all is 0 and "" if there are none. */
+static void report_peers(struct stage *stage, struct transport_peers *ret)
+{
+    *ret = (struct transport_peers){.url = "", .answer = true};
+    stage_peers(stage, ret);
+}
+
+static void add_peers(struct stage *stage, struct text *t)
+{
+    struct transport_peers peers;
+
+    report_peers(stage, &peers);
+    text_add(t, "    \"peers_url\": ");
+    text_add_json(t, peers.url);
+    text_add(t, ",\n    \"peers_bytes\": %llu,\n    \"peers_trouble\": ",
+             (unsigned long long)peers.bytes);
+    text_add_json(t, peers.why);
+    text_add(t, ",\n");
+}
+
 void status_remote_json(struct stage *stage, struct text *t)
 {
     const struct stage_counters *c = stage_counters(stage);
@@ -84,6 +104,7 @@ void status_remote_json(struct stage *stage, struct text *t)
     text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
              (unsigned long long)stage_quota_used(stage),
              (unsigned long long)stage_quota_limit(stage));
+    add_peers(stage, t);
     stage_trouble(stage, trouble, sizeof(trouble));
     text_add(t, "    \"last_error\": ");
     status_add_reason(t, trouble);
@@ -106,6 +127,7 @@ static void add_histogram(const struct stage_counters *c, struct text *t)
 void status_remote_metrics(struct stage *stage, struct text *t)
 {
     const struct stage_counters *c = stage_counters(stage);
+    struct transport_peers peers;
     char trouble[2];
 
     metrics_add_rows(t, rows, ARRAY_LEN(rows), c);
@@ -114,6 +136,11 @@ void status_remote_metrics(struct stage *stage, struct text *t)
                 stage_quota_used(stage));
     metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
                 stage_quota_limit(stage));
+    report_peers(stage, &peers);
+    metrics_add(t, "epochfs_remote_peers_bytes_total", "Bytes of the remote that peers gave.",
+                peers.bytes);
+    metrics_add(t, "epochfs_remote_peers_failing",
+                "1 while peers are named and the remote is asked in their place.", !peers.answer);
     stage_trouble(stage, trouble, sizeof(trouble));
     metrics_add(t, "epochfs_remote_failing", "1 while the remote fails.", *trouble != '\0');
 }

@@ -12,7 +12,7 @@ struct stage;
 /* Add a reason as a JSON string. */
 void status_add_reason(struct text *t, const char *reason);
 
-/* Add the value of "remote" in status.json: an object. */
+/* Add the value of "remote" in status.json: an object.*/
 void status_remote_json(struct stage *stage, struct text *t);
 
 /* The same as Prometheus text. */

@@ -126,7 +126,7 @@ def check_options(shell):
     equal(shell.offered("epochfs mount -o "), options, "behind -o")
     equal(shell.offered("epochfs stage -o transpose,keep=pin,cache"), {"cache", "cache_size"}, "behind a comma")
     equal(shell.line("epochfs mount -o bloc", COMPLETE).rstrip(), "epochfs mount -o block=", "one option")
-    for option in with_value - {"cache", "ca", "plan"}:  # those are files, and the beginning of a plan
+    for option in with_value - {"cache", "ca", "plan", "via", "via_secret"}:  # files, and beginnings
         found = shell.offered(f"epochfs info -o transpose,{option}=")
         equal(found, set(help_text.words(EPOCHFS, option)) or found, f"values of {option}")
         for value in found:

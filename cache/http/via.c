@@ -1,0 +1,241 @@
+/* Whether the front of the ring is used, its secret, and what the ring calls files. */
+#include "cache/http/via.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cache/disk/sha256.h"
+#include "cache/http/parts.h"
+
+#define RETRY_NS     INT64_C(2000000000)
+#define SECRET_LEAST 16
+#define SECRET_MOST  256
+#define FAILED_TEXT  "peers: %s: %s; the origin is asked in their place"
+
+/* ---- making ---- */
+
+static int check_secret_file(int fd, const char *path, struct diag *d)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "via_secret=%s: want a file, found something else", path);
+    if (st.st_mode & 077)
+        return diag_set(d, -EACCES,
+                        "via_secret=%s: want a file that only its owner can read (mode 600), found "
+                        "mode %o",
+                        path, st.st_mode & 0777);
+    return 0;
+}
+
+/* Read the secret of the ring: one line of printable characters. */
+static int read_secret(const char *path, char **ret, struct diag *d)
+{
+    char bytes[SECRET_MOST + 2];
+    size_t len = 0;
+    ssize_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+    if (fd < 0)
+        return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
+    r = check_secret_file(fd, path, d);
+    while (r == 0 && len < sizeof(bytes) && (n = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
+        len += (size_t)n;
+    close(fd);
+    if (r < 0)
+        return r;
+    len -= len && bytes[len - 1] == '\n';
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] <= ' ' || bytes[i] > '~')
+            len = 0;
+    if (len < SECRET_LEAST || len > SECRET_MOST)
+        r = diag_set(d, -EINVAL,
+                     "via_secret=%s: want one line of %d to %d letters and digits, found another "
+                     "text",
+                     path, SECRET_LEAST, SECRET_MOST);
+    else if (asprintf(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes) < 0)
+        r = -ENOMEM;
+    explicit_bzero(bytes, sizeof(bytes));
+    return r;
+}
+
+int http_via_init(struct http_via *ret, const char *url, const char *secret_file, struct diag *d)
+{
+    *ret = (struct http_via){0};
+    lock_init(&ret->lock);
+    if (!url)
+        return 0;
+    ret->url = strdup(url);
+    if (!ret->url)
+        return -ENOMEM;
+    for (size_t len = strlen(ret->url); len && ret->url[len - 1] == '/'; len--)
+        ret->url[len - 1] = '\0';
+    return secret_file ? read_secret(secret_file, &ret->secret, d) : 0;
+}
+
+void http_via_release(struct http_via *via)
+{
+    free(via->url);
+    if (via->secret)
+        explicit_bzero(via->secret, strlen(via->secret));
+    free(via->secret);
+    lock_release(&via->lock);
+}
+
+/* ---- what the ring calls a file ---- */
+
+/* Does a parameter of a query belong to a signature? Such ones differ from one day to the next for
+ * the same file, and are secrets. */
+static bool signs(const char *parameter, size_t len)
+{
+    static const char *const beginnings[] = {"X-Amz-", "X-Goog-"};
+    static const char *const names[] = {"AWSAccessKeyId", "GoogleAccessId", "Signature", "Expires",
+                                        "Policy",         "Key-Pair-Id",    "sig"};
+
+    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+        if (strncasecmp(parameter, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (len == strlen(names[i]) && strncasecmp(parameter, names[i], len) == 0)
+            return true;
+    return false;
+}
+
+static void add_query(struct text *t, const char *query)
+{
+    while (*query) {
+        size_t len = strcspn(query, "&"), name = strcspn(query, "=&");
+
+        if (!signs(query, name)) {
+            text_add(t, "\n");
+            text_add_bytes(t, query, len);
+        }
+        query += len + (query[len] == '&');
+    }
+}
+
+int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_SIZE])
+{
+    AUTO_TEXT struct text t = {0};
+    AUTO_DIGEST struct digest *digest = NULL;
+    uint8_t sum[DIGEST_BYTES];
+    const char *host = strstr(url, "://"), *path;
+    size_t len;
+
+    path = host ? host + 3 + strcspn(host + 3, "/?#") : url;
+    len = strcspn(path, "?#");
+    text_add(&t, "%s\n", origin);
+    text_add_bytes(&t, path, len);
+    if (path[len] == '?')
+        add_query(&t, path + len + 1);
+    if (t.failed || digest_new(&digest) < 0 || digest_add(digest, t.data, t.len) < 0 ||
+        digest_finish(digest, sum) < 0)
+        return -ENOMEM;
+    digest_text(sum, ret);
+    return 0;
+}
+
+/* ---- up and down ---- */
+
+/* Report a change; why NULL: the front works again, if it has not failed for a while. */
+static void report(struct http *http, const char *why)
+{
+    struct http_via *via = &http->via;
+    int64_t now = clock_monotonic(http->clock);
+    void (*changed)(bool answers, const char *text);
+    char text[TRANSPORT_WHY_SIZE + 200];
+
+    lock_take(&via->lock);
+    if (!why && (!via->failed || now - via->failed_ns < RETRY_NS)) {
+        lock_drop(&via->lock);
+        return;
+    }
+    changed = via->failed != (why != NULL) ? via->changed : NULL;
+    via->failed = why != NULL;
+    via->failed_ns = now;
+    snprintf(via->why, sizeof(via->why), "%s", why ? why : "");
+    lock_drop(&via->lock);
+    if (why)
+        snprintf(text, sizeof(text), FAILED_TEXT, via->url, why);
+    else
+        snprintf(text, sizeof(text), "peers: %s: it answers again", via->url);
+    if (changed)
+        changed(!why, text);
+}
+
+void http_via_rest(struct http *http, const char *why)
+{
+    http->via.down = true;
+    http->via.retry_ns = clock_monotonic(http->clock) + RETRY_NS;
+    report(http, why);
+}
+
+void http_via_fail(struct http *http, const char *why)
+{
+    http->via.lost = true;
+    http_via_rest(http, why);
+}
+
+void http_via_trouble(struct http *http, const char *why)
+{
+    report(http, why);
+}
+
+void http_via_succeeded(struct http *http)
+{
+    if (!http->via.down)
+        report(http, NULL);
+}
+
+bool http_via_is_up(struct http *http)
+{
+    struct http_via *via = &http->via;
+
+    if (via->down && clock_monotonic(http->clock) >= via->retry_ns)
+        via->wants_probe = true;
+    return !via->down;
+}
+
+/* ---- reports, any thread ---- */
+
+bool http_via_peers(struct transport *transport, struct transport_peers *ret)
+{
+    struct http_via *via = &http_of(transport)->via;
+
+    if (!via->url)
+        return false;
+    *ret = (struct transport_peers){.url = via->url, .bytes = atomic_load(&via->bytes)};
+    LOCK_SCOPE(&via->lock);
+
+    ret->answer = !via->failed;
+    snprintf(ret->why, sizeof(ret->why), "%s", via->why);
+    return true;
+}
+
+void http_via_listen(struct http *http, void (*changed)(bool answers, const char *text))
+{
+    struct http_via *via = &http->via;
+    char text[TRANSPORT_WHY_SIZE + 200];
+    bool failed;
+
+    lock_take(&via->lock);
+    via->changed = changed;
+    failed = changed && via->failed;
+    snprintf(text, sizeof(text), FAILED_TEXT, via->url ? via->url : "", via->why);
+    lock_drop(&via->lock);
+    if (failed)
+        changed(false, text);
+}

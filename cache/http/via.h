@@ -1,0 +1,75 @@
+/* The front of a ring of caches, on this machine, that requests go through (-o via=URL;
+ * mount-scripts/peers runs it).
+ *
+ * A request that the ring can answer goes to the front as to a proxy: its Host and its signature
+ * are those for the origin, and X-Epochfs-... headers, which only the ring sees, say what is asked
+ * for. Each request for data lies in one slice of a file. If the front is dead or hangs, requests
+ * go to the origin; when it answers again, new ones go there again.
+ *
+ *   up -> down   http_via_fail(), http_via_rest()
+ *   down -> up   a probe, sent with a new request when the front has been down for a while, is
+ *                answered */
+#ifndef EPOCHFS_CACHE_HTTP_VIA_H
+#define EPOCHFS_CACHE_HTTP_VIA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/lock.h"
+#include "cache/http/http.h"
+
+#define HTTP_SLICE    (UINT64_C(1) << 20) /* bytes; that of mount-scripts/peers */
+#define HTTP_KEY_SIZE 65
+
+struct http_via {
+    /* Constant: */
+    char *url;    /* of the front, without '/' at its end; NULL: there is none */
+    char *secret; /* a header's line; NULL: none */
+    struct lock lock;
+    /* Guarded by lock: */
+    void (*changed)(bool answers, const char *text);
+    bool failed;       /* it was reported that the front fails */
+    int64_t failed_ns; /* when it failed last */
+    char why[TRANSPORT_WHY_SIZE];
+    /* Any thread: */
+    _Atomic uint64_t bytes; /* of bodies, from the front */
+    /* Belong to the loop's thread: */
+    bool down;
+    bool lost;        /* requests at the front must go elsewhere */
+    bool wants_probe; /* of the front, while it is down */
+    bool asking;      /* such a probe is under way */
+    int64_t retry_ns; /* when it wants one */
+};
+
+/* secret_file: NULL: none. 0, or -errno with the reason in d, without the secret. */
+int http_via_init(struct http_via *ret, const char *url, const char *secret_file, struct diag *d);
+void http_via_release(struct http_via *via);
+
+/* What the ring calls a file: a hash of the origin and of the URL's path and query, of the latter
+ * without the parts that sign it. origin: "https://host:443". 0 or -ENOMEM. */
+int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_SIZE]);
+
+/* See struct transport_ops. */
+bool http_via_peers(struct transport *transport, struct transport_peers *ret);
+
+/* ---- for the loop's thread ---- */
+
+/* Do requests go to the front? If not for a while, it is probed. */
+bool http_via_is_up(struct http *http);
+
+/* The front does not answer: do without it for a while; requests that are there go to the origin.
+ */
+void http_via_fail(struct http *http, const char *why);
+
+/* The front refuses requests: do without it for a while. */
+void http_via_rest(struct http *http, const char *why);
+
+/* A request could not be answered there: it goes to the origin. */
+void http_via_trouble(struct http *http, const char *why);
+
+/* A request has got what it wants through the front. */
+void http_via_succeeded(struct http *http);
+
+#endif

@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Four nodes with peers: the origin sends each byte once and each listing once, whatever order the
+nodes read in; a node that dies costs its share again; versions never mix; without peers the origin is
+asked, and both are said."""
+
+import errno
+import os
+import random
+import threading
+import time
+
+import numpy as np
+
+from lib import PRIVATE, contains, content, equal, idx_bytes, log_text, run, start, stop, text
+from ring import SLICE, Ring, tool
+from servers import (MiB, Nginx, check_once, error_of, files_below, place, read_anew, remote, sent, start_at,
+                     timed, took, wait_until)
+
+WWW = f"{PRIVATE}/www"
+NODES = 4
+PIECE = 64 << 10
+rng = np.random.default_rng(5)
+
+
+def any_images(n):
+    return idx_bytes(rng.integers(0, 256, (n, 32, 32), dtype=np.uint8))
+
+
+DATA = {"train/train-images-idx3-ubyte": any_images(9000),
+        "train/train-labels-idx1-ubyte": idx_bytes(rng.integers(0, 10, 9000, dtype=np.uint8)),
+        "one-data": any_images(7000), "sub/two-data": any_images(3001)}
+SIZES = {f"/{name}": len(data) for name, data in DATA.items()}
+TOTAL = sum(SIZES.values())
+for file, data in DATA.items():
+    place(WWW, file, data)
+
+
+def in_mount(name):
+    folder, base = os.path.split(name)
+    return f"train/train/source/{base}" if folder == "train" else f"{name}/source/{base}"
+
+
+def read_all(daemon, seed, wrong):
+    """Every piece of every file, in this node's own order."""
+    pieces = [(name, at) for name, data in DATA.items() for at in range(0, len(data), PIECE)]
+    random.Random(seed).shuffle(pieces)
+    for name, at in pieces:
+        if read_anew(daemon.at, in_mount(name), size=PIECE, offset=at) != DATA[name][at:at + PIECE]:
+            wrong.append((seed, name, at))
+
+
+def mount(ring, i, url, *more):
+    return start_at(f"node{i}", url, ",".join([f"cache={PRIVATE}/cache.{i}", ring.options(i), *more]))
+
+
+def read_together(nodes):
+    wrong = []
+    readers = [threading.Thread(target=read_all, args=(node, i, wrong)) for i, node in enumerate(nodes)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    equal(wrong, [], "pieces that are wrong")
+
+
+def check_nodes(origin, ring):
+    nodes = [mount(ring, i, f"{origin.url}/", "keep=pin") for i in range(NODES)]
+    read_together(nodes)
+    for node in nodes:
+        wait_until(lambda n=node: remote(n.at)["staged_bytes"] == TOTAL, "all is staged", node)
+        found = remote(node.at)
+        equal(found["peers_trouble"], "", "trouble with peers")
+        equal(found["peers_bytes"] >= TOTAL, True, f"bytes from peers: {found['peers_bytes']}")
+        stop(node)
+    asked = origin.log(data_only=False)
+    print(f"the origin sent {sent(asked) / TOTAL:.4f} of the dataset to {NODES} nodes", flush=True)
+    check_once(origin.log(), SIZES, f"{NODES} nodes")
+    equal(sent(asked) <= 1.02 * TOTAL, True, f"bytes that the origin sent: {sent(asked)}")
+    share = sum(st.st_size for i in range(NODES) for _, st in files_below(f"{ring.at(i)}/share"))
+    equal(TOTAL <= share <= 1.02 * TOTAL, True, f"bytes of all shares: {share}, of {TOTAL}")
+    contains(tool("status", "--folder", ring.at(0)), "127.0.1.4: answers", "share: ")
+
+
+def check_late(origin, ring):
+    """A node that comes later, and reads batches of a plan, costs the origin nothing."""
+    origin.forget()
+    run("stage", "-o", f"cache={PRIVATE}/cache.late,{ring.options(1)}", f"{origin.url}/")
+    equal(origin.log(), [], "requests for data of a node that comes later")
+    out = run("info", "-o", f"cache={PRIVATE}/cache.info,{ring.options(2)}", f"{origin.url}/")
+    contains(out, "one-data")
+    equal(origin.log(), [], "requests for data of info")
+
+
+def check_dead(origin, ring):
+    """A dead node: its share is fetched once more, by the others together."""
+    shares = [sum(st.st_size for _, st in files_below(f"{ring.at(i)}/share")) for i in range(NODES)]
+    ring.kill(3)
+    origin.forget()
+    nodes = [mount(ring, i, f"{origin.url}/", f"cache={PRIVATE}/cache.dead{i}") for i in range(NODES - 1)]
+    read_together(nodes)
+    for node in nodes:
+        stop(node)
+    again = sent(origin.log())
+    print(f"a dead node had {shares[3]} bytes, the origin sent {again} again", flush=True)
+    equal(again <= shares[3], True, f"bytes sent again: {again}, want at most {shares[3]}")
+    contains(tool("status", "--folder", ring.at(0), code=2), "127.0.1.4: does not answer")
+    ring.start(3)
+    equal(tool("status", "--folder", ring.at(0)).count("answers"), NODES, "nodes that answer")
+
+
+def check_changed(origin, ring):
+    """Another version at the origin, of the same size, after some of the old one was read."""
+    name = "later/three-data"
+    old, new = any_images(5000), any_images(5000)
+    place(WWW, name, old)
+    daemon = mount(ring, 0, f"{origin.url}/later/", "stage=off")
+    at = f"{daemon.at}/three-data/source/three-data"
+    equal(read_anew(at, size=PIECE, offset=0), old[:PIECE], "before it changes")
+    place(WWW, f"{name}.new", new)
+    os.utime(f"{WWW}/{name}.new", (time.time() + 10,) * 2)
+    os.rename(f"{WWW}/{name}.new", f"{WWW}/{name}")
+    good = stale = 0
+    for off in range(0, len(old), PIECE):
+        try:
+            equal(read_anew(at, size=PIECE, offset=off) == old[off:off + PIECE], True, f"as it was, at {off}")
+            good += 1
+        except OSError as e:
+            equal(e.errno, errno.ESTALE, f"at {off}: {e}")
+            stale += 1
+    equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
+    equal(good <= SLICE // PIECE, True, f"{good} pieces of the old version, want those of one slice")
+    contains(log_text("log.node0"), "three-data: the file was changed")
+    stop(daemon)
+
+    def new_version():
+        out = start_at("new", f"{origin.url}/later/", f"cache={PRIVATE}/cache.new,{ring.options(1)}")
+        same = error_of(read_anew, out.at, "three-data/source/three-data") == 0 and \
+            content(out.at, "three-data/source/three-data") == new
+        stop(out)
+        return same
+
+    wait_until(new_version, "a new mount has the new version, when the list is 10 s old")
+
+
+def check_front(origin, ring):
+    """The front hangs, and is dead: the origin is asked, in time, and it is said."""
+    daemon = mount(ring, 2, f"{origin.url}/", "stage=off", f"cache={PRIVATE}/cache.front")
+    at = f"{daemon.at}/{in_mount('one-data')}"
+    equal(read_anew(at, size=PIECE), DATA["one-data"][:PIECE], "before")
+    ring.stall(2)
+    for off in (2 * MiB, 3 * MiB):
+        begin = time.monotonic()
+        equal(read_anew(at, size=PIECE, offset=off), DATA["one-data"][off:off + PIECE], "while the front hangs")
+        took(time.monotonic() - begin, "a read while the front hangs", 2)
+    contains(log_text("log.node2"), f"peers: {ring.front(2)}: does not answer", "the origin is asked in their place")
+    contains(remote(daemon.at)["peers_trouble"], "does not answer")
+    contains(text(daemon.at, ".epochfs/metrics"), "epochfs_remote_peers_failing 1\n")
+    ring.resume(2)
+
+    left = [off for off in range(4 * MiB, 7 * MiB, 8 << 10)]
+
+    def read_again():
+        off = left.pop()
+        equal(read_anew(at, size=4096, offset=off), DATA["one-data"][off:off + 4096], "afterwards")
+        return remote(daemon.at)["peers_trouble"] == ""
+
+    wait_until(read_again, "the front is used again", daemon)
+    contains(log_text("log.node2"), "it answers again")
+    for i in range(NODES):
+        ring.kill(i)
+    begin = time.monotonic()
+    equal(read_anew(daemon.at, in_mount("sub/two-data"), size=PIECE, offset=2 * MiB),
+          DATA["sub/two-data"][2 * MiB:2 * MiB + PIECE], "with all of the ring dead")
+    took(time.monotonic() - begin, "a read with all of the ring dead", 2)
+    stop(daemon)
+    # A mount begins without it, too.
+    daemon = start(f"{origin.url}/", f"cache={PRIVATE}/cache.gone,{ring.options(2)}")
+    equal(content(daemon.at, in_mount("sub/two-data")) == DATA["sub/two-data"], True, "a mount without its ring")
+    contains(log_text(), "the origin is asked in their place")
+    stop(daemon)
+
+
+with Nginx(WWW, limit_rate=4 * MiB) as the_origin, Ring(NODES, the_origin.url) as the_ring:
+    timed(check_nodes, the_origin, the_ring)
+    timed(check_late, the_origin, the_ring)
+    timed(check_dead, the_origin, the_ring)
+    timed(check_changed, the_origin, the_ring)
+    timed(check_front, the_origin, the_ring)
