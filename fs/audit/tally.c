@@ -125,6 +125,23 @@ int audit_tally_epoch(struct audit_tally *t, const struct audit_batch *batch, co
     return t->shown.failed ? -ENOMEM : 0;
 }
 
+int audit_tally_runs(struct audit_tally *t, const struct audit_batch *batch, const char *name,
+                     uint64_t classes, uint64_t each)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        bool begins = i % each == 0;
+
+        if (!begins && batch->value[i] != batch->value[i - 1])
+            FAULT(t, "%s: place %zu: want a run of %llu samples of a class, found another class\n",
+                  name, i, (ull)each);
+        for (size_t k = 0; begins && k < i; k += each)
+            if (batch->value[k] == batch->value[i])
+                FAULT(t, "%s: place %zu: want %llu different classes, found one again\n", name, i,
+                      (ull)classes);
+    }
+    return t->shown.failed ? -ENOMEM : 0;
+}
+
 /* ---- how often ---- */
 
 static int by_value(const void *a, const void *b)
@@ -159,6 +176,21 @@ static int find_classes(const struct audit_tally *t, struct class_size **ret, si
     }
     *ret = class;
     *ret_n = kept;
+    return 0;
+}
+
+int audit_tally_classes(const struct audit_tally *t, uint64_t *ret_n, uint64_t *ret_most)
+{
+    AUTO_FREE struct class_size *class = NULL;
+    size_t n;
+    int r = find_classes(t, &class, &n);
+
+    if (r < 0)
+        return r;
+    *ret_n = n;
+    *ret_most = 0;
+    for (size_t i = 0; i < n; i++)
+        *ret_most = max_u64(*ret_most, class[i].places);
     return 0;
 }
 

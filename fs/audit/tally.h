@@ -43,6 +43,15 @@ static inline void audit_tally_scope_end(struct audit_tally **tally)
 int audit_tally_list(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
 int audit_tally_epoch(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
 
+/* A batch of an epoch that should have so many classes, each with a run of `each` samples: compare.
+ * 0 or -ENOMEM. */
+int audit_tally_runs(struct audit_tally *tally, const struct audit_batch *batch, const char *name,
+                     uint64_t classes, uint64_t each);
+
+/* How many values the field has in the list, and how many places the most frequent one has. 0 or
+ * -ENOMEM. */
+int audit_tally_classes(const struct audit_tally *tally, uint64_t *ret_n, uint64_t *ret_most);
+
 /* Places of the list, and elements of the epoch, that were noted. */
 uint64_t audit_tally_places(const struct audit_tally *tally);
 uint64_t audit_tally_elements(const struct audit_tally *tally);

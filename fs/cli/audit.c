@@ -151,6 +151,7 @@ struct walk {
     const char *field; /* a column to read, too; may be NULL */
     int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
     struct audit_batch batch;
+    uint64_t classes, each; /* of a batch, with classes=PxK; 0 */
 };
 
 static int read_batch(struct walk *walk, const char *folder, uint64_t number, struct diag *d)
@@ -173,6 +174,9 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
         r = audit_batch_read(blob, walk->field, &walk->batch, d);
     if (r == 0)
         r = walk->note(walk->tally, &walk->batch, path + strlen(walk->call->dataset) + 1);
+    if (r == 0 && walk->classes)
+        r = audit_tally_runs(walk->tally, &walk->batch, path + strlen(walk->call->dataset) + 1,
+                             walk->classes, walk->each);
     walk->call->done += (uint64_t)st.st_size;
     progress_show(&walk->call->shown, min_u64(walk->call->done, walk->call->total),
                   walk->call->total);
@@ -224,45 +228,61 @@ static int read_batches(struct walk *walk, const struct plan *plan, uint64_t *re
 /* ---- the proof ---- */
 
 /* The plan's list in its stored order. */
-static struct plan list_plan(const struct audit_call *call)
+static struct plan list_plan(const struct plan *plan)
 {
-    struct plan list = call->plan;
+    struct plan list = *plan;
 
     list.batch = list.batch ? list.batch : BATCH_OF_ALL;
     list.rank = 0;
     list.ranks = 1;
     list.seeded = false;
     list.seed = list.window = 0;
+    list.draw = DRAW_NONE;
+    list.draws = 0;
+    list.draw_field[0] = '\0';
+    list.batch_classes = list.of_class = 0;
     list.limits = false;
     list.limit = 0;
     list.tail = TAIL_KEEP;
     return list;
 }
 
-/* What a plan promises of a list of so many samples, for one of its ranks or all of them. */
-static struct audit_rule rule_of(const struct audit_call *call, uint64_t places)
+static enum audit_promise promise_of(const struct plan *plan)
 {
-    struct audit_rule rule = {.promise = AUDIT_ONCE, .places = places, .promised = places};
-    struct plan plan = list_plan(call); /* without the words that make the list */
-    const struct plan *whole = &call->plan;
+    if (plan->batch_classes)
+        return AUDIT_MEMBERS;
+    return plan->draw == DRAW_BALANCED  ? AUDIT_BALANCED
+           : plan->draw == DRAW_WEIGHTS ? AUDIT_WEIGHTS
+                                        : AUDIT_ONCE;
+}
+
+/* What the plan promises of its list, for one of its ranks or all of them. 0 or -ENOMEM. */
+static int find_rule(const struct audit_call *call, const struct audit_tally *tally,
+                     struct audit_rule *ret)
+{
+    struct plan_classes classes = {.places = audit_tally_places(tally)};
+    struct plan_data data = {.samples = classes.places};
+    struct plan plan = call->plan; /* without the words that make the list */
     struct schedule s;
 
+    if (plan.batch_classes && audit_tally_classes(tally, &classes.n, &classes.most) < 0)
+        return -ENOMEM;
+    plan.only[0] = '\0';
     plan.takes = false;
     plan.splits = 0;
     plan.part = 0;
     plan.parts = 1;
-    plan.batch = whole->batch;
-    plan.limits = whole->limits;
-    plan.limit = whole->limit;
-    plan.tail = whole->tail;
-    plan.ranks = whole->ranks;
-    rule.positions = whole->limits ? min_u64(whole->limit, places) : places;
-    plan.rank = whole->rank;
-    schedule_init(&s, &plan, places, NULL);
+    if (plan.batch_classes)
+        data.classes = &classes;
+    schedule_init_data(&s, &plan, &data); /* for the lengths alone */
+    *ret = (struct audit_rule){.promise = promise_of(&plan),
+                               .places = data.samples,
+                               .promised = s.order.length,
+                               .positions = s.positions};
     /* But with tail=keep, each rank has as many. */
-    rule.elements = whole->tail == TAIL_KEEP ? rule.positions : s.elements * plan.ranks;
-    rule.read = call->all_ranks ? rule.elements : s.elements;
-    return rule;
+    ret->elements = plan.tail == TAIL_KEEP ? s.positions : s.elements * plan.ranks;
+    ret->read = call->all_ranks ? ret->elements : s.elements;
+    return 0;
 }
 
 /* The bytes of the list's batches, and an estimate of what is read in all. */
@@ -290,18 +310,23 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
                  struct audit_rule *ret_rule, struct diag *d)
 {
     struct walk walk = {.call = call, .tally = tally, .note = audit_tally_list};
-    struct plan list = list_plan(call), plan = call->plan;
+    struct plan plan = call->plan, list = list_plan(&plan);
     uint64_t unused = 0, share, all;
+    bool by_classes;
     int r = measure(call, &list, d);
 
+    walk.field = plan_field(&plan, &by_classes);
     if (r == 0)
         r = read_batches(&walk, &list, &unused, d);
+    if (r == 0)
+        r = find_rule(call, tally, ret_rule);
     if (r == 0) {
-        *ret_rule = rule_of(call, audit_tally_places(tally));
         share = ret_rule->places ? call->total / ret_rule->places : 0;
         if (checked_mul(share, ret_rule->read, &all))
             call->total += all;
         walk.note = audit_tally_epoch;
+        walk.classes = plan.batch_classes;
+        walk.each = plan.of_class;
     }
     for (uint64_t rank = 0; rank < plan.ranks && r == 0; rank++) {
         if (!call->all_ranks && rank != call->plan.rank)

@@ -61,6 +61,17 @@ def check_right():
               (60, 15, N, "1 or 2 times"), "wrap")
 
 
+def check_draws():
+    """Draws without labels. tests/mount/tree has those of classes and weights."""
+    for plan, want in (("batch=8,draw=30:uniform", (30, 4, N, "at most once")),
+                       ("batch=8,seed=3,draw=120:uniform", (120, 15, N, "2 or 3 times")),
+                       ("batch=8,seed=3,draw=120:uniform,limit=70", (70, 9, N, None)),
+                       ("batch=8,take=10:30,seed=3,draw=40:uniform", (40, 5, 20, "2 times"))):
+        found = audit("train", plan)
+        equal(found[:3], want[:3], plan)
+        equal(want[3] in (None, found[3]), True, f"{plan}: {found[3]}")
+
+
 def check_digest():
     """The digest, computed as fs/audit/batch.c defines it."""
     whole = hashlib.sha256()
@@ -168,6 +179,7 @@ def check_usage(folder):
 
 with mounted():
     check_right()
+    check_draws()
     check_digest()
     check_usage(path("train"))
     check_wrong(path("train"))
