@@ -1,6 +1,7 @@
 /* The schedule against a literal model: the list of an epoch is written out, dealt to the ranks
  * and cut into batches, element by element, as docs/order.md says in words. */
 #include "fs/plan/schedule.h"
+#include "support/plan_model.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -10,172 +11,14 @@
 #include "base/checked.h"
 #include "base/scope.h"
 
-#define N_MAX     11
-#define LIST_SIZE 1024
-
-struct model {
-    uint64_t batches;
-    uint64_t count[LIST_SIZE];  /* of each batch */
-    uint64_t sample[LIST_SIZE]; /* batch after batch */
-};
-
-/* The share, counted out one sample at a time. */
-static void model_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
-                        uint64_t *ret_length)
-{
-    uint64_t length[64] = {0};
-
-    for (uint64_t i = 0; i < n; i++)
-        length[i % parts]++;
-    *ret_start = 0;
-    for (uint64_t p = 0; p < part; p++)
-        *ret_start += length[p];
-    *ret_length = length[part];
-}
-
-/* The list, written out: take, split, part. Returns its length. */
-static uint64_t model_list(const struct plan *p, uint64_t n, uint64_t *ret)
-{
-    uint64_t from = 0, to = n, sum = 0, below = 0, start, length;
-    struct permutation fixed;
-
-    if (p->takes) {
-        from = p->take_from.is_percent ? n * p->take_from.n / 100 : p->take_from.n;
-        to = p->take_to.is_percent ? n * p->take_to.n / 100 : p->take_to.n;
-        from = min_u64(from, n);
-        to = max_u64(min_u64(to, n), from);
-    }
-    for (uint64_t i = from; i < to; i++)
-        ret[i - from] = i;
-    n = to - from;
-    if (p->splits) {
-        uint64_t shuffled[LIST_SIZE], count = 0;
-
-        permutation_init(&fixed, 0, 0, ORDER_LANES, n);
-        for (unsigned i = 0; i < p->splits; i++) {
-            below += i < p->split ? p->weight[i] : 0;
-            sum += p->weight[i];
-        }
-        for (uint64_t x = n * below / sum; x < n * (below + p->weight[p->split]) / sum; x++) {
-            shuffled[count] = x;
-            permutation_send(&fixed, 1, &shuffled[count]);
-            shuffled[count++] += from;
-        }
-        memcpy(ret, shuffled, count * sizeof(*ret));
-        n = count;
-    }
-    model_share(p->part, p->parts, n, &start, &length);
-    memmove(ret, ret + start, length * sizeof(*ret));
-    return length;
-}
-
-static void model_make(const struct plan *p, uint64_t samples, uint64_t epoch, struct model *ret)
-{
-    uint64_t whole[LIST_SIZE], list[LIST_SIZE], rank[LIST_SIZE], len = 0, at = 0, each;
-    uint64_t n = model_list(p, samples, whole);
-    struct order order;
-
-    order_init(&order, p->seed, epoch, n, p->window);
-    for (uint64_t i = 0; i < n; i++)
-        list[i] = whole[p->seeded ? order_sample(&order, i) : i];
-    n = p->limits ? min_u64(n, p->limit) : n;
-    /* Deal the list, in rounds of one sample to every rank. */
-    for (uint64_t round = 0; round * p->ranks < n; round++) {
-        uint64_t place = round * p->ranks + p->rank;
-        bool all = (round + 1) * p->ranks <= n;
-
-        if (p->tail == TAIL_KEEP ? place < n : p->tail == TAIL_DROP ? all : true)
-            rank[len++] = list[place % n];
-    }
-    *ret = (struct model){0};
-    if (!p->batch) {
-        ret->batches = 1;
-        ret->count[0] = len;
-        memcpy(ret->sample, rank, len * sizeof(*rank));
-        return;
-    }
-    while (at < len) {
-        each = p->batch;
-        if (len - at < each && p->tail == TAIL_DROP)
-            break;
-        if (len - at < each && p->tail == TAIL_KEEP)
-            each = len - at;
-        for (uint64_t i = 0; i < each; i++)
-            ret->sample[at + i] =
-                at + i < len ? rank[at + i] : list[((at + i) * p->ranks + p->rank) % n];
-        ret->count[ret->batches++] = each;
-        at += each;
-    }
-}
-
-static void check_plan(const struct plan *p, uint64_t n, uint64_t epoch)
-{
-    uint64_t got[LIST_SIZE], at = 0;
-    struct schedule s;
-    struct epoch_order order;
-    struct model m;
-
-    model_make(p, n, epoch, &m);
-    schedule_init(&s, p, n, NULL);
-    schedule_order(&s, epoch, &order);
-    if (s.batches != m.batches) {
-        char name[PLAN_NAME_SIZE];
-
-        plan_name(p, name);
-        fail_msg("%s of %d: %d batches, want %d", name, (int)n, (int)s.batches, (int)m.batches);
-    }
-    for (uint64_t b = 0; b < m.batches; b++) {
-        assert_int_equal(schedule_count(&s, b), m.count[b]);
-        schedule_samples(&s, &order, b, 0, m.count[b], got);
-        for (uint64_t i = 0; i < m.count[b]; i++) {
-            uint64_t one = 0;
-
-            assert_int_equal(got[i], m.sample[at + i]);
-            schedule_samples(&s, &order, b, i, 1, &one);
-            assert_int_equal(one, got[i]);
-        }
-        at += m.count[b];
-    }
-}
-
-/* The way back: for every range of samples, and from every element on. */
-static void check_find(const struct plan *p, uint64_t n, uint64_t epoch)
-{
-    uint64_t length, sample[LIST_SIZE];
-    struct schedule s;
-    struct epoch_order order;
-
-    schedule_init(&s, p, n, NULL);
-    schedule_order(&s, epoch, &order);
-    length = s.positions;
-    for (uint64_t e = 0; length && e < s.elements; e++)
-        schedule_samples(&s, &order, 0, e, 1, &sample[e]);
-    for (uint64_t first = 0; first < n; first++) {
-        for (uint64_t last = first; last < n && last < first + 3; last++) {
-            uint64_t from = (first * 5 + last) % (s.elements + 1), want = from, end = s.elements;
-
-            while (want < s.elements && length && (sample[want] < first || sample[want] > last))
-                want++;
-            want = want < s.elements && length ? want : SCHEDULE_NONE;
-            assert_int_equal(schedule_find(&s, &order, first, last, from), want);
-            while (end && length && (sample[end - 1] < first || sample[end - 1] > last))
-                end--;
-            want = end && length ? end - 1 : SCHEDULE_NONE;
-            if (s.wraps) /* then it may be later */
-                assert_true(schedule_last(&s, &order, first, last) + 1 >= want + 1);
-            else
-                assert_int_equal(schedule_last(&s, &order, first, last), want);
-        }
-    }
-}
+#define N_MAX 11
 
 static void check_orders(struct plan *p, uint64_t n)
 {
     for (uint64_t batch = 0; batch <= n + 2; batch++) {
         p->batch = batch;
         for (p->tail = TAIL_KEEP; p->tail <= TAIL_WRAP; p->tail++) {
-            check_plan(p, n, 3);
-            check_find(p, n, 3);
+            model_check(p, &(struct model_data){.samples = n}, 3);
         }
     }
 }

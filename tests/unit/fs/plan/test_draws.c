@@ -1,0 +1,361 @@
+/* Draws, classes and lists, in each combination with the other words, against models that write
+ * them out. What the plans' words say of a dataset is checked too. */
+#include "support/plan_model.h"
+#include "support/random.h"
+#include "support/test_labels.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/scope.h"
+
+#define SAMPLES 23
+
+/* Three classes of 14, 1 and 8 samples, in no order; weights with zeros, also at both ends. */
+static const uint64_t label[SAMPLES] = {5, 2, 5, 2, 2, 5, 2, 2, 7, 2, 2, 5,
+                                        2, 5, 2, 2, 5, 2, 2, 5, 2, 5, 2};
+static const uint64_t weight[SAMPLES] = {0, 3, 1, 0, 0, 9, 1, 2, 1, 4, 0, 100,
+                                         7, 1, 1, 0, 2, 5, 1, 1, 3, 8, 0};
+
+/* Lists: in ascending order, with and without repeats; in no order; one sample again and again. */
+static const uint32_t rising[] = {1, 2, 5, 5, 8, 11, 20, 21};
+static const uint32_t any[] = {11, 3, 22, 11, 0, 5, 11, 7, 3, 8};
+static const uint32_t any_sorted[] = {4, 1, 8, 5, 7, 9, 0, 3, 6, 2};
+static const uint32_t same[] = {9, 9, 9};
+static const struct plan_list lists[] = {
+    {.n = ARRAY_LEN(rising), .sample = rising},
+    {.n = ARRAY_LEN(any), .sample = any, .sorted = any_sorted},
+    {.n = ARRAY_LEN(same), .sample = same},
+};
+
+static struct plan parse(const char *name)
+{
+    struct diag d = DIAG_INIT;
+    struct plan p;
+
+    if (plan_parse(name, strlen(name), ',', &p, &d) < 0)
+        fail_msg("%s: %s", name, d.text);
+    return p;
+}
+
+/* Does such a plan hold for the data? Those of the combinations that do not are left out. */
+static bool holds(const struct plan *p, const struct model_data *data)
+{
+    struct plan_data of = {.samples = data->samples, .only = data->only};
+    static struct test_labels labels;
+    uint64_t l[SAMPLES], w[SAMPLES], sum = 0, sample;
+    struct diag d = DIAG_INIT;
+    struct schedule s;
+
+    schedule_init_data(&s, p, &of);
+    for (uint64_t i = 0; i < s.length; i++) {
+        schedule_list(&s, i, 1, &sample);
+        l[i] = label[sample];
+        w[i] = weight[sample];
+        sum += w[i];
+    }
+    test_labels_make(&labels, s.length, l, w);
+    of.classes = &labels.classes;
+    of.weights = sum ? &labels.weights : NULL;
+    schedule_init_data(&s, p, &of);
+    return schedule_check(&s, &d) == 0;
+}
+
+/* Check a plan with every tail, a few ranks, and in two epochs. Returns how many held. */
+static unsigned check_words(const char *words, const struct model_data *data)
+{
+    unsigned held = 0;
+
+    for (unsigned ranks = 1; ranks <= 3; ranks++) {
+        for (unsigned tail = 0; tail < 3; tail++) {
+            static const char *const tails[] = {"keep", "drop", "wrap"};
+            char name[PLAN_NAME_SIZE];
+            struct plan p;
+
+            snprintf(name, sizeof(name), "%s,rank=%uof%u,tail=%s", words, ranks - 1, ranks,
+                     tails[tail]);
+            p = parse(name);
+            if (!holds(&p, data))
+                continue;
+            model_check(&p, data, 0);
+            model_check(&p, data, 3);
+            held++;
+        }
+    }
+    return held;
+}
+
+static const char *const selections[] = {
+    "",           ",take=2:9",    ",take=20%:100%",
+    ",part=1of2", ",split=0@2:1", ",take=1:100%,split=1@1:2,part=0of2",
+    ",take=3:3",
+};
+
+/* Every order with every selection, from no list and from each of them. */
+static void check_orders(const char *const *orders, size_t n, unsigned least)
+{
+    unsigned held = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(selections); k++) {
+            for (size_t l = 0; l <= ARRAY_LEN(lists); l++) {
+                struct model_data data = {.samples = SAMPLES,
+                                          .label = label,
+                                          .weight = weight,
+                                          .only = l ? &lists[l - 1] : NULL};
+                char words[PLAN_NAME_SIZE];
+
+                snprintf(words, sizeof(words), "%s%s%s", orders[i], selections[k],
+                         l ? ",only=list" : "");
+                held += check_words(words, &data);
+            }
+        }
+    }
+    assert_true(held >= least);
+}
+
+static void test_only__every_combination__as_the_model(void **state)
+{
+    static const char *const orders[] = {
+        "batch=4",
+        "batch=all,seed=7",
+        "batch=3,seed=7,shuffle=window:2",
+        "batch=2,seed=1,limit=3",
+    };
+
+    (void)state;
+    check_orders(orders, ARRAY_LEN(orders), 800);
+}
+
+static void test_draw__every_combination__as_the_model(void **state)
+{
+    static const char *const orders[] = {
+        "batch=4,draw=7:uniform",
+        "batch=5,draw=60:uniform,seed=7",
+        "batch=all,draw=1:uniform,seed=3",
+        "batch=4,draw=0:uniform",
+        "batch=8,draw=23:uniform,seed=3,shuffle=window:4",
+        "batch=4,draw=40:balanced",
+        "batch=4,draw=41:balanced,seed=7",
+        "batch=6,draw=5:balanced,seed=1",
+        "batch=6,draw=50:balanced,seed=1,shuffle=window:5,limit=31",
+        "batch=4,draw=30:weight",
+        "batch=5,draw=64:weight,seed=9",
+        "batch=5,draw=3:weight,seed=9",
+        "batch=7,draw=33:weight,seed=9,shuffle=window:3,limit=20",
+    };
+
+    (void)state;
+    check_orders(orders, ARRAY_LEN(orders), 2500);
+}
+
+static void test_classes__every_combination__as_the_model(void **state)
+{
+    static const char *const orders[] = {
+        "batch=1,classes=1x1",         "batch=2,classes=2x1,seed=7",
+        "batch=6,classes=3x2",         "batch=6,classes=3x2,seed=7",
+        "batch=6,classes=2x3",         "batch=6,classes=2x3,seed=7",
+        "batch=3,classes=1x3,seed=7",  "batch=20,classes=1x20,seed=5",
+        "batch=4,classes=2x2,limit=9", "batch=4,classes=2x2,limit=9,seed=7",
+    };
+
+    (void)state;
+    check_orders(orders, ARRAY_LEN(orders), 900);
+}
+
+/* Each place is drawn floor or ceil of its share of the draws. */
+static void test_draw__each_place__floor_or_ceil_of_its_share(void **state)
+{
+    static const char *const hows[] = {"uniform", "balanced", "weight"};
+    static struct test_labels l;
+
+    (void)state;
+    test_labels_make(&l, SAMPLES, label, weight);
+    for (uint64_t draws = 1; draws < 200; draws += 7) {
+        for (size_t how = 0; how < 3; how++) {
+            for (uint64_t epoch = 0; epoch < 20; epoch++) {
+                unsigned count[SAMPLES] = {0};
+                struct epoch_order order;
+                char name[PLAN_NAME_SIZE];
+                struct schedule s;
+                struct plan p;
+
+                snprintf(name, sizeof(name), "batch=all,draw=%u:%s,seed=11", (unsigned)draws,
+                         hows[how]);
+                p = parse(name);
+                schedule_init_data(&s, &p,
+                                   &(struct plan_data){.samples = SAMPLES,
+                                                       .classes = &l.classes,
+                                                       .weights = &l.weights});
+                schedule_order(&s, epoch, &order);
+                for (uint64_t i = 0, sample; i < draws; i++) {
+                    schedule_samples(&s, &order, 0, i, 1, &sample);
+                    count[sample]++;
+                }
+                for (uint64_t i = 0; i < SAMPLES; i++) {
+                    uint64_t class, member;
+                    uint64_t part = how == 2 ? weight[i] : 1,
+                             of = how == 2 ? l.weights.total : SAMPLES;
+
+                    l.classes.ops->find(&l.classes, i, &class, &member);
+                    of = how == 1 ? l.classes.n * l.count[class] : of;
+                    assert_in_range(count[i], draws * part / of, ceil_div(draws * part, of));
+                }
+            }
+        }
+    }
+}
+
+/* With as many draws as places, a uniform draw is the shuffle. */
+static void test_draw__as_many_as_places__the_shuffle(void **state)
+{
+    struct plan drawn = parse("batch=all,seed=5,draw=1000:uniform"),
+                plain = parse("batch=all,seed=5");
+    uint64_t a[1000], b[1000];
+    struct epoch_order order;
+    struct schedule s;
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        schedule_init(&s, &drawn, 1000, NULL);
+        schedule_order(&s, epoch, &order);
+        schedule_samples(&s, &order, 0, 0, 1000, a);
+        schedule_init(&s, &plain, 1000, NULL);
+        schedule_order(&s, epoch, &order);
+        schedule_samples(&s, &order, 0, 0, 1000, b);
+        assert_memory_equal(a, b, sizeof(a));
+    }
+}
+
+/* More positions of one sample than are looked at one by one. */
+static void test_find__a_sample_with_very_many_positions__the_first(void **state)
+{
+    struct plan p = parse("batch=all,seed=5,draw=1000000:uniform");
+    uint64_t state_of_random = RANDOM_SEED, sample[64];
+    struct epoch_order order;
+    struct schedule s;
+
+    (void)state;
+    schedule_init(&s, &p, 7, NULL);
+    schedule_order(&s, 1, &order);
+    for (unsigned i = 0; i < 50; i++) {
+        uint64_t from = random_below(&state_of_random, 1000000 - 64), want = from;
+        uint64_t wanted = i % 7;
+
+        schedule_samples(&s, &order, 0, from, 64, sample);
+        while (want < from + 64 && sample[want - from] != wanted)
+            want++;
+        if (want < from + 64)
+            assert_int_equal(schedule_find(&s, &order, wanted, wanted, from), want);
+    }
+    assert_in_range(schedule_last(&s, &order, 3, 3), 999000, 999999);
+}
+
+/* The largest numbers: nothing overflows, and each way is the other's inverse. */
+static void test_draw__largest__both_ways(void **state)
+{
+    static const uint64_t places[] = {1, 2, 4294967295, ORDER_MAX - 1, ORDER_MAX};
+    static const uint64_t draws[] = {1, 1000003, ORDER_MAX - 1, ORDER_MAX};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(places) * ARRAY_LEN(draws); i++) {
+        uint64_t n = draws[i / ARRAY_LEN(places)], of = places[i % ARRAY_LEN(places)], sample;
+        struct epoch_order order;
+        char name[PLAN_NAME_SIZE];
+        struct schedule s;
+        struct plan p;
+
+        snprintf(name, sizeof(name), "batch=1,seed=3,draw=%llu:uniform", (unsigned long long)n);
+        p = parse(name);
+        schedule_init(&s, &p, of, NULL);
+        schedule_order(&s, UINT64_MAX, &order);
+        for (uint64_t k = 0; k < 20; k++) {
+            uint64_t position = k * UINT64_C(0x9e3779b97f4a7c15) % n, found;
+
+            schedule_samples(&s, &order, position, 0, 1, &sample);
+            assert_true(sample < of);
+            if (n / of > 1000)
+                continue;
+            found = schedule_find(&s, &order, sample, sample, position);
+            assert_int_equal(found, position);
+        }
+    }
+}
+
+static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *says; /* NULL: they hold */
+    } plans[] = {
+        {"batch=1,only=list", NULL},
+        {"batch=1,only=list,limit=9", "want at most 8, the samples of the list, found 9"},
+        {"batch=1,draw=5:uniform,limit=6", "want at most 5, the samples of the epoch, found 6"},
+        {"batch=1,draw=5:uniform,take=4:4", "draw: want a list that has samples, found none"},
+        {"batch=1,draw=0:uniform,take=4:4", NULL},
+        {"batch=8,classes=4x2", "want at most 3 classes, those of the list, in a batch, found 4"},
+        {"batch=6,classes=3x2", NULL},
+        {"batch=1,draw=5:balanced", NULL},
+        {"batch=1,draw=5:weight", NULL},
+    };
+    static struct test_labels l;
+
+    (void)state;
+    test_labels_make(&l, SAMPLES, label, weight);
+    for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+        struct plan p = parse(plans[i].name);
+        struct diag d = DIAG_INIT;
+        struct schedule s;
+        int r;
+
+        schedule_init_data(&s, &p,
+                           &(struct plan_data){.samples = SAMPLES,
+                                               .only = &lists[0],
+                                               .classes = &l.classes,
+                                               .weights = &l.weights});
+        r = schedule_check(&s, &d);
+        assert_int_equal(r, plans[i].says ? -EINVAL : 0);
+        if (r < 0)
+            assert_diag_has(&d, plans[i].says);
+    }
+}
+
+static void test_schedule_check__nothing_given__einval(void **state)
+{
+    static const char *const plans[][2] = {
+        {"batch=1,only=list", "only: want the name of a list"},
+        {"batch=1,draw=5:balanced", "found no 'label'"},
+        {"batch=1,draw=5:weight", "found no 'weight'"},
+        {"batch=6,classes=3x2", "found no 'label'"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+        struct plan p = parse(plans[i][0]);
+        struct diag d = DIAG_INIT;
+        struct schedule s;
+
+        schedule_init(&s, &p, 10, NULL);
+        assert_int_equal(schedule_check(&s, &d), -EINVAL);
+        assert_diag_has(&d, plans[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only__every_combination__as_the_model),
+        cmocka_unit_test(test_draw__every_combination__as_the_model),
+        cmocka_unit_test(test_classes__every_combination__as_the_model),
+        cmocka_unit_test(test_draw__each_place__floor_or_ceil_of_its_share),
+        cmocka_unit_test(test_draw__as_many_as_places__the_shuffle),
+        cmocka_unit_test(test_find__a_sample_with_very_many_positions__the_first),
+        cmocka_unit_test(test_draw__largest__both_ways),
+        cmocka_unit_test(test_schedule_check__words_of_labels_and_lists__einval),
+        cmocka_unit_test(test_schedule_check__nothing_given__einval),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
