@@ -69,6 +69,43 @@ def vectors(ref):
         window = WINDOWS[draw(len(WINDOWS))]
         for pos in ((0, N - 1) if i < 4 * len(NS) else (draw(N), draw(N))):
             add(N, seed, epoch, window, pos)
+    return "".join(lines) + plan_vectors(ref)
+
+
+DATA_PLANS = [
+    "batch=8,only=some", "batch=8,only=some,seed=7", "batch=8,only=some,take=10%:90%,split=1@1:2,seed=7",
+    "batch=8,draw={}:uniform", "batch=8,draw={}:uniform,seed=7", "batch=8,draw={}:balanced",
+    "batch=8,draw={}:balanced,seed=7", "batch=8,draw={}:weight", "batch=8,draw={}:weight,seed=7",
+    "batch=8,only=some,draw={}:weight,seed=7,shuffle=window:9", "batch=8,part=1of2,draw={}:balanced,seed=9",
+    "batch=6,classes=3x2", "batch=6,classes=3x2,seed=7", "batch=8,classes=4x2,seed=7,rank=1of2",
+    "batch=5,classes=1x5,seed=2^64-1", "batch=6,only=some,classes=2x3,seed=7,limit=20,tail=drop",
+]
+
+
+def data_of(N):
+    """The fields and the list of the vectors of plans, which tests/unit/fs/plan/test_vectors.c has, too."""
+    return {"fields": {"label": [i * i % 7 for i in range(N)], "weight": [float(i % 5) for i in range(N)]},
+            "lists": {"some": [(7 * i + 3) % N for i in range(N // 2)]}}
+
+
+def plan_vectors(ref):
+    """Lines `plan N name epoch batch: samples`."""
+    lines = []
+    for N in (11, 12, 100, 997):
+        for name in DATA_PLANS:
+            for draws in ((3, N, 2 * N + 1) if "{}" in name else (0,)):
+                plan = name.format(draws).replace("2^64-1", str(2**64 - 1))
+                p = ref.Plan(N, plan, **data_of(N))
+                for epoch, batch in ((0, 0), (1, p.batches // 2), (2**64 - 1, p.batches - 1)):
+                    if p.batches:
+                        samples = ref.batch_samples(N, plan, epoch, batch, **data_of(N))
+                        lines.append(f"plan {N} {plan} {epoch} {batch}: {' '.join(map(str, samples))}\n")
+    for N, draws in ((10**9, 10**6), (3, 2**48), (2**48, 2**48 - 1), (2**48 - 1, 5)):
+        for seed in ("", ",seed=7", f",seed=7,shuffle=window:{2**20}"):
+            plan = f"batch=4,draw={draws}:uniform{seed}"
+            for epoch, batch in ((0, 0), (2**63, draws // 8)):
+                samples = ref.batch_samples(N, plan, epoch, batch)
+                lines.append(f"plan {N} {plan} {epoch} {batch}: {' '.join(map(str, samples))}\n")
     return "".join(lines)
 
 
@@ -134,6 +171,44 @@ def check_plans(ref):
                     assert sorted(set(seen)) == everything, (N, name)
 
 
+def check_data_plans(ref):
+    """Draws and classes: each position leads back to itself, and each place comes as often as is said."""
+    for N in (1, 2, 9, 30):
+        data = data_of(N)
+        labels, weights = data["fields"]["label"], data["fields"]["weight"]
+        for seed in ("", ",seed=5", ",seed=5,shuffle=window:4"):
+            for draws in (1, 7, 30, 95):
+                for how in ("uniform", "balanced", "weight"):
+                    if how == "weight" and not any(weights):
+                        continue
+                    p = ref.Plan(N, f"batch=all,draw={draws}:{how}{seed}", **data)
+                    for epoch in (0, 1):
+                        shown = epoch_of(p, epoch)
+                        for i in range(N):
+                            share = {"uniform": 1 / N, "weight": weights[i] / max(1, sum(weights)),
+                                     "balanced": 1 / len(set(labels)) / labels.count(labels[i])}[how] * draws
+                            assert abs(shown.count(i) - share) < 1, (p.p, epoch, i)
+                            back = list(p.order(epoch).positions(i))
+                            assert back == [k for k, x in enumerate(shown) if x == i], (p.p, epoch, i)
+        for P, K in ((1, 1), (2, 3), (1, 9)):
+            if P > len(set(labels)):
+                continue
+            for seed in ("", ",seed=5"):
+                p = ref.Plan(N, f"batch={P * K},classes={P}x{K}{seed}", **data)
+                shown = epoch_of(p, 3)
+                for b in range(0, len(shown), P * K):
+                    of = [labels[x] for x in shown[b:b + P * K]]
+                    assert all(len(set(of[i:i + K])) == 1 for i in range(0, P * K, K)), p.p
+                    assert len(set(of)) == P, p.p
+                for i in range(N):
+                    back = sorted(p.order(3).positions(i))
+                    assert back == [k for k, x in enumerate(shown) if x == i], (p.p, i)
+
+
+def epoch_of(plan, epoch):
+    return [plan.sample(epoch, j) for j in range(plan.elements)]
+
+
 def check_tables(ref):
     """The rows of the two tables under `## Test vectors`."""
     orders = plans = 0
@@ -144,8 +219,9 @@ def check_tables(ref):
         N, want = number(cells[0]), [int(w) for w in cells[-1].split()]
         if cells[1].startswith("batch="):
             name, epoch, batches, b = cells[1], number(cells[2]), number(cells[3]), number(cells[4])
-            assert ref.batch_count(N, name) == batches, line
-            assert ref.batch_samples(N, name, epoch, b) == want, line
+            data = data_of(N) if N < 1000 else {}
+            assert ref.batch_count(N, name, **data) == batches, line
+            assert ref.batch_samples(N, name, epoch, b, **data) == want, line
             plans += 1
         else:
             window = int(cells[3].split(":")[1]) if ":" in cells[3] else None
@@ -166,6 +242,7 @@ def check(ref):
         sys.exit(f"{VECTORS}: differs from what docs/order.md gives; after a release it never may")
     check_orders(ref)
     check_plans(ref)
+    check_data_plans(ref)
     orders, plans = check_tables(ref)
     print(f"{text.count(chr(10))} vectors, {orders} orders and {plans} plans of the page: ok")
 

@@ -155,7 +155,7 @@ static uint64_t order_by_class(const struct plan *p, const struct test_labels *l
                                uint64_t *ret)
 {
     uint64_t classes = l->classes.n, batches = classes / p->batch_classes, n = 0, start = 0;
-    uint64_t rounds = ceil_div(l->classes.most, p->of_class), shown[TEST_PLACES_MOST] = {0};
+    uint64_t rounds = ceil_div(l->classes.most, p->of_class), shown[LIST_SIZE] = {0};
     struct permutation_family family;
 
     family_init(&family, p->seed, epoch, LANE_CLASSES);

@@ -61,14 +61,16 @@ void test_labels_make(struct test_labels *ret, uint64_t n, const uint64_t *label
     for (uint64_t i = 0; i < n; i++)
         ret->sum[i + 1] = ret->sum[i] + weight[i];
     ret->weights.total = ret->sum[n];
-    for (uint64_t l = 0; l < TEST_PLACES_MOST; l++) {
+    for (uint64_t l = 0, all = 0; l < TEST_PLACES_MOST; l++) {
         uint64_t c = ret->classes.n;
 
+        ret->place[c] = ret->all + all;
         for (uint64_t i = 0; i < n; i++)
             if (label[i] == l)
                 ret->place[c][ret->count[c]++] = i;
         if (!ret->count[c])
             continue;
+        all += ret->count[c];
         ret->classes.least = min_u64(ret->classes.least, ret->count[c]);
         ret->classes.most = max_u64(ret->classes.most, ret->count[c]);
         if (++ret->classes.n == TEST_PLACES_MOST)

@@ -4,13 +4,14 @@
 
 #include "fs/plan/labels.h"
 
-#define TEST_PLACES_MOST 64
+#define TEST_PLACES_MOST 1024
 
 struct test_labels {
     struct plan_classes classes;
     struct plan_weights weights;
-    uint64_t count[TEST_PLACES_MOST]; /* [classes.n] */
-    uint64_t place[TEST_PLACES_MOST][TEST_PLACES_MOST];
+    uint64_t count[TEST_PLACES_MOST];  /* [classes.n] */
+    uint64_t *place[TEST_PLACES_MOST]; /* [classes.n][count] in: */
+    uint64_t all[TEST_PLACES_MOST];
     uint64_t sum[TEST_PLACES_MOST + 1];
 };
 

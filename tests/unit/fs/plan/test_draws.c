@@ -7,11 +7,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/scope.h"
 
 #define SAMPLES 23
+
+static const char *vectors;
 
 /* Three classes of 14, 1 and 8 samples, in no order; weights with zeros, also at both ends. */
 static const uint64_t label[SAMPLES] = {5, 2, 5, 2, 2, 5, 2, 2, 7, 2, 2, 5,
@@ -343,9 +346,99 @@ static void test_schedule_check__nothing_given__einval(void **state)
     }
 }
 
-int main(void)
+/* What docs/order.md's vectors are of: see data_of() in tests/order_reference.py. */
+struct vector_data {
+    struct test_labels labels;
+    uint32_t some[512], sorted[512];
+    struct plan_list list;
+    struct plan_data of;
+};
+
+static void make_list(uint64_t n, struct vector_data *ret)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n / 2; i++)
+        ret->some[i] = (uint32_t)((7 * i + 3) % n);
+    for (uint32_t sample = 0; sample < n; sample++)
+        for (uint32_t i = 0; i < n / 2; i++)
+            if (ret->some[i] == sample)
+                ret->sorted[kept++] = i;
+    ret->list = (struct plan_list){.n = n / 2, .sample = ret->some, .sorted = ret->sorted};
+    ret->of.only = &ret->list;
+}
+
+static void make_data(uint64_t n, const struct plan *p, struct vector_data *ret)
+{
+    uint64_t l[TEST_PLACES_MOST], w[TEST_PLACES_MOST], sample;
+    struct schedule s;
+
+    ret->of = (struct plan_data){.samples = n};
+    if (n >= TEST_PLACES_MOST)
+        return;
+    make_list(n, ret);
+    schedule_init_data(&s, p, &ret->of);
+    for (uint64_t i = 0; i < s.length; i++) {
+        schedule_list(&s, i, 1, &sample);
+        l[i] = sample * sample % 7;
+        w[i] = sample % 5 << 40; /* the rule of the page gives another power of two */
+    }
+    test_labels_make(&ret->labels, s.length, l, w);
+    ret->of.classes = &ret->labels.classes;
+    ret->of.weights = &ret->labels.weights;
+}
+
+/* A line `plan N name epoch batch: samples`. */
+static void check_vector(char *line)
+{
+    static struct vector_data data;
+    unsigned long long n, epoch, batch;
+    char name[PLAN_NAME_SIZE], *at = strchr(line, ':');
+    struct epoch_order order;
+    uint64_t got[16], count;
+    struct schedule s;
+    struct plan p;
+
+    at = strstr(line, ": ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(line, "plan %llu %255s %llu %llu", &n, name, &epoch, &batch), 4);
+    p = parse(name);
+    make_data(n, &p, &data);
+    schedule_init_data(&s, &p, &data.of);
+    schedule_order(&s, epoch, &order);
+    count = schedule_count(&s, batch);
+    assert_in_range(count, 1, ARRAY_LEN(got));
+    schedule_samples(&s, &order, batch, 0, count, got);
+    at++;
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_equal(got[i], strtoull(at, &at, 10));
+        if (s.order.length < 4000)
+            assert_true(schedule_find(&s, &order, got[i], got[i], 0) <= batch * s.batch + i);
+    }
+    assert_string_equal(at, "\n");
+}
+
+static void test_vectors__plans__as_the_reference(void **state)
+{
+    FILE *f = fopen(vectors, "r");
+    size_t lines = 0;
+    char line[1024];
+
+    (void)state;
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        if (!strncmp(line, "plan ", 5)) {
+            check_vector(line);
+            lines++;
+        }
+    fclose(f);
+    assert_true(lines > 400);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors__plans__as_the_reference),
         cmocka_unit_test(test_only__every_combination__as_the_model),
         cmocka_unit_test(test_draw__every_combination__as_the_model),
         cmocka_unit_test(test_classes__every_combination__as_the_model),
@@ -357,5 +450,8 @@ int main(void)
         cmocka_unit_test(test_schedule_check__nothing_given__einval),
     };
 
+    if (argc != 2)
+        return 2;
+    vectors = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

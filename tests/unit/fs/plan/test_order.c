@@ -19,14 +19,17 @@ static void test_order__vectors__both_ways(void **state)
     AUTO(scope_fclose) FILE *f = fopen(vectors, "r");
     unsigned long long n, seed, epoch, window, position, sample;
     size_t lines = 0;
+    char line[256];
 
     (void)state;
     assert_non_null(f);
-    while (fscanf(f, "%llu %llu %llu %llu %llu %llu", &n, &seed, &epoch, &window, &position,
-                  &sample) == 6) {
+    while (fgets(line, sizeof(line), f) && strncmp(line, "plan ", 5) != 0) {
         uint64_t got[11];
         struct order o;
 
+        assert_int_equal(sscanf(line, "%llu %llu %llu %llu %llu %llu", &n, &seed, &epoch, &window,
+                                &position, &sample),
+                         6);
         order_init(&o, seed, epoch, n, window);
         assert_int_equal(order_sample(&o, position), sample);
         assert_int_equal(order_position(&o, sample), position);
@@ -36,7 +39,6 @@ static void test_order__vectors__both_ways(void **state)
         }
         lines++;
     }
-    assert_true(feof(f));
     assert_true(lines > 1800);
 }
 
