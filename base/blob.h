@@ -53,9 +53,10 @@ struct blob_ops {
 /* The head of every blob. Set by its maker, then constant. */
 struct blob {
     const struct blob_ops *ops;
-    char *name;            /* path relative to SOURCE, for messages; owned */
-    char *source;          /* its path or URL, without a query; owned. NULL: the name */
-    uint64_t size;         /* bytes */
+    char *name;    /* path relative to SOURCE, for messages; owned */
+    char *source;  /* its path or URL, without a query; owned. NULL: the name */
+    char *etag;    /* of the source file, as its server spells it; owned. NULL: none is known */
+    uint64_t size; /* bytes */
     struct timespec mtime; /* of the source file */
     unsigned mode;         /* permission bits of the source file */
     unsigned uid, gid;     /* its owner */

@@ -6,6 +6,7 @@
 #define EPOCHFS_BASE_INDEX_STORE_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -18,6 +19,8 @@
 struct kept_index {
     uint8_t *bytes;
     size_t size;
+    bool by_content; /* the source may have changed since it was made, in a way that is not seen:
+                        what it says of a record is to be checked when the record is first used */
 };
 
 /* A kept file: an index that is too large for memory. The process that makes it writes it, and
@@ -40,6 +43,7 @@ struct kept_making {
     const struct kept_making_ops *ops;
 };
 
+struct blob;
 struct index_store;
 
 struct index_store_ops {
@@ -49,6 +53,8 @@ struct index_store_ops {
                 const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
                 struct diag *d);
     void (*remove)(const struct index_store *keep, const char *kind, const char *identity);
+    /* See index_store_names(). NULL: ignored. */
+    int (*names)(const struct index_store *keep, const struct blob *blob, const char *identity);
     /* Of kept files. NULL: the store has none. */
     int (*open)(const struct index_store *keep, const char *kind, const char *identity,
                 struct kept_file *ret);
@@ -78,7 +84,15 @@ static inline int index_store_save(const struct index_store *keep, const char *k
     return keep->ops->save(keep, kind, identity, source, pieces, n, ret, d);
 }
 
-/* Remove a kept index that was found damaged. */
+/* Identities that follow have that of a blob in them, which lives until the last of them is loaded
+ * or saved. 0 or -ENOMEM. */
+static inline int index_store_names(const struct index_store *keep, const struct blob *blob,
+                                    const char *identity)
+{
+    return keep && keep->ops->names ? keep->ops->names(keep, blob, identity) : 0;
+}
+
+/* Remove a kept index that was found damaged, or wrong. */
 static inline void index_store_remove(const struct index_store *keep, const char *kind,
                                       const char *identity)
 {

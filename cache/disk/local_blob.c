@@ -64,6 +64,7 @@ static void local_free(struct blob *blob)
     scope_close(&local->fd);
     free(blob->name);
     free(blob->source);
+    free(blob->etag);
     free(local);
 }
 

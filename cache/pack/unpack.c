@@ -99,6 +99,7 @@ static int replace_blob(struct blob **blob, int fd, uint64_t size)
     if (r < 0)
         return r;
     content->source = TAKE_PTR((*blob)->source);
+    content->etag = TAKE_PTR((*blob)->etag);
     content->mtime = (*blob)->mtime;
     content->mode = (*blob)->mode;
     content->uid = (*blob)->uid;

@@ -48,6 +48,13 @@ const struct members *joined_members(const struct blob *blob)
     return staged ? staged : &((const struct joined_blob *)blob)->members;
 }
 
+static const struct blob_ops local_ops;
+
+bool joined_is(const struct blob *blob)
+{
+    return blob->ops == &local_ops || stage_parts(blob);
+}
+
 int joined_blob_identity(const struct blob *blob, char **ret)
 {
     return joined_identity(joined_members(blob), ret);

@@ -39,6 +39,9 @@ int source_join(const struct source *source, const struct joined_head *head,
 /* The members of a joined blob that source_join() made, for code that has the blob. */
 const struct members *joined_members(const struct blob *blob);
 
+/* Is it a joined blob? */
+bool joined_is(const struct blob *blob);
+
 /* The identity of the table: 128 bits as text. The caller frees it. 0 or -ENOMEM. */
 int joined_identity(const struct members *members, char **ret);
 

@@ -5,8 +5,14 @@
  *
  * Identities of kept indexes contain the versions of source files, such as an ETag or an inode
  * number, which no copy has. Here each is replaced by what is the same in all copies: the name of
- * the file below SOURCE, its size, and a SHA-256 of four of its blocks. On this machine the file
- * must not be newer than the table, too.
+ * the file below SOURCE, its size, and a SHA-256 of four of its blocks. The table has the version
+ * of each file besides. If the file here has the same one, the index is good. If not, or if it is
+ * not known, the blocks decide, and the index is kept as one *by content*: its formats check what
+ * it says of a record when they first use it (kept_index.by_content). If that is wrong it is
+ * removed, and no shared index of these files is used again.
+ *
+ * A joined blob (cache/source/joined.h) has no blocks that say enough: it must have the same names,
+ * sizes and versions of all its files.
  *
  * What is in `.epochfs/` is hostile. The table of contents is checked line by line, an index has to
  * have the size and the SHA-256 of the table, and the formats check it as they check kept ones.
@@ -17,46 +23,22 @@
 #include "base/blob.h"
 #include "base/index_store.h"
 #include "base/lock.h"
-#include "cache/disk/sha256.h"
+#include "cache/source/shared_table.h"
 
 struct source;
+struct text;
 
-#define SHARED_INDEX_FOLDER ".epochfs"
-#define SHARED_INDEX_TABLE  "index.txt" /* the table of contents */
-#define SHARED_INDEX_HEAD   "epochfs-index 1\n"
-#define SHARED_INDEX_MOST   (UINT64_C(1) << 30) /* bytes of an index */
-
-/* A line of the table: a source file, or an index. */
-struct shared_line {
-    uint64_t size;
-    char sum[DIGEST_TEXT_SIZE]; /* of a source file: of its blocks */
-    const char *name;           /* in the table's text */
-};
-
-struct shared_table {
-    char *text;                       /* owned */
-    struct shared_line *file, *index; /* [n_files], [n_indexes]; sorted by name; owned */
-    size_t n_files, n_indexes;
-};
-
-/* Read the text of a table, which is taken over, on error, too. 0; -EBADMSG with the reason in d;
- * -ENOMEM. */
-int shared_table_read(char *text, size_t len, struct shared_table *ret, struct diag *d);
-void shared_table_release(struct shared_table *table);
-
-/* The line of that name; NULL: there is none. */
-const struct shared_line *shared_line_find(const struct shared_line *line, size_t n,
-                                           const char *name);
-
-/* A source file of this mount. */
-struct shared_file {
-    const struct blob *blob;
-    char *identity; /* of the blob, once it is needed; owned */
-};
-
-/* An index that was loaded or saved. */
+/* An index that is to be written. */
 struct shared_use {
     char *kind, *identity; /* owned */
+    char name[DIGEST_TEXT_SIZE];
+};
+
+/* A line of the table to be. */
+struct shared_made {
+    char *name, *version; /* owned; version "": none */
+    uint64_t size;
+    char sum[DIGEST_TEXT_SIZE];
 };
 
 struct shared_index {
@@ -64,19 +46,22 @@ struct shared_index {
     const struct index_store *inner; /* that of the cache folder */
     const struct source *source;     /* NULL: it can have no `.epochfs/` */
     void (*say)(const char *text);   /* what a user has to know; NULL: ignored */
-    bool notes;                      /* `epochfs index`: `.epochfs/` is not used, uses are noted */
-    struct shared_file *file;        /* [n_files] */
-    size_t n_files;
+    bool far;
+    bool notes; /* `epochfs index`: `.epochfs/` is not used, uses are noted */
 
     struct lock lock;
     pthread_cond_t read;
     /* Guarded by lock: */
+    void *names;       /* a tree of the blobs that identities have in them (shared_name.c) */
+    size_t names_most; /* bytes of the longest of their identities */
     enum { SHARED_UNREAD, SHARED_READING, SHARED_READ } state; /* of the table */
-    struct shared_table table;                                 /* constant once it is read, */
-    struct timespec written; /* and when it was written; 0: unknown */
+    struct shared_table table;                                 /* constant once it is read */
     bool has_said;
-    struct shared_use *use; /* [n_uses] */
-    size_t n_uses;
+    /* With notes: */
+    struct shared_use *use;   /* [n_uses] */
+    struct shared_made *file; /* [n_files] that these depend on, some more than once */
+    size_t n_uses, n_files;
+    int failed; /* -errno: not all uses could be noted */
 };
 
 /* inner and source must outlive it. */
@@ -84,29 +69,49 @@ void shared_index_init(struct shared_index *ret, const struct index_store *inner
                        const struct source *source, void (*say)(const char *text));
 void shared_index_release(struct shared_index *shared);
 
-/* Add a source file, before the first load. 0 or -ENOMEM. */
-int shared_index_add(struct shared_index *shared, const struct blob *blob);
+/* Write the indexes that were used, and their table, to the folder dir, which is replaced as a
+ * whole if an earlier call made it or it is empty. *ret_n: how many. 0; -ENODATA: there are none,
+ * and dir is as it was; -EEXIST: dir holds something else; or -errno; with the reason in d. Needs
+ * `notes`. */
+int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, struct diag *d);
 
-/* Find the identities of the files, and sort them: before shared_index_name(). One thread. 0 or
- * -ENOMEM. */
-int shared_index_identify(struct shared_index *shared);
+/* ---- shared_name.c ---- */
 
-/* The SHA-256 of the size and of four blocks of a blob. 0 or -errno of its reads. Blocks. */
+/* names() of the store. */
+int shared_name_add(struct shared_index *shared, const struct blob *blob, const char *identity);
+void shared_name_free(struct shared_index *shared);
+
+/* The SHA-256 of the size and of four blocks of a blob; of a joined one, of what its files are. 0
+ * or -errno of its reads. Blocks. */
 int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE]);
+
+/* Add the version of a file as the table has it; nothing: it is not known. 0 or -ENOMEM. */
+int shared_index_version(bool far, const struct blob *blob, struct text *ret);
+
+/* May two files of this version differ? A time of a server counts seconds only. */
+bool shared_version_is_sure(bool far, const char *version);
+
+/* The name of a file in the table; the caller frees it. 0; -ENOENT: it cannot have one; -ENOMEM. */
+int shared_index_file(const struct blob *blob, char **ret);
 
 /* The name of the index of that kind and identity in `.epochfs/`. sum_of() is called for each file
  * that it depends on, and gives the SHA-256 of its blocks; an error of it ends the call. 0;
- * -ENOENT: it depends on more than copies of these files have; or -errno. */
-int shared_index_name(const struct shared_index *shared, const char *kind, const char *identity,
+ * -ENOENT: it depends on no file that is known here; or -errno. */
+int shared_index_name(struct shared_index *shared, const char *kind, const char *identity,
                       int (*sum_of)(void *ctx, const struct blob *blob,
                                     char ret[static DIGEST_TEXT_SIZE]),
                       void *ctx, char ret[static DIGEST_TEXT_SIZE]);
 
-/* Write the indexes that were used, and their table, to the folder dir, which is replaced as a
- * whole if an earlier call made it or it is empty. Same source files, same bytes. *ret_n: how many.
- * 0; -ENODATA: there are none, and dir is as it was; -EEXIST: dir holds something else; or -errno;
- * with the reason in d. Needs `notes`. */
-int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, struct diag *d);
+/* ---- shared_read.c ---- */
+
+/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. 0, -ENOENT,
+ * or -errno with a reason in d if there is more to say. */
+int shared_read_file(const struct source *source, const char *name, size_t most, struct text *ret,
+                     struct timespec *ret_time, struct diag *d);
+
+/* Read the file that a line of the table describes. The same; -EBADMSG: it is another one. */
+int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
+                     struct diag *d);
 
 /* The SHA-256 of some bytes. 0 or -ENOMEM. */
 int shared_index_digest(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE]);

@@ -12,76 +12,27 @@
 #include "base/text.h"
 #include "cache/source/shared_index.h"
 
-/* A line of the table to be. */
-struct made_line {
-    char *name; /* owned */
-    uint64_t size;
-    char sum[DIGEST_TEXT_SIZE];
-};
-
 struct writing {
     struct shared_index *shared;
     int dir; /* the new folder */
-    struct made_line *file, *index;
-    size_t n_files, n_indexes;
+    struct shared_made *index;
+    size_t n_indexes;
 };
-
-static void release_lines(struct made_line *line, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(line[i].name);
-    free(line);
-}
 
 static void writing_release(struct writing *w)
 {
-    release_lines(w->file, w->n_files);
-    release_lines(w->index, w->n_indexes);
+    free(w->index);
     if (w->dir >= 0)
         close(w->dir);
 }
 
-static int add_line(struct made_line **lines, size_t *n, const char *name, uint64_t size,
-                    const char *sum)
-{
-    struct made_line line = {.name = strdup(name), .size = size};
-
-    if (!line.name || array_capacity(lines, *n, sizeof(line)) < 0) {
-        free(line.name);
-        return -ENOMEM;
-    }
-    memcpy(line.sum, sum, sizeof(line.sum));
-    (*lines)[(*n)++] = line;
-    return 0;
-}
-
 static int compare_lines(const void *a, const void *b)
 {
-    return strcmp(((const struct made_line *)a)->name, ((const struct made_line *)b)->name);
-}
+    const struct shared_made *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
 
-/* Sort the lines, and leave out those that repeat a name. */
-static void sort_lines(struct made_line *line, size_t *n)
-{
-    size_t kept = 0;
-
-    if (*n)
-        qsort(line, *n, sizeof(*line), compare_lines);
-    for (size_t i = 0; i < *n; i++) {
-        if (kept && !strcmp(line[kept - 1].name, line[i].name))
-            free(line[i].name);
-        else
-            line[kept++] = line[i];
-    }
-    *n = kept;
-}
-
-static int sum_and_add(void *ctx, const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
-{
-    struct writing *w = ctx;
-    int r = shared_index_sum(blob, ret);
-
-    return r < 0 ? r : add_line(&w->file, &w->n_files, blob_name(blob), blob->size, ret);
+    order = order ? order : strcmp(x->sum, y->sum);
+    return order ? order : strcmp(x->version, y->version);
 }
 
 /* Write a file of the new folder. 0 or -errno. */
@@ -104,41 +55,57 @@ static int write_file(int dir, const char *name, const void *bytes, size_t len)
     return r;
 }
 
-static int write_index(struct writing *w, const struct shared_use *use, struct diag *d)
+static int write_index(struct writing *w, struct shared_use *use, struct diag *d)
 {
-    struct kept_index kept = {0};
-    char name[DIGEST_TEXT_SIZE], sum[DIGEST_TEXT_SIZE];
-    int r = shared_index_name(w->shared, use->kind, use->identity, sum_and_add, w, name);
+    AUTO(kept_index_release) struct kept_index kept = {0};
+    struct shared_made line = {.name = use->name, .version = ""};
+    int r = index_store_load(w->shared->inner, use->kind, use->identity, &kept);
 
     if (r == -ENOENT)
-        return 0; /* it is good for this machine only */
-    if (r == 0)
-        r = index_store_load(w->shared->inner, use->kind, use->identity, &kept);
-    if (r == -ENOENT)
         return diag_set(d, -EIO, "an index that was made is gone from the cache folder");
+    line.size = kept.size;
     if (r == 0)
-        r = shared_index_digest(kept.bytes, kept.size, sum);
+        r = shared_index_digest(kept.bytes, kept.size, line.sum);
     if (r == 0)
-        r = write_file(w->dir, name, kept.bytes, kept.size);
+        r = write_file(w->dir, use->name, kept.bytes, kept.size);
     if (r == 0)
-        r = add_line(&w->index, &w->n_indexes, name, kept.size, sum);
-    kept_index_release(&kept);
+        r = array_capacity(&w->index, w->n_indexes, sizeof(line));
+    if (r == 0)
+        w->index[w->n_indexes++] = line;
     return r;
+}
+
+/* Add the lines of a kind, sorted. Of a name that two files have, whose blocks differ, there is
+ * none: no mount could tell which of them is meant. Returns how many. */
+static size_t add_lines(struct text *t, const char *kind, struct shared_made *line, size_t n)
+{
+    size_t added = 0;
+
+    if (n)
+        qsort(line, n, sizeof(*line), compare_lines);
+    for (size_t i = 0, end; i < n; i = end) {
+        bool is_one = true;
+
+        for (end = i + 1; end < n && !strcmp(line[i].name, line[end].name); end++)
+            is_one = is_one && !strcmp(line[i].sum, line[end].sum);
+        if (!is_one)
+            continue;
+        text_add(t, "%s %llu %s ", kind, (unsigned long long)line[i].size, line[i].sum);
+        if (!strcmp(kind, "file"))
+            text_add(t, "%s ", *line[i].version ? line[i].version : "-");
+        text_add(t, "%s\n", line[i].name);
+        added++;
+    }
+    return added;
 }
 
 static int write_table(struct writing *w)
 {
     AUTO_TEXT struct text t = {0};
 
-    sort_lines(w->file, &w->n_files);
-    sort_lines(w->index, &w->n_indexes);
     text_add(&t, "%s", SHARED_INDEX_HEAD);
-    for (size_t i = 0; i < w->n_files; i++)
-        text_add(&t, "file %llu %s %s\n", (unsigned long long)w->file[i].size, w->file[i].sum,
-                 w->file[i].name);
-    for (size_t i = 0; i < w->n_indexes; i++)
-        text_add(&t, "index %llu %s %s\n", (unsigned long long)w->index[i].size, w->index[i].sum,
-                 w->index[i].name);
+    add_lines(&t, "file", w->shared->file, w->shared->n_files);
+    w->n_indexes = add_lines(&t, "index", w->index, w->n_indexes);
     return t.failed ? -ENOMEM : write_file(w->dir, SHARED_INDEX_TABLE, t.data, t.len);
 }
 
@@ -190,17 +157,15 @@ static int put_in_place(const char *made, const char *dir, bool exists)
 
 static int write_all(struct writing *w, struct diag *d)
 {
-    int r = 0;
+    int r = w->shared->failed;
 
-    if (w->shared->n_uses)
-        r = shared_index_identify(w->shared);
     for (size_t i = 0; i < w->shared->n_uses && r == 0; i++)
         r = write_index(w, &w->shared->use[i], d);
     if (r == 0 && !w->n_indexes)
         return diag_set(
             d, -ENODATA,
-            "nothing to index: want text, tar, TFRecord or RecordIO, whose samples take "
-            "a pass to find");
+            "nothing to index: want files whose samples take a pass to find, such as text, tar or "
+            "TFRecord");
     if (r == 0)
         r = write_table(w);
     return r == 0 && fsync(w->dir) < 0 ? -errno : r;

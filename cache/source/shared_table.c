@@ -1,11 +1,10 @@
-/* The table of contents of `.epochfs/`: a text that strangers may have written. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/number.h"
-#include "cache/source/shared_index.h"
+#include "cache/source/shared_table.h"
 
 void shared_table_release(struct shared_table *table)
 {
@@ -51,20 +50,48 @@ static char *next_word(char **at)
     return word;
 }
 
-/* Read "<kind> <size> <sum> <name>". false: the line is none. */
-static bool read_line(char *at, bool *ret_is_index, struct shared_line *ret)
+/* A version is printable, and "-" if it is not known. NULL: it is none. */
+static const char *take_version(const char *word)
 {
-    const char *kind = next_word(&at), *size = kind ? next_word(&at) : NULL,
-               *sum = size ? next_word(&at) : NULL;
+    if (!word || !strcmp(word, "-"))
+        return word ? "" : NULL;
+    for (const char *c = word; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return NULL;
+    return word;
+}
 
-    if (!sum || !*at || !is_sum(sum, strlen(sum)) ||
+enum line_kind { LINE_FILE, LINE_INDEX, LINE_LISTING, LINE_NONE };
+
+static enum line_kind kind_of(const char *word)
+{
+    return !strcmp(word, "file")      ? LINE_FILE
+           : !strcmp(word, "index")   ? LINE_INDEX
+           : !strcmp(word, "listing") ? LINE_LISTING
+                                      : LINE_NONE;
+}
+
+/* Read "<kind> <size> <sum> <name>"; of a file there is its version before the name, if the table
+ * has any. */
+static enum line_kind read_line(char *at, bool versions, struct shared_line *ret)
+{
+    const char *word = next_word(&at), *size = word ? next_word(&at) : NULL,
+               *sum = size ? next_word(&at) : NULL;
+    enum line_kind kind = word ? kind_of(word) : LINE_NONE;
+
+    ret->version = "";
+    if (!sum || !is_sum(sum, strlen(sum)) ||
         number_parse(size, strlen(size), UINT64_MAX, &ret->size) != strlen(size))
-        return false;
-    *ret_is_index = !strcmp(kind, "index");
+        return LINE_NONE;
     memcpy(ret->sum, sum, sizeof(ret->sum));
+    if (kind == LINE_FILE && versions)
+        ret->version = take_version(next_word(&at));
     ret->name = at;
-    return *ret_is_index ? is_sum(at, strlen(at)) && ret->size <= SHARED_INDEX_MOST
-                         : !strcmp(kind, "file");
+    if (!*at || !ret->version)
+        return LINE_NONE;
+    if (kind != LINE_FILE && !(is_sum(at, strlen(at)) && ret->size <= SHARED_INDEX_MOST))
+        return LINE_NONE;
+    return kind;
 }
 
 /* Add a line; the lines of a kind are sorted. 1; 0: it is out of order; or -ENOMEM. */
@@ -78,30 +105,49 @@ static int add_line(struct shared_line **lines, size_t *n, const struct shared_l
     return 1;
 }
 
+/* 1; 0: it is out of order, or none; or -ENOMEM. */
+static int use_line(struct shared_table *table, enum line_kind kind, const struct shared_line *line)
+{
+    switch (kind) {
+    case LINE_FILE:
+        return add_line(&table->file, &table->n_files, line);
+    case LINE_INDEX:
+        return add_line(&table->index, &table->n_indexes, line);
+    case LINE_LISTING:
+        if (table->listing.name || !line->size)
+            return 0;
+        table->listing = *line;
+        return 1;
+    case LINE_NONE:
+        break;
+    }
+    return 0;
+}
+
 int shared_table_read(char *text, size_t len, struct shared_table *ret, struct diag *d)
 {
     AUTO(shared_table_release) struct shared_table table = {.text = text};
     size_t head = strlen(SHARED_INDEX_HEAD), number = 2;
+    bool old = len >= head && !memcmp(text, SHARED_INDEX_HEAD_1, head);
 
-    if (len < head || memcmp(text, SHARED_INDEX_HEAD, head) != 0)
+    if (!old && (len < head || memcmp(text, SHARED_INDEX_HEAD, head) != 0))
         return diag_set(d, -EBADMSG, "line 1: want '%.*s'", (int)head - 1, SHARED_INDEX_HEAD);
     if (memchr(text, '\0', len) || text[len - 1] != '\n')
         return diag_set(d, -EBADMSG, "want lines of text, found a NUL or no end of the last line");
     for (char *at = text + head, *end; at < text + len; at = end + 1, number++) {
         struct shared_line line;
-        bool is_index;
-        int r = 0;
+        int r;
 
         end = memchr(at, '\n', (size_t)(text + len - at));
         *end = '\0';
-        if (read_line(at, &is_index, &line))
-            r = is_index ? add_line(&table.index, &table.n_indexes, &line)
-                         : add_line(&table.file, &table.n_files, &line);
+        r = use_line(&table, read_line(at, !old, &line), &line);
         if (r < 0)
             return r;
         if (!r)
             return diag_set(d, -EBADMSG,
-                            "line %zu: want '<file or index> SIZE SHA256 NAME', sorted", number);
+                            "line %zu: want 'file SIZE SHA256 %sNAME' or 'index SIZE SHA256 NAME', "
+                            "sorted",
+                            number, old ? "" : "VERSION ");
     }
     *ret = table;
     table = (struct shared_table){0};

@@ -115,6 +115,7 @@ static void file_free(void *arg)
         staged_close(&file->staged);
     free(file->blob.name);
     free(file->blob.source);
+    free(file->blob.etag);
     free(file->url);
     free(file->key);
     free(file->version_text);
@@ -227,6 +228,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         .ops = &stage_blob_ops,
         .name = strdup(what->name),
         .source = strdup(what->key),
+        .etag = *what->version->etag ? strdup(what->version->etag) : NULL,
         .size = what->version->size,
         .mtime = what->version->mtime,
         .mode = what->mode,
@@ -251,7 +253,8 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         file->last = calloc(file->blocks ? file->blocks : 1, sizeof(*file->last));
     if (stage->options.keep != STAGE_PIN)
         file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
-    if (!file->blob.name || !file->blob.source || !file->url || !file->key || !file->state ||
+    if (!file->blob.name || !file->blob.source || (*what->version->etag && !file->blob.etag) ||
+        !file->url || !file->key || !file->state ||
         (stage->options.keep == STAGE_ONCE && !file->last) ||
         (stage->options.keep != STAGE_PIN && !file->when))
         return -ENOMEM;

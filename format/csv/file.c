@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/csv/row.h"
+#include "format/text/row.h"
 
 #define ON_STACK  4096       /* bytes of the numbers of a row */
 #define AT_ONCE   64         /* rows that are looked up together */
@@ -134,6 +135,7 @@ int csv_open(struct source_file *source, size_t n, size_t i, const struct format
         .name = blob_name(file->blob),
         .source = blob_source(file->blob),
         .size = file->blob->size,
+        .checks_rows = true,
         .shape = {.columns = ROW_NUMBERS, .rising = 1u << ROW_AT},
     };
     *ret = (struct shard){file, file->blob, &file->prepared};
@@ -198,6 +200,16 @@ bool csv_extent(const void *p, uint64_t row, unsigned column, struct extent *ret
     index_row(&file->prepared.index, row, number);
     *ret = (struct extent){file->blob, number[ROW_AT], number[ROW_BYTES]};
     return number[ROW_BYTES] > 0;
+}
+
+int csv_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
+{
+    const struct csv_file *file = p;
+    uint64_t number[ROW_NUMBERS];
+
+    index_row(&file->prepared.index, row, number);
+    return text_row_verify(rc, file->blob, file->shape.rows_at, number[ROW_AT], number[ROW_BYTES],
+                           true, d);
 }
 
 /* Of a call: room for text and for the numbers of a row. */

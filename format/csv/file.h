@@ -70,6 +70,7 @@ int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[stati
 bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int csv_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
                   uint8_t *dst, struct diag *d);
+int csv_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
 int csv_joins(const void *file, const void *other, struct diag *d);
 int csv_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
              size_t len, uint8_t *dst, struct diag *d);

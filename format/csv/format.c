@@ -54,6 +54,7 @@ static const struct record_format csv = {
     .joins = csv_joins,
     .read_rows = csv_read_rows,
     .read = csv_read,
+    .verify = csv_verify,
     .check = csv_check,
     .describe = describe,
 };

@@ -40,7 +40,7 @@ static int file_identity(void *impl, struct text *ret)
 
     text_add(ret, "csv 2 %d %d %zu %zu %zu %llu", s->delimiter, s->comment, s->columns, s->label,
              s->weight, (unsigned long long)s->rows_at);
-    return prepared_add_identity(ret, file->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* The numbers of a kept index are hostile: no line may end after the file. */

@@ -159,7 +159,7 @@ static int file_identity(void *impl, struct text *ret)
     const struct files_file *file = impl;
 
     text_add(ret, "files 2 %d %s", (int)file->layout, file->source.root);
-    return prepared_add_identity(ret, file->source.blob);
+    return prepared_add_identity(&file->prepared, ret, file->source.blob);
 }
 
 static bool firsts_are_good(const struct files_file *file, const struct index *index)

@@ -33,7 +33,7 @@ int pass_window_at(struct pass_window *w, const struct blob *blob, uint64_t at, 
         if (want > w->capacity)
             r = set_capacity(w, (size_t)max_u64(want, w->most));
         if (r == 0)
-            r = blob_read(READ_WAITS, blob, w->bytes, (size_t)want, at, d);
+            r = blob_read(w->rc, blob, w->bytes, (size_t)want, at, d);
         if (r < 0)
             return r;
         w->start = at;

@@ -8,7 +8,8 @@
 #include "base/diag.h"
 
 struct pass_window {
-    size_t least, most; /* bytes that are read after a hop, and at most */
+    size_t least, most;      /* bytes that are read after a hop, and at most */
+    struct read_context *rc; /* of its reads; NULL: READ_WAITS */
 
     /* Private: */
     uint64_t start;

@@ -14,6 +14,8 @@ void prepared_release(struct prepared *p)
     index_builder_free(p->builder);
     kept_index_release(&p->kept);
     free(p->identity);
+    free((void *)(uintptr_t)p->proven);
+    p->proven = NULL;
     p->builder = NULL;
     p->identity = NULL;
 }
@@ -22,6 +24,17 @@ static bool has_shape(const struct index *index, const struct index_shape *shape
 {
     return index->shape.learns == shape->learns && index->fixed == shape->columns &&
            index->shape.rising == shape->rising && index->shape.has_keys == shape->has_keys;
+}
+
+/* Rows of an index by content are doubted. */
+static int doubt(struct prepared *p)
+{
+    if (!p->kept.by_content)
+        return 0;
+    if (!p->checks_rows)
+        return -ENOTSUP;
+    p->proven = calloc(p->index.rows / 8 + 1, sizeof(*p->proven));
+    return p->proven ? 0 : -ENOMEM;
 }
 
 /* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */
@@ -34,10 +47,13 @@ static int load(struct prepared *p)
     r = index_open(p->kept.bytes, p->kept.size, &p->index);
     if (r == 0 && !has_shape(&p->index, &p->shape))
         r = -EBADMSG;
+    if (r == 0)
+        r = doubt(p);
     if (r == 0 && p->ops->take)
         r = p->ops->take(p->impl, &p->index);
     if (r == 0)
         return 1;
+    free((void *)(uintptr_t)TAKE_PTR(p->proven));
     kept_index_release(&p->kept);
     if (blob_says_nothing(r))
         return r;
@@ -147,12 +163,28 @@ int prepared_step(struct prepared *p, struct diag *d)
     return r;
 }
 
-int prepared_add_identity(struct text *t, const struct blob *blob)
+int prepared_add_identity(const struct prepared *p, struct text *t, const struct blob *blob)
 {
     AUTO_FREE char *identity = NULL;
     int r = blob_identity(blob, &identity);
 
-    if (r == 0)
-        text_add(t, " %s", identity);
-    return r;
+    if (r < 0)
+        return r;
+    text_add(t, " %s", identity);
+    return index_store_names(p->keep, blob, identity);
+}
+
+void prepared_prove(const struct prepared *p, uint64_t row)
+{
+    atomic_fetch_or_explicit(&p->proven[row / 8], (uint8_t)(1u << row % 8), memory_order_relaxed);
+}
+
+int prepared_disprove(const struct prepared *p, uint64_t row, const char *why, struct diag *d)
+{
+    index_store_remove(p->keep, p->kind, p->identity);
+    return diag_set(
+        d, -ESTALE,
+        "%s: record %llu is not what the index beside the data says, which is of another "
+        "version of the file: %s; mount again, and that index is not used",
+        p->name, (unsigned long long)row, why);
 }

@@ -54,6 +54,8 @@ struct prepared {
     const char *source;             /* for people who look at the store */
     uint64_t size;                  /* bytes that the pass goes through */
     struct index_shape shape;
+    bool checks_rows; /* an index by content may be used (base/index_store.h): the format compares
+                         what it says of a row with the file, where prepared_doubts() says so */
 
     /* step() works with these: */
     struct index_builder *builder;
@@ -66,7 +68,8 @@ struct prepared {
     char *identity;
 
     /* Private: */
-    struct kept_index kept; /* the index's bytes; or builder has them */
+    _Atomic uint8_t *proven; /* of an index by content: a bit for each row; NULL: it is no such */
+    struct kept_index kept;  /* the index's bytes; or builder has them */
     enum { PREPARED_NEW, PREPARED_MAKING, PREPARED_READY } state;
     int failed; /* -errno */
     struct diag reason;
@@ -76,10 +79,25 @@ struct prepared {
  * from every later call. After -EREMOTEIO and -EINTR the next call goes on. */
 int prepared_step(struct prepared *p, struct diag *d);
 
+/* ---- an index by content; any thread, once it is ready ---- */
+
+/* Is what the index says of a row to be compared with the file? */
+static inline bool prepared_doubts(const struct prepared *p, uint64_t row)
+{
+    return p->proven &&
+           !(atomic_load_explicit(&p->proven[row / 8], memory_order_relaxed) & 1u << row % 8);
+}
+
+/* It is what the file has. */
+void prepared_prove(const struct prepared *p, uint64_t row);
+
+/* It is not: the index is not used by any later mount. -ESTALE with the reason in d. */
+int prepared_disprove(const struct prepared *p, uint64_t row, const char *why, struct diag *d);
+
 /* Takes a zeroed one. */
 void prepared_release(struct prepared *p);
 
 /* For identity(): add a space and the identity of a file. 0 or -ENOMEM. */
-int prepared_add_identity(struct text *t, const struct blob *blob);
+int prepared_add_identity(const struct prepared *p, struct text *t, const struct blob *blob);
 
 #endif

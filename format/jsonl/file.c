@@ -12,7 +12,7 @@
 #define PIECE                                                                                      \
     (UINT64_C(256) << 10) /* bytes of a step: with their masks they fit into a CPU cache */
 
-static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
+static const uint8_t bom[JSONL_BOM] = {0xef, 0xbb, 0xbf};
 
 static bool is_space(uint8_t c)
 {
@@ -23,8 +23,10 @@ static bool is_space(uint8_t c)
 
 static int file_identity(void *impl, struct text *ret)
 {
+    const struct jsonl_file *file = impl;
+
     text_add(ret, "jsonl 1");
-    return prepared_add_identity(ret, ((const struct jsonl_file *)impl)->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* The numbers of a kept index are hostile: no line may end after the file. */
@@ -145,6 +147,7 @@ int jsonl_open(struct source_file *source, size_t n, size_t i, const struct form
         .name = blob_name(blob),
         .source = blob_source(blob),
         .size = blob->size,
+        .checks_rows = true,
         .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
     };
     *ret = (struct shard){file, blob, &file->prepared};

@@ -7,6 +7,8 @@
 #include "format/records/shards.h"
 #include "format/text/lines.h"
 
+#define JSONL_BOM 3 /* bytes of the mark that a file may begin with */
+
 /* Numbers of a row: where the line begins, and its bytes without the line end. */
 enum { LINE_AT, LINE_BYTES, LINE_NUMBERS };
 

@@ -5,6 +5,7 @@
 #include "format/jsonl/file.h"
 #include "format/records/group.h"
 #include "format/records/record_set.h"
+#include "format/text/row.h"
 
 extern const struct format format_jsonl;
 
@@ -31,6 +32,16 @@ static uint64_t line_place(const void *file, uint64_t row, unsigned column)
     return index_number(&((const struct jsonl_file *)file)->prepared.index, row, LINE_AT);
 }
 
+/* A mark may be before the first line. */
+static int line_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
+{
+    const struct jsonl_file *jsonl = file;
+    uint64_t at = line_place(file, row, JSON);
+
+    return text_row_verify(rc, jsonl->blob, at == JSONL_BOM ? at : 0, at,
+                           line_length(file, row, JSON), false, d);
+}
+
 static const struct record_format jsonl = {
     .format = &format_jsonl,
     .file = {.cut = jsonl_cut, .drop = jsonl_drop, .side_by_side = true},
@@ -43,6 +54,7 @@ static const struct record_format jsonl = {
     .n_columns = N_COLUMNS,
     .length = line_length,
     .place = line_place,
+    .verify = line_verify,
     .check = jsonl_check,
     .lines_are_file = jsonl_is_lines,
 };

@@ -61,7 +61,7 @@ static int file_identity(void *impl, struct text *ret)
     const struct libsvm_file *file = impl;
 
     text_add(ret, "libsvm 2 columns=%u skip=%d", file->columns, file->skip_bad);
-    return prepared_add_identity(ret, file->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 static int file_take(void *impl, const struct index *index)

@@ -417,8 +417,10 @@ static int file_begin(void *impl)
 
 static int file_identity(void *impl, struct text *ret)
 {
+    const struct mindrecord *file = impl;
+
     text_add(ret, "mindrecord 1");
-    return prepared_add_identity(ret, ((const struct mindrecord *)impl)->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* ---- what is kept beside the rows ---- */

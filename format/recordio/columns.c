@@ -121,6 +121,61 @@ const struct record_column *recordio_columns(const void *p, unsigned *ret_n)
     return file->column;
 }
 
+/* Do the headers of a picture say what the index does? */
+static int verify_picture(struct read_context *rc, const struct recordio *file,
+                          const uint64_t *number, struct diag *d)
+{
+    uint8_t head[RECORDIO_IMAGE], picture[BYTES_KIND_HEAD];
+    uint64_t at = RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN],
+             length = number[RECORDIO_LENGTH];
+    size_t n = (size_t)min_u64(length - min_u64(at, length), sizeof(picture));
+    int r = recordio_read(rc, file->blob, number[RECORDIO_AT], length, number[RECORDIO_N_PARTS], 0,
+                          sizeof(head), head, d);
+
+    if (r == 0 && n)
+        r = recordio_read(rc, file->blob, number[RECORDIO_AT], length, number[RECORDIO_N_PARTS], at,
+                          n, picture, d);
+    if (r < 0)
+        return r == -EIO ? -EBADMSG : r;
+    if (load_le32(head) != number[RECORDIO_LABELS_OWN] ||
+        load_le32(head + 4) != number[RECORDIO_LABEL] ||
+        load_le64(head + 8) != number[RECORDIO_ID] ||
+        load_le64(head + 16) != number[RECORDIO_ID_HIGH] ||
+        (at <= length &&
+         (uint64_t)(KIND_OTHER + bytes_kind_of(picture, n)) != number[RECORDIO_KIND]))
+        return diag_set(d, -EBADMSG,
+                        "byte %llu: want a picture of that id and label, found another",
+                        (unsigned long long)number[RECORDIO_AT]);
+    return 0;
+}
+
+/* Each further part is checked when it is read. */
+int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
+{
+    const struct recordio *file = p;
+    uint64_t number[RECORDIO_NUMBERS], len, end;
+    uint8_t header[RECORDIO_PART];
+    char why[RECORDIO_WHY];
+    const char *wrong;
+    unsigned flag;
+    int r;
+
+    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+    r = blob_read(rc, file->blob, header, sizeof(header), number[RECORDIO_AT], d);
+    if (r < 0)
+        return r;
+    wrong = recordio_part(header, number[RECORDIO_AT], file->blob->size, &flag, &len, &end, why);
+    if (!wrong && (flag != (number[RECORDIO_N_PARTS] > 1) || len > number[RECORDIO_LENGTH] ||
+                   (!flag && len != number[RECORDIO_LENGTH])))
+        wrong = "want a record of another length";
+    if (wrong)
+        return diag_set(d, -EBADMSG, "byte %llu: %s", (unsigned long long)number[RECORDIO_AT],
+                        wrong);
+    return file->about.has_pictures && number[RECORDIO_LENGTH] >= RECORDIO_IMAGE
+               ? verify_picture(rc, file, number, d)
+               : 0;
+}
+
 bool recordio_has_keys(const void *p)
 {
     const struct recordio *file = p;

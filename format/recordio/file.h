@@ -110,6 +110,7 @@ int recordio_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[
 bool recordio_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int recordio_content(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                      uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int recordio_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
 bool recordio_has_keys(const void *file);
 void recordio_damage(const void *file, struct text *t);
 void recordio_note(const void *file, struct text *t);

@@ -87,6 +87,7 @@ static int file_open(struct source_file *source, size_t n, size_t i,
         .name = blob_name(file->blob),
         .source = blob_source(file->blob),
         .size = file->blob->size,
+        .checks_rows = true,
         .shape = {.columns = RECORDIO_NUMBERS, .rising = 1u << RECORDIO_AT, .has_keys = true},
     };
     *ret = (struct shard){file, file->blob, &file->prepared};
@@ -110,6 +111,7 @@ static const struct record_format recordio = {
     .dims = recordio_dims,
     .extent = recordio_extent,
     .read = recordio_content,
+    .verify = recordio_verify,
     .has_keys = recordio_has_keys,
     .keys_or_numbers = true,
     .damage = recordio_damage,

@@ -219,8 +219,8 @@ static int file_identity(void *impl, struct text *ret)
     int r;
 
     text_add(ret, "recordio 1");
-    r = prepared_add_identity(ret, file->blob);
-    return r == 0 && file->idx ? prepared_add_identity(ret, file->idx) : r;
+    r = prepared_add_identity(&file->prepared, ret, file->blob);
+    return r == 0 && file->idx ? prepared_add_identity(&file->prepared, ret, file->idx) : r;
 }
 
 static int read_idx(struct recordio *file)

@@ -96,6 +96,26 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
     return extent_at(record_set_of(ds)->rf, c, &place, ret);
 }
 
+/* Is what an index by content says of a row true? */
+static int verify_row(struct read_context *rc, const struct record_format *rf,
+                      const struct shard *file, uint64_t row, struct diag *d)
+{
+    struct diag why = DIAG_INIT;
+    int r;
+
+    if (!rf->verify || !file->prepared || !prepared_doubts(file->prepared, row))
+        return 0;
+    r = rf->verify(rc, file->file, row, &why);
+    if (r == 0)
+        r = blob_verify(file->blob, &why);
+    if (r == -EBADMSG)
+        return prepared_disprove(file->prepared, row, diag_text(&why, r), d);
+    if (r < 0)
+        return why.set ? diag_set(d, r, "%s", why.text) : r;
+    prepared_prove(file->prepared, row);
+    return 0;
+}
+
 static int set_read(struct read_context *rc, const struct dataset *ds,
                     const struct record_content *c, uint64_t record, uint64_t off, size_t len,
                     uint8_t *dst, struct diag *d)
@@ -104,18 +124,22 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
     const struct place place = find_content(ds, c, record);
     const struct blob *blob = place.file->blob;
     struct extent e;
-    int r = 0;
+    int r, all = 0;
 
     if (place.column == NO_COLUMN) /* has no bytes */
         return diag_set(d, -ENOENT, "%s: record %llu has no such field", blob_name(blob),
                         (unsigned long long)place.row);
+    r = verify_row(rc, rf, place.file, place.row, d);
+    if (!missing_go_on(rc, r, &all))
+        return all;
+    r = 0;
     if (rf->read) {
         r = rf->read(rc, place.file->file, place.row, place.column, off, len, dst, d);
     } else if (extent_at(rf, c, &place, &e)) {
         blob = e.blob;
         r = blob_read(rc, blob, dst, len, e.off + off, d);
     }
-    return r < 0 ? r : blob_used(rc, blob, d);
+    return r < 0 || all < 0 ? (r < 0 ? r : all) : blob_used(rc, blob, d);
 }
 
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
@@ -131,7 +155,11 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
 
         for (k = 1; i + k < n && shards_find(&set->files, record[i + k], &row[k]) == file;)
             k++;
-        r = set->rf->read_rows(rc, shard->file, row, k, dst + i * set->slabs.bytes, d);
+        r = 0;
+        for (unsigned v = 0; v < k && r == 0; v++)
+            r = verify_row(rc, set->rf, shard, row[v], d);
+        if (r == 0)
+            r = set->rf->read_rows(rc, shard->file, row, k, dst + i * set->slabs.bytes, d);
         if (r == 0)
             r = blob_verify(shard->blob, d); /* the slab is remembered */
         if (!missing_go_on(rc, r, &all))

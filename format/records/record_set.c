@@ -440,6 +440,15 @@ static void set_free(struct dataset *ds)
     free(set);
 }
 
+/* Bytes of a row that is doubted come through read() only. */
+static bool is_doubted(const struct record_set *set)
+{
+    for (unsigned i = 0; i < set->files.n && set->rf->verify; i++)
+        if (set->files.shard[i].prepared && set->files.shard[i].prepared->proven)
+            return true;
+    return false;
+}
+
 /* Bytes that are as they are in the source. */
 static bool set_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
                      struct extent *ret)
@@ -447,9 +456,9 @@ static bool set_copy(const struct dataset *ds, uint64_t sample, const struct fie
     const struct record_set *set = record_set_of(ds);
     const struct record_content *c = field->impl;
 
-    return c && c->ops == &record_set_contents && (!set->rf->read || set->rf->extents_are_copies) &&
-           field_is_in(field, IN_FILE_SAMPLES) && !strcmp(field->folder, "raw") &&
-           c->ops->extent(ds, c, sample, ret);
+    return c && c->ops == &record_set_contents && !is_doubted(set) &&
+           (!set->rf->read || set->rf->extents_are_copies) && field_is_in(field, IN_FILE_SAMPLES) &&
+           !strcmp(field->folder, "raw") && c->ops->extent(ds, c, sample, ret);
 }
 
 static bool set_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret)
@@ -459,7 +468,7 @@ static bool set_copy_of_all(const struct dataset *ds, const struct field *field,
 
     *ret = (struct extent){shard->blob, 0, shard->blob->size};
     return field->ops == &record_line_ops.ops && set->files.n == 1 && ret->len &&
-           set->rf->lines_are_file && set->rf->lines_are_file(shard->file);
+           set->rf->lines_are_file && !is_doubted(set) && set->rf->lines_are_file(shard->file);
 }
 
 static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,

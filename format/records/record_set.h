@@ -112,6 +112,11 @@ struct record_format {
     int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
                      uint8_t *dst, struct diag *d);
 
+    /* Compare what the index says of a row with the file: see prepared_doubts(). It is called
+     * before contents of such a row are read. 0; -EBADMSG: it is not so, with the reason in d; or
+     * another -errno, -EAGAIN by the rule of missing_go_on() included. NULL: read() finds it. */
+    int (*verify)(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
+
     /* Are the keys of a prepared file those of its index? false: the numbers of records. NULL: they
      * are if the index has keys. A dataset of several files has keys if each file has. */
     bool (*has_keys)(const void *file);

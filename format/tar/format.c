@@ -90,6 +90,7 @@ static const struct record_format shards = {
     .dims = tar_dims,
     .extent = tar_extent,
     .read = tar_read,
+    .verify = tar_verify,
     .damage = file_damage,
     .note = file_note,
 };

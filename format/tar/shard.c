@@ -38,8 +38,10 @@ void tar_shard_drop(struct tar_shard *shard)
 
 static int shard_identity(void *impl, struct text *ret)
 {
+    const struct tar_shard *shard = impl;
+
     text_add(ret, "tar 2");
-    return prepared_add_identity(ret, ((const struct tar_shard *)impl)->blob);
+    return prepared_add_identity(&shard->prepared, ret, shard->blob);
 }
 
 static int shard_begin(void *impl)
@@ -183,6 +185,7 @@ int tar_shard_open(struct blob *blob, struct blob *hints, const struct format_se
         .name = blob_name(blob),
         .source = blob_source(blob),
         .size = blob->size,
+        .checks_rows = true,
         .shape = {.columns = TAR_FIXED, .rising = 1u << TAR_AT, .has_keys = true, .learns = true},
     };
     *ret = shard;

@@ -84,4 +84,7 @@ bool tar_extent(const void *file, uint64_t row, unsigned column, struct extent *
 int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
              size_t len, uint8_t *dst, struct diag *d);
 
+/* verify() of struct record_format (verify.c). */
+int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
+
 #endif

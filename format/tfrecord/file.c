@@ -135,8 +135,10 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
 
 static int file_identity(void *impl, struct text *ret)
 {
+    const struct tfrecord_file *file = impl;
+
     text_add(ret, "tfrecord 1");
-    return prepared_add_identity(ret, ((const struct tfrecord_file *)impl)->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 static int file_begin(void *impl)
@@ -209,6 +211,7 @@ int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct f
         .name = blob_name(blob),
         .source = blob_source(blob),
         .size = blob->size,
+        .checks_rows = true,
         .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
     };
     *ret = (struct shard){file, blob, &file->prepared};

@@ -66,6 +66,7 @@ bool tfrecord_has(const void *file, uint64_t row, unsigned column);
 int tfrecord_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                   struct diag *d);
 bool tfrecord_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+int tfrecord_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
 int tfrecord_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                   uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 

@@ -18,6 +18,7 @@ static const struct record_format records = {
     .dims = tfrecord_dims,
     .extent = tfrecord_extent,
     .read = tfrecord_read,
+    .verify = tfrecord_verify,
     .damage = tfrecord_damage,
     .note = tfrecord_note,
 };

@@ -115,6 +115,24 @@ bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent
     return true;
 }
 
+/* Does a record of that length begin there? Its data and what is in them are checked anyway. */
+int tfrecord_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
+{
+    const struct tfrecord_file *file = p;
+    uint8_t head[FRAME_HEAD];
+    uint64_t at, bytes, len;
+    int r;
+
+    tfrecord_place(file, row, &at, &bytes);
+    r = blob_read(rc, file->blob, head, sizeof(head), at, d);
+    if (r < 0)
+        return r;
+    return frame_head(head, &len) && len == bytes - FRAME_BYTES
+               ? 0
+               : diag_set(d, -EBADMSG, "byte %llu: want a record of %llu bytes, found none",
+                          (unsigned long long)at, (unsigned long long)bytes);
+}
+
 /* ---- records in memory ---- */
 
 struct record {

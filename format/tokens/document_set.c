@@ -29,13 +29,14 @@ struct document_file {
 
 static int file_identity(void *impl, struct text *ret)
 {
-    const struct token_stream *s = ((const struct document_file *)impl)->s;
+    const struct document_file *file = impl;
+    const struct token_stream *s = file->s;
     int r;
 
     text_add(ret, "tokens 1 %d %s %d", (int)s->kind, dtype_info(s->dtype)->name,
              s->documents.by_sequence);
-    r = prepared_add_identity(ret, s->index);
-    return r < 0 ? r : prepared_add_identity(ret, s->blob);
+    r = prepared_add_identity(&file->prepared, ret, s->index);
+    return r < 0 ? r : prepared_add_identity(&file->prepared, ret, s->blob);
 }
 
 /* The tokens of a kept index are hostile: they lie inside the stream. A stream whose sequences are

@@ -300,20 +300,6 @@ static void find_hidden(struct catalog *catalog)
     }
 }
 
-/* Indexes beside the data are of these files. */
-static int add_shared_files(struct catalog *catalog)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < catalog->n && r == 0; i++) {
-        const struct dataset *ds = catalog->item[i].ds;
-
-        for (unsigned k = 0; ds && !ds->shares_blobs && k < ds->n_blobs && r == 0; k++)
-            r = shared_index_add(&catalog->tools->shared, ds->blob[k]);
-    }
-    return r;
-}
-
 /* Is there a format of the name that format= gives, and does it read single files? */
 static int check_format_name(const char *name, struct diag *d)
 {
@@ -382,8 +368,6 @@ int catalog_open(const struct source *source, const struct options *options, str
     if (!catalog.n_datasets)
         return nothing_usable(source, &catalog, list.n, d);
     r = make_names_unique(&catalog, &list);
-    if (r == 0)
-        r = add_shared_files(&catalog);
     if (r < 0)
         return r;
     if (catalog.source)

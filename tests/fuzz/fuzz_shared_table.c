@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "cache/source/shared_index.h"
+#include "cache/source/shared_table.h"
 #include "fuzz.h"
 
 static void check_lines(const struct shared_line *line, size_t n, bool is_index)
@@ -13,6 +13,7 @@ static void check_lines(const struct shared_line *line, size_t n, bool is_index)
         FUZZ_CHECK(strlen(line[i].sum) == DIGEST_TEXT_SIZE - 1);
         FUZZ_CHECK(strspn(line[i].sum, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1);
         FUZZ_CHECK(*line[i].name);
+        FUZZ_CHECK(strspn(line[i].version, "\t\n\r ") == 0);
         FUZZ_CHECK(!is_index ||
                    (line[i].size <= SHARED_INDEX_MOST && !strpbrk(line[i].name, "/.")));
         FUZZ_CHECK(!i || strcmp(line[i - 1].name, line[i].name) < 0);
@@ -36,5 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     check_lines(table.file, table.n_files, false);
     check_lines(table.index, table.n_indexes, true);
+    if (table.listing.name)
+        check_lines(&table.listing, 1, true);
     return 0;
 }

@@ -170,8 +170,10 @@ static int set_columns(struct file *file)
 
 static int file_identity(void *impl, struct text *ret)
 {
+    const struct file *file = impl;
+
     text_add(ret, "testlrn 1");
-    return prepared_add_identity(ret, ((const struct file *)impl)->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* The numbers of a kept index are hostile: no content may end after the file. */

@@ -13,7 +13,7 @@ static int copy_of(const uint8_t *bytes, size_t size, struct kept_index *ret)
     if (!at)
         return -ENOMEM;
     memcpy(at, bytes, size);
-    *ret = (struct kept_index){at, size};
+    *ret = (struct kept_index){.bytes = at, .size = size};
     return 0;
 }
 

@@ -87,8 +87,10 @@ static int add_record(struct file *file, struct diag *d)
 
 static int file_identity(void *impl, struct text *ret)
 {
+    const struct file *file = impl;
+
     text_add(ret, "testrec 1");
-    return prepared_add_identity(ret, ((const struct file *)impl)->blob);
+    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* The numbers of a kept index are hostile: no record may end after the file. */

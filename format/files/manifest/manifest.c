@@ -174,7 +174,7 @@ static int manifest_identity(void *impl, struct text *ret)
     const struct manifest_file *file = impl;
 
     text_add(ret, "files manifest 1 %zu %s %s", file->table, file->usage, file->set->source.root);
-    return prepared_add_identity(ret, file->set->source.blob);
+    return prepared_add_identity(&file->prepared, ret, file->set->source.blob);
 }
 
 static int manifest_begin(void *impl)

@@ -229,7 +229,7 @@ static int metadata_identity(void *impl, struct text *ret)
     const struct metadata_file *file = impl;
 
     text_add(ret, "files table 1 %d %s", (int)file->kind, file->source.root);
-    return prepared_add_identity(ret, file->source.blob);
+    return prepared_add_identity(&file->prepared, ret, file->source.blob);
 }
 
 /* A kept index is hostile: its numbers are checked where they are used. */

@@ -269,7 +269,8 @@ static int join_identity(void *impl, struct text *ret)
         kaldi_table_identity(table, ret);
     }
     text_add(ret, ";segments=%s", join->has_segments ? "" : "none");
-    return join->has_segments ? prepared_add_identity(ret, join->segments.blob) : 0;
+    return join->has_segments ? prepared_add_identity(&join->prepared, ret, join->segments.blob)
+                              : 0;
 }
 
 static int begin_rows(struct kaldi_join *join, struct utterance *u)

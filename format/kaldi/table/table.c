@@ -35,7 +35,7 @@ static int table_identity(void *impl, struct text *ret)
              table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
                  table->opener->reads_outside << 3,
              table->folder);
-    return prepared_add_identity(ret, table->blob);
+    return prepared_add_identity(&table->prepared, ret, table->blob);
 }
 
 static int table_take(void *impl, const struct index *index)

@@ -34,10 +34,10 @@ struct tar_walk {
     struct tar_pax *own, *global;
     uint8_t *long_name; /* [TAR_NAME_MAX] */
     size_t long_len;
-    unsigned seen;    /* headers that describe the next member */
-    uint64_t near;    /* reads since the last one that was far from the one before */
-    uint64_t fetched; /* bytes before it were asked for */
-    struct pass_window window;
+    unsigned seen;             /* headers that describe the next member */
+    uint64_t near;             /* reads since the last one that was far from the one before */
+    uint64_t fetched;          /* bytes before it were asked for */
+    struct pass_window window; /* but its rc, which the caller may set */
 };
 
 /* 0 or -ENOMEM. */

@@ -24,6 +24,13 @@ def files(folder):
     return {name: content(folder, name) for name in sorted(os.listdir(folder))}
 
 
+def plain(found):
+    """The files, whose table has no versions: those differ from place to place."""
+    table = found["index.txt"].decode().splitlines()
+    lines = [line.split(" ") for line in table]
+    return {**found, "index.txt": [line[:3] + line[4:] if line[0] == "file" else line for line in lines]}
+
+
 def check_bucket():
     """What `epochfs index` writes of a bucket is put beside the data; a new mount then reads less."""
     with FakeS3({f"set/s-{i}.tar": data for i, data in enumerate(DATA)}) as s3:
@@ -84,7 +91,7 @@ def check_interrupted(good):
         equal(os.listdir(os.path.dirname(out)), [], "what is left")
     with Nginx(f"{PRIVATE}/www") as server:
         run(*command[1:], f"{server.url}/")
-    equal(files(out) == good, True, "what the next run wrote")
+    equal(plain(files(out)) == plain(good), True, "what the next run wrote")
 
 
 os.mkdir(f"{PRIVATE}/www")

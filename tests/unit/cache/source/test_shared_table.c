@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "cache/source/shared_index.h"
+#include "cache/source/shared_table.h"
 #include "support/unit.h"
 
 #define SUM_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -22,9 +22,10 @@ static int read_table(const char *text, size_t len, struct shared_table *ret, st
 
 static void test_shared_table__lines__found_by_name(void **state)
 {
-    static const char text[] = SHARED_INDEX_HEAD "file 7 " SUM_A " a b.tar\n"
+    static const char text[] = SHARED_INDEX_HEAD "file 7 " SUM_A " etag:%22x%22 a b.tar\n"
                                                  "index 9 " SUM_B " " SUM_A "\n"
-                                                 "file 18446744073709551615 " SUM_B " sub/c.tar\n"
+                                                 "file 18446744073709551615 " SUM_B " - sub/c.tar\n"
+                                                 "listing 5 " SUM_A " " SUM_A "\n"
                                                  "index 1073741824 " SUM_A " " SUM_B "\n";
     struct diag d = DIAG_INIT;
     struct shared_table t = {0};
@@ -38,12 +39,32 @@ static void test_shared_table__lines__found_by_name(void **state)
     assert_non_null(line);
     assert_true(line->size == UINT64_MAX);
     assert_string_equal(line->sum, SUM_B);
+    assert_string_equal(line->version, "");
     line = shared_line_find(t.file, t.n_files, "a b.tar");
     assert_non_null(line);
     assert_int_equal(line->size, 7);
+    assert_string_equal(line->version, "etag:%22x%22");
     assert_non_null(shared_line_find(t.index, t.n_indexes, SUM_A));
     assert_null(shared_line_find(t.index, t.n_indexes, "a b.tar"));
     assert_null(shared_line_find(t.file, t.n_files, "sub"));
+    assert_string_equal(t.listing.name, SUM_A);
+    assert_int_equal(t.listing.size, 5);
+    shared_table_release(&t);
+}
+
+/* Files of the first version of the table have no versions. */
+static void test_shared_table__of_version_1__no_versions(void **state)
+{
+    static const char text[] = SHARED_INDEX_HEAD_1 "file 7 " SUM_A " - b.tar\n";
+    struct diag d = DIAG_INIT;
+    struct shared_table t = {0};
+
+    (void)state;
+    assert_int_equal(read_table(text, strlen(text), &t, &d), 0);
+    assert_int_equal(t.n_files, 1);
+    assert_string_equal(t.file[0].name, "- b.tar");
+    assert_string_equal(t.file[0].version, "");
+    assert_null(t.listing.name);
     shared_table_release(&t);
 }
 
@@ -52,25 +73,35 @@ static void test_shared_table__hostile__ebadmsg(void **state)
     static const char *const bad[] = {
         "",
         "\n",
-        "epochfs-index 2\n",
-        "epochfs-index 1",
+        "epochfs-index 3\n",
+        "epochfs-index 2",
         SHARED_INDEX_HEAD "\n",
-        SHARED_INDEX_HEAD "file 7 " SUM_A " a",
-        SHARED_INDEX_HEAD "file 7 " SUM_A " \n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " - a",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " - \n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " -\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A "  a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " et\tag a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " et\xc3\xa4g a\n",
         SHARED_INDEX_HEAD "file 7 " SUM_A "\n",
-        SHARED_INDEX_HEAD "file -7 " SUM_A " a\n",
-        SHARED_INDEX_HEAD "file 7x " SUM_A " a\n",
-        SHARED_INDEX_HEAD "file 18446744073709551616 " SUM_A " a\n",
-        SHARED_INDEX_HEAD "file 7 " SUM_A "a a\n",
-        SHARED_INDEX_HEAD "file 7 aaaa a\n",
-        SHARED_INDEX_HEAD "fils 7 " SUM_A " a\n",
-        SHARED_INDEX_HEAD "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
-        SHARED_INDEX_HEAD "file 7 " SUM_A " a\nfile 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD "file -7 " SUM_A " - a\n",
+        SHARED_INDEX_HEAD "file 7x " SUM_A " - a\n",
+        SHARED_INDEX_HEAD "file 18446744073709551616 " SUM_A " - a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A "a - a\n",
+        SHARED_INDEX_HEAD "file 7 aaaa - a\n",
+        SHARED_INDEX_HEAD "fils 7 " SUM_A " - a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " - b\nfile 7 " SUM_A " - a\n",
+        SHARED_INDEX_HEAD "file 7 " SUM_A " - a\nfile 7 " SUM_A " x a\n",
         SHARED_INDEX_HEAD "index 1 " SUM_A " ../" SUM_B "\n",
         SHARED_INDEX_HEAD "index 1 " SUM_A " " SUM_B "/x\n",
         SHARED_INDEX_HEAD "index 1073741825 " SUM_A " " SUM_B "\n",
+        SHARED_INDEX_HEAD "listing 1 " SUM_A " ../../etc/passwd\n",
+        SHARED_INDEX_HEAD "listing 0 " SUM_A " " SUM_B "\n",
+        SHARED_INDEX_HEAD "listing 1 " SUM_A " " SUM_B "\nlisting 1 " SUM_B " " SUM_A "\n",
+        SHARED_INDEX_HEAD_1 "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
+        SHARED_INDEX_HEAD_1 "file 7 " SUM_A "\n",
     };
-    static const char nul[] = SHARED_INDEX_HEAD "file 7 " SUM_A " a\0b\n";
+    static const char nul[] = SHARED_INDEX_HEAD "file 7 " SUM_A " - a\0b\n";
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -88,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared_table__lines__found_by_name),
+        cmocka_unit_test(test_shared_table__of_version_1__no_versions),
         cmocka_unit_test(test_shared_table__hostile__ebadmsg),
     };
 

@@ -1,0 +1,175 @@
+/* Compares what an index says of a sample with the headers of the archive: its key, its fields,
+ * their places and sizes, and the values that the index has. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/core/npy_head.h"
+#include "format/tar/archive/walk.h"
+#include "format/tar/name.h"
+#include "format/tar/shard.h"
+
+struct verifying {
+    const struct tar_shard *shard;
+    uint64_t row, at; /* at: of the first header */
+    struct tar_walk walk;
+    size_t key_len;
+    uint8_t key[KEY_MAX];
+};
+
+static uint64_t number_at(const struct verifying *v, uint64_t column)
+{
+    return index_number(&v->shard->prepared.index, v->row, (unsigned)column);
+}
+
+/* Ask for all headers that the sample needs at once. */
+static int read_ahead(struct verifying *v, struct diag *d)
+{
+    uint8_t block[TAR_BLOCK];
+    int all = 0;
+
+    for (unsigned i = 0; i < v->shard->table.n; i++) {
+        uint64_t place = number_at(v, tar_field_number(v->shard, i, TAR_FIELD_PLACE));
+
+        if (place && !missing_go_on(v->walk.window.rc,
+                                    blob_read(v->walk.window.rc, v->shard->blob, block,
+                                              sizeof(block), v->at + (place - 1) * TAR_BLOCK, d),
+                                    &all))
+            break;
+    }
+    return all;
+}
+
+/* Does the member have the sample's key? Keys that repeat end in "~" and a number, those too long
+ * for an index are numbers. */
+static bool is_key(const struct verifying *v, const uint8_t *name, size_t len)
+{
+    const struct index *index = &v->shard->prepared.index;
+
+    while (len > 2 && !memcmp(name, "./", 2)) {
+        name += 2;
+        len -= 2;
+    }
+    if (len > KEY_MAX)
+        return true;
+    if (v->key_len < len || memcmp(v->key, name, len) != 0)
+        return false;
+    return v->key_len == len || (index->renamed && v->key[len] == '~');
+}
+
+static int differs(const struct verifying *v, const char *what, struct diag *d)
+{
+    return diag_set(d, -EBADMSG, "byte %llu: want %s of the sample, found another",
+                    (unsigned long long)v->at, what);
+}
+
+static int verify_array(struct verifying *v, const struct tar_member *m, const uint64_t *number,
+                        struct diag *d)
+{
+    const struct index *index = &v->shard->prepared.index;
+    uint64_t head = member_array_head(index, v->row, number), dim[RECORD_AXES] = {0};
+    const uint8_t *bytes;
+    struct npy_head found;
+    int r;
+
+    if (head > m->size || head > TAR_EXTRA_MAX || head < NPY_HEAD_START)
+        return differs(v, "an array", d);
+    r = tar_walk_bytes(&v->walk, m->at, (size_t)head, &bytes, d);
+    if (r < 0)
+        return r;
+    if (npy_head_bytes(bytes, (size_t)head) != head ||
+        npy_head_parse(bytes, (size_t)head, m->size, &found) ||
+        (uint64_t)found.dtype != number[MEMBER_TYPE] || found.ndim != number[MEMBER_AXES])
+        return differs(v, "an array", d);
+    member_array_dims(index, v->row, number, dim);
+    return memcmp(dim, found.dim, found.ndim * sizeof(*dim)) ? differs(v, "the axes of an array", d)
+                                                             : 0;
+}
+
+static int verify_value(struct verifying *v, const struct tar_member *m, const uint64_t *number,
+                        struct diag *d)
+{
+    const uint8_t *bytes;
+    int64_t value;
+    int r;
+
+    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY)
+        return verify_array(v, m, number, d);
+    if (number[MEMBER_FORM] != MEMBER_AS_INTEGER)
+        return 0;
+    if (m->size > MEMBER_INTEGER_MAX)
+        return differs(v, "a number", d);
+    r = tar_walk_bytes(&v->walk, m->at, (size_t)m->size, &bytes, d);
+    if (r < 0)
+        return r;
+    return member_integer_parse(bytes, (size_t)m->size, &value) &&
+                   (uint64_t)value == number_at(v, number[MEMBER_VALUE])
+               ? 0
+               : differs(v, "a number", d);
+}
+
+static int verify_member(struct verifying *v, const struct tar_member *m, size_t ext,
+                         unsigned *n_found, struct diag *d)
+{
+    const uint64_t *number;
+    uint64_t place;
+    unsigned field;
+
+    if (!column_table_find(&v->shard->table, m->name + ext, m->name_len - ext, &field))
+        return v->shard->table.n < TAR_FIELDS_MAX ? differs(v, "the fields", d) : 0;
+    number = v->shard->table.column[field].number;
+    place = number[TAR_FIELD_PLACE];
+    if (m->kind != TAR_FILE || number_at(v, place) != (m->at - v->at) / TAR_BLOCK ||
+        number_at(v, place + 1) != m->size)
+        return differs(v, "the places of files", d);
+    ++*n_found;
+    return verify_value(v, m, number, d);
+}
+
+static int verify_members(struct verifying *v, unsigned n, struct diag *d)
+{
+    struct tar_member m;
+    unsigned n_found = 0;
+    int r;
+
+    v->walk.at = v->at;
+    while (n_found < n && (r = tar_walk_next(&v->walk, &m, d)) != 0) {
+        struct tar_name name;
+
+        if (r < 0)
+            return r;
+        if ((m.kind != TAR_FILE && m.kind != TAR_SPARSE) ||
+            tar_name_split(m.name, m.name_len, &name) != TAR_NAME_SAMPLE)
+            continue;
+        if (!is_key(v, m.name, name.key_len))
+            return differs(v, "the key", d);
+        r = verify_member(v, &m, name.ext, &n_found, d);
+        if (r < 0)
+            return r;
+    }
+    return n_found == n ? 0 : differs(v, "all fields", d);
+}
+
+int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
+{
+    const struct tar_shard *shard = file;
+    struct verifying v = {.shard = shard, .row = row};
+    unsigned n = 0;
+    int r;
+
+    v.at = number_at(&v, TAR_AT);
+    if (number_at(&v, TAR_FAULT))
+        return 0; /* it is not read */
+    for (unsigned i = 0; i < shard->table.n; i++)
+        n += number_at(&v, tar_field_number(shard, i, TAR_FIELD_PLACE)) > 0;
+    v.key_len = index_key(&shard->prepared.index, row, v.key);
+    r = tar_walk_init(&v.walk, shard->blob);
+    v.walk.window.rc = rc;
+    if (r == 0)
+        r = read_ahead(&v, d);
+    if (r == 0)
+        r = verify_members(&v, n, d);
+    tar_walk_release(&v.walk);
+    return r;
+}
