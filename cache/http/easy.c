@@ -81,8 +81,6 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     if (active->paused)
         return CURL_WRITEFUNC_PAUSE;
     hear(active, n);
-    if (active->via)
-        atomic_fetch_add_explicit(&active->http->via.bytes, n, memory_order_relaxed);
     if (atomic_load_explicit(&request->stopped, memory_order_relaxed)) {
         more = false;
     } else if (request->reply.status / 100 != 2) {
@@ -91,6 +89,8 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
         active->starved_ns = active->given_ns;
         active->broken = active->stalls = 0;
         active->probed = false;
+        if (active->via)
+            atomic_fetch_add_explicit(&active->http->via.bytes, n, memory_order_relaxed);
         more = active->begun || !request->head || request->head(request);
         active->begun = true;
         more = more && (request->body ? request->body(request, bytes, n) : skip(active, bytes, n));

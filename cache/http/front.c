@@ -1,6 +1,6 @@
 /* Looks after requests that were sent to the front of a ring of caches, and after the front.
  *
- * A request that gets nothing for a second is sent again half a second later. Meanwhile two probes
+ * A request that gets nothing for 0.8 s is sent again half a second later. Meanwhile two probes
  * are under way. One must be answered at once, by the front alone; if it is not, all requests go to
  * the origin. The other is passed on to the member of the ring that has the slice. No code waits
  * for that answer: the front notes that the member does not answer, and takes another one for the
@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "cache/http/active.h"
 
-#define FRONT_MS  INT64_C(750) /* for an answer of the front, on this machine */
+#define FRONT_MS  INT64_C(600) /* for an answer of the front, on this machine */
 #define MEMBER_MS INT64_C(5000)
-#define STALL_NS  INT64_C(1000000000) /* without a byte: look what is wrong */
-#define PROBE_NS  INT64_C(500000000)  /* after that: send it again */
+#define STALL_NS  INT64_C(800000000) /* without a byte: look what is wrong */
+#define PROBE_NS  INT64_C(500000000) /* after that: send it again */
 
 /* ---- probes ---- */
 

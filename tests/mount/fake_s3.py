@@ -17,6 +17,7 @@ import threading
 import urllib.parse
 
 PAGE = 1000
+SKEWED = b"<?xml version='1.0'?><Error><Code>RequestTimeTooSkewed</Code><Message>other time</Message></Error>"
 ROW = ("<Contents><Key>{}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;{}&quot;</ETag>"
        "<Size>{}</Size><StorageClass>STANDARD</StorageClass></Contents>")
 
@@ -41,6 +42,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path, _, query = self.path.partition("?")
         s3 = self.server.s3
+        if s3.skewed and "Authorization" in self.headers:
+            self.answer(403, SKEWED)
+            return
         if query:
             wanted = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
             self.answer(200, s3.page(wanted), [("Content-Type", "application/xml")])
@@ -80,6 +84,7 @@ class FakeS3:
         self.keys = sorted(objects)
         self.lists = self.objects = 0
         self.forbidden = set()
+        self.skewed = False  # signatures are of another time
         self.lock = threading.Lock()
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

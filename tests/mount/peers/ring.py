@@ -126,7 +126,8 @@ class Ring:
         path = f"{self.at(i)}/nginx.conf"
         conf = re.sub(r" limit_rate \d+;", "", text(path))
         with open(path, "w", encoding="utf-8") as f:
-            f.write(conf.replace("deny all;\n", f"deny all; limit_rate {rate};\n"))
+            f.write(conf.replace(f"listen {address(i)}:{self.port + 1};",
+                                 f"listen {address(i)}:{self.port + 1}; limit_rate {rate};"))
         os.kill(int(text(self.at(i), "nginx.pid")), signal.SIGHUP)
 
     # ---- what it has done ----
