@@ -58,6 +58,7 @@ enum field_form {
     FORM_PADDED,  /* the same, each filled with zeros to the length of the longest */
     FORM_LENGTHS, /* the length of each without that filling */
     FORM_OFFSETS, /* where each begins in FORM_RAGGED */
+    FORM_SHAPES,  /* the shape of each, where FORM_RAGGED has elements alone */
     FORM_TEXT,    /* text, an element per sample, as wide as the longest */
     FORM_WHOLE,   /* one array of all samples: a member of a matrix */
     FORM_BYTES,   /* the bytes of a file, whose extension is ext */
@@ -83,7 +84,8 @@ struct field_ops {
     field_read *read;
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
      * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
-     * cannot hold them. form() never reads the sources. */
+     * cannot hold them; -ENODATA: this selection needs no such array, and an archive leaves it out.
+     * form() never reads the sources. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 struct form *ret);
 };

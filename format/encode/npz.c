@@ -279,7 +279,7 @@ static int add_members(struct layout *l, unsigned place)
         bool is_in = field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
         int r = is_in ? add_member(l, f, i, &directory) : 0;
 
-        if (r < 0)
+        if (r < 0 && r != -ENODATA)
             return r;
     }
     directory += ZIP_END + (l->size >= ZIP_MAX32 ? ZIP64_END + ZIP64_LOCATOR : 0);

@@ -129,7 +129,7 @@ static bool is_array_called(const struct column_union *u, const char *name, size
 /* Is the name of an array that of another, or of one that the dataset has beside it? */
 static bool is_taken(const struct column_union *u, unsigned i)
 {
-    static const char *const suffixes[] = {"_len", "_offsets"};
+    static const char *const suffixes[] = {"_len", "_offsets", "_shape"};
     const char *name = u->column[i].name;
     size_t len = strlen(name);
 

@@ -1,6 +1,8 @@
 /* Arrays of records: stacked if they have one shape; else one after another with offsets, or padded
- * with lengths. A record's array then has its own length along its first axis; the other axes are
- * the same in a whole selection. */
+ * with lengths. A record's array then has its own length along its first axis. Where the other axes
+ * differ, too, arrays are flat, one after another, with the shape of each, or padded along each
+ * axis (record_axes.c). */
+#include "format/records/record_axes.h"
 #include "format/records/record_ops.h"
 #include "format/records/record_slabs.h"
 
@@ -9,23 +11,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-
-/* The elements of a row of the first axis. */
-static uint64_t row_elements(const struct record_content *c, const uint64_t *dim)
-{
-    uint64_t n = 1;
-
-    for (unsigned i = 1; i < c->ndim; i++)
-        n *= dim[i];
-    return n;
-}
-
-static void set_tail(struct record_items *items, const uint64_t *dim)
-{
-    memcpy(items->axis, dim, sizeof(items->axis));
-    items->tail = row_elements(items->content, dim);
-    items->has_tail = true;
-}
 
 static int differs(const struct record_items *items, uint64_t sample, unsigned axis, uint64_t found)
 {
@@ -60,44 +45,38 @@ static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before
     if (!dim[0])
         return 0;
     if (!items->has_tail)
-        set_tail(items, dim);
+        record_axes_set(items, dim);
     for (unsigned i = 1; i < items->content->ndim; i++)
         if (dim[i] != items->axis[i])
             return differs(items, sample, i, dim[i]);
     return 0;
 }
 
-/* Find the axes behind the first: those of the first array that has rows. */
-static int find_tail(struct record_items *items)
+/* Counts the elements of the array, of those that differ. */
+static int count_elements(void *ctx, uint64_t sample, const struct sums_pair *before,
+                          struct sums_pair *ret)
 {
-    const struct record_content *c = items->content;
-    bool varies = false;
-    int r = 0;
+    struct record_items *items = ctx;
+    uint64_t dim[RECORD_AXES];
+    int r = record_dims(items, sample, dim, items->reason);
 
-    for (unsigned i = 1; i < c->ndim; i++)
-        varies = varies || c->dim[i] == DIM_VARIES;
-    if (!varies) {
-        set_tail(items, c->dim);
-        return 0;
-    }
-    for (uint64_t place = 0; place < items->sel->count && !items->has_tail && r == 0; place++) {
-        uint64_t dim[RECORD_AXES];
-
-        r = record_dims(items, record_items_sample(items, place), dim, items->reason);
-        if (r == 0 && dim[0])
-            set_tail(items, dim);
-    }
+    (void)before;
+    ret->size = 1;
+    for (unsigned i = 0; i < items->content->ndim && r == 0; i++)
+        if (!checked_mul(ret->size, dim[i], &ret->size))
+            return -EFBIG;
     return r;
 }
 
+/* The sums over rows; where other axes differ, over elements. */
 static int open_rows(struct record_items *items, struct sums *ret)
 {
-    int r = find_tail(items);
+    int r = record_axes_find(items);
 
-    return r < 0 ? r : record_items_sums(items, count_rows, ret);
+    return r < 0 ? r : record_items_sums(items, items->differs ? count_elements : count_rows, ret);
 }
 
-/* Add the axes [first], and those behind it. */
+/* Add the axes [first], and those behind it, of arrays whose other axes are the same. */
 static void add_axes(const struct record_items *items, uint64_t first, struct form *ret)
 {
     ret->dim[ret->ndim++] = first;
@@ -143,7 +122,9 @@ static int ragged_form(const struct dataset *ds, const struct field *f, const st
     }
     ret->ndim = 0;
     r = open_rows(&items, &sums);
-    if (r == 0)
+    if (r == 0 && items.differs)
+        ret->dim[ret->ndim++] = sums_total(&sums).size;
+    else if (r == 0)
         add_axes(&items, sums_total(&sums).size, ret);
     return r;
 }
@@ -159,7 +140,9 @@ static int ragged_read(struct read_context *rc, const struct dataset *ds, const 
     if (sel->single)
         return array_item(&items, only_sample(sel), NULL, off, len, dst, d);
     items.reason = d;
-    r = find_tail(&items);
+    r = record_axes_find(&items);
+    if (r == 0 && items.differs)
+        return record_items_read(&items, count_elements, f->width, array_item, off, len, dst, d);
     if (r < 0 || !items.tail)
         return r;
     return record_items_read(&items, count_rows, items.tail * f->width, array_item, off, len, dst,
@@ -179,7 +162,9 @@ static int padded_form(const struct dataset *ds, const struct field *f, const st
     ret->ndim = 0;
     ret->dim[ret->ndim++] = sel->count;
     r = open_rows(&items, &sums);
-    if (r == 0)
+    for (unsigned i = 0; i < items.content->ndim && r == 0 && items.differs; i++)
+        ret->dim[ret->ndim++] = items.most[i];
+    if (r == 0 && !items.differs)
         add_axes(&items, sums_most(&sums), ret);
     return r;
 }
@@ -210,6 +195,9 @@ static int padded_read(struct read_context *rc, const struct dataset *ds, const 
     r = open_rows(&items, &sums);
     if (r < 0 || !len)
         return r;
+    if (items.differs)
+        return record_items_read_even(&items, record_axes_padded(&items) * f->width,
+                                      record_axes_read, off, len, dst, d);
     return record_items_read_even(&items, sums_most(&sums) * items.tail * f->width, padded_item,
                                   off, len, dst, d);
 }
@@ -262,17 +250,92 @@ static int numbers_form(const struct dataset *ds, const struct field *f,
     return open_rows(&items, &sums);
 }
 
+/* The shape of each array: int64 numbers, so many for a sample as it has axes. */
+static int read_shapes(struct record_items *items, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    uint64_t each = 8 * (uint64_t)items->content->ndim, dim[RECORD_AXES] = {0};
+    uint64_t known = UINT64_MAX;
+    int r = 0;
+
+    while (r == 0 && len) {
+        uint64_t place = off / each;
+        size_t skip = (size_t)(off % 8), n = (size_t)min_u64(len, 8 - skip);
+        uint8_t bytes[8];
+
+        if (place != known)
+            r = record_dims(items, record_items_sample(items, place), dim, d);
+        known = place;
+        store_le64(bytes, dim[off % each / 8]);
+        memcpy(dst, bytes + skip, n);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return r;
+}
+
+static void shapes_axes(const struct record_items *items, struct form *ret)
+{
+    ret->ndim = 2;
+    ret->dim[0] = items->sel->count;
+    ret->dim[1] = items->content->ndim;
+}
+
+/* Lengths of arrays that differ in another axis than the first are their shapes. */
 static int lengths_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
-    return numbers_form(ds, f, sel, sel->count, ret);
+    AUTO_SUMS struct sums sums = {0};
+    struct record_items items;
+    int r;
+
+    record_items_init(&items, NULL, ds, f, sel);
+    ret->ndim = 1;
+    ret->dim[0] = sel->count;
+    r = open_rows(&items, &sums);
+    if (r == 0 && items.differs)
+        shapes_axes(&items, ret);
+    return r;
 }
 
 static int lengths_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    return read_numbers(rc, ds, f, sel, true, off, len, dst, d);
+    struct record_items items;
+    int r;
+
+    record_items_init(&items, rc, ds, f, sel);
+    items.reason = d;
+    r = record_axes_find(&items);
+    if (r < 0)
+        return r;
+    return items.differs ? read_shapes(&items, off, len, dst, d)
+                         : read_numbers(rc, ds, f, sel, true, off, len, dst, d);
+}
+
+/* Only a batch whose arrays differ so has shapes. */
+static int shapes_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    struct record_items items;
+    int r;
+
+    record_items_init(&items, NULL, ds, f, sel);
+    r = record_axes_find(&items);
+    shapes_axes(&items, ret);
+    return r == 0 && !items.differs ? -ENODATA : r;
+}
+
+static int shapes_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    struct record_items items;
+
+    record_items_init(&items, rc, ds, f, sel);
+    return read_shapes(&items, off, len, dst, d);
 }
 
 static int offsets_form(const struct dataset *ds, const struct field *f,
@@ -323,3 +386,4 @@ const struct field_ops record_ragged_ops = {ragged_read, ragged_form};
 const struct field_ops record_padded_ops = {padded_read, padded_form};
 const struct field_ops record_lengths_ops = {lengths_read, lengths_form};
 const struct field_ops record_offsets_ops = {offsets_read, offsets_form};
+const struct field_ops record_shapes_ops = {shapes_read, shapes_form};

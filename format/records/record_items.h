@@ -20,6 +20,8 @@ struct record_items {
     bool has_tail;
     uint64_t axis[RECORD_AXES]; /* [ndim], the first unused */
     uint64_t tail;              /* their product: elements per row of each array */
+    bool differs;               /* they are not (record_axes.h): */
+    uint64_t most[RECORD_AXES]; /* the largest of each axis */
 
     struct sample_window window; /* for record_items_sample() */
     uint64_t made, missing;      /* contents up to this place were made at once; are missing */

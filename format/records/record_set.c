@@ -13,7 +13,7 @@
 #include "format/records/record_pictures.h"
 #include "format/records/record_set_parts.h"
 
-#define FIELDS_OF_COLUMN 4  /* at most */
+#define FIELDS_OF_COLUMN 5  /* at most */
 #define NAME_HASH        9  /* "~" and 8 digits */
 #define NOTED            20 /* files whose notes are shown */
 
@@ -112,6 +112,8 @@ static void add_column(struct dataset *ds, struct record_content *content,
         content->ndim += !content->ndim;
         content->dim[0] = DIM_VARIES;
     }
+    for (unsigned k = 1; k < content->ndim; k++)
+        content->pads_axes = content->pads_axes || content->dim[k] == DIM_VARIES;
     places = places_left(files, column, varies);
     if (column->shown == RECORD_BYTES)
         add_bytes(ds, content, column, places);

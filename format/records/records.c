@@ -33,8 +33,9 @@ static void add_array(struct dataset *ds, const struct record_content *c, const 
         [FORM_ITEM] = &record_item_ops,       [FORM_RAGGED] = &record_ragged_ops,
         [FORM_PADDED] = &record_padded_ops,   [FORM_LENGTHS] = &record_lengths_ops,
         [FORM_OFFSETS] = &record_offsets_ops, [FORM_TEXT] = &record_string_ops.ops,
+        [FORM_SHAPES] = &record_shapes_ops,
     };
-    bool counts = form == FORM_LENGTHS || form == FORM_OFFSETS;
+    bool counts = form == FORM_LENGTHS || form == FORM_OFFSETS || form == FORM_SHAPES;
     struct field *f = add_field(ds, c, name, suffix, ops[form],
                                 counts              ? DTYPE_I8
                                 : form == FORM_TEXT ? DTYPE_TEXT
@@ -59,6 +60,8 @@ void records_add_arrays(struct dataset *ds, const struct record_content *c, cons
     add_array(ds, c, name, "", FORM_PADDED, IN_NPY_BATCHES);
     add_array(ds, c, name, "_len", FORM_LENGTHS, IN_NPY_BATCHES);
     add_array(ds, c, name, "_offsets", FORM_OFFSETS, IN_NPZ_BATCHES);
+    if (c->pads_axes)
+        add_array(ds, c, name, "_shape", FORM_SHAPES, IN_NPZ_BATCHES);
 }
 
 struct field *records_add_bytes(struct dataset *ds, const struct record_content *c,
@@ -102,11 +105,11 @@ void records_add_keys(struct dataset *ds)
 /* Set the type and the axes of a field from its content. */
 static int finish_field(struct field *f, const struct record_content *c)
 {
-    bool counts = f->form == FORM_LENGTHS || f->form == FORM_OFFSETS;
+    bool counts = f->form == FORM_LENGTHS || f->form == FORM_OFFSETS || f->form == FORM_SHAPES;
 
     if (f->form == FORM_TEXT || f->form == FORM_BYTES)
         return 0;
-    for (unsigned i = 1; i < c->ndim && f->form != FORM_ITEM; i++)
+    for (unsigned i = 1; i < c->ndim && f->form != FORM_ITEM && !c->pads_axes; i++)
         f->mixed = f->mixed || c->dim[i] == DIM_VARIES;
     if (counts)
         return 0;
@@ -158,7 +161,7 @@ unsigned records_extents(const struct dataset *ds, uint64_t sample, const struct
         const struct record_content *c = only->impl;
 
         return c && only->form != FORM_LENGTHS && only->form != FORM_OFFSETS &&
-               c->ops->extent(ds, c, sample, ret);
+               only->form != FORM_SHAPES && c->ops->extent(ds, c, sample, ret);
     }
     for (unsigned i = 0; i < ds->n_fields && n < EXTENTS_MOST; i++) {
         const struct record_content *c = next_content(ds, i);

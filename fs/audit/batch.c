@@ -320,19 +320,25 @@ static int add_member(struct reading *r, const struct content *c, struct diag *d
     return 0;
 }
 
-/* Does a member say something of the whole batch, or where samples begin? */
+/* Is a member called <name><suffix>, where there are <name> and <name><other>? */
+static bool describes(const struct reading *r, const struct content *c, const char *suffix,
+                      const char *other)
+{
+    size_t len = strlen(suffix), n = c->name_len > len ? c->name_len - len : 0;
+
+    return n && !memcmp(c->name + n, suffix, len) && find_member(&r->zip, c->name, n, "") &&
+           find_member(&r->zip, c->name, n, other);
+}
+
+/* Does a member say something of the whole batch, or where samples begin, and their shapes? */
 static bool is_frame(const struct reading *r, const struct content *c)
 {
-    static const char offsets[] = "_offsets";
-    size_t len = strlen(offsets);
-
     if (is_called(c, "index") || is_called(c, "source"))
         return true;
     if (find_member(&r->zip, "indptr", strlen("indptr"), "") &&
         (is_called(c, "indptr") || is_called(c, "format") || is_called(c, "shape")))
         return true;
-    return c->name_len > len && !memcmp(c->name + c->name_len - len, offsets, len) &&
-           find_member(&r->zip, c->name, c->name_len - len, "");
+    return describes(r, c, "_offsets", "") || describes(r, c, "_shape", "_offsets");
 }
 
 /* The number of samples is that of member index. */

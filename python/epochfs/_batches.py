@@ -67,7 +67,8 @@ class Batches:
         """Batch k of the epoch, 0 <= k < count, as arrays by their names.
 
         npz: each field has shape (samples, *shape of the field); `index` (samples,) int64 and `key` (samples,) bytes say
-        which samples they are. A field whose samples differ in shape is one array after another, with `<field>_offsets`.
+        which samples they are. A field whose samples differ in shape is one array after another, with `<field>_offsets`,
+        and where they differ along several axes flat, with `<field>_shape`.
         Rows of libsvm text are `data`, `indices`, `indptr` and `shape`: see `csr()`.
         npy: as npz, but fields of different lengths are padded, with `<field>_len`, and sparse rows are dense.
 

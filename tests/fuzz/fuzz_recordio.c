@@ -92,7 +92,7 @@ static void check_field(const struct dataset *ds, const struct field *f, uint64_
     int r;
 
     if (!dataset_has(ds, sample, f) || f->numbering || f->form == FORM_OFFSETS ||
-        f->form == FORM_LENGTHS || f->form == FORM_PADDED)
+        f->form == FORM_LENGTHS || f->form == FORM_SHAPES || f->form == FORM_PADDED)
         return;
     one_sample_init(&one, sample);
     r = field_form(ds, f, &one.sel, &form, &bytes);

@@ -176,6 +176,76 @@ static void test_records__later_axis_varies__mixed(void **state)
         assert_true(ds->field[i].mixed);
 }
 
+/* dims() of arrays of two axes that both differ: record i has length[ARRAY][i] x length[BOX][i]. */
+static int dims_of_two(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                       uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    (void)ds;
+    (void)c;
+    (void)d;
+    ret_dim[0] = world.length[ARRAY][record];
+    ret_dim[1] = world.length[BOX][record];
+    return 0;
+}
+
+/* The forms of the fields for samples [first, first + count), as text; of one that has none, why.
+ */
+static void assert_forms(const struct dataset *ds, uint64_t first, uint64_t count, const char *want)
+{
+    const struct selection sel = {.count = count, .in_order = true, .first = first};
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        struct form form;
+        uint64_t bytes;
+        int r = field_form(ds, &ds->field[i], &sel, &form, &bytes);
+
+        text_add(&t, "%s%s ", i ? "; " : "", ds->field[i].name);
+        if (r < 0)
+            text_add(&t, "%s", r == -ENODATA ? "none" : r == -EFBIG ? "too large" : "fails");
+        else
+            form_shape_text(&form, &t);
+    }
+    assert_string_equal(t.data, want);
+}
+
+static void test_records_pads_axes__forms_follow_from_the_batch(void **state)
+{
+    static const struct record_ops two_ops = {
+        .dims = dims_of_two, .read = read_content, .extent = extent, .where = where};
+    static const uint64_t rows[RECORDS] = {2, 3, 0, 1, UINT64_C(1) << 40};
+    static const uint64_t columns[RECORDS] = {4, 4, 9, UINT64_C(1) << 40, 5};
+    AUTO_DATASET struct dataset *ds = NULL;
+
+    (void)state;
+    memcpy(world.length[ARRAY], rows, sizeof(rows));
+    memcpy(world.length[BOX], columns, sizeof(columns));
+    contents[ARRAY] = (struct record_content){.ops = &two_ops,
+                                              .column = ARRAY,
+                                              .pads_axes = true,
+                                              .dtype = DTYPE_I2,
+                                              .ndim = 2,
+                                              .dim = {DIM_VARIES, DIM_VARIES}};
+    assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 5, 1, &ds), 0);
+    records_add_arrays(ds, &contents[ARRAY], "points", 0);
+    ds->keys = &keys;
+    assert_int_equal(records_finish(ds, ds->keys->rows), 0);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        assert_false(ds->field[i].mixed);
+    assert_forms(ds, 0, 3, /* one without rows fits beside any other */
+                 "points (5, 4); points (3, 3, 4); points_len (3,); points_offsets (4,); "
+                 "points_shape none");
+    assert_forms(ds, 2, 1,
+                 "points (0, 9); points (1, 0, 9); points_len (1,); points_offsets (2,); "
+                 "points_shape none");
+    assert_forms(ds, 1, 3,
+                 "points (1099511627788,); points (3, 3, 1099511627776); points_len (3, 2); "
+                 "points_offsets (4,); points_shape (3, 2)");
+    assert_forms(ds, 3, 2, /* 2^81 elements */
+                 "points (6597069766656,); points too large; points_len (2, 2); "
+                 "points_offsets (3,); points_shape (2, 2)");
+}
+
 /* Each content once, though several fields show it; lengths are known without reading. */
 static void test_records_extents__all_and_one_field__its_bytes(void **state)
 {
@@ -419,6 +489,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records__contents_of_each_kind__their_fields),
         cmocka_unit_test(test_records__later_axis_varies__mixed),
+        cmocka_unit_test(test_records_pads_axes__forms_follow_from_the_batch),
         cmocka_unit_test(test_records_extents__all_and_one_field__its_bytes),
         cmocka_unit_test(test_records_check__large_content__read_whole),
         cmocka_unit_test(test_records_check__faults__each_once_for_a_record),
