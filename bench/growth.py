@@ -375,6 +375,31 @@ def axis_cache():
             axis(f"files in the cache folder: {what}", "pairs", PAIRS, measure)
 
 
+# ---- datasets ----
+
+def datasets_folder(n):
+    """n folders with two pictures each, which are datasets: the archive beside them says that they are no classes."""
+    root = fresh(f"datasets-{n}")
+    with open(f"{root}/beside.tar", "wb") as f:
+        f.write(bytes(1024))
+    for i in range(n):
+        os.mkdir(f"{root}/{i:06d}")
+        for name in "ab":
+            with open(f"{root}/{i:06d}/{name}.jpg", "wb") as f:
+                f.write(b"picture")
+    return root
+
+
+def axis_datasets():
+    folders = {n: datasets_folder(n) for n in SOME}
+
+    def info(n):
+        empty(CACHE)
+        return cost(lambda: lib.run("info", "-o", f"cache={CACHE}", folders[n]))
+
+    axis("folders of pictures as datasets: info", "datasets", SOME, info)
+
+
 # ---- entries of an scp file ----
 
 def scp_folder(name, n):

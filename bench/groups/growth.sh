@@ -4,7 +4,7 @@
 
 PACKAGES=(nginx-light fuse3 python3 ceph-mon ceph-osd radosgw ceph-common awscli)
 BARS=(cold readers shuffled_idx shuffled_libsvm shuffled_libsvm_npz shuffled_kaldi listing sparse
-    plans epochs folder folder_http folder_s3 blocks keep_plan cache scp)
+    plans epochs folder folder_http folder_s3 datasets blocks keep_plan cache scp)
 
 for bar in "${BARS[@]}"; do
     eval "bar_$bar() { python_bars growth.py $bar; }"

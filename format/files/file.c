@@ -13,6 +13,8 @@
 #include "format/encode/encode.h"
 #include "format/files/values.h"
 
+#define FILES_KEPT 4096 /* files, at least, of a collection without values whose index is kept */
+
 #define STEP    8192     /* samples of a step of preparing, */
 #define STEP_NS 10000000 /* and its duration if files are read */
 
@@ -293,6 +295,24 @@ int files_prepare(void *p, struct diag *d)
     return r < 0 ? r : 1;
 }
 
+/* Names are all that the index of a few files is made of, if none is a value: to make it takes less
+ * than to look whether it was kept. There may be very many such folders. */
+static bool is_cheap(const struct members *m)
+{
+    if (m->n >= FILES_KEPT)
+        return false;
+    for (size_t i = 0; i < m->n; i++) {
+        const char *name = members_name(m, i);
+        char ext[EXT_MOST + 1];
+        size_t n = name_ext(name, name_stem_last(name), ext);
+        enum member_shown shown = member_shown_of(ext, n);
+
+        if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
+            return false;
+    }
+    return true;
+}
+
 int files_open(struct collection *c, struct blob *blob, const struct members *members,
                const struct format_setup *setup, struct shard *ret)
 {
@@ -324,6 +344,7 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
                   .rising = 1u << FILES_FIRST,
                   .has_keys = true,
                   .learns = true},
+        .is_cheap = is_cheap(members),
     };
     *ret = (struct shard){file, blob, &file->prepared};
     return 0;

@@ -74,7 +74,7 @@ static int begin(struct prepared *p)
 {
     int r = p->identity ? 0 : identify(p);
 
-    if (r == 0)
+    if (r == 0 && !p->is_cheap)
         r = load(p);
     if (r)
         return r;
@@ -83,13 +83,40 @@ static int begin(struct prepared *p)
     return r == 0 && p->ops->begin ? p->ops->begin(p->impl) : r;
 }
 
-/* Use the index as it was kept, because it takes less memory than the builder. If it cannot be
- * kept, that is no error: the next mount makes it again. */
+/* Use the index of bytes that are kept, because it takes less memory than the builder. */
+static void use_kept(struct prepared *p)
+{
+    struct index kept;
+
+    if (index_open(p->kept.bytes, p->kept.size, &kept) < 0)
+        return;
+    p->index = kept;
+    index_builder_free(p->builder);
+    p->builder = NULL;
+}
+
+/* The same in memory. */
+static void copy(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
+{
+    size_t size = 0;
+
+    for (unsigned i = 0; i < INDEX_PIECES; i++)
+        size += pieces[i].iov_len;
+    p->kept = (struct kept_index){.bytes = malloc(size), .size = 0};
+    for (unsigned i = 0; i < INDEX_PIECES && p->kept.bytes; i++) {
+        if (pieces[i].iov_len)
+            memcpy(p->kept.bytes + p->kept.size, pieces[i].iov_base, pieces[i].iov_len);
+        p->kept.size += pieces[i].iov_len;
+    }
+    if (p->kept.bytes)
+        use_kept(p);
+}
+
+/* Keep the index. If it cannot be kept, that is no error: the next mount makes it again. */
 static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
 {
     AUTO_TEXT struct text t = {0};
     struct diag reason = DIAG_INIT;
-    struct index kept;
     int r = index_store_save(p->keep, p->kind, p->identity, p->source, pieces, INDEX_PIECES,
                              &p->kept, &reason);
 
@@ -98,11 +125,8 @@ static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIEC
                  diag_text(&reason, r));
         p->ops->not_kept(p->impl, t.failed ? strerror(ENOMEM) : t.data);
     }
-    if (r == 0 && index_open(p->kept.bytes, p->kept.size, &kept) == 0) {
-        p->index = kept;
-        index_builder_free(p->builder);
-        p->builder = NULL;
-    }
+    if (r == 0)
+        use_kept(p);
 }
 
 /* The rows are complete. */
@@ -117,7 +141,9 @@ static int finish(struct prepared *p)
     if (r == 0)
         r = about.failed ? -ENOMEM
                          : index_bytes(p->builder, about.data, about.len, &p->index, pieces);
-    if (r == 0 && !p->may_differ)
+    if (r == 0 && p->is_cheap)
+        copy(p, pieces);
+    else if (r == 0 && !p->may_differ)
         keep(p, pieces);
     return r;
 }

@@ -54,6 +54,7 @@ struct prepared {
     const char *source;             /* for people who look at the store */
     uint64_t size;                  /* bytes that the pass goes through */
     struct index_shape shape;
+    bool is_cheap;    /* to make it takes less than to keep and load it: it is neither */
     bool checks_rows; /* an index by content may be used (base/index_store.h): the format compares
                          what it says of a row with the file, where prepared_doubts() says so */
 
