@@ -11,6 +11,7 @@
 #include "fs/cli/drawing.h"
 #include "fs/log/log.h"
 #include "fs/tree/pages.h"
+#include "fs/tree/splits.h"
 #include "fs/tree/tree.h"
 
 #define CHECK_BYTES (1 << 20)
@@ -68,10 +69,11 @@ static void print_note(const char *note)
     }
 }
 
-static void print_item(const struct catalog_item *item, const struct glyphs *glyphs)
+static void print_item(const struct catalog *catalog, const struct catalog_item *item,
+                       const struct glyphs *glyphs)
 {
     char path[TREE_NAME_SIZE * 4];
-    AUTO_TEXT struct text t = {0};
+    AUTO_TEXT struct text t = {0}, differs = {0};
 
     item_path(item, path, sizeof(path));
     text_plain(path, "");
@@ -106,6 +108,8 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
     }
     fputs(t.data ? t.data : "", stdout);
     print_note(item->ds->note.set ? item->ds->note.text : "");
+    splits_note(catalog, item, item, &differs);
+    print_note(differs.data ? differs.data : "");
     if (glyphs)
         print_drawing(item->ds, glyphs);
 }
@@ -162,7 +166,7 @@ static void print_all(const struct catalog *catalog, const struct source *source
             continue;
         if (is_usable(item) || shown) {
             shown -= !is_usable(item);
-            print_item(item, draws && i < DRAWN ? &glyphs : NULL);
+            print_item(catalog, item, draws && i < DRAWN ? &glyphs : NULL);
         } else {
             kinds_add(&kinds, item->name);
             n_left++;

@@ -27,6 +27,7 @@
 #include "fs/life/watched_child.h"
 #include "fs/log/log.h"
 #include "fs/serve/server.h"
+#include "fs/tree/splits.h"
 
 #define LOCK_NS    INT64_C(5000000000) /* wait for another mount that begins there */
 #define REPORTED   20                  /* unusable files named on the terminal */
@@ -141,6 +142,17 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     return EXIT_DONE;
 }
 
+static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
+{
+    AUTO_TEXT struct text differs = {0};
+
+    if (item->ds->note.set)
+        log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
+    splits_note(catalog, item, item, &differs);
+    if (differs.data)
+        log_lines(LOG_LEVEL_WARNING, differs.data);
+}
+
 static void report_unusable(const struct catalog *catalog)
 {
     size_t unusable = catalog->n - catalog->n_datasets, reported = 0;
@@ -156,8 +168,8 @@ static void report_unusable(const struct catalog *catalog)
 
         if (ds && dataset_state(ds) == DATASET_FAILED)
             log_error("%s", ds->reason.text);
-        else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
-            log_lines(LOG_LEVEL_WARNING, ds->note.text);
+        else if (ds && dataset_state(ds) == DATASET_READY)
+            report_notes(catalog, &catalog->item[i]);
     }
     if (unusable > reported)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);

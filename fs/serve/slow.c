@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "fs/log/log.h"
 #include "fs/serve/parts.h"
+#include "fs/tree/splits.h"
 
 enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
 
@@ -322,6 +323,18 @@ static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SI
     log_warning("%s; tried again", ds->trouble.text);
 }
 
+/* Log what a user has to know of a dataset that is ready now, and of those beside it. */
+static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
+{
+    AUTO_TEXT struct text differs = {0};
+
+    if (item->ds->note.set)
+        log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
+    splits_note(catalog, item, catalog->item + catalog->n, &differs);
+    if (differs.data)
+        log_lines(LOG_LEVEL_WARNING, differs.data);
+}
+
 static void *prepare_main(void *arg)
 {
     struct server *s = arg;
@@ -338,8 +351,8 @@ static void *prepare_main(void *arg)
         }
         if (dataset_state(item->ds) == DATASET_FAILED)
             report_failed(s, item->ds);
-        else if (item->ds->note.set)
-            log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
+        else
+            report_notes(s->setup.catalog, item);
         r = tree_open_item(s->tree, item);
         if (r < 0)
             log_error("%s: %s", item->name, strerror(-r));

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/core/split_name.h"
+
 /* Is the end of the name one of these, in any case? */
 static bool ends_in(const char *name, const char *const *ends)
 {
@@ -149,10 +151,7 @@ bool name_is_project(const char *name)
 
 bool name_is_split(const char *name)
 {
-    static const char *const names[] = {"train", "training", "val", "valid", "validation",
-                                        "test",  "testing",  "dev", "eval",  NULL};
-
-    return is_one_of(name, names);
+    return is_split_name(name, strlen(name));
 }
 
 const char *path_base(const char *path)
