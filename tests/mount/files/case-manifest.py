@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Manifests of MindSpore: a dataset for each usage, labels numbered over the whole manifest, pictures found beside
-it or by the longest tail of their path; the real ones, made ones, and what is wrong with them."""
+"""Manifests of MindSpore: a dataset for each usage (F-20), labels numbered over the whole manifest (F-21), pictures
+found beside it or by the longest tail of their path (F-18), and never outside of SOURCE (F-19); the real ones, made
+ones, what is wrong with them (F-22), and with their pictures (F-23)."""
 
 import errno
 import io
@@ -163,6 +164,27 @@ info = run("info", bad)
 contains(info, "1 dropped that are no JPEG", "4 files that are not in SOURCE")
 for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
     contains(info, f"{name}.manifest, line 2")
+
+# Nothing outside of SOURCE is read, with allow_outside neither (F-19): a file called so is looked up below SOURCE. Only
+# a link that leaves SOURCE shows what it leads to, as in other folders.
+os.makedirs(f"{PRIVATE}/outside")
+write(f"{SOURCE}/out/in/a.jpg", JPEG + b"a")
+for where in (f"{PRIVATE}/outside/b.jpg", f"{SOURCE}/out/b.jpg"):
+    with open(where, "wb") as f:
+        f.write(JPEG + b"outside")
+os.symlink(f"{PRIVATE}/outside/b.jpg", f"{SOURCE}/out/in/link.jpg")
+write(f"{SOURCE}/out/in/x.manifest", "".join(map(line, (
+    "a.jpg", "../b.jpg", f"{PRIVATE}/outside/b.jpg", f"file://{PRIVATE}/outside/b.jpg", "../../out/b.jpg", "link.jpg"))).encode())
+for options, linked in ((), False), (("allow_outside",), True):
+    with mounted(f"{SOURCE}/out/in", *options):
+        info = described("x.train")
+        equal((info["samples"], info["rows_without_file"]), (6, 4 if linked else 5), f"{options}")
+        equal(content(path("x.train", "samples/raw/a.jpg")), JPEG + b"a", "inside")
+        for file in os.listdir(path("x.train", "samples/raw")):
+            if file.startswith("link") and linked:
+                equal(content(path("x.train", "samples/raw", file)), JPEG + b"outside", "a link")
+            elif file != "a.jpg":
+                expect_error(errno.EIO, content, path("x.train", "samples/raw", file))
 
 # Called otherwise, known by their lines; and files called *.manifest that are none hide no picture.
 for name in "train.json", "LIST", "all.txt":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Names that are hard: not UTF-8, with newlines, '%', 255 bytes, dots, spaces; equal but for case; links
-within SOURCE, out of it, in circles, to nothing."""
+"""Names that are hard (F-13, F-14): not UTF-8, with newlines, '%', 255 bytes, dots, spaces; equal but for case; links
+(F-7) within SOURCE, out of it, in circles, to nothing."""
 
 import errno
 import os

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""What `info --check` finds in a folder of pictures (F-10, F-12): a picture without a byte, a text called .jpg, one
+that is cut short, and a PNG under .jpg. All of them are served as they are, and only the first three are no picture:
+an array of them, or a png, is an error of that sample alone."""
+
+import errno
+import io
+import json
+import os
+
+import numpy as np
+from PIL import Image
+
+from lib import SOURCE, contains, content, equal, expect_error, mounted, path, run, write
+
+
+def encoded(kind, seed, size=(24, 16)):
+    out = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(out, kind)
+    return out.getvalue()
+
+
+whole = {f"{'ab'[i % 2]}/{i}.jpg": encoded("JPEG", i) for i in range(6)}
+bad = {"a/empty.jpg": b"", "a/text.jpg": b"not a picture\n", "b/cut.jpg": encoded("JPEG", 9)[:400]}
+other = {"b/png.jpg": encoded("PNG", 7)}
+for name, data in (whole | bad | other).items():
+    write(f"{SOURCE}/set/{name}", data)
+
+for options in (), ("-o", "picture=8x8"):
+    found = [line for line in run("info", "--check", *options, SOURCE, code=2).splitlines() if "record" in line]
+    for key, words in (("empty", "found no bytes"), ("text", "found bytes 6e 6f 74"), ("cut", "cut short"),
+                       ("png", "want JPEG, as the extension .jpg says, found a PNG")):
+        equal(len([line for line in found if f"({key})" in line and words in line]), 1, f"{key}: {found}")
+    equal(len(found), 4, f"and nothing else: {found}")
+
+with mounted():
+    for name, data in (whole | bad | other).items():
+        equal(content(path("set/samples/raw", os.path.basename(name))), data, name)
+with mounted(SOURCE, "picture=8x8"):
+    at = path("set/samples/npy")
+    for name in whole | other:
+        key = os.path.basename(name)[:-4]
+        equal(np.load(io.BytesIO(content(at, f"{key}.image.npy"))).shape, (8, 8, 3), name)
+    for name in bad:
+        key = os.path.basename(name)[:-4]
+        expect_error(errno.EIO, content, at, f"{key}.image.npy")
+        equal(np.load(io.BytesIO(content(at, f"{key}.label.npy"))).item(), "ab".index(name[0]), "its label")
+    equal(json.loads(content(path("set/dataset.json")))["samples"], 10, "none is left out")
+
+# Only whole ones: nothing to say.
+for name in bad | other:
+    os.unlink(f"{SOURCE}/set/{name}")
+equal([line for line in run("info", "--check", SOURCE).splitlines() if "record" in line], [], "whole pictures")
+contains(run("info", "--check", SOURCE), "samples  6")
