@@ -34,9 +34,9 @@ def _pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 class Batches(IterableDataset):
     """The batches of a plan, epoch after epoch, as dicts of tensors.
 
-    It has a position, epoch and batch: iterating starts there, and goes to the end of that epoch. Then the position is the
-    start of the next epoch, so each pass of a loop is one epoch, in its own order. A pass that is left early goes on with the
-    next batch.
+    It has a position, epoch and batch: a pass of a loop starts there, and goes to the end of that epoch. After the last batch
+    of an epoch the position is the start of the next one, so each pass is one epoch, in its own order; a pass that is left
+    early goes on at the next batch.
 
     In this process just iterate over it, or use `Loader` to read in workers. A plain DataLoader works as well (with
     batch_size=None: these are batches already; any number of workers, fork or spawn, in the right order), but nobody
@@ -63,7 +63,7 @@ class Batches(IterableDataset):
         self.counted = False  # a Loader tells the position of what workers read
         self._position = (epoch, 0)  # of the next batch; this process only
         self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
-        self._open(epoch, 0)  # a plan that does not open is an error here
+        self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here
 
     @property
     def epoch(self) -> int:
@@ -71,18 +71,18 @@ class Batches(IterableDataset):
         return self._position[0]
 
     def __len__(self) -> int:
-        """Batches from the position to the end of its epoch."""
-        return len(self._open(*self._position))
+        """Batches of an epoch, also if a pass begins in the middle of one."""
+        return self._count
 
     def set_epoch(self, epoch: int) -> None:
         """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch."""
-        if epoch != self.epoch:
-            self.seek(epoch)
+        self.seek(epoch, self._position[1] if epoch == self.epoch else 0)
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """The next pass starts at this batch of this epoch. Raises ValueError if the epoch has no such batch."""
-        self._open(epoch, batch)
-        self._position = (epoch, batch)
+        if epoch < 0 or not 0 <= batch <= len(self):
+            raise ValueError(f"want an epoch from 0 and a batch from 0 to {len(self)}, found {epoch} and {batch}")
+        self.reached(epoch, batch)
         self.begin()
 
     def state_dict(self) -> dict[str, Any]:
@@ -117,16 +117,15 @@ class Batches(IterableDataset):
         return self._pass() if worker is None else self._share(worker.id, worker.num_workers)
 
     def _pass(self) -> Iterator[Batch]:
-        epoch, start = self._position
+        epoch, start = self.begin()
         batches = self._open(epoch, start)
         for k in range(start, batches.count):
             batch = self._tensors(batches.read(k))
-            self.delivered()
+            self.reached(epoch, k + 1)
             yield batch
-        self.end()
 
     def _share(self, worker: int, workers: int) -> Iterator[Batch]:
-        """A DataLoader asks its workers in turn, so every so manieth batch is this one's."""
+        """A DataLoader asks its workers in turn, so of n workers each has every nth batch."""
         if not self.counted:
             self._shared[UNCOUNTED] = 1
         epoch, start = int(self._shared[EPOCH]), int(self._shared[START])
@@ -134,20 +133,14 @@ class Batches(IterableDataset):
         for k in range(start + worker, batches.count, workers):
             yield self._tensors(batches.read(k))
 
-    def begin(self) -> None:
-        """For `Loader`: workers begin at the position."""
+    def begin(self) -> tuple[int, int]:
+        """For `Loader`: a pass begins at the position, in workers too. Returns it."""
         self._shared[EPOCH], self._shared[START] = self._position
+        return self._position
 
-    def delivered(self) -> None:
-        """For `Loader`: one more batch has been delivered."""
-        self._position = (self._position[0], self._position[1] + 1)
-
-    def end(self) -> None:
-        """For `Loader`: no more batches come from the workers."""
-        if len(self):
-            raise Error(None, f"the workers have ended {len(self)} batches before the end of epoch {self.epoch}", self.plan)
-        self._position = (self._position[0] + 1, 0)
-        self.begin()
+    def reached(self, epoch: int, batch: int) -> None:
+        """For `Loader`: so many batches of the epoch have been delivered."""
+        self._position = (epoch, batch) if batch < len(self) else (epoch + 1, 0)
 
     def _open(self, epoch: int, start: int) -> _batches.Batches:
         memory: Allocate = np.empty
@@ -183,11 +176,14 @@ class Loader(DataLoader):
         if not self.num_workers:
             yield from super().__iter__()
             return
-        self.dataset.begin()
+        epoch, k = self.dataset.begin()
         for batch in super().__iter__():
-            self.dataset.delivered()
+            k += 1
+            self.dataset.reached(epoch, k)
             yield batch
-        self.dataset.end()
+        if k < len(self.dataset):
+            raise Error(None, f"the workers have ended after batch {k} of {len(self.dataset)} of epoch {epoch}",
+                        self.dataset.plan)
 
     def set_epoch(self, epoch: int) -> None:
         """As `Batches.set_epoch()`."""

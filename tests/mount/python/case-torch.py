@@ -74,14 +74,21 @@ def check_epochs(train, want):
         equal(batches.state_dict(), {"epoch": 2, "batch": len(found), "step_size": 8, "samples_of": "seed=7"}, "state")
         if len(found) == 5:
             break
-    equal((len(batches), found + indexes(batches)), (8, want[2]), "a pass that was left goes on")
+    equal((len(batches), found + indexes(batches)), (13, want[2]), "a pass that was left goes on")
     batches.set_epoch(1)
     equal(indexes(batches), want[1], "set_epoch()")
     batches.seek(1, 13)
-    equal((indexes(batches), batches.epoch), ([], 2), "the end of an epoch")
+    equal((batches.epoch, indexes(batches)), (2, want[2]), "the end of an epoch is the start of the next")
+    batches.seek(1)
+    for batch in batches:
+        if batch["index"].tolist() == want[1][-1]:
+            equal(batches.state_dict(), {"epoch": 2, "batch": 0, "step_size": 8, "samples_of": "seed=7"}, "the last batch")
+            break  # as a loop that counts by len() does
+    equal(indexes(batches), want[2], "the next epoch")
+    equal(batches.epoch, 3, "epoch")
     for epoch, batch in ((0, 14), (0, -1), (-1, 0)):
         expect(ValueError, ["found"], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
-    equal(batches.state_dict()["epoch"], 2, "position after seeks that failed")
+    equal(batches.state_dict()["epoch"], 3, "position after seeks that failed")
 
 
 def check_workers(train, want, context, workers):
@@ -103,7 +110,9 @@ def check_workers(train, want, context, workers):
         again = Batches(train, PLAN, fields=["index"])
         again.load_state_dict(state)
         again.set_epoch(1)
-        equal((len(again), indexes(Loader(again, **options))), (8, want[1][5:]), "resumed")
+        equal((len(again), indexes(Loader(again, **options))), (13, want[1][5:]), "resumed")
+        counted = [batch["index"].tolist() for _, batch in zip(range(13), Loader(again, **options))]
+        equal((counted, again.epoch, indexes(Loader(again, **options))), (want[2], 3, want[3]), "loops that count by len()")
     plain = Batches(train, PLAN, fields=["index"], epoch=1)
     equal(indexes(DataLoader(plain, batch_size=None, **options)), want[1], "a plain DataLoader")
     expect(RuntimeError, ["use epochfs.torch.Loader"], plain.state_dict)
@@ -159,7 +168,7 @@ def check_ends(train):
     expect(epochfs.PlanError, ["does not open", "foo"], lambda: Batches(train, "batch=8,foo=1"))
     batches = Batches(train, PLAN)
     batches._share = lambda worker, workers: iter(())
-    expect(epochfs.Error, ["13 batches before the end of epoch 0"], lambda: list(Loader(batches, num_workers=1)))
+    expect(epochfs.Error, ["after batch 0 of 13 of epoch 0"], lambda: list(Loader(batches, num_workers=1)))
 
 
 def main():
@@ -169,7 +178,7 @@ def main():
     daemon = start()
     mount = epochfs.open(MOUNTPOINT)
     train = mount["train"]
-    want = [indexes(train.batches(PLAN, epoch=e)) for e in range(3)]
+    want = [indexes(train.batches(PLAN, epoch=e)) for e in range(4)]
     equal(sorted(i for b in want[2] for i in b), list(range(N)), "samples of an epoch")
     check_tensors(train, images)
     check_types(mount["types/all"])
