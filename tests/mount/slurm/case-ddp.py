@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""The program of docs/tutorials/ddp.md as a job of Slurm: four tasks on two nodes, each with its mount; one that was
+stopped goes on with two tasks, and each step has the samples that it has without a stop."""
+
+import importlib.util
+import os
+import re
+import shutil
+
+import slurm
+import tutorials
+from lib import SOURCE, contains, equal, skip, small, text
+
+slurm.enter()
+if not importlib.util.find_spec("torch"):
+    skip("torch is missing (package python3-torch)")
+
+STEPS = 4  # of 256 samples in an epoch
+TASK = """#!/bin/bash
+export MASTER_ADDR=127.0.0.1 MASTER_PORT=29507 GLOO_SOCKET_IFNAME=lo PYTHONPATH={dir}/python
+exec /usr/bin/python3 {dir}/ddp.py "$@"
+"""
+
+
+def steps(output):
+    """What rank 0 has printed: (epoch, batch) of the next batch, and the sum of the step's samples."""
+    return re.findall(r"^until (epoch \d batch \d), \d ranks: (samples \d+)$", output, re.M)
+
+
+def main():
+    small(256 * STEPS, side=28)
+    with slurm.Cluster() as cluster:
+        page = dict((tutorials.file_name(block), block) for language, block in
+                    tutorials.blocks(text(tutorials.PAGES, "ddp.md")) if language == "python")
+        slurm.program(f"{cluster.dir}/ddp.py", page["ddp.py"].replace("torch.nn.Linear(784", "torch.nn.Linear(28 * 29"))
+        shutil.copytree(os.path.join(slurm.HERE, "../../python/epochfs"), f"{cluster.dir}/python/epochfs")
+        task = slurm.program(f"{cluster.dir}/task.sh", TASK.format(dir=cluster.dir))
+
+        def run(*arguments, tasks=4):
+            job = cluster.submit(f"--ntasks-per-node={tasks // 2}", f"{cluster.tools}/job.sh", SOURCE, task, *arguments)
+            output = cluster.wait_over(job, 200)
+            equal(cluster.state(job), "COMPLETED", f"state: {output}")
+            cluster.check_nothing_left("a job")
+            return output
+
+        whole = run()
+        contains(whole, "4 ranks", "done")
+        equal(len(steps(whole)), 2 * STEPS, f"steps: {whole}")
+        broken = run("1", "1")
+        equal(len(steps(broken)), STEPS + 1, f"steps until the stop: {broken}")
+        rest = run(tasks=2)
+        contains(rest, "2 ranks", "done")
+        equal(steps(broken) + steps(rest), steps(whole), "samples of each step")
+
+
+main()
