@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+"""The Python of README.md, as it is: three lines that read, eight that train and resume; killed after any batch, each batch
+of three epochs is trained once."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import tutorials
+from lib import PRIVATE, SOURCE, content, equal, need_fashion, run, skip, small, text
+
+need_fashion()
+if not importlib.util.find_spec("torch"):
+    skip("torch is missing (package python3-torch)")
+README = os.path.join(os.path.dirname(os.path.dirname(tutorials.PAGES)), "README.md")
+BLOCKS = [block for language, block in tutorials.blocks(text(README)) if language == "python"]
+TRAINED = f"{PRIVATE}/trained"
+# What a user has already: his training, here one that writes down what it gets, and that is killed at some batch.
+TRAIN = f"""
+import hashlib, os, sys
+def train(x, y):
+    assert x.shape[1:] == (28, 28) and len(x) == len(y), x.shape
+    with open({TRAINED!r}, 'a') as f:
+        print(hashlib.sha256(x.numpy().tobytes()).hexdigest(), file=f)
+    if sum(1 for _ in open({TRAINED!r})) == int(sys.argv[1]):
+        os._exit(9)
+"""
+
+
+def program(block, *arguments):
+    return subprocess.run([sys.executable, "-c", TRAIN + block, *arguments], cwd=PRIVATE, check=False,
+                          env=dict(os.environ, TMPDIR=PRIVATE))
+
+
+def three_lines():
+    small(30)
+    block = BLOCKS[0].replace("s3://bucket/mnist", SOURCE)
+    equal(len(BLOCKS[0].splitlines()), 3, "lines")
+    done = subprocess.run([sys.executable, "-c", "import epochfs\n" + block + "\nprint(len(y))"], check=True,
+                          stdout=subprocess.PIPE, env=dict(os.environ, TMPDIR=PRIVATE))
+    equal(done.stdout, b"30\n", "samples of the last batch")
+
+
+def eight_lines():
+    equal(len(BLOCKS[1].splitlines()) <= 8, True, f"lines: {BLOCKS[1]}")
+    equal(program(BLOCKS[1], "0").returncode, 0, "exit code without a stop")
+    whole = content(TRAINED).split()
+    equal(len(whole), 3 * 469, "batches of three epochs")
+    os.unlink(TRAINED)
+    os.unlink(f"{PRIVATE}/place")
+    for stop in ("5", "470", "1000"):
+        equal(program(BLOCKS[1], stop).returncode, 9, "exit code")
+        for name in os.listdir(PRIVATE):  # mounts of processes that were killed
+            if name.startswith("epochfs-"):
+                run("umount", os.path.join(PRIVATE, name))
+                os.rmdir(os.path.join(PRIVATE, name))
+    equal(program(BLOCKS[1], "0").returncode, 0, "exit code at the end")
+    # What was trained, but killed before its place was written, comes once more: the user's checkpoint would not have it.
+    found = content(TRAINED).split()
+    equal([b for i, b in enumerate(found) if i + 1 not in (5, 470, 1000)], whole, "batches")
+
+
+three_lines()
+eight_lines()
