@@ -247,7 +247,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
 
     *ret = (struct planned){.all = p, .item = item, .plan = plan};
     plan_name(plan, ret->name);
-    r = tree_schedule(ds, plan, &ret->schedule, d);
+    r = tree_schedule(&p->opened.catalog, ds, plan, &ret->schedule, d);
     if (r < 0)
         return r;
     find_bytes(p, ds, &bytes, &here);

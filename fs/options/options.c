@@ -67,6 +67,9 @@ void options_source(const struct options *o, const struct cache_folder *cache,
 void options_release(struct options *o)
 {
     free(o->plan);
+    for (size_t i = 0; i < o->n_lists; i++)
+        free((char *)o->list[i].file);
+    free(o->list);
     free((char *)o->cache);
     free((char *)o->source.files);
     free((char *)o->source.endpoint);

@@ -19,9 +19,17 @@ enum open_mode {
     OPEN_PASS,   /* by the kernel: see fs/serve/pass.h */
 };
 
+/* list=NAME=FILE */
+struct option_list {
+    char name[PLAN_WORD_SIZE];
+    const char *file; /* an absolute path, owned */
+};
+
 struct options {
     struct plan *plan; /* [n_plans] in the order given */
     size_t n_plans;
+    struct option_list *list; /* [n_lists] in the order given, each name once */
+    size_t n_lists;
     uint64_t epochs;              /* that are listed of those plans */
     const char *cache;            /* absolute, owned; NULL: the default folder */
     struct source_options source; /* its texts are owned; see options_source() */

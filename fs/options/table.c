@@ -44,6 +44,32 @@ static int set_plan(struct options *o, const char *value, struct diag *d)
     return 0;
 }
 
+static int set_list(struct options *o, const char *value, struct diag *d)
+{
+    size_t len = strcspn(value, "=");
+    struct option_list *grown, *list;
+    int r;
+
+    if (!value[len] || !value[len + 1] || !plan_is_word(value, len))
+        return diag_set(d, -EINVAL,
+                        "option list=%s: want NAME=FILE, a name without , + / : ; & = and a file "
+                        "of keys",
+                        value);
+    for (size_t i = 0; i < o->n_lists; i++)
+        if (!strncmp(o->list[i].name, value, len) && !o->list[i].name[len])
+            return diag_set(d, -EINVAL, "option list=%s: the name is given twice", value);
+    grown = realloc(o->list, (o->n_lists + 1) * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    o->list = grown;
+    list = &o->list[o->n_lists];
+    *list = (struct option_list){0};
+    memcpy(list->name, value, len);
+    r = value_path("list", value + len + 1, "a file of keys", &list->file, d);
+    o->n_lists += r == 0;
+    return r;
+}
+
 /* Find the type that -o kaldi_type= names. */
 static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
 {
@@ -317,6 +343,8 @@ static const char *const levels[] = {"error", "warning", "info", "debug"};
 const struct option options_ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
      .set = set_plan},
+    {"list", "NAME=FILE", "samples for plans with only=NAME: FILE has a key or #number a line",
+     .set = set_list},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NUMBER(epochs, 0, 65536)},
     {"ahead", "SIZE",
      "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "

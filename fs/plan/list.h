@@ -10,11 +10,17 @@
 
 /* A sample may be in it several times. */
 struct plan_list {
-    uint64_t n;             /* < PLAN_LIST_MOST */
+    uint64_t n;             /* > 0, < PLAN_LIST_MOST */
     const uint32_t *sample; /* [n] in the list's order */
     const uint32_t *sorted; /* [n] places of the list by their sample, then by place; NULL: the list
                                is in ascending order already */
+    const uint32_t *start; /* [buckets + 1] of each bucket, its first entry in the order of samples;
+                              NULL: there are none */
+    uint32_t buckets;
+    unsigned shift; /* a sample is in bucket sample >> shift */
 };
+
+#define PLAN_LIST_BUCKET 16 /* entries of a bucket, on average */
 
 /* The first entry, in the order of samples, whose sample is not below; n: there is none. */
 uint64_t plan_list_from(const struct plan_list *list, uint64_t sample);

@@ -29,6 +29,7 @@ static void tools_free(struct catalog_tools *tools)
 {
     if (!tools)
         return;
+    named_lists_release(&tools->lists);
     pool_free(tools->setup.pool);
     shared_index_release(&tools->shared);
     made_files_release(&tools->made);
@@ -202,7 +203,7 @@ static void say(const char *text)
 }
 
 static int make_tools(const struct source *source, const struct options *options,
-                      struct catalog_tools **ret)
+                      struct catalog_tools **ret, struct diag *d)
 {
     AUTO(tools_scope_end) struct catalog_tools *tools = calloc(1, sizeof(*tools));
     int r;
@@ -227,6 +228,8 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered;
+    if (r == 0)
+        r = named_lists_init(&tools->lists, options, d);
     if (r == 0)
         *ret = TAKE_PTR(tools);
     return r;
@@ -350,7 +353,7 @@ int catalog_open(const struct source *source, const struct options *options, str
     int r = check_format_name(options->format.format, d);
 
     if (r == 0)
-        r = make_tools(source, options, &catalog.tools);
+        r = make_tools(source, options, &catalog.tools, d);
     if (options->allow_other)
         catalog.source = source;
     if (r == 0) {

@@ -10,6 +10,7 @@
 #include "cache/source/source.h"
 #include "format/core/format.h"
 #include "fs/options/options.h"
+#include "fs/tree/named_lists.h"
 
 /* A dataset, or a file that cannot be used. */
 struct catalog_item {
@@ -31,6 +32,7 @@ struct catalog_tools {
     struct made_files made;
     struct made_counts counts;
     struct format_setup setup;
+    struct named_lists lists;
 };
 
 struct catalog {

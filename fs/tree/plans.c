@@ -7,24 +7,31 @@
 #include "base/scope.h"
 #include "fs/tree/parts.h"
 
-int tree_schedule(const struct dataset *ds, const struct plan *plan, struct schedule *ret,
-                  struct diag *d)
+int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
+                  struct schedule *ret, struct diag *d)
 {
+    struct plan_data data = {.samples = ds->samples};
     struct plan_range part;
-    bool by_format = ds->ops && ds->ops->share;
+    int r = 0;
 
-    if (by_format)
+    if (ds->ops && ds->ops->share) {
         ds->ops->share(ds, plan->part, plan->parts, &part.start, &part.length);
-    schedule_init(ret, plan, ds->samples, by_format ? &part : NULL);
+        data.part = &part;
+    }
+    if (plan->only[0] && catalog->tools)
+        r = named_lists_get(&catalog->tools->lists, ds, plan->only, &data.only, d);
+    if (r < 0)
+        return r;
+    schedule_init_data(ret, plan, &data);
     return schedule_check(ret, d);
 }
 
-static int plan_entry_init(struct plan_entry *ret, const struct catalog_item *item,
-                           const struct plan *plan, struct diag *d)
+static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog,
+                           const struct catalog_item *item, const struct plan *plan, struct diag *d)
 {
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
-    return tree_schedule(item->ds, &ret->plan, &ret->schedule, d);
+    return tree_schedule(catalog, item->ds, &ret->plan, &ret->schedule, d);
 }
 
 /* Make entry the next plan of its dataset and give it a span. */
@@ -57,7 +64,7 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
 
     if (!entry)
         return -ENOMEM;
-    r = plan_entry_init(entry, item, plan, d);
+    r = plan_entry_init(entry, tree->catalog, item, plan, d);
     if (r < 0)
         return r;
     want = span_of_plan(entry, 0);

@@ -59,10 +59,10 @@ struct node {
     unsigned look;                   /* of a live text, see fs/status/status.h */
 };
 
-/* Apply a plan, which must outlive it, to a dataset that is ready. 0; or -EINVAL with the reason in
- * d: the plan's words do not hold for it. */
-int tree_schedule(const struct dataset *ds, const struct plan *plan, struct schedule *ret,
-                  struct diag *d);
+/* Apply a plan, which must outlive it, to a dataset of the catalog that is ready. 0; -EINVAL with
+ * the reason in d: the plan's words do not hold for it; -ENOMEM. */
+int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
+                  struct schedule *ret, struct diag *d);
 
 /* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {

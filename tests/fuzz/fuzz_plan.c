@@ -6,6 +6,14 @@
 #include "base/scope.h"
 #include "fs/plan/schedule.h"
 #include "fuzz.h"
+#include "support/test_labels.h"
+
+static bool is_sample(const struct schedule *s, uint64_t sample)
+{
+    if (s->only)
+        return plan_list_from(s->only, sample) < plan_list_from(s->only, sample + 1);
+    return sample >= s->taken.start && sample - s->taken.start < s->taken.length;
+}
 
 static void check_batch(const struct schedule *s, const struct epoch_order *order, uint64_t number)
 {
@@ -16,22 +24,58 @@ static void check_batch(const struct schedule *s, const struct epoch_order *orde
     FUZZ_CHECK(count > 0 || !s->plan->batch);
     schedule_samples(s, order, number, 0, some, sample);
     for (size_t i = 0; i < some; i++)
-        FUZZ_CHECK(sample[i] >= s->taken.start && sample[i] - s->taken.start < s->taken.length);
+        FUZZ_CHECK(is_sample(s, sample[i]));
     if (some)
         schedule_samples(s, order, number, count - some, some, sample);
     for (size_t i = 0; i < some; i++)
-        FUZZ_CHECK(sample[i] >= s->taken.start && sample[i] - s->taken.start < s->taken.length);
+        FUZZ_CHECK(is_sample(s, sample[i]));
+    /* The way back, where a sample has few positions and the epoch is none that begins again. */
+    for (size_t i = 0; i < some && !s->wraps && s->order.length / 64 <= s->order.places; i++) {
+        uint64_t element = number * s->batch + count - some + i, one;
+        uint64_t found = schedule_find(s, order, sample[i], sample[i], element);
+
+        FUZZ_CHECK(found == element);
+        found = schedule_find(s, order, sample[i], sample[i], 0);
+        FUZZ_CHECK(found <= element);
+        schedule_samples(s, order, 0, found, 1, &one);
+        FUZZ_CHECK(one == sample[i]);
+    }
+}
+
+/* Classes and weights of a short list: every third label is 2, and the last weight is 0. */
+static void add_labels(const struct plan *plan, struct plan_data *data, struct test_labels *labels)
+{
+    uint64_t label[TEST_PLACES_MOST], weight[TEST_PLACES_MOST];
+    struct schedule s;
+
+    schedule_init_data(&s, plan, data);
+    if (!s.length || s.length > TEST_PLACES_MOST)
+        return;
+    for (uint64_t i = 0; i < s.length; i++) {
+        label[i] = i % 3 ? i % 3 * i % 7 : 2;
+        weight[i] = s.length - 1 - i;
+    }
+    test_labels_make(labels, s.length, label, weight);
+    data->classes = &labels->classes;
+    data->weights = labels->weights.total ? &labels->weights : NULL;
 }
 
 static void check_schedule(const struct plan *plan, uint64_t n)
 {
+    static const uint32_t samples[] = {6, 0, 3, 0, 1}, sorted[] = {1, 3, 4, 2, 0};
+    static const struct plan_list list = {.n = 5, .sample = samples, .sorted = sorted};
+    struct plan_data data = {.samples = n, .only = n > 6 ? &list : NULL};
+    static struct test_labels labels;
     struct schedule s;
     struct epoch_order order;
     struct diag d = DIAG_INIT;
 
-    schedule_init(&s, plan, n, NULL);
+    add_labels(plan, &data, &labels);
+    schedule_init_data(&s, plan, &data);
+    n = s.only ? s.only->n : n;
     FUZZ_CHECK(s.taken.start <= n && s.taken.length <= n - s.taken.start);
-    FUZZ_CHECK(s.positions <= s.length && s.length <= s.taken.length);
+    FUZZ_CHECK(s.order.places == s.length && s.length <= s.taken.length);
+    FUZZ_CHECK(s.positions <= s.order.length);
     FUZZ_CHECK(s.offset <= s.taken.length - s.length);
     if (schedule_check(&s, &d) < 0) {
         FUZZ_CHECK(d.set && *d.text);
@@ -63,7 +107,9 @@ static void check_name(const char *name, size_t len, char separator)
     FUZZ_CHECK(plan.batch == again.batch && plan.part == again.part && plan.rank == again.rank);
     FUZZ_CHECK(plan.parts == again.parts && plan.ranks == again.ranks && plan.tail == again.tail);
     FUZZ_CHECK(plan.seeded == again.seeded && plan.seed == again.seed);
-    FUZZ_CHECK(plan.window == again.window);
+    FUZZ_CHECK(plan.window == again.window && !strcmp(plan.only, again.only));
+    FUZZ_CHECK(plan.draw == again.draw && plan.draws == again.draws);
+    FUZZ_CHECK(plan.batch_classes == again.batch_classes && plan.of_class == again.of_class);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
         check_schedule(&plan, sizes[i]);
 }

@@ -35,7 +35,7 @@ def options(epochfs):
     found, name = {}, None
     table = said(epochfs, "mount", "--help").split("OPTIONS, joined by commas:\n")[1]
     for line in table.split("\n"):
-        begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Z]+)?) +(\S.*)", line)
+        begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Z]+(?:=[A-Z]+)?)?) +(\S.*)", line)
         if begin and begin.start(2) == 22:
             name = begin[1]
             found[name] = begin[2]

@@ -1,0 +1,31 @@
+/* The text of a list, as users write it: a key or #number a line. */
+#ifndef EPOCHFS_FS_PLAN_LIST_TEXT_H
+#define EPOCHFS_FS_PLAN_LIST_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/diag.h"
+#include "fs/plan/list.h"
+
+/* Where its samples are looked for. */
+struct list_samples {
+    uint64_t samples;
+    /* The sample of that key, in constant time; false: there is none. */
+    bool (*find)(const void *ctx, const char *key, size_t len, uint64_t *ret);
+    const void *ctx;
+};
+
+/* Make the list: one entry for each line that is not empty, in their order. 0; -EINVAL with the
+ * reason in d, which begins with name: no line is there, or some have no sample, of which the first
+ * three and the number of others are named; -ENOMEM. list_release() frees it. Takes O(n log n). */
+int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,
+               struct plan_list *ret, struct diag *d);
+
+/* Divide the samples of a list without buckets into some, so that one is found in few steps.
+ * Without memory there are none. */
+void list_add_buckets(struct plan_list *list);
+
+void list_release(struct plan_list *list); /* takes {0} */
+
+#endif

@@ -1,0 +1,125 @@
+/* Lists of samples from text, and their lookup by samples. */
+#include "fs/plan/list_text.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+
+/* The key of sample i is "k" and i. */
+static bool find(const void *ctx, const char *key, size_t len, uint64_t *ret)
+{
+    const struct list_samples *samples = ctx;
+
+    *ret = 0;
+    for (size_t i = 1; i < len && key[i] >= '0' && key[i] <= '9'; i++)
+        *ret = *ret * 10 + (uint64_t)(key[i] - '0');
+    return len > 1 && key[0] == 'k' && *ret < samples->samples;
+}
+
+static int parse(const char *text, uint64_t n, struct plan_list *ret, struct diag *d)
+{
+    struct list_samples samples = {.samples = n, .find = find};
+
+    samples.ctx = &samples;
+    return list_parse("list=a=file", text, strlen(text), &samples, ret, d);
+}
+
+static void test_list_parse__keys_and_numbers__in_their_order(void **state)
+{
+    static const uint32_t want[] = {3, 9, 0, 3};
+    struct diag d = DIAG_INIT;
+    struct plan_list list;
+
+    (void)state;
+    assert_int_equal(parse("k3\n\n#9\r\n#0\r\n\r\nk3", 10, &list, &d), 0);
+    assert_int_equal(list.n, 4);
+    assert_memory_equal(list.sample, want, sizeof(want));
+    assert_non_null(list.sorted);
+    list_release(&list);
+    assert_int_equal(parse("k3\nk3\n#5\n", 10, &list, &d), 0);
+    assert_null(list.sorted);
+    list_release(&list);
+}
+
+static void test_list_parse__bad__says_which_lines(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } lists[] = {
+        {"", "list=a=file: want a key or #number a line, found no line"},
+        {"\n\r\n", "found no line"},
+        {"k1\nk10\n", "line 2: no sample has the key 'k10'"},
+        {"#10", "line 1: want a number below the number of samples '#10'"},
+        {"#99999999999999999999", "line 1: no sample has the key '#99999999999999999999'"},
+        {"\n#1\n#\na\tb\x7f\nc\nd\ne\n",
+         "line 3: no sample has the key '#'; line 4: no sample has the key 'a?b?'; line 5: no "
+         "sample has the key 'c'; and 2 more"},
+        {"0123456789012345678901234567890123456789x",
+         "'0123456789012345678901234567890123456789...'"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        struct diag d = DIAG_INIT;
+        struct plan_list list;
+
+        assert_int_equal(parse(lists[i].text, 10, &list, &d), -EINVAL);
+        assert_diag_has(&d, lists[i].says);
+    }
+}
+
+static void test_list_parse__too_many_samples__einval(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct plan_list list;
+
+    (void)state;
+    assert_int_equal(parse("k1", PLAN_LIST_MOST + 1, &list, &d), -EINVAL);
+    assert_diag_has(&d, "a dataset of at most 2^32 samples");
+}
+
+/* Each sample leads to its first entry, whatever the buckets are. */
+static void test_plan_list_from__random_lists__as_one_by_one(void **state)
+{
+    static const uint64_t ranges[] = {1, 2, 50, 3000, 4000000, PLAN_LIST_MOST};
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (unsigned i = 0; i < 60; i++) {
+        uint64_t range = ranges[i % ARRAY_LEN(ranges)], n = 1 + random_below(&random, 200);
+        AUTO_TEXT struct text t = {0};
+        struct diag d = DIAG_INIT;
+        struct plan_list list;
+
+        for (uint64_t k = 0; k < n; k++)
+            text_add(&t, "#%llu\n", (unsigned long long)random_below(&random, range));
+        assert_int_equal(parse(t.data, range, &list, &d), 0);
+        assert_non_null(list.start);
+        for (uint64_t k = 0; k < 300; k++) {
+            uint64_t sample = k % 2 ? random_below(&random, range) : list.sample[k % n], want = 0;
+
+            sample += k % 3 == 2;
+            for (uint64_t e = 0; e < n; e++)
+                want += list.sample[e] < sample;
+            assert_int_equal(plan_list_from(&list, sample), want);
+        }
+        assert_int_equal(plan_list_from(&list, UINT64_MAX), n);
+        list_release(&list);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list_parse__keys_and_numbers__in_their_order),
+        cmocka_unit_test(test_list_parse__bad__says_which_lines),
+        cmocka_unit_test(test_list_parse__too_many_samples__einval),
+        cmocka_unit_test(test_plan_list_from__random_lists__as_one_by_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
