@@ -7,6 +7,7 @@
  * spread over the epoch. */
 #include "base/checked.h"
 #include "bench/common.h"
+#include "bench/orders_data.h"
 #include "fs/plan/schedule.h"
 
 enum { RUNS = 7, EACH = 64, BATCHES = 1200 };
@@ -14,8 +15,8 @@ enum { RUNS = 7, EACH = 64, BATCHES = 1200 };
 struct timed {
     struct schedule schedule;
     struct epoch_order order;
-    uint64_t samples;
-    volatile uint64_t sum; /* what is computed is used */
+    uint64_t samples, step; /* those that are looked for are multiples of it */
+    volatile uint64_t sum;  /* what is computed is used */
 };
 
 /* n numbers below `most`, far apart. */
@@ -47,7 +48,7 @@ static void singles(struct timed *t)
 static void back(struct timed *t)
 {
     for (uint64_t i = 0; i < EACH * BATCHES; i++) {
-        uint64_t sample = spread(i, t->samples);
+        uint64_t sample = spread(i, t->samples / t->step) * t->step;
 
         t->sum += schedule_find(&t->schedule, &t->order, sample, sample, 0);
     }
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
 {
     static struct timed t;
     struct diag d = DIAG_INIT;
+    struct plan_data data = {0};
     struct plan plan;
 
     if (argc != 3 || plan_parse(argv[1], strlen(argv[1]), ',', &plan, &d) < 0) {
@@ -79,7 +81,9 @@ int main(int argc, char **argv)
         return 1;
     }
     t.samples = number(argv[2]);
-    schedule_init(&t.schedule, &plan, t.samples, NULL);
+    data.samples = t.samples;
+    make_data(&plan, t.samples, &data, &t.step);
+    schedule_init_data(&t.schedule, &plan, &data);
     if (schedule_check(&t.schedule, &d) < 0 || t.schedule.elements < EACH)
         die(d.set ? d.text : "fewer samples than a batch", EINVAL);
     schedule_order(&t.schedule, 3, &t.order);

@@ -334,16 +334,23 @@ def bar_many():
 SELECTIONS = ("split=0@80:20,seed=7", "take=10%:90%,seed=7", "seed=7,limit=500", "split=0@80:20,rank=3of8,seed=7")
 
 
+# With replacement, by class, and of a list: {n} is the number of samples. Classes and weights are
+# arithmetic here, and the list has at most 2^24 entries: see bench/orders_data.h.
+DRAWS = ("draw={n}:uniform,seed=7", "draw={n}:balanced,seed=7", "draw={n}:weight,seed=7", "only=list,seed=7",
+         "batch=64,classes=16x4,seed=7")
+
+
 def bar_orders():
     """Each order against that of shuffle=full, and against itself with a million times the samples."""
     program = os.path.join(os.path.dirname(lib.EPOCHFS), "epochfs-bench-orders")
     took = {}
     for _ in range(bars.ROUNDS):
-        for plan in ("seed=7", *SELECTIONS):
+        for plan in ("seed=7", *SELECTIONS, *DRAWS):
             for n in (10 ** 3, 10 ** 9):
-                found = subprocess.run([program, f"batch=all,{plan}", str(n)], check=True, stdout=subprocess.PIPE).stdout
+                whole = plan if plan.startswith("batch=") else f"batch=all,{plan}"
+                found = subprocess.run([program, whole.format(n=n), str(n)], check=True, stdout=subprocess.PIPE).stdout
                 took.setdefault((plan, n), []).append([float(ns) for ns in found.split()])
-    for plan in SELECTIONS:
+    for plan in (*SELECTIONS, *DRAWS):
         for k, what in enumerate(("in batches", "one by one", "back")):
             of = {n: [t[k] for t in took[plan, n]] for n in (10 ** 3, 10 ** 9)}
             full = [t[k] for t in took["seed=7", 10 ** 9]]

@@ -282,9 +282,9 @@ static inline __attribute__((always_inline)) void family_all(const struct permut
             for (unsigned k = 0; k < LANES; k++)
                 x[i + k] = family_round(f, &m[(i + k) * step], backward ? ORDER_ROUNDS - 1 - r : r,
                                         x[i + k]);
-    for (; i < count; i++)
-        for (unsigned r = 0; r < ORDER_ROUNDS; r++)
-            x[i] = family_round(f, &m[i * step], backward ? ORDER_ROUNDS - 1 - r : r, x[i]);
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++) /* the rest, side by side, too */
+        for (size_t k = i; k < count; k++)
+            x[k] = family_round(f, &m[k * step], backward ? ORDER_ROUNDS - 1 - r : r, x[k]);
 }
 
 void family_send(const struct permutation_family *f, const struct permutation_member *m,
