@@ -3,10 +3,13 @@
 
     import order_reference; order_reference.load().order(seed, epoch, N, pos)
 
-    order_reference.py vectors    write tests/order_vectors.txt
-    order_reference.py check      that file, the tables of docs/order.md and the rules agree
+    order_reference.py vectors    write tests/order_vectors.txt and tests/mix_vectors.txt
+    order_reference.py check      these files, the tables of the pages and the rules agree
+
+load_mix() is the same for docs/order-mix.md: load_mix().Mix("a*7+b*3", [100, 50]).at(seed, epoch, pos).
 """
 
+import hashlib
 import os
 import re
 import sys
@@ -15,10 +18,12 @@ import types
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "docs", "order.md")
 VECTORS = os.path.join(HERE, "order_vectors.txt")
+MIX_PAGE = os.path.join(HERE, "..", "docs", "order-mix.md")
+MIX_VECTORS = os.path.join(HERE, "mix_vectors.txt")
 
 
-def page():
-    with open(PAGE, encoding="utf-8") as f:
+def page(path=PAGE):
+    with open(path, encoding="utf-8") as f:
         return f.read()
 
 
@@ -29,6 +34,17 @@ def load():
         raise ValueError(f"{PAGE}: {len(blocks)} python blocks, want 1")
     module = types.ModuleType("order_v1")
     exec(compile(blocks[0], PAGE, "exec"), module.__dict__)
+    return module
+
+
+def load_mix():
+    """The reference of mixes as a module: table, Mix, and what load() has."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", page(MIX_PAGE), re.M | re.S)
+    if len(blocks) != 1:
+        raise ValueError(f"{MIX_PAGE}: {len(blocks)} python blocks, want 1")
+    module = types.ModuleType("order_mix_v1")
+    module.__dict__.update(load().__dict__)
+    exec(compile(blocks[0], MIX_PAGE, "exec"), module.__dict__)
     return module
 
 
@@ -235,6 +251,98 @@ def check_tables(ref):
     return orders, plans
 
 
+MIXES = [
+    ("a*7+b*3", [50, 20]), ("a*7+b*3/first", [50, 20]), ("a*7+b*3/all", [50, 20]), ("a*0.25+b*0.5+c*1/40", [3, 1, 100]),
+    ("a*1", [5]), ("a*2+a*1+b*5", [11, 11, 6]), ("a*9+b*1@13:a*1+b*1+c*2@30:c*1+b*3/20", [40, 7, 9]),
+    ("a*61+b*17+c*15+d*4", [10**6, 3, 10**9, 2**40]), ("a*65535+b*1", [2**46, 2**46]),
+    ("a*2+b*115+c*2+d*1+e*7+f*1+g*2+h*2/281474976710656", [9, 10**4, 1, 2, 77, 5, 60000, 8]),
+]
+
+
+def mix_vectors(ref):
+    """Lines `TEXT SIZES LENGTH SEED EPOCH WINDOW POSITION SOURCE PLACE`; seed -: without."""
+    lines = []
+    state = 7
+
+    def draw(below):
+        nonlocal state
+        state += ref.G
+        return ref.mix(state & ref.U64) % below
+
+    for text, sizes in MIXES:
+        m = ref.Mix(text, sizes)
+        for i in range(96):
+            seed = None if i < 16 else SEEDS[draw(len(SEEDS))]
+            epoch = 0 if i < 32 else EPOCHS[draw(len(EPOCHS))]
+            window = 0 if i < 64 or seed is None else WINDOWS[draw(len(WINDOWS))]
+            position = (i % 16) % m.length if i < 48 else draw(m.length)
+            source, place = m.at(seed, epoch, position, window)
+            lines.append(f"{text} {','.join(map(str, sizes))} {m.length} {'-' if seed is None else seed} {epoch} {window} "
+                         f"{position} {source} {place}\n")
+    return "".join(lines)
+
+
+def check_mixes(ref):
+    """Passes are whole, shares hold, weights that change move nothing before them."""
+    for text, sizes in MIXES[:7]:
+        m = ref.Mix(text, sizes)
+        seen, epochs = [[] for _ in sizes], 12
+        for window in (0, 4):
+            for epoch in range(epochs):
+                for pos in range(m.length):
+                    source, place = m.at(3, epoch, pos, window)
+                    seen[source].append(place)
+            for places, size in zip(seen, sizes):
+                for k in range(0, len(places) - size + 1, size):
+                    assert sorted(places[k:k + size]) == list(range(size)), (text, window)
+                places.clear()
+        assert [m.position(*m.element(p)) for p in range(200)] == list(range(200)), text
+    for w in ([5, 3, 2], [1, 9], [2, 115, 2, 1, 7, 1, 2, 2], [1000] + 200 * [1]):
+        taken = [0] * len(w)
+        for n, (d, _) in enumerate(ref.table(w), 1):
+            taken[d] += 1
+            assert all(abs(t * sum(w) - n * v) < sum(w) for t, v in zip(taken, w)), (w, n)
+    first, second = (ref.Mix(text, [40, 7]) for text in ("a*9+b*1", "a*9+b*1@13:b*1"))
+    assert [first.at(1, 0, p) for p in range(13)] == [second.at(1, 0, p) for p in range(13)]
+    digest = hashlib.sha256(bytes(d for d, _ in ref.table([2, 115, 2, 1, 7, 1, 2, 2]))).hexdigest()
+    assert digest[:16] == "218ecebb015508d8" and digest[:16] in page(MIX_PAGE), digest
+
+
+def mix_row(text, sizes, seed, epoch, window, ref):
+    m = ref.Mix(text, sizes)
+    return " ".join(f"{d}:{x}" for d, x in (m.at(seed, epoch, pos, window) for pos in range(8)))
+
+
+def check_mix_tables(ref):
+    periods = rows = 0
+    for line in page(MIX_PAGE).split("## Test vectors")[1].splitlines():
+        cells = [c.strip().strip("`") for c in line.strip("|").split("|")]
+        if line[:2] != "| " or cells[0] in ("weights", "mix"):
+            continue
+        if len(cells) == 2:
+            got = " ".join(str(d) for d, _ in ref.table(list(map(int, cells[0].split()))))
+            assert got == cells[1], line
+            periods += 1
+            continue
+        window = int(cells[4].split(":")[1]) if ":" in cells[4] else None
+        seed = int(cells[2]) if cells[2] != "-" else None
+        got = mix_row(cells[0], list(map(number, cells[1].split())), seed, number(cells[3]), window, ref)
+        assert got == cells[5], (line, got)
+        rows += 1
+    assert periods >= 4 and rows >= 6, (periods, rows)
+    return periods + rows
+
+
+def check_mix(ref):
+    with open(MIX_VECTORS, encoding="ascii") as f:
+        text = f.read()
+    if text != mix_vectors(ref):
+        sys.exit(f"{MIX_VECTORS}: differs from what docs/order-mix.md gives; after a release it never may")
+    check_mixes(ref)
+    rows = check_mix_tables(ref)
+    print(f"{text.count(chr(10))} vectors of mixes, {rows} rows of the page: ok")
+
+
 def check(ref):
     with open(VECTORS, encoding="ascii") as f:
         text = f.read()
@@ -253,8 +361,11 @@ def main():
         text = vectors(load())
         with open(VECTORS, "w", encoding="ascii") as f:
             f.write(text)
+        with open(MIX_VECTORS, "w", encoding="ascii") as f:
+            f.write(mix_vectors(load_mix()))
     elif command == ["check"]:
         check(load())
+        check_mix(load_mix())
     else:
         sys.exit(__doc__)
 

@@ -151,20 +151,6 @@ static int stretch_init(struct stretch *s, const struct mix_weights *weights, un
 
 /* ---- positions and elements ---- */
 
-/* a / b, and the remainder. Nearly always a fits in 64 bits. */
-static mix_number divide(mix_number a, uint64_t b, uint64_t *ret_rest)
-{
-    mix_number q;
-
-    if (a <= UINT64_MAX) {
-        *ret_rest = (uint64_t)a % b;
-        return (uint64_t)a / b;
-    }
-    q = a / b;
-    *ret_rest = (uint64_t)(a - q * b);
-    return q;
-}
-
 /* How many elements of a source come before a place of the period. */
 static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64_t place)
 {
@@ -185,7 +171,7 @@ static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64
 static mix_number count_before(const struct stretch *s, unsigned source, mix_number position)
 {
     uint64_t rest;
-    mix_number periods = divide(position - s->start, s->period, &rest);
+    mix_number periods = mix_divide(position - s->start, s->period, &rest);
 
     return s->before[source] + periods * s->weight[source] + count_in_period(s, source, rest);
 }
@@ -203,7 +189,7 @@ unsigned mix_at(const struct mix *mix, mix_number position, mix_number *ret_elem
 {
     const struct stretch *s = stretch_at(mix, position);
     uint64_t rest;
-    mix_number periods = divide(position - s->start, s->period, &rest);
+    mix_number periods = mix_divide(position - s->start, s->period, &rest);
     const struct entry *e = &s->entry[rest];
 
     *ret_element = s->before[e->source] + periods * s->weight[e->source] + e->job;
@@ -222,7 +208,7 @@ bool mix_position(const struct mix *mix, unsigned source, mix_number element, mi
     s = &mix->stretch[i];
     if (!s->weight[source]) /* then it is the last stretch */
         return false;
-    periods = divide(element - s->before[source], s->weight[source], &job);
+    periods = mix_divide(element - s->before[source], s->weight[source], &job);
     *ret = s->start + periods * s->period + s->place[s->first[source] + job];
     return true;
 }
@@ -230,6 +216,16 @@ bool mix_position(const struct mix *mix, unsigned source, mix_number element, mi
 mix_number mix_count(const struct mix *mix, unsigned source, mix_number position)
 {
     return count_before(stretch_at(mix, position), source, position);
+}
+
+/* By the bound: a source has had its share, rounded down, at least, and at most one more. */
+mix_number mix_count_least(const struct mix *mix, unsigned source, mix_number position)
+{
+    const struct stretch *s = stretch_at(mix, position);
+    uint64_t rest;
+    mix_number periods = mix_divide(position - s->start, s->period, &rest);
+
+    return s->before[source] + periods * s->weight[source] + rest * s->weight[source] / s->period;
 }
 
 int mix_new(const struct mix_weights *weights, unsigned stretches, unsigned sources,

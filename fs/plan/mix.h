@@ -27,6 +27,20 @@ struct mix_weights {
     uint32_t weight[MIX_SOURCES_MAX]; /* [sources] 0: the source rests; MIX_PERIOD_MAX in sum */
 };
 
+/* a / b, and the remainder. Nearly always a fits in 64 bits. */
+static inline mix_number mix_divide(mix_number a, uint64_t b, uint64_t *ret_rest)
+{
+    mix_number q;
+
+    if (a <= UINT64_MAX) {
+        *ret_rest = (uint64_t)a % b;
+        return (uint64_t)a / b;
+    }
+    q = a / b;
+    *ret_rest = (uint64_t)(a - q * b);
+    return q;
+}
+
 struct mix;
 
 /* weights: [stretches], at least one; not used afterwards. Each source has a weight in some
@@ -43,6 +57,9 @@ bool mix_position(const struct mix *mix, unsigned source, mix_number element, mi
 
 /* How many elements of a source come before a position. */
 mix_number mix_count(const struct mix *mix, unsigned source, mix_number position);
+
+/* The same, quickly: not more than that, and at most one less. */
+mix_number mix_count_least(const struct mix *mix, unsigned source, mix_number position);
 
 /* Where an epoch ends. */
 enum mix_end {

@@ -50,7 +50,7 @@ static int take_text(struct parser *p, const char *stops, const char *what, char
         text_add_bytes(&t, p->at++, 1);
     }
     if (!t.failed && (!t.len || !*p->at))
-        return diag_set(p->d, -EINVAL, "want %s, found '%s'", what, begin);
+        return diag_set(p->d, -EINVAL, "want %s, found '%.60s'", what, begin);
     return text_finish(&t, ret, &len);
 }
 
@@ -72,10 +72,11 @@ static int parse_words(struct parser *p, const char *words, struct plan *ret)
         size_t len = strcspn(word, "=+");
 
         if (!is_word_of_sources(word, len))
-            return diag_set(p->d, -EINVAL,
-                            "'%s': '%.*s' is no word of a source; want only, take, split, part or "
-                            "limit (others belong to plans of the mix)",
-                            words, (int)len, word);
+            return diag_set(
+                p->d, -EINVAL,
+                "'%.60s': '%.*s' is no word of a source; want only, take, split, part or "
+                "limit (others belong to plans of the mix)",
+                words, (int)len, word);
         word += strcspn(word, "+");
         word += *word == '+';
     }
@@ -83,7 +84,7 @@ static int parse_words(struct parser *p, const char *words, struct plan *ret)
     if (whole.failed)
         return -ENOMEM;
     if (plan_parse(whole.data, whole.len, '+', ret, &reason) < 0)
-        return diag_set(p->d, -EINVAL, "words of a source, '%s': %s", words, reason.text);
+        return diag_set(p->d, -EINVAL, "words of a source, '%.60s': %s", words, reason.text);
     return 0;
 }
 
@@ -143,7 +144,7 @@ static int parse_weight(struct parser *p, uint64_t *ret)
     if (!is_good || !*ret)
         return diag_set(p->d, -EINVAL,
                         "want a weight above 0 with up to 9 digits before and behind the point, as "
-                        "7 or 0.25, found '%s'",
+                        "7 or 0.25, found '%.60s'",
                         p->at);
     p->at = s;
     return 0;
@@ -235,9 +236,10 @@ static int parse_position(struct parser *p, uint64_t *ret)
     size_t n = number_parse(p->at + 1, strspn(p->at + 1, "0123456789"), MIX_POSITION_MAX, ret);
 
     if (!n || p->at[1 + n] != ':' || *ret <= before)
-        return diag_set(p->d, -EINVAL,
-                        "want @POSITION: with a position above %llu and at most 2^48, found '%s'",
-                        (unsigned long long)before, p->at);
+        return diag_set(
+            p->d, -EINVAL,
+            "want @POSITION: with a position above %llu and at most 2^48, found '%.60s'",
+            (unsigned long long)before, p->at);
     p->at += n + 2;
     return 0;
 }
@@ -262,7 +264,7 @@ static int parse_end(struct parser *p)
     else
         return diag_set(p->d, -EINVAL,
                         "want + and another source, @POSITION: and other weights, or the end of an "
-                        "epoch: /first, /all or /N with N from 1 to 2^48, found '%s'",
+                        "epoch: /first, /all or /N with N from 1 to 2^48, found '%.60s'",
                         s);
     return 0;
 }
@@ -272,7 +274,7 @@ static int check_name(const char *name, struct diag *d)
     if (*name == '.' || strchr(name, '/') || strlen(name) > MIX_NAME_MAX)
         return diag_set(d, -EINVAL,
                         "want a name of at most %d characters without / and no . at its start, "
-                        "found '%s'",
+                        "found '%.60s'",
                         MIX_NAME_MAX, name);
     return 0;
 }

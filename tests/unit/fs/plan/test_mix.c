@@ -196,8 +196,12 @@ static void check_walk(const struct mix *mix, unsigned n, mix_number from, uint6
         assert_true(source < n && element == next[source]);
         next[source]++;
         assert_true(mix_position(mix, source, element, &back) && back == p);
-        for (unsigned d = 0; d < n; d++)
+        for (unsigned d = 0; d < n; d++) {
+            mix_number least = mix_count_least(mix, d, p + 1);
+
             assert_true(mix_count(mix, d, p + 1) == next[d]);
+            assert_true(least <= next[d] && next[d] <= least + 1);
+        }
     }
 }
 

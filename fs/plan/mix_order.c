@@ -1,0 +1,279 @@
+/* Positions come in batches, whose elements belong to several sources and passes. With shuffle=full
+ * each goes through a member of one family of permutations; with shuffle=window the elements of a
+ * pass are collected, because setting up its order costs as much as a few of them. */
+#include "fs/plan/mix_order.h"
+
+#include <assert.h>
+
+#include "base/checked.h"
+#include "base/scope.h"
+
+#define AT_ONCE 64
+
+/* ---- elements ---- */
+
+/* Elements of the mix, of a batch of positions or on the way back. */
+struct elements {
+    size_t n;
+    unsigned source[AT_ONCE];
+    uint64_t pass[AT_ONCE];  /* modulo 2^64 */
+    uint64_t place[AT_ONCE]; /* in the list, or in the shuffled pass */
+};
+
+static void family_of(const struct mix_order *o, const struct elements *e,
+                      struct permutation_member ret[static AT_ONCE])
+{
+    for (size_t i = 0; i < e->n; i++)
+        ret[i] = family_member(e->source[i], e->pass[i], o->list[e->source[i]].schedule.positions);
+}
+
+/* Send those elements of a pass that are not sent yet; bit i of *sent is that of element i. */
+static void send_pass(const struct order_spec *spec, const struct elements *e, size_t first,
+                      bool back, uint64_t *place, uint64_t *sent)
+{
+    const struct mix_order *o = spec->impl;
+    unsigned source = e->source[first];
+    uint64_t x[AT_ONCE];
+    size_t at[AT_ONCE], n = 0;
+    struct order order;
+
+    for (size_t i = first; i < e->n; i++)
+        if (e->source[i] == source && e->pass[i] == e->pass[first]) {
+            *sent |= UINT64_C(1) << i;
+            x[n] = place[i];
+            at[n++] = i;
+        }
+    order_init(&order, order_key(spec->seed, source, LANE_MIX, 1), e->pass[first],
+               o->list[source].schedule.positions, spec->window);
+    for (size_t i = 0; i < n && back; i++)
+        x[i] = order_position(&order, x[i]);
+    if (!back)
+        order_map(&order, n, x);
+    for (size_t i = 0; i < n; i++)
+        place[at[i]] = x[i];
+}
+
+static_assert(AT_ONCE <= 64, "a bit for each");
+
+/* From places of shuffled passes to places of lists, or back. */
+static void shuffle(const struct order_spec *spec, const struct epoch_order *epoch, bool back,
+                    struct elements *e)
+{
+    struct permutation_member member[AT_ONCE];
+    uint64_t sent = 0;
+
+    if (!spec->seeded)
+        return;
+    if (!spec->window) {
+        family_of(spec->impl, e, member);
+        (back ? family_back_each : family_send_each)(&epoch->of_kind.family, member, e->n,
+                                                     e->place);
+        return;
+    }
+    for (size_t i = 0; i < e->n; i++)
+        if (!(sent >> i & 1))
+            send_pass(spec, e, i, back, e->place, &sent);
+}
+
+/* The first position of an epoch. */
+static mix_number start_of(const struct order_spec *spec, const struct epoch_order *epoch)
+{
+    const struct mix_order *o = spec->impl;
+
+    return spec->seeded ? (mix_number)epoch->epoch * o->length : 0;
+}
+
+static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+{
+    (void)epoch;
+    if (spec->seeded && !spec->window)
+        family_init(&ret->of_kind.family, spec->seed, 0, LANE_MIX);
+}
+
+/* ---- from positions to samples ---- */
+
+static uint64_t sample_of(const struct mix_list *list, uint64_t place)
+{
+    uint64_t sample = place;
+
+    if (!list->is_whole)
+        schedule_samples(&list->schedule, &list->order, place, 0, 1, &sample);
+    return list->first + sample;
+}
+
+static void at(const struct order_spec *spec, const struct epoch_order *epoch, size_t count,
+               uint64_t *x)
+{
+    const struct mix_order *o = spec->impl;
+    mix_number start = start_of(spec, epoch);
+    struct elements e;
+
+    for (; count; count -= e.n, x += e.n) {
+        e.n = (size_t)min_u64(count, AT_ONCE);
+        for (size_t i = 0; i < e.n; i++) {
+            mix_number element;
+
+            e.source[i] = mix_at(o->mix, start + x[i], &element);
+            e.pass[i] =
+                (uint64_t)mix_divide(element, o->list[e.source[i]].schedule.positions, &e.place[i]);
+        }
+        shuffle(spec, epoch, false, &e);
+        for (size_t i = 0; i < e.n; i++)
+            x[i] = sample_of(&o->list[e.source[i]], e.place[i]);
+    }
+}
+
+/* ---- from samples to positions ---- */
+
+/* Where a sample of the mix is: its source, and the passes of it that the epoch shows a part of. */
+struct found {
+    unsigned source;
+    uint64_t end; /* the number behind the source's last sample */
+    mix_number pass;
+    uint64_t passes; /* 0: the epoch shows nothing of the source */
+};
+
+static void find_source(const struct order_spec *spec, const struct epoch_order *epoch,
+                        uint64_t sample, struct found *ret)
+{
+    const struct mix_order *o = spec->impl;
+    mix_number start = start_of(spec, epoch), first, end;
+    unsigned low = 0, high = o->n;
+    uint64_t places, rest;
+
+    while (low + 1 < high) {
+        unsigned middle = low + (high - low) / 2;
+
+        if (o->list[middle].first <= sample)
+            low = middle;
+        else
+            high = middle;
+    }
+    places = o->list[low].schedule.positions;
+    first = mix_count_least(o->mix, low, start);
+    end = mix_count_least(o->mix, low, start + o->length) + 1; /* perhaps one too many */
+    *ret = (struct found){.source = low, .end = o->list[low].first + o->list[low].samples};
+    ret->pass = mix_divide(first, places, &rest);
+    ret->passes = (uint64_t)(mix_divide(end - 1, places, &rest) - ret->pass) + 1;
+}
+
+/* The places of a sample in its source's list: one at most, but with only=. Returns whether there
+ * is a place number `number`. */
+static bool find_place(const struct mix_list *list, uint64_t sample, uint64_t number, uint64_t *ret)
+{
+    uint64_t from = 0, place = 0;
+
+    if (list->is_whole) {
+        *ret = sample;
+        return !number;
+    }
+    for (uint64_t i = 0; i <= number; i++, from = place + 1) {
+        place = schedule_find(&list->schedule, &list->order, sample, sample, from);
+        if (place == SCHEDULE_NONE)
+            return false;
+    }
+    *ret = place;
+    return true;
+}
+
+/* Collect the next elements of samples walk->place ..; each place of a sample in turn shows it in
+ * each pass: walk->done counts both. passes[]: the numbers of the passes beyond 64 bits. */
+static void collect(const struct order_spec *spec, const struct epoch_order *epoch,
+                    struct order_walk *walk, size_t room, struct elements *e, mix_number *passes)
+{
+    const struct mix_order *o = spec->impl;
+    struct found found = {.end = 0};
+
+    for (e->n = 0; walk->place <= walk->last && e->n < room;) {
+        uint64_t place, number, pass;
+
+        if (walk->place >= found.end)
+            find_source(spec, epoch, walk->place, &found);
+        number = found.passes ? walk->done / found.passes : 0;
+        pass = found.passes ? walk->done % found.passes : 0;
+        if (!found.passes ||
+            !find_place(&o->list[found.source], walk->place - o->list[found.source].first, number,
+                        &place)) {
+            walk->place++;
+            walk->done = 0;
+            continue;
+        }
+        for (; pass < found.passes && e->n < room; pass++, walk->done++) {
+            passes[e->n] = found.pass + pass;
+            e->source[e->n] = found.source;
+            e->pass[e->n] = (uint64_t)passes[e->n];
+            e->place[e->n++] = place;
+        }
+        if (pass == found.passes && o->list[found.source].is_whole) {
+            walk->place++;
+            walk->done = 0;
+        }
+    }
+}
+
+static size_t positions(const struct order_spec *spec, const struct epoch_order *epoch,
+                        struct order_walk *walk, size_t room, uint64_t *ret)
+{
+    const struct mix_order *o = spec->impl;
+    mix_number start = start_of(spec, epoch), passes[AT_ONCE];
+    struct elements e;
+    size_t n = 0;
+
+    collect(spec, epoch, walk, (size_t)min_u64(room, AT_ONCE), &e, passes);
+    shuffle(spec, epoch, true, &e);
+    for (size_t i = 0; i < e.n; i++) {
+        uint64_t places = o->list[e.source[i]].schedule.positions;
+        mix_number position;
+
+        if (mix_position(o->mix, e.source[i], passes[i] * places + e.place[i], &position) &&
+            position >= start && position - start < o->length)
+            ret[n++] = (uint64_t)(position - start);
+    }
+    return n;
+}
+
+/* As if all samples of the source came equally often. */
+static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)
+{
+    static const struct epoch_order first_epoch = {.epoch = 0};
+    const struct mix_order *o = spec->impl;
+    uint64_t sum = 0;
+
+    while (first <= last) {
+        struct found found;
+        uint64_t n;
+
+        find_source(spec, &first_epoch, first, &found);
+        n = min_u64(last - first + 1, found.end - first);
+        if (!checked_mul(n, found.passes, &n) || !checked_add(sum, n, &sum))
+            return UINT64_MAX;
+        first = found.end;
+    }
+    return min_u64(sum, o->length);
+}
+
+static const struct order_kind order_mix = {
+    .name = "mix",
+    .version = 1,
+    .begin = begin,
+    .at = at,
+    .positions = positions,
+    .count = count,
+};
+
+void mix_order_set(struct mix_order *o, struct order_spec *ret)
+{
+    for (unsigned i = 0; i < o->n; i++) {
+        struct mix_list *list = &o->list[i];
+
+        schedule_order(&list->schedule, 0, &list->order);
+        list->is_whole = !schedule_has_order(&list->schedule) && !list->schedule.taken.start &&
+                         list->schedule.positions == list->samples;
+    }
+    *ret = (struct order_spec){
+        .kind = &order_mix,
+        .places = o->list[o->n - 1].first + o->list[o->n - 1].samples,
+        .length = o->length,
+        .impl = o,
+    };
+}
