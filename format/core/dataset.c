@@ -145,6 +145,8 @@ size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static
 {
     size_t len = max_u64(ds->key_digits, decimal_digits(sample));
 
+    if (ds->ops && ds->ops->key)
+        return ds->ops->key(ds, sample, ret);
     if (ds->keys)
         return index_key(ds->keys, sample, ret);
     for (size_t i = len; i-- > 0; sample /= 10)
@@ -156,8 +158,11 @@ size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
                     char ret[static KEY_NAME_SIZE])
 {
     uint8_t key[KEY_SIZE];
-    size_t len = dataset_key(ds, sample, key);
+    size_t len;
 
+    if (ds->ops && ds->ops->name)
+        return ds->ops->name(ds, sample, dots, ret);
+    len = dataset_key(ds, sample, key);
     return key_name(key, len, dots, ret);
 }
 
@@ -196,6 +201,8 @@ static bool find_key(const struct dataset *ds, const char *name, size_t len, uin
 
 bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
+    if (ds->ops && ds->ops->find)
+        return ds->ops->find(ds, name, len, ret);
     if (ds->keys)
         return find_key(ds, name, len, ret);
     return padded_number_parse(name, len, ds->key_digits, ret) && *ret < ds->samples;

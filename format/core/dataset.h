@@ -157,7 +157,7 @@ void field_offer_stored(struct field *f);
 
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 
-#define KEY_SIZE 1024 /* bytes of a key, at most */
+#define KEY_SIZE 1040 /* bytes of a key, at most: of one in an index, and what a mix adds */
 
 /* What a format does in its own way. A NULL member means the default, and so does a dataset without
  * ops. */
@@ -201,6 +201,14 @@ struct dataset_ops {
     void (*free)(struct dataset *ds);
     /* Does the sample have that field? NULL: each has all fields. */
     bool (*has)(const struct dataset *ds, uint64_t sample, const struct field *field);
+    /* Of a dataset that is made of others: the number of a sample that `index` shows, its key, its
+     * name, and the sample of a name, as dataset_number() and the others below say. NULL: the
+     * number itself, and what ds->keys has. */
+    uint64_t (*number)(const struct dataset *ds, uint64_t sample);
+    size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
+    size_t (*name)(const struct dataset *ds, uint64_t sample, bool dots,
+                   char ret[static KEY_NAME_SIZE]);
+    bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
     bool checks_reads; /* each read checks the blobs that it uses */
     bool walks;        /* sizes of files of many samples take a walk, even in stored order */
 };
@@ -274,6 +282,18 @@ int dataset_make_fields(struct dataset *ds, size_t n);
 /* The field of that name, or NULL. */
 const struct field *dataset_field(const struct dataset *ds, const char *name);
 
+/* The number of a sample that `index` shows. */
+static inline uint64_t dataset_number(const struct dataset *ds, uint64_t sample)
+{
+    return ds->ops && ds->ops->number ? ds->ops->number(ds, sample) : sample;
+}
+
+/* Are the keys other than numbers, so that they differ in length? */
+static inline bool dataset_has_keys(const struct dataset *ds)
+{
+    return ds->keys || (ds->ops && ds->ops->key);
+}
+
 /* The key of a sample: any bytes. Returns their number. */
 size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
 
@@ -332,8 +352,8 @@ bool field_samples_at(const struct field *f, const struct blob *blob, uint64_t o
                       uint64_t *ret_first, uint64_t *ret_last);
 
 /* The integer of one sample of a scalar stored integer field. */
-int field_integer(struct read_context *rc, const struct field *f, uint64_t sample, int64_t *ret,
-                  struct diag *d);
+int field_integer(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                  uint64_t sample, int64_t *ret, struct diag *d);
 
 /* The stored integer at p, in the source's type and byte order. */
 int64_t stored_integer(const struct field *f, const uint8_t *p);

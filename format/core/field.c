@@ -375,12 +375,16 @@ int64_t stored_integer(const struct field *f, const uint8_t *p)
     }
 }
 
-int field_integer(struct read_context *rc, const struct field *f, uint64_t sample, int64_t *ret,
-                  struct diag *d)
+int field_integer(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                  uint64_t sample, int64_t *ret, struct diag *d)
 {
     uint8_t bytes[8];
-    int r = read_source(rc, f, sample, bytes, f->stored_bytes, 0, d);
+    struct one_sample one;
+    int r;
 
+    one_sample_init(&one, sample);
+    r = f->blob ? read_source(rc, f, sample, bytes, f->stored_bytes, 0, d)
+                : f->read_stored(rc, ds, f, &one.sel, 0, (size_t)f->stored_bytes, bytes, d);
     if (r == 0)
         *ret = stored_integer(f, bytes);
     return r;
@@ -419,9 +423,8 @@ static int make_one_hot(struct read_context *rc, const struct dataset *ds, const
 {
     static const uint8_t one[4] = {0, 0, 0x80, 0x3f}; /* 1.0f, little-endian */
     int64_t value = 0;
-    int r = field_integer(rc, f, sample, &value, d);
+    int r = field_integer(rc, ds, f, sample, &value, d);
 
-    (void)ds;
     if (r < 0)
         return r;
     if (value < 0 || (uint64_t)value >= f->dim[0])
@@ -469,14 +472,13 @@ static int read_number(struct read_context *rc, const struct dataset *ds, const 
     struct run run;
 
     (void)rc;
-    (void)ds;
     (void)d;
     walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         size_t n = (size_t)ceil_div(run.off + run.len, 8); /* at most SAMPLES_AT_ONCE */
 
         for (size_t i = 0; i < n; i++)
-            store_le64(bytes + 8 * i, run.sample + i);
+            store_le64(bytes + 8 * i, dataset_number(ds, run.sample + i));
         memcpy(dst, bytes + run.off, run.len);
         dst += run.len;
     }

@@ -56,7 +56,8 @@ static int cls_read(struct read_context *rc, struct layout *l, const struct part
         int64_t value = 0;
         int r;
 
-        r = field_integer(rc, p->field, sample_window_at(&window, off / line), &value, d);
+        r = field_integer(rc, l->dataset, p->field, sample_window_at(&window, off / line), &value,
+                          d);
         if (!missing_go_on(rc, r, &all))
             break;
         cls_line(width, value, l->selection->single, text);

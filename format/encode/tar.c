@@ -331,7 +331,7 @@ static bool samples_are_alike(const struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (field_is_in(&ds->field[i], IN_TAR) && ds->field[i].form != FORM_ITEM)
             return false;
-    return !ds->keys; /* keys that are numbers: no name is long */
+    return !dataset_has_keys(ds); /* keys that are numbers: no name is long */
 }
 
 static int tar_layout(struct layout *l, const struct file_kind *kind)

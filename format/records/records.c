@@ -142,6 +142,17 @@ int records_finish(struct dataset *ds, uint64_t samples)
     return r;
 }
 
+const struct record_content *records_content_of(const struct field *f)
+{
+    static const struct field_ops *const ops[] = {&record_item_ops, &record_ragged_ops,
+                                                  &record_string_ops.ops};
+
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (f->ops == ops[i])
+            return f->impl;
+    return NULL;
+}
+
 /* ---- what a dataset of records does ---- */
 
 /* The first of the neighbours that show one content; NULL: not this one. */

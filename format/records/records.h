@@ -103,6 +103,9 @@ void records_add_keys(struct dataset *ds);
  * NULL for keys that are numbers. 0 or -ENOMEM. */
 int records_finish(struct dataset *ds, uint64_t samples);
 
+/* The content that a field of any dataset shows; NULL: it is none of records. */
+const struct record_content *records_content_of(const struct field *f);
+
 /* ---- what a dataset of records does: for struct dataset_ops ---- */
 
 unsigned records_extents(const struct dataset *ds, uint64_t sample, const struct field *only,

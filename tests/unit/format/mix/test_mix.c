@@ -1,0 +1,359 @@
+/* A mix of made-up datasets: preparing, what differs, numbers, keys and names. */
+#include "format/mix/mix.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/scope.h"
+#include "format/core/format.h"
+#include "format/encode/encode.h"
+
+static const struct format format_made = {.name = "made", .title = "made-up datasets"};
+
+/* What a made-up dataset does. */
+struct fake {
+    unsigned steps;     /* of prepare() that are left */
+    int fails, is_away; /* then -errno; before that, -EREMOTEIO each time */
+    uint64_t samples;
+    unsigned key_letters; /* of each key; 0: keys are numbers */
+    enum dtype dtype;
+    uint64_t columns; /* of the field x; 0: it is a number */
+};
+
+static int fake_prepare(struct dataset *ds, struct diag *d)
+{
+    struct fake *fake = ds->impl;
+
+    if (fake->is_away)
+        return diag_set(d, -EREMOTEIO, "the server is away");
+    if (fake->steps) {
+        fake->steps--;
+        return 0;
+    }
+    if (fake->fails)
+        return diag_set(d, fake->fails, "byte 7 is wrong");
+    dataset_set_samples(ds, fake->samples);
+    return 1;
+}
+
+/* x is 100 times the number of columns, and the sample. */
+static int fake_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
+{
+    const struct fake *fake = ds->impl;
+
+    (void)rc;
+    (void)d;
+    for (size_t i = 0; i < len; i++) {
+        uint64_t sample;
+        uint8_t bytes[4];
+
+        selection_samples(sel, (off + i) / f->item_bytes, 1, &sample);
+        store_le32(bytes, (uint32_t)(100 * fake->columns + sample));
+        dst[i] = bytes[(off + i) % 4];
+    }
+    return 0;
+}
+
+static size_t fake_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
+{
+    const struct fake *fake = ds->impl;
+
+    memset(ret, 'a' + (int)sample, fake->key_letters);
+    return fake->key_letters;
+}
+
+static size_t fake_name(const struct dataset *ds, uint64_t sample, bool dots,
+                        char ret[static KEY_NAME_SIZE])
+{
+    const struct fake *fake = ds->impl;
+
+    (void)dots;
+    memset(ret, 'a' + (int)sample, fake->key_letters);
+    ret[fake->key_letters] = '\0';
+    return fake->key_letters;
+}
+
+static bool fake_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    const struct fake *fake = ds->impl;
+
+    *ret = (uint64_t)(name[0] - 'a');
+    return len == fake->key_letters && *ret < fake->samples;
+}
+
+static const struct dataset_ops ops_numbers = {.prepare = fake_prepare};
+static const struct dataset_ops ops_keys = {
+    .prepare = fake_prepare, .key = fake_key, .name = fake_name, .find = fake_find};
+static const struct field_ops x_ops = {.read = fake_read};
+
+static struct dataset *make(const struct fake *fake)
+{
+    struct fake *impl = malloc(sizeof(*impl));
+    struct dataset *ds = NULL;
+    struct field *f;
+
+    assert_non_null(impl);
+    *impl = *fake;
+    assert_int_equal(
+        dataset_new(&format_made, fake->key_letters ? &ops_keys : &ops_numbers, impl, 3, 1, &ds),
+        0);
+    f = &ds->field[ds->n_fields++];
+    *f = (struct field){.name = "x", .ops = &x_ops, .in = IN_ARRAYS | IN_TAR, .dtype = fake->dtype};
+    f->width = f->item_bytes = dtype_info(fake->dtype)->bytes;
+    if (fake->columns) {
+        f->dim = calloc(1, sizeof(*f->dim));
+        f->dim[f->ndim++] = fake->columns;
+        f->item_bytes *= fake->columns;
+    }
+    dataset_add_numbering(ds);
+    assert_int_equal(dataset_add_folders(ds), 0);
+    return ds;
+}
+
+struct mixed {
+    struct dataset *source[3];
+    const char *shown[3];
+    struct dataset *ds;
+    int is_ready; /* what ready() returns */
+    unsigned asked;
+};
+
+static int ready(void *ctx, struct dataset *ds, struct diag *d)
+{
+    struct mixed *m = ctx;
+
+    m->asked++;
+    assert_ptr_equal(ds, m->ds);
+    return m->is_ready < 0 ? diag_set(d, m->is_ready, "not so") : 0;
+}
+
+static void mix(const struct fake *fake, unsigned n, struct mixed *ret)
+{
+    static const char *const names[] = {"a", "b", "c"};
+
+    *ret = (struct mixed){.ds = NULL};
+    for (unsigned i = 0; i < n; i++) {
+        ret->source[i] = make(&fake[i]);
+        ret->shown[i] = names[i];
+    }
+    assert_int_equal(mix_dataset_new(&(struct mix_setup){.name = "m",
+                                                         .ds = ret->source,
+                                                         .shown = ret->shown,
+                                                         .n = n,
+                                                         .ready = ready,
+                                                         .ctx = ret},
+                                     &ret->ds),
+                     0);
+}
+
+static void mixed_release(struct mixed *m)
+{
+    dataset_free(m->ds);
+    for (unsigned i = 0; i < ARRAY_LEN(m->source); i++)
+        dataset_free(m->source[i]);
+}
+
+static void expect_failed(struct mixed *m, const char *reason)
+{
+    while (!dataset_prepare(m->ds))
+        continue;
+    assert_int_equal(dataset_state(m->ds), DATASET_FAILED);
+    if (!strstr(m->ds->reason.text, reason))
+        fail_msg("%s", m->ds->reason.text);
+    mixed_release(m);
+}
+
+static void test_mix_prepare__sources_in_steps__ready_with_the_last(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.steps = 3, .samples = 5, .dtype = DTYPE_I4},
+                              {.steps = 2, .samples = 4, .dtype = DTYPE_I4}},
+        2, &m);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(dataset_prepare(m.ds), 0);
+    assert_int_equal(m.asked, 0);
+    assert_int_equal(dataset_prepare(m.ds), 1);
+    assert_int_equal(dataset_state(m.ds), DATASET_READY);
+    assert_int_equal(m.asked, 1);
+    assert_int_equal(m.ds->samples, 9);
+    assert_int_equal(mix_dataset_first(m.ds, 1), 5);
+    mixed_release(&m);
+}
+
+static void test_mix_prepare__remote_away__waits_and_says_so(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4},
+                              {.is_away = 1, .samples = 4, .dtype = DTYPE_I4}},
+        2, &m);
+    assert_int_equal(dataset_prepare(m.ds), 0);
+    assert_string_equal(m.ds->trouble.text, "the server is away");
+    ((struct fake *)m.source[1]->impl)->is_away = 0;
+    assert_int_equal(dataset_prepare(m.ds), 1);
+    assert_int_equal(dataset_state(m.ds), DATASET_READY);
+    mixed_release(&m);
+}
+
+static void test_mix_prepare__source_fails__named(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4},
+                              {.steps = 1, .fails = -EBADMSG, .dtype = DTYPE_I4}},
+        2, &m);
+    expect_failed(&m, "mix m: b cannot be used: byte 7 is wrong");
+}
+
+static void test_mix_prepare__no_samples__named(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.dtype = DTYPE_I4}}, 2, &m);
+    expect_failed(&m, "found none in b");
+}
+
+static void test_mix_prepare__other_type__both_named(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.samples = 5, .dtype = DTYPE_F4}},
+        2, &m);
+    expect_failed(&m, "'x' as int32 () in a, and as float32 () in b");
+}
+
+static void test_mix_prepare__user_refuses__failed(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}}, 1, &m);
+    m.is_ready = -EINVAL;
+    expect_failed(&m, "not so");
+}
+
+/* The bytes of a field for all samples. */
+static void expect_bytes(const struct dataset *ds, const char *name, const uint32_t *want, size_t n)
+{
+    const struct field *f = dataset_field(ds, name);
+    const struct selection sel = {.count = ds->samples, .in_order = true, .id = {9, 9, 9}};
+    struct diag d = DIAG_INIT;
+    uint8_t got[256];
+
+    assert_non_null(f);
+    assert_int_equal(f->ops->read(READ_WAITS, ds, f, &sel, 0, 4 * n, got, &d), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(load_le32(got + 4 * i), want[i]);
+    for (size_t i = 1; i < 4 * n; i += 3) { /* any part */
+        uint8_t part[2];
+
+        assert_int_equal(f->ops->read(READ_WAITS, ds, f, &sel, i, 1, part, &d), 0);
+        assert_int_equal(part[0], got[i]);
+    }
+}
+
+static void test_mix_read__numbers__of_their_sources(void **state)
+{
+    static const uint32_t x[] = {0, 1, 2, 0, 1}, source[] = {0, 0, 0, 0, 0, 0, 1, 0, 1, 0},
+                          index[] = {0, 0, 1, 0, 2, 0, 0, 0, 1, 0};
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 3, .dtype = DTYPE_I4}, {.samples = 2, .dtype = DTYPE_I4}},
+        2, &m);
+    assert_int_equal(dataset_prepare(m.ds), 1);
+    expect_bytes(m.ds, "x", x, ARRAY_LEN(x));
+    expect_bytes(m.ds, "source", source, ARRAY_LEN(source));
+    expect_bytes(m.ds, "index", index, ARRAY_LEN(index));
+    mixed_release(&m);
+}
+
+/* Arrays of 2 and of 3: ragged. */
+static void test_mix_read__first_axis_differs__ragged(void **state)
+{
+    static const uint32_t x[] = {200, 200, 300, 300, 300};
+    struct selection sel = {.count = 2, .in_order = true, .id = {9, 9, 9}};
+    struct form form;
+    struct mixed m;
+    uint64_t bytes;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 1, .columns = 2, .dtype = DTYPE_I4},
+                              {.samples = 1, .columns = 3, .dtype = DTYPE_I4}},
+        2, &m);
+    assert_int_equal(dataset_prepare(m.ds), 1);
+    expect_bytes(m.ds, "x", x, ARRAY_LEN(x));
+    assert_int_equal(field_form(m.ds, dataset_field(m.ds, "x_len"), &sel, &form, &bytes), 0);
+    assert_int_equal(bytes, 16);
+    assert_non_null(dataset_field(m.ds, "x_offsets"));
+    mixed_release(&m);
+}
+
+static void expect_name(const struct dataset *ds, uint64_t sample, const char *want)
+{
+    char name[KEY_NAME_SIZE];
+    uint64_t found = 99;
+
+    assert_int_equal(dataset_name(ds, sample, false, name), strlen(want));
+    assert_string_equal(name, want);
+    assert_true(dataset_find(ds, name, strlen(name), &found));
+    assert_int_equal(found, sample);
+}
+
+static void test_mix_name__keys_and_numbers__found_again(void **state)
+{
+    static const char *const none[] = {"",       "0",      "0-",        "1-000002", "2-aaa",
+                                       "0-aaaa", "00-aaa", "-aaa",      "1-00000",  "1-%~0",
+                                       "0-%~0",  "0-aab",  "1-000000x", "3-aaa"};
+    uint8_t key[KEY_SIZE];
+    uint64_t found;
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 3, .key_letters = 3, .dtype = DTYPE_I4},
+                              {.samples = 2, .dtype = DTYPE_I4},
+                              {.samples = 2, .key_letters = KEY_NAME_MAX - 1, .dtype = DTYPE_I4}},
+        3, &m);
+    assert_int_equal(dataset_prepare(m.ds), 1);
+    expect_name(m.ds, 0, "0-aaa");
+    expect_name(m.ds, 2, "0-ccc");
+    expect_name(m.ds, 4, "1-000001");
+    expect_name(m.ds, 6, "2-%~1"); /* too long with the number of the source */
+    assert_int_equal(dataset_key(m.ds, 2, key), 5);
+    assert_memory_equal(key, "0-ccc", 5);
+    assert_int_equal(dataset_key(m.ds, 6, key), KEY_NAME_MAX + 1);
+    assert_int_equal(dataset_number(m.ds, 6), 1);
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        if (dataset_find(m.ds, none[i], strlen(none[i]), &found))
+            fail_msg("%s: %llu", none[i], (unsigned long long)found);
+    mixed_release(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mix_prepare__sources_in_steps__ready_with_the_last),
+        cmocka_unit_test(test_mix_prepare__remote_away__waits_and_says_so),
+        cmocka_unit_test(test_mix_prepare__source_fails__named),
+        cmocka_unit_test(test_mix_prepare__no_samples__named),
+        cmocka_unit_test(test_mix_prepare__other_type__both_named),
+        cmocka_unit_test(test_mix_prepare__user_refuses__failed),
+        cmocka_unit_test(test_mix_read__numbers__of_their_sources),
+        cmocka_unit_test(test_mix_read__first_axis_differs__ragged),
+        cmocka_unit_test(test_mix_name__keys_and_numbers__found_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
