@@ -74,7 +74,7 @@ _epochfs_options() {
     _epochfs_offer "$before${last%%=*}=" "${values[@]}"
 }
 
-_epochfs_option_names=(plan= list= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
+_epochfs_option_names=(plan= list= mix= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
     transpose index_base= format= label_column= weight_column= dtype= delimiter= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)

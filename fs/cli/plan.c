@@ -17,6 +17,7 @@
 #include "fs/cli/plan_show.h"
 #include "fs/log/log.h"
 #include "fs/plan/forecast.h"
+#include "fs/tree/mixes.h"
 #include "fs/tree/tree.h"
 
 #define MEASURE_NS INT64_C(2000000000)
@@ -247,7 +248,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
 
     *ret = (struct planned){.all = p, .item = item, .plan = plan};
     plan_name(plan, ret->name);
-    r = tree_schedule(&p->opened.catalog, ds, plan, &ret->schedule, d);
+    r = tree_schedule_item(&p->opened.catalog, item, plan, &ret->schedule, d);
     if (r < 0)
         return r;
     find_bytes(p, ds, &bytes, &here);
@@ -273,6 +274,8 @@ static int planned_init(struct planned *ret, const struct planning *p,
         .compute = p->call->compute,
         .epochs = p->call->epochs,
     };
+    if (item->mixture && ret->task.elements == s->order.length)
+        mixture_epoch(item->mixture, &ret->task.list, &ret->task.listed, &ret->task.distinct);
     forecast_make(&ret->task, &ret->f);
     /* A copy must fit on the disk. */
     if (p->stage && (double)bytes > (double)p->disk_free + (double)here)

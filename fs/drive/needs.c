@@ -185,10 +185,13 @@ static void make_maps(const struct needs *needs, const struct cursors *cursors, 
     int64_t until = clock_monotonic(needs->clock) + ns;
 
     for (size_t i = 0; i < cursors->n; i++) {
-        struct dataset_map *map = needs_map_of(needs, &cursors->cursor[i]);
+        for (unsigned k = 0; k < needs_parts(&cursors->cursor[i]); k++) {
+            const struct cursor_part part = needs_part(needs, &cursors->cursor[i], k);
+            struct dataset_map *map = part.map;
 
-        if (atomic_load(&map->is_wanted) && !atomic_load(&map->ready) && !map->failed)
-            make_map(needs, map, cursors->cursor[i].ds, until);
+            if (atomic_load(&map->is_wanted) && !atomic_load(&map->ready) && !map->failed)
+                make_map(needs, map, part.ds, until);
+        }
     }
 }
 

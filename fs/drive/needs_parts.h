@@ -12,6 +12,7 @@
 #include "fs/drive/extent_map.h"
 #include "fs/drive/needs.h"
 #include "fs/drive/needs_cursors.h"
+#include "fs/tree/mixes.h"
 
 #define NEEDS_MOST (2 * KINDS_MAX * EXTENTS_MOST)
 #define ANSWERS    (1 << 18) /* a power of two */
@@ -68,9 +69,26 @@ struct needs {
     struct stage_need need[NEEDS_MOST];
 };
 
-static inline struct dataset_map *needs_map_of(const struct needs *needs, const struct cursor *c)
+/* A dataset whose samples a cursor reads: its own, or a source of it, if it is a mix. */
+struct cursor_part {
+    const struct dataset *ds;
+    uint64_t first; /* its samples have these numbers for the cursor, from first on */
+    struct dataset_map *map;
+};
+
+static inline unsigned needs_parts(const struct cursor *c)
 {
-    return &needs->map[c->item - needs->catalog->item];
+    return c->item->mixture ? c->item->mixture->spec->n_sources : 1;
+}
+
+static inline struct cursor_part needs_part(const struct needs *needs, const struct cursor *c,
+                                            unsigned i)
+{
+    const struct mixture *m = c->item->mixture;
+
+    if (!m)
+        return (struct cursor_part){c->ds, 0, &needs->map[c->item - needs->catalog->item]};
+    return (struct cursor_part){m->ds[i], m->order->list[i].first, &needs->map[m->item[i]]};
 }
 
 /* ---- the cursors of one moment (needs_moment.c) ---- */

@@ -16,47 +16,75 @@ struct samples {
     uint64_t first, last;
 };
 
-/* The samples for fields whose items are all alike. */
-static unsigned stored_samples(const struct cursor *c, const struct blob *blob, uint64_t off,
-                               uint64_t len, struct samples ret[static KINDS_MAX])
+/* The samples for fields whose items are all alike. Of a source of a mix, any of its fields may be
+ * one that is read. */
+static unsigned stored_samples(const struct cursor *c, const struct dataset *ds,
+                               const struct blob *blob, uint64_t off, uint64_t len,
+                               struct samples ret[static KINDS_MAX])
 {
-    unsigned n = c->n_fields ? c->n_fields : (unsigned)min_u64(c->ds->n_fields, KINDS_MAX), got = 0;
+    unsigned fields = ds == c->ds ? c->n_fields : 0;
+    unsigned n = fields ? fields : (unsigned)min_u64(ds->n_fields, KINDS_MAX), got = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        const struct field *f = c->n_fields ? c->field[i] : &c->ds->field[i];
+        const struct field *f = fields ? c->field[i] : &ds->field[i];
 
         struct samples s;
 
         if (f->base_field || !field_samples_at(f, blob, off, len, &s.first, &s.last))
             continue;
-        if (s.first >= c->ds->samples) /* the bytes of another field behind it */
+        if (s.first >= ds->samples) /* the bytes of another field behind it */
             continue;
-        s.last = min_u64(s.last, c->ds->samples - 1);
+        s.last = min_u64(s.last, ds->samples - 1);
         ret[got++] = s;
     }
     return got;
 }
 
-/* Which samples that the cursor reads have some of these bytes? Returns how many ranges of them.
- * *known becomes false while the map is missing. */
-static unsigned samples_of(const struct needs *needs, const struct cursor *c,
-                           const struct blob *blob, uint64_t off, uint64_t len,
-                           struct samples ret[static KINDS_MAX], bool *known)
+/* Which samples of one part have some of these bytes, by their numbers in it? */
+static unsigned samples_of_part(const struct cursor *c, const struct cursor_part *part,
+                                const struct blob *blob, uint64_t off, uint64_t len,
+                                struct samples ret[static KINDS_MAX], bool *known)
 {
     struct extent_map *ready;
-    struct dataset_map *map;
 
-    if (!c->ds->ops || !c->ds->ops->extents)
-        return stored_samples(c, blob, off, len, ret);
-    map = needs_map_of(needs, c);
-    ready = atomic_load_explicit(&map->ready, memory_order_acquire);
+    if (!part->ds->ops || !part->ds->ops->extents)
+        return stored_samples(c, part->ds, blob, off, len, ret);
+    ready = atomic_load_explicit(&part->map->ready, memory_order_acquire);
     if (!ready) {
-        if (!atomic_load_explicit(&map->is_wanted, memory_order_relaxed))
-            atomic_store(&map->is_wanted, true);
+        if (!atomic_load_explicit(&part->map->is_wanted, memory_order_relaxed))
+            atomic_store(&part->map->is_wanted, true);
         *known = false;
         return 0;
     }
     return extent_map_find(ready, blob, off, len, &ret[0].first, &ret[0].last);
+}
+
+/* Which samples that the cursor reads have some of these bytes? Returns how many ranges of them.
+ * *known becomes false while a map is missing. Of very many ranges the last one covers some that
+ * are none. */
+static unsigned samples_of(const struct needs *needs, const struct cursor *c,
+                           const struct blob *blob, uint64_t off, uint64_t len,
+                           struct samples ret[static KINDS_MAX], bool *known)
+{
+    struct samples own[KINDS_MAX];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < needs_parts(c); i++) {
+        const struct cursor_part part = needs_part(needs, c, i);
+        unsigned some = samples_of_part(c, &part, blob, off, len, own, known);
+
+        for (unsigned k = 0; k < some; k++) {
+            struct samples *last = &ret[n - (n == KINDS_MAX)];
+            struct samples s = {part.first + own[k].first, part.first + own[k].last};
+
+            if (n == KINDS_MAX)
+                *last =
+                    (struct samples){min_u64(last->first, s.first), max_u64(last->last, s.last)};
+            else
+                ret[n++] = s;
+        }
+    }
+    return n;
 }
 
 /* The distance of the next need of these bytes; UINT64_MAX: not needed. */

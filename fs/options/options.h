@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cache/source/options.h"
 #include "format/core/format.h"
+#include "fs/plan/mix_text.h"
 #include "fs/plan/plan.h"
 
 /* How files of the mount are opened that are files of this machine, byte for byte. */
@@ -30,7 +31,9 @@ struct options {
     size_t n_plans;
     struct option_list *list; /* [n_lists] in the order given, each name once */
     size_t n_lists;
-    uint64_t epochs;              /* that are listed of those plans */
+    uint64_t epochs;      /* that are listed of those plans */
+    struct mix_spec *mix; /* [n_mixes] in the order given; owned */
+    size_t n_mixes;
     const char *cache;            /* absolute, owned; NULL: the default folder */
     struct source_options source; /* its texts are owned; see options_source() */
     bool stages_local;            /* even without cache=, for epochfs stage */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/values.h"
@@ -68,6 +69,20 @@ static int set_list(struct options *o, const char *value, struct diag *d)
     r = value_path("list", value + len + 1, "a file of keys", &list->file, d);
     o->n_lists += r == 0;
     return r;
+}
+
+static int set_mix(struct options *o, const char *value, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    int r = array_capacity(&o->mix, o->n_mixes, sizeof(*o->mix));
+
+    if (r == 0)
+        r = mix_spec_parse(value, &o->mix[o->n_mixes], &reason);
+    if (r == 0)
+        o->n_mixes++;
+    return r == -EINVAL ? diag_set(d, r, "option mix=%.60s%s: %s", value,
+                                   strlen(value) > 60 ? "..." : "", reason.text)
+                        : r;
 }
 
 /* Find the type that -o kaldi_type= names. */
@@ -346,6 +361,10 @@ const struct option options_ours[] = {
     {"list", "NAME=FILE", "samples for plans with only=NAME: FILE has a key or #number a line",
      .set = set_list},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NUMBER(epochs, 0, 65536)},
+    {"mix", "NAME=A*7+B*3",
+     "show a dataset NAME of datasets A and B, mixed in proportion to these weights: see "
+     "docs/plans.md",
+     .set = set_mix},
     {"ahead", "SIZE",
      "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
      "the memory where that is less)",

@@ -44,7 +44,7 @@ static double needed(const struct cursor *c, double k)
         return 0;
     if (c->group <= 0)
         return c->epoch * read / (double)t->elements;
-    at = fmin(read / c->share, list);
+    at = t->distinct > 0 ? list * read / (double)t->elements : fmin(read / c->share, list);
     whole = floor(at / c->group) * c->group; /* samples of finished groups */
     size = fmin(c->group, list - whole);     /* of the group in progress */
     read = whole * touched(c, c->share);
@@ -86,7 +86,8 @@ static void cursor_init(struct cursor *c, const struct forecast_task *t)
 
     *c = (struct cursor){.task = t};
     c->list = listed;
-    c->share = t->list ? fmin((double)t->elements / (double)t->list, 1) : 0;
+    c->share = t->distinct > 0 ? t->distinct : (double)t->elements;
+    c->share = t->list ? fmin(c->share / (double)t->list, 1) : 0;
     c->per_block = t->block / size + 1;
     if (t->is_shuffled) {
         c->group = (double)t->list;

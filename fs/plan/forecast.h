@@ -26,6 +26,8 @@ struct forecast_task {
     double reach;      /* share of them that some epoch reads; 0: all */
     double listed;     /* their bytes; 0: as many a sample as in all of the dataset */
     uint64_t elements; /* samples that the rank reads in an epoch */
+    double distinct;   /* of the list, how many these are, where some come several times; 0: all
+                          elements differ */
     uint64_t batch, batches;
     bool is_shuffled; /* else the stored order */
     uint64_t window;  /* of a shuffle; 0: full */

@@ -10,11 +10,12 @@ void serve_tell_changed(struct server *s, uint64_t ino)
     fuse_lowlevel_notify_inval_inode(s->session, ino, 0, 0);
 }
 
+/* A job reads the mix, not also what it is made of. */
 void serve_announce(struct server *s, const struct catalog_item *item)
 {
     const struct plan_entry *plan;
 
-    if (!item->ds || dataset_state(item->ds) != DATASET_READY)
+    if (!item->ds || item->is_mixed || dataset_state(item->ds) != DATASET_READY)
         return;
     for (size_t i = 0; i < s->setup.options->n_plans && (plan = tree_plan(s->tree, item, i)); i++)
         active_plans_announce(s->active_plans, plan);

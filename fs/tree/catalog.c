@@ -18,6 +18,7 @@
 #include "fs/log/log.h"
 #include "fs/tree/collections.h"
 #include "fs/tree/folder_scan.h"
+#include "fs/tree/mixes.h"
 
 #define MEMO_BYTES (64u << 20) /* of decoded samples */
 #define SIDES_MAX  32          /* suffixes of side files, of all formats */
@@ -46,6 +47,7 @@ void catalog_release(struct catalog *catalog)
         free(catalog->item[i].name);
         dataset_free(catalog->item[i].ds);
         free(catalog->item[i].error);
+        mixture_free(catalog->item[i].mixture);
     }
     free(catalog->item);
     tools_free(catalog->tools);
@@ -303,6 +305,31 @@ static void find_hidden(struct catalog *catalog)
     }
 }
 
+/* Add the mixes: their names must be free. */
+static int add_mixes(struct catalog *catalog, const struct source_list *list,
+                     const struct options *options, struct diag *d)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < options->n_mixes && r == 0; i++) {
+        struct catalog_item item = {.folder = "", .name = options->mix[i].name};
+        bool is_taken = item_exists(catalog, "", item.name) || is_reserved(&item) ||
+                        folder_exists(list, "", item.name);
+
+        for (size_t k = 0; k < i; k++)
+            is_taken = is_taken || !strcmp(options->mix[k].name, item.name);
+        if (is_taken)
+            r = diag_set(d, -EINVAL,
+                         "option mix=%s=%.60s: want a name that nothing else in the mount has",
+                         item.name, options->mix[i].text);
+    }
+    if (r == 0)
+        r = mixes_add(catalog, options, d);
+    qsort(catalog->item, catalog->n, sizeof(catalog->item[0]), compare_items);
+    mixes_number_items(catalog);
+    return r;
+}
+
 /* Is there a format of the name that format= gives, and does it read single files? */
 static int check_format_name(const char *name, struct diag *d)
 {
@@ -371,6 +398,8 @@ int catalog_open(const struct source *source, const struct options *options, str
     if (!catalog.n_datasets)
         return nothing_usable(source, &catalog, list.n, d);
     r = make_names_unique(&catalog, &list);
+    if (r == 0)
+        r = add_mixes(&catalog, &list, options, d);
     if (r < 0)
         return r;
     if (catalog.source)

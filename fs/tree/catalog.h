@@ -14,10 +14,12 @@
 
 /* A dataset, or a file that cannot be used. */
 struct catalog_item {
-    char *folder;       /* relative to SOURCE, "" for SOURCE itself */
-    char *name;         /* unique among the items and folders of folder */
-    struct dataset *ds; /* NULL: */
-    char *error;        /* why not, for people */
+    char *folder;            /* relative to SOURCE, "" for SOURCE itself */
+    char *name;              /* unique among the items and folders of folder */
+    struct dataset *ds;      /* NULL: */
+    char *error;             /* why not, for people */
+    struct mixture *mixture; /* of a dataset that is a mix; else NULL. Owned */
+    bool is_mixed;           /* a mix has it as a source */
     /* With allow_other: */
     struct access access; /* of a file that cannot be used: which users may know why */
     bool is_hidden;       /* some users may not know that it exists, or what is in it */

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "fs/tree/mixes.h"
 #include "fs/tree/parts.h"
 
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
@@ -26,12 +27,27 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
     return schedule_check(ret, d);
 }
 
+int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
+                       const struct plan *plan, struct schedule *ret, struct diag *d)
+{
+    int r;
+
+    if (!item->mixture)
+        return tree_schedule(catalog, item->ds, plan, ret, d);
+    r = mixture_check_plan(item->mixture, plan, d);
+    if (r < 0)
+        return r;
+    schedule_init_data(
+        ret, plan, &(struct plan_data){.samples = item->ds->samples, .own = &item->mixture->own});
+    return schedule_check(ret, d);
+}
+
 static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog,
                            const struct catalog_item *item, const struct plan *plan, struct diag *d)
 {
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
-    return tree_schedule(catalog, item->ds, &ret->plan, &ret->schedule, d);
+    return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, d);
 }
 
 /* Make entry the next plan of its dataset and give it a span. */

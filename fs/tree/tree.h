@@ -64,6 +64,10 @@ struct node {
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
                   struct schedule *ret, struct diag *d);
 
+/* The same for the dataset of an item, which may be a mix. */
+int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
+                       const struct plan *plan, struct schedule *ret, struct diag *d);
+
 /* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {
     const struct catalog_item *item;

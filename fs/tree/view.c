@@ -218,13 +218,13 @@ bool view_has_attribute(const struct node *node, enum attribute attribute)
     }
 }
 
-static void add_indexes(const struct file_samples *v, struct text *t)
+static void add_indexes(const struct dataset *ds, const struct file_samples *v, struct text *t)
 {
     for (uint64_t i = 0; i < v->sel.count; i++) {
         uint64_t sample;
 
         selection_samples(&v->sel, i, 1, &sample);
-        text_add(t, "%s%llu", i ? "," : "", (unsigned long long)sample);
+        text_add(t, "%s%llu", i ? "," : "", (unsigned long long)dataset_number(ds, sample));
     }
 }
 
@@ -295,7 +295,7 @@ int view_attribute(struct read_context *rc, struct open_files *files, const stru
         add_key(node, ret);
         return 0;
     case ATTRIBUTE_INDEX:
-        add_indexes(&v, ret);
+        add_indexes(node->item->ds, &v, ret);
         return 0;
     case ATTRIBUTE_DTYPE:
         dtype_descr(form.dtype, form.width,

@@ -101,6 +101,22 @@ static void test_forecast__shuffled__first_batches_need_most(void **state)
     assert_true(window.first.wait < 4 && window.first.wait >= window.first_batch - 1e-9);
 }
 
+/* An epoch that shows a quarter of the list, each of those samples four times. */
+static void test_forecast__samples_repeat__only_their_bytes(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.bytes = 1e12; /* 16 MB each */
+    task.is_shuffled = true;
+    task.distinct = 15000;
+    f = make();
+    assert_near(f.epoch, 0.25e12, 0.02);
+    assert_near(f.first.fetched, 0.25e12, 0.02);
+    assert_near(f.all_epochs, 1e12, 0.02);
+    assert_near(f.first_batch, 0.25e12 / MiB / 469, 0.05);
+}
+
 static void test_forecast__large_samples_shuffled__as_in_order(void **state)
 {
     struct forecast f;
@@ -276,6 +292,7 @@ int main(void)
         cmocka_unit_test_setup(test_forecast__stored_order_slow_job__hides, setup),
         cmocka_unit_test_setup(test_forecast__fast_job__as_long_as_staging, setup),
         cmocka_unit_test_setup(test_forecast__shuffled__first_batches_need_most, setup),
+        cmocka_unit_test_setup(test_forecast__samples_repeat__only_their_bytes, setup),
         cmocka_unit_test_setup(test_forecast__large_samples_shuffled__as_in_order, setup),
         cmocka_unit_test_setup(test_forecast__half_is_staged__half_the_time, setup),
         cmocka_unit_test_setup(test_forecast__too_large__shares_by_keep, setup),

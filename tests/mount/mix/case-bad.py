@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""Mixes that cannot be: what the option says, what the sources are, and sources that are refused late."""
+
+import json
+import os
+
+import numpy as np
+
+from lib import MOUNTPOINT, SOURCE, contains, equal, idx_bytes, mounted, path, run, small, text, write
+
+
+def arrays(file):
+    with np.load(file) as loaded:
+        return dict(loaded)
+
+
+def npz(name, **arrays):
+    os.makedirs(SOURCE, exist_ok=True)
+    np.savez(os.path.join(SOURCE, f"{name}.npz"), **arrays)
+
+
+def refused(option, *words, code=2):
+    contains(run("mount", "-o", option, SOURCE, MOUNTPOINT, code=code), *words)
+    equal(os.path.ismount(MOUNTPOINT), False, option)
+
+
+def check_texts():
+    """What does not parse is an error of the command line."""
+    for option, words in (
+            ("mix=m", ["want NAME=SOURCE*WEIGHT"]),
+            ("mix=m=a", ["want NAME*WEIGHT, found 'a'"]),
+            ("mix=m=a*0", ["want a weight above 0"]),
+            ("mix=m=a*-1", ["want a weight above 0"]),
+            ("mix=m=a*nan", ["want a weight above 0"]),
+            ("mix=m=a*65536+b*1", ["sum to at most 65536", "the nearest that do are a*65535+b*1"]),
+            ("mix=m=a*1/281474976710657", ["/N with N from 1 to 2^48"]),
+            ("mix=m=a*1@281474976710657:b*1", ["at most 2^48"]),
+            ("mix=m=a:rank=0of2*1", ["'rank' is no word of a source"]),
+            ("mix=m=" + "+".join(f"s{i}*1" for i in range(257)), ["at most 256 sources"]),
+            ("mix", ["want mix=NAME="])):
+        refused(option, *words, code=1)
+
+
+def check_names():
+    """Names are those of the mount, and there are no mixes of mixes."""
+    for option, words in (
+            ("mix=m=a*1+nothing*1", ["want names of datasets", "a, b, ", "found 'nothing'"]),
+            ("mix=m=a*1+m*1", ["found the mix itself"]),
+            ("mix=m=n*1+a*1,mix=n=m*1+a*1", ["found 'n', which is a mix"]),
+            ("mix=m=a*1,mix=n=m*1", ["found 'm', which is a mix"]),
+            ("mix=a=a*1+b*1", ["want a name that nothing else in the mount has"]),
+            ("mix=m=a*1,mix=m=b*1", ["want a name that nothing else"]),
+            ("mix=sub=a*1", ["want a name that nothing else"]),
+            ("mix=README.txt=a*1", ["want a name that nothing else"]),
+            ("mix=m=sub*1", ["found 'sub'"])):
+        refused(option, "option mix=", *words)
+
+
+def check_sources():
+    """What the sources are is found out later: the rest of the mount works."""
+    for text_of_mix, words in (
+            ("a*1+floats*1", ["'label' as int32 () in a, and as float32 () in floats"]),
+            ("a*1+wide*1", ["'image' as uint8 (4, 3) in a, and as uint8 (4, 5) in wide"]),
+            ("a*1+other*1", ["a field in common, found none in a and other"]),
+            ("a*1+empty*1", ["want sources that have samples, found none in empty"]),
+            ("a:take=9:9*1+b*1", ["found none in a:take=9:9"]),
+            ("a:split=0@0:1*1+b*1", ["split: want a share that has samples"]),
+            ("a*1+bad-idx3-ubyte*1", ["bad-idx3-ubyte cannot be used: "]),
+            ("a*1+b*1@5:a*1/all", ["b rests for ever"])):
+        with mounted(SOURCE, f"mix=m={text_of_mix}"):
+            equal(os.listdir(path("m")), ["ERROR.txt"], text_of_mix)
+            contains(text(path("m", "ERROR.txt")), "mix m: ", *words)
+            equal(len(arrays(path("a", "batches", "batch=all", "npz", "000000.npz"))["label"]), 20, "a")
+            contains(text(path("README.txt")), "could not be used", "\n  m\n")
+
+
+def check_shapes():
+    """The first axis may differ: then arrays are ragged, and batches of npy padded. Fields that not all have are
+    left out; `source` of a source has another name."""
+    with mounted(SOURCE, "mix=m=a*1+tall*1"):
+        batch = arrays(path("m", "batches", "batch=4", "npz", "000000.npz"))
+        equal(sorted(batch), ["image", "image_offsets", "index", "key", "label", "source", "source~2"], "members")
+        equal(batch["image_offsets"].tolist(), [0, 4, 10, 14, 20], "offsets")
+        equal(batch["image"].shape, (20, 3), "rows")
+        equal(np.load(path("m", "batches", "batch=4", "npy", "000000.image_len.npy")).tolist(), [4, 6, 4, 6], "lengths")
+        equal(np.load(path("m", "samples", "npy", "1-000002.image.npy")).shape, (6, 3), "a sample")
+        equal(batch["source~2"].tolist(), [7, 9, 7, 9], "the field of the sources")
+        equal(json.loads(text(path("m", "dataset.json")))["mix"]["fields_left_out"], "weight", "left out")
+    contains(run("info", "-o", "mix=m=a*1+tall*1", SOURCE), "left out weight: not in all sources")
+
+
+def check_late():
+    """Sources that are indexed first: the mix waits for them."""
+    write("good.svm", b"".join(b"%d 1:1\n" % i for i in range(40)))
+    write("more.svm", b"".join(b"%d 2:1\n" % i for i in range(10)))
+    with mounted(SOURCE, "mix=m=good.svm*3+more.svm*1"):
+        batch = arrays(path("m", "batches", "batch=8,seed=1", "epoch=0", "npz", "000000.npz"))
+        equal(batch["source"].tolist(), [0, 0, 0, 1, 0, 0, 0, 1], "sources")
+        equal(batch["label"].tolist(), batch["index"].tolist(), "labels")
+
+
+rng = np.random.default_rng(2)
+for name, count, side, kind in (("a", 20, 3, np.int32), ("b", 12, 3, np.int32), ("floats", 5, 3, np.float32),
+                                ("wide", 6, 5, np.int32)):
+    more = {"source": np.full(count, 7, np.int16)} if name == "a" else {}
+    npz(name, image=rng.integers(0, 256, (count, 4, side), dtype=np.uint8), label=np.arange(count).astype(kind), **more)
+npz("tall", image=rng.integers(0, 256, (9, 6, 3), dtype=np.uint8), label=np.arange(9, dtype=np.int32),
+    source=np.full(9, 9, np.int16), weight=np.ones(9))
+npz("other", text=np.arange(7))
+npz("empty", image=np.zeros((0, 4, 3), np.uint8), label=np.zeros(0, np.int32))
+write("bad-idx3-ubyte", idx_bytes(np.zeros((3, 2, 2), np.uint8))[:-1])
+small(4, name="sub/")
+check_texts()
+check_names()
+check_sources()
+check_shapes()
+check_late()
