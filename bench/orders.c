@@ -1,13 +1,15 @@
 /* epochfs-bench-orders: what a position of a plan's order costs, and the way back.
  *
- *   epochfs-bench-orders PLAN SAMPLES
+ *   epochfs-bench-orders PLAN SAMPLES [MIX]
  *
- * Prints nanoseconds from an element to its sample, asked for in batches of 64 and one at a time,
- * and from a sample to its element: each the least of some runs. The elements and samples are
- * spread over the epoch. */
+ * MIX: as in -o mix=; its sources have SAMPLES in all, in equal shares. Prints nanoseconds from an
+ * element to its sample, asked for in batches of 64 and one at a time, and from a sample to its
+ * element: each the least of some runs. The elements and samples are spread over the epoch. */
 #include "base/checked.h"
 #include "bench/common.h"
 #include "bench/orders_data.h"
+#include "fs/plan/mix_order.h"
+#include "fs/plan/mix_text.h"
 #include "fs/plan/schedule.h"
 
 enum { RUNS = 7, EACH = 64, BATCHES = 1200 };
@@ -69,19 +71,49 @@ static double least_ns(void (*run)(struct timed *t), struct timed *t)
     return least;
 }
 
+/* The order of a mix. What it takes lives until the program ends. */
+static const struct order_spec *make_mix(const char *text, uint64_t samples)
+{
+    static struct mix_spec spec;
+    static struct order_spec own;
+    uint64_t passes[MIX_SOURCES_MAX];
+    struct mix_order *o = calloc(1, sizeof(*o) + MIX_SOURCES_MAX * sizeof(o->list[0]));
+    struct diag d = DIAG_INIT;
+    struct mix *mix;
+    unsigned source;
+
+    if (!o || mix_spec_parse(text, &spec, &d) < 0 ||
+        mix_new(spec.weights, spec.n_stretches, spec.n_sources, &mix) < 0)
+        die(d.set ? d.text : "no memory", EINVAL);
+    o->mix = mix;
+    o->n = spec.n_sources;
+    for (unsigned i = 0; i < o->n; i++) {
+        o->list[i].first = i * (samples / o->n);
+        o->list[i].samples = passes[i] = samples / o->n;
+        schedule_init(&o->list[i].schedule, &spec.source[i].plan, passes[i], NULL);
+    }
+    if (mix_length(mix, passes, spec.end, spec.length, &o->length, &source) < 0)
+        die("the mix has no epoch", EINVAL);
+    mix_order_set(o, &own);
+    return &own;
+}
+
 int main(int argc, char **argv)
 {
     static struct timed t;
+    struct plan_data data = {.samples = 0};
     struct diag d = DIAG_INIT;
     struct plan_data data = {0};
     struct plan plan;
 
-    if (argc != 3 || plan_parse(argv[1], strlen(argv[1]), ',', &plan, &d) < 0) {
-        fprintf(stderr, "usage: epochfs-bench-orders PLAN SAMPLES: %s\n", d.set ? d.text : "");
+    if (argc < 3 || argc > 4 || plan_parse(argv[1], strlen(argv[1]), ',', &plan, &d) < 0) {
+        fprintf(stderr, "usage: epochfs-bench-orders PLAN SAMPLES [MIX]: %s\n",
+                d.set ? d.text : "");
         return 1;
     }
     t.samples = number(argv[2]);
-    data.samples = t.samples;
+    data.own = argc > 3 ? make_mix(argv[3], t.samples) : NULL;
+    t.samples = data.samples = data.own ? data.own->places : t.samples;
     make_data(&plan, t.samples, &data, &t.step);
     schedule_init_data(&t.schedule, &plan, &data);
     if (schedule_check(&t.schedule, &d) < 0 || t.schedule.elements < EACH)

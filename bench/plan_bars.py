@@ -361,5 +361,69 @@ def bar_orders():
                      statistics.median(of[10 ** 9]) / statistics.median(of[10 ** 3]), "<=", 1.5)
 
 
+MIX = "m=a*7+b*3+c*2+d*1"
+
+
+def bar_mix_orders():
+    """The order of a mix of four sources, as bar_orders() has the others."""
+    program = os.path.join(os.path.dirname(lib.EPOCHFS), "epochfs-bench-orders")
+    took = {}
+    for _ in range(bars.ROUNDS):
+        for mix in (), (MIX,):
+            for n in (10 ** 3, 10 ** 9):
+                found = subprocess.run([program, "batch=all,seed=7", str(n), *mix], check=True, stdout=subprocess.PIPE).stdout
+                took.setdefault((mix, n), []).append([float(ns) for ns in found.split()])
+    for k, what in enumerate(("in batches", "one by one", "back")):
+        few, many_, full = (statistics.median(t[k] for t in took[of])
+                            for of in (((MIX,), 10 ** 3), ((MIX,), 10 ** 9), ((), 10 ** 9)))
+        bars.row(f"a position of a mix, {what}, N=10^9", f"{many_:.0f} ns", f"seed=7 {full:.0f} ns", many_ / full, "<=", 3)
+        bars.row("  the same against N=10^3", f"{many_:.0f} ns", f"N=10^3 {few:.0f} ns", many_ / few, "<=", 1.5)
+
+
+# Bytes of the sources of a mix in MB, and their weights: nearly alike, so that some samples come twice.
+MIXED = {"a": (400, 7), "b": (300, 6), "c": (200, 4), "d": (100, 3)}
+SIDE, RATE, BATCH = 387, 80_000_000, 32  # 150 KB a sample
+
+
+def bar_mix():
+    """A mix of four files of a far server that a job reads while they are staged, with as much compute as
+    transfer: against the larger of the two; and what was fetched against the files."""
+    for name, (mb, _) in MIXED.items():
+        make_images(name, mb, SIDE)
+    with open(f"{WWW}/SHA256SUMS", "wb") as f:
+        f.write(subprocess.run(["sha256sum", *MIXED], cwd=WWW, check=True, stdout=subprocess.PIPE).stdout)
+    size = sum(os.stat(f"{WWW}/{name}").st_size for name in MIXED)
+    text = "+".join(f"{name}*{weight}" for name, (_, weight) in MIXED.items()) + "/all"
+    plan, results = f"batch={BATCH},seed={SEED}", []
+    with Nginx(WWW, more=FAST) as server, Far(server, RATE, 1) as far:
+        for name in MIXED:
+            warm(name)
+        alone = bars.seconds("curl", "-s", *(word for name in MIXED
+                                             for word in ("-o", "/dev/null", f"{far.urls[0]}/{name}")))
+        for _ in range(min(ROUNDS, 3)):
+            empty(CACHE)
+            calm()
+            for name in MIXED:
+                warm(name)
+            server.forget()
+            begin = time.monotonic()
+            with mount(f"{far.urls[0]}/", f"cache={CACHE},mix=m={text},plan={plan.replace(',', '+')}") as daemon:
+                folder = f"{daemon.at}/m/batches/{plan}/epoch=0/npy"
+                count = sum(name.endswith(".image.npy") for name in os.listdir(folder))
+                pace = int(alone / count * 1e6)
+                train(folder, "######.image.npy", count, "-g", pace)
+                took = time.monotonic() - begin
+                all_staged(daemon)
+            fetched = sent([r for r in server.log() if r.path.lstrip("/") in MIXED])
+            results.append((took, fetched, pace * count / 1e6))
+            say(f"a mix: {count} batches, {took:.2f} s, transfer {alone:.2f} s, fetched {fetched / 1e6:.1f} MB")
+    took, fetched, compute = (statistics.median(r[i] for r in results) for i in range(3))
+    bound = max(alone, compute)
+    row("a mix of 4 files, transfer = compute", f"{took:.2f} s", f"max(T, C) {bound:.2f} s",
+        (took - GRANULE / RATE) / bound, "<=", 1.10)
+    row("  bytes fetched, against those of the files", f"{fetched / 1e6:.1f} MB", f"{size / 1e6:.1f} MB",
+        fetched / size, "<=", 1.0)
+
+
 orders.check()
 globals()[f"bar_{sys.argv[1]}"]()

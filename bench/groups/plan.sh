@@ -2,10 +2,12 @@
 # The bars of reading by plan; bench/plan_bars.py has the measurements.
 
 PACKAGES=(nginx-light curl fuse3 python3 python3-numpy)
-BARS=(first_batch pushed keep many orders)
+BARS=(first_batch pushed keep many orders mix_orders mix)
 
 bar_first_batch() { python_bars plan_bars.py first_batch; }
 bar_pushed() { python_bars plan_bars.py pushed; }
 bar_keep() { python_bars plan_bars.py keep; }
 bar_many() { python_bars plan_bars.py many; }
 bar_orders() { python_bars plan_bars.py orders; }
+bar_mix_orders() { python_bars plan_bars.py mix_orders; }
+bar_mix() { python_bars plan_bars.py mix; }
