@@ -124,6 +124,11 @@ static int find_dataset(struct audit_call *call)
         r = -EBADMSG;
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: want the description of a dataset: %s", path, strerror(-r));
+    if (strstr(json, "\n  \"format\": \"mix\",\n"))
+        return fail(EXIT_USAGE,
+                    "%s: want a dataset whose plans show its samples once, found a mix; audit its "
+                    "sources",
+                    call->dataset);
     call->samples = status_number(json, "samples");
     return -1;
 }
