@@ -7,6 +7,7 @@ import tarfile
 
 import numpy as np
 import scipy.sparse
+from PIL import Image
 
 from lib import SOURCE, content, equal, mounted, path, write
 from tfrecord_model import example, frame, integers, strings
@@ -106,6 +107,41 @@ def check_libsvm():
     equal(lines, [b"%d %d:%d" % (i + 10 * d, i % (3 + d) + 1, i + 1) for d, i in rows], "lines")
 
 
+def check_tokens():
+    """Windows of two streams, with what is derived from them."""
+    where = os.path.join(SOURCE, "tokens")
+    os.makedirs(where)
+    streams = [np.arange(1000, dtype=np.uint16), np.arange(5000, 5300, dtype=np.uint16)]
+    for name, stream in zip("ab", streams):
+        stream.tofile(f"{where}/{name}.bin")
+    with mounted(where, "mix=m=a.bin*3+b.bin*1,tokens=u2,seq=16"):
+        batch = arrays(batches("m", "npz") + "/000001.npz")
+        want = np.stack([streams[d][16 * i:16 * i + 17] for d, i in zip(batch["source"], batch["index"])])
+        equal((batch["tokens"] == want).all(), True, "tokens")
+        for name, columns in (("x", want[:, :-1]), ("y", want[:, 1:])):
+            equal((np.load(batches("m", "npy") + f"/000001.{name}.npy") == columns).all(), True, name)
+
+
+def check_pictures():
+    """Folders of pictures of several kinds: decoded arrays, files that not every sample has, class numbers."""
+    where, rng = os.path.join(SOURCE, "pictures"), np.random.default_rng(6)
+    for folder, n in (("cats", 12), ("dogs", 5)):
+        for i in range(n):
+            os.makedirs(f"{where}/{folder}/class{i % 3}", exist_ok=True)
+            pixels = rng.integers(0, 255, (20 + i, 30, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(f"{where}/{folder}/class{i % 3}/p{i:02d}.{('png', 'jpg')[i % 2]}")
+    with mounted(where, "mix=m=cats*2+dogs*1,picture=16x16"):
+        batch = arrays(batches("m", "npz") + "/000000.npz")
+        own = [arrays(path(folder, "batches", "batch=all", "npz", "000000.npz")) for folder in ("cats", "dogs")]
+        for field in ("image", "label"):
+            want = np.stack([own[d][field][i] for d, i in zip(batch["source"], batch["index"])])
+            equal((batch[field] == want).all(), True, field)
+        listed = [f"{d}-{name}" for d, folder in enumerate(("cats", "dogs"))
+                  for name in os.listdir(path(folder, "samples", "raw"))]
+        equal(sorted(os.listdir(path("m", "samples", "raw"))), sorted(listed), "files")
+        equal(content(path("m", "preview.png"))[:4], b"\x89PNG", "preview.png")
+
+
 records("a", COUNT["a"], 0)
 records("b", COUNT["b"], 100)
 for name, n in COUNT.items():
@@ -118,3 +154,5 @@ with mounted(SOURCE, "mix=rec=a.tfrecord*2+b.tfrecord*1,mix=json=a.jsonl*2+b.jso
     check_lines()
     check_tar()
     check_libsvm()
+check_tokens()
+check_pictures()
