@@ -361,9 +361,9 @@ const struct option options_ours[] = {
     {"list", "NAME=FILE", "samples for plans with only=NAME: FILE has a key or #number a line",
      .set = set_list},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NUMBER(epochs, 0, 65536)},
-    {"mix", "NAME=A*7+B*3",
-     "show a dataset NAME of datasets A and B, mixed in proportion to these weights: see "
-     "docs/plans.md",
+    {"mix", "NAME=SOURCES",
+     "show a dataset NAME of several datasets, mixed in proportion to weights, as in "
+     "m=web*7+books*3",
      .set = set_mix},
     {"ahead", "SIZE",
      "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
