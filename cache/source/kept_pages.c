@@ -17,12 +17,6 @@
 #define KIND  "listing" /* of local files, too: with other identities */
 #define MAGIC UINT64_C(0x0153454741504645)
 
-/* How the bytes begin; then come the pages, their texts up to a multiple of 8, and the table. */
-struct kept_head {
-    uint64_t magic, hash; /* of all that follows */
-    uint64_t n, texts_len;
-};
-
 /* ---- pages ---- */
 
 int kept_pages_add(struct kept_pages *pages, const char *text, uint64_t hash)
@@ -123,7 +117,7 @@ int kept_pages_parse(struct kept_pages *ret)
     const uint8_t *bytes = ret->bytes.bytes;
     size_t size = ret->bytes.size;
     struct kept_pages pages = {.n = 0};
-    struct kept_head head;
+    struct kept_pages_head head;
     uint64_t pages_len;
     int r;
 
@@ -196,41 +190,48 @@ int kept_pages_load(const struct source *source, struct kept_pages *ret)
     return 0;
 }
 
-void kept_pages_save(const struct source *source, struct kept_pages *pages,
-                     const struct members *files)
+int kept_pages_bytes(struct kept_pages *pages, const struct members *files,
+                     struct kept_pages_pieces *ret)
 {
     static const char zeros[8] = "";
-    AUTO(kept_index_release) struct kept_index again = {0};
-    AUTO_FREE char *identity = NULL;
-    struct kept_head head = {.magic = MAGIC};
     size_t padding = -pages->texts_len & 7;
-    struct iovec piece[4 + MEMBERS_PIECES];
+    struct iovec *piece = ret->piece;
     XXH3_state_t *state = XXH3_createState();
-    struct members_head members;
-    struct index_files keep;
-    struct diag d = DIAG_INIT;
 
-    if (!state || identity_of(source, &identity) < 0) {
-        XXH3_freeState(state);
-        return;
-    }
+    if (!state)
+        return -ENOMEM;
     kept_pages_sort(pages);
-    head.n = pages->n;
-    head.texts_len = pages->texts_len + padding;
-    piece[0] = (struct iovec){&head, sizeof(head)};
+    ret->head = (struct kept_pages_head){
+        .magic = MAGIC, .n = pages->n, .texts_len = pages->texts_len + padding};
+    piece[0] = (struct iovec){&ret->head, sizeof(ret->head)};
     piece[1] = (struct iovec){pages->page, pages->n * sizeof(*pages->page)};
     piece[2] = (struct iovec){pages->texts, pages->texts_len};
     piece[3] = (struct iovec){(void *)(uintptr_t)zeros, padding};
-    members_bytes(files, &members, piece + 4);
+    members_bytes(files, &ret->members, piece + 4);
     XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, &head.n, sizeof(head) - 16);
-    for (unsigned i = 1; i < ARRAY_LEN(piece); i++)
+    XXH3_64bits_update(state, &ret->head.n, sizeof(ret->head) - 16);
+    for (unsigned i = 1; i < ARRAY_LEN(ret->piece); i++)
         XXH3_64bits_update(state, piece[i].iov_base, piece[i].iov_len);
-    head.hash = XXH3_64bits_digest(state);
+    ret->head.hash = XXH3_64bits_digest(state);
     XXH3_freeState(state);
+    return 0;
+}
+
+void kept_pages_save(const struct source *source, struct kept_pages *pages,
+                     const struct members *files)
+{
+    AUTO(kept_index_release) struct kept_index again = {0};
+    AUTO_FREE char *identity = NULL;
+    struct kept_pages_pieces pieces;
+    struct index_files keep;
+    struct diag d = DIAG_INIT;
+
+    if (identity_of(source, &identity) < 0 || kept_pages_bytes(pages, files, &pieces) < 0)
+        return;
     index_files_init(&keep, &source->cache);
     index_store_remove(&keep.keep, KIND, identity); /* what is there is not replaced */
-    index_store_save(&keep.keep, KIND, identity, source->root, piece, ARRAY_LEN(piece), &again, &d);
+    index_store_save(&keep.keep, KIND, identity, source->root, pieces.piece,
+                     ARRAY_LEN(pieces.piece), &again, &d);
 }
 
 void kept_pages_forget(const struct source *source)

@@ -43,6 +43,22 @@ size_t kept_pages_find(const struct kept_pages *pages, const char *text);
 /* Load what is kept of a source. 0; -ENOENT: nothing that is good. */
 int kept_pages_load(const struct source *source, struct kept_pages *ret);
 
+/* How the bytes begin; then come the pages, their texts up to a multiple of 8, and the table. */
+struct kept_pages_head {
+    uint64_t magic, hash; /* of all that follows */
+    uint64_t n, texts_len;
+};
+
+/* The bytes of a list, as pieces of pages and files, which must outlive them. Sorts the pages. 0 or
+ * -ENOMEM. */
+struct kept_pages_pieces {
+    struct iovec piece[4 + MEMBERS_PIECES];
+    struct kept_pages_head head;
+    struct members_head members;
+};
+int kept_pages_bytes(struct kept_pages *pages, const struct members *files,
+                     struct kept_pages_pieces *ret);
+
 /* Keep the pages, in any order, with these sorted files. It is not worth a message if that is not
  * possible. Sorts the pages. */
 void kept_pages_save(const struct source *source, struct kept_pages *pages,

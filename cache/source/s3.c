@@ -15,11 +15,13 @@
 
 #include "cache/http/credentials.h"
 #include "cache/http/url.h"
+#include "cache/source/joined.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/kept_pages.h"
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3_walk.h"
+#include "cache/source/shared_list.h"
 
 #define OBJECTS_MOST 4000000
 #define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
@@ -245,6 +247,46 @@ static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
     return describe(walk->user, r, answer, why, d);
 }
 
+/* Has the list these files, in these versions? */
+static bool has_all(const struct members *list, const struct members *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        const char *folder = members_folder_of(files, i);
+        size_t k = members_lookup(list, folder, strlen(folder), members_name(files, i));
+        struct remote_version then, now;
+
+        if (k == list->n || !joined_version_get(list, k, &then) ||
+            !joined_version_get(files, i, &now) || then.size != now.size ||
+            strcmp(then.etag, now.etag) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The list of many objects that lies beside them, if some pages of the bucket's are as they were.
+ * The first one has other keys: those of .epochfs/ itself. */
+static int walk_is_long(struct s3_walk *walk)
+{
+    struct source *source = ((struct s3 *)walk->user)->source;
+    AUTO_KEPT_PAGES struct kept_pages list = {0};
+    size_t page[SHARED_SAMPLES], n;
+    int r = shared_list_load(source, &list);
+
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    n = list.n > 1 ? shared_list_sample(list.n - 1, page) : 0;
+    for (size_t i = 0; i < n; i++)
+        page[i]++;
+    r = has_all(&list.files, &source->known.files) ? s3_walk_compare(walk, &list, page, n) : 0;
+    if (r == 0)
+        shared_list_refuse(source, "the objects have changed since");
+    if (r < 1)
+        return r;
+    known_release(&source->known);
+    known_use(&source->known, &list);
+    return 1;
+}
+
 static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
 {
     *ret = (struct s3_walk){.http = s3->source->http,
@@ -254,6 +296,7 @@ static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
                             .use = walk_use,
                             .again = walk_again,
                             .failed = walk_failed,
+                            .is_long = s3->keeps ? walk_is_long : NULL,
                             .user = s3,
                             .one_range = !s3->keeps};
 }
@@ -299,13 +342,17 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
     r = s3_walk(&walk, d);
     *any = walk.any;
     n_kept = walk.kept ? kept.n : 0;
-    if (r == 0 && walk.n_same)
+    if (r < 0 || walk.ended)
+        return r;
+    if (walk.n_same)
         r = use_kept(s3->source, &walk, &kept);
     if (r == 0)
         r = known_sort(known);
     if (r == 0 && s3->keeps && walk.sorted && !known->failed.n && known->files.n >= LISTING_KEPT &&
         (!n_kept || walk.n_same < n_kept))
         kept_pages_save(s3->source, &walk.pages, &known->files);
+    if (r == 0 && s3->keeps && walk.sorted)
+        r = shared_list_note(s3->source, &walk.pages);
     return r;
 }
 
@@ -465,6 +512,15 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
     return open_any(s3, d);
 }
 
+/* An object is not the one that was listed. A thread of the transport calls it. */
+static void forget_list(void *user)
+{
+    struct source *source = user;
+
+    if (!atomic_exchange(&source->forgotten, true))
+        shared_list_forget(source);
+}
+
 static int s3_make(struct source *source, const char *rest, const struct source_options *options,
                    struct diag *d)
 {
@@ -487,6 +543,10 @@ static int s3_make(struct source *source, const char *rest, const struct source_
         credentials_set_region(source->credentials, s3.region);
         why = DIAG_INIT;
         r = connect_and_open(&s3, &why);
+    }
+    if (r == 0) {
+        http_transport(source->http)->changed = forget_list;
+        http_transport(source->http)->changed_user = source;
     }
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }

@@ -13,6 +13,7 @@
 
 #define PAGES_AHEAD 32   /* ranges that are listed side by side */
 #define EMPTY_MOST  1000 /* pages without keys in a row */
+#define PAGES_FEW   4    /* kept ones, which are asked for at once */
 #define LONG_RANGE  16   /* pages of a range that has more: others may help */
 
 /* A range of keys: behind after, up to upto. */
@@ -334,6 +335,16 @@ static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
     return r;
 }
 
+/* The listing is long: has the caller the list from elsewhere? 0 or -errno. */
+static int ask_elsewhere(struct s3_walk *walk)
+{
+    int r = walk->is_long && !walk->one_range ? walk->is_long(walk) : 0;
+
+    walk->ended = r == 1;
+    walk->any = walk->any || walk->ended;
+    return r < 0 ? r : 0;
+}
+
 /* The first page is read; if it is not the last one, ranges begin behind it, and at folders. */
 static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
 {
@@ -350,6 +361,8 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
         r = get_text(walk, range->url, &text, d);
     if (r == 0)
         r = use_page(walk, range, &text, d);
+    if (r == 1 && (r = ask_elsewhere(walk)) == 0)
+        r = walk->ended ? 0 : 1;
     if (r != 1)
         return r;
     if (!walk->one_range && walk->sorted) {
@@ -376,7 +389,9 @@ static int walk_once(struct s3_walk *walk, struct diag *d)
     walk->sorted = true;
     walk->n_same = 0;
     r = walk->kept ? kept_ranges(walk, &ranges) : first_page(walk, &ranges, d);
-    return r < 0 ? r : list_ranges(walk, &ranges, d);
+    if (r == 0 && walk->kept && ranges.n > PAGES_FEW)
+        r = ask_elsewhere(walk);
+    return r < 0 || walk->ended ? r : list_ranges(walk, &ranges, d);
 }
 
 int s3_walk(struct s3_walk *walk, struct diag *d)
@@ -398,6 +413,28 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
     r = walk_once(walk, d);
     walk->sorted = false; /* kept pages would not help */
     return r;
+}
+
+int s3_walk_compare(struct s3_walk *walk, const struct kept_pages *kept, const size_t *page,
+                    size_t n)
+{
+    AUTO(ranges_release) struct ranges ranges = {0};
+    int r = 0, same = 1;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = add_range(&ranges, kept_page_text(kept, page[i]), NULL);
+        if (r == 0)
+            r = ask(walk, &ranges.range[i]);
+    }
+    for (size_t i = 0; i < n && r == 0 && same; i++) {
+        AUTO_TEXT struct text text = {0};
+        struct range *range = &ranges.range[i];
+
+        r = s3_walk_take(walk, range->url, &range->ahead, &text, NULL);
+        same = r == 0 &&
+               s3_page_hash(text.data ? text.data : "", text.len) == kept->page[page[i]].hash;
+    }
+    return r == -ENOMEM ? r : same && r == 0;
 }
 
 size_t s3_walk_page_of(const struct kept_pages *pages, const char *key)

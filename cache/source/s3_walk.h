@@ -28,11 +28,15 @@ struct s3_walk {
     /* Say why a request has failed: r and why are of http_get(), answer is the error's body. */
     int (*failed)(struct s3_walk *walk, int r, const struct text *answer, const struct diag *why,
                   struct diag *d);
+    /* The first page is not the last one. 1: the caller has the list from elsewhere, and the walk
+     * ends; 0: it goes on; or -errno. NULL: it goes on. */
+    int (*is_long)(struct s3_walk *walk);
     void *user;
     bool one_range;                /* page after page */
     const struct kept_pages *kept; /* NULL: nothing is kept */
     /* Set by s3_walk(): */
     bool any;                /* there are keys */
+    bool ended;              /* is_long() has ended the walk */
     bool sorted;             /* pages has all of them, and they can be kept */
     struct kept_pages pages; /* the caller releases it */
     uint8_t *same;           /* [kept->n] that page is as it was; its objects were not used */
@@ -50,6 +54,10 @@ struct s3_question {
 };
 int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
                 struct diag *d);
+
+/* Are some pages of a list as they were? Asks for them side by side. 1, 0 or -ENOMEM. */
+int s3_walk_compare(struct s3_walk *walk, const struct kept_pages *kept, const size_t *page,
+                    size_t n);
 
 /* The page that has a key, of pages->n > 0 ones: page i has the keys behind its text, up to that of
  * the next one. */

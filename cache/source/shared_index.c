@@ -39,6 +39,15 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
         shared->say(t.data);
 }
 
+/* The table was read for its list of files: it is used here, too. */
+static struct shared_table take_table(const struct source *source)
+{
+    struct shared_table table = *source->shared;
+
+    *source->shared = (struct shared_table){0};
+    return table;
+}
+
 static int read_table(struct shared_index *shared, struct shared_table *ret)
 {
     AUTO_TEXT struct text t = {0};
@@ -71,7 +80,9 @@ static const struct shared_table *table_of(struct shared_index *shared)
     if (shared->state == SHARED_UNREAD) {
         shared->state = SHARED_READING;
         lock_drop(&shared->lock);
-        if (read_table(shared, &table) < 0)
+        if (shared->source->shared)
+            table = take_table(shared->source);
+        else if (read_table(shared, &table) < 0)
             shared_table_release(&table);
         lock_take(&shared->lock);
         shared->table = table;

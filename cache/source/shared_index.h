@@ -70,10 +70,12 @@ void shared_index_init(struct shared_index *ret, const struct index_store *inner
 void shared_index_release(struct shared_index *shared);
 
 /* Write the indexes that were used, and their table, to the folder dir, which is replaced as a
- * whole if an earlier call made it or it is empty. *ret_n: how many. 0; -ENODATA: there are none,
+ * whole if an earlier call made it or it is empty. *ret_n: how many; *ret_list: and the list of
+ * files, which is written of a remote that has many. 0; -ENODATA: there are none,
  * and dir is as it was; -EEXIST: dir holds something else; or -errno; with the reason in d. Needs
  * `notes`. */
-int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, struct diag *d);
+int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, bool *ret_list,
+                       struct diag *d);
 
 /* ---- shared_name.c ---- */
 

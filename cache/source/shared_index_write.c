@@ -11,12 +11,14 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "cache/source/shared_index.h"
+#include "cache/source/source.h"
 
 struct writing {
     struct shared_index *shared;
     int dir; /* the new folder */
     struct shared_made *index;
     size_t n_indexes;
+    bool has_list;
 };
 
 static void writing_release(struct writing *w)
@@ -75,6 +77,24 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
     return r;
 }
 
+/* Write the list of files, if there is one. */
+static int write_list(struct writing *w, struct text *table)
+{
+    const struct source *source = w->shared->source;
+    char sum[DIGEST_TEXT_SIZE];
+    int r;
+
+    if (!source || !source->whole.len)
+        return 0;
+    r = shared_index_digest(source->whole.data, source->whole.len, sum);
+    if (r == 0)
+        r = write_file(w->dir, sum, source->whole.data, source->whole.len);
+    if (r == 0)
+        text_add(table, "listing %zu %s %s\n", source->whole.len, sum, sum);
+    w->has_list = r == 0;
+    return r;
+}
+
 /* Add the lines of a kind, sorted. Of a name that two files have, whose blocks differ, there is
  * none: no mount could tell which of them is meant. Returns how many. */
 static size_t add_lines(struct text *t, const char *kind, struct shared_made *line, size_t n)
@@ -102,10 +122,14 @@ static size_t add_lines(struct text *t, const char *kind, struct shared_made *li
 static int write_table(struct writing *w)
 {
     AUTO_TEXT struct text t = {0};
+    int r;
 
     text_add(&t, "%s", SHARED_INDEX_HEAD);
     add_lines(&t, "file", w->shared->file, w->shared->n_files);
     w->n_indexes = add_lines(&t, "index", w->index, w->n_indexes);
+    r = write_list(w, &t);
+    if (r < 0)
+        return r;
     return t.failed ? -ENOMEM : write_file(w->dir, SHARED_INDEX_TABLE, t.data, t.len);
 }
 
@@ -161,7 +185,7 @@ static int write_all(struct writing *w, struct diag *d)
 
     for (size_t i = 0; i < w->shared->n_uses && r == 0; i++)
         r = write_index(w, &w->shared->use[i], d);
-    if (r == 0 && !w->n_indexes)
+    if (r == 0 && !w->n_indexes && !(w->shared->source && w->shared->source->whole.len))
         return diag_set(
             d, -ENODATA,
             "nothing to index: want files whose samples take a pass to find, such as text, tar or "
@@ -171,7 +195,8 @@ static int write_all(struct writing *w, struct diag *d)
     return r == 0 && fsync(w->dir) < 0 ? -errno : r;
 }
 
-int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, struct diag *d)
+int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret_n, bool *ret_list,
+                       struct diag *d)
 {
     AUTO(writing_release) struct writing w = {.shared = shared, .dir = -1};
     AUTO_FREE char *made = NULL;
@@ -199,7 +224,7 @@ int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret
     if (r == 0)
         r = put_in_place(made, dir, exists);
     if (r == 0)
-        *ret_n = w.n_indexes;
+        *ret_n = w.n_indexes, *ret_list = w.has_list;
     else
         walk_folder(made, true);
     return r == 0 ? 0 : diag_set(d, r, "%s: cannot be written: %s", dir, strerror(-r));

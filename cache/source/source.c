@@ -11,6 +11,7 @@
 #include "cache/http/credentials.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
+#include "cache/source/shared_table.h"
 
 #define WHOLE_MOST (UINT64_C(256) << 10) /* fetched whole: many small files at once */
 
@@ -56,6 +57,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
         i++;
     source->remote = remotes[i];
     source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
+    source->indexes = options->indexes;
     source->cache.is_default = options->cache->is_default;
     source->cache.path = strdup(options->cache->path);
     if (!source->cache.path)
@@ -80,6 +82,11 @@ void source_free(struct source *source)
     credentials_free(source->credentials); /* http, which used them, is gone */
     known_release(&source->known);
     text_release(&source->note);
+    text_release(&source->whole);
+    if (source->shared)
+        shared_table_release(source->shared);
+    free(source->shared);
+    free(source->shared_list);
     free(source->root);
     free(source->spelled);
     free(source->only_file);

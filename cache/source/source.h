@@ -29,6 +29,7 @@ struct credentials;
 struct beside;
 struct joined_head;
 struct members;
+struct shared_table;
 struct transport;
 struct unpack_watch;
 
@@ -91,8 +92,12 @@ struct source {
     struct http *http;               /* belongs to stage */
     struct credentials *credentials; /* owned; NULL: none needed */
     struct beside *beside;           /* for one file that may name others; otherwise NULL */
-    char *listing;    /* for S3: the URL of a page of the listing, without its query */
-    struct text note; /* what is odd, one line each, for the log */
+    bool indexes;                    /* as in the options */
+    struct text whole;           /* with indexes: the list of files, for .epochfs/; may be empty */
+    struct shared_table *shared; /* of .epochfs/, if it was read for its list; NULL: it was not */
+    char *shared_list;           /* the SHA-256 of that list, if it is used; NULL: it is not */
+    char *listing;               /* for S3: the URL of a page of the listing, without its query */
+    struct text note;            /* what is odd, one line each, for the log */
 };
 
 /* Its known files, for those that collections take away: only the thread that opens datasets does.
@@ -128,6 +133,13 @@ static inline void source_begin(struct source *source)
 {
     if (source->stage)
         stage_begin(source->stage);
+}
+
+/* See stage_read_no_ahead(). */
+static inline void source_read_no_ahead(struct source *source)
+{
+    if (source->stage)
+        stage_read_no_ahead(source->stage);
 }
 
 static inline void source_end(struct source *source)

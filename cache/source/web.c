@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -16,12 +17,15 @@
 #include "cache/source/index_page.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
+#include "cache/source/shared_list.h"
 #include "cache/source/web_kept.h"
 
 #define DEPTH_MOST   16
 #define ENTRIES_MOST 100000
-#define BESIDE_MOST  20000 /* entries, if SOURCE is one file */
+#define INDEXED_MOST 4000000 /* entries, for `epochfs index`: it takes as long as it takes */
+#define BESIDE_MOST  20000   /* entries, if SOURCE is one file */
 #define BESIDE_PAGES 64
+#define FOLDERS_MANY 16 /* from which a list is looked for that spares their pages */
 #define PAGES_AHEAD  16 /* index pages asked for at once */
 
 /* A text requested ahead; request NULL: none. */
@@ -71,9 +75,25 @@ static int get_below(const struct source *source, const char *path, struct ahead
                             ret, d);
 }
 
-/* Read the files and sums of a SHA256SUMS. ahead: its request, may be NULL. 1: there is one; 0:
+/* A long SHA256SUMS: take the list beside the data, if it was made with the same one. 2: taken; 1:
  * there is none; or -errno. */
-static int read_sums(struct source *source, bool lists, struct ahead *ahead, struct diag *d)
+static int use_shared(struct source *source, const struct text *sums, size_t n,
+                      struct kept_pages *pages)
+{
+    int r = kept_pages_add(pages, WEB_SUMS, XXH3_64bits(sums->data, sums->len));
+
+    if (r == 0 && n >= SHARED_LIST_WORTH)
+        r = web_kept_shared(source, pages);
+    if (r != 1)
+        return r < 0 ? r : 1;
+    r = remote_use_sums(source, sums, false, &n);
+    return r < 0 ? r : 2;
+}
+
+/* Read the files and sums of a SHA256SUMS. ahead: its request, may be NULL. pages: to add it to,
+ * may be NULL. 1: there is one; 2: and all is known of its files; 0: there is none; or -errno. */
+static int read_sums(struct source *source, bool lists, struct ahead *ahead,
+                     struct kept_pages *pages, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
@@ -85,7 +105,9 @@ static int read_sums(struct source *source, bool lists, struct ahead *ahead, str
     if (r < 0)
         return diag_set(d, r, "%s", diag_text(&why, r));
     r = sums.len ? remote_use_sums(source, &sums, lists, &n) : 0;
-    return r < 0 ? r : n > 0;
+    if (r < 0 || !n)
+        return r;
+    return pages ? use_shared(source, &sums, n, pages) : 1;
 }
 
 /* ---- index pages ---- */
@@ -101,6 +123,7 @@ struct crawl {
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
     struct kept_pages *pages; /* those that show the times of their files; NULL: not wanted */
+    bool looked_for_list;
 };
 
 static void crawl_release(struct crawl *crawl)
@@ -160,10 +183,11 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     const char *wrong;
 
     if (++crawl->entries > crawl->entries_most)
-        return diag_set(d, -E2BIG,
-                        "%s: want at most %zu entries in index pages, found more; use a SHA256SUMS "
-                        "or -o files=",
-                        crawl->source->root, crawl->entries_most);
+        return diag_set(
+            d, -E2BIG,
+            "%s: want at most %zu entries in index pages, found more; use a SHA256SUMS, "
+            "-o files=, or `epochfs index` once",
+            crawl->source->root, crawl->entries_most);
     if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
         return 0;
     wrong = name_wrong(path);
@@ -252,13 +276,29 @@ static void ask_pages(struct crawl *crawl)
     }
 }
 
-/* Read all index pages. 1: done; 0: there are none; or -errno. */
+/* The pages will take many requests, or the versions of their files: is there the list beside the
+ * data? It is looked for once. 1, 0 or -ENOMEM. */
+static int use_list(struct crawl *crawl)
+{
+    if (!crawl->pages || crawl->looked_for_list ||
+        (crawl->n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
+        return 0;
+    crawl->looked_for_list = true;
+    kept_pages_sort(crawl->pages);
+    return web_kept_shared(crawl->source, crawl->pages);
+}
+
+/* Read all index pages. 1: done; 2: the list beside the data has all; 0: there are none; or -errno.
+ */
 static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
-    int r = use_first(crawl, sure, d);
+    int r = use_first(crawl, sure, d), list;
 
     if (r <= 0)
         return r;
+    list = use_list(crawl);
+    if (list)
+        return list < 0 ? list : 2;
     for (; crawl->next < crawl->n && r >= 0; crawl->next++) {
         AUTO_TEXT struct text page = {0};
         struct diag why = DIAG_INIT;
@@ -277,6 +317,9 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
             r = add_broken(crawl, folder, diag_text(&why, r));
         else if (page.len)
             r = use_page(crawl, folder, &page, &links, d);
+        list = r < 0 ? 0 : use_list(crawl);
+        if (list)
+            return list < 0 ? list : 2;
     }
     return r < 0 ? r : 1;
 }
@@ -287,7 +330,7 @@ static int read_index(struct source *source, bool sure, struct ahead *first,
     AUTO(crawl_release)
     struct crawl crawl = {.source = source,
                           .first = first,
-                          .entries_most = ENTRIES_MOST,
+                          .entries_most = source->indexes ? INDEXED_MOST : ENTRIES_MOST,
                           .pages_most = SIZE_MAX,
                           .pages = pages};
 
@@ -303,7 +346,7 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
     AUTO(crawl_release)
     struct crawl crawl = {
         .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
-    int r = read_sums(&source, true, NULL, NULL);
+    int r = read_sums(&source, true, NULL, NULL, NULL);
 
     if (r == 0)
         r = crawl_all(&crawl, true, NULL);
@@ -325,11 +368,11 @@ static int open_folder(struct source *source, bool sure, struct kept_pages *page
     int r;
 
     ask_ahead(source, source->base, strlen(source->base), "", &page);
-    r = read_sums(source, true, NULL, d);
+    r = read_sums(source, true, NULL, pages, d);
     if (r == 0)
         r = read_index(source, sure, &page, pages, d);
-    if (r <= 0)
-        return r;
+    if (r <= 0 || r == 2)
+        return r == 2 ? 1 : r;
     r = known_sort(&source->known);
     if (r == 0)
         r = web_kept_use(source, pages);
@@ -354,7 +397,7 @@ static int open_named(struct source *source, const char *files, struct diag *d)
         r = known_sort(&source->known);
     if (r < 0)
         return r;
-    r = read_sums(source, false, NULL, NULL); /* it may be missing */
+    r = read_sums(source, false, NULL, NULL, NULL); /* it may be missing */
     return r == -ENOMEM ? r : 0;
 }
 
@@ -450,7 +493,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
                         advice_of_users(source, found, users));
     r = open_file(source, url, at, &version, d);
     if (r == 0 && !url[at->query])
-        r = read_sums(source, false, &sums, NULL);
+        r = read_sums(source, false, &sums, NULL, NULL);
     return r == -ENOMEM || r == -EINVAL ? r : 0;
 }
 
@@ -476,8 +519,10 @@ static void forget_kept(void *user)
 {
     struct source *source = user;
 
-    if (!atomic_exchange(&source->forgotten, true))
+    if (!atomic_exchange(&source->forgotten, true)) {
         kept_pages_forget(source);
+        shared_list_forget(source);
+    }
 }
 
 static int http_make(struct source *source, const char *rest, const struct source_options *options,
@@ -514,7 +559,7 @@ static int http_make(struct source *source, const char *rest, const struct sourc
     r = remote_stat(source, &asked, d);
     if (r == 0 && asked)
         web_kept_save(source, &pages, now_ns());
-    return r;
+    return r == 0 ? web_kept_note(source, &pages, now_ns()) : r;
 }
 
 const struct remote remote_http = {.scheme = "http://",

@@ -8,12 +8,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/checked.h"
 #include "cache/source/joined.h"
 #include "cache/source/listing.h"
+#include "cache/source/shared_list.h"
 
 #define SETTLED_S INT64_C(600) /* clocks of servers may be some minutes ahead */
 
@@ -25,17 +28,22 @@ int web_kept_add(struct kept_pages *pages, const char *folder, const struct text
     return path ? kept_pages_add(pages, path, XXH3_64bits(page->data, page->len)) : -ENOMEM;
 }
 
+/* Is the page of that folder as it was? */
+static bool is_same(const struct kept_pages *pages, const struct kept_pages *kept, const char *path)
+{
+    size_t now = kept_pages_find(pages, path), then = kept_pages_find(kept, path);
+
+    return now < pages->n && then < kept->n && pages->page[now].hash == kept->page[then].hash;
+}
+
 /* same[f]: the page of folder f is as it was. */
 static void find_same(const struct members *files, const struct kept_pages *pages,
                       const struct kept_pages *kept, uint8_t *same)
 {
-    for (uint32_t f = 0; f < files->n_folders; f++) {
-        const char *path = members_folder(files, f);
-        size_t now = kept_pages_find(pages, path), then = kept_pages_find(kept, path);
+    bool all = is_same(pages, kept, WEB_SUMS);
 
-        same[f] =
-            now < pages->n && then < kept->n && pages->page[now].hash == kept->page[then].hash;
-    }
+    for (uint32_t f = 0; f < files->n_folders; f++)
+        same[f] = all || is_same(pages, kept, members_folder(files, f));
 }
 
 /* Set the version of file i from the kept list. 0; -ENOENT: it is not there. */
@@ -100,23 +108,178 @@ static void find_unsettled(const struct members *files, int64_t now, uint8_t *un
     }
 }
 
-void web_kept_save(const struct source *source, struct kept_pages *pages, int64_t now)
+/* The pages that show all changes of their files. 0 or -ENOMEM. */
+static int find_settled(const struct members *files, const struct kept_pages *pages, int64_t now,
+                        struct kept_pages *ret)
 {
-    const struct members *files = &source->known.files;
-    AUTO_KEPT_PAGES struct kept_pages settled = {0};
     AUTO_FREE uint8_t *unsettled = calloc((size_t)files->n_folders + 1, 1);
+    size_t sums = kept_pages_find(pages, WEB_SUMS);
     int r = unsettled ? 0 : -ENOMEM;
 
-    if (r < 0 || !pages->n || files->n < LISTING_KEPT)
-        return;
-    find_unsettled(files, now, unsettled);
+    if (r == 0)
+        find_unsettled(files, now, unsettled);
     for (uint32_t f = 0; f < files->n_folders && r == 0; f++) {
         const char *path = members_folder(files, f);
         size_t i = kept_pages_find(pages, path);
 
         if (i < pages->n && !unsettled[f])
-            r = kept_pages_add(&settled, path, pages->page[i].hash);
+            r = kept_pages_add(ret, path, pages->page[i].hash);
     }
-    if (r == 0 && settled.n)
+    return r == 0 && sums < pages->n ? kept_pages_add(ret, WEB_SUMS, pages->page[sums].hash) : r;
+}
+
+void web_kept_save(const struct source *source, struct kept_pages *pages, int64_t now)
+{
+    const struct members *files = &source->known.files;
+    AUTO_KEPT_PAGES struct kept_pages settled = {0};
+
+    if (pages->n && files->n >= LISTING_KEPT && find_settled(files, pages, now, &settled) == 0 &&
+        settled.n)
         kept_pages_save(source, &settled, files);
+}
+
+/* ---- .epochfs/ ---- */
+
+int web_kept_note(struct source *source, const struct kept_pages *pages, int64_t now)
+{
+    AUTO_KEPT_PAGES struct kept_pages settled = {0};
+    int r = source->indexes ? find_settled(&source->known.files, pages, now, &settled) : 0;
+
+    return r < 0 ? r : shared_list_note(source, &settled);
+}
+
+/* Are the pages of this mount that the list has as they were? */
+static bool are_same(const struct kept_pages *pages, const struct kept_pages *list)
+{
+    for (size_t i = 0; i < pages->n; i++) {
+        size_t then = kept_pages_find(list, kept_page_text(pages, i));
+
+        if (then < list->n && list->page[then].hash != pages->page[i].hash)
+            return false;
+    }
+    return true;
+}
+
+/* What is asked for: pages, then versions of files. */
+struct samples {
+    char *url[2 * SHARED_SAMPLES]; /* each owned */
+    struct http_ahead *ahead[SHARED_SAMPLES];
+    size_t page[SHARED_SAMPLES], file[SHARED_SAMPLES], n_pages, n_files;
+};
+
+static void samples_release(struct samples *s)
+{
+    for (size_t i = 0; i < s->n_pages; i++)
+        http_ahead_drop(s->ahead[i]);
+    for (size_t i = 0; i < ARRAY_LEN(s->url); i++)
+        free(s->url[i]);
+}
+
+static int ask_page(const struct source *source, const char *path, struct samples *s)
+{
+    AUTO_FREE char *folder = NULL;
+    char **url = &s->url[s->n_pages];
+    int r;
+
+    if (asprintf(&folder, "%s%s", path, *path ? "/" : "") < 0) {
+        folder = NULL;
+        return -ENOMEM;
+    }
+    r = remote_url(source, folder, url);
+    if (r == 0)
+        s->ahead[s->n_pages] = http_ahead_start(
+            source->http, &(struct http_call){.url = *url, .most = REMOTE_TEXT_MOST});
+    return r;
+}
+
+/* Ask for some pages that this mount has not read yet. */
+static int ask_pages(const struct source *source, const struct kept_pages *pages,
+                     const struct kept_pages *list, struct samples *s)
+{
+    size_t number[SHARED_SAMPLES], n = shared_list_sample(list->n, number);
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const char *path = kept_page_text(list, number[i]);
+
+        if (!strcmp(path, WEB_SUMS) || kept_pages_find(pages, path) < pages->n)
+            continue;
+        s->page[s->n_pages] = number[i];
+        r = ask_page(source, path, s);
+        s->n_pages += r == 0;
+    }
+    return r;
+}
+
+/* Are the pages that were asked for as they were? */
+static bool take_pages(const struct source *source, const struct kept_pages *list,
+                       struct samples *s)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < s->n_pages && same; i++) {
+        const struct http_call call = {.url = s->url[i], .most = REMOTE_TEXT_MOST};
+        AUTO_TEXT struct text page = {0};
+        struct http_ahead *ahead = s->ahead[i];
+        struct diag d = DIAG_INIT;
+        int r;
+
+        s->ahead[i] = NULL;
+        r = ahead ? http_ahead_take(ahead, &page, &d) : http_get(source->http, &call, &page, &d);
+        same = r == 0 && XXH3_64bits(page.data, page.len) == list->page[s->page[i]].hash;
+    }
+    return same;
+}
+
+/* Have some files the version that the list says? 1, 0 or -ENOMEM. */
+static int compare_files(const struct source *source, const struct members *files,
+                         struct samples *s)
+{
+    struct remote_version now[SHARED_SAMPLES], then;
+    struct diag why[SHARED_SAMPLES];
+    int error[SHARED_SAMPLES], r = 0;
+    char **url = s->url + s->n_pages;
+
+    s->n_files = shared_list_sample(files->n, s->file);
+    for (size_t i = 0; i < s->n_files && r == 0; i++) {
+        char path[PATH_MAX];
+
+        why[i] = DIAG_INIT;
+        r = members_path(files, s->file[i], path, sizeof(path));
+        if (r == 0)
+            r = remote_url(source, path, &url[i]);
+    }
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    http_stat(source->http, s->n_files, (const char *const *)url, now, error, why);
+    for (size_t i = 0; i < s->n_files; i++)
+        if (error[i] < 0 || !joined_version_get(files, s->file[i], &then) ||
+            then.size != now[i].size || strcmp(then.etag, now[i].etag) != 0 ||
+            then.mtime.tv_sec != now[i].mtime.tv_sec)
+            return 0;
+    return 1;
+}
+
+int web_kept_shared(struct source *source, const struct kept_pages *pages)
+{
+    AUTO(samples_release) struct samples s = {.n_pages = 0};
+    AUTO_KEPT_PAGES struct kept_pages list = {0};
+    int r = shared_list_load(source, &list);
+
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    if (are_same(pages, &list)) {
+        r = ask_pages(source, pages, &list, &s);
+        if (r == 0)
+            r = compare_files(source, &list.files, &s);
+        if (r == 1 && !take_pages(source, &list, &s))
+            r = 0;
+    }
+    if (r == 0)
+        shared_list_refuse(source, "the files have changed since");
+    if (r < 1)
+        return r;
+    known_release(&source->known);
+    known_use(&source->known, &list);
+    return 1;
 }

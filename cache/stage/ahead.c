@@ -22,6 +22,8 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     uint64_t end = off + len, size = file->blob.size, from, to;
 
     lock_assert_held(&file->stage->lock);
+    if (file->stage->options.no_ahead)
+        return;
     if (!is_in_sequence(file, off, end)) {
         file->ahead_bytes = 0; /* the reader has moved */
         file->ahead_end = 0;

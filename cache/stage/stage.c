@@ -84,6 +84,13 @@ static void end_thread(struct stage *stage)
     lock_drop(&stage->lock);
 }
 
+void stage_read_no_ahead(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    stage->options.no_ahead = true;
+}
+
 void stage_limit_retry(struct stage *stage, unsigned seconds)
 {
     LOCK_SCOPE(&stage->lock);

@@ -40,6 +40,7 @@ struct stage_options {
     uint64_t rate;   /* bytes per second in the background; 0: no limit */
     unsigned retry_limit_s;    /* how long a reader waits for bytes while the remote fails */
     bool background;           /* stage everything; false: only what readers ask for */
+    bool no_ahead;             /* nothing is fetched ahead of readers in sequence */
     const struct clock *clock; /* must outlive the stage; NULL: the real one */
     /* Nanoseconds that the processors have been idle, as processors_idle_ns(): the background
      * yields them to a job that can use them all. The stage's thread calls it, no lock held. NULL:
@@ -111,6 +112,10 @@ void stage_rest(struct stage *stage);
 
 /* Begin to stage in the background, if the options say so. */
 void stage_begin(struct stage *stage);
+
+/* From now on nothing is fetched ahead of readers in sequence: they read a little, and end. Any
+ * thread. */
+void stage_read_no_ahead(struct stage *stage);
 
 /* From now on no reader waits longer than this for a remote that sends nothing; the options' limit
  * applies, too. Any thread. */

@@ -18,10 +18,10 @@ struct index_call {
 static void print_help(void)
 {
     printf("usage: epochfs index SOURCE -o DIR [--progress] [-o OPTIONS]\n\n"
-           "Finds out what a mount of SOURCE would have to: where the samples of tar, TFRecord,\n"
-           "RecordIO and libsvm text are. Writes it to DIR, in files that are the same for the\n"
-           "same SOURCE. Put them beside the data as the folder .epochfs/, and every mount of it\n"
-           "is ready after fetching them. The first -o is DIR.\n\n"
+           "Finds out what a mount of SOURCE would have to: where the samples of archives,\n"
+           "records, text and tables are; and, of a server or a bucket with 4,096 files or more,\n"
+           "which files it has. Writes it to DIR. Put that beside the data as the folder\n"
+           ".epochfs/, and every mount of it is ready after fetching it. The first -o is DIR.\n\n"
            "DIR is new, or empty, or was made by this command: then it is replaced as a whole.\n"
            "Exit code 2: SOURCE has nothing to index, or a part of it cannot be used; the rest is\n"
            "written. Exit code 4: DIR or the cache folder cannot be written.\n\n"
@@ -83,10 +83,11 @@ static int make(const struct index_call *call, struct options *options)
     AUTO_OPENED struct opened opened = {0};
     char shown[PATH_MAX];
     struct diag d = DIAG_INIT;
+    bool has_list = false;
     size_t n = 0, bad;
     int r, code;
 
-    options->makes_index = true;
+    options->makes_index = options->source.indexes = true;
     log_set_level(options->log_level);
     code = open_catalog(call->source, options, &opened, &d);
     if (code != EXIT_DONE)
@@ -94,14 +95,14 @@ static int make(const struct index_call *call, struct options *options)
     log_source_note(opened.source);
     prepare(call, &opened.catalog);
     bad = report_bad(&opened.catalog);
-    r = shared_index_write(&opened.catalog.tools->shared, call->dir, &n, &d);
+    r = shared_index_write(&opened.catalog.tools->shared, call->dir, &n, &has_list, &d);
     if (r == -ENODATA)
         return fail(EXIT_SOURCE, "%s: %s", shown_source(call->source, shown), diag_text(&d, r));
     if (r < 0)
         return fail(r == -EREMOTEIO || r == -ESTALE ? EXIT_SOURCE : EXIT_CACHE, "%s",
                     diag_text(&d, r));
-    printf("%s: %zu index%s written; beside the data they are called %s\n", call->dir, n,
-           n == 1 ? "" : "es", SHARED_INDEX_FOLDER "/");
+    printf("%s: %zu index%s%s written; beside the data they are called %s\n", call->dir, n,
+           n == 1 ? "" : "es", has_list ? " and the list of files" : "", SHARED_INDEX_FOLDER "/");
     return bad ? fail(EXIT_SOURCE, "%s: %zu of %zu entries cannot be used",
                       shown_source(call->source, shown), bad, opened.catalog.n)
                : EXIT_DONE;

@@ -308,6 +308,8 @@ static int show(const struct info_call *call, const struct options *options)
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     catalog_prepare(catalog, INT64_MAX);
+    if (!call->check)
+        source_read_no_ahead(opened.source); /* a few samples are drawn */
     if (call->json)
         print_json(catalog, opened.source, call->source);
     else
