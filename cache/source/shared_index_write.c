@@ -13,6 +13,8 @@
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
 
+#define TRIES 20 /* of putting a folder in place, beside other processes */
+
 struct writing {
     struct shared_index *shared;
     int dir; /* the new folder */
@@ -154,7 +156,7 @@ static int walk_folder(const char *path, bool removes)
             continue;
         if (!is_our_name(entry->d_name))
             r = -EEXIST;
-        else if (removes && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+        else if (removes && unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
             r = -errno;
     }
     if (dir)
@@ -164,19 +166,30 @@ static int walk_folder(const char *path, bool removes)
     return r;
 }
 
-/* Put the complete folder in the place of dir. */
-static int put_in_place(const char *made, const char *dir, bool exists)
+/* Put the complete folder in the place of dir, if that is still empty, or ours: another process may
+ * do the same. One of them is there in the end. */
+static int put_in_place(const char *made, const char *dir)
 {
-    int r;
+    for (unsigned i = 0; i < TRIES; i++) {
+        int r;
 
-    if (!exists)
-        return rename(made, dir) < 0 ? -errno : 0;
-    if (renameat2(AT_FDCWD, made, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
-        return walk_folder(made, true);
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    r = walk_folder(dir, true); /* the file system cannot exchange: for a moment there is none */
-    return r == 0 && rename(made, dir) < 0 ? -errno : r;
+        if (rename(made, dir) == 0)
+            return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return -errno;
+        r = walk_folder(dir, false);
+        if (r < 0 && r != -ENOENT)
+            return r;
+        if (renameat2(AT_FDCWD, made, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
+            return walk_folder(made, true);
+        if (errno != EINVAL && errno != ENOSYS && errno != ENOENT)
+            return -errno;
+        r = walk_folder(dir,
+                        true); /* the file system cannot exchange: for a moment there is none */
+        if (r < 0 && r != -ENOENT)
+            return r;
+    }
+    return -EBUSY;
 }
 
 static int write_all(struct writing *w, struct diag *d)
@@ -202,7 +215,6 @@ int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret
     AUTO_FREE char *made = NULL;
     size_t len = strlen(dir);
     int r = walk_folder(dir, false);
-    bool exists = r == 0;
 
     if (r == -EEXIST || r == -ENOTDIR)
         return diag_set(d, r,
@@ -222,7 +234,7 @@ int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret
     w.dir = open(made, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = w.dir < 0 || fchmod(w.dir, 0755) < 0 ? -errno : write_all(&w, d);
     if (r == 0)
-        r = put_in_place(made, dir, exists);
+        r = put_in_place(made, dir);
     if (r == 0)
         *ret_n = w.n_indexes, *ret_list = w.has_list;
     else

@@ -2,13 +2,14 @@
 """A bucket of many pictures: the first mount lists ranges of keys side by side, the second one asks for each
 page once and reads those that have changed; both show what a listing page after page shows.
 
-MANY=1300000 prints how long a million files take, and the memory of the daemon in a shuffled epoch."""
+MANY=1300000 prints how long a million files take, also from the list beside the data, and the memory of the daemon in
+a shuffled epoch."""
 
 import os
 import re
 import time
 
-from lib import PRIVATE, content, equal, expect_error, stop
+from lib import PRIVATE, content, equal, expect_error, run, stop
 from fake_s3 import PAGE, FakeS3
 from servers import start_at
 
@@ -70,6 +71,17 @@ with FakeS3([key(i) for i in range(N)]) as s3:
             content(daemon.at, f"train/batches/batch=64,seed=3/epoch=0/tar/{k:06d}.tar")
         print(f"in a shuffled epoch: {resident(daemon.pid)} MiB", flush=True)
     stop(daemon)
+
+    if MANY:  # the list beside the data, for nodes that were never here
+        run("index", "s3://data/set/", "-o", f"{PRIVATE}/out", "-o", "anonymous")
+        for file in os.listdir(f"{PRIVATE}/out"):
+            s3.put(f"set/.epochfs/{file}", content(PRIVATE, "out", file))
+        first, OPTIONS = OPTIONS, ("anonymous", f"cache={PRIVATE}/new")
+        for what in ("first mount with .epochfs/", "second mount with .epochfs/"):
+            stop(mount(s3, what)[0])
+        OPTIONS = first
+        for file in os.listdir(f"{PRIVATE}/out"):
+            s3.remove(f"set/.epochfs/{file}")
 
     s3.put(key(3), b"another picture")
     s3.put(f"set/train/n{CLASSES:04d}/new.jpg", b"in a new class")

@@ -94,6 +94,18 @@ def check_interrupted(good):
     equal(plain(files(out)) == plain(good), True, "what the next run wrote")
 
 
+def check_two_writers(good):
+    """Several at once write the same folder, which is new, or is replaced: each ends well, and one is there."""
+    out = f"{PRIVATE}/two/.epochfs"
+    os.mkdir(os.path.dirname(out))
+    for _ in range(5):
+        writers = [subprocess.Popen([os.environ["EPOCHFS"], "index", f"{PRIVATE}/www", "-o", out, "-o",
+                                     f"cache={CACHE}.two{i}"], stdout=subprocess.DEVNULL) for i in range(4)]
+        equal([writer.wait(60) for writer in writers], [0] * 4, "exit codes")
+        equal(os.listdir(os.path.dirname(out)), [".epochfs"], "what is left")
+        equal(plain(files(out)) == plain(good), True, "what they wrote")
+
+
 os.mkdir(f"{PRIVATE}/www")
 for number, bytes_ in enumerate(DATA):
     with open(f"{PRIVATE}/www/s-{number}.tar", "wb") as file:
@@ -102,3 +114,4 @@ made = check_bucket()
 if not os.geteuid():
     check_full(made)
 check_interrupted(made)
+check_two_writers(made)
