@@ -21,12 +21,15 @@ static int keep_in_memory_load(const struct index_store *keep, const char *kind,
                                const char *identity, struct kept_index *ret)
 {
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
+    int r;
 
     (void)kind;
     if (!m->bytes || (m->identity && strcmp(m->identity, identity) != 0))
         return -ENOENT;
     m->loads++;
-    return copy_of(m->bytes, m->size, ret);
+    r = copy_of(m->bytes, m->size, ret);
+    ret->by_content = m->by_content;
+    return r;
 }
 
 static int keep_in_memory_save(const struct index_store *keep, const char *kind,

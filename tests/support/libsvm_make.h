@@ -12,6 +12,7 @@ extern const struct format format_libsvm;
 struct memory_keep {
     struct index_store keep;
     bool refuse;
+    bool by_content; /* what it loads is (base/index_store.h) */
     char *identity; /* of that index; owned. NULL: any */
     uint8_t *bytes; /* owned */
     size_t size;

@@ -162,6 +162,52 @@ static void test_prepared__made_once__loaded_later(void **state)
     assert_true(keep.loads == 1 && keep.saves == 1 && keep.removes == 0);
 }
 
+/* A format that cannot compare rows with the file does not use an index by content. */
+static void test_prepared__by_content__not_used_without_checks(void **state)
+{
+    AUTO_KEEP struct memory_keep keep;
+    AUTO_SOURCE struct source s;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    make(&keep);
+    keep.by_content = true;
+    source_init(&s, &keep);
+    while (step(&s) == 0)
+        continue;
+    check_ready(&s);
+    assert_true(s.begun == 1 && !s.taken && s.finished == 1);
+    assert_false(prepared_doubts(&s.prepared, 0));
+}
+
+/* Rows are doubted until each is proven; one that is wrong removes the index. */
+static void test_prepared__by_content__rows_are_doubted(void **state)
+{
+    AUTO_KEEP struct memory_keep keep;
+    AUTO_SOURCE struct source s;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    make(&keep);
+    keep.by_content = true;
+    source_init(&s, &keep);
+    s.prepared.checks_rows = true;
+    check_ready(&s);
+    assert_true(s.taken == 1 && !s.begun && !keep.removes);
+    for (uint64_t row = 0; row < ROWS; row++)
+        assert_true(prepared_doubts(&s.prepared, row));
+    prepared_prove(&s.prepared, 7);
+    prepared_prove(&s.prepared, ROWS - 1);
+    assert_false(prepared_doubts(&s.prepared, 7));
+    assert_false(prepared_doubts(&s.prepared, ROWS - 1));
+    assert_true(prepared_doubts(&s.prepared, 6) && prepared_doubts(&s.prepared, 8));
+    assert_int_equal(prepared_disprove(&s.prepared, 8, "no such row", &d), -ESTALE);
+    assert_diag_has(&d, "the file: record 8");
+    assert_diag_has(&d, "no such row");
+    assert_int_equal(keep.removes, 1);
+}
+
 static void test_prepared__other_version__made_anew(void **state)
 {
     AUTO_KEEP struct memory_keep keep;
@@ -350,6 +396,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prepared__made_once__loaded_later),
+        cmocka_unit_test(test_prepared__by_content__not_used_without_checks),
+        cmocka_unit_test(test_prepared__by_content__rows_are_doubted),
         cmocka_unit_test(test_prepared__other_version__made_anew),
         cmocka_unit_test(test_prepared__wrong_index__removed_and_made_anew),
         cmocka_unit_test(test_prepared__not_known_now__next_step_goes_on),
