@@ -13,7 +13,7 @@ import sys
 import time
 import types
 
-from bars import FAST, Far, calm, empty, mount, ratio, row, say
+from bars import FAST, Far, calm, dd, empty, mb_per_s, mount, ratio, row, say
 from fake_s3 import FakeS3
 from lib import EPOCHFS, PRIVATE
 from servers import Nginx, files_below
@@ -133,6 +133,46 @@ def bar_beside():
         over_http(what, limit)
         over_s3(what, 1)
     empty(DATA)
+
+
+def make_records(path, size, each):
+    """A file of RecordIO; returns how many records."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    body = os.urandom(each)
+    part = (0xced7230a).to_bytes(4, "little") + each.to_bytes(4, "little") + body + bytes(-each % 4)
+    n = int(size) // len(part) // 1000 * 1000
+    with open(path, "wb") as f:
+        for _ in range(n // 1000):
+            f.write(part * 1000)
+    return n
+
+
+def index_seconds(folder):
+    """`epochfs info`, which makes the index."""
+    cache = f"{PRIVATE}/cache"
+    empty(cache)
+    os.mkdir(cache, 0o700)
+    begin = time.monotonic()
+    subprocess.run([EPOCHFS, "info", folder], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "EPOCHFS_CACHE": cache})
+    return time.monotonic() - begin
+
+
+def bar_recordio():
+    for each, what in ((300, "records of 300 B"), (100000, "records of 100 kB")):
+        path = f"{PRIVATE}/records/a.rec"
+        n, ours, plain = make_records(path, 2e9, each), [], []
+        size = os.path.getsize(path)
+        for _ in range(ROUNDS):
+            plain.append(dd(path))
+            ours.append(index_seconds(f"{PRIVATE}/records"))
+        rate = n / statistics.median(ours)
+        if each < 1000:
+            row(f"index of 2 GB of RecordIO, {what}", f"{rate:.0f} headers/s", "1000000 headers/s", rate / 1e6, ">=", 1)
+        else:
+            row(f"index of 2 GB of RecordIO, {what}", mb_per_s(size, ours), f"dd {mb_per_s(size, plain)}",
+                ratio(plain, ours), ">=", 0.5)
+        empty(f"{PRIVATE}/records")
 
 
 globals()[f"bar_{sys.argv[1]}"]()
