@@ -13,8 +13,8 @@ struct memory_keep {
     struct index_store keep;
     bool refuse;
     bool by_content; /* what it loads is (base/index_store.h) */
-    char *identity; /* of that index; owned. NULL: any */
-    uint8_t *bytes; /* owned */
+    char *identity;  /* of that index; owned. NULL: any */
+    uint8_t *bytes;  /* owned */
     size_t size;
     unsigned loads, saves, removes; /* successful ones */
 };
