@@ -16,6 +16,7 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/plan_show.h"
 #include "fs/log/log.h"
+#include "fs/plan/distinct.h"
 #include "fs/plan/forecast.h"
 #include "fs/tree/mixes.h"
 #include "fs/tree/tree.h"
@@ -243,6 +244,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
 {
     const struct dataset *ds = item->ds;
     const struct schedule *s = &ret->schedule;
+    struct plan_distinct of;
     uint64_t bytes, here, list;
     int r;
 
@@ -252,18 +254,23 @@ static int planned_init(struct planned *ret, const struct planning *p,
     if (r < 0)
         return r;
     find_bytes(p, ds, &bytes, &here);
-    list = schedule_has_order(s) ? s->taken.length : s->positions;
+    plan_distinct(s, &of);
+    list = schedule_has_order(s) ? of.span : s->positions;
     ret->task = (struct forecast_task){
         .bytes = (double)bytes,
         .here = (double)here,
         .samples = max_u64(ds->samples, 1),
         .list = list,
-        .reach = s->taken.length ? (double)s->length / (double)s->taken.length : 1,
-        .listed = bytes_of_part(ds, bytes, s->taken.start, list),
+        .reach = of.span ? of.listed / (double)of.span : 1,
+        .listed = bytes_of_part(ds, bytes, of.first, list),
         .elements = ret->schedule.elements,
+        .distinct = s->only || plan->draw || plan->of_class ? of.epoch : 0,
         .batch = ret->schedule.batch,
         .batches = ret->schedule.batches,
         .is_shuffled = schedule_has_order(s),
+        .is_drawn = plan->draw || plan->of_class,
+        .is_even = s->order.kind == &order_draw && !s->order.classes && !s->only && !plan->splits &&
+                   plan->ranks == 1 && !plan->limits,
         .window = plan->window,
         .block = p->stage ? find_block(p, ds) : 1,
         .capacity = p->stage ? (double)p->capacity : 0,

@@ -17,6 +17,7 @@
 struct cursor {
     const struct forecast_task *task;
     double share;     /* of the list that the rank reads */
+    double repeats;   /* how often it reads each of those, at any time */
     double per_block; /* samples with a byte in a block */
     double list;      /* bytes of the part */
     double group;     /* samples of a group; 0: the stored order */
@@ -30,6 +31,11 @@ struct cursor {
 /* Share of a group's blocks that hold at least one of a random share of its samples. */
 static double touched(const struct cursor *c, double samples)
 {
+    double of_block = c->share * c->per_block;
+
+    /* Blocks with less than one sample share none. */
+    if (c->task->is_even && samples <= c->share && c->share > 0)
+        return fmin(of_block, 1) * (1 - pow(1 - samples / c->share, fmax(of_block, 1)));
     return 1 - pow(1 - fmin(samples, 1), c->per_block);
 }
 
@@ -45,6 +51,8 @@ static double needed(const struct cursor *c, double k)
     if (c->group <= 0)
         return c->epoch * read / (double)t->elements;
     at = t->distinct > 0 ? list * read / (double)t->elements : fmin(read / c->share, list);
+    if (c->repeats > 1)
+        at = list * (1 - pow(1 - fmin(read / (double)t->elements, 1), c->repeats));
     whole = floor(at / c->group) * c->group; /* samples of finished groups */
     size = fmin(c->group, list - whole);     /* of the group in progress */
     read = whole * touched(c, c->share);
@@ -88,6 +96,8 @@ static void cursor_init(struct cursor *c, const struct forecast_task *t)
     c->list = listed;
     c->share = t->distinct > 0 ? t->distinct : (double)t->elements;
     c->share = t->list ? fmin(c->share / (double)t->list, 1) : 0;
+    if (t->is_drawn && t->distinct > 0)
+        c->repeats = (double)t->elements / t->distinct;
     c->per_block = t->block / size + 1;
     if (t->is_shuffled) {
         c->group = (double)t->list;

@@ -30,6 +30,8 @@ struct forecast_task {
                           elements differ */
     uint64_t batch, batches;
     bool is_shuffled; /* else the stored order */
+    bool is_drawn;    /* what comes again may do so at any time */
+    bool is_even;     /* the samples of an epoch lie at equal distances, as draws do */
     uint64_t window;  /* of a shuffle; 0: full */
     /* The cache: */
     double block;    /* bytes */

@@ -1,11 +1,13 @@
 /* Draws, classes and lists, in each combination with the other words, against models that write
  * them out. What the plans' words say of a dataset is checked too. */
+#include "fs/plan/distinct.h"
 #include "support/plan_model.h"
 #include "support/random.h"
 #include "support/test_labels.h"
 #include "support/unit.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -287,6 +289,61 @@ static void test_draw__largest__both_ways(void **state)
     }
 }
 
+/* As many different samples as plan_distinct() says, on average over epochs. */
+static void test_plan_distinct__epochs__as_counted(void **state)
+{
+    static const char *const names[] = {
+        "batch=1,seed=7",
+        "batch=1,seed=7,limit=9",
+        "batch=1,seed=7,rank=1of3",
+        "batch=1,seed=7,draw=10:uniform",
+        "batch=1,seed=7,draw=70:uniform,rank=0of4",
+        "batch=1,seed=7,draw=30:balanced",
+        "batch=1,seed=7,draw=50:weight,rank=1of2",
+        "batch=1,seed=7,split=0@1:1,draw=50:weight",
+        "batch=6,seed=7,classes=3x2,rank=0of2",
+        "batch=1,seed=7,only=list,rank=0of2",
+        "batch=1,only=list,draw=30:uniform,seed=7",
+    };
+    static struct test_labels l;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct plan p = parse(names[i]);
+        struct plan_data data = {.samples = SAMPLES, .only = &lists[1]};
+        uint64_t list_label[SAMPLES], list_weight[SAMPLES], sample, found = 0, epochs = 400;
+        struct plan_distinct distinct;
+        struct epoch_order order;
+        struct schedule s;
+
+        schedule_init_data(&s, &p, &data);
+        for (uint64_t k = 0; k < s.length; k++) {
+            schedule_list(&s, k, 1, &sample);
+            list_label[k] = label[sample];
+            list_weight[k] = weight[sample];
+        }
+        test_labels_make(&l, s.length, list_label, list_weight);
+        data.classes = &l.classes;
+        data.weights = &l.weights;
+        schedule_init_data(&s, &p, &data);
+        plan_distinct(&s, &distinct);
+        for (uint64_t epoch = 0; epoch < epochs; epoch++) {
+            bool seen[SAMPLES] = {false};
+
+            schedule_order(&s, epoch, &order);
+            for (uint64_t e = 0; e < s.elements; e++) {
+                schedule_samples(&s, &order, 0, e, 1, &sample);
+                assert_in_range(sample, distinct.first, distinct.first + distinct.span - 1);
+                found += !seen[sample];
+                seen[sample] = true;
+            }
+        }
+        if (fabs((double)found / (double)epochs / distinct.epoch - 1) > 0.1)
+            fail_msg("%s: want %g different samples, found %g", names[i],
+                     (double)found / (double)epochs, distinct.epoch);
+    }
+}
+
 static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
 {
     static const struct {
@@ -446,6 +503,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_draw__as_many_as_places__the_shuffle),
         cmocka_unit_test(test_find__a_sample_with_very_many_positions__the_first),
         cmocka_unit_test(test_draw__largest__both_ways),
+        cmocka_unit_test(test_plan_distinct__epochs__as_counted),
         cmocka_unit_test(test_schedule_check__words_of_labels_and_lists__einval),
         cmocka_unit_test(test_schedule_check__nothing_given__einval),
     };
