@@ -3,6 +3,7 @@
 
 Each compares the first read through a new mount with the same read of the file itself, warm."""
 
+import contextlib
 import json
 import mmap
 import os
@@ -15,12 +16,12 @@ import time
 
 import numpy as np
 
-from bars import PRIVATE, ROUNDS, WWW, calm, dataset, make_images, mb_per_s, mount, ratio, row, warm
+from bars import PRIVATE, ROUNDS, WWW, calm, dataset, make_images, mb_per_s, mount, ratio, row, say, warm
 from lib import equal, run, status
 
 MiB = 1 << 20
 SIZE_MB, READS, READERS = 1000, 2000, 4
-FILES = 4000
+FILES, SLICE = 4000, 400
 NPZ_FILES, NPZ_BYTES = 20, 146_000_000
 
 
@@ -128,39 +129,110 @@ def bar_staged():
             f"open=cached {mb_per_s(size, took['cached'])}", ratio(took["cached"], took["first"]), ">=", 1)
 
 
-def bar_many():
-    names, data = [f"c{i % 10}/{i:05d}.jpg" for i in range(FILES)], os.urandom(MiB + FILES)
+@contextlib.contextmanager
+def floor(folder):
+    """A mount of the folder that does nothing but what passthrough needs."""
+    at = f"{PRIVATE}/floor"
+    os.makedirs(at, exist_ok=True)
+    with subprocess.Popen([os.environ["PASS_FLOOR"], folder, at], stdout=subprocess.PIPE, text=True) as daemon:
+        equal(daemon.stdout.readline(), "mounted\n")
+        try:
+            yield at
+        finally:
+            subprocess.run(["umount", at], check=True)
+
+
+def round_trip(cpus):
+    """Microseconds of a byte to another process and back, each on a CPU of its own or on the same."""
+    allowed, turns, took = os.sched_getaffinity(0), 2000, []
+    there, back = os.pipe(), os.pipe()
+    other = os.fork()
+    if not other:
+        os.sched_setaffinity(0, {cpus[-1]})
+        os.close(there[1])
+        while os.read(there[0], 1):
+            os.write(back[1], b"x")
+        os._exit(0)
+    os.sched_setaffinity(0, {cpus[0]})
+    for _ in range(turns):
+        begin = time.monotonic()
+        os.write(there[1], b"x")
+        os.read(back[0], 1)
+        took.append((time.monotonic() - begin) * 1e6)
+    for end in (*there, *back):
+        os.close(end)
+    os.waitpid(other, 0)
+    os.sched_setaffinity(0, allowed)
+    return statistics.median(took)
+
+
+def make_many():
+    """FILES files in ten folders; again, as links, in one. Returns that one and the names."""
+    names, flat, data = [f"c{i % 10}/{i:05d}.jpg" for i in range(FILES)], f"{PRIVATE}/flat", os.urandom(MiB + FILES)
+    os.makedirs(flat)
     for i, name in enumerate(names):
         os.makedirs(f"{WWW}/{name[:2]}", exist_ok=True)
         with open(f"{WWW}/{name}", "wb") as f:
             f.write(data[i:i + MiB])
+        os.link(f.name, f"{flat}/{name[3:]}")
     calm(drop=False)
-    buffer = bytearray(MiB)
+    return flat, names
 
-    def read_all(folder, order):
-        begin = time.monotonic()
-        for name in order:
-            with open(f"{folder}/{name}", "rb", buffering=0) as f:
-                equal(f.readinto(buffer), MiB)
-        return time.monotonic() - begin
 
-    took = {"pass": [], "cached": [], "files": []}
+def read_all(folder, names):
+    buffer, begin = bytearray(MiB), time.monotonic()
+    for name in names:
+        with open(f"{folder}/{name}", "rb", buffering=0) as f:
+            equal(f.readinto(buffer), MiB)
+    return time.monotonic() - begin
+
+
+def list_all(folder):
+    """Have the kernel know the names, as it knows those of files."""
+    with os.scandir(folder) as entries:
+        equal(sum(1 for e in entries if e.stat()), FILES)
+
+
+def bar_many():
+    """The sides take turns, SLICE files each, so that what else the machine does is the same for all; open=cached,
+    which fills the memory, comes last."""
+    flat, names = make_many()
+    took = {"pass": [], "floor": [], "files": [], "cached": []}
     read_all(WWW, names)
     for turn in range(ROUNDS):
-        order = random.Random(turn).sample(names, FILES)
-        for mode in ("pass", "cached"):
-            with mount(WWW, f"open={mode},ahead=0") as daemon:
-                if mode == "pass":
-                    passed(daemon)
-                folder = f"{dataset(daemon.at)}/samples/raw"
-                with os.scandir(folder) as entries:  # names are known, as those of files are
-                    equal(sum(1 for e in entries if e.stat()), FILES)
-                took[mode].append(read_all(folder, [name[3:] for name in order]))
-        took["files"].append(read_all(WWW, order))
+        rng = random.Random(turn)
+        order, seconds_of = rng.sample(names, FILES), dict.fromkeys(("pass", "floor", "files"), 0.0)
+        with mount(WWW, "open=pass,ahead=0") as daemon, floor(flat) as bare:
+            passed(daemon)
+            samples = f"{dataset(daemon.at)}/samples/raw"
+            list_all(samples)
+            for name in names:
+                os.stat(f"{bare}/{name[3:]}")
+            for at in range(0, FILES, SLICE):
+                for side in rng.sample(sorted(seconds_of), len(seconds_of)):
+                    some = order[at:at + SLICE]
+                    folder = {"pass": samples, "floor": bare, "files": WWW}[side]
+                    seconds_of[side] += read_all(folder, some if side == "files" else [name[3:] for name in some])
+        for side, found in seconds_of.items():
+            took[side].append(found)
+        say("pass", f"{seconds_of['files'] / seconds_of['pass']:.3f}", "floor",
+            f"{seconds_of['files'] / seconds_of['floor']:.3f}", "files", f"{seconds_of['files'] / FILES * 1e6:.0f} us")
+    for turn in range(min(ROUNDS, 3)):
+        with mount(WWW, "open=cached,ahead=0") as daemon:
+            samples = f"{dataset(daemon.at)}/samples/raw"
+            list_all(samples)
+            took["cached"].append(read_all(samples, [n[3:] for n in random.Random(turn).sample(names, FILES)]))
     rate = {k: f"{FILES / statistics.median(v):.0f} files/s" for k, v in took.items()}
     row("open, read, close of 4,000 files of 1 MiB, random order", rate["pass"], f"files {rate['files']}",
         ratio(took["files"], took["pass"]), ">=", 0.6)
     row("the same", rate["pass"], f"open=cached {rate['cached']}", ratio(took["cached"], took["pass"]), ">=", 2)
+    row("  by a daemon that only opens files", rate["floor"], f"files {rate['files']}",
+        ratio(took["files"], took["floor"]), "-", 0)
+    row("  epochfs against that daemon", rate["pass"], f"that {rate['floor']}", ratio(took["floor"], took["pass"]), ">=", 0.85)
+    cpus = sorted(os.sched_getaffinity(0))
+    apart, beside = round_trip(cpus), round_trip(cpus[:1])
+    row("  a byte to a process on another core and back", f"{apart:.1f} us", f"on the same core {beside:.1f} us",
+        apart / beside, "-", 0)
 
 
 # A process of a training job: loads the arrays of the files of each line, a file after another.

@@ -27,13 +27,13 @@ need_packages() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "${missing[@]}" >&2
 }
 
-# need_build CHECKOUT: sets EPOCHFS, READERS, TRAIN, MAKE_LIBSVM and MAKE_KALDI.
+# need_build CHECKOUT: sets EPOCHFS, READERS, TRAIN, PASS_FLOOR, MAKE_LIBSVM and MAKE_KALDI.
 need_build() {
     local build=${EPOCHFS_BUILD:-$1/build/release}
     if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
         -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi &&
         -x $build/epochfs-bench-tfrecord && -x $build/epochfs-bench-train &&
-        -x $build/epochfs-bench-orders) ]]; then
+        -x $build/epochfs-bench-orders && -x $build/epochfs-bench-pass) ]]; then
         (cd "$1" && cmake --preset release &&
             cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi
@@ -41,6 +41,7 @@ need_build() {
     EPOCHFS=$build/epochfs
     READERS=$build/epochfs-bench
     TRAIN=$build/epochfs-bench-train
+    PASS_FLOOR=$build/epochfs-bench-pass
     MAKE_LIBSVM=$build/epochfs-bench-libsvm
     MAKE_KALDI=$build/epochfs-bench-kaldi
     [[ -x $EPOCHFS && -x $READERS ]] || die "no epochfs and epochfs-bench in $build"
@@ -171,7 +172,7 @@ python_bars() {
     local fields rows=$SCRATCH/rows
     rm -rf --one-file-system "$SCRATCH/private"
     mkdir "$SCRATCH/private"
-    EPOCHFS=$EPOCHFS TRAIN=$TRAIN PRIVATE=$SCRATCH/private PYTHONPATH=$here/../tests/mount \
+    EPOCHFS=$EPOCHFS TRAIN=$TRAIN PASS_FLOOR=$PASS_FLOOR PRIVATE=$SCRATCH/private PYTHONPATH=$here/../tests/mount \
         PYTHONDONTWRITEBYTECODE=1 "$here/$1" "${@:2}" >"$rows"
     while IFS=$'\t' read -r -a fields; do row "${fields[@]}"; done <"$rows"
     unmount_all
