@@ -4,17 +4,20 @@
 Batches that are in the page cache before they are read, against reading the files one by one; what a
 million names cost."""
 
+import contextlib
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from bars import ROUNDS, mount, row, say
 from lib import EPOCHFS, PRIVATE, equal
 
 TRAIN = os.environ["TRAIN"]
-FILES, BATCH, FIRST, LAST = 60000, 64, 10, 400
+FILES, BATCH, FIRST, LAST, SLICE = 60000, 64, 10, 400, 39
 PACE = 8000  # us: slower than the push
 
 
@@ -26,26 +29,62 @@ def train(folder, pattern, count, *options):
     return float(waited) / 1e6, int(size)
 
 
+@contextlib.contextmanager
+def fresh_files(sizes, first, form):
+    """A folder of new files of these sizes on a tmpfs, written by this program: pages of 4 KiB, as those of a mount."""
+    folder, data = tempfile.mkdtemp(prefix="epochfs-bench.", dir="/dev/shm"), os.urandom(max(sizes))
+    try:
+        for i, size in enumerate(sizes, first):
+            with open(f"{folder}/{i:06d}.{form}", "wb", buffering=0) as f:
+                equal(f.write(data[:size]), size)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def pushed_round(folders, form):
+    """The sides take turns, SLICE batches each. Bytes per second of each side."""
+    found = {side: [0.0, 0] for side in ("pushed", "again", "fresh", "files", "paced")}
+
+    def add(side, taken):
+        found[side] = [total + one for total, one in zip(found[side], taken)]
+
+    with mount(f"{folders}/classes", f"plan=batch={BATCH}+seed=7") as daemon:
+        where = f"{daemon.at}/train/batches/batch={BATCH},seed=7/epoch=0/{form}"
+        with os.scandir(where) as entries:
+            sizes = [e.stat(follow_symlinks=False).st_size for e in sorted(entries, key=lambda e: e.name)]
+        train(where, f"######.{form}", FIRST, "-g", PACE)
+        for first in range(FIRST, LAST, SLICE):
+            last, links = first + SLICE, f"{folders}/links"
+            files = ("######.jpg", last * BATCH, "-f", first * BATCH)
+            add("pushed", train(where, f"######.{form}", last, "-f", first, "-g", PACE))
+            add("files", train(links, *files))
+            with fresh_files(sizes[first:last], first, form) as fresh:
+                add("fresh", train(fresh, f"######.{form}", last, "-f", first, "-g", PACE))
+            add("paced", train(links, *files, "-n", BATCH, "-g", PACE))
+            add("again", train(where, f"######.{form}", last, "-f", first, "-g", PACE))
+    return {side: size / took for side, (took, size) in found.items()}
+
+
 def bar_pushed():
+    """Batches are at most as much faster than their files as a page cache of 4 KiB pages is: rows without a bar say
+    how much that is."""
     folders = os.environ["FOLDERS"]
-    files = (f"{folders}/links", "######.jpg", (LAST - FIRST) * BATCH)
-    train(*files)
+    train(f"{folders}/links", "######.jpg", LAST * BATCH)
     for form in ("tar", "npz"):
-        ratios = []
-        for _ in range(min(ROUNDS, 3)):
-            with mount(f"{folders}/classes", f"plan=batch={BATCH}+seed=7") as daemon:
-                where = f"{daemon.at}/train/batches/batch={BATCH},seed=7/epoch=0/{form}"
-                with os.scandir(where) as entries:
-                    for e in entries:
-                        e.stat(follow_symlinks=False)
-                train(where, f"######.{form}", FIRST, "-g", PACE)
-                took, size = train(where, f"######.{form}", LAST, "-f", FIRST, "-g", PACE)
-            alone, size_alone = train(*files)
-            ratios.append(((size / took) / (size_alone / alone), size / took, size_alone / alone))
-        say(form, "  ".join(f"{r[0]:.2f}" for r in ratios))
-        ratio, ours, theirs = (statistics.median(r[i] for r in ratios) for i in range(3))
-        row(f"first read of shuffled {form} batches of {BATCH} pictures, pushed", f"{ours / 1e6:.0f} MB/s",
-            f"files one by one {theirs / 1e6:.0f} MB/s", ratio, ">=", 2)
+        rounds = [pushed_round(folders, form) for _ in range(min(ROUNDS, 3))]
+        say(form, "  ".join(f"{r['pushed'] / r['files']:.2f}" for r in rounds))
+
+        def figure(what, side, other, note, bound=None):
+            rate = {k: f"{statistics.median(r[k] for r in rounds) / 1e6:.0f} MB/s" for k in rounds[0]}
+            row(what, rate[side], f"{note} {rate[other]}", statistics.median(r[side] / r[other] for r in rounds),
+                "-" if bound is None else ">=", bound or 0)
+
+        figure(f"first read of shuffled {form} batches of {BATCH} pictures, pushed", "pushed", "files", "files one by one", 2)
+        figure("  and the files with the same pauses", "pushed", "paced", "files")
+        figure("  second read of the batches", "again", "files", "files one by one")
+        figure("  files of these sizes, just written to tmpfs", "fresh", "files", "files one by one")
+        figure("  first read against those", "pushed", "fresh", "tmpfs", 0.7)
 
 
 def memory(at):

@@ -19,6 +19,7 @@
  *   -m           files: map them, and copy from there
  *   -f FIRST     files: from this one on (0)
  *   -t STEP      files: only every STEP-th (1)
+ *   -n FILES     files: so many are a batch (1)
  *   -b BATCH     http: samples in a batch (32)
  *   -a BATCHES   http: that are fetched ahead while one computes (0)
  *   -j N         http: connections (8)
@@ -61,6 +62,7 @@ struct setup {
     bool maps;
     uint64_t first;
     uint64_t step;
+    uint64_t together; /* files of a batch */
     uint64_t batch;
     uint64_t ahead;
     uint64_t connections;
@@ -112,7 +114,7 @@ static void compute(const struct setup *setup, struct epoch *epoch, uint64_t beg
     }
     epoch->sum = mix(epoch->sum ^ checksum(data + skip, len - skip, epoch->batches));
     epoch->batches++;
-    if (setup->compute_ns)
+    if (setup->compute_ns && epoch->batches % setup->together == 0)
         sleep_until(now + setup->compute_ns);
 }
 
@@ -457,11 +459,11 @@ static int command_http(const struct setup *setup, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct setup setup = {.epochs = 1, .step = 1, .batch = 32, .connections = 8};
+    struct setup setup = {.epochs = 1, .step = 1, .together = 1, .batch = 32, .connections = 8};
     const char *command = argc > 1 ? argv[1] : "";
     int r = 2;
 
-    for (int c; argc > 1 && (c = getopt(argc - 1, argv + 1, "a:b:e:f:g:j:lms:t:")) != -1;) {
+    for (int c; argc > 1 && (c = getopt(argc - 1, argv + 1, "a:b:e:f:g:j:lmn:s:t:")) != -1;) {
         uint64_t value = optarg ? number(optarg) : 0;
 
         switch (c) {
@@ -489,6 +491,9 @@ int main(int argc, char **argv)
         case 'm':
             setup.maps = true;
             break;
+        case 'n':
+            setup.together = value;
+            break;
         case 's':
             setup.skip_batches = value;
             break;
@@ -499,7 +504,7 @@ int main(int argc, char **argv)
             setup.step = 0;
         }
     }
-    if (setup.batch && setup.epochs && setup.step && setup.connections &&
+    if (setup.batch && setup.epochs && setup.step && setup.together && setup.connections &&
         setup.connections <= MAX_CONNECTIONS) {
         if (!strcmp(command, "files") && argc - 1 - optind == 3)
             r = command_files(&setup, argv + 1 + optind);
