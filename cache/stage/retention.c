@@ -381,10 +381,28 @@ static bool make_room(struct stage *stage, const struct stage_needs *needs, uint
     return true;
 }
 
+/* What this stage's blocks may take. */
+static uint64_t own_limit(const struct stage *stage)
+{
+    uint64_t limit = quota_limit(stage->quota);
+
+    return stage->options.own_limit ? min_u64(limit, stage->options.own_limit) : limit;
+}
+
+/* Blocks that are coming are not counted in own_limit: they are few. */
+static int take_quota(struct stage *stage, uint64_t bytes)
+{
+    uint64_t staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
+
+    if (stage->options.own_limit && staged + bytes > stage->options.own_limit)
+        return -ENOSPC;
+    return quota_take(stage->quota, bytes);
+}
+
 /* Take a place on disk, or in memory. */
 static int take_place(struct stage *stage, uint64_t bytes)
 {
-    int r = quota_take(stage->quota, bytes);
+    int r = take_quota(stage, bytes);
 
     return r == -ENOSPC && overflow_left(&stage->overflow) >= bytes ? KEEP_IN_MEMORY : r;
 }
@@ -396,13 +414,13 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
     int r;
 
     if (!needs || when == STAGE_NEVER)
-        return quota_take(stage->quota, bytes);
+        return take_quota(stage, bytes);
     r = take_place(stage, bytes);
     if (r != -ENOSPC)
         return r;
     staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
     more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
-    if (bytes > quota_limit(stage->quota) / 2)
+    if (bytes > own_limit(stage) / 2)
         return r;
     for (unsigned i = 0; i < TRIES && r == -ENOSPC; i++) {
         bool may;
@@ -461,7 +479,8 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     staged = atomic_load(&stage->counters.staged_bytes);
     used = quota_used(stage->quota);
     others = used > staged ? used - staged : 0;
-    holds = total + total / 32 + others <= quota_limit(stage->quota);
+    holds = total + total / 32 + others <= quota_limit(stage->quota) &&
+            total + total / 32 <= own_limit(stage);
     LOCK_SCOPE(&stage->lock);
 
     k->holds_all = holds;
@@ -523,7 +542,7 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     int r;
 
     if (!needs)
-        return quota_take(stage->quota, bytes);
+        return take_quota(stage, bytes);
     if (!k->ahead)
         k->ahead = calloc(AHEAD_MOST, sizeof(*k->ahead));
     if (!k->ahead)

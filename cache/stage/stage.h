@@ -30,6 +30,7 @@ struct stage_options {
     enum stage_keep keep;
     uint64_t limit;         /* bytes that the cache folder may take; 0: limit_percent applies */
     unsigned limit_percent; /* of the file system that the folder is on */
+    uint64_t own_limit;     /* bytes that this stage's blocks may take of it, about; 0: all of it */
     uint64_t memory;        /* bytes of overflow blocks, for every keep; 0: 64 MiB */
     uint32_t block;         /* bytes, see cache/disk/staged_file.h; 0: stage_auto_block() decides */
     unsigned jobs;          /* transfers at once, at least 2 */

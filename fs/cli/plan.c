@@ -59,6 +59,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
 static void look_at_cache(struct planning *p)
 {
     const struct stage_counters *c = stage_counters(p->stage);
+    struct stage_options stage;
     struct statvfs fs;
 
     stage_count(p->stage);
@@ -71,6 +72,9 @@ static void look_at_cache(struct planning *p)
         p->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
     p->capacity = p->limit > p->used ? p->limit - p->used : 0;
     p->capacity = min_u64(p->limit ? p->capacity : UINT64_MAX, p->disk_free);
+    options_stage(p->options, &stage);
+    if (stage.own_limit)
+        p->capacity = min_u64(p->capacity, stage.own_limit);
 }
 
 static uint64_t fetched_bytes(const struct planning *p)
@@ -222,7 +226,10 @@ static double find_block(const struct planning *p, const struct dataset *ds)
 
 static enum forecast_keep keep_of(const struct options *o)
 {
-    switch (o->source.stage.keep) {
+    struct stage_options stage;
+
+    options_stage(o, &stage);
+    switch (stage.keep) {
     case STAGE_ONCE:
         return FORECAST_ONCE;
     case STAGE_PLAN:

@@ -15,7 +15,8 @@
 #include "fs/options/help.h"
 #include "fs/options/table.h"
 
-#define AHEAD_MOST (UINT64_C(256) << 20)
+#define AHEAD_MOST    (UINT64_C(256) << 20)
+#define VIA_OWN_LIMIT (UINT64_C(1) << 30)
 
 /* Options that libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
 static const char *const passed_on[] = {
@@ -56,11 +57,23 @@ void options_init(struct options *ret)
     source_options_init(&ret->source, NULL);
 }
 
+void options_stage(const struct options *o, struct stage_options *ret)
+{
+    *ret = o->source.stage;
+    if (!o->source.via || o->stages_local)
+        return;
+    if (!o->keep_given)
+        ret->keep = STAGE_PLAN;
+    if (ret->keep != STAGE_PIN && !o->source.limits_all)
+        ret->own_limit = VIA_OWN_LIMIT;
+}
+
 void options_source(const struct options *o, const struct cache_folder *cache,
                     struct source_options *ret)
 {
     *ret = o->source;
     ret->cache = cache;
+    options_stage(o, &ret->stage);
     ret->stages_local = o->cache || o->stages_local;
 }
 

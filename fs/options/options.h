@@ -35,6 +35,7 @@ struct options {
     struct mix_spec *mix; /* [n_mixes] in the order given; owned */
     size_t n_mixes;
     const char *cache;            /* absolute, owned; NULL: the default folder */
+    bool keep_given;              /* keep= was */
     struct source_options source; /* its texts are owned; see options_source() */
     bool stages_local;            /* even without cache=, for epochfs stage */
     bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
@@ -60,6 +61,9 @@ void options_release(struct options *o);
 /* Add the options of one comma-separated text. A backslash before a comma or a backslash makes that
  * character part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_parse(struct options *o, const char *text, struct diag *d);
+
+/* What stays in the cache, with the defaults of via=: what peers keep need not stay here, too. */
+void options_stage(const struct options *o, struct stage_options *ret);
 
 /* The options of the source, valid as long as o and the cache folder live. */
 void options_source(const struct options *o, const struct cache_folder *cache,

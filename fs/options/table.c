@@ -317,6 +317,21 @@ static int set_via(struct options *o, const char *value, struct diag *d)
     return value_text("via", value, "a URL", &o->source.via, d);
 }
 
+static const char *const keep_words[] = {
+    [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
+
+static int set_keep(struct options *o, const char *value, struct diag *d)
+{
+    unsigned word = 0;
+    int r = value_word("keep", value, keep_words, ARRAY_LEN(keep_words), &word, d);
+
+    if (r == 0) {
+        o->source.stage.keep = word;
+        o->keep_given = true;
+    }
+    return r;
+}
+
 /* jobs= limits small transfers, too. */
 static int set_jobs(struct options *o, const char *value, struct diag *d)
 {
@@ -338,8 +353,6 @@ static const char *const docs_words[] = {"keep", "split"};
 static const char *const unit_words[] = {"doc", "seq"};
 static const char *const pair_words[] = {"auto", "off"};
 static const char *const bad_row_words[] = {"error", "skip"};
-static const char *const keep_words[] = {
-    [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
 static const char *const open_words[] = {
     [OPEN_AUTO] = "auto", [OPEN_CACHED] = "cached", [OPEN_PASS] = "pass"};
 static const char *const stage_words[] = {"off", "auto"};
@@ -382,8 +395,8 @@ const struct option options_ours[] = {
      .set = set_cache_size},
     {"keep", "WHAT",
      "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "
-     "cache drops the block that the plan needs latest",
-     WORD(source.stage.keep, keep_words)},
+     "cache drops the block that the plan needs latest; with via= the default is plan",
+     .set = set_keep},
     {"stage", "WHEN", "auto (default): everything, in the background; off: only what is read",
      WORD(source.stage.background, stage_words)},
     {"block", "SIZE",

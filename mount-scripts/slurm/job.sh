@@ -10,7 +10,7 @@
 #
 # $EPOCHFS_OPTIONS: options of the mount. $EPOCHFS_CACHE: a cache folder on the node that later
 # jobs use again; without it each job has its own cache, which is removed at its end.
-# $EPOCHFS_SLURM: the folder of node-mount.
+# $EPOCHFS_SLURM: the folder of node-mount. With peers among the options the nodes are one cache.
 #
 # A minute before the time limit the tasks are ended, so that there is time to unmount.
 #SBATCH --signal=B:TERM@60
@@ -21,7 +21,13 @@ tasks='' step='' cancelled=''
 
 on_each_node() {
     srun --overlap --mem=0 --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" --ntasks-per-node=1 \
-        --mpi=none "$@" </dev/null
+        --mpi=none "$@"
+}
+
+# A secret of the job for its peers, which all tasks read from their input: it is in no argument and
+# no environment.
+secret() {
+    [[ ,${EPOCHFS_OPTIONS:-}, != *,peers[,=]* ]] || head -c 32 /dev/urandom | sha256sum | cut -c 1-64
 }
 
 # However the job ends, the tasks end first, then the mount that they read.
@@ -33,11 +39,11 @@ end() {
         wait "$tasks" || true
     fi
     if [[ -n $step ]]; then scancel --quiet --signal=INT "$SLURM_JOB_ID.$step" || true; fi
-    wait "$mounts" || [[ -n $cancelled ]] || on_each_node "$tools/node-mount" clean || true
+    wait "$mounts" || [[ -n $cancelled ]] || on_each_node "$tools/node-mount" clean </dev/null || true
 }
 
 # One task on each node, beside all others. It lives as long as the mount.
-exec {ready}< <(on_each_node "$tools/node-mount" mount "$1" "${EPOCHFS_OPTIONS:-}")
+exec {ready}< <(on_each_node "$tools/node-mount" mount "$1" "${EPOCHFS_OPTIONS:-}" < <(secret))
 mounts=$!
 trap end EXIT
 trap 'cancelled=yes; exit 143' TERM INT

@@ -8,6 +8,7 @@
 #     cache    its cache folder, the user's, unless caches= is set
 #     log      the messages of `epochfs mount`
 #     uid boot the user, and the time of the boot; after another boot the job has ended
+#     peers    the node's part of the ring of peers, and secret, the user's; if the job wants peers
 #     ended    the epilog has begun; a script that finds this finishes its work
 
 # --- settings: change them in /etc/epochfs/slurm.sh, which is read after these
@@ -20,6 +21,10 @@ mount_limit=30             # seconds that a prolog waits for a mount
 end_limit=5                # seconds that each step of unmounting may take
 commands=no                # yes: jobs may use allow_commands; the limits of the job do not apply to these commands
 epochfs=epochfs
+peers=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../peers
+peers_size=100g                 # of the job's data that a node keeps for the others, at most
+peers_key=/etc/munge/munge.key  # a secret of the cluster, the same on all nodes, that only root can read
+peers_wait=5                    # seconds that a prolog waits for the peers of the other nodes
 
 settings=${EPOCHFS_SLURM_SETTINGS:-/etc/epochfs/slurm.sh}
 if [[ -r $settings ]]; then
@@ -74,10 +79,19 @@ daemons_end() {
     done
 }
 
+# peers_down JOB: before the job's other daemons end, because its processes are found by their folder.
+peers_down() {
+    local uid
+    [[ -d $jobs/$1/peers ]] || return 0
+    uid=$(cat "$jobs/$1/uid" 2>/dev/null) || return 0
+    as_user "$uid" timeout -k 1 "$((end_limit + 4))" "$peers" down --folder "$jobs/$1/peers" || true
+}
+
 # unmount JOB: even if processes still use the mount or its daemon does not answer. A daemon ends
 # with its mount; a stopped one is continued for that.
 unmount() {
     local mountpoint=$jobs/$1/mnt pids word
+    peers_down "$1"
     if is_mounted "$mountpoint"; then
         detach "$mountpoint" 2>/dev/null || detach --lazy "$mountpoint" || true
     fi

@@ -160,13 +160,15 @@ class Cluster:
 
     def make_tools(self, settings):
         shutil.copytree(os.path.join(HERE, "../../mount-scripts/slurm"), self.tools)
+        shutil.copy(os.path.join(HERE, "../../mount-scripts/peers"), f"{self.dir}/peers")
         shutil.copy(EPOCHFS, self.epochfs)
         shutil.copy(os.path.join(HERE, "slurm", "task.py"), self.task)
         sanitizers = "".join(f"export {name}='{value}'\n" for name, value in os.environ.items()
                              if name.endswith("SAN_OPTIONS"))
         wrapper = program(f"{self.dir}/epochfs", f'#!/bin/bash\n{sanitizers}exec {self.epochfs} "$@"\n')
         with open(f"{self.dir}/settings.sh", "w", encoding="utf-8") as f:
-            f.write(f"jobs={self.dir}/jobs.$SLURMD_NODENAME\nepochfs={wrapper}\n{settings}\n")
+            f.write(f"jobs={self.dir}/jobs.$SLURMD_NODENAME\nepochfs={wrapper}\n"
+                    f"peers_key={self.dir}/munge.key\n{settings}\n")
         for name in ("prolog", "epilog"):
             program(f"{self.dir}/{name}",
                     WRAPPER.format(dir=self.dir, tools=self.tools, name=name))

@@ -637,6 +637,21 @@ static void test_room__pin__the_rest_is_not_kept(void **state)
     stage_fixture_close(&f);
 }
 
+static void test_room__own_limit__bounds_this_stage(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
+
+    options.own_limit = SIZE / 4;
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    for (uint64_t i = 0; i < 300; i++)
+        stage_fixture_read(&f, (i * 77 % 300) * BLOCK + i, 100);
+    assert_true(f.counters->staged_bytes <= SIZE / 4);
+    assert_true(f.counters->staged_bytes > SIZE / 8);
+    stage_fixture_close(&f);
+}
+
 static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 {
     struct stage_options options = stage_fixture_options();
@@ -1395,6 +1410,7 @@ int main(int argc, char **argv)
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
+        TEST(test_room__own_limit__bounds_this_stage),
         TEST(test_room__none__what_memory_has_is_not_fetched_again),
         TEST(test_keep__once__drops_what_was_passed),
         TEST(test_share__two_stages__each_block_once),

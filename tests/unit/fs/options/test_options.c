@@ -48,6 +48,51 @@ static void test_options__none__defaults(void **state)
     assert_int_equal(o.for_fuse.len, 0);
 }
 
+/* What via= makes of the defaults of keep= and cache_size=. */
+static void test_options__via__keeps_less(void **state)
+{
+    static const struct {
+        const char *text;
+        bool stages; /* epochfs stage */
+        enum stage_keep keep;
+        uint64_t own_limit;
+    } cases[] = {
+        {"", false, STAGE_PIN, 0},
+        {"keep=plan", false, STAGE_PLAN, 0},
+        {"via=http://127.0.0.1:1", false, STAGE_PLAN, 1 << 30},
+        {"via=http://127.0.0.1:1", true, STAGE_PIN, 0},
+        {"via=http://127.0.0.1:1,keep=pin", false, STAGE_PIN, 0},
+        {"via=http://127.0.0.1:1,keep=once", false, STAGE_ONCE, 1 << 30},
+        {"via=http://127.0.0.1:1,cache_size=5G", false, STAGE_PLAN, 0},
+        {"keep=once,via=http://127.0.0.1:1,cache_size=50%", false, STAGE_ONCE, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_OPTIONS struct options o;
+        struct source_options source;
+
+        check_good(&o, cases[i].text);
+        o.stages_local = cases[i].stages;
+        options_source(&o, NULL, &source);
+        assert_int_equal(source.stage.keep, cases[i].keep);
+        assert_int_equal(source.stage.own_limit, cases[i].own_limit);
+    }
+}
+
+static void test_options__via__loopback_only(void **state)
+{
+    AUTO_OPTIONS struct options o;
+
+    (void)state;
+    check_good(&o, "via=http://127.0.0.1:8081,via_secret=/a/b");
+    assert_string_equal(o.source.via, "http://127.0.0.1:8081");
+    assert_string_equal(o.source.via_secret, "/a/b");
+    check_bad("via=http://10.0.0.1:8081", "option via: want http://127.0.0.1:PORT");
+    check_bad("via=https://127.0.0.1:8081", "option via: want http://127.0.0.1:PORT");
+    check_bad("via=http://127.0.0.1", "option via: want http://127.0.0.1:PORT");
+}
+
 static void test_options__ours__all_taken(void **state)
 {
     AUTO_OPTIONS struct options o;
@@ -457,7 +502,8 @@ static void test_options__defaults_in_the_help__are_those_of_the_code(void **sta
         options_init(&none);
         if (parse(&given, text, NULL) < 0)
             fail_msg("%s: cannot be parsed", text);
-        given.source.limits_all = false; /* only says that cache_size= was given */
+        given.source.limits_all = false; /* only says that cache_size= was given, ... */
+        given.keep_given = false;        /* ... and that keep= was */
         given.source.stage.small_jobs = none.source.stage.small_jobs; /* as many with jobs= */
         if (memcmp(&given, &none, sizeof(given)) != 0)
             fail_msg("%s: not the default of the code", text);
@@ -470,6 +516,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options__none__defaults),
+        cmocka_unit_test(test_options__via__keeps_less),
+        cmocka_unit_test(test_options__via__loopback_only),
         cmocka_unit_test(test_options__ours__all_taken),
         cmocka_unit_test(test_options__fstab_lines__taken),
         cmocka_unit_test(test_options__unknown__a_guess),
