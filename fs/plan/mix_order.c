@@ -45,10 +45,7 @@ static void send_pass(const struct order_spec *spec, const struct elements *e, s
         }
     order_init(&order, order_key(spec->seed, source, LANE_MIX, 1), e->pass[first],
                o->list[source].schedule.positions, spec->window);
-    for (size_t i = 0; i < n && back; i++)
-        x[i] = order_position(&order, x[i]);
-    if (!back)
-        order_map(&order, n, x);
+    (back ? order_unmap : order_map)(&order, n, x);
     for (size_t i = 0; i < n; i++)
         place[at[i]] = x[i];
 }
