@@ -101,9 +101,8 @@ static const struct order_spec *make_mix(const char *text, uint64_t samples)
 int main(int argc, char **argv)
 {
     static struct timed t;
-    struct plan_data data = {.samples = 0};
-    struct diag d = DIAG_INIT;
     struct plan_data data = {0};
+    struct diag d = DIAG_INIT;
     struct plan plan;
 
     if (argc < 3 || argc > 4 || plan_parse(argv[1], strlen(argv[1]), ',', &plan, &d) < 0) {
