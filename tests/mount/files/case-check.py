@@ -11,7 +11,7 @@ import os
 import numpy as np
 from PIL import Image
 
-from lib import SOURCE, contains, content, equal, expect_error, mounted, path, run, write
+from lib import CACHE, SOURCE, contains, content, equal, expect_error, mounted, path, run, write
 
 
 def encoded(kind, seed, size=(24, 16)):
@@ -34,6 +34,7 @@ for options in (), ("-o", "picture=8x8"):
         equal(len([line for line in found if f"({key})" in line and words in line]), 1, f"{key}: {found}")
     equal(len(found), 4, f"and nothing else: {found}")
 
+equal(os.path.isdir(f"{CACHE}/rows"), False, "an index of names alone is not kept")
 with mounted():
     for name, data in (whole | bad | other).items():
         equal(content(path("set/samples/raw", os.path.basename(name))), data, name)

@@ -392,6 +392,26 @@ static void test_prepared__may_differ__not_kept(void **state)
     assert_true(keep.saves == 0 && s.not_kept == 0);
 }
 
+/* One that is cheap is made anew each time, and takes no more memory than a kept one. */
+static void test_prepared__is_cheap__neither_kept_nor_loaded(void **state)
+{
+    AUTO_KEEP struct memory_keep keep;
+    AUTO_SOURCE struct source s;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    make(&keep);
+    source_init(&s, &keep);
+    s.prepared.is_cheap = true;
+    while (step(&s) == 0)
+        ;
+    check_ready(&s);
+    assert_true(s.begun == 1 && s.finished == 1 && !s.taken);
+    assert_true(keep.saves == 1 && keep.loads == 0); /* that of make() */
+    assert_null(s.prepared.builder);
+    assert_true(s.prepared.kept.size > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_prepared__failed__the_same_from_then_on),
         cmocka_unit_test(test_prepared__store_refuses__stays_in_memory),
         cmocka_unit_test(test_prepared__may_differ__not_kept),
+        cmocka_unit_test(test_prepared__is_cheap__neither_kept_nor_loaded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
