@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "format/core/encoder.h"
-#include "fs/plan/order.h"
+#include "fs/plan/epoch_order.h"
 #include "fs/tree/tree.h"
 
 #define SHAPE_AXES 8 /* axes shown to people */
@@ -68,6 +68,18 @@ static void add_encodings(const struct dataset *ds, enum scope scope, struct tex
     }
 }
 
+/* The versions of the orders that plans have, by the names of docs/order.md. */
+static void add_orders(const char *indent, struct text *t)
+{
+    static const struct order_kind *const kinds[] = {&order_permutation, &order_draw,
+                                                     &order_classes};
+
+    text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        text_add(t, "%s\"%s\": %u", i ? ", " : "", kinds[i]->name, kinds[i]->version);
+    text_add(t, "},\n");
+}
+
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
 {
     text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
@@ -81,7 +93,9 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
         ds->ops->describe(ds, indent, t);
     text_add(t, "%s\"encodings\": [", indent);
     add_encodings(ds, SCOPE_SAMPLES, t);
-    text_add(t, "],\n%s\"order_version\": %d,\n%s\"sources\": [\n", indent, ORDER_VERSION, indent);
+    text_add(t, "],\n");
+    add_orders(indent, t);
+    text_add(t, "%s\"sources\": [\n", indent);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         text_add(t, "%s  {\"file\": ", indent);
         text_add_json(t, blob_name(ds->blob[i]));
