@@ -422,5 +422,46 @@ def bar_mix():
         fetched / size, "<=", 1.0)
 
 
+def bar_draw():
+    """A balanced draw from a far server that a job reads while it is staged, with as much compute as transfer of
+    what it draws: against the larger of the two; and what was fetched against the files. Classes are 1 to 4 parts."""
+    images, labels = "drawn-images-idx3-ubyte", "drawn-labels-idx1-ubyte"
+    n = make_images(images, 600, SIDE)
+    label = [i * 7919 % 10 // 4 + i % 2 for i in range(n)]
+    with open(f"{WWW}/{labels}", "wb") as f:
+        f.write(bytes([0, 0, 8, 1]) + n.to_bytes(4, "big") + bytes(label))
+    with open(f"{WWW}/SHA256SUMS", "wb") as f:
+        f.write(subprocess.run(["sha256sum", images, labels], cwd=WWW, check=True, stdout=subprocess.PIPE).stdout)
+    size = sum(os.stat(f"{WWW}/{name}").st_size for name in (images, labels))
+    plan = f"batch={BATCH},seed={SEED},draw={n}:balanced"
+    whole = orders.REFERENCE.Plan(n, plan.replace(f"batch={BATCH}", "batch=all"), fields={"label": label})
+    drawn = len({whole.sample(0, j) for j in range(n)})
+    results = []
+    with Nginx(WWW, more=FAST) as server, Far(server, RATE, 1) as far:
+        for _ in range(min(ROUNDS, 3)):
+            empty(CACHE)
+            calm()
+            warm(images)
+            alone = bars.seconds("curl", "-s", "-o", "/dev/null", f"{far.urls[0]}/{images}") * drawn / n
+            server.forget()
+            begin = time.monotonic()
+            with mount(f"{far.urls[0]}/", f"cache={CACHE},plan={plan.replace(',', '+')}") as daemon:
+                folder = f"{daemon.at}/drawn/batches/{plan}/epoch=0/npy"
+                count = sum(name.endswith(".image.npy") for name in os.listdir(folder))
+                pace = int(alone / count * 1e6)
+                train(folder, "######.image.npy", count, "-g", pace)
+                took = time.monotonic() - begin
+                all_staged(daemon)
+            fetched = sent([r for r in server.log() if r.path.lstrip("/") in (images, labels)])
+            bound = max(alone, pace * count / 1e6)
+            results.append((took, fetched, bound, (took - GRANULE / RATE) / bound))
+            say(f"a balanced draw: {count} batches, {drawn} of {n} samples, {took:.2f} s, transfer {alone:.2f} s, "
+                f"fetched {fetched / 1e6:.1f} MB")
+    took, fetched, bound, over = (statistics.median(r[i] for r in results) for i in range(4))
+    row("a balanced draw, transfer = compute", f"{took:.2f} s", f"max(T, C) {bound:.2f} s", over, "<=", 1.10)
+    row("  bytes fetched, against those of the files", f"{fetched / 1e6:.1f} MB", f"{size / 1e6:.1f} MB",
+        fetched / size, "<=", 1.0)
+
+
 orders.check()
 globals()[f"bar_{sys.argv[1]}"]()
