@@ -319,5 +319,5 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
         element_positions(s, element, count, ret);
     if (s->order.kind != &order_permutation || s->order.seeded)
         s->order.kind->at(&s->order, order, count, ret);
-    map_list(s, &order->split, count, ret);
+    map_list(s, order ? &order->split : NULL, count, ret);
 }
