@@ -133,6 +133,13 @@ int dataset_make_fields(struct dataset *ds, size_t n)
     return 0;
 }
 
+void dataset_fit_fields(struct dataset *ds)
+{
+    struct field *fit = realloc(ds->field, (ds->n_fields + 1u) * sizeof(*fit));
+
+    ds->field = fit ? fit : ds->field;
+}
+
 const struct field *dataset_field(const struct dataset *ds, const char *name)
 {
     for (unsigned i = 0; i < ds->n_fields; i++)

@@ -279,6 +279,10 @@ bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *
 /* Replace the fields, of which there are none yet, by room for n. 0 or -ENOMEM. */
 int dataset_make_fields(struct dataset *ds, size_t n);
 
+/* Free the room that is left: no more fields come, and nothing points to one yet. There may be very
+ * many datasets. */
+void dataset_fit_fields(struct dataset *ds);
+
 /* The field of that name, or NULL. */
 const struct field *dataset_field(const struct dataset *ds, const char *name);
 

@@ -290,7 +290,10 @@ static int learn_columns(struct dataset *ds)
     if (r == 0 && set->learned.is_full)
         diag_set(&ds->note, 0, "there are more than %u fields: those after '%s' are left out",
                  RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
-    return r == 0 ? set->rf->add_folders(ds) : r;
+    if (r < 0)
+        return r;
+    dataset_fit_fields(ds);
+    return set->rf->add_folders(ds);
 }
 
 /* Add what the files report to what the dataset does. */
