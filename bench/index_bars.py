@@ -125,14 +125,24 @@ def over_s3(what, limit):
         measure(f"{what}, S3", turn, server, source_of, "anonymous", limit=limit)
 
 
-def bar_beside():
-    for what, make, limit in (("16 tar shards of 16 MB", make_shards, 1), ("16 TFRecord of 16 MB", make_tfrecords, 1),
-                              ("100,000 files", make_files, 0.5)):
-        empty(DATA)
-        make(DATA)
-        over_http(what, limit)
-        over_s3(what, 1)
+def beside(what, make, limit):
     empty(DATA)
+    make(DATA)
+    over_http(what, limit)
+    over_s3(what, 1)
+    empty(DATA)
+
+
+def bar_beside_tar():
+    beside("16 tar shards of 16 MB", make_shards, 1)
+
+
+def bar_beside_tfrecord():
+    beside("16 TFRecord of 16 MB", make_tfrecords, 1)
+
+
+def bar_beside_files():
+    beside("100,000 files", make_files, 0.5)
 
 
 def make_records(path, size, each):
