@@ -145,12 +145,20 @@ int web_kept_note(struct source *source, const struct kept_pages *pages, int64_t
     AUTO_KEPT_PAGES struct kept_pages settled = {0};
     int r = source->indexes ? find_settled(&source->known.files, pages, now, &settled) : 0;
 
-    return r < 0 ? r : shared_list_note(source, &settled);
+    return r < 0 || !settled.n ? r : shared_list_note(source, &settled);
 }
 
-/* Are the pages of this mount that the list has as they were? */
+static bool has_page(const struct kept_pages *pages, const char *path)
+{
+    return kept_pages_find(pages, path) < pages->n;
+}
+
+/* Are the pages of this mount that the list has as they were? Both are of a SHA256SUMS, or neither:
+ * it may name other files than index pages do. */
 static bool are_same(const struct kept_pages *pages, const struct kept_pages *list)
 {
+    if (!list->n || has_page(pages, WEB_SUMS) != has_page(list, WEB_SUMS))
+        return false;
     for (size_t i = 0; i < pages->n; i++) {
         size_t then = kept_pages_find(list, kept_page_text(pages, i));
 
@@ -202,7 +210,7 @@ static int ask_pages(const struct source *source, const struct kept_pages *pages
     for (size_t i = 0; i < n && r == 0; i++) {
         const char *path = kept_page_text(list, number[i]);
 
-        if (!strcmp(path, WEB_SUMS) || kept_pages_find(pages, path) < pages->n)
+        if (!strcmp(path, WEB_SUMS) || has_page(pages, path))
             continue;
         s->page[s->n_pages] = number[i];
         r = ask_page(source, path, s);

@@ -115,6 +115,20 @@ def check_web(sums):
         check_some(daemon.at)
         stop(daemon)
 
+        # Index pages, or a SHA256SUMS, in the place of the other.
+        if sums:
+            os.unlink(f"{web.root}/SHA256SUMS")
+        else:
+            sha256sums(web.root, *(path_of(i) for i in range(N - 1)))
+        daemon, *_ = web.mount(f"{name}-other")
+        contains(log_text(f"log.{name}-other"), "have changed since")
+        equal(len(os.listdir(f"{daemon.at}/train/samples/raw")), N + sums - (not sums), "samples")
+        stop(daemon)
+        if sums:
+            sha256sums(web.root)
+        else:
+            os.unlink(f"{web.root}/SHA256SUMS")
+
         # A list of somebody else's files, and one that is none.
         web.index()
         table = content(OUT, "index.txt")
