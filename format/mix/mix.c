@@ -284,6 +284,11 @@ static bool all_check_reads(const struct mix_setup *setup)
     return true;
 }
 
+bool mix_dataset_is(const struct dataset *ds)
+{
+    return ds->format == &format_mix;
+}
+
 /* The folders that all sources have. */
 static int name_folders(struct dataset *ds, const struct mix_setup *setup)
 {

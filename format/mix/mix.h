@@ -28,6 +28,8 @@ struct mix_setup {
 /* 0 or -ENOMEM. */
 int mix_dataset_new(const struct mix_setup *setup, struct dataset **ret);
 
+bool mix_dataset_is(const struct dataset *ds);
+
 /* The number of the source of a sample; *ret_own: the sample's number there. */
 unsigned mix_dataset_find(const struct dataset *ds, uint64_t sample, uint64_t *ret_own);
 

@@ -249,7 +249,7 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
     return min_u64(sum, o->length);
 }
 
-static const struct order_kind order_mix = {
+const struct order_kind order_mix = {
     .name = "mix",
     .version = 1,
     .begin = begin,

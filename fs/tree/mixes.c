@@ -128,10 +128,7 @@ static void describe(const void *ctx, const char *indent, struct text *t)
     }
     text_add(t, "%s  ],\n", indent);
     describe_weights(spec, indent, t);
-    text_add(t,
-             "%s  \"order\": \"%s %u\",\n%s  \"epoch_samples\": %llu,\n"
-             "%s  \"fields_left_out\": ",
-             indent, m->own.kind->name, m->own.kind->version, indent,
+    text_add(t, "%s  \"epoch_samples\": %llu,\n%s  \"fields_left_out\": ", indent,
              (unsigned long long)m->order->length, indent);
     text_add_json(t, m->left_out);
     text_add(t, "\n%s},\n", indent);

@@ -5,7 +5,8 @@
 
 #include "base/text.h"
 #include "format/core/encoder.h"
-#include "fs/plan/epoch_order.h"
+#include "format/mix/mix.h"
+#include "fs/plan/mix_order.h"
 #include "fs/tree/tree.h"
 
 #define SHAPE_AXES 8 /* axes shown to people */
@@ -68,15 +69,18 @@ static void add_encodings(const struct dataset *ds, enum scope scope, struct tex
     }
 }
 
-/* The versions of the orders that plans have, by the names of docs/order.md. */
-static void add_orders(const char *indent, struct text *t)
+/* The versions of the orders that plans have, by the names of docs/order.md. A mix has its own. */
+static void add_orders(const struct dataset *ds, const char *indent, struct text *t)
 {
     static const struct order_kind *const kinds[] = {&order_permutation, &order_draw,
                                                      &order_classes};
+    static const struct order_kind *const of_mix = &order_mix;
+    const struct order_kind *const *kind = mix_dataset_is(ds) ? &of_mix : kinds;
+    size_t n = mix_dataset_is(ds) ? 1 : ARRAY_LEN(kinds);
 
     text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        text_add(t, "%s\"%s\": %u", i ? ", " : "", kinds[i]->name, kinds[i]->version);
+    for (size_t i = 0; i < n; i++)
+        text_add(t, "%s\"%s\": %u", i ? ", " : "", kind[i]->name, kind[i]->version);
     text_add(t, "},\n");
 }
 
@@ -94,7 +98,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
     text_add(t, "%s\"encodings\": [", indent);
     add_encodings(ds, SCOPE_SAMPLES, t);
     text_add(t, "],\n");
-    add_orders(indent, t);
+    add_orders(ds, indent, t);
     text_add(t, "%s\"sources\": [\n", indent);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         text_add(t, "%s  {\"file\": ", indent);

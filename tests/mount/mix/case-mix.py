@@ -123,7 +123,7 @@ def check_page(mix):
           [("one/train", 37, 0), ("two/train", 11, 37), ("three/train", 5, 48)], "sources")
     equal(page["mix"]["weights"], [{"position": 0, "weights": [14, 6, 1]}], "weights")
     equal(page["mix"]["epoch_samples"], mix.length, "epoch")
-    equal(page["mix"]["order"], "mix 1", "order")
+    equal(page["orders"], {"mix": 1}, "orders")
     equal(len(page["sources"]), 6, "files")
 
 
