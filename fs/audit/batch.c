@@ -360,8 +360,35 @@ static int start(struct reading *r, struct diag *d)
     return rc < 0 ? rc : digest_new(&r->digest);
 }
 
-int audit_batch_read(const struct blob *blob, const char *field, struct audit_batch *ret,
-                     struct diag *d)
+int audit_batch_members(const struct blob *blob, struct text *ret, struct diag *d)
+{
+    AUTO_READING struct reading r = {.blob = blob};
+    int rc = zip_read(blob, &r.zip, d);
+
+    text_add(ret, "\n");
+    for (size_t i = 0; i < r.zip.n && rc == 0; i++) {
+        const struct zip_member *m = &r.zip.member[i];
+        struct content c = {.name = m->name, .name_len = m->name_len - strlen(SUFFIX)};
+
+        if (m->name_len > strlen(SUFFIX) && !is_frame(&r, &c) && !is_called(&c, "key"))
+            text_add(ret, "%.*s\n", (int)c.name_len, c.name);
+    }
+    return rc == 0 && ret->failed ? -ENOMEM : rc;
+}
+
+/* Is the member among those that are wanted? */
+static bool is_wanted(const struct audit_want *want, const struct content *c)
+{
+    for (const char *s = want->members; s && *s; s += strcspn(s, "\n")) {
+        s++;
+        if (strcspn(s, "\n") == c->name_len && !memcmp(s, c->name, c->name_len))
+            return true;
+    }
+    return !want->members;
+}
+
+int audit_batch_read(const struct blob *blob, const struct audit_want *want,
+                     struct audit_batch *ret, struct diag *d)
 {
     AUTO_READING struct reading r = {.blob = blob, .batch = ret};
     int rc = zip_read(blob, &r.zip, d);
@@ -377,13 +404,13 @@ int audit_batch_read(const struct blob *blob, const char *field, struct audit_ba
     rc = read_named(&r, "index", NULL, ret->number, d);
     if (rc == 0 && find_member(&r.zip, "source", strlen("source"), ""))
         rc = read_named(&r, "source", NULL, ret->source, d);
-    if (rc == 0 && field)
-        rc = read_named(&r, field, ret->value, NULL, d);
+    if (rc == 0 && want->field)
+        rc = read_named(&r, want->field, ret->value, NULL, d);
     for (size_t i = 0; i < r.zip.n && rc == 0; i++) {
         struct content c;
 
         rc = open_content(&r, &r.zip.member[i], &c, d);
-        if (rc == 0 && !is_frame(&r, &c))
+        if (rc == 0 && !is_frame(&r, &c) && is_wanted(want, &c))
             rc = add_member(&r, &c, d);
     }
     return rc;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/text.h"
 #include "cache/disk/sha256.h"
 
 /* A batch; {0} before the first one, and memory is used again for the next. */
@@ -20,11 +21,22 @@ struct audit_batch {
     uint8_t *buffer;                 /* for reading */
 };
 
-/* Read one. The file is not trusted. field: a scalar whose values are wanted; NULL: none.
+/* What to read of batches. */
+struct audit_want {
+    const char *field;   /* a scalar whose values are wanted; NULL: none */
+    const char *members; /* only these are part of the digest, as audit_batch_members() writes them;
+                            NULL: all but `index` and `source` */
+};
+
+/* Read one. The file is not trusted.
  * A sample's digest is the same in every batch, with whichever neighbours. 0; -EBADMSG: it is no
  * batch of samples, -ENOENT: it lacks that field; or the -errno of a read; with the reason in d. */
-int audit_batch_read(const struct blob *blob, const char *field, struct audit_batch *ret,
-                     struct diag *d);
+int audit_batch_read(const struct blob *blob, const struct audit_want *want,
+                     struct audit_batch *ret, struct diag *d);
+
+/* Write the names of the members that samples of a batch share with other datasets: without their
+ * numbers and keys. A line each, with a newline before the first. As audit_batch_read(). */
+int audit_batch_members(const struct blob *blob, struct text *ret, struct diag *d);
 void audit_batch_release(struct audit_batch *batch);
 #define AUTO_AUDIT_BATCH AUTO(audit_batch_release)
 

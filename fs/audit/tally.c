@@ -77,6 +77,12 @@ uint64_t audit_tally_elements(const struct audit_tally *t)
     return t->elements;
 }
 
+void audit_tally_fault(struct audit_tally *t, const char *line)
+{
+    if (t->faults++ < FAULTS_SHOWN)
+        text_add(&t->shown, "%s\n", line);
+}
+
 #define FAULT(t, ...)                                                                              \
     do {                                                                                           \
         if ((t)->faults++ < FAULTS_SHOWN)                                                          \
@@ -261,6 +267,32 @@ static void bounds_of(const struct shares *s, const struct entry *e, double *ret
     }
 }
 
+/* A source's elements in an epoch are a run of its passes, so a sample may come once more or less
+ * than the passes that are whole. */
+static void compare_source(struct audit_tally *t, const struct audit_rule *rule,
+                           const struct audit_source *source)
+{
+    uint64_t seen = 0, places = 0, least, most;
+    uint64_t times =
+        rule->read < rule->elements && rule->read ? rule->elements / rule->read + 1 : 1;
+
+    for (uint64_t i = source->first; i < source->first + source->count; i++) {
+        seen += t->entry[i].seen;
+        places += t->entry[i].listed;
+    }
+    if (!places)
+        return;
+    least = times > 1 || rule->elements > rule->positions || seen < places ? 0 : seen / places - 1;
+    most = ceil_div(seen * times, places) + 1 + (rule->elements > rule->positions);
+    for (uint64_t i = source->first; i < source->first + source->count; i++) {
+        const struct entry *e = &t->entry[i];
+
+        if (e->seen < least * e->listed || e->seen > most * e->listed)
+            FAULT(t, "sample %llu: want it %llu to %llu times in the epoch, found it %llu times\n",
+                  (ull)i, (ull)(least * e->listed), (ull)(most * e->listed), (ull)e->seen);
+    }
+}
+
 int audit_tally_compare(struct audit_tally *t, const struct audit_rule *rule)
 {
     AUTO(shares_release) struct shares s = {.rule = rule, .sum = sum_of_values(t)};
@@ -271,7 +303,9 @@ int audit_tally_compare(struct audit_tally *t, const struct audit_rule *rule)
         FAULT(t, "want %llu samples in the epoch, found %llu\n", (ull)rule->read, (ull)t->elements);
     if (rule->promise == AUDIT_BALANCED && find_classes(t, &s.class, &s.n) < 0)
         return -ENOMEM;
-    for (uint64_t i = 0; i < t->samples; i++) {
+    for (unsigned i = 0; i < rule->n_sources; i++)
+        compare_source(t, rule, &rule->source[i]);
+    for (uint64_t i = 0; i < t->samples && !rule->n_sources; i++) {
         const struct entry *e = &t->entry[i];
         double least, most;
 

@@ -13,6 +13,12 @@ enum audit_promise {
     AUDIT_BALANCED, /* each value of the field equally often, and its places too */
     AUDIT_WEIGHTS,  /* each place in proportion to the value of the field */
     AUDIT_MEMBERS,  /* only places of the list; how often is not said */
+    AUDIT_MIXED,    /* each place of a source equally often, pass after pass */
+};
+
+/* The samples of a source of a mix: those with numbers first .. first + count - 1. */
+struct audit_source {
+    uint64_t first, count;
 };
 
 struct audit_rule {
@@ -23,6 +29,8 @@ struct audit_rule {
     uint64_t positions; /* of them, those that the epoch shows (limit=) */
     uint64_t elements;  /* of all ranks together: positions that are left out or repeated */
     uint64_t read;      /* of them, those of the ranks that are read */
+    const struct audit_source *source; /* [n_sources] AUDIT_MIXED */
+    unsigned n_sources;
 };
 
 struct audit_tally;
@@ -55,6 +63,9 @@ int audit_tally_classes(const struct audit_tally *tally, uint64_t *ret_n, uint64
 /* Places of the list, and elements of the epoch, that were noted. */
 uint64_t audit_tally_places(const struct audit_tally *tally);
 uint64_t audit_tally_elements(const struct audit_tally *tally);
+
+/* Count a fault that was found elsewhere; line: what it is. */
+void audit_tally_fault(struct audit_tally *tally, const char *line);
 
 /* All is noted: compare how often samples came with the rule. 0 or -ENOMEM. */
 int audit_tally_compare(struct audit_tally *tally, const struct audit_rule *rule);

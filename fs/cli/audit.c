@@ -15,6 +15,7 @@
 #include "base/values.h"
 #include "cache/disk/local_blob.h"
 #include "fs/audit/tally.h"
+#include "fs/cli/audit_mix.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/status_values.h"
@@ -32,6 +33,7 @@ struct audit_call {
     uint64_t epoch;
     char dataset[PATH_MAX]; /* its folder */
     uint64_t samples;       /* of the dataset */
+    struct audit_mix *mix;  /* allocated; mix->n is 0 for other datasets */
     struct progress shown;
     uint64_t done, total; /* bytes */
 };
@@ -124,13 +126,10 @@ static int find_dataset(struct audit_call *call)
         r = -EBADMSG;
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: want the description of a dataset: %s", path, strerror(-r));
-    if (strstr(json, "\n  \"format\": \"mix\",\n"))
-        return fail(EXIT_USAGE,
-                    "%s: want a dataset whose plans show its samples once, found a mix; audit its "
-                    "sources",
-                    call->dataset);
     call->samples = status_number(json, "samples");
-    return -1;
+    r = audit_mix_read(json, call->dataset, call->samples,
+                       call->plan.batch ? call->plan.batch : BATCH_OF_ALL, call->mix);
+    return r < 0 ? fail(EXIT_MOUNT, "%s: the description of the mix: %s", path, strerror(-r)) : -1;
 }
 
 /* ---- the batches of a plan ---- */
@@ -153,11 +152,51 @@ static int batches_folder(const struct audit_call *call, const struct plan *plan
 struct walk {
     struct audit_call *call;
     struct audit_tally *tally;
-    const char *field; /* a column to read, too; may be NULL */
+    struct audit_want want;
     int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
     struct audit_batch batch;
     uint64_t classes, each; /* of a batch, with classes=PxK; 0 */
+    unsigned source;        /* of a mix, whose list is read */
+    bool has_shares;        /* positions come one after another: compare the shares of a mix */
 };
+
+/* Make the numbers of a batch those of the mix. */
+static int number_mix(struct walk *walk, bool is_list)
+{
+    const struct audit_mix *mix = walk->call->mix;
+    struct audit_batch *batch = &walk->batch;
+
+    for (size_t i = 0; i < batch->n && mix->n; i++) {
+        uint64_t source = is_list ? walk->source : batch->source[i];
+
+        if (source >= mix->n || batch->number[i] >= mix->source[source].count)
+            return -EBADMSG;
+        batch->number[i] += mix->source[source].first;
+    }
+    return 0;
+}
+
+static int note_batch(struct walk *walk, const char *name, struct diag *d)
+{
+    int r = number_mix(walk, walk->note == audit_tally_list);
+
+    if (r < 0)
+        return diag_set(d, r, "%s: want samples of the mix's sources, found others", name);
+    r = walk->note(walk->tally, &walk->batch, name);
+    if (r == 0 && walk->classes)
+        r = audit_tally_runs(walk->tally, &walk->batch, name, walk->classes, walk->each);
+    if (r == 0 && walk->has_shares)
+        audit_shares_note(&walk->call->mix->shares, &walk->batch, name, walk->tally);
+    return r;
+}
+
+/* The path from the dataset on. */
+static const char *shown_path(const struct audit_call *call, const char *path)
+{
+    size_t len = strlen(call->dataset);
+
+    return !strncmp(path, call->dataset, len) && path[len] == '/' ? path + len + 1 : path;
+}
 
 static int read_batch(struct walk *walk, const char *folder, uint64_t number, struct diag *d)
 {
@@ -176,12 +215,9 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
     }
     r = local_blob_new(fd, path, (uint64_t)st.st_size, true, &blob);
     if (r == 0)
-        r = audit_batch_read(blob, walk->field, &walk->batch, d);
+        r = audit_batch_read(blob, &walk->want, &walk->batch, d);
     if (r == 0)
-        r = walk->note(walk->tally, &walk->batch, path + strlen(walk->call->dataset) + 1);
-    if (r == 0 && walk->classes)
-        r = audit_tally_runs(walk->tally, &walk->batch, path + strlen(walk->call->dataset) + 1,
-                             walk->classes, walk->each);
+        r = note_batch(walk, shown_path(walk->call, path), d);
     walk->call->done += (uint64_t)st.st_size;
     progress_show(&walk->call->shown, min_u64(walk->call->done, walk->call->total),
                   walk->call->total);
@@ -216,18 +252,46 @@ static int count_batches(const char *folder, uint64_t *ret, struct diag *d)
     return 0;
 }
 
-static int read_batches(struct walk *walk, const struct plan *plan, uint64_t *ret_n, struct diag *d)
+static int read_folder(struct walk *walk, const char *folder, uint64_t *ret_n, struct diag *d)
 {
-    char folder[PATH_MAX];
     uint64_t n = 0;
-    int r = batches_folder(walk->call, plan, folder);
+    int r = count_batches(folder, &n, d);
 
-    if (r == 0)
-        r = count_batches(folder, &n, d);
     for (uint64_t i = 0; i < n && r == 0; i++)
         r = read_batch(walk, folder, i, d);
     *ret_n += n;
     return r;
+}
+
+static int read_batches(struct walk *walk, const struct plan *plan, uint64_t *ret_n, struct diag *d)
+{
+    char folder[PATH_MAX];
+    int r = batches_folder(walk->call, plan, folder);
+
+    return r < 0 ? r : read_folder(walk, folder, ret_n, d);
+}
+
+/* Which members a mix has of its sources: those of its first batch. */
+static int read_members(const struct audit_call *call, const struct plan *plan, struct text *ret,
+                        struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    char folder[PATH_MAX], path[PATH_MAX + 32];
+    int r = batches_folder(call, plan, folder), fd;
+    struct stat st;
+
+    if (r < 0)
+        return r;
+    snprintf(path, sizeof(path), "%s/000000.npz", folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return diag_set(d, -errno, "%s: %s", path, strerror(errno));
+    r = fstat(fd, &st) < 0 ? -errno : 0;
+    if (r == 0)
+        r = local_blob_new(fd, path, (uint64_t)st.st_size, true, &blob);
+    else
+        close(fd);
+    return r < 0 ? r : audit_batch_members(blob, ret, d);
 }
 
 /* ---- the proof ---- */
@@ -279,9 +343,13 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
     plan.parts = 1;
     if (plan.batch_classes)
         data.classes = &classes;
+    if (call->mix->n)
+        data.samples = call->mix->epoch_samples;
     schedule_init_data(&s, &plan, &data); /* for the lengths alone */
-    *ret = (struct audit_rule){.promise = promise_of(&plan),
-                               .places = data.samples,
+    *ret = (struct audit_rule){.promise = call->mix->n ? AUDIT_MIXED : promise_of(&plan),
+                               .places = classes.places,
+                               .source = call->mix->source,
+                               .n_sources = call->mix->n,
                                .promised = s.order.length,
                                .positions = s.positions};
     /* But with tail=keep, each rank has as many. */
@@ -290,17 +358,14 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
     return 0;
 }
 
-/* The bytes of the list's batches, and an estimate of what is read in all. */
-static int measure(struct audit_call *call, const struct plan *list, struct diag *d)
+/* Add the bytes of a folder's batches. */
+static int measure(struct audit_call *call, const char *folder, struct diag *d)
 {
-    AUTO_FREE char *folder = malloc(PATH_MAX);
     char path[PATH_MAX + 32];
     struct stat st;
     uint64_t n = 0;
-    int r = folder ? batches_folder(call, list, folder) : -ENOMEM;
+    int r = count_batches(folder, &n, d);
 
-    if (r == 0)
-        r = count_batches(folder, &n, d);
     for (uint64_t i = 0; i < n && r == 0; i++) {
         snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)i);
         if (stat(path, &st) < 0)
@@ -311,28 +376,64 @@ static int measure(struct audit_call *call, const struct plan *list, struct diag
     return r;
 }
 
+/* Read the list: in the stored order of the dataset, or of each source of a mix. */
+static int read_list(struct walk *walk, struct diag *d)
+{
+    struct audit_call *call = walk->call;
+    struct plan list = list_plan(&call->plan);
+    char folder[PATH_MAX];
+    uint64_t unused = 0;
+    int r = 0;
+
+    for (unsigned i = 0; i < call->mix->n && r == 0; i++)
+        r = measure(call, call->mix->folder[i], d);
+    for (walk->source = 0; walk->source < call->mix->n && r == 0; walk->source++)
+        r = read_folder(walk, call->mix->folder[walk->source], &unused, d);
+    if (call->mix->n || r < 0)
+        return r;
+    r = batches_folder(call, &list, folder);
+    if (r == 0)
+        r = measure(call, folder, d);
+    return r < 0 ? r : read_folder(walk, folder, &unused, d);
+}
+
+/* The list is read: what comes now is the epoch. */
+static int begin_epoch(struct walk *walk, const struct audit_rule *rule, struct diag *d)
+{
+    struct audit_call *call = walk->call;
+    const struct plan *plan = &call->plan;
+    uint64_t share = rule->places ? call->total / rule->places : 0, all, position = 0;
+
+    if (checked_mul(share, rule->read, &all))
+        call->total += all;
+    walk->note = audit_tally_epoch;
+    walk->classes = plan->batch_classes;
+    walk->each = plan->of_class;
+    walk->has_shares = call->mix->n && plan->ranks == 1;
+    if (call->mix->n && !checked_mul(call->epoch, call->mix->epoch_samples, &position))
+        return diag_set(d, -EINVAL, "--epoch: want one whose positions are below 2^64, found %llu",
+                        (unsigned long long)call->epoch);
+    if (walk->has_shares)
+        audit_shares_begin(&call->mix->shares, position, rule->positions);
+    return 0;
+}
+
 static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *ret_batches,
                  struct audit_rule *ret_rule, struct diag *d)
 {
     struct walk walk = {.call = call, .tally = tally, .note = audit_tally_list};
-    struct plan plan = call->plan, list = list_plan(&plan);
-    uint64_t unused = 0, share, all;
+    AUTO_TEXT struct text members = {0};
+    struct plan plan = call->plan;
     bool by_classes;
-    int r = measure(call, &list, d);
+    int r = call->mix->n ? read_members(call, &plan, &members, d) : 0;
 
-    walk.field = plan_field(&plan, &by_classes);
+    walk.want = (struct audit_want){plan_field(&plan, &by_classes), members.data};
     if (r == 0)
-        r = read_batches(&walk, &list, &unused, d);
+        r = read_list(&walk, d);
     if (r == 0)
         r = find_rule(call, tally, ret_rule);
-    if (r == 0) {
-        share = ret_rule->places ? call->total / ret_rule->places : 0;
-        if (checked_mul(share, ret_rule->read, &all))
-            call->total += all;
-        walk.note = audit_tally_epoch;
-        walk.classes = plan.batch_classes;
-        walk.each = plan.of_class;
-    }
+    if (r == 0)
+        r = begin_epoch(&walk, ret_rule, d);
     for (uint64_t rank = 0; rank < plan.ranks && r == 0; rank++) {
         if (!call->all_ranks && rank != call->plan.rank)
             continue;
@@ -402,9 +503,27 @@ static int parse_words(struct audit_call *call)
     return -1;
 }
 
-static int run(int argc, char **argv)
+static int run_audit(struct audit_call *call)
 {
     AUTO_AUDIT_TALLY struct audit_tally *tally = NULL;
+    struct audit_rule rule = {0};
+    struct diag d = DIAG_INIT;
+    uint64_t batches = 0;
+    int r;
+
+    progress_init(&call->shown, "audited", call->progress);
+    r = audit_tally_new(call->samples, &tally);
+    if (r == 0)
+        r = audit(call, tally, &batches, &rule, &d);
+    progress_end(&call->shown, r == 0 ? call->total : min_u64(call->done, call->total),
+                 call->total);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    return say_result(call, tally, &rule, batches);
+}
+
+static int run(int argc, char **argv)
+{
     struct audit_call call = {0};
     const struct command_line line = {"audit",
                                       "MOUNTPOINT PLAN",
@@ -414,28 +533,24 @@ static int run(int argc, char **argv)
                                        {"all-ranks", .set = &call.all_ranks},
                                        {"progress", .set = &call.progress}}};
     const char *word[2];
-    int code = parse_command(argc, argv, &line, word), r;
-    struct audit_rule rule = {0};
-    struct diag d = DIAG_INIT;
-    uint64_t batches = 0;
+    int code = parse_command(argc, argv, &line, word);
 
     if (code < 0) {
         call.mountpoint = word[0];
         call.plan_text = word[1];
         code = parse_words(&call);
     }
-    if (code < 0)
-        code = find_dataset(&call);
     if (code >= 0)
         return code;
-    progress_init(&call.shown, "audited", call.progress);
-    r = audit_tally_new(call.samples, &tally);
-    if (r == 0)
-        r = audit(&call, tally, &batches, &rule, &d);
-    progress_end(&call.shown, r == 0 ? call.total : min_u64(call.done, call.total), call.total);
-    if (r < 0)
-        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
-    return say_result(&call, tally, &rule, batches);
+    call.mix = calloc(1, sizeof(*call.mix));
+    if (!call.mix)
+        return fail(EXIT_MOUNT, "%s", strerror(ENOMEM));
+    code = find_dataset(&call);
+    if (code < 0)
+        code = run_audit(&call);
+    audit_mix_release(call.mix);
+    free(call.mix);
+    return code;
 }
 
 const struct command command_audit = {

@@ -12,15 +12,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     AUTO_AUDIT_BATCH struct audit_batch two = {0};
     struct blob *blob = memory_blob_new("x.npz", data, len, len, NULL);
     struct diag d = DIAG_INIT, again = DIAG_INIT;
-    const char *field = fuzz_takes(fuzz_hash(data, len), 0, 2) ? "label" : NULL;
-    int r = audit_batch_read(blob, field, &one, &d);
+    AUTO_TEXT struct text members = {0};
+    struct audit_want want = {.field = fuzz_takes(fuzz_hash(data, len), 0, 2) ? "label" : NULL};
+    int r = audit_batch_read(blob, &want, &one, &d);
 
     FUZZ_CHECK(r == 0 || d.set);
-    FUZZ_CHECK(audit_batch_read(blob, field, &two, &again) == r);
+    FUZZ_CHECK(audit_batch_read(blob, &want, &two, &again) == r);
     if (r == 0) {
         FUZZ_CHECK(one.n <= len && two.n == one.n);
         FUZZ_CHECK(!one.n || !memcmp(one.number, two.number, one.n * sizeof(*one.number)));
         FUZZ_CHECK(!one.n || !memcmp(one.digest, two.digest, one.n * sizeof(*one.digest)));
+    }
+    if (audit_batch_members(blob, &members, NULL) == 0) {
+        want.members = members.data;
+        FUZZ_CHECK(audit_batch_read(blob, &want, &two, NULL) <= 0);
     }
     blob_free(blob);
     return 0;

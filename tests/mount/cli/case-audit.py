@@ -72,6 +72,41 @@ def check_draws():
         equal(want[3] in (None, found[3]), True, f"{plan}: {found[3]}")
 
 
+def check_lists():
+    equal(audit("train", "batch=4,only=some")[:4], (5, 2, 5, "1 or 2 times"), "a list in its order, a sample twice")
+    equal(audit("train", "batch=4,only=some,seed=1")[:4], (5, 2, 5, "1 or 2 times"), "the same, shuffled")
+
+
+def check_mixes():
+    equal(audit("both", "batch=8")[:3], (2 * N, 13, 2 * N), "a mix in stored order")
+    for epoch in (0, 1, 4):
+        equal(audit("both", "batch=8,seed=3", f"--epoch={epoch}")[:3], (2 * N, 13, 2 * N), "a mix")
+    equal(audit("both", "batch=8,rank=1of3,seed=3", "--all-ranks")[:3], (2 * N, 15, 2 * N), "all ranks")
+    equal(audit("part", "batch=8,seed=3", "--epoch=2")[2], 20 + N, "places of the lists")
+    equal(audit("steps", "batch=8,seed=3", "--epoch=1")[0], 2 * N, "weights that change")
+
+
+def check_wrong_mix():
+    copied = f"{PRIVATE}/mixed"
+    epoch = f"{copied}/both/batches/batch=8,seed=3/epoch=0/npz"
+    for part in ("both/batches/batch=8,seed=3/epoch=0", "train/batches/batch=8", "other.train/batches/batch=8"):
+        os.makedirs(f"{copied}/{part}/npz")
+        for name in os.listdir(path(part, "npz")):
+            shutil.copyfile(path(part, "npz", name), f"{copied}/{part}/npz/{name}")
+    shutil.copyfile(path("both", "dataset.json"), f"{copied}/both/dataset.json")
+    run("audit", f"{copied}/both", "batch=8,seed=3")
+    with np.load(f"{epoch}/000003.npz") as batch:
+        arrays = {k: batch[k] for k in batch.files}
+    order = np.argsort(arrays["source"], kind="stable")  # all of one source first: its share is wrong
+    np.savez(f"{epoch}/000003.npz", **{k: v[order] for k, v in arrays.items()})
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "has not the share of its weight")
+    np.savez(f"{epoch}/000003.npz", **arrays | {"source": arrays["source"] + 7})
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "want samples of the mix's sources")
+    arrays["image"][0, 0, 0] ^= 1
+    np.savez(f"{epoch}/000003.npz", **arrays)
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "differs from the stored order")
+
+
 def check_digest():
     """The digest, computed as fs/audit/batch.c defines it."""
     whole = hashlib.sha256()
@@ -166,7 +201,7 @@ def check_wrong(folder):
 def check_usage(folder):
     for words, code, found in (
             ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 arguments"),
-            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 3"),
+            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 7"),
             ((folder, "batch=x"), 1, "batch"),
             ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),
             (("--epoch=1", folder, "batch=8"), 1, "want a plan with epochs"),
@@ -177,8 +212,15 @@ def check_usage(folder):
         contains(run("audit", *words, code=code), found)
 
 
-with mounted():
+with open(f"{PRIVATE}/some", "w", encoding="utf-8") as f:
+    f.write("#3\n#40\n#3\n000007\n#49\n")
+small(N, "other.", seed=2)
+with mounted(SOURCE, f"list=some={PRIVATE}/some", "mix=both=train*3+other.train*1",
+             "mix=part=train:take=0:20*1+other.train*2", "mix=steps=train*3+other.train*1@30:train*1+other.train*1"):
     check_right()
+    check_lists()
+    check_mixes()
+    check_wrong_mix()
     check_draws()
     check_digest()
     check_usage(path("train"))

@@ -1,0 +1,61 @@
+/* Between two showings of a source its due share grows in a straight line. So it is furthest off
+ * just before it is shown, or just after. */
+#include "fs/audit/shares.h"
+
+#include <stdio.h>
+
+#include "base/checked.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+static void enter(struct audit_shares *s)
+{
+    while (s->at + 1 < s->n_stretches && s->stretch[s->at + 1].start <= s->position)
+        s->at++;
+    s->n = 0;
+    s->slack = s->position == s->stretch[s->at].start ? 1 : 2;
+    for (unsigned i = 0; i < s->n_sources; i++)
+        s->shown[i] = 0;
+}
+
+void audit_shares_begin(struct audit_shares *s, uint64_t position, uint64_t positions)
+{
+    s->position = position;
+    s->left = positions;
+    s->at = 0;
+    enter(s);
+}
+
+/* Is it less than slack off? Shown * sum against n * weight. */
+static bool is_due(const struct audit_shares *s, uint64_t source)
+{
+    const struct audit_stretch *stretch = &s->stretch[s->at];
+    u128 shown = (u128)s->shown[source] * stretch->sum, due = (u128)s->n * stretch->weight[source];
+    u128 off = shown > due ? shown - due : due - shown;
+
+    return off < (u128)s->slack * stretch->sum;
+}
+
+void audit_shares_note(struct audit_shares *s, const struct audit_batch *batch, const char *name,
+                       struct audit_tally *tally)
+{
+    char line[400];
+
+    for (size_t i = 0; i < batch->n && s->left; i++, s->left--, s->position++) {
+        uint64_t source = batch->source[i];
+        bool good = source < s->n_sources;
+
+        if (s->at + 1 < s->n_stretches && s->stretch[s->at + 1].start == s->position)
+            enter(s);
+        good = good && is_due(s, source);
+        s->n++;
+        if (source < s->n_sources)
+            s->shown[source]++;
+        if (good && is_due(s, source))
+            continue;
+        snprintf(line, sizeof(line),
+                 "%.300s: place %zu: source %llu has not the share of its weight", name, i,
+                 (unsigned long long)source);
+        audit_tally_fault(tally, line);
+    }
+}

@@ -1,0 +1,91 @@
+#include "fs/cli/audit_mix.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/cli/status_values.h"
+
+#define WORDS_SIZE 300
+
+void audit_mix_release(struct audit_mix *mix)
+{
+    for (unsigned i = 0; i < mix->n; i++)
+        free(mix->folder[i]);
+    *mix = (struct audit_mix){0};
+}
+
+/* The folder of the mount that has the mix; its sources are named from there. */
+static size_t above(const char *dataset)
+{
+    const char *slash = strrchr(dataset, '/');
+
+    return slash ? (size_t)(slash - dataset) : 0;
+}
+
+static int read_source(const char *at, const char *dataset, uint64_t batch, struct audit_mix *ret)
+{
+    char name[PATH_MAX], words[WORDS_SIZE], *c;
+
+    if (!status_string(at, "dataset", name, sizeof(name)) ||
+        !status_string(at, "words", words, sizeof(words)))
+        return -EBADMSG;
+    while ((c = strchr(words, '+')))
+        *c = ',';
+    ret->source[ret->n].first = status_number(at, "first_sample");
+    return asprintf(&ret->folder[ret->n], "%.*s/%s/batches/batch=%llu%s%s/npz", (int)above(dataset),
+                    dataset, name, (unsigned long long)batch, *words ? "," : "", words) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+/* The list of numbers at `at`, which may be NULL. */
+static int read_weights(const char *at, unsigned n, struct audit_stretch *ret)
+{
+    unsigned i = 0;
+
+    ret->sum = 0;
+    for (const char *s = status_first(at, "weights"); s && i < n; s = status_next(s), i++) {
+        ret->weight[i] = strtoull(s, NULL, 10);
+        if (!checked_add(ret->sum, ret->weight[i], &ret->sum))
+            return -EBADMSG;
+    }
+    return i == n && ret->sum && ret->sum < UINT32_MAX ? 0 : -EBADMSG;
+}
+
+int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint64_t batch,
+                   struct audit_mix *ret)
+{
+    struct audit_shares *shares = &ret->shares;
+    int r = 0;
+
+    *ret = (struct audit_mix){0};
+    if (!status_value(json, "mix"))
+        return 0;
+    ret->epoch_samples = status_number(json, "mix.epoch_samples");
+    for (const char *s = status_first(json, "mix.sources"); s && r == 0; s = status_next(s)) {
+        r = ret->n < AUDIT_SOURCES_MAX ? read_source(s, dataset, batch, ret) : -EBADMSG;
+        ret->n += r == 0;
+    }
+    for (unsigned i = 0; i < ret->n && r == 0; i++) {
+        uint64_t end = i + 1 < ret->n ? ret->source[i + 1].first : samples;
+
+        r = ret->source[i].first <= end && end <= samples ? 0 : -EBADMSG;
+        ret->source[i].count = end - ret->source[i].first;
+    }
+    shares->n_sources = ret->n;
+    for (const char *s = status_first(json, "mix.weights"); s && r == 0; s = status_next(s)) {
+        struct audit_stretch *stretch = &shares->stretch[shares->n_stretches];
+
+        if (shares->n_stretches == AUDIT_STRETCHES_MAX)
+            return -EBADMSG;
+        stretch->start = status_number(s, "position");
+        if (shares->n_stretches ? stretch->start <= stretch[-1].start : stretch->start != 0)
+            return -EBADMSG;
+        r = read_weights(s, ret->n, stretch);
+        shares->n_stretches++;
+    }
+    return r < 0 || (ret->n && shares->n_stretches && ret->epoch_samples) ? r : -EBADMSG;
+}
