@@ -63,7 +63,6 @@ def kinds():
                       "x.bin": tokens.tobytes()}, 1),
         "datatrove": ({f"z.ds{suffix}": data for suffix, data in
                        zip(("", ".index", ".metadata"), datatrove(tokens, edges[1:]))}, 1),
-        "classes": ({f"c{i % 3}/{i:03d}.jpg": jpg + b"%d" % i for i in range(60)}, 1),
         "pairs": ({f"{i:03d}.{ext}": body for i in range(60) for ext, body in (("jpg", jpg), ("cls", b"%d" % i))}, 1),
     }
 
