@@ -10,6 +10,7 @@ int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
     int r;
 
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* base/mapped_file.h handles it; blocked, it ends the process */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r = pthread_create(ret, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

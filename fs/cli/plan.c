@@ -252,12 +252,16 @@ static int planned_init(struct planned *ret, const struct planning *p,
     const struct dataset *ds = item->ds;
     const struct schedule *s = &ret->schedule;
     struct plan_distinct of;
+    const struct list_label *label;
     uint64_t bytes, here, list;
     int r;
 
     *ret = (struct planned){.all = p, .item = item, .plan = plan};
     plan_name(plan, ret->name);
-    r = tree_schedule_item(&p->opened.catalog, item, plan, &ret->schedule, d);
+    while ((r = tree_schedule_item(&p->opened.catalog, item, plan, &ret->schedule, &label, d)) ==
+               -EAGAIN &&
+           (r = list_labels_go_on(&p->opened.catalog.tools->labels, d)) == 0)
+        ;
     if (r < 0)
         return r;
     find_bytes(p, ds, &bytes, &here);

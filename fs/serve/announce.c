@@ -17,7 +17,7 @@ void serve_announce(struct server *s, const struct catalog_item *item)
 
     if (!item->ds || item->is_mixed || dataset_state(item->ds) != DATASET_READY)
         return;
-    for (size_t i = 0; i < s->setup.options->n_plans && (plan = tree_plan(s->tree, item, i)); i++)
+    while ((plan = tree_unannounced(s->tree, item)))
         active_plans_announce(s->active_plans, plan);
     if (s->needs && s->setup.options->n_plans)
         stage_needs_changed(s->setup.stage, false);

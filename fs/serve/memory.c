@@ -29,6 +29,7 @@ void serve_show_memory(struct server *s)
         {"lists", open_files_lists_held, s->open_files},
         {"files", open_files_held, s->open_files},
         {"plans", tree_plans_held, s->tree},
+        {"labels", list_labels_held, &s->setup.catalog->tools->labels},
         {"texts", status_looks_held, &s->status},
         {"replies", replies_held, s},
         {"blocks", stage_overflow_held, s->setup.stage},

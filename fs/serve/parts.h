@@ -92,6 +92,7 @@ struct slow {
     /* Guarded by lock: */
     struct parked *first, *last;
     unsigned waiting;              /* requests that wait for bytes */
+    bool asked;                    /* a request has begun to wait for the preparing thread */
     unsigned n_blocked;            /* slow workers that wait for bytes, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
     _Atomic bool ending;           /* read without the lock by requests under way */

@@ -4,7 +4,8 @@
  * A serving thread works on a request for a short time. A request that needs longer is parked here,
  * and a slow worker finishes it, so that everything else is answered meanwhile. No two requests for
  * one file are worked on at the same time: the second uses what the first has remembered. The
- * preparing thread finishes requests that wait for a dataset.
+ * preparing thread makes what several requests may wait for, datasets and the labels that plans
+ * need (fs/tree/list_labels.h), and finishes the requests that wait for that.
  *
  *  A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
  *                     QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
@@ -26,6 +27,7 @@
 enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
 
 #define TROUBLE_SIZE 400
+#define LABELS_NS    INT64_C(50000000) /* until labels that another process makes are looked for */
 
 struct parked {
     struct waiter waiter; /* first: bytes_came() gets its address */
@@ -114,6 +116,11 @@ static void refuse(struct parked *parked)
     parked_free(parked);
 }
 
+static struct list_labels *labels_of(struct server *s)
+{
+    return &s->setup.catalog->tools->labels;
+}
+
 void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for)
 {
@@ -130,8 +137,10 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
     lock_take(&s->slow.lock);
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
-        if (waits_for && tree_item_is_open(s->tree, waits_for))
-            parked->waits_for = NULL; /* it has opened meanwhile */
+        if (waits_for && tree_item_is_open(s->tree, waits_for) &&
+            !list_labels_any_wanted(labels_of(s)))
+            parked->waits_for = NULL; /* it has become ready meanwhile */
+        s->slow.asked = s->slow.asked || parked->waits_for;
         queue_locked(&s->slow, parked);
     }
     lock_drop(&s->slow.lock);
@@ -335,33 +344,144 @@ static void report_notes(const struct catalog *catalog, const struct catalog_ite
         log_lines(LOG_LEVEL_WARNING, differs.data);
 }
 
+static unsigned count_waiting(struct slow *slow, const struct catalog_item *item)
+{
+    unsigned n = 0;
+    LOCK_SCOPE(&slow->lock);
+
+    for (const struct parked *parked = slow->first; parked; parked = parked->next)
+        n += parked->waits_for == item;
+    return n;
+}
+
+/* Answer the requests that wait for the item now, or fail them for that reason. One that has to
+ * wait again is parked again. */
+static void answer_waiting(struct server *s, const struct catalog_item *item, int error,
+                           const struct diag *reason)
+{
+    struct parked *parked;
+
+    atomic_store(&s->wanted[item - s->setup.catalog->item], false);
+    for (unsigned n = count_waiting(&s->slow, item); n && (parked = take_released(&s->slow, item));
+         n--) {
+        if (error < 0) {
+            atomic_store(&parked->waiter.error, error);
+            parked->waiter.reason = *reason;
+        }
+        finish(parked, monotonic_ns() + ANSWER_NS);
+    }
+}
+
+/* Answer those that were parked just when what they wait for became ready. */
+static void answer_late(struct server *s)
+{
+    const struct catalog *catalog = s->setup.catalog;
+
+    for (size_t i = 0; i < catalog->n; i++)
+        if (atomic_load(&s->wanted[i]) && tree_item_is_open(s->tree, &catalog->item[i]) &&
+            !list_labels_wanted(labels_of(s), catalog->item[i].ds))
+            answer_waiting(s, &catalog->item[i], 0, NULL);
+}
+
+/* Prepare a dataset a step further. false: all are ready. */
+static bool prepare_next(struct server *s, const struct catalog_item **item,
+                         char (*reported)[TROUBLE_SIZE])
+{
+    int r;
+
+    *item = next_to_prepare(s, *item);
+    if (!*item)
+        return false;
+    if (!dataset_prepare((*item)->ds)) {
+        report_trouble((*item)->ds, reported);
+        return true;
+    }
+    if (dataset_state((*item)->ds) == DATASET_FAILED)
+        report_failed(s, (*item)->ds);
+    else
+        report_notes(s->setup.catalog, *item);
+    r = tree_open_item(s->tree, *item);
+    if (r < 0)
+        log_error("%s: %s", (*item)->name, strerror(-r));
+    if (s->setup.options->n_plans)
+        serve_tell_changed(s, tree_batches(s->tree, *item));
+    serve_tell_changed(s, tree_grows(s->tree, *item));
+    serve_announce(s, *item);
+    answer_waiting(s, *item, 0, NULL);
+    return true;
+}
+
+static bool is_ending(void *ctx)
+{
+    return ((const struct server *)ctx)->slow.ending;
+}
+
+static const struct catalog_item *item_of(const struct server *s, const struct dataset *ds)
+{
+    const struct catalog_item *item = s->setup.catalog->item;
+
+    while (item->ds != ds)
+        item++;
+    return item;
+}
+
+/* Make labels that plans need a step further. 0; or -ENOENT, -EAGAIN: see list_labels_step(). */
+static int make_labels(struct server *s)
+{
+    const struct catalog_item *item;
+    const struct dataset *ds = NULL;
+    struct diag d = DIAG_INIT;
+    struct read_context rc;
+    int r;
+
+    read_context_init(&rc, false);
+    rc.cancelled = is_ending;
+    rc.ctx = s;
+    r = list_labels_step(labels_of(s), &rc, &ds, &d);
+    read_context_release(&rc);
+    if (r == 0 || r == -EAGAIN || r == -ENOENT)
+        return r;
+    item = item_of(s, ds);
+    if (r < 0) {
+        answer_waiting(s, item, r, &d);
+        return 0;
+    }
+    r = tree_open_listed(s->tree, item);
+    if (r < 0)
+        log_error("%s: %s", item->name, strerror(-r));
+    if (s->setup.options->n_plans)
+        serve_tell_changed(s, tree_batches(s->tree, item));
+    serve_announce(s, item);
+    answer_waiting(s, item, 0, NULL);
+    return 0;
+}
+
+/* Wait until a request waits for a dataset or for labels; at most until that time. */
+static void wait_for_work(struct slow *slow, int64_t until)
+{
+    lock_take(&slow->lock);
+    while (!slow->ending && !slow->asked && monotonic_ns() < until)
+        if (until == INT64_MAX)
+            lock_wait(&slow->lock, &slow->wake);
+        else
+            lock_wait_until(&slow->lock, &slow->wake, until);
+    slow->asked = false;
+    lock_drop(&slow->lock);
+}
+
 static void *prepare_main(void *arg)
 {
     struct server *s = arg;
     const struct catalog_item *item = NULL;
     char reported[TROUBLE_SIZE] = "";
 
-    while (!s->slow.ending && (item = next_to_prepare(s, item))) {
-        struct parked *parked;
-        int r;
+    while (!s->slow.ending) {
+        bool prepares = prepare_next(s, &item, &reported);
+        int made = make_labels(s);
 
-        if (!dataset_prepare(item->ds)) {
-            report_trouble(item->ds, &reported);
-            continue;
-        }
-        if (dataset_state(item->ds) == DATASET_FAILED)
-            report_failed(s, item->ds);
-        else
-            report_notes(s->setup.catalog, item);
-        r = tree_open_item(s->tree, item);
-        if (r < 0)
-            log_error("%s: %s", item->name, strerror(-r));
-        if (s->setup.options->n_plans)
-            serve_tell_changed(s, tree_batches(s->tree, item));
-        serve_tell_changed(s, tree_grows(s->tree, item));
-        serve_announce(s, item);
-        while ((parked = take_released(&s->slow, item)))
-            finish(parked, monotonic_ns() + ANSWER_NS);
+        answer_late(s);
+        if (!prepares && made < 0)
+            wait_for_work(&s->slow, made == -EAGAIN ? monotonic_ns() + LABELS_NS : INT64_MAX);
     }
     return NULL;
 }
@@ -377,12 +497,8 @@ int slow_start(struct server *s, const struct slow_ends *ends)
             return -EAGAIN;
         s->slow.n_threads++;
     }
-    s->slow.prepares = next_to_prepare(s, NULL) != NULL;
-    if (s->slow.prepares && thread_start(&s->slow.preparer, prepare_main, s) < 0) {
-        s->slow.prepares = false;
-        return -EAGAIN;
-    }
-    return 0;
+    s->slow.prepares = thread_start(&s->slow.preparer, prepare_main, s) == 0;
+    return s->slow.prepares ? 0 : -EAGAIN;
 }
 
 void slow_stop(struct server *s)

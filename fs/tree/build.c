@@ -306,7 +306,7 @@ static int add_children(struct builder *b, size_t i)
     return 0;
 }
 
-static int open_listed_plans(struct tree *tree, const struct catalog_item *item)
+int tree_open_listed(struct tree *tree, const struct catalog_item *item)
 {
     const struct tree_options *options = &tree->options;
 
@@ -322,10 +322,16 @@ static int open_listed_plans(struct tree *tree, const struct catalog_item *item)
             log_warning("%s: plan=%s: %s", item->name, name, d.text);
             continue;
         }
+        if (r == -EAGAIN)
+            continue; /* it opens once its labels are there */
         if (r < 0)
             return r;
-        if (entry->plan.seeded)
-            entry->listed_epochs = options->epochs;
+        lock_take(&tree->lock);
+        if (entry->of_options == PLAN_OTHER) {
+            entry->of_options = PLAN_UNANNOUNCED;
+            entry->listed_epochs = entry->plan.seeded ? options->epochs : 0;
+        }
+        lock_drop(&tree->lock);
     }
     return 0;
 }
@@ -349,7 +355,7 @@ static int open_dataset(struct tree *tree, const struct catalog_item *item)
     r = spans_take(&tree->spans, &want, &span);
     lock_drop(&tree->lock);
     tree->sample_base[item - tree->catalog->item] = span.base;
-    return r < 0 ? r : open_listed_plans(tree, item);
+    return r < 0 ? r : tree_open_listed(tree, item);
 }
 
 int tree_open_item(struct tree *tree, const struct catalog_item *item)

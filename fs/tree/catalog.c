@@ -30,6 +30,7 @@ static void tools_free(struct catalog_tools *tools)
 {
     if (!tools)
         return;
+    list_labels_release(&tools->labels);
     named_lists_release(&tools->lists);
     pool_free(tools->setup.pool);
     shared_index_release(&tools->shared);
@@ -230,6 +231,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered;
+    list_labels_init(&tools->labels, &tools->setup);
     if (r == 0)
         r = named_lists_init(&tools->lists, options, d);
     if (r == 0)

@@ -10,6 +10,7 @@
 #include "cache/source/source.h"
 #include "format/core/format.h"
 #include "fs/options/options.h"
+#include "fs/tree/list_labels.h"
 #include "fs/tree/named_lists.h"
 
 /* A dataset, or a file that cannot be used. */
@@ -35,6 +36,7 @@ struct catalog_tools {
     struct made_counts counts;
     struct format_setup setup;
     struct named_lists lists;
+    struct list_labels labels;
 };
 
 struct catalog {

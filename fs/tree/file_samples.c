@@ -21,6 +21,16 @@ static void make_order(struct file_samples *v)
     v->has_order = true;
 }
 
+/* An index of labels may be changed while it is mapped: no sample is behind the last. */
+static void find_samples(const struct file_samples *v, uint64_t first, size_t n, uint64_t *ret)
+{
+    uint64_t last = v->node.item->ds->samples - 1;
+
+    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, first, n, ret);
+    for (size_t i = 0; i < n && v->node.plan->label; i++)
+        ret[i] = min_u64(ret[i], last);
+}
+
 static int make_list(void *ctx, void **ret, size_t *ret_size)
 {
     struct file_samples *v = ctx;
@@ -30,7 +40,7 @@ static int make_list(void *ctx, void **ret, size_t *ret_size)
     if (!list)
         return -ENOMEM;
     make_order(v);
-    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, 0, n, list);
+    find_samples(v, 0, n, list);
     *ret = list;
     *ret_size = n * sizeof(*list);
     return 0;
@@ -62,7 +72,7 @@ static void batch_samples(const struct selection *sel, uint64_t first, size_t n,
         return;
     }
     make_order(v);
-    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, first, n, ret);
+    find_samples(v, first, n, ret);
 }
 
 /* How many of the first samples make a sheet that fits a screen. */

@@ -28,7 +28,10 @@ static int set_list(const struct mixture *m, const struct dataset *ds, unsigned 
 
     list->first = mix_dataset_first(ds, i);
     list->samples = m->ds[i]->samples;
-    r = tree_schedule(&catalog, m->ds[i], &m->spec->source[i].plan, &list->schedule, &reason);
+    while ((r = tree_schedule(&catalog, m->ds[i], &m->spec->source[i].plan, &list->schedule, NULL,
+                              &reason)) == -EAGAIN &&
+           (r = list_labels_go_on(&m->tools->labels, &reason)) == 0)
+        ; /* the thread that prepares datasets makes labels, too */
     if (r < 0)
         return diag_set(d, r, "mix %s: %s: %s", m->spec->name, m->shown[i], diag_text(&reason, r));
     if (!list->schedule.positions)

@@ -9,7 +9,7 @@
 #include "fs/tree/parts.h"
 
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
-                  struct schedule *ret, struct diag *d)
+                  struct schedule *ret, const struct list_label **ret_label, struct diag *d)
 {
     struct plan_data data = {.samples = ds->samples};
     struct plan_range part;
@@ -19,8 +19,12 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
         ds->ops->share(ds, plan->part, plan->parts, &part.start, &part.length);
         data.part = &part;
     }
+    if (ret_label)
+        *ret_label = NULL;
     if (plan->only[0] && catalog->tools)
         r = named_lists_get(&catalog->tools->lists, ds, plan->only, &data.only, d);
+    if (r == 0 && catalog->tools)
+        r = list_labels_get(&catalog->tools->labels, ds, plan, &data, ret_label, d);
     if (r < 0)
         return r;
     schedule_init_data(ret, plan, &data);
@@ -28,12 +32,14 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
 }
 
 int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
-                       const struct plan *plan, struct schedule *ret, struct diag *d)
+                       const struct plan *plan, struct schedule *ret,
+                       const struct list_label **ret_label, struct diag *d)
 {
     int r;
 
     if (!item->mixture)
-        return tree_schedule(catalog, item->ds, plan, ret, d);
+        return tree_schedule(catalog, item->ds, plan, ret, ret_label, d);
+    *ret_label = NULL;
     r = mixture_check_plan(item->mixture, plan, d);
     if (r < 0)
         return r;
@@ -47,7 +53,7 @@ static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog
 {
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
-    return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, d);
+    return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->label, d);
 }
 
 /* Make entry the next plan of its dataset and give it a span. */
@@ -129,15 +135,18 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     return r;
 }
 
-const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i)
+const struct plan_entry *tree_unannounced(struct tree *tree, const struct catalog_item *item)
 {
     const struct item_plans *plans = &tree->plans[item - tree->catalog->item];
-    const struct plan_entry *entry;
+    LOCK_SCOPE(&tree->lock);
 
-    lock_take(&tree->lock);
-    entry = i < plans->n ? plans->entry[i] : NULL;
-    lock_drop(&tree->lock);
-    return entry;
+    for (size_t i = 0; i < plans->n; i++) {
+        if (plans->entry[i]->of_options != PLAN_UNANNOUNCED)
+            continue;
+        plans->entry[i]->of_options = PLAN_ANNOUNCED;
+        return plans->entry[i];
+    }
+    return NULL;
 }
 
 /* At most: an array that grows has up to twice as many places as elements. */

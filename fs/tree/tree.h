@@ -60,13 +60,15 @@ struct node {
 };
 
 /* Apply a plan, which must outlive it, to a dataset of the catalog that is ready. 0; -EINVAL with
- * the reason in d: the plan's words do not hold for it; -ENOMEM. */
+ * the reason in d: the plan's words do not hold for it; or as list_labels_get(). ret_label: see
+ * there. */
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
-                  struct schedule *ret, struct diag *d);
+                  struct schedule *ret, const struct list_label **ret_label, struct diag *d);
 
 /* The same for the dataset of an item, which may be a mix. */
 int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
-                       const struct plan *plan, struct schedule *ret, struct diag *d);
+                       const struct plan *plan, struct schedule *ret,
+                       const struct list_label **ret_label, struct diag *d);
 
 /* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {
@@ -74,8 +76,10 @@ struct plan_entry {
     struct plan plan;
     char name[PLAN_NAME_SIZE]; /* canonical */
     struct schedule schedule;
-    uint64_t ino; /* of the plan's folder */
+    const struct list_label *label; /* that the schedule uses; NULL: none */
+    uint64_t ino;                   /* of the plan's folder */
     /* Guarded by the tree's lock: */
+    enum { PLAN_OTHER, PLAN_UNANNOUNCED, PLAN_ANNOUNCED } of_options; /* one of the options */
     uint64_t listed_epochs; /* 0 .. listed_epochs - 1 are listed, and: */
     uint64_t *epoch;        /* [n_epochs] others that were opened */
     size_t n_epochs;
@@ -108,6 +112,13 @@ void tree_free(struct tree *tree);
  * by one thread at a time. 0, -ENFILE, -ENOMEM. */
 int tree_open_item(struct tree *tree, const struct catalog_item *item);
 
+/* Labels of an open item are ready: open the plans of the options that had to wait for them. Called
+ * by the thread of tree_open_item(). 0 or as that. */
+int tree_open_listed(struct tree *tree, const struct catalog_item *item);
+
+/* A plan of the options that was opened, each once. NULL: there is none any more. */
+const struct plan_entry *tree_unannounced(struct tree *tree, const struct catalog_item *item);
+
 /* The inode number of a look at a live text. The kernel uses it beside node->ino, which stat shows.
  */
 uint64_t tree_look_ino(const struct node *live, unsigned look);
@@ -116,9 +127,10 @@ uint64_t tree_look_ino(const struct node *live, unsigned look);
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 
 /* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
- * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent must be
- * ready first; -EIO, -ESTALE: it never will be, with the reason in d. *ret_changed (may be NULL):
- * the inode number of a folder whose listing has grown by this lookup, else 0. */
+ * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent, or the
+ * labels of its samples, must be ready first; -EIO, -ESTALE: it never will be, with the reason in
+ * d. *ret_changed (may be NULL): the inode number of a folder whose listing has grown by this
+ * lookup, else 0. */
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
@@ -134,10 +146,6 @@ uint64_t tree_grows(const struct tree *tree, const struct catalog_item *item);
 
 /* The inode number of an item's batches/, whose listing grows when the item is opened; 0: none. */
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
-
-/* Plan i of the opened plans of an item, in the order of opening; those of the options come first.
- * NULL: behind the last. */
-const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i);
 
 /* What opened plans and epochs take; they are never closed. owner: the struct tree. */
 struct memory_held tree_plans_held(void *owner);

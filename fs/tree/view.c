@@ -114,6 +114,19 @@ static int check_sources(const struct node *node, struct diag *d)
     return 0;
 }
 
+/* Was the order of the batch computed from labels whose file was cut short? */
+static int check_labels(const struct node *node, struct diag *d)
+{
+    const struct list_label *label = node->plan ? node->plan->label : NULL;
+
+    return label && list_label_is_lost(label)
+               ? diag_set(d, -EIO,
+                          "plan %s: the index of its labels in the cache folder was cut short; "
+                          "mount again",
+                          node->plan->name)
+               : 0;
+}
+
 static int read_rendered(struct read_context *rc, struct open_files *files, const struct node *node,
                          uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
@@ -129,7 +142,7 @@ static int read_rendered(struct read_context *rc, struct open_files *files, cons
     if (rc)
         rc->checks_late = false;
     open_files_give(f, !off && *ret_len == f->layout.size);
-    return r;
+    return r < 0 ? r : check_labels(node, d);
 }
 
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,

@@ -1,0 +1,481 @@
+#include "fs/tree/list_labels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/read_context.h"
+#include "cache/disk/sha256.h"
+#include "format/labels/field_input.h"
+#include "fs/tree/run_labels.h"
+
+#define MEMORY_SHARE 8 /* of the machine's memory, for indexes that cannot be kept */
+#define AGAIN_NS     INT64_C(50000000)
+
+/* An index of the whole dataset. */
+struct dataset_label {
+    struct dataset_label *next;
+    struct field_input input;
+    struct labels labels;
+    char *identity; /* owned */
+};
+
+enum state { IDLE, WANTED, READY, REFUSED };
+
+/* The classes or weights of a list. */
+struct list_label {
+    struct list_label *next;
+    struct list_labels *all;
+    /* Constant: */
+    const struct dataset *ds;
+    enum label_kind kind;
+    char field[FIELD_NAME_SIZE];
+    struct plan plan;         /* that made the list, */
+    struct schedule schedule; /* without an order */
+
+    enum state state; /* guarded by all->lock; and before READY or REFUSED: */
+    struct diag reason;
+
+    /* The stepping thread's, then constant: */
+    struct dataset_label *whole;
+    struct label_input input; /* of a list that is no run */
+    struct labels labels;
+    char *identity, *name; /* of it; owned */
+    struct run_classes classes;
+    struct run_weights weights;
+    uint64_t held;
+};
+
+/* ---- memory ---- */
+
+void list_labels_init(struct list_labels *ret, const struct format_setup *setup)
+{
+    *ret = (struct list_labels){.keep = setup->keep,
+                                .options = &setup->options,
+                                .memory.limit = memory_total() / MEMORY_SHARE};
+    lock_init(&ret->lock);
+}
+
+static void label_free(struct list_label *l)
+{
+    labels_release(&l->labels);
+    run_classes_release(&l->classes);
+    run_weights_release(&l->weights);
+    free(l->identity);
+    free(l->name);
+    free(l);
+}
+
+void list_labels_release(struct list_labels *all)
+{
+    for (struct list_label *l = all->first, *next; l; l = next) {
+        next = l->next;
+        label_free(l);
+    }
+    for (struct dataset_label *w = all->datasets, *next; w; w = next) {
+        next = w->next;
+        labels_release(&w->labels);
+        free(w->identity);
+        free(w);
+    }
+    lock_release(&all->lock);
+    *all = (struct list_labels){0};
+}
+
+struct memory_held list_labels_held(void *owner)
+{
+    struct list_labels *all = owner;
+
+    return (struct memory_held){.bytes = atomic_load(&all->memory.used),
+                                .limit = all->memory.limit};
+}
+
+/* ---- the index of a dataset ---- */
+
+static int whole_new(struct list_labels *all, const struct dataset *ds, const char *field,
+                     enum label_kind kind, struct dataset_label **ret, struct diag *d)
+{
+    AUTO_FREE struct dataset_label *w = calloc(1, sizeof(*w));
+    AUTO_TEXT struct text t = {0};
+    int r = w ? field_input_init(&w->input, ds, field, kind, d) : -ENOMEM;
+
+    if (r == 0)
+        r = field_input_identity(&w->input, kind, all->options, &t);
+    if (r == 0)
+        r = text_finish(&t, &w->identity, NULL);
+    if (r < 0)
+        return r;
+    w->labels = (struct labels){.kind = kind,
+                                .input = &w->input.input,
+                                .keep = all->keep,
+                                .identity = w->identity,
+                                .source = blob_source(ds->blob[0]),
+                                .memory = &all->memory};
+    w->next = all->datasets;
+    *ret = all->datasets = TAKE_PTR(w);
+    return 0;
+}
+
+static int whole_of(struct list_labels *all, const struct dataset *ds, const char *field,
+                    enum label_kind kind, struct dataset_label **ret, struct diag *d)
+{
+    for (struct dataset_label *w = all->datasets; w; w = w->next) {
+        if (w->input.ds == ds && w->labels.kind == kind && !strcmp(w->input.field->name, field)) {
+            *ret = w;
+            return 0;
+        }
+    }
+    return whole_new(all, ds, field, kind, ret, d);
+}
+
+/* ---- lists that are no runs ---- */
+
+static bool is_run(const struct schedule *s)
+{
+    return !s->only && !s->plan->splits;
+}
+
+/* The class of a sample, as its value. */
+static int64_t value_of(const struct label_arrays *a, uint64_t sample)
+{
+    uint64_t low = 0, n = a->classes, where = a->where[sample];
+
+    while (n > 1) {
+        uint64_t half = n / 2;
+
+        low = a->begin[low + half] <= where ? low + half : low;
+        n -= half;
+    }
+    return a->label[low];
+}
+
+/* Values of places of the list, from the index of the dataset. */
+static int read_places(const struct label_input *input, struct read_context *rc, uint64_t first,
+                       size_t count, void *ret, struct diag *d)
+{
+    const struct list_label *l =
+        (const struct list_label *)(const void *)((const char *)input -
+                                                  offsetof(struct list_label, input));
+    const struct label_arrays *a = &l->whole->labels.arrays;
+    uint64_t *sample = ret;
+
+    if (read_cancelled(rc))
+        return -EINTR;
+    schedule_list(&l->schedule, first, count, sample);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t s = min_u64(sample[i], a->n - 1);
+
+        if (l->kind == LABEL_WEIGHTS)
+            sample[i] = a->sum[s + 1] - a->sum[s];
+        else
+            ((int64_t *)ret)[i] = value_of(a, s);
+    }
+    return labels_are_lost(&l->whole->labels)
+               ? diag_set(d, -EIO, "%s: its index was cut short", l->whole->input.name)
+               : 0;
+}
+
+static void name_place(const struct label_input *input, uint64_t place, char *ret, size_t size)
+{
+    (void)input;
+    snprintf(ret, size, "place %llu of the list", (unsigned long long)place);
+}
+
+static int add_list(const struct plan_list *only, struct text *t)
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    uint8_t bytes[DIGEST_BYTES];
+    char text[DIGEST_TEXT_SIZE];
+    int r = digest_new(&digest);
+
+    if (r == 0)
+        r = digest_add(digest, only->sample, 4 * only->n);
+    if (r == 0)
+        r = digest_finish(digest, bytes);
+    if (r < 0)
+        return r;
+    digest_text(bytes, text);
+    text_add(t, " only %s", text);
+    return 0;
+}
+
+static int begin_list(struct list_label *l)
+{
+    const struct schedule *s = &l->schedule;
+    AUTO_TEXT struct text t = {0};
+    int r = s->only ? add_list(s->only, &t) : 0;
+
+    text_add(&t, " list %llu+%llu %llu+%llu split %d of %s", (unsigned long long)s->taken.start,
+             (unsigned long long)s->taken.length, (unsigned long long)s->offset,
+             (unsigned long long)s->length, s->plan->splits > 0, l->whole->identity);
+    if (r == 0)
+        r = text_finish(&t, &l->identity, NULL);
+    if (r == 0 && asprintf(&l->name, "%s of the list", l->whole->input.name) < 0) {
+        l->name = NULL;
+        r = -ENOMEM;
+    }
+    if (r < 0)
+        return r;
+    l->input = (struct label_input){.n = s->length,
+                                    .are_sums = l->kind == LABEL_WEIGHTS,
+                                    .read = read_places,
+                                    .where = name_place,
+                                    .name = l->name};
+    l->labels = (struct labels){.kind = l->kind,
+                                .input = &l->input,
+                                .keep = l->all->keep,
+                                .identity = l->identity,
+                                .source = l->whole->labels.source,
+                                .memory = &l->all->memory};
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static int finish(struct list_label *l, const struct label_arrays *arrays, uint64_t first)
+{
+    uint64_t length = l->schedule.length, held = 0;
+    int r = l->kind == LABEL_CLASSES ? run_classes_init(&l->classes, arrays, first, length, &held)
+                                     : run_weights_init(&l->weights, arrays, first, length, &held);
+
+    if (r == -EDOM)
+        return diag_set(&l->reason, r, "%s: want a weight above 0 in the list, found 0 in all %llu",
+                        l->whole->input.name, (unsigned long long)length);
+    l->held = held;
+    atomic_fetch_add(&l->all->memory.used, held);
+    return r < 0 ? r : 1;
+}
+
+static int step(struct list_label *l, struct read_context *rc)
+{
+    int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, l->kind, &l->whole, &l->reason);
+
+    if (r == 0)
+        r = labels_step(&l->whole->labels, rc, &l->reason);
+    if (r == 1 && is_run(&l->schedule))
+        return finish(l, &l->whole->labels.arrays, l->schedule.taken.start);
+    if (r == 1 && !l->identity)
+        r = begin_list(l);
+    else if (r == 1)
+        r = labels_step(&l->labels, rc, &l->reason);
+    return r == 1 ? finish(l, &l->labels.arrays, 0) : r;
+}
+
+/* May it be better the next time? */
+static bool may_pass(int r)
+{
+    return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EIO;
+}
+
+/* r: of its last step. */
+static void settle(struct list_label *l, int r)
+{
+    LOCK_SCOPE(&l->all->lock);
+
+    atomic_fetch_sub(&l->all->wanted, 1);
+    l->state = r == 1 ? READY : may_pass(r) ? IDLE : REFUSED;
+}
+
+/* The next one that is wanted, in turn. NULL: none is. */
+static struct list_label *next_wanted(struct list_labels *all)
+{
+    LOCK_SCOPE(&all->lock);
+    struct list_label *l = all->latest ? all->latest->next : NULL;
+
+    for (unsigned i = 0; i <= all->n; i++) {
+        l = l ? l : all->first;
+        if (!l || l->state == WANTED)
+            break;
+        l = l->next;
+    }
+    return l && l->state == WANTED ? l : NULL;
+}
+
+int list_labels_step(struct list_labels *all, struct read_context *rc,
+                     const struct dataset **ret_ds, struct diag *d)
+{
+    struct list_label *l = next_wanted(all);
+    int r;
+
+    if (!l)
+        return -ENOENT;
+    all->latest = l;
+    r = step(l, rc);
+    if (r < 0 && r != -EAGAIN)
+        diag_set(&l->reason, r, "%s: %s", l->field, strerror(-r));
+    if (r < 0 && may_pass(r))
+        diag_set(d, r, "%s", l->reason.text);
+    if (r == 0 || may_pass(r) || r == -EAGAIN)
+        l->reason.set = false;
+    if (r == 0 || r == -EAGAIN)
+        return r;
+    *ret_ds = l->ds;
+    settle(l, r);
+    return may_pass(r) ? r : 1;
+}
+
+bool list_labels_wanted(struct list_labels *all, const struct dataset *ds)
+{
+    LOCK_SCOPE(&all->lock);
+
+    for (const struct list_label *l = all->first; l; l = l->next)
+        if (l->ds == ds && l->state == WANTED)
+            return true;
+    return false;
+}
+
+bool list_labels_any_wanted(const struct list_labels *all)
+{
+    return atomic_load(&all->wanted) > 0;
+}
+
+/* ---- questions ---- */
+
+static bool is_of(const struct list_label *l, const struct dataset *ds, const char *field,
+                  enum label_kind kind, const struct schedule *s)
+{
+    const struct schedule *own = &l->schedule;
+
+    return l->ds == ds && l->kind == kind && own->only == s->only &&
+           own->taken.start == s->taken.start && own->taken.length == s->taken.length &&
+           own->offset == s->offset && own->length == s->length &&
+           !own->plan->splits == !s->plan->splits && !strcmp(l->field, field);
+}
+
+static struct list_label *find_locked(struct list_labels *all, const struct dataset *ds,
+                                      const char *field, enum label_kind kind,
+                                      const struct schedule *s)
+{
+    struct list_label *l = all->first;
+
+    lock_assert_held(&all->lock);
+    while (l && !is_of(l, ds, field, kind, s))
+        l = l->next;
+    return l;
+}
+
+static int add_locked(struct list_labels *all, const struct dataset *ds, const char *field,
+                      enum label_kind kind, const struct schedule *s, struct list_label **ret)
+{
+    struct list_label *l = all->n < LIST_LABELS_MAX ? calloc(1, sizeof(*l)) : NULL;
+
+    lock_assert_held(&all->lock);
+    if (!l)
+        return all->n < LIST_LABELS_MAX ? -ENOMEM : -ENFILE;
+    *l = (struct list_label){
+        .all = all, .ds = ds, .kind = kind, .plan = *s->plan, .schedule = *s, .state = IDLE};
+    l->schedule.plan = &l->plan;
+    snprintf(l->field, sizeof(l->field), "%s", field);
+    *(all->last ? &all->last->next : &all->first) = l;
+    all->last = l;
+    all->n++;
+    *ret = l;
+    return 0;
+}
+
+static int answer_locked(struct list_label *l, struct plan_data *data, struct diag *d)
+{
+    lock_assert_held(&l->all->lock);
+    switch (l->state) {
+    case READY:
+        if (l->kind == LABEL_CLASSES)
+            data->classes = &l->classes.classes;
+        else
+            data->weights = &l->weights.weights;
+        return 0;
+    case REFUSED:
+        return diag_set(d, -EINVAL, "%s", l->reason.text);
+    case IDLE:
+        l->state = WANTED;
+        atomic_fetch_add(&l->all->wanted, 1);
+        return -EAGAIN;
+    default:
+        return -EAGAIN;
+    }
+}
+
+int list_labels_get(struct list_labels *all, const struct dataset *ds, const struct plan *plan,
+                    struct plan_data *data, const struct list_label **ret_label, struct diag *d)
+{
+    bool by_classes;
+    const char *field = plan_field(plan, &by_classes);
+    enum label_kind kind = by_classes ? LABEL_CLASSES : LABEL_WEIGHTS;
+    struct list_label *l;
+    struct field_input input;
+    struct schedule s;
+    int r;
+
+    if (ret_label)
+        *ret_label = NULL;
+    if (!field)
+        return 0;
+    schedule_init_data(&s, plan, data);
+    if (!s.length)
+        return diag_set(d, -EINVAL, "%s: want a list that has samples, found none",
+                        plan->draw ? "draw" : "classes");
+    r = field_input_init(&input, ds, field, kind, d);
+    if (r < 0)
+        return r;
+    lock_take(&all->lock);
+    l = find_locked(all, ds, field, kind, &s);
+    if (!l)
+        r = add_locked(all, ds, field, kind, &s, &l);
+    if (r == 0)
+        r = answer_locked(l, data, d);
+    lock_drop(&all->lock);
+    if (r == 0 && ret_label)
+        *ret_label = l;
+    return r;
+}
+
+bool list_label_is_lost(const struct list_label *l)
+{
+    return labels_are_lost(&l->whole->labels) || labels_are_lost(&l->labels);
+}
+
+/* ---- commands ---- */
+
+/* Another process is making it. */
+static void wait_a_while(void)
+{
+    pthread_cond_t never;
+    struct lock lock;
+
+    lock_init(&lock);
+    condition_init(&never);
+    lock_take(&lock);
+    clock_wait(clock_or_real(NULL), &lock, &never, monotonic_ns() + AGAIN_NS);
+    lock_drop(&lock);
+    pthread_cond_destroy(&never);
+    lock_release(&lock);
+}
+
+int list_labels_go_on(struct list_labels *all, struct diag *d)
+{
+    const struct dataset *ds;
+    int r = list_labels_step(all, NULL, &ds, d);
+
+    if (r == -EAGAIN)
+        wait_a_while();
+    return r < 0 && r != -EAGAIN ? r : 0;
+}
+
+int list_labels_classes(struct list_labels *all, const struct dataset *ds, const char *field,
+                        const struct label_arrays **ret, struct diag *d)
+{
+    struct dataset_label *whole;
+    int r = whole_of(all, ds, field, LABEL_CLASSES, &whole, d);
+
+    while (r == 0 || r == -EAGAIN) {
+        if (r == -EAGAIN)
+            wait_a_while();
+        r = labels_step(&whole->labels, NULL, d);
+    }
+    if (r < 0)
+        return r;
+    *ret = &whole->labels.arrays;
+    return 0;
+}
