@@ -6,4 +6,4 @@ BARS=(main workers loaders)
 
 bar_main() { python_bars python_bars.py main; }
 bar_workers() { python_bars python_bars.py workers; }
-bar_loaders() { EPOCHFS_BENCH_ROUNDS=3 python_bars python_bars.py loaders; }
+bar_loaders() { EPOCHFS_BENCH_ROUNDS=2 python_bars python_bars.py loaders; }

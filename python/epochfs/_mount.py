@@ -55,13 +55,19 @@ class Dataset:
     def __len__(self) -> int:
         return self.info["samples"]
 
-    def __getitem__(self, sample: int | str) -> dict[str, np.ndarray]:
-        """A sample by its number, as in a list, or by its key: its stored fields as arrays.
+    def __getitem__(self, sample: int | str | bytes) -> dict[str, np.ndarray]:
+        """A sample by its number, as in a list, or by its key, as `key` of a batch has it: its stored fields as arrays.
 
         Shapes are those of `fields`; rows of libsvm text are a CSR matrix of one row (`csr()`).
-        Raises IndexError or KeyError if it is not there, and what `Batches.read()` raises."""
-        if isinstance(sample, str):
-            return self._read(sample, KeyError(sample))
+        Raises IndexError or KeyError if it is not there (keys above 180 bytes: take the number), and what
+        `Batches.read()` raises."""
+        if isinstance(sample, (str, bytes)):
+            for name in _names_of_key(sample):
+                try:
+                    return self._read(name, KeyError(sample))
+                except KeyError:
+                    pass
+            raise KeyError(sample)
         number = int(sample) + len(self) if sample < 0 else int(sample)
         if not 0 <= number < len(self):
             raise IndexError(f"sample {sample} of {len(self)}")
@@ -79,8 +85,6 @@ class Dataset:
         return Batches(self, plan, epoch, start, fields, encoding)
 
     def _read(self, name: str, missing: Exception) -> dict[str, np.ndarray]:
-        if name in ("", ".", "..") or "/" in name or "\0" in name:
-            raise missing
         try:
             return self.mount.read(read_npz, os.path.join(self.path, "samples", "npz", f"{name}.npz"))
         except Error as e:
@@ -268,6 +272,16 @@ def _log(notes: str) -> None:
     """What a command says although it succeeds: files that are not used, processes that still use the mount."""
     for line in notes.splitlines():
         log.warning("%s", line)
+
+
+def _names_of_key(key: str | bytes) -> Iterator[str]:
+    """How the mount may call the files of the sample with this key: some formats escape all points, as theirs end names."""
+    raw = os.fsencode(key)
+    for dots in (False, True):
+        begins = b"__" if dots and len(raw) > 1 else b"."
+        yield os.fsdecode(b"".join(
+            b"%%%02X" % byte if byte in b"/\0%" or byte == ord(".") and (dots or at == 0) or
+            at == 0 and raw.startswith(begins) else bytes([byte]) for at, byte in enumerate(raw)))
 
 
 def _load_json(path: str) -> Any:

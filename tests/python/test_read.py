@@ -102,6 +102,18 @@ class Read(unittest.TestCase):
             with self.assertRaises(BadBatchError, msg=f"{size} of {len(data)} bytes"):
                 read_npz(self.path)
 
+    def test_npz__cut_in_a_member_says_so(self):
+        data = self.npz(**ARRAYS)
+        self.write(data[:1000])
+        with self.assertRaisesRegex(BadBatchError, "'image.npy' goes beyond the file's end at byte 1000; the file is cut short"):
+            read_npz(self.path)
+
+    def test_npz__a_member_is_gone(self):
+        data = self.npz(image=ARRAYS["image"], label=ARRAYS["label"])
+        self.write(data[data.index(b"PK\x03\x04", 1):])
+        with self.assertRaisesRegex(BadBatchError, "the archive's end tells 2 members before byte [0-9]+, found 1 before"):
+            read_npz(self.path)
+
     def test_npz__the_file_shrinks_while_it_is_read(self):
         self.npz(**ARRAYS)
         with mock.patch.object(os, "preadv", return_value=0):

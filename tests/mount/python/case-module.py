@@ -1,18 +1,22 @@
 #!/usr/bin/python3
 """The Python module without further libraries: mounting, datasets, samples, batches."""
 
+import io
 import os
 import pickle
 import subprocess
 import sys
+import tarfile
 
 import numpy as np
 
 import epochfs
+import kaldi_dirs
 from lib import EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type, path, small, text, write
 
 TMP = os.path.join(PRIVATE, "tmp")
 PLAN = "batch=8,seed=7"
+KEYS = ["photos/000000", "photos/a%b", "sp ace/ü"]
 
 
 def expect(kind, *words, call):
@@ -159,8 +163,16 @@ def folders(images):
     write("deep/bad.npy", b"\x93NUMPY\1\0\xff\xffx")
     for n, key in enumerate(("000002", "000000", "000001")):
         write(f"numbers/c{n}/{key}.txt", b"%d" % n)
+    with tarfile.open(f"{SOURCE}/shard.tar", "w") as shard:
+        for key in KEYS:
+            member = tarfile.TarInfo(f"{key}.txt")
+            member.size = len(key.encode())
+            shard.addfile(member, io.BytesIO(key.encode()))
+    rows = {"__c": 1, "a.b": 2, ".d": 3, "plain": 4}
+    write("table.ark", kaldi_dirs.archive([(key, kaldi_dirs.fm(np.zeros((n, 2), "f4"))) for key, n in rows.items()])[0])
     with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
         names = list(mount)
+        equal({key: len(mount["table.ark"][key]["data"]) for key in rows}, rows, "samples by keys with points")
         equal({"train", "deep/er/a"} - set(names), set(), f"datasets in {names}")
         equal([int(s[list(s)[0]]) for s in mount["deep/er/a"]], list(range(6)), "samples of a folder's dataset")
         error = expect(epochfs.Error, "bad.npy", call=lambda: mount["deep/bad.npy"])
@@ -170,7 +182,12 @@ def folders(images):
             every = mount[name].batches("batch=all").read(0)
             for number, key in enumerate(every["key"].tolist()):
                 same(mount[name][number], path(name, f"samples/npz/{key.decode()}.npz"), f"sample {number} of {name}")
+                same(mount[name][key], path(name, f"samples/npz/{key.decode()}.npz"), f"sample {key} of {name}")
         equal(bool(keyed), True, f"datasets of numbers/ in {names}")
+        keys = mount["shard.tar"].batches("batch=all").read(0)["key"].tolist()
+        equal(keys, [k.encode() for k in KEYS], "keys of the shard")
+        equal([bytes(mount["shard.tar"][key]["txt"]) for key in keys], keys, "samples by keys of all kinds")
+        equal([bytes(mount["shard.tar"][n]["txt"]) for n in range(3)], keys, "samples by numbers")
         opened = epochfs.open(MOUNTPOINT)
         equal(opened["train"][0]["image"].tolist(), images[0].tolist(), "a mount that was opened")
         opened.close()
@@ -180,7 +197,6 @@ def folders(images):
 
 
 def npy(array):
-    import io
     f = io.BytesIO()
     np.save(f, array)
     return f.getvalue()
