@@ -330,19 +330,23 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
                      struct audit_rule *ret)
 {
     struct plan_classes classes = {.places = audit_tally_places(tally)};
+    struct plan_weights weights = {.places = classes.places, .total = 1};
     struct plan_data data = {.samples = classes.places};
     struct plan plan = call->plan; /* without the words that make the list */
     struct schedule s;
 
-    if (plan.batch_classes && audit_tally_classes(tally, &classes.n, &classes.most) < 0)
+    if ((plan.batch_classes || plan.draw == DRAW_BALANCED) &&
+        audit_tally_classes(tally, &classes.n, &classes.most) < 0)
         return -ENOMEM;
     plan.only[0] = '\0';
     plan.takes = false;
     plan.splits = 0;
     plan.part = 0;
     plan.parts = 1;
-    if (plan.batch_classes)
+    if (plan.batch_classes || plan.draw == DRAW_BALANCED)
         data.classes = &classes;
+    if (plan.draw == DRAW_WEIGHTS)
+        data.weights = &weights;
     if (call->mix->n)
         data.samples = call->mix->epoch_samples;
     schedule_init_data(&s, &plan, &data); /* for the lengths alone */

@@ -62,7 +62,7 @@ def check_right():
 
 
 def check_draws():
-    """Draws without labels. tests/mount/tree has those of classes and weights."""
+    """Draws without labels."""
     for plan, want in (("batch=8,draw=30:uniform", (30, 4, N, "at most once")),
                        ("batch=8,seed=3,draw=120:uniform", (120, 15, N, "2 or 3 times")),
                        ("batch=8,seed=3,draw=120:uniform,limit=70", (70, 9, N, None)),
@@ -75,6 +75,16 @@ def check_draws():
 def check_lists():
     equal(audit("train", "batch=4,only=some")[:4], (5, 2, 5, "1 or 2 times"), "a list in its order, a sample twice")
     equal(audit("train", "batch=4,only=some,seed=1")[:4], (5, 2, 5, "1 or 2 times"), "the same, shuffled")
+
+
+def check_classes():
+    classes = np.bincount(LABELS)
+    found = audit("train", f"batch=8,seed=3,draw={20 * np.count_nonzero(classes)}:balanced")
+    equal(found[0], 20 * np.count_nonzero(classes), "balanced")
+    found = audit("rows.libsvm", "batch=8,seed=3,draw=150:label")  # labels 0, 1 and 2 as weights
+    equal(found[:2], (150, 19), "in proportion to a field")
+    rounds, batches = -(-classes.max() // 2), np.count_nonzero(classes) // 4
+    equal(audit("train", "batch=8,seed=3,classes=4x2")[:2], (rounds * batches * 8, rounds * batches), "classes")
 
 
 def check_mixes():
@@ -219,6 +229,7 @@ with mounted(SOURCE, f"list=some={PRIVATE}/some", "mix=both=train*3+other.train*
              "mix=part=train:take=0:20*1+other.train*2", "mix=steps=train*3+other.train*1@30:train*1+other.train*1"):
     check_right()
     check_lists()
+    check_classes()
     check_mixes()
     check_wrong_mix()
     check_draws()
