@@ -125,8 +125,25 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return r;
 }
 
+/* A line of the file that names the classes of `label`. */
+static bool set_class_name(const struct dataset *ds, int64_t number, struct text *t)
+{
+    const struct cifar_set *set = ds->impl;
+    const char *line = NULL;
+
+    for (unsigned i = 0; i < set->kind->n_labels; i++)
+        if (!strcmp(set->kind->label[i].field, "label"))
+            line = set->names[i].text;
+    for (; line && *line && number > 0; number--)
+        line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != '\0');
+    if (!line || number || !strcspn(line, "\r\n"))
+        return false;
+    text_add_bytes(t, line, strcspn(line, "\r\n"));
+    return true;
+}
+
 static const struct dataset_ops set_ops = {
-    .check = set_check, .describe = set_describe, .free = set_free};
+    .check = set_check, .describe = set_describe, .free = set_free, .class_name = set_class_name};
 
 /* ---- making a dataset ---- */
 

@@ -179,6 +179,9 @@ struct dataset_ops {
     /* Members of dataset.json that only this format has; each line begins with indent and ends with
      * a comma. */
     void (*describe)(const struct dataset *ds, const char *indent, struct text *t);
+    /* Add the name of the class that has that number in the field `label`. false: it has none.
+     * NULL: none has. */
+    bool (*class_name)(const struct dataset *ds, int64_t number, struct text *t);
     /* Lines for people, which `info` shows below the fields: what the dataset is made of, and why.
      * NULL: nothing. */
     void (*about)(const struct dataset *ds, struct text *t);

@@ -190,7 +190,18 @@ static void files_describe(const struct shard *shard, unsigned n, const char *in
 
 /* ---- layouts ---- */
 
+static bool files_class_name(const void *p, int64_t number, struct text *t)
+{
+    const struct files_file *file = p;
+
+    if (file->layout != LAYOUT_CLASSES || number < 0 || number >= file->n_classes)
+        return false;
+    text_add(t, "%s", file->class_name[number]);
+    return true;
+}
+
 static const struct record_format by_names = {
+    .class_name = files_class_name,
     .format = &format_files,
     .file = {.prepare = files_prepare, .drop = files_drop},
     .share = files_share,

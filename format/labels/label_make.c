@@ -97,32 +97,34 @@ static int read_at(struct label_making *m, void *bytes, size_t len, uint64_t off
 
 /* ---- reading ---- */
 
-static int refuse(struct label_making *m, uint64_t sample, const char *want, const char *format,
-                  double found, struct diag *d)
+static int refuse(const struct label_input *input, uint64_t sample, const char *want, double found,
+                  struct diag *d)
 {
-    char where[WHERE_SIZE] = "", text[64];
+    char where[WHERE_SIZE] = "";
 
-    m->input->where(m->input, sample, where, sizeof(where));
-    snprintf(text, sizeof(text), format, found);
-    return diag_set(d, -EBADMSG, "%s: %s: want %s, found %s", m->input->name, where, want, text);
+    input->where(input, sample, where, sizeof(where));
+    return diag_set(d, -EBADMSG, "%s: %s: want %s, found %.17g", input->name, where, want, found);
 }
 
-/* Values that are doubles must be whole numbers. */
-static int make_whole(struct label_making *m, size_t n, struct diag *d)
+int label_read_whole(const struct label_input *input, struct read_context *rc, uint64_t first,
+                     size_t count, int64_t *ret, struct diag *d)
 {
-    for (size_t i = 0; i < n && m->input->are_floats; i++) {
-        double v = m->value.real[i];
+    int r = input->read(input, rc, first, count, ret, d);
 
+    for (size_t i = 0; i < count && r == 0 && input->are_floats; i++) {
+        double v;
+
+        memcpy(&v, &ret[i], sizeof(v));
         if (!(fabs(v) <= 9007199254740992.0) || v != trunc(v))
-            return refuse(m, m->at + i, "a whole number, the number of a class", "%.17g", v, d);
-        m->value.whole[i] = (int64_t)v;
+            return refuse(input, first + i, "a whole number, the number of a class", v, d);
+        ret[i] = (int64_t)v;
     }
-    return 0;
+    return r;
 }
 
 static int read_classes(struct label_making *m, size_t n, struct diag *d)
 {
-    int r = make_whole(m, n, d);
+    int r = 0;
 
     for (size_t i = 0; i < n && r == 0; i++)
         r = class_table_add(&m->table, m->value.whole[i], &m->number[i]);
@@ -141,7 +143,7 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
         double v = m->input->are_floats ? m->value.real[i] : (double)m->value.whole[i];
 
         if (!isfinite(v) || v < 0)
-            return refuse(m, m->at + i, "a weight from 0 on", "%.17g", v, d);
+            return refuse(m->input, m->at + i, "a weight from 0 on", v, d);
         m->value.real[i] = v;
         m->most = fmax(m->most, v);
     }
@@ -158,7 +160,8 @@ static int step_reading(struct label_making *m, struct read_context *rc, struct 
     int r = kept_file_raise(m->file, all, d);
 
     if (r == 0)
-        r = m->input->read(m->input, rc, m->at, n, m->value.any, d);
+        r = classes ? label_read_whole(m->input, rc, m->at, n, m->value.whole, d)
+                    : m->input->read(m->input, rc, m->at, n, m->value.any, d);
     if (r == 0)
         r = classes ? read_classes(m, n, d) : read_weights(m, n, d);
     if (r < 0)

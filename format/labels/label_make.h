@@ -27,6 +27,11 @@ struct label_input {
     const char *name; /* of dataset and field, for messages */
 };
 
+/* Read values that are classes: whole numbers, of whichever type. count <= LABEL_READ; as
+ * input->read(), and -EBADMSG. */
+int label_read_whole(const struct label_input *input, struct read_context *rc, uint64_t first,
+                     size_t count, int64_t *ret, struct diag *d);
+
 #define LABEL_READ (1u << 18) /* values of a step */
 
 /* file: empty, for reading and writing; the caller's. input must outlive ret. 0 or -ENOMEM. */

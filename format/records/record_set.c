@@ -431,6 +431,14 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
         record_pictures_describe(set->pictures, indent, t);
 }
 
+static bool set_class_name(const struct dataset *ds, int64_t number, struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    return set->files.n == 1 && set->rf->class_name &&
+           set->rf->class_name(set->files.shard[0].file, number, t);
+}
+
 static void set_free(struct dataset *ds)
 {
     struct record_set *set = ds->impl;
@@ -486,7 +494,7 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
     .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
     .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
     .copy = set_copy, .copy_of_all = set_copy_of_all, .free = set_free, .has = set_has,            \
-    .checks_reads = true, .walks = true
+    .checks_reads = true, .walks = true, .class_name = set_class_name
 
 static const struct dataset_ops set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};

@@ -137,6 +137,9 @@ struct record_format {
     /* Members of dataset.json of a dataset of n files: see describe() of struct dataset_ops. NULL:
      * none. */
     void (*describe)(const struct shard *file, unsigned n, const char *indent, struct text *t);
+    /* The name of a class of a dataset of one file: see class_name() of struct dataset_ops. NULL:
+     * none has one. */
+    bool (*class_name)(const void *file, int64_t number, struct text *t);
 };
 
 /* open_folder() of struct format: a dataset for each file, one for each group that is not all of

@@ -10,12 +10,14 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/drawing.h"
 #include "fs/log/log.h"
+#include "fs/tree/class_page.h"
 #include "fs/tree/pages.h"
 #include "fs/tree/splits.h"
 #include "fs/tree/tree.h"
 
 #define CHECK_BYTES (1 << 20)
 #define ORIGIN_SIZE 400
+#define CLASS_BARS  40
 #define DRAWN       8 /* datasets of one source that are drawn, at most */
 
 /* A source with more files that cannot be used, such as the folder of a program, has its datasets
@@ -32,8 +34,9 @@ static void print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
-           "and parses everything, and lists what cannot be read; exit code 2 if anything\n"
-           "cannot. On a terminal it also draws a few samples; without colours if NO_COLOR\n"
+           "and parses everything, counts classes, and lists what cannot be read; exit\n"
+           "code 2 if anything cannot. On a terminal it also draws a few samples; without colours "
+           "if NO_COLOR\n"
            "is set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
@@ -58,6 +61,61 @@ static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
     fputs(t.data ? t.data : "", stdout);
 }
 
+/* Count the classes of a dataset: those that are cheap to count, or all. false: it has none, or,
+ * with *ret_why, they are not known. */
+static bool count_classes(const struct dataset *ds, bool all, struct class_counts *ret,
+                          const char **ret_why, struct diag *d)
+{
+    const struct field *f = class_counts_field(ds);
+    bool counts = f && (all || class_counts_are_cheap(ds, f));
+    int r = counts ? class_counts_init(ret, ds, f, d) : 0;
+
+    *ret_why = NULL;
+    if (f && !counts)
+        *ret_why = "of label; --check counts them";
+    else if (r < 0 && !(r == -EBADMSG && dtype_info(f->dtype)->kind == 'f'))
+        *ret_why = diag_text(d, r);
+    return counts && r == 0;
+}
+
+/* A bar for each class; of many, the mean of neighbours. */
+static void draw_classes(const struct class_counts *c, const struct glyphs *glyphs, struct text *t)
+{
+    unsigned n = (unsigned)min_u64(c->n, CLASS_BARS);
+    float height[CLASS_BARS] = {0};
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t from = c->n * i / n, to = c->n * (i + 1) / n;
+
+        for (uint64_t k = from; k < to; k++)
+            height[i] += (float)c->count[k] / (float)(to - from) / (float)c->count[c->most];
+    }
+    text_add(t, "             ");
+    glyphs_add_bars(glyphs, height, n, t);
+    text_add(t, "\n");
+}
+
+static void print_classes(const struct dataset *ds, bool all, const struct glyphs *glyphs)
+{
+    AUTO_CLASS_COUNTS struct class_counts counts = {0};
+    AUTO_TEXT struct text t = {0};
+    struct diag d = DIAG_INIT;
+    const char *why;
+
+    if (!count_classes(ds, all, &counts, &why, &d)) {
+        if (why)
+            printf("    classes  %s\n", why);
+        return;
+    }
+    class_page_words(ds, &counts, &t);
+    if (t.data)
+        text_plain(t.data, "");
+    text_add(&t, "\n");
+    if (glyphs && counts.n > 1)
+        draw_classes(&counts, glyphs, &t);
+    printf("    classes  %s", t.data ? t.data : "");
+}
+
 /* Print lines about what is unusual. */
 static void print_note(const char *note)
 {
@@ -70,7 +128,7 @@ static void print_note(const char *note)
 }
 
 static void print_item(const struct catalog *catalog, const struct catalog_item *item,
-                       const struct glyphs *glyphs)
+                       const struct glyphs *glyphs, bool check)
 {
     char path[TREE_NAME_SIZE * 4];
     AUTO_TEXT struct text t = {0}, differs = {0};
@@ -107,6 +165,7 @@ static void print_item(const struct catalog *catalog, const struct catalog_item 
             text_plain(t.data + line, "\n");
     }
     fputs(t.data ? t.data : "", stdout);
+    print_classes(item->ds, check, glyphs);
     print_note(item->ds->note.set ? item->ds->note.text : "");
     splits_note(catalog, item, item, &differs);
     print_note(differs.data ? differs.data : "");
@@ -148,13 +207,13 @@ static void print_unusable(struct kinds *kinds, size_t n)
            n, t.data ? t.data : "");
 }
 
-/* all: also files that cannot be used, however many there are. */
+/* check: also files that cannot be used, however many there are, and all classes. */
 static void print_all(const struct catalog *catalog, const struct source *source, const char *spec,
-                      bool all)
+                      bool check)
 {
     struct glyphs glyphs;
     bool draws = glyphs_init(&glyphs, STDOUT_FILENO);
-    size_t shown = all || count_unusable(catalog) <= UNUSABLE_SHOWN ? SIZE_MAX : UNUSABLE_FIRST;
+    size_t shown = check || count_unusable(catalog) <= UNUSABLE_SHOWN ? SIZE_MAX : UNUSABLE_FIRST;
     struct kinds kinds = {.n = 0};
     size_t n_left = 0;
 
@@ -166,7 +225,7 @@ static void print_all(const struct catalog *catalog, const struct source *source
             continue;
         if (is_usable(item) || shown) {
             shown -= !is_usable(item);
-            print_item(catalog, item, draws && i < DRAWN ? &glyphs : NULL);
+            print_item(catalog, item, draws && i < DRAWN ? &glyphs : NULL, check);
         } else {
             kinds_add(&kinds, item->name);
             n_left++;
@@ -198,7 +257,18 @@ static void json_source(const struct source *source, const char *spec, struct te
     text_add(t, "]");
 }
 
-static void print_json(const struct catalog *catalog, const struct source *source, const char *spec)
+static void json_classes(const struct dataset *ds, bool all, struct text *t)
+{
+    AUTO_CLASS_COUNTS struct class_counts counts = {0};
+    struct diag d = DIAG_INIT;
+    const char *why;
+
+    if (count_classes(ds, all, &counts, &why, &d))
+        class_page_json(ds, &counts, "      ", t);
+}
+
+static void print_json(const struct catalog *catalog, const struct source *source, const char *spec,
+                       bool check)
 {
     AUTO_TEXT struct text t = {0};
     char path[TREE_NAME_SIZE * 4];
@@ -214,6 +284,7 @@ static void print_json(const struct catalog *catalog, const struct source *sourc
         text_add(&t, "%s\n    {\n      \"dataset\": ", any ? "," : "");
         text_add_json(&t, path);
         text_add(&t, ",\n");
+        json_classes(catalog->item[i].ds, check, &t);
         page_dataset_members(catalog->item[i].ds, "      ", &t);
         text_add(&t, "    }");
         any = true;
@@ -311,7 +382,7 @@ static int show(const struct info_call *call, const struct options *options)
     if (!call->check)
         source_read_no_ahead(opened.source); /* a few samples are drawn */
     if (call->json)
-        print_json(catalog, opened.source, call->source);
+        print_json(catalog, opened.source, call->source, call->check);
     else
         print_all(catalog, opened.source, call->source, call->check);
     fflush(stdout);

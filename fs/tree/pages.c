@@ -7,6 +7,7 @@
 #include "format/core/encoder.h"
 #include "format/mix/mix.h"
 #include "fs/plan/mix_order.h"
+#include "fs/tree/class_page.h"
 #include "fs/tree/tree.h"
 
 #define SHAPE_AXES 8 /* axes shown to people */
@@ -84,6 +85,16 @@ static void add_orders(const struct dataset *ds, const char *indent, struct text
     text_add(t, "},\n");
 }
 
+/* Only what is known without reading: the page is the same in all mounts. */
+static void add_class_counts(const struct dataset *ds, const char *indent, struct text *t)
+{
+    AUTO_CLASS_COUNTS struct class_counts counts = {0};
+    const struct field *f = class_counts_field(ds);
+
+    if (f && class_counts_are_known(ds, f) && class_counts_init(&counts, ds, f, NULL) == 0)
+        class_page_json(ds, &counts, indent, t);
+}
+
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
 {
     text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
@@ -125,6 +136,7 @@ char *page_item(const struct catalog_item *item)
             text_add_json(&t, item->ds->reason.text);
             text_add(&t, "\n");
         } else {
+            add_class_counts(item->ds, "  ", &t);
             page_dataset_members(item->ds, "  ", &t);
         }
         text_add(&t, "}\n");

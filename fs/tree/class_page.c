@@ -1,0 +1,60 @@
+#include "fs/tree/class_page.h"
+
+/* The name of a class; false: it has none. */
+static bool name_of(const struct dataset *ds, int64_t value, struct text *ret)
+{
+    return ds->ops && ds->ops->class_name && ds->ops->class_name(ds, value, ret) && ret->data;
+}
+
+void class_page_words(const struct dataset *ds, const struct class_counts *c, struct text *t)
+{
+    const uint64_t shown[] = {c->least, c->most};
+
+    bool differ = c->count[c->least] < c->count[c->most];
+
+    text_add(t, "%llu of label", (unsigned long long)c->n);
+    if (!differ)
+        text_add(t, ", each %llu", (unsigned long long)c->count[c->most]);
+    for (unsigned i = 0; i < 2 && differ; i++) {
+        AUTO_TEXT struct text name = {0};
+        bool has_name = name_of(ds, c->value[shown[i]], &name);
+
+        text_add(t, ", the %s %llu (%lld%s%s)", i ? "most" : "least",
+                 (unsigned long long)c->count[shown[i]], (long long)c->value[shown[i]],
+                 has_name ? " " : "", has_name ? name.data : "");
+    }
+}
+
+static void json_class(const struct dataset *ds, const struct class_counts *c, uint64_t i,
+                       struct text *t)
+{
+    AUTO_TEXT struct text name = {0};
+
+    text_add(t, "{\"value\": %lld, ", (long long)c->value[i]);
+    if (name_of(ds, c->value[i], &name)) {
+        text_add(t, "\"name\": ");
+        text_add_json(t, name.data);
+        text_add(t, ", ");
+    }
+    text_add(t, "\"samples\": %llu}", (unsigned long long)c->count[i]);
+}
+
+void class_page_json(const struct dataset *ds, const struct class_counts *c, const char *indent,
+                     struct text *t)
+{
+    bool lists = c->n <= CLASS_PAGE_MOST;
+
+    text_add(t, "%s\"class_counts\": {\"field\": \"label\", \"classes\": %llu,\n", indent,
+             (unsigned long long)c->n);
+    text_add(t, "%s  \"least\": ", indent);
+    json_class(ds, c, c->least, t);
+    text_add(t, ",\n%s  \"most\": ", indent);
+    json_class(ds, c, c->most, t);
+    if (lists)
+        text_add(t, ",\n%s  \"each\": [", indent);
+    for (uint64_t i = 0; i < c->n && lists; i++) {
+        text_add(t, i ? ", " : "");
+        json_class(ds, c, i, t);
+    }
+    text_add(t, lists ? "]},\n" : "},\n");
+}
