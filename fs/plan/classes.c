@@ -200,18 +200,21 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
     struct shape s = shape_of(spec);
     uint64_t round[CHUNK], place[CHUNK];
     struct elements found;
-    size_t kept = 0;
+    size_t in = 0, kept = 0;
 
     gather(spec, e, &s, walk, (size_t)min_u64(room, CHUNK), &found);
     for (size_t i = 0; i < found.n; i++) {
-        round[i] = found.t[i] / s.per_class;
-        place[i] = found.class[i];
+        if (found.t[i] >= s.rounds * s.per_class) /* in a later epoch, as it were */
+            continue;
+        found.t[in] = found.t[i];
+        round[in] = found.t[i] / s.per_class;
+        place[in++] = found.class[i];
     }
-    places_of(spec, e, &s, round, found.n, place);
-    for (size_t i = 0; i < found.n; i++) {
+    places_of(spec, e, &s, round, in, place);
+    for (size_t i = 0; i < in; i++) {
         uint64_t at = place[i], slot;
 
-        if (round[i] >= s.rounds || at >= s.shown)
+        if (at >= s.shown)
             continue;
         slot = at % spec->batch_classes * s.per_class + found.t[i] % s.per_class;
         ret[kept++] = (round[i] * s.batches + at / spec->batch_classes) * s.size + slot;

@@ -20,9 +20,14 @@ struct plan_list {
     unsigned shift; /* a sample is in bucket sample >> shift */
 };
 
-#define PLAN_LIST_BUCKET 16 /* entries of a bucket, on average */
+#define PLAN_LIST_BUCKET 4 /* entries of a bucket, on average */
 
 /* The first entry, in the order of samples, whose sample is not below; n: there is none. */
 uint64_t plan_list_from(const struct plan_list *list, uint64_t sample);
+
+/* The entries of samples first .. last, in the order of samples: *ret_begin up to the end that is
+ * returned. */
+uint64_t plan_list_range(const struct plan_list *list, uint64_t first, uint64_t last,
+                         uint64_t *ret_begin);
 
 #endif

@@ -148,8 +148,7 @@ static bool clip(const struct schedule *s, uint64_t *first, uint64_t *last)
     if (!s->positions || *last < *first)
         return false;
     if (s->only) {
-        *first = plan_list_from(s->only, *first);
-        *last = *last == UINT64_MAX ? s->only->n : plan_list_from(s->only, *last + 1);
+        *last = plan_list_range(s->only, *first, *last, first);
         if (*first >= *last)
             return false;
         --*last;

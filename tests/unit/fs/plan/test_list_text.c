@@ -100,12 +100,18 @@ static void test_plan_list_from__random_lists__as_one_by_one(void **state)
         assert_int_equal(parse(t.data, range, &list, &d), 0);
         assert_non_null(list.start);
         for (uint64_t k = 0; k < 300; k++) {
-            uint64_t sample = k % 2 ? random_below(&random, range) : list.sample[k % n], want = 0;
+            uint64_t begin, end, sample = k % 2 ? random_below(&random, range) : list.sample[k % n];
+            uint64_t want = 0;
 
             sample += k % 3 == 2;
             for (uint64_t e = 0; e < n; e++)
                 want += list.sample[e] < sample;
             assert_int_equal(plan_list_from(&list, sample), want);
+            end = plan_list_range(&list, sample, sample + k * k % 5000, &begin);
+            assert_int_equal(begin, want);
+            for (uint64_t e = want = 0; e < n; e++)
+                want += list.sample[e] <= sample + k * k % 5000;
+            assert_int_equal(end, want);
         }
         assert_int_equal(plan_list_from(&list, UINT64_MAX), n);
         list_release(&list);
