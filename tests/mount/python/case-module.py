@@ -17,6 +17,7 @@ from lib import EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_typ
 TMP = os.path.join(PRIVATE, "tmp")
 PLAN = "batch=8,seed=7"
 KEYS = ["photos/000000", "photos/a%b", "sp ace/ü"]
+DIGITS = ["000002", "000000", "000001"]  # keys that look like numbers, and are others
 
 
 def expect(kind, *words, call):
@@ -111,6 +112,7 @@ def temporary(images, labels):
         equal(mount_type(mount.path), "fuse.epochfs", "what is mounted")
         look_at(mount, images, labels)
         again = pickle.loads(pickle.dumps(mount["train"]))
+        equal(again.mount.path, mount.path, "the mount of a dataset that was pickled")
         equal(again[3]["image"].tolist(), images[3].tolist(), "a dataset that was pickled")
         again.mount.close()
         pid = os.fork()
@@ -158,16 +160,17 @@ def given():
 
 
 def folders(images):
-    """Datasets in folders, files that cannot be used, keys that look like numbers."""
+    """Datasets in folders, files that cannot be used, keys of all kinds."""
     write("deep/er/a.npy", npy(np.arange(6)))
     write("deep/bad.npy", b"\x93NUMPY\1\0\xff\xffx")
     for n, key in enumerate(("000002", "000000", "000001")):
         write(f"numbers/c{n}/{key}.txt", b"%d" % n)
-    with tarfile.open(f"{SOURCE}/shard.tar", "w") as shard:
-        for key in KEYS:
-            member = tarfile.TarInfo(f"{key}.txt")
-            member.size = len(key.encode())
-            shard.addfile(member, io.BytesIO(key.encode()))
+    for name, keys in (("shard", KEYS), ("digits", DIGITS)):
+        with tarfile.open(f"{SOURCE}/{name}.tar", "w") as shard:
+            for key in keys:
+                member = tarfile.TarInfo(f"{key}.txt")
+                member.size = len(key.encode())
+                shard.addfile(member, io.BytesIO(key.encode()))
     rows = {"__c": 1, "a.b": 2, ".d": 3, "plain": 4}
     write("table.ark", kaldi_dirs.archive([(key, kaldi_dirs.fm(np.zeros((n, 2), "f4"))) for key, n in rows.items()])[0])
     with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
@@ -188,6 +191,7 @@ def folders(images):
         equal(keys, [k.encode() for k in KEYS], "keys of the shard")
         equal([bytes(mount["shard.tar"][key]["txt"]) for key in keys], keys, "samples by keys of all kinds")
         equal([bytes(mount["shard.tar"][n]["txt"]) for n in range(3)], keys, "samples by numbers")
+        equal([bytes(mount["digits.tar"][n]["txt"]).decode() for n in range(3)], DIGITS, "samples by number, whatever the keys")
         opened = epochfs.open(MOUNTPOINT)
         equal(opened["train"][0]["image"].tolist(), images[0].tolist(), "a mount that was opened")
         opened.close()
