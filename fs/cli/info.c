@@ -35,9 +35,8 @@ static void print_help(void)
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
            "and parses everything, counts classes, and lists what cannot be read; exit\n"
-           "code 2 if anything cannot. On a terminal it also draws a few samples; without colours "
-           "if NO_COLOR\n"
-           "is set.\n\n"
+           "code 2 if anything cannot. On a terminal it also draws a few samples; without\n"
+           "colours if NO_COLOR is set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
 
@@ -78,6 +77,9 @@ static bool count_classes(const struct dataset *ds, bool all, struct class_count
     return counts && r == 0;
 }
 
+#define BARS_INDENT 13
+#define BARS_LEAST  20 /* columns that there must be for them */
+
 /* A bar for each class; of many, the mean of neighbours. */
 static void draw_classes(const struct class_counts *c, const struct glyphs *glyphs, struct text *t)
 {
@@ -90,7 +92,7 @@ static void draw_classes(const struct class_counts *c, const struct glyphs *glyp
         for (uint64_t k = from; k < to; k++)
             height[i] += (float)c->count[k] / (float)(to - from) / (float)c->count[c->most];
     }
-    text_add(t, "             ");
+    text_add(t, "%*s", BARS_INDENT, "");
     glyphs_add_bars(glyphs, height, n, t);
     text_add(t, "\n");
 }
@@ -111,7 +113,8 @@ static void print_classes(const struct dataset *ds, bool all, const struct glyph
     if (t.data)
         text_plain(t.data, "");
     text_add(&t, "\n");
-    if (glyphs && counts.n > 1)
+    if (glyphs && counts.n > 1 &&
+        glyphs->columns >= BARS_INDENT + max_u64(BARS_LEAST, min_u64(counts.n, CLASS_BARS)))
         draw_classes(&counts, glyphs, &t);
     printf("    classes  %s", t.data ? t.data : "");
 }
