@@ -2,7 +2,7 @@
 # The bars of reading by plan; bench/plan_bars.py has the measurements.
 
 PACKAGES=(nginx-light curl fuse3 python3 python3-numpy)
-BARS=(first_batch pushed keep many orders mix_orders mix draw)
+BARS=(first_batch pushed keep many orders mix_orders mix draw balanced)
 
 bar_first_batch() { python_bars plan_bars.py first_batch; }
 bar_pushed() { python_bars plan_bars.py pushed; }
@@ -12,3 +12,4 @@ bar_orders() { python_bars plan_bars.py orders; }
 bar_mix_orders() { python_bars plan_bars.py mix_orders; }
 bar_mix() { python_bars plan_bars.py mix; }
 bar_draw() { python_bars plan_bars.py draw; }
+bar_balanced() { python_bars plan_bars.py balanced; }
