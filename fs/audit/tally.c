@@ -222,24 +222,25 @@ static void shares_release(struct shares *s)
     free(s->class);
 }
 
-/* How often e should come among the promised positions, perhaps not a whole number. */
+/* How often each place of e should come among the promised positions, perhaps not a whole number.
+ */
 static double share_of(const struct shares *s, const struct entry *e)
 {
-    double promised = (double)s->rule->promised, listed = (double)e->listed;
+    double promised = (double)s->rule->promised;
     struct class_size wanted = {.value = e->value}, *found;
 
     switch (s->rule->promise) {
     case AUDIT_BALANCED:
         found = bsearch(&wanted, s->class, s->n, sizeof(wanted), by_value);
-        return found ? promised * listed / ((double)s->n * (double)found->places) : 0;
+        return found ? promised / ((double)s->n * (double)found->places) : 0;
     case AUDIT_WEIGHTS:
-        return s->sum > 0 ? promised * listed * e->value / s->sum : 0;
+        return s->sum > 0 ? promised * e->value / s->sum : 0;
     default:
-        return s->rule->places ? promised * listed / (double)s->rule->places : 0;
+        return s->rule->places ? promised / (double)s->rule->places : 0;
     }
 }
 
-/* How often it may come at least and at most. */
+/* How often it may come at least and at most: each of its places floor or ceil of its share. */
 static void bounds_of(const struct shares *s, const struct entry *e, double *ret_least,
                       double *ret_most)
 {
@@ -257,8 +258,8 @@ static void bounds_of(const struct shares *s, const struct entry *e, double *ret
         *ret_least = floor(share);
         *ret_most = ceil(share);
     }
-    *ret_least *= (double)passes;
-    *ret_most *= (double)(passes + more);
+    *ret_least *= (double)(passes * e->listed);
+    *ret_most *= (double)((passes + more) * e->listed);
     if (rule->positions < rule->promised || rule->read < rule->elements)
         *ret_least = 0;
     if (rule->promise == AUDIT_MEMBERS) {

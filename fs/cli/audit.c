@@ -271,21 +271,33 @@ static int read_batches(struct walk *walk, const struct plan *plan, uint64_t *re
     return r < 0 ? r : read_folder(walk, folder, ret_n, d);
 }
 
-/* Which members a mix has of its sources: those of its first batch. */
-static int read_members(const struct audit_call *call, const struct plan *plan, struct text *ret,
-                        struct diag *d)
+/* Open the first batch of a plan; *ret_path: its name. A descriptor or -errno. */
+static int open_first(const struct audit_call *call, const struct plan *plan,
+                      char ret_path[static PATH_MAX + 32])
 {
-    AUTO_BLOB struct blob *blob = NULL;
-    char folder[PATH_MAX], path[PATH_MAX + 32];
+    char folder[PATH_MAX];
     int r = batches_folder(call, plan, folder), fd;
-    struct stat st;
 
     if (r < 0)
         return r;
-    snprintf(path, sizeof(path), "%s/000000.npz", folder);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(ret_path, PATH_MAX + 32, "%s/000000.npz", folder);
+    fd = open(ret_path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Which members a mix has of its sources: those of a batch; the plan itself may have none. */
+static int read_members(const struct audit_call *call, struct text *ret, struct diag *d)
+{
+    const struct plan other = {.batch = 1, .parts = 1, .ranks = 1};
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX + 32];
+    int fd = open_first(call, &call->plan, path), r;
+    struct stat st;
+
+    if (fd == -ENOENT)
+        fd = open_first(call, &other, path);
     if (fd < 0)
-        return diag_set(d, -errno, "%s: %s", path, strerror(errno));
+        return diag_set(d, fd, "%s: %s", path, strerror(-fd));
     r = fstat(fd, &st) < 0 ? -errno : 0;
     if (r == 0)
         r = local_blob_new(fd, path, (uint64_t)st.st_size, true, &blob);
@@ -429,7 +441,7 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     AUTO_TEXT struct text members = {0};
     struct plan plan = call->plan;
     bool by_classes;
-    int r = call->mix->n ? read_members(call, &plan, &members, d) : 0;
+    int r = call->mix->n ? read_members(call, &members, d) : 0;
 
     walk.want = (struct audit_want){plan_field(&plan, &by_classes), members.data};
     if (r == 0)

@@ -81,6 +81,9 @@ def check_classes():
     classes = np.bincount(LABELS)
     found = audit("train", f"batch=8,seed=3,draw={20 * np.count_nonzero(classes)}:balanced")
     equal(found[0], 20 * np.count_nonzero(classes), "balanced")
+    for how in ("balanced", "label", "uniform"):  # each of a sample's places has its own floor or ceil
+        for n in (70, 333, 1000):
+            equal(audit("train", f"batch=50,only=some,seed={n},draw={n}:{how}")[0], n, f"{n} of a list with repeats: {how}")
     found = audit("rows.libsvm", "batch=8,seed=3,draw=150:label")  # labels 0, 1 and 2 as weights
     equal(found[:2], (150, 19), "in proportion to a field")
     rounds, batches = -(-classes.max() // 2), np.count_nonzero(classes) // 4
@@ -94,6 +97,8 @@ def check_mixes():
     equal(audit("both", "batch=8,rank=1of3,seed=3", "--all-ranks")[:3], (2 * N, 15, 2 * N), "all ranks")
     equal(audit("part", "batch=8,seed=3", "--epoch=2")[2], 20 + N, "places of the lists")
     equal(audit("steps", "batch=8,seed=3", "--epoch=1")[0], 2 * N, "weights that change")
+    equal(audit("both", "batch=1000,seed=3,tail=drop")[:2], (0, 0), "no batches")
+    equal(audit("both", "batch=10,rank=2of5,seed=3,limit=2", "--all-ranks")[:2], (2, 2), "a rank without batches")
 
 
 def check_wrong_mix():
