@@ -29,7 +29,7 @@ for title, query, legend in queries:
     known = []
     for match in re.finditer(r"\bepochfs_\w+", plain):
         name = re.sub(r"_(bucket|sum|count)$", "", match[0])
-        equal(name in METRICS, True, f"{title}: {name} stands in docs/status.md")
+        equal(name in METRICS, True, f"{title}: docs/status.md has {name}")
         kind, labels = METRICS[name]
         grows = re.search(r"\b(rate|increase)\($", plain[:match.start()]) is not None
         whole = title == "Received / distinct"  # both since the start of the mount
