@@ -131,20 +131,33 @@ int audit_tally_epoch(struct audit_tally *t, const struct audit_batch *batch, co
     return t->shown.failed ? -ENOMEM : 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
 int audit_tally_runs(struct audit_tally *t, const struct audit_batch *batch, const char *name,
                      uint64_t classes, uint64_t each)
 {
-    for (size_t i = 0; i < batch->n; i++) {
-        bool begins = i % each == 0;
+    AUTO_FREE double *class = calloc(batch->n / each + 1, sizeof(*class));
+    size_t n = 0;
 
-        if (!begins && batch->value[i] != batch->value[i - 1])
+    if (!class)
+        return -ENOMEM;
+    for (size_t i = 0; i < batch->n; i++) {
+        if (i % each == 0)
+            class[n++] = batch->value[i];
+        else if (batch->value[i] != batch->value[i - 1])
             FAULT(t, "%s: place %zu: want a run of %llu samples of a class, found another class\n",
                   name, i, (ull)each);
-        for (size_t k = 0; begins && k < i; k += each)
-            if (batch->value[k] == batch->value[i])
-                FAULT(t, "%s: place %zu: want %llu different classes, found one again\n", name, i,
-                      (ull)classes);
     }
+    qsort(class, n, sizeof(*class), by_number);
+    for (size_t i = 1; i < n; i++)
+        if (class[i] == class[i - 1])
+            FAULT(t, "%s: want %llu different classes, found %g again\n", name, (ull)classes,
+                  class[i]);
     return t->shown.failed ? -ENOMEM : 0;
 }
 

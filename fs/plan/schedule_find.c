@@ -126,7 +126,7 @@ static void look_at_places(struct search *search, uint64_t first, uint64_t last)
     }
 }
 
-/* The same for n places of what the list is taken from; some are not in the list. */
+/* The same for n places of the dataset, or of only='s list; some are not in the plan's list. */
 static void look_at_taken(struct search *search, size_t n, uint64_t *place)
 {
     const struct schedule *s = search->s;

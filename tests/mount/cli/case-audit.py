@@ -101,6 +101,20 @@ def check_mixes():
     equal(audit("both", "batch=10,rank=2of5,seed=3,limit=2", "--all-ranks")[:2], (2, 2), "a rank without batches")
 
 
+def check_wrong_classes():
+    plan, copied = "batch=8,seed=3,classes=4x2", f"{PRIVATE}/classes"
+    for part in (f"{plan}/epoch=0", "batch=8"):
+        shutil.copytree(path("train/batches", part, "npz"), f"{copied}/batches/{part}/npz")
+    shutil.copyfile(path("train/dataset.json"), f"{copied}/dataset.json")
+    run("audit", copied, plan)
+    with np.load(f"{copied}/batches/{plan}/epoch=0/npz/000001.npz") as batch:
+        arrays = {k: batch[k] for k in batch.files}
+    for places, found in (([0, 2, 1, 3, 4, 5, 6, 7], "want a run of 2 samples of a class, found another class"),
+                          ([0, 1, 2, 3, 0, 1, 6, 7], "want 4 different classes")):
+        np.savez(f"{copied}/batches/{plan}/epoch=0/npz/000001.npz", **{k: v[places] for k, v in arrays.items()})
+        contains(run("audit", copied, plan, code=3), found)
+
+
 def check_wrong_mix():
     copied = f"{PRIVATE}/mixed"
     epoch = f"{copied}/both/batches/batch=8,seed=3/epoch=0/npz"
@@ -236,6 +250,7 @@ with mounted(SOURCE, f"list=some={PRIVATE}/some", "mix=both=train*3+other.train*
     check_lists()
     check_classes()
     check_mixes()
+    check_wrong_classes()
     check_wrong_mix()
     check_draws()
     check_digest()

@@ -118,7 +118,7 @@ with mounted(SOURCE):
     contains(log_text(), "gives to the mount (there is none), found 'some'")
 
 for option, reason in ((f"list=a={list_file('empty', [])}", "want a key or #number a line, found no line"),
-                       (f"list=a={list_file('blank', ['', ''])}", "found no line"),
+                       (f"list=a={list_file('empty-lines', ['', ''])}", "found no line"),
                        (f"list=a={PRIVATE}/nothing", "No such file"),
                        (f"list=a={PRIVATE}", "Is a directory"),
                        ("list=a=/dev/zero", "want a file of keys"),
