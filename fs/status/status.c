@@ -288,53 +288,55 @@ int status_look_new(struct status *s, enum live which, unsigned *ret_look)
     return 0;
 }
 
-static bool is_old(struct status *s, enum live which, unsigned look, int64_t most_ns)
-{
-    const struct status_look *l = &s->look[which][look];
-    LOCK_SCOPE(&s->lock);
+/* A look keeps its text: a read at the end makes the kernel ask for the size again, and a text that
+ * had grown meanwhile would be read on in its middle. */
 
-    return !l->made_ns || monotonic_ns() - l->made_ns >= most_ns;
-}
-
-/* Ensure that the look has a text, at most most_ns old. */
-static int renew(struct status *s, enum live which, unsigned look, int64_t most_ns)
+/* Renew the text whose size a listing shows, unless it is young. 0 or -ENOMEM. */
+static int renew_listed(struct status *s, enum live which)
 {
     AUTO_TEXT struct text t = {0};
 
-    if (!is_old(s, which, look, most_ns))
-        return 0;
+    {
+        const struct status_look *l = &s->look[which][0];
+        LOCK_SCOPE(&s->lock);
+
+        if (l->made_ns && monotonic_ns() - l->made_ns < STATUS_LOOK_NS)
+            return 0;
+    }
     status_text(s, which, &t);
     if (t.failed)
         return -ENOMEM;
     LOCK_SCOPE(&s->lock);
-    keep_locked(s, which, look, &t);
+    keep_locked(s, which, 0, &t);
     return 0;
 }
 
 int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
                      int64_t *ret_time_ns)
 {
-    int r = renew(s, which, look, STATUS_LOOK_NS);
+    const struct status_look *l = &s->look[which][look];
+    int r = look ? 0 : renew_listed(s, which);
 
     if (r < 0)
         return r;
     LOCK_SCOPE(&s->lock);
-    *ret_size = s->look[which][look].text.len;
-    *ret_time_ns = s->look[which][look].time_ns;
+    if (!l->made_ns)
+        return -ESTALE;
+    *ret_size = l->text.len;
+    *ret_time_ns = l->time_ns;
     return 0;
 }
 
 int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
                 void *dst, size_t *ret_len)
 {
-    const struct text *t = &s->look[which][look].text;
-    int r = renew(s, which, look, INT64_MAX);
-
-    if (r < 0)
-        return r;
+    const struct status_look *l = &s->look[which][look];
     LOCK_SCOPE(&s->lock);
-    *ret_len = off < t->len ? (size_t)min_u64(len, t->len - off) : 0;
+
+    if (!l->made_ns)
+        return -ESTALE;
+    *ret_len = off < l->text.len ? (size_t)min_u64(len, l->text.len - off) : 0;
     if (*ret_len)
-        memcpy(dst, t->data + off, *ret_len);
+        memcpy(dst, l->text.data + off, *ret_len);
     return 0;
 }

@@ -3,7 +3,8 @@
  *
  * The size of a live text changes all the time, and all readers of an inode share one page cache,
  * in which two versions of the text would mix. So each lookup of a live text gets an inode of its
- * own, a look, with the text of that moment. Looks are reused in turn. */
+ * own, a look, with the text of that moment, which never changes. Looks are reused in turn. Look 0
+ * is what a listing shows: nobody reads it, and its text is renewed. */
 #ifndef EPOCHFS_FS_STATUS_STATUS_H
 #define EPOCHFS_FS_STATUS_STATUS_H
 
@@ -36,7 +37,7 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_LOOK_NS    INT64_C(2000000000) /* after this an open file shows a new text */
+#define STATUS_LOOK_NS    INT64_C(2000000000) /* after this a listing shows a new size */
 #define STATUS_LOOK_BYTES ((size_t)2 << 20)   /* of the looks at one live text, at most */
 
 /* A text as it was at a lookup. */
@@ -116,11 +117,11 @@ struct memory_held status_looks_held(void *owner);
 /* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
 int status_look_new(struct status *s, enum live which, unsigned *ret_look);
 
-/* The size of a look's text, and its time. 0 or -ENOMEM. */
+/* The size of a look's text, and its time. 0, -ENOMEM, or -ESTALE: the text has been forgotten. */
 int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
                      int64_t *ret_time_ns);
 
-/* At most len bytes of a look, from off on. 0 or -ENOMEM. */
+/* At most len bytes of a look, from off on. Errors as for status_look_stat(). */
 int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
                 void *dst, size_t *ret_len);
 
