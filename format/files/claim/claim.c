@@ -2,9 +2,10 @@
  * to them:
  *
  *   classes  most of its folders that have pictures have them directly, and no folder has mostly
- *            other files. As with torchvision's ImageFolder, the files of the folder itself do not
- *            count, each of its folders is a class, and so are the pictures of all folders below.
- *   flat     its own files are pictures, and there are more of them than in folders below.
+ *            other files (readmes and the like excepted, if two have pictures). As with
+ * torchvision's ImageFolder, the files of the folder itself do not count, each of its folders is a
+ * class, and so are the pictures of all folders below. flat     its own files are pictures, and
+ * there are more of them than in folders below.
  *
  *   table    it has metadata.jsonl or metadata.csv, and pictures; the table says which of the files
  *            below are a sample, and nothing else is asked.
@@ -83,6 +84,7 @@ static int count_folder(const struct search *s, uint32_t folder)
         f->pictures += name_is_picture(name);
         f->used += is_used;
         f->others += !is_used;
+        f->all_notices += !is_used && name_is_notice(name);
         f->doubtful += !is_used && !name_is_neutral(name) && !name_is_manifest(name);
         f->foreign = f->foreign || (!is_used && name_is_foreign(name) && !name_is_table(name));
         f->kaldi = f->kaldi || name_is_kaldi(name);
@@ -125,6 +127,7 @@ static int count_all(struct search *s)
             f->all_pictures += below->all_pictures;
             f->all_used += below->all_used;
             f->all_others += below->all_others;
+            f->all_notices += below->all_notices;
             f->all_tables += below->all_tables;
             f->all_manifests += below->all_manifests;
         }
@@ -140,6 +143,7 @@ static bool has_classes(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
     uint64_t with = 0, direct = 0;
+    bool notices = false; /* a folder has nothing else */
 
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
         const struct folder_info *below = &s->info[i];
@@ -149,12 +153,14 @@ static bool has_classes(const struct search *s, uint32_t folder)
         if (below->all_pictures && name_is_split(path_base(path_of(s, i))))
             return false;
         if (below->foreign || below->all_tables || below->all_manifests ||
-            below->all_others > below->all_used)
+            below->all_others - below->all_notices > below->all_used)
             return false;
+        notices = notices || below->all_others > below->all_used;
         with += below->all_pictures > 0;
         direct += below->pictures > 0;
     }
-    return with && 2 * direct >= with && f->all_pictures - f->pictures >= f->pictures &&
+    return with && (!notices || direct > 1) && 2 * direct >= with &&
+           f->all_pictures - f->pictures >= f->pictures &&
            (*path_of(s, folder) ? 1 : 10) * f->doubtful <= f->all_used;
 }
 

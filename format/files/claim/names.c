@@ -111,10 +111,9 @@ bool name_is_table(const char *name)
     return false;
 }
 
-bool name_is_neutral(const char *name)
+bool name_is_notice(const char *name)
 {
-    static const char *const ends[] = {".md",   ".db",  ".ini", ".json",
-                                       ".html", ".pdf", ".url", NULL};
+    static const char *const ends[] = {".md", ".db", ".ini", ".url", NULL};
     static const char *const starts[] = {"readme",   "licen",    "copying", "sha256", "md5", "sha1",
                                          "checksum", "citation", "notice",  "._",     NULL};
 
@@ -122,6 +121,13 @@ bool name_is_neutral(const char *name)
         if (!strncasecmp(name, *s, strlen(*s)))
             return true;
     return ends_in(name, ends);
+}
+
+bool name_is_neutral(const char *name)
+{
+    static const char *const ends[] = {".json", ".html", ".pdf", NULL};
+
+    return name_is_notice(name) || ends_in(name, ends);
 }
 
 bool name_is_project(const char *name)

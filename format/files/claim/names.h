@@ -44,6 +44,10 @@ bool name_is_table(const char *name);
 /* What lies beside many datasets and is part of none: licences, checksums, thumbnails. */
 bool name_is_neutral(const char *name);
 
+/* Of these, one that says nothing of pictures: a folder with no others may be a class without any.
+ */
+bool name_is_notice(const char *name);
+
 /* A folder where a program is built. */
 bool name_is_project(const char *name);
 

@@ -12,6 +12,7 @@ struct folder_info {
     size_t first, last;
     uint64_t pictures, used, others;             /* of its own files: used have a picture beside */
     uint64_t all_pictures, all_used, all_others; /* and of the folders below */
+    uint64_t all_notices;                        /* of all_others */
     uint64_t doubtful;                           /* others that are not neutral */
     bool foreign, kaldi, project;
     uint64_t tables, all_tables; /* of metadata */

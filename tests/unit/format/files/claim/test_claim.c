@@ -200,6 +200,17 @@ static void test_claim__files_beside_classes__aside(void **state)
           ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .db, 1 without an extension\n");
 }
 
+/* F-4 */
+static void test_claim__class_with_a_readme_alone__empty(void **state)
+{
+    (void)state;
+    check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
+    check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
+          ":all classes 1(jpg) 2(jpg) aside 1 .txt, 1 .db\n");
+    check("docs/README.md images/1.jpg", ":images flat 1(jpg)\n");
+    check("notes/a.json x/1.jpg y/2.jpg", ":x flat 1(jpg)\n:y flat 2(jpg)\n");
+}
+
 /* F-5 */
 static void test_claim__apple_double_and_hidden__skipped(void **state)
 {
@@ -448,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_names__pictures__by_extension),
         cmocka_unit_test(test_claim__splits__a_dataset_each),
         cmocka_unit_test(test_claim__files_beside_classes__aside),
+        cmocka_unit_test(test_claim__class_with_a_readme_alone__empty),
         cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
         cmocka_unit_test(test_claim__folders_below_classes__torchvision_order),
         cmocka_unit_test(test_claim__one_stem__one_sample),
