@@ -183,7 +183,7 @@ static int take_member(struct local_joined *local, size_t i, void *buf, size_t l
             r = -ESTALE;
     }
     if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ||
-        r == -EISDIR) {
+        r == -EISDIR || r == -ESPIPE || r == -ENXIO) {
         if (!atomic_exchange(&local->forgotten, true))
             listing_forget(local->source);
         return diag_set(d, -ESTALE,
