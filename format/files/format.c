@@ -120,6 +120,15 @@ static void files_locate(const void *p, const struct extent *e, struct text *t)
     files_source_locate(&((const struct files_file *)p)->source, e, t);
 }
 
+static bool files_path(const void *p, uint64_t row, unsigned column, char *ret, size_t size)
+{
+    const struct files_file *file = p;
+    size_t member;
+
+    return column < file->label && find_member(file, row, column, &member) &&
+           files_source_path(&file->source, member, ret, size);
+}
+
 static int read_label(const struct files_file *file, uint64_t row, unsigned column, uint64_t off,
                       size_t len, uint8_t *dst)
 {
@@ -212,6 +221,7 @@ static const struct record_format by_names = {
     .extent = files_extent,
     .extents_are_copies = true,
     .locate = files_locate,
+    .path = files_path,
     .read = files_read,
     .note = files_note,
     .describe = files_describe,
@@ -228,6 +238,7 @@ static const struct record_format by_table = {
     .extent = metadata_extent,
     .extents_are_copies = true,
     .locate = metadata_locate,
+    .path = metadata_path,
     .read = metadata_read,
     .note = metadata_note,
     .describe = metadata_describe,
@@ -244,6 +255,7 @@ static const struct record_format by_manifest = {
     .extent = manifest_extent,
     .extents_are_copies = true,
     .locate = manifest_locate,
+    .path = manifest_path,
     .read = manifest_read,
     .note = manifest_note,
     .describe = manifest_describe,

@@ -171,8 +171,12 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                       char ret[static RECORD_WHERE])
 {
+    const struct record_format *rf = record_set_of(ds)->rf;
     const struct place place = find_content(ds, c, record);
 
+    if (rf->path && place.column != NO_COLUMN &&
+        rf->path(place.file->file, place.row, place.column, ret, RECORD_WHERE))
+        return;
     snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(place.file->blob),
              (unsigned long long)place.row);
 }

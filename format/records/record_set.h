@@ -100,6 +100,9 @@ struct record_format {
     /* Add "<file>:<offset>+<length>": the file of SOURCE that an extent is in, of a blob that joins
      * many. NULL: that is the blob. */
     void (*locate)(const void *file, const struct extent *e, struct text *t);
+    /* The path of the file of SOURCE that has a content, of a blob that joins many, for messages;
+     * false: it has none, or it is too long. NULL: the blob is the file. */
+    bool (*path)(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
     /* Write bytes [off, off + len), len > 0, of a content, as the mount shows them. 0, or -errno
      * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are the
      * bytes of the source. */

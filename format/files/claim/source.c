@@ -37,6 +37,11 @@ bool files_source_extent(const struct files_source *source, size_t member, struc
     return ret->len > 0;
 }
 
+bool files_source_path(const struct files_source *source, size_t member, char *ret, size_t size)
+{
+    return members_path(source->members, member, ret, size) == 0;
+}
+
 void files_source_locate(const struct files_source *source, const struct extent *e, struct text *t)
 {
     members_locate(source->members, e->off, e->len, t);

@@ -23,6 +23,9 @@ void files_source_release(struct files_source *source); /* of one that starts as
 /* The bytes of a member; false: it has none. */
 bool files_source_extent(const struct files_source *source, size_t member, struct extent *ret);
 
+/* The path of a member, for messages; false: it is too long. */
+bool files_source_path(const struct files_source *source, size_t member, char *ret, size_t size);
+
 /* For struct record_format: locate(), and the first parts of note() and describe(). */
 void files_source_locate(const struct files_source *source, const struct extent *e, struct text *t);
 void files_source_note(const struct files_source *source, struct text *t);

@@ -27,6 +27,7 @@ int manifest_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[
 bool manifest_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int manifest_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                   uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+bool manifest_path(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
 void manifest_locate(const void *file, const struct extent *e, struct text *t);
 void manifest_note(const void *file, struct text *t);
 void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);

@@ -229,6 +229,15 @@ int manifest_read(struct read_context *rc, const void *p, uint64_t row, unsigned
                                                   : -EIO;
 }
 
+bool manifest_path(const void *p, uint64_t row, unsigned column, char *ret, size_t size)
+{
+    const struct manifest_file *file = p;
+    size_t member;
+
+    return column < file->exts.n && find_picture(file, row, &member) &&
+           files_source_path(&file->set->source, member, ret, size);
+}
+
 void manifest_locate(const void *p, const struct extent *e, struct text *t)
 {
     files_source_locate(&((const struct manifest_file *)p)->set->source, e, t);

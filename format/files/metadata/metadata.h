@@ -83,6 +83,7 @@ int metadata_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[
 bool metadata_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int metadata_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                   uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+bool metadata_path(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
 void metadata_locate(const void *file, const struct extent *e, struct text *t);
 void metadata_note(const void *file, struct text *t);
 void metadata_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);

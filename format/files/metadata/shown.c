@@ -294,6 +294,16 @@ int metadata_read(struct read_context *rc, const void *p, uint64_t row, unsigned
     return 0;
 }
 
+bool metadata_path(const void *p, uint64_t row, unsigned column, char *ret, size_t size)
+{
+    const struct metadata_file *file = p;
+    const struct metadata_column *shows = &file->shows[column];
+    size_t member;
+
+    return shows->ext && member_of(file, row, shows->cell, &member) &&
+           files_source_path(&file->source, member, ret, size);
+}
+
 void metadata_locate(const void *p, const struct extent *e, struct text *t)
 {
     files_source_locate(&((const struct metadata_file *)p)->source, e, t);

@@ -28,10 +28,11 @@ for name, data in (whole | bad | other).items():
     write(f"{SOURCE}/set/{name}", data)
 
 for options in (), ("-o", "picture=8x8"):
-    found = [line for line in run("info", "--check", *options, SOURCE, code=2).splitlines() if "record" in line]
-    for key, words in (("empty", "found no bytes"), ("text", "found bytes 6e 6f 74"), ("cut", "cut short"),
-                       ("png", "want JPEG, as the extension .jpg says, found a PNG")):
-        equal(len([line for line in found if f"({key})" in line and words in line]), 1, f"{key}: {found}")
+    found = [line for line in run("info", "--check", *options, SOURCE, code=2).splitlines() if ": set/" in line]
+    for name, words in (("a/empty.jpg", "found no bytes"), ("a/text.jpg", "found bytes 6e 6f 74"),
+                        ("b/cut.jpg", "cut short"),
+                        ("b/png.jpg", "want JPEG, as the extension .jpg says, found a PNG")):
+        equal(len([line for line in found if f"set/{name} (" in line and words in line]), 1, f"{name}: {found}")
     equal(len(found), 4, f"and nothing else: {found}")
 
 equal(os.path.isdir(f"{CACHE}/rows"), False, "an index of names alone is not kept")
@@ -52,5 +53,13 @@ with mounted(SOURCE, "picture=8x8"):
 # Only whole ones: nothing to say.
 for name in bad | other:
     os.unlink(f"{SOURCE}/set/{name}")
-equal([line for line in run("info", "--check", SOURCE).splitlines() if "record" in line], [], "whole pictures")
+equal([line for line in run("info", "--check", SOURCE).splitlines() if ": set/" in line], [], "whole pictures")
 contains(run("info", "--check", SOURCE), "samples  6")
+
+# The file has its path, too, where a table or a manifest names it.
+write(f"{SOURCE}/set/b/cut.jpg", bad["b/cut.jpg"])
+write(f"{SOURCE}/set/metadata.csv", b"file_name,n\nb/cut.jpg,1\n")
+contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short")
+os.unlink(f"{SOURCE}/set/metadata.csv")
+write(f"{SOURCE}/set/list.manifest", b'{"source": "b/cut.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
+contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short")
