@@ -15,6 +15,8 @@ import re
 import sys
 import types
 
+import page_blocks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "docs", "order.md")
 VECTORS = os.path.join(HERE, "order_vectors.txt")
@@ -29,22 +31,16 @@ def page(path=PAGE):
 
 def load():
     """The reference as a module: mix, key, permute, unpermute, order, ..."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", page(), re.M | re.S)
-    if len(blocks) != 1:
-        raise ValueError(f"{PAGE}: {len(blocks)} python blocks, want 1")
     module = types.ModuleType("order_v1")
-    exec(compile(blocks[0], PAGE, "exec"), module.__dict__)
+    exec(compile(page_blocks.take("docs/order.md", "import bisect"), PAGE, "exec"), module.__dict__)
     return module
 
 
 def load_mix():
     """The reference of mixes as a module: table, Mix, and what load() has."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", page(MIX_PAGE), re.M | re.S)
-    if len(blocks) != 1:
-        raise ValueError(f"{MIX_PAGE}: {len(blocks)} python blocks, want 1")
     module = types.ModuleType("order_mix_v1")
     module.__dict__.update(load().__dict__)
-    exec(compile(blocks[0], MIX_PAGE, "exec"), module.__dict__)
+    exec(compile(page_blocks.take("docs/order-mix.md", "import heapq"), MIX_PAGE, "exec"), module.__dict__)
     return module
 
 

@@ -2,7 +2,7 @@
 they are asked for.
 
     with FakeS3({key: bytes}) as s3:                 or FakeS3(list of keys): each has its key as bytes
-        s3.endpoint                                  of the bucket "data"; no credentials are wanted
+        s3.endpoint                                  of the bucket "data", or bucket=; no credentials are wanted
         s3.lists, s3.objects                         requests for listings, and for objects, so far
         s3.put(key, bytes), s3.remove(key)
 
@@ -13,6 +13,7 @@ import bisect
 import hashlib
 import http.server
 import socket
+import sys
 import threading
 import urllib.parse
 
@@ -51,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         with s3.lock:
             s3.objects += 1
-        key = urllib.parse.unquote(path[len("/data/"):])
+        key = s3.key(path)
         data = s3.data(key)
         if data is None or key in s3.forbidden:
             self.answer(404 if data is None else 403, b"")
@@ -69,6 +70,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(206, part, [("ETag", tag), ("Content-Range",
                                                 f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}")])
 
+    def do_PUT(self):
+        s3 = self.server.s3
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with s3.lock:
+            s3.put(s3.key(self.path), body)
+        self.answer(200, b"", [("ETag", f'"{tag_of(body)}"')])
+
     def log_message(self, *_):
         pass
 
@@ -77,9 +85,14 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that goes away may
+            super().handle_error(request, client_address)
+
 
 class FakeS3:
-    def __init__(self, objects):
+    def __init__(self, objects, bucket="data"):
+        self.bucket = bucket
         self.bytes = dict(objects) if isinstance(objects, dict) else {}
         self.keys = sorted(objects)
         self.lists = self.objects = 0
@@ -98,6 +111,9 @@ class FakeS3:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+    def key(self, path):
+        return urllib.parse.unquote(path[len(f"/{self.bucket}/"):])
 
     def data(self, key):
         if key in self.bytes:
@@ -137,6 +153,6 @@ class FakeS3:
                 at += 1
         more = at < len(self.keys) and self.keys[at].startswith(prefix)
         token = f"<NextContinuationToken>{urllib.parse.quote(last)}</NextContinuationToken>" if more else ""
-        return (f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>data</Name><EncodingType>url'
+        return (f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>{self.bucket}</Name><EncodingType>url'
                 f"</EncodingType><IsTruncated>{'true' if more else 'false'}</IsTruncated>{token}{''.join(rows)}"
                 "</ListBucketResult>").encode()

@@ -1,10 +1,11 @@
-"""Pages as tests: the fenced blocks of docs/tutorials/<page>.md, done as by a reader.
+"""Pages as tests: the blocks of docs/tutorials/<page>.md, or of another page (pages.py), done as by a reader.
 
     sh       commands: one bash runs them all, and stops at the first that fails
+    console  the same behind $, and the lines that they print; another number is the same line
     text     what the sh block above it prints, among other lines; ... stands for anything
-    others   a file, named by the comment in its first line
+    others   a file, named by the comment in its first line; Python without a name runs in its place
 
-The reader has an empty home, except for the case's own files.
+Blocks with a mark are left to others: page_blocks.py. The reader has an empty home, except for the case's own files.
 """
 
 import glob
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 
+import page_blocks
 from lib import EPOCHFS, PRIVATE, contains, equal, text
 
 CASES = os.path.dirname(os.path.abspath(__file__))
@@ -22,24 +24,19 @@ HOME = os.path.join(PRIVATE, "home")
 LONG = 300  # seconds; the runner's limit comes first
 
 
-def blocks(page):
-    """(language, text) of each fenced block."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
-
-
 def file_name(block):
-    """Of a comment in the first line: # train.py, // a.go or /* means.c */."""
+    """Of a comment in the first line: # train.py, // a.go or /* means.c */; None: it has none."""
     named = re.fullmatch(r"(?:#|//|/\*) (\w+\.\w+)(?: \*/)?", block.split("\n")[0])
-    equal(bool(named), True, f"a name in the first line of:\n{block}")
-    return named[1]
+    return named[1] if named else None
 
 
 def environment():
     """A shell's, in which `epochfs` and `python3` are those of the test."""
     tools = os.path.join(PRIVATE, "tools")
-    os.makedirs(tools)
+    os.makedirs(tools, exist_ok=True)
     for name, target in (("epochfs", EPOCHFS), ("python3", sys.executable)):
-        os.symlink(target, f"{tools}/{name}")
+        if not os.path.lexists(f"{tools}/{name}"):
+            os.symlink(target, f"{tools}/{name}")
     return dict(os.environ, HOME=HOME, PATH=f"{tools}:{os.environ['PATH']}")
 
 
@@ -56,12 +53,19 @@ def write_rows(name, count):
             f.write(f"{told} {' '.join(f'{i}:{rng.uniform(0.5, 1.5):.4f}' for i in sorted(any_one + telling))}\n")
 
 
-def check_printed(printed, wanted):
+def pattern_of(line, numbers):
+    """For a line as the page has it. numbers: any number may be in a number's place."""
+    pieces = [re.escape(piece) for piece in line.rstrip().split("...")]
+    if numbers:
+        pieces = [re.sub(r"\d+(?:\\\.\d+)?(?:\\ [KMGT]iB)?", r"\\d+(?:\\.\\d+)?(?: [KMGT]?i?B)?", piece) for piece in pieces]
+    return ".*".join(pieces)
+
+
+def check_printed(printed, wanted, numbers=False):
     """printed must have the lines of wanted, in that order."""
     lines = iter(printed.splitlines())
     for want in wanted.splitlines():
-        pattern = ".*".join(re.escape(piece) for piece in want.split("..."))
-        if not any(re.fullmatch(pattern, line) for line in lines):
+        if not any(re.fullmatch(pattern_of(want, numbers), line.rstrip()) for line in lines):
             raise AssertionError(f"want a line {want!r}, in order, in:\n{printed}")
 
 
@@ -72,32 +76,71 @@ def check_pages():
              for case in glob.glob(f"{CASES}/tutorials/case-*.py")}
     equal(cases, pages, "cases for the pages of docs/tutorials")
     for page in sorted(pages):
-        for _, block in blocks(text(PAGES, f"{page}.md")):
-            equal("glob." in block, False, f"{page}.md uses glob")
+        for block in page_blocks.blocks(f"docs/tutorials/{page}.md"):
+            equal("glob." in block.text, False, f"{page}.md uses glob")
 
 
 def run(name):
     """A page of docs/tutorials."""
     check_pages()
     contains(text(PAGES, f"{name}.md"), "epochfs mount", "epochfs umount")
-    run_page(f"{PAGES}/{name}.md")
+    run_page(f"docs/tutorials/{name}.md")
 
 
-def run_page(file):
-    page = text(file)
-    os.makedirs(HOME, exist_ok=True)
-    script, wanted = "set -eu\n", []
-    for language, block in blocks(page):
-        if language == "sh":
-            wanted.append("")
-            script += f"exec >{PRIVATE}/printed.{len(wanted) - 1}\n{block}"
-        elif language == "text":
-            wanted[-1] += block
+def commands_of(console):
+    """The commands of a block with $, and the lines of output."""
+    commands = re.sub(r"^(?!\$ ).*\n", "", console, flags=re.M)
+    return re.sub(r"^\$ ", "", commands, flags=re.M), re.sub(r"^\$ .*\n", "", console, flags=re.M)
+
+
+class Script:
+    """One bash for the blocks of a page; each sh block prints into a file of its own."""
+
+    def __init__(self):
+        self.text, self.wanted = "set -eu\n", []  # (lines, are numbers free?)
+
+    def do(self, commands, wanted="", numbers=False):
+        self.text += f"exec >{PRIVATE}/printed.{len(self.wanted)}\n{commands}"
+        self.wanted.append((wanted, numbers))
+
+    def write(self, name, content):
+        where = os.path.join(HOME, name)
+        with open(where, "w", encoding="utf-8") as f:
+            f.write(content)
+        return where
+
+    def block(self, block, then=""):
+        """then: more of the same language, which checks what the block has done."""
+        if block.mark and block.mark["until"]:
+            until = self.write(f".{len(self.wanted)}.sh", commands_of(block.text)[0])
+            self.do(f"python3 {CASES}/pages.py until-ctrl-c bash {until}\n{then}")
+        elif block.mark:
+            return
+        elif block.language == "sh":
+            self.do(block.text + then)
+        elif block.language == "console":
+            commands, wanted = commands_of(block.text)
+            self.do(f"{{\n{commands}}} 2>&1\n{then}", wanted, True)
+        elif block.language == "text":
+            self.wanted[-1] = (self.wanted[-1][0] + block.text, False)
+        elif block.language == "python" and not file_name(block.text):
+            self.do(f"python3 {self.write(f'.{len(self.wanted)}.py', block.text + then)}\n")
         else:
-            with open(os.path.join(HOME, file_name(block)), "w", encoding="utf-8") as f:
-                f.write(block)
-    done = subprocess.run(["bash", "-c", script], cwd=HOME, env=environment(), timeout=LONG,
-                          stdin=subprocess.DEVNULL)
-    equal(done.returncode, 0, f"exit code of the commands of {os.path.basename(file)}")
-    for i, want in enumerate(wanted):
-        check_printed(text(PRIVATE, f"printed.{i}"), want)
+            equal(bool(file_name(block.text)), True, f"a name in the first line of:\n{block.text}")
+            self.write(file_name(block.text), block.text)
+
+    def run(self, page):
+        done = subprocess.run(["bash", "-c", self.text], cwd=HOME, env=environment(), timeout=LONG,
+                              stdin=subprocess.DEVNULL)
+        last = max(glob.glob(f"{PRIVATE}/printed.*"), key=lambda name: os.stat(name).st_mtime_ns)
+        equal(done.returncode, 0, f"exit code of the commands of {page}, which printed last:\n{text(last)}")
+        for i, (wanted, numbers) in enumerate(self.wanted):
+            check_printed(text(PRIVATE, f"printed.{i}"), wanted, numbers)
+
+
+def run_page(page):
+    os.makedirs(HOME, exist_ok=True)
+    script = Script()
+    for block in page_blocks.blocks(page):
+        script.block(block)
+    script.run(page)

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """mount-scripts/grafana/epochfs.json: panels that lie beside one another, and queries whose metrics and labels are
-those of docs/status.md; no query of a counter without its growth."""
+those of docs/status.md; no query of a counter without its growth. The alerts of docs/cluster.md have such metrics, too."""
 
 import json
 import os
 import re
 
 from lib import equal, text
+from page_blocks import take
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../../..")
@@ -55,3 +56,12 @@ for panel in DASHBOARD["panels"]:
     cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
     equal(at["x"] + at["w"] <= 24 and not cells & taken, True, f"the place of {panel['title']}")
     taken |= cells
+
+alerts = re.findall(r"^      - alert: (\w+)\n        expr: (.*)$", take("docs/cluster.md", "EpochfsJobWaits"), re.M)
+equal(len(alerts), 5, "alerts of docs/cluster.md")
+for title, query in alerts:
+    names = re.findall(r"\bepochfs_\w+", query)
+    equal([name for name in names if name not in METRICS and name != "epochfs_up"], [], f"{title}: metrics unknown to docs/status.md")
+    for name in names:
+        grows = f"increase({name}[" in query
+        equal(grows, METRICS.get(name, ("gauge",))[0] != "gauge", f"{title}: growth of {name}")

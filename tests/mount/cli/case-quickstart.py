@@ -18,11 +18,12 @@ import subprocess
 import tfrecord_model
 from lib import (DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, mount_type, run, small, status, text,
                  write)
+from page_blocks import take
 from tar_model import shard
 
 CASES = os.environ["CASES"]
 CHECKOUT = f"{PRIVATE}/checkout"
-QUICKSTART = f"{CHECKOUT}/mount-scripts/quickstart"
+QUICKSTART = f"{CHECKOUT}/{take('README.md', 'mount-scripts/quickstart').split()[0]}"
 TOOLS = f"{PRIVATE}/tools"
 TMP = f"{PRIVATE}/tmp"
 ENV = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}", TMPDIR=TMP)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What newcomers type works: README.txt of mounts of each format, README.md and docs/use.md. The picture in README.md
-is up to date. Links of README.md and docs/ lead somewhere, and docs/README.md lists every page."""
+"""What newcomers type works: README.txt of mounts of each format. The picture in README.md is up to date. Links of README.md
+and docs/ lead somewhere, and docs/README.md lists every page."""
 
 import glob
 import os
@@ -79,37 +79,9 @@ check_readme(f"{SOURCE}/speech", "all", "assert x.shape[0] == 32 and x.shape[2] 
 
 # ---- README.md and docs/ ----
 
-def substituted(script, source):
-    return script.replace("/data/mnist", source).replace("/mnt/mnist", MOUNTPOINT).replace(
-        "/mnt/", f"{MOUNTPOINT}/")
-
-
-def check_page_use():
-    """docs/use.md: its commands and its Python, a block for each format."""
-    usage = text(TOP, "docs/use.md")
-    paragraphs = re.findall(r"(?:^    .*\n)+", usage, re.M)
-    first = unindented(paragraphs[0], 4)
-    contains(first, "epochfs info", "epochfs mount", "README.txt", "epochfs umount")
-    contains(bash(substituted(first, FASHION)), "60000", "mounted by epochfs", MOUNTPOINT)
-    look = next(p for p in paragraphs if p.startswith("    cd "))
-    blocks = [block for language, block in tutorials.blocks(usage) if language == "python"]
-    equal(len(blocks), 3, "Python in docs/use.md: a block for each format")
-    for source, block in zip((FASHION, f"{SOURCE}/rows/train.txt", f"{SOURCE}/speech"), blocks):
-        daemon = start(source)
-        if source == FASHION:
-            contains(bash(substituted(unindented(look, 4), source)), "000000.image.png",
-                     "000468.npz", "user.epochfs.shape")
-        block = block.replace("/mnt/mnist/train", "/mnt/mnist/t10k")  # three epochs of it: shorter
-        python("import numpy as np\n" + substituted(block, source))
-        unmount(daemon, f"epochfs umount '{MOUNTPOINT}'")
-
-
 def check_readme_md():
-    """README.md: its commands exist, its batch is a file, and its picture shows what a mount has."""
+    """README.md: its bars exist, its batch is a file, and its picture shows what a mount has."""
     readme = text(TOP, "README.md")
-    commands = re.search(r"^    mount-scripts/quickstart.*\n    epochfs mount .*\n", readme, re.M)
-    equal(bool(commands), True, "README.md shows quickstart, then epochfs mount")
-    equal(os.access(f"{TOP}/mount-scripts/quickstart", os.X_OK), True, "quickstart can be run")
     for group, bar in re.findall(r"`bench/run (\w+) ?(\w*)`", readme):
         contains(re.search(r"^BARS=\((.*)\)", text(TOP, f"bench/groups/{group}.sh"), re.M)[1], bar)
     file = re.search(r"a batch is a file, `/mnt/mnist/(\S+)`", readme)  # its Python: tests/mount/python/case-readme.py
@@ -133,6 +105,5 @@ def check_links():
             contains(index, f"]({name})")
 
 
-check_page_use()
 check_readme_md()
 check_links()

@@ -2,7 +2,6 @@
 """docs/python.md, done as a reader would."""
 
 import importlib.util
-import os
 
 import tutorials
 from lib import need_fashion, skip
@@ -11,4 +10,4 @@ need_fashion()
 for module in ("torch", "sklearn", "xgboost"):
     if not importlib.util.find_spec(module):
         skip(f"{module} is missing")
-tutorials.run_page(os.path.join(os.path.dirname(tutorials.PAGES), "python.md"))
+tutorials.run_page("docs/python.md")

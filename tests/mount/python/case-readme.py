@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 
-import tutorials
-from lib import PRIVATE, SOURCE, content, equal, need_fashion, run, skip, small, text
+from lib import PRIVATE, SOURCE, content, equal, need_fashion, run, skip, small
+from page_blocks import take
 
 need_fashion()
 if not importlib.util.find_spec("torch"):
     skip("torch is missing (package python3-torch)")
-README = os.path.join(os.path.dirname(os.path.dirname(tutorials.PAGES)), "README.md")
-BLOCKS = [block for language, block in tutorials.blocks(text(README)) if language == "python"]
+BLOCKS = [take("README.md", "with epochfs.mount("), take("README.md", "import os, torch")]
 TRAINED = f"{PRIVATE}/trained"
 # What a user has already: his training, here one that writes down what it gets, and that is killed at some batch.
 TRAIN = f"""

@@ -8,8 +8,8 @@ import re
 import shutil
 
 import slurm
-import tutorials
-from lib import SOURCE, contains, equal, skip, small, text
+from lib import SOURCE, contains, equal, skip, small
+from page_blocks import take
 
 slurm.enter()
 if not importlib.util.find_spec("torch"):
@@ -30,9 +30,8 @@ def steps(output):
 def main():
     small(256 * STEPS, side=28)
     with slurm.Cluster() as cluster:
-        page = dict((tutorials.file_name(block), block) for language, block in
-                    tutorials.blocks(text(tutorials.PAGES, "ddp.md")) if language == "python")
-        slurm.program(f"{cluster.dir}/ddp.py", page["ddp.py"].replace("torch.nn.Linear(784", "torch.nn.Linear(28 * 29"))
+        page = take("docs/tutorials/ddp.md", "# ddp.py\n")
+        slurm.program(f"{cluster.dir}/ddp.py", page.replace("torch.nn.Linear(784", "torch.nn.Linear(28 * 29"))
         shutil.copytree(os.path.join(slurm.HERE, "../../python/epochfs"), f"{cluster.dir}/python/epochfs")
         task = slurm.program(f"{cluster.dir}/task.sh", TASK.format(dir=cluster.dir))
 

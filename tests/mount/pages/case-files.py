@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+"""docs/files.md: its loader for PyTorch over its folders of pictures, its line of metadata.jsonl and its line of a manifest."""
+
+import importlib.util
+import io
+import json
+
+import numpy as np
+from PIL import Image
+
+import pages
+from lib import contains, run, skip
+from page_blocks import take
+
+if not importlib.util.find_spec("torch"):
+    skip("torch is missing (package python3-torch)")
+world = pages.World()
+out = io.BytesIO()
+Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(out, "jpeg")
+for split, n in (("train", 100), ("val", 10)):
+    for i in range(n):
+        world.file(f"/data/data/{split}/{('cat', 'dog')[i % 2]}/{i:03}.jpg", out.getvalue())
+world.run("docs/files.md", {"class Batches": "seen = [label for _, label in "
+                            "Batches('/mnt/data/train/batches/batch=64,seed=7/epoch=0/tar')]\n"
+                            "assert len(seen) == 100 and sum(seen) == 50, seen\n"
+                            "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},
+          before="mkdir -p /mnt/data\nepochfs mount /data/data /mnt/data\n")
+
+line = take("docs/files.md", "mask_file_name")
+for name in ("001.jpg", "masks/001.png"):
+    world.file(f"table/{name}", out.getvalue())
+world.file("table/metadata.jsonl", line.encode())
+contains(run("info", world.folder("table")), "mask", "label", "caption")
+
+line = take("docs/files.md", '"usage": "TRAIN"')
+for i in range(3):
+    world.file(f"list/{json.loads(line)['source'] if not i else f'train/{i + 1}.JPEG'}", out.getvalue())
+world.file("list/mine.manifest", line.encode())
+said = run("info", world.folder("list"))
+contains(said, "mine.train", "samples  1\n", "label")

@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+"""docs/csv.md, libsvm.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
+
+import json
+
+import numpy as np
+
+import pages
+from page_blocks import take
+from tokens_model import llmc
+
+ROWS = 3000
+rng = np.random.default_rng(5)
+world = pages.World()
+numbers = rng.normal(size=(ROWS, 28)).round(3)
+world.file("higgs.csv", "".join(f"{i % 2}," + ",".join(map(str, row)) + "\n" for i, row in enumerate(numbers)).encode())
+world.run("docs/csv.md", {"higgs.csv/": "assert x.shape == (1024, 28) and x.dtype == 'f4' and batch['label'].shape == (1024,)"})
+
+world.file("train.txt", "".join(f"{i % 2} {i % 50}:0.5 {50 + i % 9}:{i}\n" for i in range(ROWS)).encode())
+world.run("docs/libsvm.md", {"sed -n 1p": "test \"$(sed -n 1p /mnt/train.txt/samples/svm/000017.svm)\" = '1 17:0.5 58:17'",
+                             "scipy.sparse": "assert x.shape == (1024, 59) and label.shape == (1024,)"})
+
+entry = take("docs/libfm.md", "0:3:0.5")
+world.file("train.ffm", (entry * ROWS).encode())
+world.run("docs/libfm.md", {"load_npz": "assert x.shape[0] == 1024 and field.dtype == 'u4' and list(field[:3]) == [0, 1, 2]"})
+
+world.file("instructions/train.jsonl", "".join(json.dumps({"text": f"number {i}", "n": i}) + "\n" for i in range(100)).encode())
+world.run("docs/jsonl.md", {"jsonl/000000": "assert len(rows) == 32 and rows[0]['text'] == f\"number {rows[0]['n']}\""})
+
+tokens = rng.integers(0, 50000, 200 * 1024)
+world.file("data/train.bin", llmc(tokens))
+world.file("openwebtext/train.bin", tokens.astype("<u2").tobytes())
+world.run("docs/tokens.md", {"batch['tokens']": "assert tokens.shape == (64, 1025) and tokens.dtype == 'u2' and (x[:, 1:] == y[:, :-1]).all()",
+                             "openwebtext": "test -e /mnt/train.bin/samples/npy/000000.tokens.npy"})

@@ -1,0 +1,69 @@
+"""The blocks of the pages for users: README.md, docs/*.md and docs/tutorials/*.md.
+
+A block is fenced, or indented by four spaces below an empty line. The line above it may be a mark, which readers of the page
+do not see:
+
+    <!-- run by FILE -->       a file of tests/, which takes the block with take(PAGE, WORDS)
+    <!-- not run: REASON -->   one of REASONS
+    <!-- until Ctrl-C -->      run, and stopped as by Ctrl-C when it has printed a line
+
+A block without a mark, or with the last one, is run by the case of its page (tests/mount/tutorials.py).
+"""
+
+import collections
+import glob
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+REASONS = {
+    "form": "names, a grammar, a formula or the layout of a file",
+    "data": "lines of a file that a user has or writes",
+    "output": "what a program prints in a situation that no case makes",
+    "a cluster": "needs nodes, their prolog or their scheduler",
+    "a service manager": "needs systemd as the machine's first process",
+    "packages": "builds or installs packages on the machine: tests/package does it in fresh systems",
+    "a foreign program": "needs a program that Debian does not have",
+}
+UNTIL = "until Ctrl-C"
+MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)|not run: (?P<reason>[\w ]+)|(?P<until>until Ctrl-C)) -->")
+
+# page: below ROOT. line: of its first line of text. language: of the fence; None: indented. mark: a match of MARK, or None.
+Block = collections.namedtuple("Block", "page line language text mark")
+
+
+def pages():
+    found = [f"{ROOT}/README.md", *glob.glob(f"{ROOT}/docs/*.md"), *glob.glob(f"{ROOT}/docs/tutorials/*.md")]
+    return sorted(os.path.relpath(page, ROOT) for page in found)
+
+
+def blocks(page):
+    with open(os.path.join(ROOT, page), encoding="utf-8") as f:
+        lines = f.read().split("\n") + [""]
+    found, at = [], 0
+    while at < len(lines):
+        above = lines[at - 1].strip() if at else ""
+        mark = MARK.fullmatch(above)
+        fence = re.fullmatch(r"```(\w*)", lines[at])
+        if fence:
+            end = lines.index("```", at + 1)
+            found.append(Block(page, at + 2, fence[1], "\n".join(lines[at + 1:end]) + "\n", mark))
+        elif lines[at].startswith("    ") and (not above or mark):
+            end = at
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end]):
+                end += 1
+            body = "\n".join(line[4:] for line in lines[at:end]).rstrip("\n") + "\n"
+            found.append(Block(page, at + 1, None, body, mark))
+            end -= 1
+        else:
+            end = at
+        at = end + 1
+    return found
+
+
+def take(page, words):
+    """The text of the one block of the page that has these words."""
+    having = [block.text for block in blocks(page) if words in block.text]
+    if len(having) != 1:
+        raise AssertionError(f"{page}: {len(having)} blocks have {words!r}, want one")
+    return having[0]
