@@ -58,17 +58,13 @@ static const struct plan_list *make_list(uint64_t samples, uint64_t *ret_step)
 {
     static struct plan_list list;
     uint64_t n = min_u64(samples, LIST_MOST);
-    uint32_t *sample = malloc(n * sizeof(*sample)), *sorted = malloc(n * sizeof(*sorted));
+    uint32_t *sample = list_array(n, sizeof(*sample));
 
-    if (!sample || !sorted)
-        die("no memory", ENOMEM);
     *ret_step = samples / n;
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; sample && i < n; i++)
         sample[i] = (uint32_t)((n - 1 - i) * *ret_step);
-        sorted[i] = (uint32_t)(n - 1 - i);
-    }
-    list = (struct plan_list){.n = n, .sample = sample, .sorted = sorted};
-    list_add_buckets(&list);
+    if (!sample || list_make(sample, n, &list) < 0)
+        die("no memory", ENOMEM);
     return &list;
 }
 

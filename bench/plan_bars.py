@@ -362,6 +362,9 @@ def bar_balanced():
 SELECTIONS = ("split=0@80:20,seed=7", "take=10%:90%,seed=7", "seed=7,limit=500", "split=0@80:20,rank=3of8,seed=7")
 
 
+# As epochfs-bench-orders prints them. The program asks in batches, both ways.
+WAYS = "in batches", "one by one", "back, many at once", "back, one by one"
+
 # With replacement, by class, and of a list: {n} is the number of samples. Classes and weights are
 # arithmetic here, and the list has at most 2^24 entries: see bench/orders_data.h.
 DRAWS = ("draw={n}:uniform,seed=7", "draw={n}:balanced,seed=7", "draw={n}:weight,seed=7", "only=list,seed=7",
@@ -379,7 +382,7 @@ def bar_orders():
                 found = subprocess.run([program, whole.format(n=n), str(n)], check=True, stdout=subprocess.PIPE).stdout
                 took.setdefault((plan, n), []).append([float(ns) for ns in found.split()])
     for plan in (*SELECTIONS, *DRAWS):
-        for k, what in enumerate(("in batches", "one by one", "back")):
+        for k, what in enumerate(WAYS):
             of = {n: [t[k] for t in took[plan, n]] for n in (10 ** 3, 10 ** 9)}
             full = [t[k] for t in took["seed=7", 10 ** 9]]
             bars.row(f"a position of {plan}, {what}, N=10^9", f"{statistics.median(of[10 ** 9]):.0f} ns",
@@ -401,7 +404,7 @@ def bar_mix_orders():
             for n in (10 ** 3, 10 ** 9):
                 found = subprocess.run([program, "batch=all,seed=7", str(n), *mix], check=True, stdout=subprocess.PIPE).stdout
                 took.setdefault((mix, n), []).append([float(ns) for ns in found.split()])
-    for k, what in enumerate(("in batches", "one by one", "back")):
+    for k, what in enumerate(WAYS):
         few, many_, full = (statistics.median(t[k] for t in took[of])
                             for of in (((MIX,), 10 ** 3), ((MIX,), 10 ** 9), ((), 10 ** 9)))
         bars.row(f"a position of a mix, {what}, N=10^9", f"{many_:.0f} ns", f"seed=7 {full:.0f} ns", many_ / full, "<=", 3)

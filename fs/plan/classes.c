@@ -162,19 +162,20 @@ static void at(const struct order_spec *spec, const struct epoch_order *e, size_
 struct elements {
     size_t n;
     uint64_t class[CHUNK], t[CHUNK];
+    uint32_t whose[CHUNK]; /* the number of the walk */
+    /* Until they are sent back: */
+    uint64_t before[CHUNK]; /* elements of earlier passes */
+    struct permutation_member member[CHUNK];
 };
 
-/* Gather the next ones of the walk, at most `room`; t becomes the place within the pass. */
-static void gather(const struct order_spec *spec, const struct epoch_order *e,
-                   const struct shape *s, struct order_walk *walk, size_t room,
-                   struct elements *ret)
+/* Gather the next ones of a walk; t is the place within the shuffled pass. */
+static void gather_walk(const struct order_spec *spec, const struct shape *s, uint32_t number,
+                        struct order_walk *walk, size_t room, struct elements *ret)
 {
     const struct plan_classes *c = spec->classes;
-    struct permutation_member member[CHUNK];
-    uint64_t before[CHUNK], n;
 
-    for (ret->n = 0; ret->n < room && walk->place <= walk->last;) {
-        uint64_t class, within;
+    while (ret->n < room && walk->place <= walk->last) {
+        uint64_t class, within, n;
 
         c->ops->find(c, walk->place, &class, &within);
         n = c->ops->count(c, class);
@@ -185,28 +186,40 @@ static void gather(const struct order_spec *spec, const struct epoch_order *e,
         }
         ret->class[ret->n] = class;
         ret->t[ret->n] = within;
-        before[ret->n] = walk->done * n;
-        member[ret->n++] = family_member(class, walk->done++, n);
+        ret->whose[ret->n] = number;
+        ret->before[ret->n] = walk->done * n;
+        ret->member[ret->n++] = family_member(class, walk->done++, n);
     }
-    if (spec->seeded)
-        family_back_each(&e->of_kind.family, member, ret->n, ret->t);
-    for (size_t i = 0; i < ret->n; i++)
-        ret->t[i] += before[i];
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e,
-                        struct order_walk *walk, size_t room, uint64_t *ret)
+/* Gather the next elements of n walks, at most `room`. */
+static void gather(const struct order_spec *spec, const struct epoch_order *e,
+                   const struct shape *s, size_t n, struct order_walk *walk, size_t room,
+                   struct elements *ret)
+{
+    ret->n = 0;
+    for (uint32_t i = 0; i < n && ret->n < room; i++)
+        gather_walk(spec, s, i, &walk[i], room, ret);
+    if (spec->seeded)
+        family_back_each(&e->of_kind.family, ret->member, ret->n, ret->t);
+    for (size_t i = 0; i < ret->n; i++)
+        ret->t[i] += ret->before[i];
+}
+
+static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
+                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
 {
     struct shape s = shape_of(spec);
     uint64_t round[CHUNK], place[CHUNK];
     struct elements found;
     size_t in = 0, kept = 0;
 
-    gather(spec, e, &s, walk, (size_t)min_u64(room, CHUNK), &found);
+    gather(spec, e, &s, n, walk, (size_t)min_u64(room, CHUNK), &found);
     for (size_t i = 0; i < found.n; i++) {
         if (found.t[i] >= s.rounds * s.per_class) /* in a later epoch, as it were */
             continue;
         found.t[in] = found.t[i];
+        found.whose[in] = found.whose[i];
         round[in] = found.t[i] / s.per_class;
         place[in++] = found.class[i];
     }
@@ -217,6 +230,7 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
         if (at >= s.shown)
             continue;
         slot = at % spec->batch_classes * s.per_class + found.t[i] % s.per_class;
+        whose[kept] = found.whose[i];
         ret[kept++] = (round[i] * s.batches + at / spec->batch_classes) * s.size + slot;
     }
     return kept;

@@ -30,9 +30,10 @@ static double share_of_firsts(const struct plan_list *list)
     uint64_t n = min_u64(list->n, LOOKED_AT), firsts = 0;
 
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t at = i * (list->n / n), entry = list->sorted ? list->sorted[at] : at;
+        uint64_t at = i * (list->n / n);
+        uint32_t sample = list->sample[plan_list_place(list, at)];
 
-        firsts += plan_list_from(list, list->sample[entry]) == at;
+        firsts += !at || sample != list->sample[plan_list_place(list, at - 1)];
     }
     return (double)firsts / (double)n;
 }

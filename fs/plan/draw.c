@@ -109,8 +109,9 @@ static uint64_t draws_of(const struct order_spec *spec, const struct epoch_order
     return draw_from(spec, e, (u128)last * n);
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e,
-                        struct order_walk *walk, size_t room, uint64_t *ret)
+/* The draws of a walk's places from where it is, at most room of them, moving it on. */
+static size_t walk_draws(const struct order_spec *spec, const struct epoch_order *e,
+                         struct order_walk *walk, size_t room, uint64_t *ret)
 {
     uint64_t start, next;
     size_t n = 0;
@@ -125,9 +126,23 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
             walk->done = 0;
         }
     }
-    if (spec->seeded)
-        order_unmap(&e->of_kind.shuffle, n, ret);
     return n;
+}
+
+static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
+                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+{
+    size_t got = 0;
+
+    for (uint32_t i = 0; i < n && got < room; i++) {
+        size_t some = walk_draws(spec, e, &walk[i], room - got, ret + got);
+
+        for (; some; some--)
+            whose[got++] = i;
+    }
+    if (spec->seeded)
+        order_unmap(&e->of_kind.shuffle, got, ret);
+    return got;
 }
 
 static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)

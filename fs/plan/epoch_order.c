@@ -17,17 +17,19 @@ static void at(const struct order_spec *spec, const struct epoch_order *e, size_
         order_map(&e->of_kind.shuffle, count, x);
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e,
-                        struct order_walk *walk, size_t room, uint64_t *ret)
+static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
+                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
 {
-    size_t n = (size_t)min_u64(room, walk->last - walk->place + 1);
+    size_t got = 0;
 
+    for (uint32_t i = 0; i < n; i++)
+        for (; walk[i].place <= walk[i].last && got < room; got++) {
+            ret[got] = walk[i].place++;
+            whose[got] = i;
+        }
     if (spec->seeded)
-        order_positions(&e->of_kind.shuffle, walk->place, n, ret);
-    for (size_t i = 0; i < n && !spec->seeded; i++)
-        ret[i] = walk->place + i;
-    walk->place += n;
-    return n;
+        order_unmap(&e->of_kind.shuffle, got, ret);
+    return got;
 }
 
 static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)

@@ -34,10 +34,12 @@ struct order_kind {
      * it is several times as fast as one by one. */
     void (*at)(const struct order_spec *spec, const struct epoch_order *e, size_t count,
                uint64_t *x);
-    /* Write positions of the walk's places, at most room of them (> 0), in any order but each once,
-     * and move the walk on. Returns their number, which may be 0 before the end. */
-    size_t (*positions)(const struct order_spec *spec, const struct epoch_order *e,
-                        struct order_walk *walk, size_t room, uint64_t *ret);
+    /* Write positions of the places of n walks, at most room of them (> 0), walk after walk, those
+     * of a walk in any order but each once, and move the walks on. whose[i]: the number of the walk
+     * of position i. Returns their number, which may be 0 before the end. Many walks at once are
+     * several times as fast as one by one. */
+    size_t (*positions)(const struct order_spec *spec, const struct epoch_order *e, size_t n,
+                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose);
     /* How many positions places first .. last have in an epoch, about. */
     uint64_t (*count)(const struct order_spec *spec, uint64_t first, uint64_t last);
 };

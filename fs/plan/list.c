@@ -1,41 +1,85 @@
-/* The list of only=NAME, looked up by samples. */
+/* The list of only=NAME, looked up by samples: bucket, then entry.
+ *
+ * Both steps lead to memory far from the last one. So each is made for all samples that are looked
+ * for, and asks the processor for what the next one needs: then their waits for memory overlap. */
 #include "fs/plan/list.h"
+
+#include <stdbool.h>
 
 #include "base/checked.h"
 
-static uint32_t sample_of(const struct plan_list *list, uint64_t entry)
+#define LINE       64 /* bytes that come from memory together */
+#define LINES_MOST 4  /* of a bucket that are asked for */
+
+/* The entries of the bucket of a sample; none of one beyond all buckets. */
+static struct plan_entries bucket_of(const struct plan_list *list, uint64_t sample)
 {
-    return list->sample[list->sorted ? list->sorted[entry] : entry];
+    uint64_t bucket = sample >> list->shift;
+
+    if (bucket >= list->buckets)
+        return (struct plan_entries){list->n, list->n};
+    return (struct plan_entries){list->start[bucket], list->start[bucket + 1]};
 }
 
-uint64_t plan_list_from(const struct plan_list *list, uint64_t sample)
+/* Does the entry come before those of what is looked for? want: its last bits above those of a
+ * place; or, where entries are places, the sample. */
+static inline bool is_before(const struct plan_list *list, uint64_t entry, uint64_t want)
 {
-    uint64_t low = 0, high = list->n, bucket = sample >> list->shift;
+    return list->entry ? plan_list_entry(list, entry) < want : list->sample[entry] < want;
+}
 
-    if (list->start) {
-        low = list->start[min_u64(bucket, list->buckets)];
-        high = bucket < list->buckets ? list->start[bucket + 1] : low;
-    }
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
+/* The first entry of a bucket whose sample is at least `sample`, or, if `above`, above it; in.end:
+ * none is. Without a branch for the outcome, as any is as likely. */
+static uint64_t first_entry(const struct plan_list *list, struct plan_entries in, uint64_t sample,
+                            bool above)
+{
+    uint64_t last_bits = sample & ((UINT64_C(1) << list->shift) - 1);
+    uint64_t want = list->entry ? (last_bits + above) << list->place_bits : sample + above;
+    uint64_t low = in.begin, n = in.end - in.begin;
 
-        if (sample_of(list, middle) < sample)
-            low = middle + 1;
-        else
-            high = middle;
+    while (n) {
+        uint64_t half = n / 2;
+        bool before = is_before(list, low + half, want);
+
+        low += before ? half + 1 : 0;
+        n = before ? n - half - 1 : half;
     }
     return low;
 }
 
-#define NEXT_ENTRIES 8 /* that are looked at before the end is searched for */
-
-uint64_t plan_list_range(const struct plan_list *list, uint64_t first, uint64_t last,
-                         uint64_t *ret_begin)
+static uint64_t end_of(const struct plan_list *list, struct plan_entries bucket,
+                       const struct plan_samples *wanted)
 {
-    uint64_t end = *ret_begin = plan_list_from(list, first);
+    if (wanted->last >> list->shift != wanted->first >> list->shift)
+        bucket = bucket_of(list, wanted->last);
+    return first_entry(list, bucket, wanted->last, true);
+}
 
-    for (unsigned i = 0; i < NEXT_ENTRIES; i++, end++)
-        if (end == list->n || sample_of(list, end) > last)
-            return end;
-    return last == UINT64_MAX ? list->n : plan_list_from(list, last + 1);
+/* Ask for the memory of a bucket, which is read soon. */
+static void ask_for(const struct plan_list *list, struct plan_entries bucket)
+{
+    size_t each = list->entry ? PLAN_ENTRY_BYTES : sizeof(*list->sample);
+    const char *bytes = list->entry ? (const char *)list->entry : (const char *)list->sample;
+    const char *at = bytes + bucket.begin * each, *end = bytes + bucket.end * each;
+
+    if (at == end)
+        return;
+    __builtin_prefetch(at);
+    for (unsigned i = 1; i < LINES_MOST && (size_t)(end - at) > i * LINE; i++)
+        __builtin_prefetch(at + i * LINE);
+    __builtin_prefetch(end - 1);
+}
+
+void plan_list_find(const struct plan_list *list, size_t count, const struct plan_samples *wanted,
+                    struct plan_entries *ret)
+{
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(&list->start[min_u64(wanted[i].first >> list->shift, list->buckets)]);
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = bucket_of(list, wanted[i].first);
+        ask_for(list, ret[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (struct plan_entries){first_entry(list, ret[i], wanted[i].first, false),
+                                       end_of(list, ret[i], &wanted[i])};
 }

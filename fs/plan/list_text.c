@@ -1,9 +1,11 @@
 /* Lines to samples. The text is hostile: lines may be of any length and bytes. */
 #include "fs/plan/list_text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "base/number.h"
@@ -12,6 +14,10 @@
 
 #define REPORTED   3  /* bad lines */
 #define SHOWN_MOST 40 /* bytes of one */
+
+#define HUGE_PAGE ((size_t)1 << 21)
+
+#define BUCKET 8 /* entries on average, or up to twice as many */
 
 struct list_lines {
     const char *at, *end;
@@ -88,6 +94,21 @@ static int read_lines(const char *name, struct list_lines lines, const struct li
     return diag_set(d, -EINVAL, "%s: %s", name, wrong.data ? wrong.data : "");
 }
 
+/* The samples that are looked up are anywhere in an array, so a page of it for each would have to
+ * be found first. */
+void *list_array(uint64_t n, size_t size)
+{
+    size_t bytes = (size_t)n * size;
+    void *ret;
+
+    if (bytes < 4 * HUGE_PAGE)
+        return malloc(bytes);
+    ret = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+    if (ret)
+        madvise(ret, bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
+    return ret;
+}
+
 static bool is_rising(const uint32_t *sample, uint64_t n)
 {
     for (uint64_t i = 1; i < n; i++)
@@ -103,49 +124,87 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The places of the list by their samples. NULL: no memory. */
-static uint32_t *sort_places(const uint32_t *sample, uint64_t n)
+/* Samples above their places, in ascending order. NULL: no memory. */
+static uint64_t *sort_places(const uint32_t *sample, uint64_t n)
 {
-    AUTO_FREE uint64_t *pair = malloc(n * sizeof(*pair));
-    AUTO_FREE uint32_t *sorted = malloc(n * sizeof(*sorted));
+    uint64_t *pair = malloc(n * sizeof(*pair));
 
-    if (!pair || !sorted)
+    if (!pair)
         return NULL;
     for (uint64_t i = 0; i < n; i++)
         pair[i] = (uint64_t)sample[i] << 32 | i;
     qsort(pair, n, sizeof(*pair), compare);
-    for (uint64_t i = 0; i < n; i++)
-        sorted[i] = (uint32_t)pair[i];
-    return TAKE_PTR(sorted);
+    return pair;
 }
 
-static uint32_t sample_of(const struct plan_list *list, uint64_t entry)
+static void set_bits(struct plan_list *list, uint32_t last)
 {
-    return list->sample[list->sorted ? list->sorted[entry] : entry];
-}
-
-void list_add_buckets(struct plan_list *list)
-{
-    uint32_t last = sample_of(list, list->n - 1), *start;
-    uint64_t entry = 0;
-
-    while (last >> list->shift > list->n / PLAN_LIST_BUCKET)
+    while ((list->n - 1) >> list->place_bits)
+        list->place_bits++;
+    while (last >> list->shift > list->n / BUCKET)
         list->shift++;
-    list->buckets = (last >> list->shift) + 1;
-    start = malloc(((size_t)list->buckets + 1) * sizeof(*start));
-    for (uint32_t b = 0; start && b <= list->buckets; b++) {
-        while (entry < list->n && sample_of(list, entry) >> list->shift < b)
-            entry++;
-        start[b] = (uint32_t)entry;
+    list->buckets = (uint32_t)((uint64_t)last >> list->shift) + 1;
+    /* The more places, the fewer last bits, as samples have 32. */
+    assert(!list->entry || list->place_bits + list->shift <= 8 * PLAN_ENTRY_BYTES);
+}
+
+static void set_entry(uint8_t *entry, const struct plan_list *list, uint64_t pair)
+{
+    uint64_t last_bits = pair >> 32 & ((UINT64_C(1) << list->shift) - 1);
+    uint64_t value = last_bits << list->place_bits | (uint32_t)pair;
+
+    for (unsigned i = 0; i < PLAN_ENTRY_BYTES; i++)
+        entry[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Make what leads from samples to places. pair: sort_places(); NULL: the list is in ascending
+ * order. */
+static int add_entries(struct plan_list *list, const uint64_t *pair)
+{
+    uint64_t n = list->n, at = 0;
+    uint32_t *start;
+    uint8_t *entry = pair ? list_array(n * PLAN_ENTRY_BYTES + PLAN_ENTRY_PAD, 1) : NULL;
+
+    if (pair && !entry)
+        return -ENOMEM;
+    list->entry = entry;
+    set_bits(list, pair ? (uint32_t)(pair[n - 1] >> 32) : list->sample[n - 1]);
+    for (uint64_t i = 0; pair && i < n; i++)
+        set_entry(entry + i * PLAN_ENTRY_BYTES, list, pair[i]);
+    list->start = start = list_array((uint64_t)list->buckets + 1, sizeof(*start));
+    if (!start)
+        return -ENOMEM;
+    for (uint32_t b = 0; b <= list->buckets; b++) {
+        while (at < n && (pair ? pair[at] >> 32 : list->sample[at]) >> list->shift < b)
+            at++;
+        start[b] = (uint32_t)at;
     }
-    list->start = start;
+    return 0;
+}
+
+int list_make(uint32_t *sample, uint64_t n, struct plan_list *ret)
+{
+    struct plan_list list = {.n = n, .sample = sample};
+    AUTO_FREE uint64_t *pair = NULL;
+    bool rises = is_rising(sample, n);
+    int r;
+
+    if (!rises)
+        pair = sort_places(sample, n);
+    r = rises || pair ? add_entries(&list, pair) : -ENOMEM;
+    if (r == 0) {
+        *ret = list;
+        return 0;
+    }
+    list.sample = NULL;
+    list_release(&list);
+    return r;
 }
 
 int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,
                struct plan_list *ret, struct diag *d)
 {
     AUTO_FREE uint32_t *sample = NULL;
-    AUTO_FREE uint32_t *sorted = NULL;
     uint64_t n = count_lines(text, len);
     int r;
 
@@ -156,26 +215,21 @@ int list_parse(const char *name, const char *text, size_t len, const struct list
                         "%s: want fewer than 2^32 lines, of a dataset of at most 2^32 samples, "
                         "found %llu lines and %llu samples",
                         name, (unsigned long long)n, (unsigned long long)samples->samples);
-    sample = malloc(n * sizeof(*sample));
+    sample = list_array(n, sizeof(*sample));
     if (!sample)
         return -ENOMEM;
     r = read_lines(name, (struct list_lines){.at = text, .end = text + len}, samples, sample, d);
-    if (r < 0)
-        return r;
-    if (!is_rising(sample, n)) {
-        sorted = sort_places(sample, n);
-        if (!sorted)
-            return -ENOMEM;
-    }
-    *ret = (struct plan_list){.n = n, .sample = TAKE_PTR(sample), .sorted = TAKE_PTR(sorted)};
-    list_add_buckets(ret);
-    return 0;
+    if (r == 0)
+        r = list_make(sample, n, ret);
+    if (r == 0)
+        TAKE_PTR(sample);
+    return r;
 }
 
 void list_release(struct plan_list *list)
 {
     free((uint32_t *)(uintptr_t)list->sample);
-    free((uint32_t *)(uintptr_t)list->sorted);
+    free((uint8_t *)(uintptr_t)list->entry);
     free((uint32_t *)(uintptr_t)list->start);
     *list = (struct plan_list){0};
 }

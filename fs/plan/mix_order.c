@@ -125,7 +125,7 @@ static void at(const struct order_spec *spec, const struct epoch_order *epoch, s
 /* Where a sample of the mix is: its source, and the passes of it that the epoch shows a part of. */
 struct found {
     unsigned source;
-    uint64_t end; /* the number behind the source's last sample */
+    uint64_t first, end; /* the source's first sample, and the number behind its last one */
     mix_number pass;
     uint64_t passes; /* 0: the epoch shows nothing of the source */
 };
@@ -149,7 +149,8 @@ static void find_source(const struct order_spec *spec, const struct epoch_order 
     places = o->list[low].schedule.positions;
     first = mix_count_least(o->mix, low, start);
     end = mix_count_least(o->mix, low, start + o->length) + 1; /* perhaps one too many */
-    *ret = (struct found){.source = low, .end = o->list[low].first + o->list[low].samples};
+    *ret = (struct found){.source = low, .first = o->list[low].first};
+    ret->end = ret->first + o->list[low].samples;
     ret->pass = mix_divide(first, places, &rest);
     ret->passes = (uint64_t)(mix_divide(end - 1, places, &rest) - ret->pass) + 1;
 }
@@ -173,60 +174,76 @@ static bool find_place(const struct mix_list *list, uint64_t sample, uint64_t nu
     return true;
 }
 
+/* Elements that a sample may have. */
+struct collected {
+    struct elements e;
+    struct found found;       /* of the last sample */
+    mix_number pass[AT_ONCE]; /* not modulo anything */
+    uint32_t whose[AT_ONCE];  /* the number of the walk */
+};
+
 /* Collect the next elements of samples walk->place ..; each place of a sample in turn shows it in
- * each pass: walk->done counts both. passes[]: the numbers of the passes beyond 64 bits. */
-static void collect(const struct order_spec *spec, const struct epoch_order *epoch,
-                    struct order_walk *walk, size_t room, struct elements *e, mix_number *passes)
+ * each pass: walk->done counts both. */
+static void collect_walk(const struct order_spec *spec, const struct epoch_order *epoch,
+                         uint32_t walk_number, struct order_walk *walk, size_t room,
+                         struct collected *ret)
 {
     const struct mix_order *o = spec->impl;
-    struct found found = {.end = 0};
+    struct elements *e = &ret->e;
+    struct found *found = &ret->found;
 
-    for (e->n = 0; walk->place <= walk->last && e->n < room;) {
+    while (walk->place <= walk->last && e->n < room) {
         uint64_t place, number, pass;
 
-        if (walk->place >= found.end)
-            find_source(spec, epoch, walk->place, &found);
-        number = found.passes ? walk->done / found.passes : 0;
-        pass = found.passes ? walk->done % found.passes : 0;
-        if (!found.passes ||
-            !find_place(&o->list[found.source], walk->place - o->list[found.source].first, number,
-                        &place)) {
+        if (walk->place < found->first || walk->place >= found->end)
+            find_source(spec, epoch, walk->place, found);
+        number = found->passes ? walk->done / found->passes : 0;
+        pass = found->passes ? walk->done % found->passes : 0;
+        if (!found->passes ||
+            !find_place(&o->list[found->source], walk->place - found->first, number, &place)) {
             walk->place++;
             walk->done = 0;
             continue;
         }
-        for (; pass < found.passes && e->n < room; pass++, walk->done++) {
-            passes[e->n] = found.pass + pass;
-            e->source[e->n] = found.source;
-            e->pass[e->n] = (uint64_t)passes[e->n];
+        for (; pass < found->passes && e->n < room; pass++, walk->done++) {
+            ret->whose[e->n] = walk_number;
+            ret->pass[e->n] = found->pass + pass;
+            e->source[e->n] = found->source;
+            e->pass[e->n] = (uint64_t)ret->pass[e->n];
             e->place[e->n++] = place;
         }
-        if (pass == found.passes && o->list[found.source].is_whole) {
+        if (pass == found->passes && o->list[found->source].is_whole) {
             walk->place++;
             walk->done = 0;
         }
     }
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *epoch,
-                        struct order_walk *walk, size_t room, uint64_t *ret)
+static size_t positions(const struct order_spec *spec, const struct epoch_order *epoch, size_t n,
+                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
 {
     const struct mix_order *o = spec->impl;
-    mix_number start = start_of(spec, epoch), passes[AT_ONCE];
-    struct elements e;
-    size_t n = 0;
+    mix_number start = start_of(spec, epoch);
+    struct collected found;
+    size_t got = 0;
 
-    collect(spec, epoch, walk, (size_t)min_u64(room, AT_ONCE), &e, passes);
-    shuffle(spec, epoch, true, &e);
-    for (size_t i = 0; i < e.n; i++) {
-        uint64_t places = o->list[e.source[i]].schedule.positions;
+    found.e.n = 0;
+    found.found = (struct found){.end = 0};
+    for (uint32_t i = 0; i < n && found.e.n < min_u64(room, AT_ONCE); i++)
+        collect_walk(spec, epoch, i, &walk[i], (size_t)min_u64(room, AT_ONCE), &found);
+    shuffle(spec, epoch, true, &found.e);
+    for (size_t i = 0; i < found.e.n; i++) {
+        unsigned source = found.e.source[i];
+        uint64_t places = o->list[source].schedule.positions;
         mix_number position;
 
-        if (mix_position(o->mix, e.source[i], passes[i] * places + e.place[i], &position) &&
-            position >= start && position - start < o->length)
-            ret[n++] = (uint64_t)(position - start);
+        if (mix_position(o->mix, source, found.pass[i] * places + found.e.place[i], &position) &&
+            position >= start && position - start < o->length) {
+            whose[got] = found.whose[i];
+            ret[got++] = (uint64_t)(position - start);
+        }
     }
-    return n;
+    return got;
 }
 
 /* As if all samples of the source came equally often. */

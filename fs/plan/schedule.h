@@ -97,6 +97,11 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
 uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last, uint64_t from);
 
+/* The same for count ranges of samples, each with first <= last: *ret has an element of each.
+ * Several times as fast as one by one. */
+void schedule_find_each(const struct schedule *s, const struct epoch_order *order, size_t count,
+                        const struct plan_samples *wanted, uint64_t from, uint64_t *ret);
+
 /* The last element that reads one of samples first .. last of the dataset; never too small.
  * SCHEDULE_NONE: none does. It may be larger than that if the positions begin again within the
  * epoch, or for very many samples. */

@@ -86,18 +86,43 @@ static uint64_t end_of_positions(const struct schedule *s, uint64_t first, uint6
 
 /* ---- from samples to positions ---- */
 
-/* What is looked for, and what is found so far. */
+#define AT_ONCE PLAN_LIST_AT_ONCE
+
+/* What is looked for, and what is found so far. Several questions are asked together, each for the
+ * samples of its own: places of theirs are collected, so that many of them go the way back side by
+ * side. */
 struct search {
     const struct schedule *s;
     const struct epoch_order *order;
     bool wants_last;
     uint64_t from;
-    uint64_t least;  /* element */
+    uint64_t *least; /* element, of each question */
     uint64_t end;    /* one more than the last element */
     uint64_t budget; /* positions that may still be looked at */
+
+    /* Neighbouring places of the list, and whose question they are of. */
+    size_t n_walks;
+    struct order_walk walk[AT_ONCE];
+    uint32_t walk_of[AT_ONCE];
+    /* Places of what a split takes its shares from. */
+    size_t n_taken;
+    uint64_t taken[AT_ONCE];
+    uint32_t taken_of[AT_ONCE];
 };
 
-static void look_at_position(struct search *search, uint64_t position)
+static void search_init(struct search *ret, const struct schedule *s,
+                        const struct epoch_order *order, uint64_t budget)
+{
+    ret->s = s;
+    ret->order = order;
+    ret->wants_last = false;
+    ret->from = ret->end = 0;
+    ret->least = NULL;
+    ret->budget = budget;
+    ret->n_walks = ret->n_taken = 0;
+}
+
+static void look_at_position(struct search *search, uint32_t question, uint64_t position)
 {
     const struct schedule *s = search->s;
 
@@ -106,90 +131,130 @@ static void look_at_position(struct search *search, uint64_t position)
     if (search->wants_last)
         search->end = max_u64(search->end, end_of_positions(s, position, position));
     else
-        search->least = min_u64(search->least, find_position(s, position, search->from));
+        search->least[question] =
+            min_u64(search->least[question], find_position(s, position, search->from));
 }
 
-/* All positions of neighbouring places of the list. */
-static void look_at_places(struct search *search, uint64_t first, uint64_t last)
+/* Look at the positions of the places that were collected. */
+static void look_at_walks(struct search *search)
 {
     const struct order_spec *o = &search->s->order;
-    struct order_walk walk = {.place = first, .last = last};
-    uint64_t position[64];
+    uint64_t position[AT_ONCE];
+    uint32_t whose[AT_ONCE];
 
-    while (walk.place <= walk.last && search->budget) {
-        size_t room = (size_t)min_u64(ARRAY_LEN(position), search->budget);
-        size_t n = o->kind->positions(o, search->order, &walk, room, position);
+    for (size_t i = 0; i < search->n_walks && search->budget;) {
+        struct order_walk *walk = search->walk + i;
+        size_t room = (size_t)min_u64(AT_ONCE, search->budget);
+        size_t n =
+            o->kind->positions(o, search->order, search->n_walks - i, walk, room, position, whose);
 
-        for (size_t i = 0; i < n; i++)
-            look_at_position(search, position[i]);
+        for (size_t k = 0; k < n; k++)
+            look_at_position(search, search->walk_of[i + whose[k]], position[k]);
         search->budget -= n;
+        while (i < search->n_walks && search->walk[i].place > search->walk[i].last)
+            i++;
     }
+    search->n_walks = 0;
 }
 
-/* The same for n places of the dataset, or of only='s list; some are not in the plan's list. */
-static void look_at_taken(struct search *search, size_t n, uint64_t *place)
+static void add_places(struct search *search, uint32_t question, uint64_t first, uint64_t last)
+{
+    if (search->n_walks == AT_ONCE)
+        look_at_walks(search);
+    search->walk[search->n_walks] = (struct order_walk){.place = first, .last = last};
+    search->walk_of[search->n_walks++] = question;
+}
+
+/* From places of what is taken to those of the list, which not all of them are. */
+static void look_at_taken(struct search *search)
 {
     const struct schedule *s = search->s;
 
     if (s->plan->splits)
-        permutation_back(&search->order->split, n, place);
-    for (size_t i = 0; i < n; i++)
-        if (place[i] >= s->offset && place[i] - s->offset < s->length)
-            look_at_places(search, place[i] - s->offset, place[i] - s->offset);
+        permutation_back(&search->order->split, search->n_taken, search->taken);
+    for (size_t i = 0; i < search->n_taken; i++) {
+        uint64_t place = search->taken[i] - s->offset;
+
+        if (search->taken[i] >= s->offset && place < s->length)
+            add_places(search, search->taken_of[i], place, place);
+    }
+    search->n_taken = 0;
 }
 
-/* Samples of the dataset are looked for in what the list is taken from: `taken`, or those places of
- * only=. Clip samples first .. last to what `taken` has, as its places from 0 on; or to the
- * entries of the sorted list. False: none is among them. */
-static bool clip(const struct schedule *s, uint64_t *first, uint64_t *last)
+static void add_taken(struct search *search, uint32_t question, uint64_t place)
+{
+    if (search->n_taken == AT_ONCE)
+        look_at_taken(search);
+    search->taken[search->n_taken] = place;
+    search->taken_of[search->n_taken++] = question;
+}
+
+/* Look at what was collected and not looked at. */
+static void look_at_rest(struct search *search)
+{
+    look_at_taken(search);
+    look_at_walks(search);
+}
+
+/* Clip what clip_all() has found; false: nothing of it is left. */
+static bool clip_to_taken(const struct schedule *s, struct plan_samples *range)
 {
     uint64_t start = s->taken.start, length = s->taken.length;
 
-    if (!s->positions || *last < *first)
+    if (range->last < range->first || range->last < start || range->first >= start + length)
         return false;
-    if (s->only) {
-        *last = plan_list_range(s->only, *first, *last, first);
-        if (*first >= *last)
-            return false;
-        --*last;
-        if (s->only->sorted)
-            return true;
-    }
-    if (*last < start || *first >= start + length)
-        return false;
-    *first = max_u64(*first, start) - start;
-    *last = min_u64(*last, start + length - 1) - start;
+    range->first = max_u64(range->first, start) - start;
+    range->last = min_u64(range->last, start + length - 1) - start;
     return true;
 }
 
-/* What clip() has found is looked at. */
-static void look_at(struct search *search, uint64_t first, uint64_t last)
+/* Samples of the dataset are looked for in what the list is taken from: `taken`, or those places of
+ * only=. Clip count ranges of samples, at most AT_ONCE, to what `taken` has, as its places from 0
+ * on; or to the entries of the list. What has nothing gets first > last. */
+static void clip_all(const struct schedule *s, size_t count, const struct plan_samples *wanted,
+                     struct plan_samples *ret)
+{
+    struct plan_entries entries[AT_ONCE];
+
+    if (s->only && s->positions)
+        plan_list_find(s->only, count, wanted, entries);
+    for (size_t i = 0; i < count; i++) {
+        bool some = s->positions && wanted[i].first <= wanted[i].last;
+
+        ret[i] = wanted[i];
+        if (s->only && some) {
+            some = entries[i].begin < entries[i].end;
+            ret[i] = (struct plan_samples){entries[i].begin, entries[i].end - some};
+        }
+        if (!(s->only && s->only->entry))
+            some = some && clip_to_taken(s, &ret[i]);
+        if (!some)
+            ret[i] = (struct plan_samples){1, 0};
+    }
+}
+
+/* What clip_all() has found is looked at. */
+static void look_at(struct search *search, uint32_t question, uint64_t first, uint64_t last)
 {
     const struct schedule *s = search->s;
-    const uint32_t *sorted = s->only ? s->only->sorted : NULL;
-    uint64_t place[64];
+    bool is_sorted = s->only && s->only->entry;
 
-    if (!sorted && !s->plan->splits) {
-        look_at_places(search, first, last);
+    if (!is_sorted && !s->plan->splits) {
+        add_places(search, question, first, last);
         return;
     }
-    while (first <= last && search->budget) {
-        size_t n = 0;
+    for (; first <= last && search->budget; first++) {
+        uint64_t at = is_sorted ? plan_list_place(s->only, first) : s->taken.start + first;
 
-        for (; first <= last && n < ARRAY_LEN(place); first++) {
-            uint64_t at = sorted ? sorted[first] : s->taken.start + first;
-
-            if (at >= s->taken.start && at - s->taken.start < s->taken.length)
-                place[n++] = at - s->taken.start;
-        }
-        look_at_taken(search, n, place);
+        if (at >= s->taken.start && at - s->taken.start < s->taken.length)
+            add_taken(search, question, at - s->taken.start);
     }
 }
 
 static bool is_stored_order(const struct schedule *s)
 {
     return s->order.kind == &order_permutation && !s->order.seeded && !s->plan->splits &&
-           !(s->only && s->only->sorted);
+           !(s->only && s->only->entry);
 }
 
 /* ---- the first element ---- */
@@ -200,7 +265,7 @@ static uint64_t count_of(const struct schedule *s, uint64_t first, uint64_t last
     const struct order_spec *o = &s->order;
     uint64_t n = last - first + 1;
 
-    if (!s->plan->splits && !(s->only && s->only->sorted))
+    if (!s->plan->splits && !(s->only && s->only->entry))
         return o->kind->count(o, first, last);
     /* Anywhere in the list. */
     return (uint64_t)((double)n * (double)s->length / (double)s->taken.length * (double)o->length /
@@ -208,9 +273,9 @@ static uint64_t count_of(const struct schedule *s, uint64_t first, uint64_t last
            1;
 }
 
-/* Look at the elements from `from` on until one reads one of samples first .. last. False: none of
- * many does. */
-static bool scan(struct search *search, uint64_t first, uint64_t last)
+/* Look at the elements from `from` on until one reads one of the samples. False: none of many
+ * does. */
+static bool scan(struct search *search, const struct plan_samples *wanted)
 {
     const struct schedule *s = search->s;
     uint64_t end = s->elements - min_u64(s->elements, search->from), sample[64];
@@ -221,60 +286,115 @@ static bool scan(struct search *search, uint64_t first, uint64_t last)
 
         schedule_samples(s, search->order, 0, e, n, sample);
         for (size_t i = 0; i < n; i++)
-            if (sample[i] >= first && sample[i] <= last) {
-                search->least = e + i;
+            if (sample[i] >= wanted->first && sample[i] <= wanted->last) {
+                *search->least = e + i;
                 return true;
             }
     }
     return end == s->elements;
 }
 
+/* Are all positions of what clip_all() has found looked at? */
+static bool is_small(const struct schedule *s, const struct plan_samples *found)
+{
+    uint64_t count = found->last - found->first + 1;
+
+    return count <= LOOK_ALL && (s->order.kind == &order_permutation ||
+                                 (found->first == found->last && s->order.length <= LOOK_ALL) ||
+                                 count_of(s, found->first, found->last) <= LOOK_ALL);
+}
+
+/* The first element of very many samples, or with very many positions. */
+static void find_large(const struct schedule *s, const struct epoch_order *order,
+                       const struct plan_samples *wanted, const struct plan_samples *found,
+                       uint64_t from, uint64_t *ret)
+{
+    uint64_t count = found->last - found->first + 1;
+    struct search search;
+
+    search_init(&search, s, order, POSITIONS_MOST);
+    search.from = from;
+    search.least = ret;
+    if (s->order.kind != &order_permutation && scan(&search, wanted))
+        return;
+    if (count <= LOOK_ALL)
+        look_at(&search, 0, found->first, found->last);
+    for (uint64_t i = 0; i < LOOK_RUNS && count > LOOK_ALL; i++) {
+        uint64_t at = found->first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i;
+
+        look_at(&search, 0, at, at + LOOK_EACH - 1);
+    }
+    look_at_rest(&search);
+}
+
+/* At most AT_ONCE of them. */
+static void find_some(const struct schedule *s, const struct epoch_order *order, size_t count,
+                      const struct plan_samples *wanted, uint64_t from, uint64_t *ret)
+{
+    struct plan_samples found[AT_ONCE];
+    struct search search;
+
+    search_init(&search, s, order, UINT64_MAX);
+    search.from = from;
+    search.least = ret;
+    clip_all(s, count, wanted, found);
+    for (uint32_t i = 0; i < count; i++) {
+        ret[i] = SCHEDULE_NONE;
+        if (found[i].first > found[i].last)
+            continue;
+        if (is_stored_order(s)) {
+            found[i].last = min_u64(found[i].last, s->positions - 1);
+            if (found[i].first <= found[i].last)
+                ret[i] = find_positions(s, found[i].first, found[i].last, from);
+        } else if (is_small(s, &found[i])) {
+            look_at(&search, i, found[i].first, found[i].last);
+        } else {
+            find_large(s, order, &wanted[i], &found[i], from, &ret[i]);
+        }
+    }
+    look_at_rest(&search);
+}
+
+void schedule_find_each(const struct schedule *s, const struct epoch_order *order, size_t count,
+                        const struct plan_samples *wanted, uint64_t from, uint64_t *ret)
+{
+    for (size_t n; count; count -= n, wanted += n, ret += n) {
+        n = (size_t)min_u64(count, AT_ONCE);
+        find_some(s, order, n, wanted, from, ret);
+    }
+}
+
 uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last, uint64_t from)
 {
-    struct search search = {
-        .s = s, .order = order, .from = from, .least = SCHEDULE_NONE, .budget = UINT64_MAX};
-    uint64_t a = first, b = last, count, many;
+    const struct plan_samples wanted = {first, last};
+    uint64_t element;
 
-    if (!clip(s, &a, &b))
-        return SCHEDULE_NONE;
-    if (is_stored_order(s)) {
-        b = min_u64(b, s->positions - 1);
-        return a <= b ? find_positions(s, a, b, from) : SCHEDULE_NONE;
-    }
-    count = b - a + 1;
-    many = s->order.kind == &order_permutation ? count : max_u64(count, count_of(s, a, b));
-    if (many <= LOOK_ALL) {
-        look_at(&search, a, b);
-        return search.least;
-    }
-    if (s->order.kind != &order_permutation && scan(&search, first, last))
-        return search.least;
-    search.budget = POSITIONS_MOST;
-    if (count <= LOOK_ALL)
-        look_at(&search, a, b);
-    for (uint64_t i = 0; i < LOOK_RUNS && count > LOOK_ALL; i++) {
-        uint64_t at = a + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i;
-
-        look_at(&search, at, at + LOOK_EACH - 1);
-    }
-    return search.least;
+    find_some(s, order, 1, &wanted, from, &element);
+    return element;
 }
 
 uint64_t schedule_last(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last)
 {
-    struct search search = {.s = s, .order = order, .wants_last = true, .budget = POSITIONS_MOST};
+    const struct plan_samples wanted = {first, last};
+    struct plan_samples found;
+    struct search search;
 
-    if (!clip(s, &first, &last))
+    search_init(&search, s, order, POSITIONS_MOST);
+    search.wants_last = true;
+    clip_all(s, 1, &wanted, &found);
+    if (found.first > found.last)
         return SCHEDULE_NONE;
     if (is_stored_order(s)) {
-        last = min_u64(last, s->positions - 1);
-        search.end = first <= last ? end_of_positions(s, first, last) : 0;
-    } else if (last - first >= LAST_ALL) {
+        found.last = min_u64(found.last, s->positions - 1);
+        if (found.first <= found.last)
+            search.end = end_of_positions(s, found.first, found.last);
+    } else if (found.last - found.first >= LAST_ALL) {
         search.end = s->elements;
     } else {
-        look_at(&search, first, last);
+        look_at(&search, 0, found.first, found.last);
+        look_at_rest(&search);
         search.end = search.budget ? search.end : s->elements;
     }
     return search.end ? search.end - 1 : SCHEDULE_NONE;

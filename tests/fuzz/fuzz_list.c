@@ -18,18 +18,20 @@ static bool find(const void *ctx, const char *key, size_t len, uint64_t *ret)
 
 static void check_list(const struct plan_list *list)
 {
-    uint64_t entries = 0, at;
+    uint64_t entries = 0;
 
     FUZZ_CHECK(list->n > 0);
     for (uint64_t i = 0; i < list->n; i++)
         FUZZ_CHECK(list->sample[i] < SAMPLES);
     for (uint64_t sample = 0; sample < SAMPLES; sample++) {
-        FUZZ_CHECK(plan_list_from(list, sample) == entries);
-        for (; entries < list->n; entries++) {
-            at = list->sorted ? list->sorted[entries] : entries;
-            FUZZ_CHECK(at < list->n);
-            if (list->sample[at] != sample)
-                break;
+        const struct plan_samples wanted = {sample, sample};
+        struct plan_entries found;
+
+        plan_list_find(list, 1, &wanted, &found);
+        FUZZ_CHECK(found.begin == entries && found.end >= entries);
+        for (; entries < found.end; entries++) {
+            FUZZ_CHECK(plan_list_place(list, entries) < list->n);
+            FUZZ_CHECK(list->sample[plan_list_place(list, entries)] == sample);
         }
     }
     FUZZ_CHECK(entries == list->n);

@@ -7,11 +7,17 @@
 #include "fs/plan/schedule.h"
 #include "fuzz.h"
 #include "support/test_labels.h"
+#include "support/test_lists.h"
 
 static bool is_sample(const struct schedule *s, uint64_t sample)
 {
-    if (s->only)
-        return plan_list_from(s->only, sample) < plan_list_from(s->only, sample + 1);
+    const struct plan_samples wanted = {sample, sample};
+    struct plan_entries found;
+
+    if (s->only) {
+        plan_list_find(s->only, 1, &wanted, &found);
+        return found.begin < found.end;
+    }
     return sample >= s->taken.start && sample - s->taken.start < s->taken.length;
 }
 
@@ -62,14 +68,16 @@ static void add_labels(const struct plan *plan, struct plan_data *data, struct t
 
 static void check_schedule(const struct plan *plan, uint64_t n)
 {
-    static const uint32_t samples[] = {6, 0, 3, 0, 1}, sorted[] = {1, 3, 4, 2, 0};
-    static const struct plan_list list = {.n = 5, .sample = samples, .sorted = sorted};
+    static const uint32_t samples[] = {6, 0, 3, 0, 1};
+    static struct plan_list list;
     struct plan_data data = {.samples = n, .only = n > 6 ? &list : NULL};
     static struct test_labels labels;
     struct schedule s;
     struct epoch_order order;
     struct diag d = DIAG_INIT;
 
+    if (!list.n)
+        list = test_list(samples, ARRAY_LEN(samples));
     add_labels(plan, &data, &labels);
     schedule_init_data(&s, plan, &data);
     n = s.only ? s.only->n : n;

@@ -292,6 +292,21 @@ static void check_plan(const struct plan *p, const struct model_data *data, uint
     }
 }
 
+/* Many ranges of samples at once, as one by one. */
+static void check_find_each(const struct schedule *s, const struct epoch_order *order, uint64_t n)
+{
+    struct plan_samples wanted[3 * LIST_SIZE];
+    uint64_t from = s->elements / 3, got[3 * LIST_SIZE];
+    size_t asked = 0;
+
+    for (uint64_t i = 0; i < n && asked < ARRAY_LEN(wanted); i++)
+        for (uint64_t last = i; last < i + 3 && asked < ARRAY_LEN(wanted); last++)
+            wanted[asked++] = (struct plan_samples){n - 1 - i, n - 1 - i + (last - i)};
+    schedule_find_each(s, order, asked, wanted, from, got);
+    for (size_t i = 0; i < asked; i++)
+        assert_int_equal(got[i], schedule_find(s, order, wanted[i].first, wanted[i].last, from));
+}
+
 /* The way back: for every range of samples, and from every element on. */
 static void check_find(const struct plan *p, const struct model_data *data, uint64_t epoch)
 {
@@ -302,6 +317,7 @@ static void check_find(const struct plan *p, const struct model_data *data, uint
 
     init(p, data, &labels, &s);
     schedule_order(&s, epoch, &order);
+    check_find_each(&s, &order, n);
     length = s.positions;
     for (uint64_t e = 0; length && e < s.elements; e++)
         schedule_samples(&s, &order, 0, e, 1, &sample[e]);

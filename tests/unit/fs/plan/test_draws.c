@@ -4,6 +4,7 @@
 #include "support/plan_model.h"
 #include "support/random.h"
 #include "support/test_labels.h"
+#include "support/test_lists.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -27,13 +28,25 @@ static const uint64_t weight[SAMPLES] = {0, 3, 1, 0, 0, 9, 1, 2, 1, 4, 0, 100,
 /* Lists: in ascending order, with and without repeats; in no order; one sample again and again. */
 static const uint32_t rising[] = {1, 2, 5, 5, 8, 11, 20, 21};
 static const uint32_t any[] = {11, 3, 22, 11, 0, 5, 11, 7, 3, 8};
-static const uint32_t any_sorted[] = {4, 1, 8, 5, 7, 9, 0, 3, 6, 2};
 static const uint32_t same[] = {9, 9, 9};
-static const struct plan_list lists[] = {
-    {.n = ARRAY_LEN(rising), .sample = rising},
-    {.n = ARRAY_LEN(any), .sample = any, .sorted = any_sorted},
-    {.n = ARRAY_LEN(same), .sample = same},
-};
+static struct plan_list lists[3];
+
+static int make_lists(void **state)
+{
+    (void)state;
+    lists[0] = test_list(rising, ARRAY_LEN(rising));
+    lists[1] = test_list(any, ARRAY_LEN(any));
+    lists[2] = test_list(same, ARRAY_LEN(same));
+    return 0;
+}
+
+static int release_lists(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        list_release(&lists[i]);
+    return 0;
+}
 
 static struct plan parse(const char *name)
 {
@@ -406,22 +419,17 @@ static void test_schedule_check__nothing_given__einval(void **state)
 /* What docs/order.md's vectors are of: see data_of() in tests/order_reference.py. */
 struct vector_data {
     struct test_labels labels;
-    uint32_t some[512], sorted[512];
     struct plan_list list;
     struct plan_data of;
 };
 
 static void make_list(uint64_t n, struct vector_data *ret)
 {
-    uint32_t kept = 0;
+    uint32_t some[512];
 
     for (uint32_t i = 0; i < n / 2; i++)
-        ret->some[i] = (uint32_t)((7 * i + 3) % n);
-    for (uint32_t sample = 0; sample < n; sample++)
-        for (uint32_t i = 0; i < n / 2; i++)
-            if (ret->some[i] == sample)
-                ret->sorted[kept++] = i;
-    ret->list = (struct plan_list){.n = n / 2, .sample = ret->some, .sorted = ret->sorted};
+        some[i] = (uint32_t)((7 * i + 3) % n);
+    ret->list = test_list(some, n / 2);
     ret->of.only = &ret->list;
 }
 
@@ -431,6 +439,7 @@ static void make_data(uint64_t n, const struct plan *p, struct vector_data *ret)
     struct schedule s;
 
     ret->of = (struct plan_data){.samples = n};
+    ret->list = (struct plan_list){0};
     if (n >= TEST_PLACES_MOST)
         return;
     make_list(n, ret);
@@ -473,6 +482,7 @@ static void check_vector(char *line)
             assert_true(schedule_find(&s, &order, got[i], got[i], 0) <= batch * s.batch + i);
     }
     assert_string_equal(at, "\n");
+    list_release(&data.list);
 }
 
 static void test_vectors__plans__as_the_reference(void **state)
@@ -511,5 +521,5 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     vectors = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_lists, release_lists);
 }

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -38,10 +40,10 @@ static void test_list_parse__keys_and_numbers__in_their_order(void **state)
     assert_int_equal(parse("k3\n\n#9\r\n#0\r\n\r\nk3", 10, &list, &d), 0);
     assert_int_equal(list.n, 4);
     assert_memory_equal(list.sample, want, sizeof(want));
-    assert_non_null(list.sorted);
+    assert_non_null(list.entry);
     list_release(&list);
     assert_int_equal(parse("k3\nk3\n#5\n", 10, &list, &d), 0);
-    assert_null(list.sorted);
+    assert_null(list.entry);
     list_release(&list);
 }
 
@@ -82,8 +84,27 @@ static void test_list_parse__too_many_samples__einval(void **state)
     assert_diag_has(&d, "a dataset of at most 2^32 samples");
 }
 
-/* Each sample leads to its first entry, whatever the buckets are. */
-static void test_plan_list_from__random_lists__as_one_by_one(void **state)
+#define ASKED 301
+
+/* One by one, and many at once. */
+static void check_entries(const struct plan_list *list, const struct plan_samples *wanted,
+                          const struct plan_entries *want)
+{
+    for (size_t each = 1; each <= PLAN_LIST_AT_ONCE; each += PLAN_LIST_AT_ONCE - 1)
+        for (size_t i = 0; i < ASKED; i += each) {
+            size_t n = (size_t)min_u64(each, ASKED - i);
+            struct plan_entries found[PLAN_LIST_AT_ONCE];
+
+            plan_list_find(list, n, wanted + i, found);
+            for (size_t k = 0; k < n; k++) {
+                assert_int_equal(found[k].begin, want[i + k].begin);
+                assert_int_equal(found[k].end, want[i + k].end);
+            }
+        }
+}
+
+/* Samples lead to their entries, whatever the buckets are. */
+static void test_plan_list_find__random_lists__as_one_by_one(void **state)
 {
     static const uint64_t ranges[] = {1, 2, 50, 3000, 4000000, PLAN_LIST_MOST};
     uint64_t random = RANDOM_SEED;
@@ -93,27 +114,38 @@ static void test_plan_list_from__random_lists__as_one_by_one(void **state)
         uint64_t range = ranges[i % ARRAY_LEN(ranges)], n = 1 + random_below(&random, 200);
         AUTO_TEXT struct text t = {0};
         struct diag d = DIAG_INIT;
+        struct plan_samples wanted[ASKED];
+        struct plan_entries want[ASKED] = {{0}};
         struct plan_list list;
 
         for (uint64_t k = 0; k < n; k++)
             text_add(&t, "#%llu\n", (unsigned long long)random_below(&random, range));
         assert_int_equal(parse(t.data, range, &list, &d), 0);
-        assert_non_null(list.start);
-        for (uint64_t k = 0; k < 300; k++) {
-            uint64_t begin, end, sample = k % 2 ? random_below(&random, range) : list.sample[k % n];
-            uint64_t want = 0;
+        for (uint64_t e = 0; e < n; e++) { /* by sample, then by place */
+            uint64_t place = plan_list_place(&list, e), next = place;
+
+            assert_true(place < n);
+            if (e + 1 < n)
+                next = plan_list_place(&list, e + 1);
+            assert_true(list.sample[place] < list.sample[next] ||
+                        (list.sample[place] == list.sample[next] && place < next + (e + 1 == n)));
+        }
+        for (uint64_t k = 0; k < ASKED - 1; k++) {
+            uint64_t sample = k % 2 ? random_below(&random, range) : list.sample[k % n], before = 0;
 
             sample += k % 3 == 2;
             for (uint64_t e = 0; e < n; e++)
-                want += list.sample[e] < sample;
-            assert_int_equal(plan_list_from(&list, sample), want);
-            end = plan_list_range(&list, sample, sample + k * k % 5000, &begin);
-            assert_int_equal(begin, want);
-            for (uint64_t e = want = 0; e < n; e++)
-                want += list.sample[e] <= sample + k * k % 5000;
-            assert_int_equal(end, want);
+                before += list.sample[e] < sample;
+            wanted[k] = (struct plan_samples){sample, sample + k * k % 5000 * (k % 5 > 0)};
+            want[k].begin = before;
+            for (uint64_t e = 0; e < n; e++)
+                want[k].end += list.sample[e] <= wanted[k].last;
         }
-        assert_int_equal(plan_list_from(&list, UINT64_MAX), n);
+        wanted[ASKED - 1] = (struct plan_samples){n, UINT64_MAX};
+        want[ASKED - 1].end = n;
+        for (uint64_t e = 0; e < n; e++)
+            want[ASKED - 1].begin += list.sample[e] < n;
+        check_entries(&list, wanted, want);
         list_release(&list);
     }
 }
@@ -124,7 +156,7 @@ int main(void)
         cmocka_unit_test(test_list_parse__keys_and_numbers__in_their_order),
         cmocka_unit_test(test_list_parse__bad__says_which_lines),
         cmocka_unit_test(test_list_parse__too_many_samples__einval),
-        cmocka_unit_test(test_plan_list_from__random_lists__as_one_by_one),
+        cmocka_unit_test(test_plan_list_find__random_lists__as_one_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

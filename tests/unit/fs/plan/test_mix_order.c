@@ -226,11 +226,12 @@ static void check_positions(const struct made *made, const struct schedule *s,
     for (size_t room = 1; room <= 70; room += 23) {
         struct order_walk walk = {.place = 0, .last = made->samples - 1};
         uint64_t found[70], n = 0;
+        uint32_t whose[70];
         bool seen[EPOCH_MOST] = {false};
 
         assert_true(made->order->length <= EPOCH_MOST);
         while (walk.place <= walk.last) {
-            size_t some = s->order.kind->positions(&s->order, order, &walk, room, found);
+            size_t some = s->order.kind->positions(&s->order, order, 1, &walk, room, found, whose);
 
             for (size_t i = 0; i < some; i++, n++) {
                 assert_true(found[i] < made->order->length && !seen[found[i]]);
