@@ -89,6 +89,7 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
     make_id(identity, ret->id);
     copy_source(source, ret->source);
     ret->quota = cache->quota;
+    ret->group = cache->group;
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
@@ -188,16 +189,17 @@ static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
 }
 
 /* 0, -ENOENT, -EBADMSG, -EPROTO or -errno: see entry_inspect(). */
-static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
+static int open_done(const struct cache_group *group, const char *path, const char *id, int *ret_fd,
+                     uint64_t *ret_size)
 {
     uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
     uint64_t before; /* bytes of content and source */
     uint32_t named;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    AUTO_CLOSE int fd = group_open(group, path, O_RDONLY, NULL);
     struct stat st;
 
     if (fd < 0)
-        return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
+        return fd == -ELOOP ? -ENOENT : fd; /* a link is not ours */
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
         return -EBADMSG;
@@ -225,7 +227,7 @@ int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
-    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+    return r < 0 ? r : open_done(&entry->group, done, entry->id, ret_fd, ret_size);
 }
 
 int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
@@ -255,16 +257,17 @@ void entry_remove(const struct entry *entry)
     char done[PATH_MAX];
 
     if (entry_path(entry, "", done) == 0)
-        unlink(done);
+        group_unlink(&entry->group, done);
 }
 
 /* Lock path for writing. If the file is renamed or replaced while we wait, try again. */
-static int lock_part(const char *path, bool wait, int *ret_fd)
+static int lock_part(const struct cache_group *group, const char *path, bool wait, int *ret_fd,
+                     struct diag *d)
 {
     for (;;) {
         AUTO_CLOSE int fd = -1;
         struct stat ours, there;
-        int r = file_open_own(path, &fd, NULL);
+        int r = file_open_own(group, path, &fd, d);
 
         if (r < 0)
             return r;
@@ -273,26 +276,28 @@ static int lock_part(const char *path, bool wait, int *ret_fd)
         while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
             if (errno != EINTR)
                 return -errno;
-        if (stat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+        if (group_stat(group, path, &there) == 0 && ours.st_ino == there.st_ino &&
+            ours.st_dev == there.st_dev) {
             *ret_fd = TAKE_FD(fd);
             return 0;
         }
     }
 }
 
-int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size)
+int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size,
+                struct diag *d)
 {
     char part[PATH_MAX];
     AUTO_CLOSE int fd = -1;
     int r = entry_path(entry, ".part", part);
 
     if (r == 0)
-        r = lock_part(part, wait, &fd);
+        r = lock_part(&entry->group, part, wait, &fd, d);
     if (r < 0)
         return r;
     r = entry_open(entry, ret_fd, ret_size);
     if (r == 0)
-        unlink(part); /* another process was first; ours is empty */
+        group_unlink(&entry->group, part); /* another process was first; ours is empty */
     if (r != -ENOENT)
         return r < 0 ? r : 1;
     if (ftruncate(fd, 0) < 0)
@@ -302,14 +307,14 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
 }
 
 /* rename(), also if an empty folder is in the way. */
-static int rename_over(const char *part, const char *done)
+static int rename_over(const struct cache_group *group, const char *part, const char *done)
 {
-    int r;
+    int r = group_rename(group, part, done);
 
-    if (rename(part, done) == 0)
-        return 0;
-    r = errno == EISDIR ? file_clear_place(done, NULL) : -errno;
-    return r < 0 ? r : rename(part, done) < 0 ? -errno : 0;
+    if (r != -EISDIR)
+        return r;
+    r = file_clear_place(group, done, NULL);
+    return r < 0 ? r : group_rename(group, part, done);
 }
 
 /* Write source and trailer at the end of the file, and give it its final name. */
@@ -336,7 +341,7 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
     if (r == 0)
-        r = rename_over(part, done);
+        r = rename_over(&entry->group, part, done);
     if (r == 0)
         *ret_size = (uint64_t)size;
     return r;
@@ -360,7 +365,7 @@ void entry_abandon(const struct entry *entry, int fd)
 
     (void)unused;
     if (entry_path(entry, ".part", part) == 0)
-        unlink(part);
+        group_unlink(&entry->group, part);
 }
 
 /* Call it while the written bytes still take their space. */
@@ -380,7 +385,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
 {
     AUTO_CLOSE int fd = -1;
     struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.quota = entry->quota}};
-    int r = entry_begin(entry, true, &fd, ret_size);
+    int r = entry_begin(entry, true, &fd, ret_size, d);
 
     if (r == 0) {
         sink.fd = fd;

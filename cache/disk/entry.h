@@ -23,6 +23,7 @@ struct entry {
     char id[ENTRY_ID_SIZE];
     char source[ENTRY_SOURCE_MAX + 1]; /* what it is made from, for people */
     struct quota *quota; /* of the cache folder, taken before anything is written; NULL: no limit */
+    struct cache_group group; /* that shares the cache folder */
 };
 
 /* The entry of DIR/sub for an identity: a text that differs wherever the contents may differ.
@@ -61,9 +62,10 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
 
 /* Begin to make an entry. 0: *ret_fd is an empty, locked file; what any process writes to it
  * becomes the content of the entry. 1: another process was first; *ret_fd and *ret_size are as from
- * entry_open(). -EAGAIN: another process is making it, and wait is false; or -errno. The caller
- * closes *ret_fd. */
-int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size);
+ * entry_open(). -EAGAIN: another process is making it, and wait is false; or -errno, perhaps with
+ * the reason in d. The caller closes *ret_fd. */
+int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size,
+                struct diag *d);
 
 /* Bytes that follow the content: the source and the trailer. */
 uint64_t entry_tail(const struct entry *entry);

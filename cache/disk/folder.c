@@ -49,6 +49,22 @@ static void default_path(char *ret, size_t capacity)
         snprintf(ret, capacity, "/var/cache/epochfs");
 }
 
+/* Does it serve a group? Files in such a folder are opened by its real path. */
+static int find_group(struct cache_folder *folder)
+{
+    struct stat st;
+    char *real;
+
+    if (stat(folder->path, &st) < 0 || !group_shares(&st, &folder->group))
+        return 0;
+    real = realpath(folder->path, NULL);
+    if (!real)
+        return errno == ENOMEM ? -ENOMEM : 0;
+    free(folder->path);
+    folder->path = real;
+    return 0;
+}
+
 int cache_folder_init(struct cache_folder *ret, const char *path)
 {
     char text[PATH_MAX];
@@ -57,7 +73,15 @@ int cache_folder_init(struct cache_folder *ret, const char *path)
         default_path(text, sizeof(text));
     ret->is_default = !path && !environment("EPOCHFS_CACHE");
     ret->quota = NULL;
+    ret->group = (struct cache_group){0};
     ret->path = strdup(path ? path : text);
+    return !ret->path ? -ENOMEM : ret->is_default ? 0 : find_group(ret);
+}
+
+int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *ret)
+{
+    *ret = *folder;
+    ret->path = strdup(folder->path);
     return ret->path ? 0 : -ENOMEM;
 }
 
@@ -198,7 +222,7 @@ static int write_marker(int fd)
 }
 
 /* 0, also where another process was first. */
-static int make_marker(const char *folder)
+static int make_marker(const char *folder, bool is_shared)
 {
     char path[PATH_MAX], part[PATH_MAX];
     AUTO_CLOSE int fd = -1;
@@ -210,7 +234,7 @@ static int make_marker(const char *folder)
     fd = mkostemp(part, O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    r = write_marker(fd);
+    r = is_shared && fchmod(fd, 0660) < 0 ? -errno : write_marker(fd);
     if (r == 0 && link(part, path) < 0 && errno != EEXIST)
         r = rename(part, path) < 0 ? -errno : 0; /* a file system without links */
     unlink(part);
@@ -230,7 +254,7 @@ static void make_private(const char *folder)
 }
 
 /* Check that the folder is a cache folder; an empty one becomes one. */
-static int check_marker(const char *folder, struct diag *d)
+static int check_marker(const char *folder, bool is_shared, struct diag *d)
 {
     char foreign[NAME_MAX + 1] = "";
     int r = read_marker(folder, d);
@@ -243,8 +267,9 @@ static int check_marker(const char *folder, struct diag *d)
                             "found %s in it; " CHOOSE,
                             folder, foreign, folder);
         if (r == 0 && !*foreign) {
-            make_private(folder);
-            r = make_marker(folder);
+            if (!is_shared)
+                make_private(folder);
+            r = make_marker(folder, is_shared);
         }
         if (r == 0)
             r = read_marker(folder, d);
@@ -273,24 +298,68 @@ static int make_in(const struct cache_folder *folder, const char *path, struct d
     return 0;
 }
 
+/* A folder of a group: who may use it? */
+static int check_group(const struct cache_folder *folder, const char *sub, struct diag *d)
+{
+    struct cache_group now;
+    struct stat st;
+
+    if (stat(folder->path, &st) < 0)
+        return diag_set(d, -errno, "cache folder %s: %s", folder->path, strerror(errno));
+    if (!group_shares(&st, &now) || now.gid != folder->group.gid)
+        return diag_set(d, -EPERM,
+                        "cache folder %s: want mode 2770 and group %u, as it had, found mode %04o "
+                        "and group %u; mount again",
+                        folder->path, (unsigned)folder->group.gid, (unsigned)st.st_mode & 07777,
+                        (unsigned)st.st_gid);
+    if (geteuid() == 0 && *sub)
+        return diag_set(d, -EPERM,
+                        "cache folder %s: want a folder that is root's alone, found one that group "
+                        "%u shares (mode 2770); choose another with -o cache=DIR",
+                        folder->path, (unsigned)folder->group.gid);
+    if (geteuid() != 0 && !group_has_me(folder->group.gid))
+        return diag_set(d, -EPERM,
+                        "cache folder %s: want a user in group %u, which shares it (mode 2770), "
+                        "found user %u; choose another with -o cache=DIR",
+                        folder->path, (unsigned)folder->group.gid, (unsigned)geteuid());
+    return 0;
+}
+
+static int sub_of_group(const struct cache_folder *folder, const char *path, const char *sub,
+                        struct diag *d)
+{
+    int r = check_group(folder, sub, d);
+
+    if (r == 0)
+        r = check_marker(folder->path, true, d);
+    return r == 0 && *sub ? group_make_folder(&folder->group, path, d) : r;
+}
+
+static int sub_of_own(const struct cache_folder *folder, const char *path, const char *sub,
+                      struct diag *d)
+{
+    bool must_own = folder->is_default || geteuid() == 0; /* root trusts no one else */
+    int r = make_in(folder, folder->path, d);
+
+    if (r == 0 && must_own)
+        r = check_owner(folder->path, folder->is_default, d);
+    if (r == 0)
+        r = check_marker(folder->path, false, d);
+    if (r == 0 && *sub)
+        r = make_in(folder, path, d);
+    return r == 0 && *sub ? check_sub(path, must_own, d) : r;
+}
+
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d)
 {
     char path[PATH_MAX];
-    bool must_own = folder->is_default || geteuid() == 0; /* root trusts no one else */
     int n = snprintf(path, sizeof(path), "%s/%s", folder->path, sub), r;
 
     if (n >= (int)sizeof(path) || (size_t)n >= capacity)
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
-    r = make_in(folder, folder->path, d);
-    if (r == 0 && must_own)
-        r = check_owner(folder->path, folder->is_default, d);
-    if (r == 0)
-        r = check_marker(folder->path, d);
-    if (r == 0 && *sub)
-        r = make_in(folder, path, d);
-    if (r == 0 && *sub)
-        r = check_sub(path, must_own, d);
+    r = folder->group.is_shared ? sub_of_group(folder, path, sub, d)
+                                : sub_of_own(folder, path, sub, d);
     if (r < 0)
         return r;
     snprintf(ret, capacity, "%s", *sub ? path : folder->path);

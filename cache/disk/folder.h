@@ -10,25 +10,33 @@
 
 #include "base/diag.h"
 #include "base/scope.h"
+#include "cache/disk/group_file.h"
 
 struct quota;
 
 struct cache_folder {
     char *path;
-    bool is_default;     /* not named by the user; it must then belong to this user alone */
-    struct quota *quota; /* of all its files; not owned; NULL: no limit */
+    bool is_default;          /* not named by the user; it must then belong to this user alone */
+    struct cache_group group; /* that shares it; it then has a path without links */
+    struct quota *quota;      /* of all its files; not owned; NULL: no limit */
 };
 
 /* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in
  * $SLURM_TMPDIR or $TMPDIR if they exist, else $XDG_CACHE_HOME/epochfs, ~/.cache/epochfs,
- * /var/cache/epochfs. Makes nothing yet. 0 or -ENOMEM. */
+ * /var/cache/epochfs. A folder of mode 2770 that the user named serves its group. Makes nothing
+ * yet. 0 or -ENOMEM. */
 int cache_folder_init(struct cache_folder *ret, const char *path);
 void cache_folder_release(struct cache_folder *folder);
 
-/* Make the folder and sub inside it (0700) where they are missing, and write the path of sub; sub
+/* Another one of the same folder, with the same quota. 0 or -ENOMEM. */
+int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *ret);
+
+/* Make the folder and sub inside it (0700, or 2770 of the group) where they are missing, and write
+ * the path of sub; sub
  * "": of the folder itself. A folder that is new or empty gets a marker, see docs/cache-format.md.
  * Any number of processes may call it at once. 0, or -errno with the reason in d: -EPERM: a default
- * folder, or any folder that root uses, belongs to another user; -EPROTO: the folder is of another
+ * folder, or any folder that root uses, belongs to another user; the folder serves a group that
+ * this process is not in, or this is root; -EPROTO: the folder is of another
  * version, or is not empty and has no marker: it is left untouched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);

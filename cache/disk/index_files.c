@@ -163,7 +163,7 @@ static int index_files_begin(const struct index_store *keep, const char *kind, c
     making->head.ops = &making_ops;
     r = entry_of(keep, kind, identity, source, &making->entry, d);
     if (r == 0)
-        r = entry_begin(&making->entry, false, &file.fd, &file.size);
+        r = entry_begin(&making->entry, false, &file.fd, &file.size, d);
     if (r < 0)
         return r == -EWOULDBLOCK ? -EAGAIN : r;
     making->allowance.quota = making->entry.quota;

@@ -24,15 +24,18 @@
 /* What is done with the files of a folder, at path. NULL: they are entries. */
 struct kind {
     const char *folder;
-    int (*look)(const char *path, struct inventory_file *ret);
-    int (*verify)(const char *path, uint64_t *good, uint64_t *bad);
-    int (*remove)(const char *path);
+    int (*look)(const struct cache_group *group, const char *path, struct inventory_file *ret);
+    int (*verify)(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad);
+    int (*remove)(const struct cache_group *group, const char *path);
 };
 
-static int look_at_both(const char *path, struct inventory_file *ret);
-static int verify_both(const char *path, uint64_t *good, uint64_t *bad);
-static int look_at_made(const char *path, struct inventory_file *ret);
-static int remove_unused(const char *path);
+static int look_at_both(const struct cache_group *group, const char *path,
+                        struct inventory_file *ret);
+static int verify_both(const struct cache_group *group, const char *path, uint64_t *good,
+                       uint64_t *bad);
+static int look_at_made(const struct cache_group *group, const char *path,
+                        struct inventory_file *ret);
+static int remove_unused(const struct cache_group *group, const char *path);
 
 static const struct kind kinds[] = {
     {"staged", look_at_both, verify_both, staged_remove},
@@ -78,6 +81,7 @@ static int entry_of(const struct inventory *inventory, const struct inventory_fi
     int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->kind);
 
     memcpy(ret->id, file->id, sizeof(ret->id));
+    ret->group = inventory->group;
     return n < (int)sizeof(ret->folder) ? 0 : -ENAMETOOLONG;
 }
 
@@ -96,13 +100,14 @@ static bool parse_name(const char *name, struct inventory_file *ret, bool *ret_c
     return true;
 }
 
-static int look_at_staged(const char *path, struct inventory_file *ret)
+static int look_at_staged(const struct cache_group *group, const char *path,
+                          struct inventory_file *ret)
 {
     struct staged_info info;
     char *source;
-    int r = staged_inspect(path, &info);
+    int r = staged_inspect(group, path, &info);
 
-    if (r == -EPROTO || r == -EINVAL || r == -EACCES) {
+    if (r == -EPROTO || r == -EINVAL || r == -EACCES || r == -EPERM) {
         ret->in_use = true; /* of another version or user: we know nothing of it, leave it alone */
         return 0;
     }
@@ -122,15 +127,18 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
 }
 
 /* Whether it is in use, or damaged, is known by now. */
-static int look_at_made(const char *path, struct inventory_file *ret)
+static int look_at_made(const struct cache_group *group, const char *path,
+                        struct inventory_file *ret)
 {
     struct made_info info;
-    int r = made_inspect(path, &info);
+    int r = made_inspect(group, path, &info);
 
     if (r == -EBADMSG) {
         ret->is_damaged = true;
         return 0;
     }
+    if (r == -EACCES || r == -EPERM) /* another user's, with other rights */
+        return 0;
     if (r < 0)
         return r;
     ret->size = info.size;
@@ -146,21 +154,25 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 
 /* Our own check does not count as a use of the file. Without need nothing is restored, because that
  * is a change of a sealed content. */
-static void restore_time(const char *path, struct timespec read)
+static void restore_time(const struct cache_group *group, const char *path, struct timespec read)
 {
     const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
+    AUTO_CLOSE int folder = -1;
+    const char *name;
     struct stat st;
     int unused = 0;
 
-    if (lstat(path, &st) < 0 || is_later(&st.st_atim, &read))
-        unused = utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+    folder = group_folder(group, path, &name, NULL);
+    if (folder >= 0 &&
+        (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || is_later(&st.st_atim, &read)))
+        unused = utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
     (void)unused;
 }
 
 /* An entry of which it is not known counts as unused: removing an entry is always safe. */
-static bool entry_in_use(const char *path, bool is_part)
+static bool entry_in_use(const struct cache_group *group, const char *path, bool is_part)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    AUTO_CLOSE int fd = group_open(group, path, O_RDONLY, NULL);
 
     if (fd < 0)
         return false;
@@ -209,7 +221,8 @@ static time_t used_at(const struct stat *st)
 }
 
 /* A staged file was used when either of its two files was. path: of the one that names it. */
-static int look_at_both(const char *path, struct inventory_file *ret)
+static int look_at_both(const struct cache_group *group, const char *path,
+                        struct inventory_file *ret)
 {
     char content[PATH_MAX];
     struct stat st;
@@ -217,31 +230,33 @@ static int look_at_both(const char *path, struct inventory_file *ret)
 
     if (snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) >=
             (int)sizeof(content) ||
-        lstat(content, &st) < 0)
-        return look_at_staged(path, ret);
+        group_stat(group, content, &st) < 0)
+        return look_at_staged(group, path, ret);
     ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
     ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
-    r = look_at_staged(path, ret);
-    restore_time(content, st.st_atim);
+    r = look_at_staged(group, path, ret);
+    restore_time(group, content, st.st_atim);
     return r;
 }
 
-static int verify_both(const char *path, uint64_t *good, uint64_t *bad)
+static int verify_both(const struct cache_group *group, const char *path, uint64_t *good,
+                       uint64_t *bad)
 {
     char content[PATH_MAX];
     struct stat st;
     bool has_content = snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) <
                            (int)sizeof(content) &&
-                       lstat(content, &st) == 0;
-    int r = staged_verify(path, good, bad);
+                       group_stat(group, content, &st) == 0;
+    int r = staged_verify(group, path, good, bad);
 
     if (has_content)
-        restore_time(content, st.st_atim);
+        restore_time(group, content, st.st_atim);
     return r;
 }
 
 static int add_file(struct inventory *inventory, const struct kind *kind, const char *name)
 {
+    const struct cache_group *group = &inventory->group;
     struct inventory_file file = {
         .kind = kind->folder, .is_staged = kind == kinds, .is_sparse = kind->look};
     char path[PATH_MAX];
@@ -254,16 +269,17 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
     r = path_of(inventory, &file, path);
     if (r < 0)
         return r;
-    if (is_content && lstat(path, &st) == 0)
+    if (is_content && group_stat(group, path, &st) == 0)
         return 0; /* that one names both */
     if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path,
                                        kind->folder, name) >= sizeof(path))
         return -ENAMETOOLONG;
-    if (lstat(path, &st) < 0)
+    if (group_stat(group, path, &st) < 0)
         return 0; /* it has gone */
     file.is_no_file = !S_ISREG(st.st_mode);
     file.size = (uint64_t)st.st_size;
     file.disk = (uint64_t)st.st_blocks * 512;
+    file.uid = st.st_uid;
     file.used = used_at(&st);
     file.changed = st.st_mtim;
     if (array_capacity(&inventory->file, inventory->n, sizeof(file)) < 0)
@@ -275,11 +291,11 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
         file.is_damaged = true;
     } else {
         if (!file.is_staged || file.is_part)
-            file.in_use = entry_in_use(path, file.is_part);
+            file.in_use = entry_in_use(group, path, file.is_part);
         if (!file.is_part)
-            r = kind->look ? kind->look(path, &file) : look_at_entry(inventory, &file);
+            r = kind->look ? kind->look(group, path, &file) : look_at_entry(inventory, &file);
     }
-    restore_time(path, st.st_atim);
+    restore_time(group, path, st.st_atim);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     inventory->file[inventory->n++] = file;
@@ -324,8 +340,10 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
                         cache->path);
     if (snprintf(path, sizeof(path), "%s/" MARKER, cache->path) >= (int)sizeof(path))
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
+    if (lstat(path, &st) < 0 && errno != ENOENT)
+        return diag_set(d, -errno, "cache folder %s: %s", cache->path, strerror(errno));
     if (lstat(path, &st) < 0)
-        return diag_set(d, errno == ENOENT ? -EPROTO : -errno,
+        return diag_set(d, -EPROTO,
                         "%s: want a cache folder of epochfs, found a folder without its "
                         "marker " MARKER,
                         cache->path);
@@ -392,6 +410,7 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
 
     if (r < 0)
         return r;
+    inventory.group = cache->group;
     inventory.path = strdup(cache->path);
     if (!inventory.path)
         return -ENOMEM;
@@ -414,6 +433,7 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *good, uint64_t *bad)
 {
+    const struct cache_group *group = &inventory->group;
     const struct kind *kind = kind_of(file);
     char path[PATH_MAX];
     struct stat st;
@@ -424,58 +444,60 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         return r;
     if (file->is_no_file) {
         *bad = 1;
-        return file_clear_place(path, NULL);
+        return file_clear_place(group, path, NULL);
     }
-    if (lstat(path, &st) < 0) {
-        if (errno != ENOENT || !file->is_staged || !file->is_damaged)
-            return -errno;
+    r = group_stat(group, path, &st);
+    if (r < 0) {
+        if (r != -ENOENT || !file->is_staged || !file->is_damaged)
+            return r;
         *bad = 1; /* a content alone */
-        return staged_remove(path);
+        return staged_remove(group, path);
     }
-    r = kind->verify ? kind->verify(path, good, bad) : verify_entry(inventory, file);
-    restore_time(path, st.st_atim);
+    r = kind->verify ? kind->verify(group, path, good, bad) : verify_entry(inventory, file);
+    restore_time(group, path, st.st_atim);
     *good += r == 0 && !kind->verify;
     if (r != -EBADMSG)
         return r;
-    r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
+    r = file->is_staged ? staged_remove(group, path) : group_unlink(group, path);
     *bad = r != -ENOENT;
     return r == -ENOENT ? 0 : r;
 }
 
-static int remove_unused(const char *path)
+static int remove_unused(const struct cache_group *group, const char *path)
 {
-    if (entry_in_use(path, false))
-        return -EBUSY;
-    return unlink(path) < 0 ? -errno : 0;
+    return entry_in_use(group, path, false) ? -EBUSY : group_unlink(group, path);
 }
 
 /* Remove a part whose maker has died. */
-static int remove_part(const char *path)
+static int remove_part(const struct cache_group *group, const char *path)
 {
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    AUTO_CLOSE int fd = group_open(group, path, O_RDWR, NULL);
     struct stat ours, there;
+    int r;
 
     if (fd < 0)
-        return -errno;
+        return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    if (fstat(fd, &ours) < 0 || stat(path, &there) < 0)
-        return -errno;
+    r = fstat(fd, &ours) < 0 ? -errno : group_stat(group, path, &there);
+    if (r < 0)
+        return r;
     if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
         return -EBUSY; /* it was finished, and another process has begun a new one */
-    return unlink(path) < 0 ? -errno : 0;
+    return group_unlink(group, path);
 }
 
 int inventory_remove(const struct inventory *inventory, const struct inventory_file *file)
 {
+    const struct cache_group *group = &inventory->group;
     char path[PATH_MAX];
     int r = path_of(inventory, file, path);
 
     if (r < 0)
         return r;
     if (file->is_no_file)
-        return file_clear_place(path, NULL);
+        return file_clear_place(group, path, NULL);
     if (file->is_part)
-        return remove_part(path);
-    return kind_of(file)->remove ? kind_of(file)->remove(path) : remove_unused(path);
+        return remove_part(group, path);
+    return kind_of(file)->remove ? kind_of(file)->remove(group, path) : remove_unused(group, path);
 }

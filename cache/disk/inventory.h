@@ -26,6 +26,7 @@ struct inventory_file {
     bool is_superseded; /* there is a newer version of the same file of a remote, or of epochfs */
     uint64_t size;      /* bytes of the content, as far as it is known */
     uint64_t disk;      /* bytes of disk space */
+    uid_t uid;          /* of its user */
     time_t used;        /* when it was last read or written, as far as the file system records it */
     struct timespec changed;
     char *source;     /* where the content comes from: a URL, a path or a command; may contain any
@@ -34,7 +35,8 @@ struct inventory_file {
 };
 
 struct inventory {
-    char *path; /* of the folder */
+    char *path;               /* of the folder */
+    struct cache_group group; /* that shares it */
     size_t n;
     struct inventory_file *file; /* by the time of their last use, the oldest first */
     uint64_t disk;               /* bytes that all of them take */

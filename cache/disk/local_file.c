@@ -101,48 +101,50 @@ int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
 
 /* The lock of the folder is held while a thing is removed. So what is no regular file stays that
  * until we remove it, and no process removes what another has just made in its place. */
-int file_clear_place(const char *path, struct diag *d)
+int file_clear_place(const struct cache_group *group, const char *path, struct diag *d)
 {
-    const char *slash = strrchr(path, '/');
-    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
-    AUTO_CLOSE int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *name;
+    AUTO_CLOSE int folder = -1;
     struct stat st;
-    int r = 0;
+    int r;
 
-    if (!folder)
-        return -ENOMEM;
-    if (fd < 0 || flock(fd, LOCK_EX) < 0 || lstat(path, &st) < 0)
-        r = errno == ENOENT ? 0 : -errno;
-    else if (S_ISDIR(st.st_mode))
-        r = rmdir(path) < 0 ? -errno : 0;
-    else if (!S_ISREG(st.st_mode))
-        r = unlink(path) < 0 ? -errno : 0;
+    folder = group_folder(group, path, &name, d);
+    r = folder < 0 ? folder : flock(folder, LOCK_EX) < 0 ? -errno : 0;
+    if (r == 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        r = -errno;
+    else if (r == 0 && !S_ISREG(st.st_mode))
+        r = unlinkat(folder, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
     if (r == -ENOTEMPTY || r == -EEXIST)
         return diag_set(d, -EISDIR, "%s: want a file, found a folder that is not empty; remove it",
                         path);
-    return r < 0 ? diag_set(d, r,
-                            "%s: want a file, found something else, which cannot be removed: %s",
-                            path, strerror(-r))
-                 : 0;
+    return r < 0 && r != -ENOENT
+               ? diag_set(d, r,
+                          "%s: want a file, found something else, which cannot be removed: %s",
+                          path, strerror(-r))
+               : 0;
 }
 
-int file_open_own(const char *path, int *ret_fd, struct diag *d)
+int file_open_own(const struct cache_group *group, const char *path, int *ret_fd, struct diag *d)
 {
     for (;;) {
-        AUTO_CLOSE int fd =
-            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        AUTO_CLOSE int fd = -1;
         struct stat st;
         int r;
 
-        if (fd < 0 && errno != EISDIR && errno != ELOOP && errno != ENXIO)
-            return -errno;
+        fd = group_open(group, path, O_RDWR, d);
+        if (fd == -ENOENT)
+            fd = group_make(group, path, d);
+        if (fd == -EEXIST) /* another process was faster */
+            continue;
+        if (fd < 0 && fd != -EISDIR && fd != -ELOOP && fd != -ENXIO)
+            return fd;
         if (fd >= 0 && fstat(fd, &st) < 0)
             return -errno;
         if (fd >= 0 && S_ISREG(st.st_mode)) {
             *ret_fd = TAKE_FD(fd);
             return 0;
         }
-        r = file_clear_place(path, d);
+        r = file_clear_place(group, path, d);
         if (r < 0)
             return r;
     }

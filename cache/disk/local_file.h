@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "base/blob.h"
+#include "base/diag.h"
+#include "cache/disk/group_file.h"
 
 /* What tells two versions of a file apart. */
 struct file_version {
@@ -41,13 +43,14 @@ int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
 int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
 
 /* Open a file of the cache folder for reading and writing; make it if it is not there. A link,
- * pipe, socket or empty folder in its place is removed; no link is followed. 0; -EISDIR: a folder
- * that is not empty, with the reason in d; or -errno. */
-int file_open_own(const char *path, int *ret_fd, struct diag *d);
+ * pipe, socket or empty folder in its place is removed; no link is followed. group: of the cache
+ * folder; NULL: it is private. 0; -EISDIR: a folder that is not empty, with the reason in d; or as
+ * group_open(). */
+int file_open_own(const struct cache_group *group, const char *path, int *ret_fd, struct diag *d);
 
 /* Remove what is at path in the cache folder if it is not a regular file. 0: nothing of that kind
  * is there any more; else as file_open_own(). */
-int file_clear_place(const char *path, struct diag *d);
+int file_clear_place(const struct cache_group *group, const char *path, struct diag *d);
 
 /* Fill the head, all but ops and name, of a blob of the first size bytes of a file. */
 void file_describe(const struct stat *st, uint64_t size, struct blob *ret);

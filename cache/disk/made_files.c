@@ -118,6 +118,8 @@ static void stop(struct made_files *made, const char *why)
 static int count_locked(struct made_files *made, uint64_t bytes)
 {
     AUTO(inventory_release) struct inventory inventory = {0};
+    bool is_shared =
+        made->folder->group.is_shared; /* whether others use a file is not known then */
     uint64_t used = 0;
     int r;
 
@@ -132,7 +134,8 @@ static int count_locked(struct made_files *made, uint64_t bytes)
         const struct inventory_file *file = &inventory.file[i];
         uint64_t mark = made->folder->quota ? quota_mark(made->folder->quota) : 0;
 
-        if (strcmp(file->kind, KIND) != 0 || file->in_use || inventory_remove(&inventory, file) < 0)
+        if (strcmp(file->kind, KIND) != 0 || file->in_use ||
+            (is_shared && file->uid != geteuid()) || inventory_remove(&inventory, file) < 0)
             continue;
         used -= min_u64(file->disk, used);
         if (made->folder->quota)
@@ -231,7 +234,7 @@ static int begin_file(const struct made_files *made, const struct entry *entry, 
     int r = entry_path(entry, "", path);
 
     if (r == 0)
-        r = file_open_own(path, &rows->fd, d);
+        r = file_open_own(&entry->group, path, &rows->fd, d);
     if (r < 0)
         return diag_set(d, r, "%s: %s", entry->folder, strerror(-r));
     make_header(entry, rows, want);
@@ -298,16 +301,17 @@ void made_files_release(struct made_files *made)
 /* ---- tools ---- */
 
 /* Open a file by what it says itself: its name must agree. */
-static int open_file(const char *path, int flags, struct rows *ret, uint8_t header[HEADER_BYTES])
+static int open_file(const struct cache_group *group, const char *path, int flags, struct rows *ret,
+                     uint8_t header[HEADER_BYTES])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    struct rows rows = {.fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    struct rows rows = {.fd = group_open(group, path, flags, NULL)};
     uint64_t size = 0;
     struct stat st;
     int r = 0;
 
     if (rows.fd < 0)
-        return -errno;
+        return rows.fd;
     if (fstat(rows.fd, &st) < 0)
         r = -errno;
     else if (!S_ISREG(st.st_mode) || file_pread(rows.fd, header, HEADER_BYTES, 0) < 0 ||
@@ -344,12 +348,12 @@ static int count_records(const struct rows *rows, uint64_t *ret)
     return 0;
 }
 
-int made_inspect(const char *path, struct made_info *ret)
+int made_inspect(const struct cache_group *group, const char *path, struct made_info *ret)
 {
     uint8_t header[HEADER_BYTES] = {0};
     struct rows rows;
     uint64_t n = 0;
-    int r = open_file(path, O_RDONLY, &rows, header);
+    int r = open_file(group, path, O_RDONLY, &rows, header);
 
     if (r < 0)
         return r;
@@ -382,11 +386,11 @@ static int verify_rows(const struct rows *rows, uint64_t *good, uint64_t *bad)
     return r;
 }
 
-int made_verify(const char *path, uint64_t *good, uint64_t *bad)
+int made_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad)
 {
     uint8_t header[HEADER_BYTES] = {0};
     struct rows rows;
-    int r = open_file(path, O_RDWR, &rows, header);
+    int r = open_file(group, path, O_RDWR, &rows, header);
 
     *good = *bad = 0;
     if (r < 0)

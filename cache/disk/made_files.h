@@ -28,7 +28,7 @@ void made_files_init(struct made_files *ret, const struct cache_folder *folder, 
                      void (*say)(const char *text));
 void made_files_release(struct made_files *made);
 
-/* For tools that maintain the folder. */
+/* For tools that maintain the folder. group: of the cache folder; NULL: it is private. */
 struct made_info {
     uint64_t size;    /* bytes of all arrays */
     uint64_t present; /* of those that are there */
@@ -37,10 +37,10 @@ struct made_info {
 
 /* Look at a file. 0, the caller frees ret->source; -EBADMSG: it is no such file, or another
  * version's; or -errno. */
-int made_inspect(const char *path, struct made_info *ret);
+int made_inspect(const struct cache_group *group, const char *path, struct made_info *ret);
 
 /* Compare all arrays with their checksums, and remove those that do not match. *good, *bad: arrays.
  * 0; -EBADMSG: it is no such file; or -errno. */
-int made_verify(const char *path, uint64_t *good, uint64_t *bad);
+int made_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad);
 
 #endif

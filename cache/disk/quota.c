@@ -307,12 +307,19 @@ static int own_slot(struct quota *quota)
     return -EUSERS;
 }
 
-static int open_file(const char *path, int *ret)
+static int open_file(const struct cache_group *group, const char *path, int *ret, struct diag *d)
 {
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    AUTO_CLOSE int fd = -1;
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
+    for (fd = -EEXIST; fd == -EEXIST;) { /* another process makes it */
+        fd = group_open(group, path, O_RDWR, d);
+        if (fd == -ENOENT)
+            fd = group_make(group, path, d);
+    }
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EEXIST;
@@ -343,7 +350,8 @@ static int join(struct quota *quota, bool *ret_count)
     return r;
 }
 
-static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, struct diag *d)
+static int quota_start(struct quota *quota, const struct cache_group *group, uint64_t limit,
+                       unsigned percent, struct diag *d)
 {
     char path[PATH_MAX];
     struct statvfs fs;
@@ -352,7 +360,7 @@ static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, st
 
     if (snprintf(path, sizeof(path), "%s/room", quota->path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    r = open_file(path, &quota->fd);
+    r = open_file(group, path, &quota->fd, d);
     if (r == 0 && percent && statvfs(quota->path, &fs) < 0)
         r = -errno;
     if (r < 0)
@@ -392,7 +400,7 @@ int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percen
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
         quota->path = strdup(path);
-        r = quota->path ? quota_start(quota, limit, percent, d) : -ENOMEM;
+        r = quota->path ? quota_start(quota, &cache->group, limit, percent, d) : -ENOMEM;
     }
     if (r < 0) {
         quota_close(quota);

@@ -69,11 +69,11 @@ int staged_same_file(int fd, const char *path)
 
 /* Open the file and hold LOCK_USE. A process that removes the file holds LOCK_USE exclusively, so
  * once we have it the path may name another file. */
-static int open_used(const char *path, int *ret_fd, struct diag *d)
+static int open_used(const struct cache_group *group, const char *path, int *ret_fd, struct diag *d)
 {
     for (;;) {
         AUTO_CLOSE int fd = -1;
-        int r = file_open_own(path, &fd, d);
+        int r = file_open_own(group, path, &fd, d);
 
         if (r < 0)
             return r;
@@ -129,18 +129,18 @@ static int init(struct staged *ret, const struct staged_key *key,
 }
 
 /* Open the file at path and make sure that it has its header. */
-static int open_at(struct staged *staged, const char *path,
+static int open_at(struct staged *staged, const struct cache_group *group, const char *path,
                    const uint8_t header[static HEADER_BYTES], struct diag *d)
 {
     char content[PATH_MAX];
     int r = staged_content_path(path, content);
 
     if (r == 0)
-        r = open_used(content, &staged->fd, d);
+        r = open_used(group, content, &staged->fd, d);
     if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, true);
     if (r == 0)
-        r = file_open_own(path, &staged->records, d);
+        r = file_open_own(group, path, &staged->records, d);
     if (r < 0)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     r = staged_prepare(staged, header, path, d);
@@ -149,15 +149,16 @@ static int open_at(struct staged *staged, const char *path,
 }
 
 /* The same for a file that does not exist yet: take quota for it first. */
-static int open_new(struct staged *staged, struct quota *quota, const char *path,
+static int open_new(struct staged *staged, const struct cache_folder *cache, const char *path,
                     const uint8_t header[static HEADER_BYTES], struct diag *d)
 {
+    struct quota *quota = cache->quota;
     int r = quota_take(quota, NEW_TAKES);
 
     if (r < 0)
         return diag_set(d, r, "staged file %s: want %d bytes of the cache's limit: %s", path,
                         NEW_TAKES, strerror(-r));
-    r = open_at(staged, path, header, d);
+    r = open_at(staged, &cache->group, path, header, d);
     if (r == 0)
         quota_settle(quota, NEW_TAKES);
     else
@@ -180,10 +181,10 @@ int staged_open(struct staged *ret, const struct cache_folder *cache, const stru
         return r;
     if (snprintf(path, sizeof(path), "%s/%s", folder, staged.id) >= (int)sizeof(path))
         r = diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
-    else if (cache->quota && lstat(path, &st) < 0 && errno == ENOENT)
-        r = open_new(&staged, cache->quota, path, header, d);
+    else if (cache->quota && group_stat(&cache->group, path, &st) == -ENOENT)
+        r = open_new(&staged, cache, path, header, d);
     else
-        r = open_at(&staged, path, header, d);
+        r = open_at(&staged, &cache->group, path, header, d);
     if (r < 0)
         staged_close(&staged);
     else

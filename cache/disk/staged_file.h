@@ -169,17 +169,17 @@ struct staged_info {
     bool damaged;     /* its header or content cannot be read, or was cut short */
     bool older;       /* of an earlier version of epochfs: not used */
 };
-/* All three: -EINVAL: not a staged file (its name, a link, not a regular file), -EPROTO: it is of a
- * later version; nothing was changed. */
-int staged_inspect(const char *path, struct staged_info *ret);
+/* group: of the cache folder; NULL: it is private. All three: -EINVAL: not a staged file (its name,
+ * a link, not a regular file), -EPROTO: it is of a later version; nothing was changed. */
+int staged_inspect(const struct cache_group *group, const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; drop those that are wrong.
  * *good, *bad: blocks. 0; -EBADMSG: its header is damaged, or it was cut short; -EROFS,
  * -EACCES or -EPERM with *bad > 0: blocks are wrong, but this process may not write; or -errno.
  */
-int staged_verify(const char *path, uint64_t *good, uint64_t *bad);
+int staged_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */
-int staged_remove(const char *path);
+int staged_remove(const struct cache_group *group, const char *path);
 
 #endif

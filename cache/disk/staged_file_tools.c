@@ -16,17 +16,16 @@
 
 /* Our reads are no use of the file; only its owner may say so. 0, -EINVAL: it is no regular file,
  * or -errno. */
-static int open_regular(const char *path, int flags, int *ret)
+static int open_regular(const struct cache_group *group, const char *path, int flags, int *ret)
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
 
-    flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    fd = open(path, flags | O_NOATIME);
-    if (fd < 0 && errno == EPERM)
-        fd = open(path, flags);
+    fd = group_open(group, path, flags | O_NOATIME, NULL);
+    if (fd == -EPERM)
+        fd = group_open(group, path, flags, NULL);
     if (fd < 0) /* a link; a folder; a socket */
-        return errno == ELOOP || errno == EISDIR || errno == ENXIO ? -EINVAL : -errno;
+        return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EINVAL : fd;
     if (fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
@@ -37,7 +36,8 @@ static int open_regular(const char *path, int flags, int *ret)
 
 /* Open a file that has the name of a staged file, and its content, if there is any. 0, -EINVAL: it
  * is not one, or -errno. */
-static int open_ours(const char *path, int flags, struct staged *ret)
+static int open_ours(const struct cache_group *group, const char *path, int flags,
+                     struct staged *ret)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char content[PATH_MAX];
@@ -46,7 +46,7 @@ static int open_ours(const char *path, int flags, struct staged *ret)
     if (strlen(name) != HEADER_ID_LEN || strspn(name, "0123456789abcdef") != HEADER_ID_LEN)
         return -EINVAL;
     if (r == 0)
-        r = open_regular(path, flags, &ret->records);
+        r = open_regular(group, path, flags, &ret->records);
     if (r < 0)
         return r;
     memcpy(ret->id, name, HEADER_ID_LEN + 1);
@@ -54,7 +54,7 @@ static int open_ours(const char *path, int flags, struct staged *ret)
     ret->seal = calloc(1, sizeof(*ret->seal));
     if (!ret->seal)
         return -ENOMEM;
-    r = open_regular(content, flags, &ret->fd);
+    r = open_regular(group, content, flags, &ret->fd);
     return r == -EINVAL || r == -ENOENT ? 0 : r;
 }
 
@@ -137,12 +137,12 @@ static uint64_t disk_space(int fd)
     return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-int staged_inspect(const char *path, struct staged_info *ret)
+int staged_inspect(const struct cache_group *group, const char *path, struct staged_info *ret)
 {
     struct staged staged = {.fd = -1, .records = -1};
     struct staged_info info = {.damaged = true};
     uint8_t header[HEADER_BYTES];
-    int r = open_ours(path, O_RDONLY, &staged);
+    int r = open_ours(group, path, O_RDONLY, &staged);
 
     if (r < 0) {
         staged_close(&staged);
@@ -252,16 +252,16 @@ static int check_name(const struct staged *staged, const char *path)
     return r < 0 ? r : staged_same_file(staged->fd, content);
 }
 
-int staged_verify(const char *path, uint64_t *good, uint64_t *bad)
+int staged_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad)
 {
     struct staged staged = {.fd = -1, .records = -1};
     uint8_t header[HEADER_BYTES];
     bool older;
-    int r = open_ours(path, O_RDWR, &staged), writes = r;
+    int r = open_ours(group, path, O_RDWR, &staged), writes = r;
 
     if (r == -EROFS || r == -EACCES || r == -EPERM) {
         staged_close(&staged);
-        r = open_ours(path, O_RDONLY, &staged);
+        r = open_ours(group, path, O_RDONLY, &staged);
     }
     if (r == 0 && staged.fd >= 0)
         r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
@@ -287,7 +287,7 @@ static int lock_old(const struct staged *staged)
 
 /* Remove both. The content has the locks, so it goes last; alone it is begun anew, or removed by
  * the next call. */
-static int remove_both(struct staged *staged, const char *path)
+static int remove_both(const struct cache_group *group, struct staged *staged, const char *path)
 {
     char content[PATH_MAX];
     uint8_t header[HEADER_BYTES];
@@ -295,7 +295,7 @@ static int remove_both(struct staged *staged, const char *path)
     int r = staged_content_path(path, content);
 
     if (r == 0 && staged->fd < 0)
-        r = file_open_own(content, &staged->fd, NULL);
+        r = file_open_own(group, content, &staged->fd, NULL);
     if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, false);
     if (r == 0 && staged->records >= 0)
@@ -307,24 +307,25 @@ static int remove_both(struct staged *staged, const char *path)
     if (r == 0 && staged->records >= 0 &&
         staged_header_read(staged->records, staged->id, header, &version) == -EPROTO)
         r = -EPROTO;
-    if (r == 0 && staged->records >= 0 && unlink(path) < 0)
-        r = -errno;
-    if (r == 0 && unlink(content) < 0)
-        r = -errno;
+    if (r == 0 && staged->records >= 0)
+        r = group_unlink(group, path);
+    if (r == 0)
+        r = group_unlink(group, content);
     return r == -EAGAIN ? -EBUSY : r == -ESTALE ? -ENOENT : r;
 }
 
-int staged_remove(const char *path)
+int staged_remove(const struct cache_group *group, const char *path)
 {
     struct staged staged = {.fd = -1, .records = -1};
     char content[PATH_MAX];
     struct stat st;
-    int r = open_ours(path, O_RDWR, &staged);
+    int r = open_ours(group, path, O_RDWR, &staged);
 
-    if (r == -ENOENT && staged_content_path(path, content) == 0 && lstat(content, &st) == 0)
+    if (r == -ENOENT && staged_content_path(path, content) == 0 &&
+        group_stat(group, content, &st) == 0)
         r = 0; /* a content alone */
     if (r == 0)
-        r = remove_both(&staged, path);
+        r = remove_both(group, &staged, path);
     staged_close(&staged);
     return r;
 }

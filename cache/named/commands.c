@@ -164,14 +164,17 @@ static int add_word(struct text *t, const char *cwd, const char *word, size_t le
 }
 
 /* What determines the output, as far as it can be known. */
-static int make_identity(const char *cwd, const char *command, char **ret)
+static int make_identity(const struct commands *commands, const char *command, char **ret)
 {
     static const char blanks[] = " \t";
     AUTO_TEXT struct text t = {0};
     const char *at = command + strspn(command, blanks);
+    const char *cwd = commands->cwd;
     int r = 0;
 
     text_add(&t, "command 1\n%zu %s\n%zu %s\n", strlen(cwd), cwd, strlen(command), command);
+    if (commands->cache->group.is_shared) /* what it prints depends on the rights of its user */
+        text_add(&t, "user %u\n", (unsigned)geteuid());
     while (*at && r == 0) {
         size_t len = strcspn(at, blanks);
 
@@ -299,7 +302,8 @@ static int no_space(struct opener_run *run, struct diag *d)
 static int begin(struct opener_run *run, struct diag *d)
 {
     uint64_t size = 0;
-    int fd = -1, r = entry_begin(&run->entry, false, &fd, &size);
+    struct diag reason = DIAG_INIT;
+    int fd = -1, r = entry_begin(&run->entry, false, &fd, &size, &reason);
 
     if (r == -EAGAIN)
         return 0;
@@ -307,7 +311,7 @@ static int begin(struct opener_run *run, struct diag *d)
         return take_output(run, fd, size);
     if (r < 0)
         return diag_set(d, r, "command '%.400s': its output in %.400s: %s", run->command,
-                        run->entry.folder, strerror(-r));
+                        run->entry.folder, diag_text(&reason, r));
     run->part_fd = fd;
     run->allowance = (struct allowance){.quota = run->entry.quota};
     r = run->entry.quota
@@ -332,7 +336,7 @@ static int find_output(struct opener_run *run, struct diag *d)
     AUTO_FREE char *identity = NULL;
     struct diag reason = DIAG_INIT;
     uint64_t size = 0;
-    int fd = -1, r = make_identity(commands->cwd, run->command, &identity);
+    int fd = -1, r = make_identity(commands, run->command, &identity);
 
     if (r == 0)
         r = entry_init(&run->entry, commands->cache, "commands", identity, run->command, &reason);

@@ -4,12 +4,16 @@
  * The version of that file is the identity of the table of members. So a folder with another
  * listing is another staged file, and none ever has members of two listings. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/checked.h"
+#include "base/scope.h"
+#include "cache/disk/local_file.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/remote.h"
@@ -108,6 +112,36 @@ static int key_of(const struct source *source, const char *folder, char **ret)
     return 0;
 }
 
+/* Where a group shares the cache folder, others may have staged members that this user may not
+ * read: then he has a staged file of his own, with those who may read the same. The version of its
+ * file becomes another one. 0 or -ENOMEM. */
+static int without_unreadable(const struct staged_parts *staged, struct remote_version *version)
+{
+    uint64_t unreadable = 0, n = 0;
+    size_t len = strlen(version->etag);
+
+    for (size_t i = 0; i < staged->members.n; i++) {
+        struct remote_version unused;
+        AUTO_FREE char *path = NULL;
+        AUTO_CLOSE int fd = -1;
+        struct stat st;
+        int r = where_local(&staged->parts, i, &path, &unused);
+
+        if (r == 0)
+            r = file_open(path, &fd, &st);
+        if (r == -ENOMEM)
+            return r;
+        if (r != -EACCES && r != -EPERM)
+            continue;
+        n++;
+        unreadable = XXH3_64bits_withSeed(&i, sizeof(i), unreadable);
+    }
+    if (n)
+        snprintf(version->etag + len, sizeof(version->etag) - len, " without %016" PRIx64,
+                 unreadable);
+    return 0;
+}
+
 int joined_staged(const struct source *source, const struct joined_head *head,
                   struct members *members, struct blob **ret, struct diag *d)
 {
@@ -131,6 +165,8 @@ int joined_staged(const struct source *source, const struct joined_head *head,
     *members = (struct members){0};
     snprintf(version.etag, sizeof(version.etag), "%s", identity);
     r = find_sums(source, staged);
+    if (r == 0 && !source->remote->far && source_asks_all(source))
+        r = without_unreadable(staged, &version);
     if (r < 0) {
         parts_free(&staged->parts);
         return r;

@@ -176,7 +176,7 @@ int kept_pages_load(const struct source *source, struct kept_pages *ret)
     AUTO_FREE char *identity = NULL;
     struct index_files keep;
 
-    if (!may_have_kept(source) || identity_of(source, &identity) < 0)
+    if (source_asks_all(source) || !may_have_kept(source) || identity_of(source, &identity) < 0)
         return -ENOENT;
     index_files_init(&keep, &source->cache);
     if (index_store_load(&keep.keep, KIND, identity, &pages.bytes) < 0)
@@ -226,7 +226,8 @@ void kept_pages_save(const struct source *source, struct kept_pages *pages,
     struct index_files keep;
     struct diag d = DIAG_INIT;
 
-    if (identity_of(source, &identity) < 0 || kept_pages_bytes(pages, files, &pieces) < 0)
+    if (source_asks_all(source) || identity_of(source, &identity) < 0 ||
+        kept_pages_bytes(pages, files, &pieces) < 0)
         return;
     index_files_init(&keep, &source->cache);
     index_store_remove(&keep.keep, KIND, identity); /* what is there is not replaced */

@@ -95,6 +95,16 @@ int local_stage_new(struct source *source, const struct source_options *options,
     return r;
 }
 
+/* Others may have staged a file that this user may not read. */
+static int may_read(const char *real, const char *name, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    int r = file_open(real, &fd, &st);
+
+    return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
+}
+
 /* Stage the file with its real path as URL: so it is staged once, whatever it is called, and it is
  * not opened if that path has links by then. */
 static int stage_path(struct stage *stage, const struct within *within, const char *path,
@@ -112,6 +122,8 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
     if (!S_ISREG(st.st_mode))
         return diag_set(d, -EINVAL, "%s: want a regular file", name);
     r = within_check_real(within, real, name, d);
+    if (r == 0 && stage_is_shared(stage))
+        r = may_read(real, name, d);
     if (r < 0)
         return r;
     local = file_version_of(&st);

@@ -268,7 +268,7 @@ static int stat_some(struct source *source, size_t *at, struct sized *sized, boo
 
         sized->keep[*at] = 1;
         sized->size[*at] = members_size(&known->files, *at);
-        if (known_has_version(known, *at))
+        if (known_has_version(known, *at) && !source_asks_all(source))
             continue;
         r = known_entry(source, *at, &entry);
         stats->file[stats->n] = *at;

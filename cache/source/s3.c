@@ -357,9 +357,12 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
 }
 
 /* SOURCE is an object: list the folder that it is in, if that is not too large. */
+static int ask_all(struct source *source, struct diag *d);
+
 static int s3_list_beside(const struct source *of, struct source_list *ret)
 {
     struct source source = {.remote = of->remote,
+                            .cache = of->cache,
                             .root = of->root,
                             .base = of->base,
                             .http = of->http,
@@ -369,6 +372,9 @@ static int s3_list_beside(const struct source *of, struct source_list *ret)
     const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
     bool any;
     int r = list_folder(&s3, slash ? slash + 1 : "", &any, NULL);
+
+    if (r == 0)
+        r = ask_all(&source, NULL);
 
     text_release(&source.note);
     if (r < 0) {
@@ -498,6 +504,14 @@ static int open_any(struct s3 *s3, struct diag *d)
     return use_sums(s3);
 }
 
+/* Who may list a bucket may perhaps not read its objects. */
+static int ask_all(struct source *source, struct diag *d)
+{
+    bool asked;
+
+    return source_asks_all(source) ? remote_stat(source, &asked, d) : 0;
+}
+
 static int connect_and_open(struct s3 *s3, struct diag *d)
 {
     struct source *source = s3->source;
@@ -509,7 +523,8 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
     if (r < 0)
         return r;
     credentials_set_http(source->credentials, source->http);
-    return open_any(s3, d);
+    r = open_any(s3, d);
+    return r < 0 ? r : ask_all(source, d);
 }
 
 /* An object is not the one that was listed. A thread of the transport calls it. */

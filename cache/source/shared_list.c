@@ -150,7 +150,7 @@ int shared_list_load(struct source *source, struct kept_pages *ret)
     const struct shared_line *line;
     int r;
 
-    if (source->indexes || source->shared || read_table(source) < 0 ||
+    if (source->indexes || source_asks_all(source) || source->shared || read_table(source) < 0 ||
         !source->shared->listing.name)
         return -ENOENT;
     line = &source->shared->listing;

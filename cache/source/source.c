@@ -58,10 +58,10 @@ int source_open(const char *spec, const struct source_options *options, struct s
     source->remote = remotes[i];
     source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
     source->indexes = options->indexes;
-    source->cache.is_default = options->cache->is_default;
-    source->cache.path = strdup(options->cache->path);
-    if (!source->cache.path)
-        return -ENOMEM;
+    r = cache_folder_copy(options->cache, &source->cache);
+    source->cache.quota = NULL; /* it has its own */
+    if (r < 0)
+        return r;
     r = remotes[i]->make(source, spec + strlen(remotes[i]->scheme), options, d);
     if (r == 0 && !source->stage && options->limits_all)
         r = quota_open(&source->cache, options->stage.limit, options->stage.limit_percent,

@@ -107,6 +107,13 @@ static inline struct known *known_of(const struct source *source)
     return (struct known *)(uintptr_t)&source->known;
 }
 
+/* Is each version to be asked of the remote with the rights of this user? In a cache folder that a
+ * group shares others may have staged files that he may not read; a list does not show that. */
+static inline bool source_asks_all(const struct source *source)
+{
+    return source->cache.group.is_shared;
+}
+
 /* Open a source. spec: as the user gave it. For a remote this reads the list of files, and blocks
  * until it is there. 0; -ENOENT and others with the reason in d. */
 int source_open(const char *spec, const struct source_options *options, struct source **ret,

@@ -471,6 +471,11 @@ struct stage_counters *stage_counters(struct stage *stage)
     return &stage->counters;
 }
 
+bool stage_is_shared(const struct stage *stage)
+{
+    return stage->cache->group.is_shared;
+}
+
 struct quota *stage_quota(struct stage *stage)
 {
     return stage->quota;

@@ -203,6 +203,9 @@ void stage_waited(struct stage *stage, int64_t ns);
 struct memory_held stage_overflow_held(void *owner);
 struct memory_held stage_buffers_held(void *owner);
 
+/* Does a group share the folder of the staged files? */
+bool stage_is_shared(const struct stage *stage);
+
 struct quota *stage_quota(struct stage *stage);  /* valid as long as stage */
 uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_quota_limit(struct stage *stage); /* 0: none */

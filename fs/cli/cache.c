@@ -1,6 +1,7 @@
 /* epochfs cache: maintains a cache folder. All of it works while mounts use the folder. */
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -65,6 +66,20 @@ static const char *title(const struct inventory_file *file, char *ret, size_t ca
     return ret;
 }
 
+/* The user of a file: his name, or his number where he has none. */
+#define USER_SIZE 64
+static const char *user_of(const struct inventory_file *file, char ret[static USER_SIZE])
+{
+    const struct passwd *user = getpwuid(file->uid);
+
+    if (user)
+        snprintf(ret, USER_SIZE, "%s", user->pw_name);
+    else
+        snprintf(ret, USER_SIZE, "%u", (unsigned)file->uid);
+    text_plain(ret, "");
+    return ret;
+}
+
 static uint64_t age_of(const struct inventory_file *file)
 {
     time_t now = now_ns() / 1000000000;
@@ -88,6 +103,8 @@ static uint64_t default_limit(const struct inventory *inventory)
 
 static void list_json(const struct inventory *inventory, struct text *t)
 {
+    char user[USER_SIZE];
+
     text_add(t, "{\n  \"folder\": ");
     text_add_json(t, inventory->path);
     text_add(t, ",\n  \"files\": [");
@@ -99,6 +116,8 @@ static void list_json(const struct inventory *inventory, struct text *t)
         text_add_json(t, f->is_staged ? f->source : NULL);
         text_add(t, ", \"source\": ");
         text_add_json(t, f->source);
+        text_add(t, ", \"user\": ");
+        text_add_json(t, user_of(f, user));
         text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
         if (f->is_sparse)
             text_add(t, "%llu", (unsigned long long)f->present);
@@ -119,17 +138,18 @@ static void list_json(const struct inventory *inventory, struct text *t)
 
 static void list_people(const struct inventory *inventory, struct text *t)
 {
-    char a[HUMAN_SIZE], b[HUMAN_SIZE], name[TITLE_SIZE], staged[16];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], name[TITLE_SIZE], staged[16], user[USER_SIZE];
 
     if (inventory->n)
-        text_add(t, "%10s %10s %7s %12s  %s\n", "disk", "size", "staged", "last used", "file");
+        text_add(t, "%10s %10s %7s %12s  %-10s %s\n", "disk", "size", "staged", "last used", "user",
+                 "file");
     for (size_t i = 0; i < inventory->n; i++) {
         const struct inventory_file *f = &inventory->file[i];
 
         snprintf(staged, sizeof(staged), f->is_sparse && !f->is_damaged ? "%u %%" : "-",
                  percent_of(f->present, f->size));
         text_add(t, "%10s %10s %7s", human_bytes(f->disk, a), human_bytes(f->size, b), staged);
-        text_add(t, " %12s  %s%s%s%s%s\n", human_seconds(age_of(f), a),
+        text_add(t, " %12s  %-10s %s%s%s%s%s\n", human_seconds(age_of(f), a), user_of(f, user),
                  title(f, name, sizeof(name)), f->in_use ? ", in use" : "",
                  f->is_damaged ? ", damaged" : "",
                  f->is_part && !f->in_use ? ", left by a process that died" : "",

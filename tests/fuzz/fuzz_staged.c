@@ -104,14 +104,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     write_records(data, min_u64(len, RECORDS));
     if (len > RECORDS)
         write_content(data + RECORDS, len - RECORDS);
-    seen = staged_inspect(path, &info);
+    seen = staged_inspect(NULL, path, &info);
     FUZZ_CHECK(seen == 0 || seen == -EPROTO);
     FUZZ_CHECK(seen < 0 || info.damaged || info.present <= info.size);
-    r = staged_verify(path, &good, &bad);
+    r = staged_verify(NULL, path, &good, &bad);
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -EPROTO);
     FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == (info.damaged || info.older));
     r = use_opened();
     FUZZ_CHECK((r == -EPROTO) == (seen == -EPROTO));
-    FUZZ_CHECK(staged_remove(path) == r);
+    FUZZ_CHECK(staged_remove(NULL, path) == r);
     return 0;
 }

@@ -183,6 +183,12 @@ struct stage_counters *stage_counters(struct stage *stage)
     return &stage->counters;
 }
 
+bool stage_is_shared(const struct stage *stage)
+{
+    (void)stage;
+    return false;
+}
+
 struct quota *stage_quota(struct stage *stage)
 {
     (void)stage;

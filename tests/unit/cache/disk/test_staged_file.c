@@ -490,9 +490,9 @@ static void test_staged__other_version__refused_untouched(void **state)
     staged_close(&staged);
     assert_int_equal(staged_open(&second, &cache, &usual, &d), -EPROTO);
     assert_diag_has(&d, "want version 3, found 7");
-    assert_int_equal(staged_inspect(path, &info), -EPROTO);
-    assert_int_equal(staged_verify(path, &good, &bad), -EPROTO);
-    assert_int_equal(staged_remove(path), -EPROTO);
+    assert_int_equal(staged_inspect(NULL, path, &info), -EPROTO);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), -EPROTO);
+    assert_int_equal(staged_remove(NULL, path), -EPROTO);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     after = slurp(fd, &len_after);
     assert_int_equal(len_after, len);
@@ -522,17 +522,17 @@ static void test_staged__older_version__out_of_the_way(void **state)
     store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
     put_back(staged.records, bytes, len);
     staged_close(&staged);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_true(info.older && !info.damaged);
     assert_string_equal(info.url, usual.url);
     assert_int_equal(staged_open(&second, &cache, &usual, NULL), 0);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_false(info.damaged);
     assert_int_equal(info.present, 0);
     assert_false(info.older);
     put_back(second.records, bytes, len);
     staged_close(&second);
-    assert_int_equal(staged_remove(path), 0);
+    assert_int_equal(staged_remove(NULL, path), 0);
     path_of_content(*state, &staged, path);
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -562,9 +562,9 @@ static void test_staged__not_a_file__replaced_or_named(void **state)
             snprintf(inner, sizeof(inner), "%.*s/precious", (int)sizeof(inner) - 10, path);
             assert_int_equal(mkdir(inner, 0700), 0);
         }
-        assert_int_equal(staged_inspect(path, &info), -EINVAL);
-        assert_int_equal(staged_verify(path, &good, &bad), -EINVAL);
-        assert_int_equal(staged_remove(path), -EINVAL);
+        assert_int_equal(staged_inspect(NULL, path, &info), -EINVAL);
+        assert_int_equal(staged_verify(NULL, path, &good, &bad), -EINVAL);
+        assert_int_equal(staged_remove(NULL, path), -EINVAL);
         if (i == 3) {
             assert_int_equal(staged_open(&second, &cache, &usual, &d), -EISDIR);
             assert_diag_has(&d, path);
@@ -575,11 +575,11 @@ static void test_staged__not_a_file__replaced_or_named(void **state)
         }
         assert_int_equal(access(target, F_OK), 0);
     }
-    assert_int_equal(staged_remove(target), -EINVAL);
+    assert_int_equal(staged_remove(NULL, target), -EINVAL);
     assert_int_equal(access(target, F_OK), 0);
     temp_write(*state, "staged/the-thesis-of-somebody-else.text", "data", 4); /* 32 characters */
     temp_path(*state, "staged/the-thesis-of-somebody-else.text", target);
-    assert_int_equal(staged_remove(target), -EINVAL);
+    assert_int_equal(staged_remove(NULL, target), -EINVAL);
     assert_int_equal(access(target, F_OK), 0);
 }
 
@@ -960,7 +960,8 @@ static void test_sealed__open__is_the_file(void **state)
     path_of(*state, &staged, path);
     staged_close(&other);
     staged_close(&staged);
-    assert_int_equal(staged_remove(path), -EBUSY); /* the process that opened it may be dead */
+    assert_int_equal(staged_remove(NULL, path),
+                     -EBUSY); /* the process that opened it may be dead */
     close(fd);
     other = open_key(*state, &usual);
     assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
@@ -970,7 +971,7 @@ static void test_sealed__open__is_the_file(void **state)
     fetch_all(&other);
     assert_int_equal(read_anew(*state), 3);
     staged_close(&other);
-    assert_int_equal(staged_remove(path), 0);
+    assert_int_equal(staged_remove(NULL, path), 0);
 }
 
 /* A wrong block of a content that is open loses its record, and its bytes are written anew in
@@ -1086,20 +1087,20 @@ static void test_files__one_is_gone__begun_anew_or_removed(void **state)
         if (i / 2 == 0) {
             assert_int_equal(read_anew(*state), 0);
         } else if (i / 2 == 1) {
-            assert_int_equal(staged_remove(path), 0);
+            assert_int_equal(staged_remove(NULL, path), 0);
             assert_int_equal(access(path, F_OK), -1);
             assert_int_equal(access(content_path, F_OK), -1);
-            assert_int_equal(staged_remove(path), -ENOENT);
+            assert_int_equal(staged_remove(NULL, path), -ENOENT);
         } else if (i % 2 == 0) {
-            assert_int_equal(staged_inspect(path, &info), 0);
+            assert_int_equal(staged_inspect(NULL, path, &info), 0);
             assert_true(info.damaged);
-            assert_int_equal(staged_verify(path, &good, &bad), -EBADMSG);
+            assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
             if (i == 6) {
                 assert_int_equal(mkdir(content_path, 0700), 0);
-                assert_int_equal(staged_inspect(path, &info), 0);
+                assert_int_equal(staged_inspect(NULL, path, &info), 0);
                 assert_true(info.damaged);
             }
-            assert_int_equal(staged_remove(path), 0);
+            assert_int_equal(staged_remove(NULL, path), 0);
             assert_int_equal(access(content_path, F_OK), -1);
         }
     }
@@ -1142,7 +1143,7 @@ static void test_open__many_processes__one_file(void **state)
             assert_true(record[i] != 0);
         path_of(*state, &staged, path);
         staged_close(&staged);
-        assert_int_equal(staged_remove(path), 0);
+        assert_int_equal(staged_remove(NULL, path), 0);
     }
 }
 
@@ -1200,14 +1201,14 @@ static void test_remove__in_use__ebusy(void **state)
     pid_t id;
 
     path_of(*state, &staged, path);
-    assert_int_equal(staged_remove(path), -EBUSY);
+    assert_int_equal(staged_remove(NULL, path), -EBUSY);
     id = start_holder(*state, 0, 1);
     staged_close(&staged);
-    assert_int_equal(staged_remove(path), -EBUSY);
+    assert_int_equal(staged_remove(NULL, path), -EBUSY);
     end_holder(id);
-    assert_int_equal(staged_remove(path), 0);
+    assert_int_equal(staged_remove(NULL, path), 0);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(staged_remove(path), -ENOENT);
+    assert_int_equal(staged_remove(NULL, path), -ENOENT);
 }
 
 /* One process opens and closes, another removes: an opened file is always the one with that
@@ -1226,7 +1227,7 @@ static void test_remove__while_others_open__never_theirs(void **state)
     id = fork();
     if (id == 0)
         for (end_with_parent();;)
-            staged_remove(path);
+            staged_remove(NULL, path);
     for (unsigned round = 0; round < 3000 || removed < 20; round++) {
         struct stat ours, there;
         uint64_t drops;
@@ -1259,7 +1260,7 @@ static void test_inspect_and_verify__what_is_there(void **state)
     path_of(*state, &staged, path);
     assert_int_equal(fetch(&staged, 0), 0);
     assert_int_equal(fetch(&staged, 2), 0);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_string_equal(info.url, usual.url);
     assert_string_equal(info.version, usual.version);
     assert_int_equal(info.size, usual.size);
@@ -1267,22 +1268,22 @@ static void test_inspect_and_verify__what_is_there(void **state)
     assert_int_equal(info.present, usual.size - BLOCK);
     assert_int_equal(info.disk, 3 * BLOCK);
     assert_true(info.in_use && !info.damaged);
-    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), 0);
     assert_true(good == 2 && bad == 0);
     assert_int_equal(pwrite(staged.fd, "\0", 1, 5), 1);
     staged_close(&staged);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_false(info.in_use);
-    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), 0);
     assert_true(good == 1 && bad == 1);
-    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), 0);
     assert_true(good == 1 && bad == 0);
     assert_int_equal(read_anew(*state), 1);
     assert_int_equal(truncate(path, 100), 0);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_true(info.damaged);
-    assert_int_equal(staged_verify(path, &good, &bad), -EBADMSG);
-    assert_int_equal(staged_remove(path), 0);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
+    assert_int_equal(staged_remove(NULL, path), 0);
 }
 
 /* A truncated file is damaged and has no content, whatever its records say. */
@@ -1295,14 +1296,14 @@ static void test_inspect__cut__damaged(void **state)
 
     fetch_all(&staged);
     path_of(*state, &staged, path);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_int_equal(info.present, usual.size);
     assert_int_equal(ftruncate(staged.fd, (off_t)staged.end + 7), 0);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_true(info.damaged);
     assert_string_equal(info.url, usual.url);
     assert_int_equal(info.present, 0);
-    assert_int_equal(staged_verify(path, &good, &bad), -EBADMSG);
+    assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
     staged_close(&staged);
 }
 
@@ -1322,7 +1323,7 @@ static void test_inspect__long_url__cut(void **state)
     fetch_all(&staged);
     staged_close(&staged);
     staged = open_key(*state, &key);
-    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(staged_inspect(NULL, path, &info), 0);
     assert_int_equal(info.present, key.size);
     assert_int_equal(strlen(info.url), sizeof(info.url) - 1);
     assert_int_equal(strlen(info.version), sizeof(info.version) - 1);

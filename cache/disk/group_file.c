@@ -1,0 +1,287 @@
+/* A path is opened in two steps: its folder, without following a link, then the name in it. The
+ * folder above is the cache folder, whose path has no links (cache_folder_init()). */
+#include "cache/disk/group_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+#define MARKER_PART                                                                                \
+    "EPOCHFS." /* how names begin that a marker and folders have while they are made */
+#define FOLDER_MODE 02770
+#define FILE_MODE   0660
+#define FILE_NEEDS  0060
+#define OURS        (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+static bool is_shared(const struct cache_group *group)
+{
+    return group && group->is_shared;
+}
+
+bool group_shares(const struct stat *st, struct cache_group *ret)
+{
+    *ret = (struct cache_group){0};
+    if (!S_ISDIR(st->st_mode) || (st->st_mode & 03077) != (FOLDER_MODE & 03077))
+        return false;
+    *ret = (struct cache_group){.is_shared = true, .gid = st->st_gid};
+    return true;
+}
+
+bool group_has_me(gid_t gid)
+{
+    int n = getgroups(0, NULL);
+    AUTO_FREE gid_t *groups = n > 0 ? malloc((size_t)n * sizeof(*groups)) : NULL;
+
+    if (gid == getegid())
+        return true;
+    if (!groups)
+        return false;
+    n = getgroups(n, groups);
+    for (int i = 0; i < n; i++)
+        if (groups[i] == gid)
+            return true;
+    return false;
+}
+
+/* ---- rights ---- */
+
+static int say_folder(const char *path, size_t len, const struct cache_group *group,
+                      const struct stat *st, struct diag *d)
+{
+    return diag_set(d, -EPERM,
+                    "cache folder: %.*s: want a folder of group %u with mode %04o, found %s of "
+                    "user %u and group %u with mode %04o; its owner may `chmod %04o` it, or choose "
+                    "another cache folder with -o cache=DIR",
+                    (int)len, path, (unsigned)group->gid, FOLDER_MODE,
+                    S_ISDIR(st->st_mode)   ? "one"
+                    : S_ISLNK(st->st_mode) ? "a link"
+                                           : "something else",
+                    (unsigned)st->st_uid, (unsigned)st->st_gid, (unsigned)st->st_mode & 07777,
+                    FOLDER_MODE);
+}
+
+static int say_file(const char *path, const struct cache_group *group, const struct stat *st,
+                    struct diag *d)
+{
+    return diag_set(d, -EPERM,
+                    "cache folder: %s: want a file that group %u may read and write, found one of "
+                    "user %u and group %u with mode %04o; its owner may `chmod g+rw` it, or any "
+                    "member may remove it",
+                    path, (unsigned)group->gid, (unsigned)st->st_uid, (unsigned)st->st_gid,
+                    (unsigned)st->st_mode & 07777);
+}
+
+static bool has_rights(const struct cache_group *group, const struct stat *st)
+{
+    return st->st_gid == group->gid && (st->st_mode & FILE_NEEDS) == FILE_NEEDS;
+}
+
+static int check_folder(int fd, const char *path, size_t len, const struct cache_group *group,
+                        struct diag *d)
+{
+    struct cache_group found;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    return group_shares(&st, &found) && found.gid == group->gid
+               ? 0
+               : say_folder(path, len, group, &st, d);
+}
+
+/* ---- paths ---- */
+
+int group_folder(const struct cache_group *group, const char *path, const char **ret_name,
+                 struct diag *d)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    AUTO_FREE char *folder = strndup(path, len);
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_shared(group) ? O_NOFOLLOW : 0);
+    AUTO_CLOSE int fd = folder ? open(folder, flags) : -1;
+    struct stat st;
+    int r = folder ? fd < 0 ? -errno : 0 : -ENOMEM;
+
+    if (r == 0 && is_shared(group))
+        r = check_folder(fd, path, len, group, d);
+    else if (folder && is_shared(group) && lstat(folder, &st) == 0)
+        r = say_folder(path, len, group, &st, d);
+    if (r < 0)
+        return r;
+    *ret_name = slash ? slash + 1 : path;
+    return TAKE_FD(fd);
+}
+
+/* What is open, or could not be opened: has it the rights? */
+static int check_file(int folder, const char *name, const char *path, int fd, int r,
+                      const struct cache_group *group, struct diag *d)
+{
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        return -errno;
+    if (fd < 0 && (r != -EACCES || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0))
+        return r;
+    if (!S_ISREG(st.st_mode))
+        return fd < 0 ? -ELOOP : 0; /* no file of ours, whatever its rights are */
+    if (has_rights(group, &st))
+        return fd < 0 ? r : 0;
+    return say_file(path, group, &st, d);
+}
+
+int group_open(const struct cache_group *group, const char *path, int flags, struct diag *d)
+{
+    AUTO_CLOSE int folder = -1, fd = -1;
+    const char *name;
+    int r;
+
+    if (!is_shared(group)) {
+        fd = open(path, flags | (OURS & ~O_NOCTTY));
+        return fd < 0 ? -errno : TAKE_FD(fd);
+    }
+    folder = group_folder(group, path, &name, d);
+    if (folder < 0)
+        return folder;
+    fd = openat(folder, name, flags | OURS);
+    r = check_file(folder, name, path, fd, fd < 0 ? -errno : 0, group, d);
+    return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* A file without a name gets its mode before it gets its name. On file systems that have no such
+ * files there is a moment in which the umask counts. */
+static int make_in(int folder, const char *name)
+{
+    AUTO_CLOSE int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
+    bool has_name = fd < 0;
+    char self[64];
+
+    if (fd < 0)
+        fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | OURS, FILE_MODE);
+    if (fd < 0 || fchmod(fd, FILE_MODE) < 0)
+        return -errno;
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (!has_name && linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW) < 0)
+        return -errno;
+    return TAKE_FD(fd);
+}
+
+int group_make(const struct cache_group *group, const char *path, struct diag *d)
+{
+    AUTO_CLOSE int folder = -1, fd = -1;
+    const char *name;
+    int r;
+
+    if (!is_shared(group)) {
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | (OURS & ~O_NOCTTY), 0600);
+        return fd < 0 ? -errno : TAKE_FD(fd);
+    }
+    folder = group_folder(group, path, &name, d);
+    if (folder < 0)
+        return folder;
+    fd = make_in(folder, name);
+    if (fd < 0)
+        return fd;
+    r = check_file(folder, name, path, fd, 0, group, d); /* the folder may have lost its bit */
+    return r < 0 ? r : TAKE_FD(fd);
+}
+
+int group_stat(const struct cache_group *group, const char *path, struct stat *ret)
+{
+    AUTO_CLOSE int folder = -1;
+    const char *name;
+
+    if (!is_shared(group))
+        return lstat(path, ret) < 0 ? -errno : 0;
+    folder = group_folder(group, path, &name, NULL);
+    if (folder < 0)
+        return folder;
+    return fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+int group_unlink(const struct cache_group *group, const char *path)
+{
+    AUTO_CLOSE int folder = -1;
+    const char *name;
+
+    if (!is_shared(group))
+        return unlink(path) < 0 ? -errno : 0;
+    folder = group_folder(group, path, &name, NULL);
+    if (folder < 0)
+        return folder;
+    return unlinkat(folder, name, 0) < 0 ? -errno : 0;
+}
+
+int group_rename(const struct cache_group *group, const char *from, const char *to)
+{
+    AUTO_CLOSE int folder = -1;
+    const char *name, *slash = strrchr(to, '/');
+
+    if (!is_shared(group))
+        return rename(from, to) < 0 ? -errno : 0;
+    folder = group_folder(group, from, &name, NULL);
+    if (folder < 0)
+        return folder;
+    return renameat(folder, name, folder, slash ? slash + 1 : to) < 0 ? -errno : 0;
+}
+
+/* Give a folder that was just made its mode. */
+static int open_up(int above, const char *name)
+{
+    AUTO_CLOSE int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    return st.st_uid != geteuid() ? -EPERM : fchmod(fd, FOLDER_MODE) < 0 ? -errno : 0;
+}
+
+/* A folder gets its mode before it gets its name, too. */
+static int make_folder_in(int above, const char *name)
+{
+    char part[64];
+    uint64_t random;
+    int r;
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -errno;
+    snprintf(part, sizeof(part), MARKER_PART "%016llx", (unsigned long long)random);
+    if (mkdirat(above, part, 0770) < 0)
+        return -errno;
+    r = open_up(above, part);
+    if (r == 0 && renameat2(above, part, above, name, RENAME_NOREPLACE) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(above, part, AT_REMOVEDIR);
+    if (r == -EINVAL) /* a file system that cannot do that */
+        r = mkdirat(above, name, 0770) < 0 ? -errno : open_up(above, name);
+    return r == -EEXIST ? 0 : r;
+}
+
+int group_make_folder(const struct cache_group *group, const char *path, struct diag *d)
+{
+    const char *name;
+    AUTO_CLOSE int above = -1, fd = -1;
+    AUTO_FREE char *inside = NULL;
+    struct stat st;
+    int r;
+
+    above = group_folder(group, path, &name, d);
+    r = above < 0 ? above : 0;
+    if (r == 0 && fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        r = errno == ENOENT ? make_folder_in(above, name) : -errno;
+    if (r < 0)
+        return diag_set(d, r, "cache folder %s: %s", path, strerror(-r));
+    if (asprintf(&inside, "%s/", path) < 0) {
+        inside = NULL;
+        return -ENOMEM;
+    }
+    fd = group_folder(group, inside, &name, d); /* checks */
+    return fd < 0 ? diag_set(d, fd, "cache folder %s: %s", path, strerror(-fd)) : 0;
+}
