@@ -6,13 +6,13 @@
  * Only the first samples are read, and at most READ_MOST of each. */
 #include "fs/cli/drawing.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
+#include "format/core/sound_head.h"
+#include "fs/cli/lengths.h"
+#include "fs/cli/sample_array.h"
 #include "fs/tree/pages.h"
 
 #define INDENT        4
@@ -26,135 +26,42 @@
 #define BAR_LINES     5
 #define WORDS_MOST    40         /* columns of the text before bars */
 #define READ_MOST     (8u << 20) /* bytes of one array */
+#define SOUND_MOST    (1u << 20) /* bytes of one file of audio, of which the beginning is drawn */
 #define TEXT_MOST     400        /* bytes of one text */
-
-/* ---- the array of a field in one sample ---- */
-
-struct array {
-    struct form form;
-    uint8_t *bytes; /* owned */
-    uint64_t n;     /* elements read: all, or the first ones */
-};
-
-static void array_release(struct array *a)
-{
-    free(a->bytes);
-}
-#define AUTO_ARRAY AUTO(array_release) /* of an array that starts as {0} */
-
-/* Read the array, or as many of its elements as fit in `most` bytes. 0 or -errno. */
-static int array_read(const struct dataset *ds, const struct field *f, uint64_t sample,
-                      uint64_t most, struct array *ret, struct diag *d)
-{
-    AUTO_ARRAY struct array a = {0};
-    struct one_sample one;
-    uint64_t bytes;
-    int r;
-
-    one_sample_init(&one, sample);
-    one.sel.reason = d;
-    r = field_form(ds, f, &one.sel, &a.form, &bytes);
-    if (r < 0)
-        return r;
-    if (a.form.dtype != DTYPE_TEXT)
-        most -= most % a.form.width;
-    bytes = min_u64(bytes, most);
-    a.n = a.form.dtype == DTYPE_TEXT ? bytes : bytes / a.form.width;
-    a.bytes = malloc(bytes ? bytes : 1);
-    if (!a.bytes)
-        return -ENOMEM;
-    if (bytes)
-        r = f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, a.bytes, d);
-    if (r < 0)
-        return r;
-    *ret = a;
-    a.bytes = NULL;
-    return 0;
-}
-
-static float load_float(const uint8_t *p)
-{
-    uint32_t bits = load_le32(p);
-    float v;
-
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
-static double load_double(const uint8_t *p)
-{
-    uint64_t bits = load_le64(p);
-    double v;
-
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
-static double load_half(const uint8_t *p)
-{
-    unsigned bits = load_le16(p), exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
-               : exponent     ? ldexp(1024 + fraction, (int)exponent - 25)
-                              : ldexp(fraction, -24);
-
-    return bits >> 15 ? -v : v;
-}
-
-static double element(const struct array *a, uint64_t i)
-{
-    const uint8_t *p = a->bytes + i * a->form.width;
-
-    switch (a->form.dtype) {
-    case DTYPE_U1:
-    case DTYPE_BOOL:
-        return p[0];
-    case DTYPE_I1:
-        return (int8_t)p[0];
-    case DTYPE_I2:
-        return (int16_t)load_le16(p);
-    case DTYPE_U2:
-        return load_le16(p);
-    case DTYPE_I4:
-        return (int32_t)load_le32(p);
-    case DTYPE_U4:
-        return load_le32(p);
-    case DTYPE_I8:
-        return (double)(int64_t)load_le64(p);
-    case DTYPE_U8:
-        return (double)load_le64(p);
-    case DTYPE_F2:
-        return load_half(p);
-    case DTYPE_F4:
-        return load_float(p);
-    case DTYPE_F8:
-        return load_double(p);
-    default:
-        return 0;
-    }
-}
 
 /* ---- captions ---- */
 
 static void caption_add(const struct dataset *ds, const struct field *f, uint64_t sample,
                         struct text *t)
 {
-    AUTO_ARRAY struct array a = {0};
+    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
     struct diag d = DIAG_INIT;
 
-    if (array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0) {
+    if (sample_array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0) {
         text_add(t, "  %s ?", f->name);
         return;
     }
-    if (a.form.ndim || !a.n)
+    if ((a.form.ndim && !lengths_is_text_file(f)) || !a.n)
         return;
-    if (a.form.dtype != DTYPE_TEXT) {
-        text_add(t, "  %s %.6g", f->name, element(&a, 0));
+    if (!a.form.ndim && a.form.dtype != DTYPE_TEXT) {
+        text_add(t, "  %s %.6g", f->name, sample_array_element(&a, 0));
         return;
     }
     while (a.n && (a.bytes[a.n - 1] == '\0' || a.bytes[a.n - 1] == '\n'))
         a.n--;
     text_add(t, "  ");
     text_add_bytes(t, (const char *)a.bytes, a.n);
+}
+
+/* A file of text, but JSON only where there is nothing else to show. */
+static bool is_caption(const struct dataset *ds, const struct field *f)
+{
+    unsigned others = 0;
+
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        others += &ds->field[i] != f && page_shows(&ds->field[i]) && !ds->field[i].derived &&
+                  ds->field[i].ndim;
+    return lengths_is_text_file(f) && (!others || !strstr(f->name, "json"));
 }
 
 /* Add the key of a sample, and its numbers and text. */
@@ -167,7 +74,8 @@ static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (page_shows(f) && !f->derived && !f->ndim)
+        if (page_shows(f) && !f->derived && (!f->ndim || is_caption(ds, f)) &&
+            dataset_has(ds, sample, f))
             caption_add(ds, f, sample, t);
     }
 }
@@ -206,7 +114,7 @@ static bool is_timed(const struct field *f)
 }
 
 /* The last two axes of the array, those of colours aside, as far as it was read. */
-static void plane_of(const struct field *f, const struct array *a, struct plane *ret)
+static void plane_of(const struct field *f, const struct sample_array *a, struct plane *ret)
 {
     unsigned each = is_colour(f) ? (unsigned)f->dim[2] : 1;
     unsigned last = a->form.ndim - (is_colour(f) ? 2 : 1);
@@ -220,7 +128,7 @@ static void plane_of(const struct field *f, const struct array *a, struct plane 
 }
 
 /* The mean of the numbers between two corners; NaN: there is none. */
-static float mean(const struct array *a, const struct plane *p, const uint64_t x[static 2],
+static float mean(const struct sample_array *a, const struct plane *p, const uint64_t x[static 2],
                   const uint64_t y[static 2])
 {
     double sum = 0;
@@ -231,7 +139,7 @@ static float mean(const struct array *a, const struct plane *p, const uint64_t x
             int64_t at = (int64_t)p->origin + (int64_t)i * p->step_x + (int64_t)j * p->step_y;
 
             for (unsigned c = 0; c <= p->more; c++) {
-                double v = element(a, (uint64_t)at + c);
+                double v = sample_array_element(a, (uint64_t)at + c);
 
                 if (isfinite(v)) {
                     sum += v;
@@ -249,7 +157,7 @@ static void cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
     ret[1] = length * (i + 1) / n;
 }
 
-static void shrink(const struct array *a, const struct plane *p, struct panel *ret)
+static void shrink(const struct sample_array *a, const struct plane *p, struct panel *ret)
 {
     uint64_t x[2], y[2];
 
@@ -296,9 +204,9 @@ static void panel_size(const struct field *f, const struct plane *p, unsigned ca
 static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t sample,
                       unsigned capacity, struct panel *ret, struct diag *d)
 {
-    AUTO_ARRAY struct array a = {0};
+    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
     struct plane p;
-    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
 
     if (r < 0)
         return r;
@@ -395,8 +303,8 @@ static void level(float *v, unsigned n)
 static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t sample,
                       struct line *ret, struct diag *d)
 {
-    AUTO_ARRAY struct array a = {0};
-    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
+    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
 
     if (r < 0)
         return r;
@@ -407,7 +315,37 @@ static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t 
         cut(a.n, i, ret->n, part);
         ret->height[i] = 0;
         for (uint64_t k = part[0]; k < part[1]; k++)
-            ret->height[i] = fmaxf(ret->height[i], (float)fabs(element(&a, k)));
+            ret->height[i] = fmaxf(ret->height[i], (float)fabs(sample_array_element(&a, k)));
+    }
+    level(ret->height, ret->n);
+    return 0;
+}
+
+/* The same of a file of audio; what is no such file has no bars. */
+static int draw_sound(const struct dataset *ds, const struct field *f, uint64_t sample,
+                      struct line *ret, struct diag *d)
+{
+    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
+    struct sound_head head;
+    unsigned most = ret->n;
+    uint64_t n;
+    int r = sample_array_read(ds, f, sample, SOUND_MOST, &a, d);
+
+    ret->n = 0;
+    if (r < 0 || !sound_head_read(a.bytes, a.n, &head))
+        return r;
+    n = (a.n - head.data) / head.width;
+    ret->n = (unsigned)min_u64(most, n);
+    for (unsigned i = 0; i < ret->n; i++) {
+        uint64_t part[2];
+
+        cut(n, i, ret->n, part);
+        ret->height[i] = 0;
+        for (uint64_t k = part[0]; k < part[1]; k++) {
+            double v = fabs(sound_sample(&head, a.bytes + head.data + k * head.width));
+
+            ret->height[i] = fmaxf(ret->height[i], isfinite(v) ? (float)v : 0);
+        }
     }
     level(ret->height, ret->n);
     return 0;
@@ -417,8 +355,8 @@ static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t 
 static int draw_vector(const struct dataset *ds, const struct field *f, uint64_t sample,
                        struct line *ret, struct diag *d)
 {
-    AUTO_ARRAY struct array a = {0};
-    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
+    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
     const struct plane p = {.width = a.n, .height = 1, .step_x = 1};
     const uint64_t whole[2] = {0, 1};
 
@@ -439,22 +377,22 @@ static int draw_vector(const struct dataset *ds, const struct field *f, uint64_t
 static int draw_row(const struct dataset *ds, const struct field *values, uint64_t sample,
                     struct line *ret, struct diag *d)
 {
-    AUTO_ARRAY struct array value = {0}, index = {0};
+    AUTO_SAMPLE_ARRAY struct sample_array value = {0}, index = {0};
     uint64_t features = dataset_field(ds, "x")->dim[0];
-    int r = array_read(ds, values, sample, READ_MOST, &value, d);
+    int r = sample_array_read(ds, values, sample, READ_MOST, &value, d);
 
     if (r == 0)
-        r = array_read(ds, dataset_field(ds, "indices"), sample, READ_MOST, &index, d);
+        r = sample_array_read(ds, dataset_field(ds, "indices"), sample, READ_MOST, &index, d);
     if (r < 0)
         return r;
     ret->n = (unsigned)min_u64(ret->n, features);
     for (unsigned i = 0; i < ret->n; i++)
         ret->height[i] = 0;
     for (uint64_t k = 0; k < min_u64(value.n, index.n); k++) {
-        double place = element(&index, k) / (double)features * ret->n;
+        double place = sample_array_element(&index, k) / (double)features * ret->n;
         unsigned i = (unsigned)min_u64((uint64_t)place, ret->n - 1);
 
-        ret->height[i] = fmaxf(ret->height[i], (float)fabs(element(&value, k)));
+        ret->height[i] = fmaxf(ret->height[i], (float)fabs(sample_array_element(&value, k)));
     }
     level(ret->height, ret->n);
     return 0;
@@ -522,7 +460,7 @@ static bool is_audio(const struct dataset *ds, const struct field *f)
 }
 
 /* Thumbnails, else the first picture in colours, else the first field with axes that is not a row
- * of a matrix. NULL: there is none. */
+ * of a matrix, nor text. NULL: there is none. */
 static const struct field *field_with_axes(const struct dataset *ds)
 {
     const struct field *first = NULL;
@@ -538,7 +476,9 @@ static const struct field *field_with_axes(const struct dataset *ds)
             continue;
         if (is_colour(f))
             return f;
-        first = first ? first : f;
+        if (!lengths_is_text_file(f))
+            first =
+                !first || (lengths_is_sound_file(f) && !lengths_is_sound_file(first)) ? f : first;
     }
     return first;
 }
@@ -556,6 +496,8 @@ void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct t
         r = draw_lines(ds, values, draw_row, glyphs, t, &d);
     else if (!f)
         r = draw_lines(ds, NULL, NULL, glyphs, t, &d);
+    else if (lengths_is_sound_file(f))
+        r = draw_lines(ds, f, draw_sound, glyphs, t, &d);
     else if (is_audio(ds, f))
         r = draw_lines(ds, f, draw_audio, glyphs, t, &d);
     else if (f->ndim == 1)
@@ -564,4 +506,5 @@ void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct t
         r = draw_panels(ds, f, glyphs, t, &d);
     if (r < 0)
         text_add(t, "%*s(not drawn: %s)\n", INDENT, "", diag_text(&d, r));
+    lengths_add(ds, glyphs, t);
 }

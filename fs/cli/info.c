@@ -35,8 +35,8 @@ static void print_help(void)
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
            "and parses everything, counts classes, and lists what cannot be read; exit\n"
-           "code 2 if anything cannot. On a terminal it also draws a few samples; without\n"
-           "colours if NO_COLOR is set.\n\n"
+           "code 2 if anything cannot. On a terminal it also draws a few samples, and\n"
+           "how long texts and arrays are; without colours if NO_COLOR is set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
 

@@ -1,15 +1,18 @@
 #!/usr/bin/python3
-"""What `epochfs info` draws on a terminal: pixels in greys or characters, by TERM, NO_COLOR and the
+"""What `epochfs info` draws on a terminal: pixels in greys or characters, audio and lengths as bars, by TERM, NO_COLOR and the
 locale; never wider than the terminal, never of many lines, and nothing at all on a pipe."""
 
 import os
 import re
+import struct
 
 import numpy as np
 
 import kaldi_dirs
 from lib import SOURCE, contains, equal, idx_bytes, run, write
+from tar_model import shard
 from terminal import on_terminal
+from tokens_model import megatron
 
 LINES_MOST = 12
 COLOURS = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
@@ -156,7 +159,7 @@ def check_others():
           [["000000", "label 1"], ["000001", "label 0"], ["000002", "label -1.5"]], "rows")
     equal(re.sub(" +", " ", found[0]), "000000 label 1 ▂ █", "features 0 and 63")
     lines = on_terminal(f"{SOURCE}/speech", **COLOURS)
-    contains(drawn(lines, "all")[-1], "s0-u000")
+    contains("\n".join(drawn(lines, "all")), "s0-u000", "lengths of feats: ")
     lines = on_terminal(f"{SOURCE}/waves", **COLOURS)
     contains("\n".join(drawn(lines, "waves.ark")), "utt0", "█")
     told = drawn(on_terminal(f"{SOURCE}/words", **COLOURS), "all")
@@ -188,6 +191,56 @@ def check_many():
         equal(len(drawn(lines, name)) <= LINES_MOST, True, f"lines of {name}")
 
 
+# ---- audio, and lengths of texts ----
+
+def wav(loud, bits):
+    """Samples as loud as that, one after another, in a file of audio of one channel."""
+    body = b"".join(struct.pack("<i", int(v * 0x7fffffff))[4 - bits // 8:] for v in loud) if bits > 8 else \
+        bytes(int(128 + v * 127) for v in loud)
+    fmt = struct.pack("<HHIIHH", 1, 1, 8000, 1000 * bits, bits // 8, bits)
+    return b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16) + fmt + b"data" + struct.pack("<I", len(body)) + body
+
+
+SPHERE = b"NIST_1A\n    128\nchannel_count -i 1\nsample_n_bytes -i 2\nsample_byte_format -s2 01\nend_head\n"
+RAMP = np.repeat(np.arange(9) / 8, 100) * np.tile([1, -1], 450)  # nine steps, from silence to full
+TEXTS = [1, 1, 1, 1, 2, 2, 3, 64]  # bytes
+
+
+def check_audio():
+    sounds = [wav(RAMP, 16), wav(RAMP, 8), wav(RAMP[::-1], 24), b"RIFF, and no more", SPHERE.ljust(128) + b"".join(
+        struct.pack("<h", int(v * 32767)) for v in RAMP)]
+    write("sounds/a.tar", shard([(f"{i}.wav", data) for i, data in enumerate(sounds)]))
+    told = drawn(on_terminal(f"{SOURCE}/sounds", **COLOURS), "a.tar")
+    found = [re.sub(r"(.)\1+", r"\1", line[len("    0  "):]).rstrip() for line in told[:5]]
+    equal(found, [BARS, BARS, BARS[::-1].rstrip(), "", BARS], "steps as bars")
+    plain_told = drawn(on_terminal(f"{SOURCE}/sounds", **{**COLOURS, "LC_ALL": "C"}), "a.tar")
+    equal("".join(plain_told).isascii() and plain_told[0].endswith("@"), True, plain_told)
+    equal(len(plain_told), 5, "no lengths of audio files")
+
+
+def check_lengths():
+    write("texts/a.tar", shard([(f"{i}.txt", b"x" * n) for i, n in enumerate(TEXTS)]))
+    told = drawn(on_terminal(f"{SOURCE}/texts", **COLOURS), "a.tar")
+    equal(told[0].split(), ["0", "x"], "the first text")
+    equal(told[5], "    lengths of txt: 1 to 64 bytes, half of them up to 1", "words")
+    equal(told[6].split(), ["█▄▄"], "bars: 4 and 2 samples, then one with the longest")
+    rows = [b'{"text": "%s"}\n' % (b"x" * n) for n in (5, 9, 9)]
+    write("rows-json/a.jsonl", b"".join(rows))
+    told = drawn(on_terminal(f"{SOURCE}/rows-json", **{**COLOURS, "LC_ALL": "C"}), "a.jsonl")
+    equal([told[0].rstrip(), told[3]], ['    000000  {"text": "xxxxx"}',
+                                        "    lengths of json: 17 to 21 bytes, half of them up to 21"], "JSON lines")
+    equal(told[4].strip(), "#   @".replace("#", told[4].strip()[0]), "bars of JSON lines")
+    equal("lengths" in run("info", f"{SOURCE}/texts"), False, "lengths on a pipe")
+    write("tokens/m.bin", np.arange(60, dtype="<u2").tobytes())
+    index, data = megatron([np.arange(n) for n in (4, 6, 20, 30)], range(5), "u2")
+    write("tokens/m.idx", index)
+    write("tokens/m.bin", data)
+    told = drawn(on_terminal(f"{SOURCE}/tokens", **COLOURS), "m")
+    contains("\n".join(told), "lengths of tokens: 4 to 30, half of them up to 6")
+
+
+check_audio()
+check_lengths()
 others()
 check_others()
 check_unreadable()

@@ -4,13 +4,15 @@ no picture, unless it is drawn on a terminal, and then the few that are."""
 
 import io
 import os
+import struct
 
 import numpy as np
 from PIL import Image
 
 from fake_s3 import FakeS3
 from lib import CACHE, PRIVATE, contains, equal, run
-from servers import Nginx, place
+from servers import Nginx, place, sent
+from tar_model import shard
 from terminal import on_terminal
 
 N, CLASSES, DRAWN = 400, 8, 12  # pictures that are drawn of a dataset, at most
@@ -74,5 +76,23 @@ def check_s3():
         check("s3, drawn", lines, (s3.lists, 0, s3.objects - before, 0), DRAWN + 1)
 
 
+def check_sounds():
+    """Of long files of audio the beginnings are drawn."""
+    www, n, size, begin = f"{PRIVATE}/sounds", 6, 4 << 20, 1 << 20
+    fmt = struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
+    head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16) + fmt + b"data" + struct.pack("<I", size)
+    place(www, "a.tar", shard([(f"{i}.wav", head + rng.bytes(size)) for i in range(n)]))
+    with Nginx(www) as server:
+        run("info", "-o", f"cache={CACHE}.sound-pipe", f"{server.url}/a.tar")
+        indexed = sent(server.log())
+        server.forget()
+        lines = on_terminal("-o", f"cache={CACHE}.sound", f"{server.url}/a.tar", columns=100, **COLOURS)
+        drawn = sent(server.log()) - indexed
+        print(f"audio: {drawn} bytes more on a terminal, of {n * size}")
+        contains("\n".join(lines), "█")
+        equal(0 < drawn <= 5 * (begin + (256 << 10)), True, f"{drawn} bytes for five lines")
+
+
 check_http()
 check_s3()
+check_sounds()

@@ -1,0 +1,27 @@
+/* Bytes as the head of a file of audio: either none, or its samples are where they can be read as
+ * numbers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/core/sound_head.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct sound_head h;
+    uint8_t *exact = malloc(len ? len : 1); /* of that size, so that each byte behind it is seen */
+
+    if (!exact)
+        return 0;
+    memcpy(exact, data, len);
+    if (sound_head_read(exact, len, &h)) {
+        FUZZ_CHECK(h.data <= len && h.channels && h.width && h.width <= 8);
+        for (size_t at = h.data; len - at >= h.width; at += h.width) {
+            double v = sound_sample(&h, exact + at);
+
+            FUZZ_CHECK(h.is_float || (v >= -1 && v <= 1));
+        }
+    }
+    free(exact);
+    return 0;
+}
