@@ -30,18 +30,19 @@
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
-#define LIST_SHARE  512 /* the list has this part of the blocks on disk, the latest, ... */
-#define LIST_LEAST  4   /* ... or at least this many */
-#define GROUP       256 /* victims dropped together, ... */
-#define GROUP_BYTES (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
-#define GROUP_SHARE 1024                /* ... but at most this part of the bytes on disk */
-#define SAMPLES     256                 /* blocks asked for to find which times have passed */
-#define ASK_ALL     256                 /* every so many passes, ask for all blocks */
-#define TRIES       16
-#define AHEAD_MOST  4096 /* runs */
-#define AHEAD_SHARE 32   /* part of the bytes on disk that look-ahead may displace, at least ... */
-#define AHEAD_LIMIT 8    /* ... and at most */
-#define SECOND      INT64_C(1000000000)
+#define LIST_SHARE   512 /* the list has this part of the blocks on disk, the latest, ... */
+#define LIST_LEAST   4   /* ... or at least this many */
+#define GROUP        256 /* victims dropped together, ... */
+#define GROUP_BYTES  (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
+#define GROUP_SHARE  1024                /* ... but at most this part of the bytes on disk */
+#define SAMPLES      256                 /* blocks asked for to find which times have passed */
+#define ASK_ALL      256                 /* every so many passes, ask for all blocks */
+#define ASK_TOGETHER 64                  /* blocks */
+#define TRIES        16
+#define AHEAD_MOST   4096 /* runs */
+#define AHEAD_SHARE  32   /* part of the bytes on disk that look-ahead may displace, at least ... */
+#define AHEAD_LIMIT  8    /* ... and at most */
+#define SECOND       INT64_C(1000000000)
 
 struct victim {
     struct file *file;
@@ -165,51 +166,84 @@ static uint64_t passed_before(const struct stage_needs *needs, struct file *file
     return low ? sample[low - 1].when : UINT64_MAX;
 }
 
-/* Set the time of a block; ask for it only if the remembered one may have passed. */
-static struct victim with_time(const struct stage_needs *needs, struct victim v, uint64_t passed)
-{
-    uint64_t *when = &v.file->when[v.block];
+/* The latest blocks so far, and some whose times have to be asked for. */
+struct latest {
+    const struct stage_needs *needs;
+    uint64_t passed;     /* remembered times below this may have passed */
+    struct victim *heap; /* [capacity] */
+    size_t n, capacity;
+    struct victim asked[ASK_TOGETHER];
+    size_t n_asked;
+};
 
-    if (!*when || *when < passed || passed == UINT64_MAX)
-        *when = when_of(needs, v.file, v.block);
-    v.when = *when;
-    return v;
+/* Ask for the times of n <= ASK_TOGETHER blocks. */
+static void ask_times(const struct stage_needs *needs, size_t n, const struct victim *v,
+                      uint64_t ret[static ASK_TOGETHER])
+{
+    struct stage_need need[ASK_TOGETHER];
+
+    for (size_t i = 0; i < n; i++)
+        need[i] = (struct stage_need){.blob = &v[i].file->blob,
+                                      .off = v[i].block * v[i].file->block_bytes,
+                                      .len = file_block_len(v[i].file, v[i].block)};
+    if (needs->when_each)
+        needs->when_each(needs->ctx, n, need);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = needs->when_each ? need[i].when : when_of(needs, v[i].file, v[i].block);
 }
 
-static size_t find_latest_in_memory(struct stage *stage, const struct stage_needs *needs,
-                                    struct victim *heap, size_t n, size_t capacity, uint64_t passed)
+static void ask_latest(struct latest *l)
+{
+    uint64_t when[ASK_TOGETHER];
+
+    ask_times(l->needs, l->n_asked, l->asked, when);
+    for (size_t i = 0; i < l->n_asked; i++) {
+        struct victim *v = &l->asked[i];
+
+        v->file->when[v->block] = v->when = when[i];
+        l->n = heap_offer(l->heap, l->n, l->capacity, *v);
+    }
+    l->n_asked = 0;
+}
+
+/* Take a block into account; ask for its time only if the remembered one may have passed. */
+static void add_latest(struct latest *l, struct victim v)
+{
+    v.when = v.file->when[v.block];
+    if (v.when && v.when >= l->passed && l->passed != UINT64_MAX) {
+        l->n = heap_offer(l->heap, l->n, l->capacity, v);
+        return;
+    }
+    l->asked[l->n_asked++] = v;
+    if (l->n_asked == ASK_TOGETHER)
+        ask_latest(l);
+}
+
+static void add_blocks_in_memory(struct stage *stage, struct latest *l)
 {
     AUTO_FREE struct overflow_place *place = NULL;
     size_t places = overflow_list(&stage->overflow, &place);
 
-    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++) {
-        const struct victim v = {
-            .file = (struct file *)(uintptr_t)place[i].owner,
-            .block = place[i].block,
-            .in_memory = true,
-        };
-
-        n = heap_offer(heap, n, capacity, with_time(needs, v, passed));
-    }
-    return n;
+    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++)
+        add_latest(l, (struct victim){
+                          .file = (struct file *)(uintptr_t)place[i].owner,
+                          .block = place[i].block,
+                          .in_memory = true,
+                      });
 }
 
-static size_t find_latest(struct stage *stage, const struct stage_needs *needs, struct file *files,
-                          struct victim *heap, size_t capacity, uint64_t passed)
+/* Find the blocks that are needed latest. */
+static void find_latest(struct stage *stage, struct file *files, struct latest *l)
 {
-    size_t n = 0;
-
     for (struct file *file = files; file; file = atomic_load(&file->next)) {
         if (atomic_load(&stage->ending))
             break;
-        for (uint64_t b = 0; b < file->blocks; b++) {
-            const struct victim v = {.file = file, .block = b};
-
+        for (uint64_t b = 0; b < file->blocks; b++)
             if (file_is_on_disk(file, b))
-                n = heap_offer(heap, n, capacity, with_time(needs, v, passed));
-        }
+                add_latest(l, (struct victim){.file = file, .block = b});
     }
-    return find_latest_in_memory(stage, needs, heap, n, capacity, passed);
+    add_blocks_in_memory(stage, l);
+    ask_latest(l);
 }
 
 /* Make a new list, or wait for the thread that makes one. all: ignore remembered times. */
@@ -238,8 +272,11 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
         (size_t)max_u64((on_disk + overflow_count(&stage->overflow)) / LIST_SHARE, LIST_LEAST);
     list = calloc(capacity, sizeof(*list));
     if (list) {
-        n = find_latest(stage, needs, files, list, capacity,
-                        all ? UINT64_MAX : passed_before(needs, files, on_disk));
+        struct latest latest = {.needs = needs, .heap = list, .capacity = capacity};
+
+        latest.passed = all ? UINT64_MAX : passed_before(needs, files, on_disk);
+        find_latest(stage, files, &latest);
+        n = latest.n;
         qsort(list, n, sizeof(*list), latest_first);
     }
     lock_take(&stage->lock);
@@ -300,11 +337,16 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
 /* Remove victims that are needed sooner than listed: they stay. */
 static size_t check_again(const struct stage_needs *needs, struct victim *group, size_t n)
 {
+    uint64_t when[ASK_TOGETHER];
     size_t left = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (when_of(needs, group[i].file, group[i].block) >= group[i].when)
-            group[left++] = group[i];
+    for (size_t from = 0, some; from < n; from += some) {
+        some = (size_t)min_u64(n - from, ASK_TOGETHER);
+        ask_times(needs, some, group + from, when);
+        for (size_t i = 0; i < some; i++)
+            if (when[i] >= group[from + i].when)
+                group[left++] = group[from + i];
+    }
     return left;
 }
 

@@ -152,8 +152,11 @@ struct stage_needs {
      * nothing more is known now. The stage's thread calls it, no lock held. */
     size_t (*next)(void *ctx, struct stage_need *ret, size_t capacity);
     /* When bytes of a blob are needed next; STAGE_NEVER: no need is known. Any thread, no lock
-     * held. Must be cheap: the search for space calls it for every block of the cache. */
+     * held. */
     uint64_t (*when)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+    /* Set the times of n ranges of bytes, as when() gives them. Must be cheap: the search for space
+     * asks for every block of the cache. NULL: when() is called for each. */
+    void (*when_each)(void *ctx, size_t n, struct stage_need *need);
     /* For keep=once. When bytes of a blob are needed last, as far as is known: ask again when that
      * time has come. 0: readers have had their last need for certain. STAGE_NEVER: no reader needs
      * them, and none has needed them. Any thread, no lock held. */

@@ -214,14 +214,32 @@ void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uin
     schedule_samples(&c->schedule, &c->order[next], 0, element, count, ret);
 }
 
-uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last)
+/* Look in the next epoch for those that this one does not read any more. */
+static void find_in_next(const struct cursor *c, size_t count, const struct plan_samples *wanted,
+                         uint64_t *ret)
 {
-    uint64_t element = schedule_find(&c->schedule, &c->order[0], first, last, c->at);
+    struct plan_samples left[CURSOR_ASKED_MOST];
+    uint64_t element[CURSOR_ASKED_MOST];
+    size_t n = 0, k = 0;
 
-    if (element != SCHEDULE_NONE)
-        return element - c->at;
-    element = schedule_find(&c->schedule, &c->order[1], first, last, 0);
-    return element == SCHEDULE_NONE ? UINT64_MAX : c->elements - c->at + element;
+    for (size_t i = 0; i < count; i++)
+        if (ret[i] == SCHEDULE_NONE)
+            left[n++] = wanted[i];
+    schedule_find_each(&c->schedule, &c->order[1], n, left, 0, element);
+    for (size_t i = 0; i < count; i++)
+        if (ret[i] == SCHEDULE_NONE) {
+            ret[i] = element[k] == SCHEDULE_NONE ? UINT64_MAX : c->elements + element[k];
+            k++;
+        }
+}
+
+void cursor_distances(const struct cursor *c, size_t count, const struct plan_samples *wanted,
+                      uint64_t *ret)
+{
+    schedule_find_each(&c->schedule, &c->order[0], count, wanted, c->at, ret);
+    find_in_next(c, count, wanted, ret);
+    for (size_t i = 0; i < count; i++)
+        ret[i] -= ret[i] == UINT64_MAX ? 0 : c->at;
 }
 
 uint64_t cursor_last(const struct cursor *c, uint64_t first, uint64_t last)

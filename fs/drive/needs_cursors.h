@@ -51,9 +51,12 @@ void cursors_make(const struct cursors *before, const struct active_cursor *acti
 /* The samples of count elements from that distance on, all in one epoch. */
 void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uint64_t *ret);
 
-/* The distance of the next element that reads one of samples first .. last. UINT64_MAX: none does
- * before the end of the next epoch. Of very many samples, not all are looked at. */
-uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last);
+/* The distances of the next elements that read one of count ranges of samples each, at most
+ * CURSOR_ASKED_MOST. UINT64_MAX: none does before the end of the next epoch. Of very many samples,
+ * not all are looked at. */
+#define CURSOR_ASKED_MOST 96
+void cursor_distances(const struct cursor *c, size_t count, const struct plan_samples *wanted,
+                      uint64_t *ret);
 
 /* The last element that reads one of samples first .. last, as far as is planned: `elements` if an
  * epoch is planned after this one. UINT64_MAX: none since the reader began. Of very many samples,

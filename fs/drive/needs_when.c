@@ -1,9 +1,11 @@
 /* When are bytes needed?
  *
- * when() asks the inverse: which samples have bytes in this range, and where in the epoch are these
- * samples? Arithmetic or an extent_map gives the samples. The inverse of the order gives their
- * places, in some 100 ns per sample. The answer is a time that stays true until that time has come.
- * So answers are remembered, by a hash, in slots that any thread may overwrite. */
+ * when_each() asks the inverse: which samples have bytes in these ranges, and where in the epoch
+ * are they? Arithmetic or an extent_map gives the samples. The inverse of the order gives their
+ * places, for many samples together in some 100 ns each. An answer is a time that stays true until
+ * that time has come. So answers are remembered, by a hash, in slots that any thread may overwrite.
+ */
+#include <assert.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -11,16 +13,12 @@
 
 #define WAYS 4 /* slots that an answer may be in */
 
-/* Samples whose neighbours in the source are all neighbours in the dataset, too. */
-struct samples {
-    uint64_t first, last;
-};
-
-/* The samples for fields whose items are all alike. Of a source of a mix, any of its fields may be
- * one that is read. */
+/* The samples for fields whose items are all alike: their neighbours in the source are all
+ * neighbours in the dataset, too. Of a source of a mix, any of its fields may be one that is
+ * read. */
 static unsigned stored_samples(const struct cursor *c, const struct dataset *ds,
                                const struct blob *blob, uint64_t off, uint64_t len,
-                               struct samples ret[static KINDS_MAX])
+                               struct plan_samples ret[static KINDS_MAX])
 {
     unsigned fields = ds == c->ds ? c->n_fields : 0;
     unsigned n = fields ? fields : (unsigned)min_u64(ds->n_fields, KINDS_MAX), got = 0;
@@ -28,7 +26,7 @@ static unsigned stored_samples(const struct cursor *c, const struct dataset *ds,
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = fields ? c->field[i] : &ds->field[i];
 
-        struct samples s;
+        struct plan_samples s;
 
         if (f->base_field || !field_samples_at(f, blob, off, len, &s.first, &s.last))
             continue;
@@ -43,7 +41,7 @@ static unsigned stored_samples(const struct cursor *c, const struct dataset *ds,
 /* Which samples of one part have some of these bytes, by their numbers in it? */
 static unsigned samples_of_part(const struct cursor *c, const struct cursor_part *part,
                                 const struct blob *blob, uint64_t off, uint64_t len,
-                                struct samples ret[static KINDS_MAX], bool *known)
+                                struct plan_samples ret[static KINDS_MAX], bool *known)
 {
     struct extent_map *ready;
 
@@ -64,9 +62,9 @@ static unsigned samples_of_part(const struct cursor *c, const struct cursor_part
  * are none. */
 static unsigned samples_of(const struct needs *needs, const struct cursor *c,
                            const struct blob *blob, uint64_t off, uint64_t len,
-                           struct samples ret[static KINDS_MAX], bool *known)
+                           struct plan_samples ret[static KINDS_MAX], bool *known)
 {
-    struct samples own[KINDS_MAX];
+    struct plan_samples own[KINDS_MAX];
     unsigned n = 0;
 
     for (unsigned i = 0; i < needs_parts(c); i++) {
@@ -74,12 +72,12 @@ static unsigned samples_of(const struct needs *needs, const struct cursor *c,
         unsigned some = samples_of_part(c, &part, blob, off, len, own, known);
 
         for (unsigned k = 0; k < some; k++) {
-            struct samples *last = &ret[n - (n == KINDS_MAX)];
-            struct samples s = {part.first + own[k].first, part.first + own[k].last};
+            struct plan_samples *last = &ret[n - (n == KINDS_MAX)];
+            struct plan_samples s = {part.first + own[k].first, part.first + own[k].last};
 
             if (n == KINDS_MAX)
-                *last =
-                    (struct samples){min_u64(last->first, s.first), max_u64(last->last, s.last)};
+                *last = (struct plan_samples){min_u64(last->first, s.first),
+                                              max_u64(last->last, s.last)};
             else
                 ret[n++] = s;
         }
@@ -87,42 +85,83 @@ static unsigned samples_of(const struct needs *needs, const struct cursor *c,
     return n;
 }
 
-/* The distance of the next need of these bytes; UINT64_MAX: not needed. */
-static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
-                            const struct blob *blob, uint64_t off, uint64_t len, bool *known)
-{
-    struct samples samples[KINDS_MAX];
-    bool has_map = true;
-    unsigned n = samples_of(needs, c, blob, off, len, samples, &has_map);
-    uint64_t best = has_map ? UINT64_MAX : 0;
+/* Some bytes of which no remembered answer is known. */
+struct question {
+    struct stage_need *need; /* gets the time */
+    uint64_t hash;
+    struct answer *slot; /* for the answer */
+    uint64_t distance;   /* for one cursor; UINT64_MAX: not needed */
+    size_t cursor;       /* that needs them at need->when */
+    bool known;          /* no map is missing */
+};
 
-    *known = *known && has_map;
-    for (unsigned i = 0; i < n; i++)
-        best = min_u64(best, cursor_distance(c, samples[i].first, samples[i].last));
-    return best;
+#define ASKED_MOST 64 /* questions together */
+
+/* Samples of several questions, for one cursor. */
+struct asked {
+    size_t n;
+    struct plan_samples wanted[CURSOR_ASKED_MOST];
+    struct question *of[CURSOR_ASKED_MOST];
+};
+static_assert(KINDS_MAX <= CURSOR_ASKED_MOST, "room for those of a question");
+
+static void ask_cursor(const struct cursor *c, struct asked *asked)
+{
+    uint64_t distance[CURSOR_ASKED_MOST];
+
+    cursor_distances(c, asked->n, asked->wanted, distance);
+    for (size_t i = 0; i < asked->n; i++)
+        asked->of[i]->distance = min_u64(asked->of[i]->distance, distance[i]);
+    asked->n = 0;
 }
 
-static uint64_t find_time(const struct needs *needs, const struct cursors *cursors,
-                          const struct blob *blob, uint64_t off, uint64_t len, size_t *ret_cursor,
-                          bool *ret_known)
+/* The distances of the next needs of one cursor. */
+static void find_distances(const struct needs *needs, const struct cursor *c, size_t n,
+                           struct question *q)
 {
-    uint64_t best = STAGE_NEVER;
+    struct plan_samples samples[KINDS_MAX];
+    struct asked asked;
 
-    *ret_cursor = ACTIVE_PLANS_MAX;
-    *ret_known = true;
-    for (size_t i = 0; i < cursors->n; i++) {
-        const struct cursor *c = &cursors->cursor[i];
-        uint64_t distance = distance_of(needs, c, blob, off, len, ret_known), time;
+    asked.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct stage_need *need = q[i].need;
+        bool has_map = true;
+        unsigned some = samples_of(needs, c, need->blob, need->off, need->len, samples, &has_map);
 
-        if (distance == UINT64_MAX)
-            continue;
-        time = cursor_time(c, distance);
-        if (time < best) {
-            best = time;
-            *ret_cursor = i;
+        q[i].known = q[i].known && has_map;
+        q[i].distance = has_map ? UINT64_MAX : 0;
+        if (asked.n + some > CURSOR_ASKED_MOST)
+            ask_cursor(c, &asked);
+        for (unsigned k = 0; k < some; k++) {
+            asked.of[asked.n] = &q[i];
+            asked.wanted[asked.n++] = samples[k];
         }
     }
-    return best;
+    ask_cursor(c, &asked);
+}
+
+static void find_times(const struct needs *needs, const struct cursors *cursors, size_t n,
+                       struct question *q)
+{
+    for (size_t i = 0; i < n; i++) {
+        q[i].need->when = STAGE_NEVER;
+        q[i].cursor = ACTIVE_PLANS_MAX;
+        q[i].known = true;
+    }
+    for (size_t k = 0; k < cursors->n && n; k++) {
+        const struct cursor *c = &cursors->cursor[k];
+
+        find_distances(needs, c, n, q);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t time =
+                q[i].distance == UINT64_MAX ? STAGE_NEVER : cursor_time(c, q[i].distance);
+
+            if (q[i].distance == UINT64_MAX || time >= q[i].need->when)
+                continue;
+            q[i].need->when = time;
+            q[i].cursor = k;
+        }
+    }
 }
 
 static uint64_t stir(uint64_t h, uint64_t v)
@@ -186,27 +225,59 @@ static void remember(const struct cursors *cursors, struct answer *slot, uint64_
     atomic_store_explicit(&slot->whose, whose, memory_order_relaxed);
 }
 
-uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+/* Answer at most ASKED_MOST needs from what is remembered; the rest are questions. */
+static size_t recall_all(const struct needs *needs, const struct cursors *cursors, size_t n,
+                         struct stage_need *need, struct question ret[static ASKED_MOST])
 {
+    uint64_t hash[ASKED_MOST];
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        hash[i] = hash_of(cursors, need[i].blob, need[i].off, need[i].len);
+        __builtin_prefetch(&needs->answer[hash[i] % ANSWERS / WAYS * WAYS]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct question *q = &ret[left];
+
+        if (!need[i].len)
+            need[i].when = STAGE_NEVER;
+        else if (!recall(needs, cursors, hash[i], &need[i].when, &q->slot)) {
+            q->need = &need[i];
+            q->hash = hash[i];
+            left++;
+        }
+    }
+    return left;
+}
+
+void needs_when_each(void *ctx, size_t n, struct stage_need *need)
+{
+    struct question question[ASKED_MOST];
     struct needs *needs = ctx;
     struct cursors *cursors;
-    struct answer *slot;
-    uint64_t hash, time;
-    size_t cursor;
-    bool known;
 
-    if (!len)
-        return STAGE_NEVER;
     needs_refresh(needs, false);
     cursors = needs_hold_cursors(needs);
-    hash = hash_of(cursors, blob, off, len);
-    if (!recall(needs, cursors, hash, &time, &slot)) {
-        time = find_time(needs, cursors, blob, off, len, &cursor, &known);
-        if (known)
-            remember(cursors, slot, hash, time, cursor);
+    for (size_t some; n; n -= some, need += some) {
+        size_t left;
+
+        some = (size_t)min_u64(n, ASKED_MOST);
+        left = recall_all(needs, cursors, some, need, question);
+        find_times(needs, cursors, left, question);
+        for (size_t i = 0; i < left; i++)
+            if (question[i].known)
+                remember(cursors, question[i].slot, question[i].hash, question[i].need->when,
+                         question[i].cursor);
     }
     needs_let_go_of_cursors(needs, cursors);
-    return time;
+}
+
+uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct stage_need need = {.blob = blob, .off = off, .len = len};
+
+    needs_when_each(ctx, 1, &need);
+    return need.when;
 }
 
 /* ---- last ---- */
@@ -215,7 +286,7 @@ uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t l
 static uint64_t last_of(const struct needs *needs, const struct cursor *c, const struct blob *blob,
                         uint64_t off, uint64_t len)
 {
-    struct samples samples[KINDS_MAX];
+    struct plan_samples samples[KINDS_MAX];
     bool known = true, is_read = false;
     unsigned n = samples_of(needs, c, blob, off, len, samples, &known);
     uint64_t last = 0;

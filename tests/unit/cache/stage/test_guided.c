@@ -87,6 +87,12 @@ static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uin
     return soonest;
 }
 
+static void order_when_each(void *ctx, size_t n, struct stage_need *need)
+{
+    for (size_t i = 0; i < n; i++)
+        need[i].when = order_when(ctx, need[i].blob, need[i].off, need[i].len);
+}
+
 /* keep=once: the last read of the blocks, plus one; 0: it has ended. */
 static uint64_t order_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
 {
@@ -147,8 +153,12 @@ static void order_init(struct order *o, unsigned epochs, unsigned per_block, uin
     uint64_t x = RANDOM_SEED + seed * 7919;
 
     *o = (struct order){.sample = BLOCK / per_block, .n = samples * epochs, .tells = true};
-    o->needs = (struct stage_needs){
-        .next = order_next, .when = order_when, .last = order_last, .now = order_now, .ctx = o};
+    o->needs = (struct stage_needs){.next = order_next,
+                                    .when = order_when,
+                                    .when_each = seed % 2 ? order_when_each : NULL,
+                                    .last = order_last,
+                                    .now = order_now,
+                                    .ctx = o};
     o->read = calloc(o->n, sizeof(*o->read));
     o->next = calloc(o->n, sizeof(*o->next));
     o->first = calloc(BLOCKS, sizeof(*o->first));

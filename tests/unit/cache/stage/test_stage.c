@@ -710,8 +710,11 @@ static uint64_t passing_now(void *ctx, uint64_t *ret_version)
     return 1;
 }
 
-static struct passing_needs passing = {
-    .needs = {passing_next, passing_when, passing_last, passing_now, &passing}};
+static struct passing_needs passing = {.needs = {.next = passing_next,
+                                                 .when = passing_when,
+                                                 .last = passing_last,
+                                                 .now = passing_now,
+                                                 .ctx = &passing}};
 
 /* A stage with keep=once and that forecast. */
 static void open_once(struct stage_fixture *f, const char *folder, struct stage_options options)

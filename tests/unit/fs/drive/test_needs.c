@@ -485,6 +485,38 @@ static void test_next__another_jumps__reported_again(void **state)
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
 }
 
+/* Of many ranges of bytes at once, of images, labels and nothing, some asked for before; of two
+ * readers, one of which is near the end of its epoch. */
+static void test_when_each__many_ranges__as_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    const struct blob *images = f->ds->field[0].blob, *labels = f->ds->field[1].blob;
+    struct stage_need need[333];
+    struct plan_entry plan[2];
+
+    plan_init(&plan[0], f, "batch=100,seed=1,rank=1of3");
+    plan_init(&plan[1], f, "batch=7,seed=2,split=0@1:2");
+    cursor_init(f, 0, &plan[0], 4, 300);
+    cursor_init(f, 1, &plan[1], 0, 11);
+    for (uint64_t i = 0; i < ARRAY_LEN(need); i++) {
+        need[i] = (struct stage_need){images, 16 + i * 3 * IMAGE, IMAGE * (i % 4), 0};
+        if (i % 5 == 0)
+            need[i] = (struct stage_need){labels, 8 + i * 3, 1 + i % 3, 0};
+        if (i % 7 == 0)
+            need[i].when = f->g->when(f->g->ctx, need[i].blob, need[i].off, need[i].len);
+    }
+    f->g->when_each(f->g->ctx, ARRAY_LEN(need), need);
+    for (uint64_t i = 0; i < ARRAY_LEN(need); i++) {
+        const struct blob *blob = need[i].blob;
+        uint64_t len = need[i].len, one = blob == images ? 1 : 0; /* the same samples, asked anew */
+
+        assert_int_equal(f->g->when(f->g->ctx, blob, need[i].off, len), need[i].when);
+        if (len > one)
+            assert_int_equal(f->g->when(f->g->ctx, blob, need[i].off + one, len - one),
+                             need[i].when);
+    }
+}
+
 /* The needs of the next epoch are reported before it begins, and not again then. */
 static void test_next__epoch_ends__not_reported_again(void **state)
 {
@@ -1095,6 +1127,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__another_jumps__reported_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when_each__many_ranges__as_one_by_one, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_reported_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_reported_twice, setup,
                                         teardown),
