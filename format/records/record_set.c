@@ -19,33 +19,6 @@
 
 /* ---- fields ---- */
 
-/* The files of a sample that fields of bytes, arrays and text add to a folder. */
-struct files {
-    unsigned raw, npy_samples, npy_batches, text;
-    unsigned left_out; /* columns that some folder has no place for; the first of them: */
-    const char *first;
-};
-
-/* What is left of a column's places where a folder has as many files as it may. */
-static unsigned places_left(struct files *files, const struct record_column *column, bool varies)
-{
-    unsigned in = ~0u, all;
-
-    if (column->shown == RECORD_BYTES && !(column->without & RECORD_NOT_RAW))
-        in &= files->raw++ < KINDS_MAX ? ~0u : ~(unsigned)IN_FILE_SAMPLES;
-    if (column->shown == RECORD_TEXT)
-        in &= files->text++ < KINDS_MAX ? ~0u : ~(unsigned)IN_FILES;
-    if (column->shown == RECORD_NUMBERS && !(column->without & RECORD_NOT_ARRAYS)) {
-        in &= files->npy_samples++ < KINDS_MAX ? ~0u : ~(unsigned)IN_NPY_SAMPLES;
-        files->npy_batches += varies ? 2 : 1;
-        in &= files->npy_batches <= KINDS_MAX ? ~0u : ~(unsigned)IN_NPY_BATCHES;
-    }
-    all = in == ~0u;
-    if (!all && !files->left_out++)
-        files->first = column->name;
-    return in;
-}
-
 /* The name of a file has room for that name and extension. */
 static void fit_name(struct field *f)
 {
@@ -91,11 +64,11 @@ static void add_text(struct dataset *ds, const struct record_content *content,
 }
 
 static void add_column(struct dataset *ds, struct record_content *content,
-                       const struct record_column *column, unsigned i, struct files *files)
+                       const struct record_column *column, unsigned i, unsigned places)
 {
     bool numbers = column->shown == RECORD_NUMBERS;
-    unsigned tar = column->without & RECORD_NOT_TAR ? 0 : IN_TAR, first = ds->n_fields, places;
-    bool varies = !numbers || column->has_holes || (column->ndim && column->dim[0] == DIM_VARIES);
+    unsigned tar = column->without & RECORD_NOT_TAR ? 0 : IN_TAR, first = ds->n_fields;
+    bool varies = record_column_varies(column);
 
     *content = (struct record_content){
         .ops = &record_set_contents,
@@ -114,7 +87,6 @@ static void add_column(struct dataset *ds, struct record_content *content,
     }
     for (unsigned k = 1; k < content->ndim; k++)
         content->pads_axes = content->pads_axes || content->dim[k] == DIM_VARIES;
-    places = places_left(files, column, varies);
     if (column->shown == RECORD_BYTES)
         add_bytes(ds, content, column, places);
     else if (!numbers)
@@ -235,25 +207,29 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
 {
     struct record_set *set = ds->impl;
     unsigned pictures = set->setup.options.picture_height > 0;
-    struct files files = {.npy_samples = pictures,
-                          .npy_batches = 2 + 3 * pictures}; /* index and key; those of pictures */
+    /* Index and key, and those of pictures, have places. */
+    AUTO_PLACES struct record_places places = {.npy_samples = pictures,
+                                               .npy_batches = 2 + 3 * pictures};
     int r;
 
     set->content = calloc(n + 1u, sizeof(*set->content));
     if (!set->content)
         return -ENOMEM;
+    r = record_places_make(ds, column, n, &places);
+    if (r < 0)
+        return r;
     for (unsigned i = 0; i < n; i++)
-        add_column(ds, &set->content[i], &column[i], i, &files);
+        add_column(ds, &set->content[i], &column[i], i, places.in[i]);
     if (set->rf->read_rows)
         add_slabs(ds, column, n);
     r = add_pictures(ds, column, n);
     if (r < 0)
         return r;
-    if (files.left_out)
+    if (places.left_out)
         diag_set(&ds->note, 0,
                  "%u of %u fields have no file of their own in some folders, which have %u for a "
                  "sample at most; the first is '%s'; npz and tar have them",
-                 files.left_out, n, KINDS_MAX, files.first);
+                 places.left_out, n, KINDS_MAX, places.first);
     records_add_keys(ds);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* What the files of record_set share: record_set.c (the dataset) and record_contents.c (what one
- * record has). Only they include this. */
+/* What the files of record_set share: record_set.c (the dataset), record_contents.c (what one
+ * record has) and record_places.c (which columns have files). Only they include this. */
 #ifndef EPOCHFS_FORMAT_RECORDS_RECORD_SET_PARTS_H
 #define EPOCHFS_FORMAT_RECORDS_RECORD_SET_PARTS_H
 
@@ -30,6 +30,27 @@ static inline const struct record_set *record_set_of(const struct dataset *ds)
 /* The columns of a file: those of the format, or those it has learned. */
 const struct record_column *record_set_columns(const struct record_format *rf, const void *file,
                                                unsigned *ret_n);
+
+/* Is it an array of another length in each record? */
+static inline bool record_column_varies(const struct record_column *c)
+{
+    return c->shown != RECORD_NUMBERS || c->has_holes || (c->ndim && c->dim[0] == DIM_VARIES);
+}
+
+/* Which files columns have in folders of samples and batches. Starts as {0}, or with the files that
+ * the folders have besides. */
+struct record_places {
+    unsigned raw, npy_samples, npy_batches, text; /* files of a sample, in each folder */
+    unsigned *in;                                 /* [n] of each column: a mask of IN_... */
+    unsigned left_out;                            /* columns that some folder has no place for */
+    const char *first;                            /* of them; the column's */
+};
+
+/* Fill it for the n columns of a dataset. 0 or -ENOMEM. */
+int record_places_make(const struct dataset *ds, const struct record_column *column, unsigned n,
+                       struct record_places *places);
+void record_places_release(struct record_places *places);
+#define AUTO_PLACES AUTO(record_places_release)
 
 /* read() of struct record_slabs. */
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,

@@ -244,6 +244,14 @@ def check_many():
         same(npz[f"f{i}"], np.array(i, np.int64), f"member {i}")
 
 
+def check_rare():
+    """Columns that few records have never take the place of one that all have."""
+    names = os.listdir(path("rare/rare.lrn/samples/raw"))
+    equal(len([n for n in names if n.endswith(".z.bin")]), 200, "files of what all have")
+    equal(len(names), 200 + 63, "files")
+    contains(run("info", f"{SOURCE}/rare"), "137 of 201 fields have no file of their own", "the first is 'a063'")
+
+
 def check_numbers():
     """Keys that repeat in another file: the dataset of all has numbers."""
     equal(sorted(os.listdir(path("numbers/all/samples/npz"))), ["000000.npz", "000001.npz"], "numbers")
@@ -269,6 +277,8 @@ def check_bad():
 write("one.lrn", file_of([(k.encode(), f) for k, f in one_records]))
 write("kinds/two.lrn", file_of([(k.encode(), f) for k, f in two_records]))
 write("kinds/three.lrn", file_of([(k.encode(), f) for k, f in three_records]))
+write("rare/rare.lrn", file_of([(b"k%03d" % i, {("b", "z.bin"): b"all", ("b", f"a{i:03d}.bin"): b"rare"})
+                                for i in range(200)]))
 write("many/many.lrn",
       file_of([(b"k", {("i", f"f{i}"): np.array(i, np.int64) for i in range(MANY)})]))
 for name in "xy":
@@ -282,6 +292,7 @@ for made in ("made", "kept"):
         check_one()
         check_union()
         check_many()
+        check_rare()
         check_numbers()
         check_very_many()
         check_bad()

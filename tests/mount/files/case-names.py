@@ -46,3 +46,14 @@ with mounted():
 contains(run("info", SOURCE), "2 left out, for they cannot be read: set/one/")
 with mounted(SOURCE, "allow_outside"):
     equal(content(path("set/samples/raw/secret.jpg")), b"content of a link", "allow_outside")
+
+# More kinds of files than a dataset has fields: it says how many files it does not show, and the pictures, which
+# all samples have, are shown.
+for i in range(1100):
+    write(f"kinds/{i:04d}.jpg", b"j%d" % i)
+    write(f"kinds/{i:04d}.a{i:04d}", b"a%d" % i)
+contains(run("info", f"{SOURCE}/kinds"), "samples  1100", "77 files left aside, whose extensions are beyond the first 1024, '.a1023' first")
+with mounted(f"{SOURCE}/kinds"):
+    names = os.listdir(path("all/samples/raw"))
+    equal(len([n for n in names if n.endswith(".jpg")]), 1100, "pictures")
+    equal(content(path("all/samples/raw/1099.jpg")), b"j1099", "the last")
