@@ -162,14 +162,15 @@ void active_plans_announce(struct active_plans *active_plans, const struct plan_
 static void move(struct active_plans *active_plans, struct active_plan *active, uint64_t unit,
                  bool lost, int64_t now)
 {
-    uint64_t done = active->window.done;
+    uint64_t done = active->window.done, pushed = active->window.pushed;
 
     reader_speed_moved(&active->speed, unit - active->reader.at, now);
     reader_moves(&active->reader, unit);
     active->window.waits_for_move = false;
-    if (unit >= done) { /* it was not pushed yet */
+    if (unit >= done) { /* it was not stored yet */
         open_units_reach(&active->open, done, unit);
-        open_units_back(&active->open, unit + 1);
+        if (unit >= pushed)
+            open_units_back(&active->open, unit + 1);
         if (push_window_overtaken(&active->window, unit, now))
             active_plan_count(&active_plans->counters.overtaken, 1);
         return;

@@ -84,7 +84,10 @@ void push_window_keeps_up(struct push_window *window)
 
 bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t now)
 {
-    push_window_from(window, unit + 1);
+    if (unit < window->pushed)
+        window->done = window->stored = unit + 1;
+    else
+        push_window_from(window, unit + 1);
     if (now < window->rest_until || ++window->overtaken <= OVERTAKEN_MOST)
         return false;
     window->rest_until = now + (REST_NS << min_u64(window->rests, RESTS_MOST));

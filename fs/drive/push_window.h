@@ -68,9 +68,11 @@ void push_window_grows(struct push_window *window);
 /* It was no read that a push had missed. */
 void push_window_keeps_up(struct push_window *window);
 
-/* It has reached a unit before it was pushed, and the push goes on behind that unit. True: this
- * happened so often that the push rests, because a push that is always late only takes processor
- * time. What happens during a rest does not count. */
+/* It has reached a unit from done on, so before it was stored. If the unit is made, and about to be
+ * stored, so are those behind it, and the push goes on where it is: none is made twice. Else it has
+ * overtaken the push, which goes on behind that unit. True: either happened so often that the push
+ * rests, because a push that is always late only takes processor time. What happens during a rest
+ * does not count. */
 bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t now);
 
 /* It has read a unit that had been stored, so memory is short: the window is halved. True: so many

@@ -960,6 +960,38 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
     world_end(&w);
 }
 
+/* The store thread is behind: what it has is not made again when a reader comes for it. */
+static void test_active__made_and_not_stored__made_once(void **state)
+{
+    struct push_file file, made[3];
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    read_unit(&w, &first, 1);
+    for (unsigned i = 0; i < ARRAY_LEN(made); i++) {
+        assert_int_equal(next(&w, &made[i]), PUSH_STORE);
+        active_plans_made(w.active_plans, &made[i], PAGE);
+    }
+    assert_int_equal(made[0].node.number, 2);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 5);
+    read_unit(&w, &first, 2);
+    read_unit(&w, &first, 3);
+    assert_true(active_plans_is_due(w.active_plans, &file)); /* still being made */
+    active_plans_made(w.active_plans, &file, PAGE);
+    for (unsigned i = 0; i < ARRAY_LEN(made); i++)
+        active_plans_stored(w.active_plans, &made[i], PAGE);
+    active_plans_stored(w.active_plans, &file, PAGE);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 6);
+    assert_int_equal(COUNTER(&w, lost), 0);
+    world_end(&w);
+}
+
 static void test_active__kernel_does_not_know__waits_for_the_reader(void **state)
 {
     struct push_file file;
@@ -1278,6 +1310,7 @@ int main(void)
         cmocka_unit_test(test_active__stored_under_its_reader__not_needed),
         cmocka_unit_test(test_active__two_kinds__needed_until_both_were_given),
         cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
+        cmocka_unit_test(test_active__made_and_not_stored__made_once),
         cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
         cmocka_unit_test(test_active__store_fails__rests_a_second),
         cmocka_unit_test(test_active__file_cannot_be_read__left_to_its_reader),

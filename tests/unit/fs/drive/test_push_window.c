@@ -141,6 +141,40 @@ static void test_window__overtaken__rests_longer_each_time(void **state)
     assert_int_equal(w.rest_until - now, rest[0]);
 }
 
+/* The three states of a unit that is read: stored, made and about to be stored, not made. */
+static void test_window__read_before_it_is_stored__what_is_made_is_kept(void **state)
+{
+    uint64_t pushed;
+    bool is_marked;
+
+    (void)state;
+    start();
+    w.size = 8;
+    push_all(0, MUCH);
+    pushed = w.pushed;
+    assert_true(pushed > 6);
+    w.done = 3; /* units 3 and later are made, and are about to be stored, */
+    push_window_take(&w, 2, LAST, 1, MUCH, &is_marked); /* and the next one is being made */
+    assert_false(push_window_overtaken(&w, 4, 0));
+    assert_int_equal(w.pushed, pushed);
+    assert_int_equal(w.done, 5);
+    assert_true(w.is_making);
+    assert_false(
+        push_window_has(&w, 3)); /* left to its reader, who comes again for the rest of it */
+    assert_false(push_window_has(&w, 4));
+    push_window_stored(&w, 5);
+    assert_true(push_window_has(&w, 5));
+    assert_false(push_window_overtaken(&w, pushed, 0)); /* the one that is being made */
+    assert_int_equal(w.pushed, pushed + 1);
+    assert_int_equal(w.done, pushed + 1);
+    assert_false(push_window_is_marked(&w, pushed + 1));
+    /* A push that is always late rests, in either state. */
+    for (unsigned i = 3; i <= 8; i++)
+        assert_false(push_window_overtaken(&w, w.pushed, 0));
+    w.pushed = w.done + 2;
+    assert_true(push_window_overtaken(&w, w.done, 0));
+}
+
 static void test_window__loses__halved_and_three_in_a_row_begin_anew(void **state)
 {
     (void)state;
@@ -222,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_window__two_kinds__a_unit_when_both_are_made),
         cmocka_unit_test(test_window__from__marks_from_there_are_forgotten),
         cmocka_unit_test(test_window__overtaken__rests_longer_each_time),
+        cmocka_unit_test(test_window__read_before_it_is_stored__what_is_made_is_kept),
         cmocka_unit_test(test_window__loses__halved_and_three_in_a_row_begin_anew),
         cmocka_unit_test(test_window__has__what_is_stored_and_not_marked),
         cmocka_unit_test(test_window__fails__rests_or_waits),
