@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/values.h"
+#include "cache/disk/folder_disk.h"
 #include "cache/http/url.h"
 #include "cache/pack/unpack.h"
 #include "fs/cli/commands.h"
@@ -181,6 +182,15 @@ static int make_cache_folder(const char *spec, const struct options *options,
     return r;
 }
 
+/* Say it once if the default folder is a poor place for what is fetched. */
+static void warn_of_disk(const char *spec, const struct cache_folder *cache)
+{
+    char text[FOLDER_DISK_SIZE];
+
+    if (is_far(spec) && folder_disk_warning(cache, &disk_probe_system, text, sizeof(text)))
+        log_warning("%s", text);
+}
+
 /* The front of peers fails, or works again. */
 static void log_of_via(bool answers, const char *text)
 {
@@ -197,6 +207,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
     if (cache_folder_init(&opened->cache, options->cache) < 0 ||
         make_cache_folder(spec, options, &opened->cache, d) < 0)
         return EXIT_CACHE;
+    warn_of_disk(spec, &opened->cache);
     raise_file_limit();
     if (is_far(spec)) /* it may need credentials */
         privileges_hide_memory();
