@@ -225,6 +225,8 @@ static void find_in_next(const struct cursor *c, size_t count, const struct plan
     for (size_t i = 0; i < count; i++)
         if (ret[i] == SCHEDULE_NONE)
             left[n++] = wanted[i];
+    if (!n)
+        return;
     schedule_find_each(&c->schedule, &c->order[1], n, left, 0, element);
     for (size_t i = 0; i < count; i++)
         if (ret[i] == SCHEDULE_NONE) {

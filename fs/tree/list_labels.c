@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/read_context.h"
 #include "cache/disk/sha256.h"
 #include "format/labels/field_input.h"
@@ -53,9 +54,7 @@ struct list_label {
 
 void list_labels_init(struct list_labels *ret, const struct format_setup *setup)
 {
-    *ret = (struct list_labels){.keep = setup->keep,
-                                .options = &setup->options,
-                                .memory.limit = memory_total() / MEMORY_SHARE};
+    *ret = (struct list_labels){.setup = setup, .memory.limit = memory_total() / MEMORY_SHARE};
     lock_init(&ret->lock);
 }
 
@@ -103,14 +102,14 @@ static int whole_new(struct list_labels *all, const struct dataset *ds, const ch
     int r = w ? field_input_init(&w->input, ds, field, kind, d) : -ENOMEM;
 
     if (r == 0)
-        r = field_input_identity(&w->input, kind, all->options, &t);
+        r = field_input_identity(&w->input, kind, &all->setup->options, &t);
     if (r == 0)
         r = text_finish(&t, &w->identity, NULL);
     if (r < 0)
         return r;
     w->labels = (struct labels){.kind = kind,
                                 .input = &w->input.input,
-                                .keep = all->keep,
+                                .keep = all->setup->keep,
                                 .identity = w->identity,
                                 .source = blob_source(ds->blob[0]),
                                 .memory = &all->memory};
@@ -152,27 +151,61 @@ static int64_t value_of(const struct label_arrays *a, uint64_t sample)
     return a->label[low];
 }
 
-/* Values of places of the list, from the index of the dataset. */
+#define PIECE 4096 /* places that a thread looks up at once */
+#define AHEAD 16   /* places whose memory is asked for before it is read */
+
+/* Values of neighbouring places of the list. */
+struct places {
+    const struct list_label *l;
+    uint64_t first;
+    size_t count;
+    uint64_t *ret; /* [count] a sample's number, then its value */
+};
+
+/* Ask for the memory where the value of a sample begins. */
+static void ask_for(const struct list_label *l, const struct label_arrays *a, uint64_t sample)
+{
+    if (l->kind == LABEL_WEIGHTS)
+        __builtin_prefetch(&a->sum[sample]);
+    else
+        __builtin_prefetch(&a->where[sample]);
+}
+
+/* The samples of a split are anywhere in the arrays. */
+static void read_piece(void *ctx, unsigned number)
+{
+    const struct places *p = ctx;
+    const struct label_arrays *a = &p->l->whole->labels.arrays;
+    size_t from = (size_t)number * PIECE, n = (size_t)min_u64(p->count - from, PIECE);
+    uint64_t *sample = p->ret + from;
+
+    schedule_list(&p->l->schedule, p->first + from, n, sample);
+    for (size_t i = 0; i < n; i++)
+        sample[i] = min_u64(sample[i], a->n - 1);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t s = sample[i];
+
+        ask_for(p->l, a, sample[min_u64(i + AHEAD, n - 1)]);
+        if (p->l->kind == LABEL_WEIGHTS)
+            sample[i] = a->sum[s + 1] - a->sum[s];
+        else
+            ((int64_t *)sample)[i] = value_of(a, s);
+    }
+}
+
+/* Values of places of the list, from the index of the dataset; on all processors, as most of the
+ * time is that of the split's permutation. */
 static int read_places(const struct label_input *input, struct read_context *rc, uint64_t first,
                        size_t count, void *ret, struct diag *d)
 {
     const struct list_label *l =
         (const struct list_label *)(const void *)((const char *)input -
                                                   offsetof(struct list_label, input));
-    const struct label_arrays *a = &l->whole->labels.arrays;
-    uint64_t *sample = ret;
+    struct places places = {.l = l, .first = first, .count = count, .ret = ret};
 
     if (read_cancelled(rc))
         return -EINTR;
-    schedule_list(&l->schedule, first, count, sample);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t s = min_u64(sample[i], a->n - 1);
-
-        if (l->kind == LABEL_WEIGHTS)
-            sample[i] = a->sum[s + 1] - a->sum[s];
-        else
-            ((int64_t *)ret)[i] = value_of(a, s);
-    }
+    pool_run(l->all->setup->pool, (unsigned)ceil_div(count, PIECE), read_piece, &places);
     return labels_are_lost(&l->whole->labels)
                ? diag_set(d, -EIO, "%s: its index was cut short", l->whole->input.name)
                : 0;
@@ -226,7 +259,7 @@ static int begin_list(struct list_label *l)
                                     .name = l->name};
     l->labels = (struct labels){.kind = l->kind,
                                 .input = &l->input,
-                                .keep = l->all->keep,
+                                .keep = l->all->setup->keep,
                                 .identity = l->identity,
                                 .source = l->whole->labels.source,
                                 .memory = &l->all->memory};

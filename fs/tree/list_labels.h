@@ -24,8 +24,7 @@ struct dataset_label;
 
 struct list_labels {
     /* Constant: */
-    const struct index_store *keep;
-    const struct format_options *options;
+    const struct format_setup *setup;
     struct labels_memory memory;
     _Atomic unsigned wanted;
 
