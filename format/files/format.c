@@ -65,13 +65,16 @@ static int check_fault(const struct files_file *file, uint64_t row, unsigned col
 {
     int fault = (int)index_number(&file->prepared.index, row, FILES_FAULT);
     struct sample_files sample;
+    const struct members *m = file->source.members;
+    const char *folder;
 
     if (!fault || !is_value(file, column))
         return 0;
     files_sample(file, row, &sample);
+    folder = members_folder_of(m, sample.first);
     return diag_set(d, -fault,
-                    "%s: a value of the sample could not be read when it was mounted: %s",
-                    members_name(file->source.members, sample.first), strerror(fault));
+                    "%s%s%s: a value of the sample could not be read when it was mounted: %s",
+                    folder, *folder ? "/" : "", members_name(m, sample.first), strerror(fault));
 }
 
 static int files_dims(const void *p, uint64_t row, unsigned column,

@@ -24,8 +24,8 @@ struct row_walk {
     const struct blob *blob;
     enum table_kind kind;
     uint64_t at, end;
-    uint64_t line; /* of the row that came last, from 1 on */
-    char name[64]; /* of the table, in messages */
+    uint64_t line;    /* of the row that came last, from 1 on */
+    const char *name; /* of the table, in messages; the caller's */
 
     /* Private: */
     uint64_t lines; /* before at */

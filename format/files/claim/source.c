@@ -1,6 +1,7 @@
 #include "format/files/claim/source.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,17 @@ bool files_source_extent(const struct files_source *source, size_t member, struc
 bool files_source_path(const struct files_source *source, size_t member, char *ret, size_t size)
 {
     return members_path(source->members, member, ret, size) == 0;
+}
+
+char *files_source_name(const struct files_source *source, size_t member)
+{
+    const char *folder = members_folder_of(source->members, member);
+    char *ret;
+
+    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "",
+                    members_name(source->members, member)) < 0
+               ? NULL
+               : ret;
 }
 
 void files_source_locate(const struct files_source *source, const struct extent *e, struct text *t)

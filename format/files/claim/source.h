@@ -26,6 +26,9 @@ bool files_source_extent(const struct files_source *source, size_t member, struc
 /* The path of a member, for messages; false: it is too long. */
 bool files_source_path(const struct files_source *source, size_t member, char *ret, size_t size);
 
+/* The same, owned by the caller; NULL: no memory. */
+char *files_source_name(const struct files_source *source, size_t member);
+
 /* For struct record_format: locate(), and the first parts of note() and describe(). */
 void files_source_locate(const struct files_source *source, const struct extent *e, struct text *t);
 void files_source_note(const struct files_source *source, struct text *t);

@@ -48,6 +48,7 @@ void manifest_drop(void *p)
     free(file->sorted);
     free(file->shows);
     free(file->column);
+    free(file->name);
     drop_set(file->set);
     free(file);
 }
@@ -152,7 +153,7 @@ static int next_line(struct manifest_file *file, struct diag *d)
 {
     AUTO_MANIFEST_LINE struct manifest_line line = {0};
     struct row_bytes bytes;
-    char what[160];
+    char what[512];
     int r = row_walk_next(&file->walk, &bytes, d);
 
     if (r <= 0)
@@ -185,8 +186,8 @@ static int manifest_begin(void *impl)
     file->walk = (struct row_walk){.blob = file->set->source.blob,
                                    .kind = TABLE_JSONL,
                                    .at = table[0].place,
-                                   .end = table[1].place};
-    snprintf(file->walk.name, sizeof(file->walk.name), "%s", manifest_name(file));
+                                   .end = table[1].place,
+                                   .name = file->name};
     file->columns = MANIFEST_FIXED;
     file->number = calloc(MANIFEST_FIXED + MANIFEST_LABELS_MAX, sizeof(*file->number));
     return file->number ? 0 : -ENOMEM;
@@ -266,10 +267,16 @@ int manifest_prepare(void *p, struct diag *d)
     struct manifest_file *file = p;
     int r = prepared_step(&file->prepared, d);
 
-    if (r != 1 || file->column)
-        return r;
-    r = manifest_make_columns(file);
-    return r < 0 ? r : 1;
+    if (r == 1 && !file->column) {
+        int made = manifest_make_columns(file);
+
+        r = made < 0 ? made : r;
+    }
+    if (r == 1 && !file->exts.n && file->missing)
+        r = diag_set(d, -EBADMSG,
+                     "%s, usage %s: want a line whose file is in SOURCE, found none in %" PRIu64,
+                     file->name, file->usage, file->missing);
+    return r;
 }
 
 /* ---- opening ---- */
@@ -348,13 +355,18 @@ static int find_usages(const struct manifest_set *set, size_t table, struct usag
                        struct diag *d)
 {
     const struct member *m = &set->source.members->member[table];
+    AUTO_FREE char *name = files_source_name(&set->source, table);
     AUTO(row_walk_release)
-    struct row_walk walk = {
-        .blob = set->source.blob, .kind = TABLE_JSONL, .at = m[0].place, .end = m[1].place};
+    struct row_walk walk = {.blob = set->source.blob,
+                            .kind = TABLE_JSONL,
+                            .at = m[0].place,
+                            .end = m[1].place,
+                            .name = name};
     struct row_bytes line;
     int r;
 
-    snprintf(walk.name, sizeof(walk.name), "%s", members_name(set->source.members, table));
+    if (!name)
+        return -ENOMEM;
     while ((r = row_walk_next(&walk, &line, d)) == 1) {
         const char *wrong;
 
@@ -400,9 +412,11 @@ static int open_usage(const struct record_format *rf, struct manifest_set *set, 
     text_add(&name, "%.*s.%s", (int)path_stem(manifest, strlen(manifest)), manifest, usage);
     for (char *p = name.data; p && *p; p++)
         *p = *p == '/' ? '_' : *p;
-    r = name.failed ? -ENOMEM
-                    : record_set_new(rf, &(struct shard){file, set->source.blob, &file->prepared},
-                                     1, setup, &ds);
+    file->name = files_source_name(&set->source, table);
+    r = name.failed || !file->name
+            ? -ENOMEM
+            : record_set_new(rf, &(struct shard){file, set->source.blob, &file->prepared}, 1, setup,
+                             &ds);
     manifest_drop(file);
     return r < 0 ? r : finds->dataset(finds, name.data, ds);
 }

@@ -26,7 +26,8 @@ enum {
 
 struct manifest_file {
     struct manifest_set *set;
-    size_t table; /* the member that is the manifest */
+    size_t table; /* the member that is the manifest, */
+    char *name;   /* and its path below SOURCE; owned */
     char usage[USAGE_MAX];
     unsigned users;
 
@@ -50,11 +51,6 @@ struct manifest_file {
     struct record_column *column; /* [n_columns] */
     unsigned n_columns;           /* exts.n, then labels, and one label as text */
 };
-
-static inline const char *manifest_name(const struct manifest_file *file)
-{
-    return members_name(file->set->source.members, file->table);
-}
 
 /* Set columns of a prepared file. 0 or -ENOMEM. */
 int manifest_make_columns(struct manifest_file *file);

@@ -187,7 +187,7 @@ int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
         return diag_set(d, -EBADMSG,
                         "%s: sample %" PRIu64 " (%.*s): want a file of SOURCE, found none of that "
                         "path or the end of it",
-                        manifest_name(file), row, (int)index_key(&file->prepared.index, row, key),
+                        file->name, row, (int)index_key(&file->prepared.index, row, key),
                         (const char *)key);
     return 0;
 }
@@ -249,11 +249,11 @@ void manifest_note(const void *p, struct text *t)
 
     files_source_note(&file->set->source, t);
     if (file->dropped)
-        text_add(t, "%s, %s: %" PRIu64 " dropped that are no JPEG, PNG, GIF or BMP\n",
-                 manifest_name(file), file->usage, file->dropped);
+        text_add(t, "%s, %s: %" PRIu64 " dropped that are no JPEG, PNG, GIF or BMP\n", file->name,
+                 file->usage, file->dropped);
     if (file->missing)
-        text_add(t, "%s, %s: %" PRIu64 " files that are not in SOURCE\n", manifest_name(file),
-                 file->usage, file->missing);
+        text_add(t, "%s, %s: %" PRIu64 " files that are not in SOURCE\n", file->name, file->usage,
+                 file->missing);
 }
 
 void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
@@ -263,7 +263,7 @@ void manifest_describe(const struct shard *shard, unsigned n, const char *indent
     (void)n; /* it is one */
     files_source_describe(&file->set->source, indent, t);
     text_add(t, "%s\"layout\": \"manifest\",\n%s\"manifest\": ", indent, indent);
-    text_add_json(t, manifest_name(file));
+    text_add_json(t, members_name(file->set->source.members, file->table));
     text_add(t, ",\n%s\"usage\": ", indent);
     text_add_json(t, file->usage);
     text_add(t, ",\n%s\"dropped\": %" PRIu64 ",\n%s\"rows_without_file\": %" PRIu64 ",\n", indent,

@@ -33,6 +33,7 @@ void metadata_drop(void *p)
     free(file->number);
     free(file->columns);
     free(file->shows);
+    free(file->name);
     files_source_release(&file->source);
     free(file);
 }
@@ -209,7 +210,7 @@ static int add_row(struct metadata_file *file, const struct row_bytes *bytes, co
 static int next_row(struct metadata_file *file, struct diag *d)
 {
     struct row_bytes bytes;
-    char what[96];
+    char what[512];
     int r = row_walk_next(&file->walk, &bytes, d);
 
     if (r <= 0)
@@ -252,10 +253,11 @@ static int metadata_begin(void *impl)
     struct metadata_file *file = impl;
     const struct member *table = &file->source.members->member[file->table];
 
-    file->walk = (struct row_walk){
-        .blob = file->source.blob, .kind = file->kind, .at = table[0].place, .end = table[1].place};
-    snprintf(file->walk.name, sizeof(file->walk.name), "%s",
-             members_name(file->source.members, file->table));
+    file->walk = (struct row_walk){.blob = file->source.blob,
+                                   .kind = file->kind,
+                                   .at = table[0].place,
+                                   .end = table[1].place,
+                                   .name = file->name};
     file->number = calloc(METADATA_FIXED + 2 * METADATA_COLUMNS_MAX, sizeof(*file->number));
     return file->number ? 0 : -ENOMEM;
 }
@@ -339,6 +341,9 @@ int metadata_open(struct collection *c, struct blob *blob, const struct members 
     r = files_source_take(&file->source, c, blob, members);
     if (r == 0 && file->table == members->n)
         r = diag_set(d, -ENOENT, "%s: it is not there", claim->table);
+    file->name = r == 0 ? files_source_name(&file->source, file->table) : NULL;
+    if (r == 0 && !file->name)
+        r = -ENOMEM;
     if (r < 0) {
         metadata_drop(file);
         return r;

@@ -36,7 +36,8 @@ enum {
 struct metadata_file {
     struct files_source source;
     enum table_kind kind;
-    size_t table;      /* the member that is the table */
+    size_t table;      /* the member that is the table, */
+    char *name;        /* and its path below SOURCE; owned */
     const char *other; /* a second table, of another format: it is refused. NULL: there is none */
     bool is_parquet;   /* so is this */
     unsigned users;

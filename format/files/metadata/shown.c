@@ -133,11 +133,15 @@ int metadata_make_columns(struct metadata_file *file, struct diag *d)
 
     if (r < 0)
         return r;
+    if (!file->exts.n && (file->missing || file->refused))
+        return diag_set(d, -EBADMSG,
+                        "%s: want a row whose file is there, found none in %" PRIu64 " rows",
+                        file->name, file->prepared.index.rows);
     if (!file->exts.n)
         return diag_set(d, -EBADMSG,
                         "%s: want a column file_name, or <name>_file_name, that names files "
                         "beside it; found none in %" PRIu64 " rows",
-                        members_name(file->source.members, file->table), file->prepared.index.rows);
+                        file->name, file->prepared.index.rows);
     file->columns = calloc(file->exts.n + file->cells.n, sizeof(*file->columns));
     file->shows = calloc(file->exts.n + file->cells.n, sizeof(*file->shows));
     if (!file->columns || !file->shows) {
@@ -184,8 +188,7 @@ static int say_missing(const struct metadata_file *file, uint64_t row, unsigned 
     uint8_t key[KEY_MAX];
     size_t len = index_key(&file->prepared.index, row, key);
 
-    return diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s",
-                    members_name(file->source.members, file->table), row, (int)len,
+    return diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s", file->name, row, (int)len,
                     (const char *)key, file->cells.column[cell].name,
                     refused ? "want a path below the folder of the table"
                             : "there is no such file");
@@ -210,8 +213,8 @@ int metadata_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     len = index_number(&file->prepared.index, row, METADATA_FIXED + 2 * shows->cell) >>
           METADATA_TAG_BITS;
     if (len > METADATA_TEXT_MAX)
-        return diag_set(d, -EBADMSG, "%s: row %" PRIu64 ": the kept index is wrong",
-                        members_name(file->source.members, file->table), row);
+        return diag_set(d, -EBADMSG, "%s: row %" PRIu64 ": the kept index is wrong", file->name,
+                        row);
     ret[0] = len;
     return 0;
 }
@@ -235,10 +238,10 @@ static int read_text(struct read_context *rc, const struct metadata_file *file, 
     uint64_t at = index_number(&file->prepared.index, row, METADATA_AT);
     uint64_t bytes = index_number(&file->prepared.index, row, METADATA_LEN);
     const struct learned_column *column = &file->cells.column[cell];
-    const char *name = members_name(file->source.members, file->table);
+    const char *name = file->name;
     AUTO_FREE char *text = NULL;
     AUTO_ROW struct row parsed = {0};
-    char what[96];
+    char what[512];
     int r;
 
     if (at < table[0].place || bytes > ROW_MOST || at > table[1].place ||
@@ -314,7 +317,7 @@ void metadata_locate(const void *p, const struct extent *e, struct text *t)
 void metadata_note(const void *p, struct text *t)
 {
     const struct metadata_file *file = p;
-    const char *name = members_name(file->source.members, file->table);
+    const char *name = file->name;
 
     files_source_note(&file->source, t);
     if (file->missing)

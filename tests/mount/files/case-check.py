@@ -63,3 +63,9 @@ contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short
 os.unlink(f"{SOURCE}/set/metadata.csv")
 write(f"{SOURCE}/set/list.manifest", b'{"source": "b/cut.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
 contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short")
+# Lines without a file: an error each; if there are no others, of the dataset.
+with open(f"{SOURCE}/set/list.manifest", "ab") as f:
+    f.write(b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
+contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: sample 1 (b/gone): want a file of SOURCE")
+write(f"{SOURCE}/set/list.manifest", b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
+contains(run("info", "--check", SOURCE, code=2), "not usable: set/list.manifest, usage train: want a line whose file is in SOURCE, found none in 1")
