@@ -1,9 +1,11 @@
 #include "format/labels/label_file.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/scope.h"
 
 #define SUMMED offsetof(struct label_head, order)
 
@@ -52,9 +54,10 @@ static bool sums_are_good(const struct label_arrays *a)
 }
 
 int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, uint64_t n,
-                     struct label_arrays *ret)
+                     struct label_arrays *ret, void **ret_tables)
 {
     struct label_arrays a = {.kind = kind, .n = n};
+    AUTO_FREE uint64_t *tables = NULL;
     struct label_head head;
 
     if (size < LABEL_FILE_BODY)
@@ -68,11 +71,16 @@ int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, ui
         a.classes = head.classes;
         a.where = (const uint32_t *)(const void *)(bytes + LABEL_FILE_BODY);
         a.member = (const uint32_t *)(const void *)(bytes + label_file_member(n));
-        a.label = (const int64_t *)(const void *)(bytes + label_file_label(n));
-        a.begin = (const uint64_t *)(const void *)(bytes + label_file_begin(n, a.classes));
+        tables = malloc(8 * (2 * a.classes + 1));
+        if (!tables)
+            return -ENOMEM;
+        memcpy(tables, bytes + label_file_label(n), 8 * (2 * a.classes + 1));
+        a.label = (const int64_t *)(const void *)tables;
+        a.begin = tables + a.classes;
     }
     if (!(kind == LABEL_WEIGHTS ? sums_are_good(&a) : classes_are_good(&a)))
         return -EBADMSG;
     *ret = a;
+    *ret_tables = TAKE_PTR(tables);
     return 0;
 }

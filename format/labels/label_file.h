@@ -30,7 +30,7 @@ struct label_head {
     uint64_t classes; /* 0 for weights */
 };
 
-/* What the bytes say; points into them. */
+/* What the bytes say; points into them, but for label and begin. */
 struct label_arrays {
     enum label_kind kind;
     uint64_t n; /* samples */
@@ -66,8 +66,10 @@ static inline uint64_t label_file_begin(uint64_t n, uint64_t classes)
 }
 
 /* Take an index of that kind, of n samples, from bytes at an address that 8 divides. 0, or
- * -EBADMSG: it is damaged, or another. Reads all of it. */
+ * -EBADMSG: it is damaged, or another; or -ENOMEM. Reads all of it. Others may change the bytes at
+ * any time. So label[] and begin[], which lead into arrays, are in *ret_tables, which the caller
+ * frees; NULL for weights. Each other number must be bounded where it is used. */
 int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, uint64_t n,
-                     struct label_arrays *ret);
+                     struct label_arrays *ret, void **ret_tables);
 
 #endif

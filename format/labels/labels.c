@@ -29,37 +29,16 @@ void labels_release(struct labels *l)
     drop_file(l);
 }
 
-/* Values and beginnings of classes lead into arrays, so they must stay what was checked. */
-static int copy_tables(struct labels *l)
-{
-    struct label_arrays *a = &l->arrays;
-    size_t values = 8 * (size_t)a->classes, begins = values + 8;
-    uint8_t *copy;
-
-    if (l->kind != LABEL_CLASSES)
-        return 0;
-    copy = malloc(values + begins);
-    if (!copy)
-        return -ENOMEM;
-    memcpy(copy, a->begin, begins);
-    memcpy(copy + begins, a->label, values);
-    l->tables = copy;
-    a->begin = (const uint64_t *)(const void *)copy;
-    a->label = (const int64_t *)(const void *)(copy + begins);
-    return 0;
-}
-
 /* Map the file, which is whole, and check it. 0; -EBADMSG; or another -errno. */
 static int use_file(struct labels *l)
 {
     int r = mapped_file_open(l->file.fd, l->file.size, &l->map);
 
     if (r == 0)
-        r = label_file_check(l->map.bytes, l->map.size, l->kind, l->input->n, &l->arrays);
+        r = label_file_check(l->map.bytes, l->map.size, l->kind, l->input->n, &l->arrays,
+                             &l->tables);
     if (r == 0 && mapped_file_is_lost(&l->map))
         r = -EBADMSG;
-    if (r == 0)
-        r = copy_tables(l);
     if (r == 0)
         l->state = LABELS_READY;
     return r;

@@ -76,13 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     size_t size;
     AUTO_FREE uint8_t *bytes = make_file(data, len, &size);
+    AUTO_FREE void *tables = NULL;
     struct label_arrays a;
     struct label_head head;
     enum label_kind kind;
 
     memcpy(&head, bytes, sizeof(head));
     kind = head.kind == LABEL_WEIGHTS ? LABEL_WEIGHTS : LABEL_CLASSES;
-    if (label_file_check(bytes, size, kind, head.n, &a) < 0)
+    if (label_file_check(bytes, size, kind, head.n, &a, &tables) < 0)
         return 0;
     for (uint64_t i = 0; i < RUNS; i++) {
         uint64_t first = a.n * i / RUNS, length = (a.n - first) / (i + 1);
