@@ -333,6 +333,11 @@ static void test_group_file__swapped_folder__nothing_reached(void **state)
     check_precious(victim, 0600);
     assert_int_equal(access(other, F_OK), -1);
     assert_int_equal(look(w.own).st_mode & ALL_BITS, 0700);
+    assert_int_equal(chown(w.own, ANN, GROUP), 0); /* to another folder of the group */
+    assert_int_equal(chmod(w.own, 02770), 0);
+    assert_int_equal(as_user(ANN, use_swapped, &w), 0);
+    check_precious(victim, 0600);
+    assert_int_equal(access(other, F_OK), -1);
     /* Folders of other rights or another group, where private rules would hold. */
     for (unsigned i = 0; i < 3; i++) {
         static const mode_t mode[] = {0777, 02770, 03770};
@@ -517,6 +522,55 @@ static void test_group_file__all_kinds__from_user_to_user(void **state)
     assert_int_equal(as_user(ANN, open_file_in_shared, &w), 0);
 }
 
+/* A block of a sealed file that readers have open is found wrong, by another user than its maker.
+ */
+static int seal_all(const struct world *w)
+{
+    AUTO(cache_folder_release) struct cache_folder cache = {0};
+    const struct staged_key key = {"http://host/file", "v1", STAGED_BLOCK_LEAST,
+                                   STAGED_BLOCK_LEAST};
+    struct staged staged;
+    int r = cache_folder_init(&cache, w->shared);
+
+    if (r == 0)
+        r = staged_open(&staged, &cache, &key, NULL);
+    if (r == 0)
+        r = staged_seal(&staged, NULL);
+    return r;
+}
+
+static int drop_sealed(const struct world *w)
+{
+    AUTO(cache_folder_release) struct cache_folder cache = {0};
+    const struct staged_key key = {"http://host/file", "v1", STAGED_BLOCK_LEAST,
+                                   STAGED_BLOCK_LEAST};
+    struct staged_dropped dropped;
+    struct staged staged;
+    uint64_t before, record;
+    int fd, r = cache_folder_init(&cache, w->shared);
+
+    if (r == 0)
+        r = staged_open(&staged, &cache, &key, NULL);
+    if (r == 0)
+        r = staged_open_sealed(&staged, &fd);
+    if (r < 0)
+        return r;
+    before = staged_drops(&staged);
+    r = staged_drop_bad(&staged, 0, &dropped);
+    staged_records(&staged, 0, 1, &record);
+    return r < 0 ? r : record || staged_drops(&staged) == before ? -ENOMSG : 0;
+}
+
+static void test_group_file__sealed_by_another__dropped(void **state)
+{
+    struct world w;
+
+    world_init(&w, *state);
+    assert_int_equal(as_user(ANN, use_all, &w), 0);
+    assert_int_equal(as_user(ANN, seal_all, &w), 0);
+    assert_int_equal(as_user(BOB, drop_sealed, &w), 0);
+}
+
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
 
 int main(void)
@@ -531,6 +585,7 @@ int main(void)
         IN_TEMP(test_folder__of_a_group__its_members),
         IN_TEMP(test_folder__loses_its_mode__refused),
         IN_TEMP(test_group_file__all_kinds__from_user_to_user),
+        IN_TEMP(test_group_file__sealed_by_another__dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
