@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/half.h"
 #include "base/read_context.h"
 #include "format/core/format.h"
 
@@ -25,18 +26,6 @@ static bool is_float(const struct field *f)
 }
 
 /* ---- numbers ---- */
-
-static double half_to_double(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h >> 15) << 31, exponent = h >> 10 & 31, fraction = h & 1023u, bits;
-    float f;
-
-    if (!exponent)
-        return (h >> 15 ? -1.0 : 1.0) * fraction / 16777216.0;
-    bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
 
 static double load_float(const struct field *f, const uint8_t *p)
 {
@@ -202,6 +191,23 @@ static int no_such_field(const struct dataset *ds, const char *name, struct diag
                     name, t.data ? t.data : "none");
 }
 
+/* Say why a field is none of numbers. */
+static int no_number(const struct field *f, const char *name, struct diag *d)
+{
+    const char *type = dtype_info(f->dtype)->name;
+
+    if (f->numbering)
+        return diag_set(d, -EINVAL,
+                        "field %s: want a field that the source has, found the numbers "
+                        "that epochfs gives to samples",
+                        name);
+    return diag_set(d, -EINVAL, "field %s: want a number in each sample, found %s%s", name, type,
+                    f->ndim                                       ? " with axes"
+                    : f->form != FORM_ITEM                        ? " that differs in length"
+                    : !strchr("uifb", dtype_info(f->dtype)->kind) ? ", which is no number"
+                                                                  : ", which is not stored");
+}
+
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
                      enum label_kind kind, struct diag *d)
 {
@@ -210,9 +216,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
     if (!f)
         return no_such_field(ds, name, d);
     if (!field_is_number(f))
-        return diag_set(d, -EINVAL, "field %s: want a number in each sample, found %s %s", name,
-                        dtype_info(f->dtype)->name,
-                        f->ndim ? "with axes" : "that differs in length");
+        return no_number(f, name, d);
     if (ds->samples >= LABEL_SAMPLES_MAX)
         return diag_set(d, -EINVAL, "field %s: want fewer than %llu samples, found %llu", name,
                         (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);

@@ -115,8 +115,13 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
         double v;
 
         memcpy(&v, &ret[i], sizeof(v));
-        if (!(fabs(v) <= 9007199254740992.0) || v != trunc(v))
+        if (v != trunc(v) || isinf(v))
             return refuse(input, first + i, "a whole number, the number of a class", v, d);
+        if (fabs(v) > 9007199254740992.0)
+            return refuse(input, first + i,
+                          "a class of at most 2^53, as larger ones are not exact in a field of "
+                          "floating-point numbers",
+                          v, d);
         ret[i] = (int64_t)v;
     }
     return r;

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/half.h"
 #include "format/array/zip.h"
 #include "format/core/npy_head.h"
 
@@ -176,8 +177,10 @@ static int read_number(struct reading *r, const struct content *c, uint64_t i, d
 
         memcpy(&value, &bits, sizeof(value));
         *ret = (double)value;
+    } else if (c->head.dtype == DTYPE_F2) {
+        *ret = half_to_double((uint16_t)whole);
     } else if (type->kind == 'f' || type->kind == 'c') {
-        return diag_set(d, -EBADMSG, "%s: %.*s: want whole numbers, float32 or float64",
+        return diag_set(d, -EBADMSG, "%s: %.*s: want whole numbers, float16, float32 or float64",
                         blob_name(r->blob), (int)c->name_len, c->name);
     }
     return 0;

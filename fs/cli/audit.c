@@ -224,15 +224,38 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
     return r;
 }
 
+/* Why the mount refuses the plan, as its status says it; without that, where to look. */
+static int refused(const struct audit_call *call, const char *folder, struct diag *d)
+{
+    static char json[1 << 20];
+    const char *plan = folder + strlen(call->dataset) + strlen("/batches/");
+    char path[PATH_MAX + 32], name[PLAN_NAME_SIZE], why[1024];
+    size_t len = strlen(call->dataset);
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(plan, "/"), plan);
+    do { /* the mount is above its datasets */
+        snprintf(path, sizeof(path), "%.*s/.epochfs/status.json", (int)len, call->dataset);
+        while (len && call->dataset[len - 1] != '/')
+            len--;
+        len -= len > 0;
+    } while (access(path, F_OK) < 0 && len);
+    if (read_text(path, json, sizeof(json)) == 0 &&
+        status_string(json, "last_refused_name", why, sizeof(why)) && strstr(why, name))
+        return diag_set(d, -ENOENT, "%s", why);
+    return diag_set(d, -ENOENT, "%s: %s; the mount's log says why", folder, strerror(ENOENT));
+}
+
 /* Count the batches of a folder, which its names number from 0 on. */
-static int count_batches(const char *folder, uint64_t *ret, struct diag *d)
+static int count_batches(const struct audit_call *call, const char *folder, uint64_t *ret,
+                         struct diag *d)
 {
     DIR *dir = opendir(folder);
     uint64_t n = 0, most = 0, number;
 
+    if (!dir && errno == ENOENT)
+        return refused(call, folder, d);
     if (!dir)
-        return diag_set(d, -errno, "%s: %s%s", folder, strerror(errno),
-                        errno == ENOENT ? "; `epochfs status` and the mount's log say why" : "");
+        return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
     for (struct dirent *e; (errno = 0, e = readdir(dir));) {
         size_t len = strcspn(e->d_name, ".");
 
@@ -255,7 +278,7 @@ static int count_batches(const char *folder, uint64_t *ret, struct diag *d)
 static int read_folder(struct walk *walk, const char *folder, uint64_t *ret_n, struct diag *d)
 {
     uint64_t n = 0;
-    int r = count_batches(folder, &n, d);
+    int r = count_batches(walk->call, folder, &n, d);
 
     for (uint64_t i = 0; i < n && r == 0; i++)
         r = read_batch(walk, folder, i, d);
@@ -380,7 +403,7 @@ static int measure(struct audit_call *call, const char *folder, struct diag *d)
     char path[PATH_MAX + 32];
     struct stat st;
     uint64_t n = 0;
-    int r = count_batches(folder, &n, d);
+    int r = count_batches(call, folder, &n, d);
 
     for (uint64_t i = 0; i < n && r == 0; i++) {
         snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)i);

@@ -28,6 +28,8 @@ with tarfile.open(os.path.join(SOURCE, "shard.tar"), "w") as tar:
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
 
+np.savez(os.path.join(SOURCE, "half.npz"), x=np.arange(N), weight=(np.arange(N) % 5 / 4).astype(np.float16))
+
 LINE = re.compile(r"(\S+)(?:, epoch (\d+))?(, all ranks)?: (\d+) samples in (\d+) batch(?:es)?, of the "
                   r"(\d+) of the list each (.*); all equal to the stored order; SHA-256 of the epoch "
                   r"([0-9a-f]{64})\n")
@@ -70,6 +72,11 @@ def check_draws():
         found = audit("train", plan)
         equal(found[:3], want[:3], plan)
         equal(want[3] in (None, found[3]), True, f"{plan}: {found[3]}")
+
+
+def check_half():
+    """Weights 0, 1/4, 2/4, 3/4 and 1 of ten samples each, as float16: 25 in sum."""
+    equal(audit("half", "batch=8,seed=3,draw=200:weight")[:4], (200, 25, N, "0 to 8 times"), "float16")
 
 
 def check_lists():
@@ -230,14 +237,16 @@ def check_wrong(folder):
 def check_usage(folder):
     for words, code, found in (
             ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 arguments"),
-            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 7"),
+            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 8"),
             ((folder, "batch=x"), 1, "batch"),
             ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),
             (("--epoch=1", folder, "batch=8"), 1, "want a plan with epochs"),
             (("--epoch=-1", folder, PLAN), 1, "--epoch"),
             (("--all-ranks", folder, "batch=8,rank=0of99999"), 1, "want at most 65536 ranks"),
             ((f"{PRIVATE}/none", "batch=8"), 3, "No such file"),
-            ((folder, "batch=8,limit=1000"), 3, "No such file")):
+            ((folder, "batch=8,limit=1000"), 3, "train/batches/batch=8,limit=1000: limit: want at most 50"),
+            ((folder, "batch=8,only=none"), 3, "only: want the name of a list"),
+            ((MOUNTPOINT + "/train/", "batch=99,seed=1,classes=99x1"), 3, "classes: want at most")):
         contains(run("audit", *words, code=code), found)
 
 
@@ -253,6 +262,7 @@ with mounted(SOURCE, f"list=some={PRIVATE}/some", "mix=both=train*3+other.train*
     check_wrong_classes()
     check_wrong_mix()
     check_draws()
+    check_half()
     check_digest()
     check_usage(path("train"))
     check_wrong(path("train"))
