@@ -103,6 +103,17 @@ static void print_samples(const struct planned *x)
            s->batches == 1 ? "" : "es", (unsigned long long)s->batch);
 }
 
+static void print_note(const struct planned *x)
+{
+    AUTO_TEXT struct text note = {0};
+
+    schedule_note(&x->schedule, &note);
+    if (!note.len || note.failed)
+        return;
+    print_label("note");
+    printf("%s\n", note.data);
+}
+
 static void print_staging(const struct planned *x)
 {
     const struct forecast *f = &x->f;
@@ -188,6 +199,7 @@ void plan_print(const struct planned *x, bool is_default)
     text_plain(path, "");
     printf("%s, plan %s%s\n", path, x->name, is_default ? " (no -o plan= was given)" : "");
     print_samples(x);
+    print_note(x);
     print_staging(x);
     print_times(x);
 }
@@ -239,8 +251,10 @@ static void json_staging(struct text *t, const struct forecast *f)
 
 void plan_json(struct text *t, const struct planned *x)
 {
+    AUTO_TEXT struct text note = {0};
     char path[TREE_NAME_SIZE * 4];
 
+    schedule_note(&x->schedule, &note);
     item_path(x->item, path, sizeof(path));
     text_add(t, "\n    {\"dataset\": ");
     text_add_json(t, path);
@@ -248,6 +262,8 @@ void plan_json(struct text *t, const struct planned *x)
              (unsigned long long)x->item->ds->samples, (unsigned long long)x->schedule.elements);
     text_add(t, ", \"batch\": %llu, \"batches\": %llu", (unsigned long long)x->schedule.batch,
              (unsigned long long)x->schedule.batches);
+    text_add(t, ", \"note\": ");
+    text_add_json(t, note.data ? note.data : "");
     json_bytes(t, "dataset_bytes", x->task.bytes);
     json_bytes(t, "epoch_bytes", x->f.read);
     json_seconds(t, "compute_seconds", x->f.compute);

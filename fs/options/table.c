@@ -53,8 +53,8 @@ static int set_list(struct options *o, const char *value, struct diag *d)
 
     if (!value[len] || !value[len + 1] || !plan_is_word(value, len))
         return diag_set(d, -EINVAL,
-                        "option list=%s: want NAME=FILE, a name without , + / : ; & = and a file "
-                        "of keys",
+                        "option list=%s: want NAME=FILE, a name without spaces and , + / : ; & = "
+                        "and a file of keys",
                         value);
     for (size_t i = 0; i < o->n_lists; i++)
         if (!strncmp(o->list[i].name, value, len) && !o->list[i].name[len])

@@ -277,7 +277,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "batch",
         .syntax = "<n|all>",
-        .want = "a number of samples from 1, or all",
+        .want = "a number of samples from 1 to 2^48, or all",
         .help = "samples of a batch",
         .is_required = true,
         .parse = parse_batch,
@@ -294,7 +294,9 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "take",
         .syntax = "A:B",
-        .want = "A:B with A at most B, numbers of samples or percentages as 0:80%",
+        .want =
+            "A:B with A at most B, both numbers of samples up to 2^48, or whole percentages, as "
+            "0:80%",
         .help = "samples A to B-1 of the stored order; also in % of all",
         .parse = parse_take,
         .print = print_take,
@@ -302,7 +304,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "split",
         .syntax = "K@W0:W1:...",
-        .want = "K@W0:W1:... with K from 0 and up to 16 weights, as 0@80:10:10",
+        .want = "K@W0:W1:... with K from 0 and up to 16 weights below 2^32, as 0@80:10:10",
         .help = "share K of a fixed shuffle, as large as its weight says",
         .parse = parse_split,
         .print = print_split,
@@ -310,7 +312,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "part",
         .syntax = "KofN",
-        .want = "KofN with K from 0 to N-1",
+        .want = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "share K of N of the stored order, before the shuffle",
         .parse = parse_part,
         .print = print_part,
@@ -318,7 +320,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "rank",
         .syntax = "KofN",
-        .want = "KofN with K from 0 to N-1",
+        .want = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "every Nth sample from K on, after the shuffle",
         .parse = parse_rank,
         .print = print_rank,
@@ -334,7 +336,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "shuffle",
         .syntax = "full|window:M",
-        .want = "full or window:M",
+        .want = "full, or window:M with M from 1 to 2^48",
         .help = "shuffled as a whole (the default), or in blocks of M neighbours",
         .needs = "seed",
         .parse = parse_shuffle,
@@ -343,7 +345,8 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "draw",
         .syntax = "N:uniform|balanced|FIELD",
-        .want = "N:uniform, N:balanced, or N: and the name of a field of weights",
+        .want =
+            "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
         .help = "N samples an epoch, some several times: all equally likely, "
                 "each class of label, or by a field",
         .parse = parse_draw,
@@ -352,7 +355,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "classes",
         .syntax = "PxK",
-        .want = "PxK, a number of classes and of samples of each, both from 1",
+        .want = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
         .help = "P classes of label in each batch, K samples of each; a batch is PxK",
         .parse = parse_classes,
         .print = print_classes,
@@ -360,7 +363,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "limit",
         .syntax = "N",
-        .want = "a number of samples",
+        .want = "a number of samples up to 2^48",
         .help = "the first N samples of each epoch's order",
         .parse = parse_limit,
         .print = print_limit,

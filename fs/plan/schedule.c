@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -76,7 +77,7 @@ static void set_list(struct schedule *s, const struct plan_data *data)
         s->length = part->length;
         return;
     }
-    s->taken = take(plan, s->only ? s->only->n : data->samples);
+    s->taken = take(plan, s->samples);
     share = split(plan, s->taken.length);
     plan_share(plan->part, plan->parts, share.length, &list.start, &list.length);
     s->length = list.length;
@@ -149,6 +150,7 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan, const str
     uint64_t elements, n;
 
     *ret = (struct schedule){.plan = plan, .only = plan->only[0] ? data->only : NULL, .unit = 1};
+    ret->samples = ret->only ? ret->only->n : data->samples;
     set_list(ret, data);
     set_order(ret, data);
     n = ret->order.length;
@@ -219,6 +221,36 @@ int schedule_check(const struct schedule *s, struct diag *d)
                         s->order.kind == &order_permutation ? "list" : "epoch",
                         (unsigned long long)plan->limit);
     return 0;
+}
+
+/* A percentage is never beyond the end. */
+static void note_place(const struct schedule *s, const struct plan_place *place, struct text *t)
+{
+    if (!place->is_percent && place->n > s->samples)
+        text_add(t, "%stake: found %llu, beyond the %llu %s; it means the end", t->len ? "; " : "",
+                 (unsigned long long)place->n, (unsigned long long)s->samples,
+                 s->only ? "lines of the list" : "samples of the dataset");
+}
+
+void schedule_note(const struct schedule *s, struct text *t)
+{
+    const struct plan *plan = s->plan;
+
+    if (plan->takes) {
+        note_place(s, &plan->take_from, t);
+        note_place(s, &plan->take_to, t);
+    }
+    if (s->elements)
+        return;
+    text_add(t, "%s", t->len ? "; " : "");
+    if (!s->positions)
+        text_add(t, "the plan leaves none of %llu samples", (unsigned long long)s->samples);
+    else if (plan->tail == TAIL_DROP)
+        text_add(t, "tail=drop leaves no batch: %llu samples are fewer than a batch for each rank",
+                 (unsigned long long)s->positions);
+    else
+        text_add(t, "rank %llu has none of %llu samples", (unsigned long long)plan->rank,
+                 (unsigned long long)s->positions);
 }
 
 void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order *ret)

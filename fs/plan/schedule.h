@@ -32,9 +32,12 @@ struct plan_data {
                                      Its places are the samples */
 };
 
+struct text;
+
 struct schedule {
     const struct plan *plan;
     const struct plan_list *only; /* NULL: all samples */
+    uint64_t samples;             /* of those, before any other word */
     struct plan_range taken;      /* samples of the dataset, or places of `only`, that the list is
                                      of: without a split, it is */
     uint64_t offset;              /* with a split: place of its permutation where the list begins */
@@ -60,6 +63,10 @@ void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t sampl
 /* Do the plan's words hold for its dataset? 0; or -EINVAL with the reason in d: a share that has no
  * samples, a limit beyond the list, more classes than there are. */
 int schedule_check(const struct schedule *s, struct diag *d);
+
+/* Say, in sentences, what may be a mistake although the words hold: a place beyond the end, an
+ * epoch without samples. Adds nothing where there is none. */
+void schedule_note(const struct schedule *s, struct text *t);
 
 /* The samples at count places of the list, from first on. */
 void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint64_t *ret);

@@ -122,6 +122,8 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         log_error("%s: this mount has opened %d plans and ranges of epochs, and cannot open more; "
                   "mount it again",
                   call->name, PLANS_MAX);
+    if (r == 0 && changed && (node.kind == NODE_PLAN || node.kind == NODE_PLAN_LINK))
+        serve_note_plan(node.plan);
     /* Before the reply, so that a reader that waits for it gets a new listing. */
     if (changed)
         atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);

@@ -197,6 +197,9 @@ void serve_tell_changed(struct server *s, uint64_t ino);
 /* Make the plans of the options active for the item, if its dataset is ready. */
 void serve_announce(struct server *s, const struct catalog_item *item);
 
+/* Log what may be a mistake in a plan that was opened. */
+void serve_note_plan(const struct plan_entry *plan);
+
 /* ---- fs/serve/memory.c ---- */
 
 /* Have the live texts show all memory that is kept; once all that keeps some is made. */

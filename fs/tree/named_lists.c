@@ -9,15 +9,25 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "cache/disk/sha256.h"
 #include "format/index/index.h"
 #include "fs/plan/list_text.h"
 
 #define FILE_MOST (UINT64_C(1) << 36) /* bytes */
 
+/* The text of a file. */
+struct list_text {
+    char *bytes; /* owned */
+    size_t len;
+};
+
+/* A file of a list. Its text is kept until a dataset has needed it, and is then read again for each
+ * other dataset; it must be the same then. */
 struct named_list {
     const struct option_list *option; /* its name and file */
-    char *text;                       /* owned */
-    size_t len;
+    int fd;
+    uint8_t sha256[DIGEST_BYTES]; /* of the text */
+    struct list_text text;        /* bytes NULL: it was needed; guarded by the lock of the lists */
 };
 
 /* A list as samples of a dataset. */
@@ -32,22 +42,23 @@ struct known_list {
 
 /* ---- files ---- */
 
-/* Read what a regular file has. The size may change meanwhile: no more than it was is read. */
-static int read_all(int fd, struct named_list *ret)
+static int no_list(const struct option_list *option, int r, const char *found, struct diag *d)
 {
-    struct stat st;
+    return diag_set(d, r, "option list=%s=%s: want a file of keys, found: %s", option->name,
+                    option->file, found);
+}
 
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode))
-        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-    if ((uint64_t)st.st_size > FILE_MOST)
-        return -EFBIG;
-    ret->text = malloc((size_t)st.st_size + 1);
-    if (!ret->text)
+/* Read what the file has, from its start. The size may change meanwhile: no more than it was is
+ * read. */
+static int read_bytes(int fd, uint64_t size, struct list_text *ret)
+{
+    AUTO_FREE char *bytes = malloc((size_t)size + 1);
+    size_t len = 0;
+
+    if (!bytes)
         return -ENOMEM;
-    while (ret->len < (size_t)st.st_size) {
-        ssize_t n = read(fd, ret->text + ret->len, (size_t)st.st_size - ret->len);
+    while (len < size) {
+        ssize_t n = pread(fd, bytes + len, (size_t)size - len, (off_t)len);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -55,28 +66,82 @@ static int read_all(int fd, struct named_list *ret)
             return -errno;
         if (!n)
             break;
-        ret->len += (size_t)n;
+        len += (size_t)n;
     }
+    *ret = (struct list_text){TAKE_PTR(bytes), len};
     return 0;
+}
+
+static int read_text(const struct named_list *list, struct list_text *ret, struct diag *d)
+{
+    struct stat st;
+    int r = fstat(list->fd, &st) < 0 ? -errno : 0;
+
+    if (r == 0 && !S_ISREG(st.st_mode))
+        return no_list(list->option, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+                       S_ISDIR(st.st_mode) ? "a folder" : "no regular file", d);
+    if (r == 0 && (uint64_t)st.st_size > FILE_MOST)
+        r = -EFBIG;
+    if (r == 0)
+        r = read_bytes(list->fd, (uint64_t)st.st_size, ret);
+    return r < 0 ? no_list(list->option, r, strerror(-r), d) : 0;
+}
+
+static int digest_of(const struct list_text *text, uint8_t ret[static DIGEST_BYTES])
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    int r = digest_new(&digest);
+
+    if (r == 0)
+        r = digest_add(digest, text->bytes, text->len);
+    return r < 0 ? r : digest_finish(digest, ret);
 }
 
 static int read_list(const struct option_list *option, struct named_list *ret, struct diag *d)
 {
-    /* A pipe must not block. */
-    int fd = open(option->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    int r = fd < 0 ? -errno : read_all(fd, ret);
+    int r;
 
-    if (fd >= 0)
-        close(fd);
     ret->option = option;
+    /* A pipe must not block. */
+    ret->fd = open(option->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (ret->fd < 0) {
+        r = -errno;
+        return no_list(option, r, strerror(-r), d);
+    }
+    r = read_text(ret, &ret->text, d);
+    if (r == 0)
+        r = digest_of(&ret->text, ret->sha256);
     if (r < 0)
-        return diag_set(d, r, "option list=%s=%s: want a file of keys, found: %s", option->name,
-                        option->file, strerror(-r));
-    for (size_t i = 0; i < ret->len; i++)
-        if (ret->text[i] != '\n' && ret->text[i] != '\r')
+        return r;
+    for (size_t i = 0; i < ret->text.len; i++)
+        if (ret->text.bytes[i] != '\n' && ret->text.bytes[i] != '\r')
             return 0;
     return diag_set(d, -EINVAL, "option list=%s=%s: want a key or #number a line, found no line",
                     option->name, option->file);
+}
+
+/* Take the text, or read it again. */
+static int take_text(struct named_lists *lists, struct named_list *list, struct list_text *ret,
+                     struct diag *d)
+{
+    uint8_t sha256[DIGEST_BYTES];
+    int r;
+
+    lock_take(&lists->lock);
+    *ret = list->text;
+    list->text = (struct list_text){0};
+    lock_drop(&lists->lock);
+    if (ret->bytes)
+        return 0;
+    r = read_text(list, ret, d);
+    if (r == 0)
+        r = digest_of(ret, sha256);
+    if (r == 0 && memcmp(sha256, list->sha256, sizeof(sha256)) != 0)
+        r = diag_set(d, -EINVAL,
+                     "option list=%s=%s: want the file that was there when the mount began, found "
+                     "another text in it; mount again",
+                     list->option->name, list->option->file);
+    return r;
 }
 
 int named_lists_init(struct named_lists *ret, const struct options *options, struct diag *d)
@@ -96,8 +161,11 @@ void named_lists_release(struct named_lists *lists)
 {
     if (!lists->list)
         return;
-    for (size_t i = 0; i < lists->n; i++)
-        free(lists->list[i].text);
+    for (size_t i = 0; i < lists->n; i++) {
+        free(lists->list[i].text.bytes);
+        if (lists->list[i].fd >= 0)
+            close(lists->list[i].fd);
+    }
     free(lists->list);
     for (struct known_list *k = lists->known, *next; k; k = next) {
         next = k->next;
@@ -131,19 +199,26 @@ static const struct known_list *find_known(struct named_lists *lists, const stru
 }
 
 /* Look the lines up, and keep what comes of it. Two threads may do so at once; both stay. */
-static int look_up(struct named_lists *lists, const struct dataset *ds,
-                   const struct named_list *from, const struct known_list **ret)
+static int look_up(struct named_lists *lists, const struct dataset *ds, struct named_list *from,
+                   const struct known_list **ret, struct diag *d)
 {
     AUTO_FREE struct known_list *k = calloc(1, sizeof(*k));
+    struct list_text lines = {0};
     const struct list_samples samples = {.samples = ds->samples, .find = find_key, .ctx = ds};
     AUTO_TEXT struct text name = {0};
+    int r;
 
     text_add(&name, "list=%s=%s", from->option->name, from->option->file);
     if (!k || name.failed)
         return -ENOMEM;
     k->ds = ds;
     k->from = from;
-    k->error = list_parse(name.data, from->text, from->len, &samples, &k->list, &k->why);
+    r = take_text(lists, from, &lines, d);
+    if (r == 0)
+        k->error = list_parse(name.data, lines.bytes, lines.len, &samples, &k->list, &k->why);
+    free(lines.bytes);
+    if (r < 0)
+        return r;
     if (k->error == -ENOMEM)
         return k->error;
     *ret = k;
@@ -179,7 +254,7 @@ int named_lists_get(struct named_lists *lists, const struct dataset *ds, const c
         return no_such_list(lists, name, d);
     known = find_known(lists, ds, &lists->list[i]);
     if (!known)
-        r = look_up(lists, ds, &lists->list[i], &known);
+        r = look_up(lists, ds, &lists->list[i], &known, d);
     if (r < 0)
         return r;
     if (known->error < 0)

@@ -1,6 +1,6 @@
 /* The lists that -o list=NAME=FILE gives to a mount, for plans with only=NAME. A file is read when
- * the source is opened; which samples its lines are is found out for each dataset when a plan first
- * needs it, and kept. */
+ * the source is opened, and stays open; which samples its lines are is found out for each dataset
+ * when a plan first needs it, and kept. */
 #ifndef EPOCHFS_FS_TREE_NAMED_LISTS_H
 #define EPOCHFS_FS_TREE_NAMED_LISTS_H
 
@@ -29,7 +29,8 @@ void named_lists_release(struct named_lists *lists); /* no plan that uses one ma
 
 /* The list of that name as samples of a dataset that is ready; valid as long as the lists. 0;
  * -EINVAL with the reason in d: there is no such list, or some of its lines are no samples of the
- * dataset; -ENOMEM. Any thread; blocks while a long list is looked up. */
+ * dataset, or its file has changed; -ENOMEM, or the -errno of a read. Any thread; blocks while a
+ * long list is looked up. */
 int named_lists_get(struct named_lists *lists, const struct dataset *ds, const char *name,
                     const struct plan_list **ret, struct diag *d);
 

@@ -56,6 +56,48 @@ def check_global_batches(plan, n, lists):
             equal([x for step in zip(*parts) for x in step], whole, f"{plan}: {ranks} ranks")
 
 
+def check_file_changes():
+    """A dataset that needs the list later than another reads its file again: even without a name, but not
+    with another text."""
+    first, second = [list_file(name, ["#4", "#2"]) for name in ("removed", "changed")]
+    with mounted(SOURCE, f"list=removed={first},list=changed={second}"):
+        for name in ("removed", "changed"):
+            equal(np.load(path("train", "batches", f"batch=all,only={name}", "npy", "000000.index.npy")).tolist(), [4, 2], name)
+        os.remove(first)
+        with open(second, "w", encoding="ascii") as f:
+            f.write("#4\n#3\n")
+        equal(np.load(path("thousand", "batches", "batch=all,only=removed", "npy", "000000.index.npy")).tolist(), [4, 2],
+              "a file without a name")
+        expect_error(errno.ENOENT, os.listdir, path("thousand", "batches", "batch=all,only=changed"))
+        equal(np.load(path("train", "batches", "batch=1,only=changed", "npy", "000001.index.npy")).tolist(), [2],
+              "what was read before")
+    contains(log_text(), "want the file that was there when the mount began, found another text in it")
+
+
+def check_notes():
+    """Plans that open, but may not be what was meant."""
+    plans = {"batch=4,take=10:1001": "take: found 1001, beyond the 1000 samples of the dataset; it means the end",
+             "batch=4,only=some,take=0:30": "take: found 30, beyond the 29 lines of the list; it means the end",
+             "batch=4,take=5:5": "the plan leaves none of 1000 samples",
+             "batch=4,seed=1,draw=0:uniform": "the plan leaves none of 1000 samples",
+             "batch=4,take=0:3,rank=3of4": "rank 3 has none of 3 samples",
+             "batch=4,take=0:3,tail=drop": "tail=drop leaves no batch: 3 samples are fewer than a batch for each rank"}
+    announced = "batch=8,take=2000:3000"
+    file = list_file("noted", [f"#{i}" for i in some])
+    with mounted(os.path.join(SOURCE, "thousand"), f"list=some={file},plan={announced.replace(',', '+')}"):
+        for plan in plans:
+            os.listdir(path("thousand", "batches", plan))
+            os.listdir(path("thousand", "batches", plan))
+        os.listdir(path("thousand", "batches", "batch=4,take=0:1000,tail=drop"))
+    log = log_text()
+    for plan, want in (*plans.items(), (announced, "the plan leaves none of 1000 samples")):
+        equal(log.count(f"thousand/batches/{plan}: "), 1, f"{plan}: once")
+        contains(log, want)
+    equal("take=0:1000" in log, False, "what is right")
+    contains(run("plan", "-o", "plan=batch=4+take=10:1001", os.path.join(SOURCE, "thousand")),
+             "    note     take: found 1001, beyond the 1000 samples")
+
+
 some = [3, 99, 3, 0, 57, 58, 59, 3, 12] + list(range(20, 40))
 rising = list(range(0, 100, 7))
 LISTS = {"some": some, "rising": rising}
@@ -112,7 +154,12 @@ with mounted(SOURCE, *options):
     refused("train", "batch=all,classes=2x3", "found batch=all")
     refused("train", "batch=6,classes=2x3,seed=1,shuffle=window:4", "want shuffle=full, found window:4")
     refused("train", "batch=6,draw=5", "draw: want N:uniform")
+    refused("train", f"batch=6,draw={2 ** 48 + 1}:uniform", "with N up to 2^48")
+    refused("train", "batch=6,draw=5:index", "field index: want a field that the source has, found the numbers that epochfs gives")
+    refused("train", "batch=6,take=0:99.9%", "both numbers of samples up to 2^48, or whole percentages")
 
+check_file_changes()
+check_notes()
 with mounted(SOURCE):
     expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,only=some"))
     contains(log_text(), "gives to the mount (there is none), found 'some'")
@@ -120,10 +167,10 @@ with mounted(SOURCE):
 for option, reason in ((f"list=a={list_file('empty', [])}", "want a key or #number a line, found no line"),
                        (f"list=a={list_file('empty-lines', ['', ''])}", "found no line"),
                        (f"list=a={PRIVATE}/nothing", "No such file"),
-                       (f"list=a={PRIVATE}", "Is a directory"),
-                       ("list=a=/dev/zero", "want a file of keys"),
+                       (f"list=a={PRIVATE}", "want a file of keys, found: a folder"),
+                       ("list=a=/dev/zero", "want a file of keys, found: no regular file"),
                        (f"list=a={PRIVATE}/some,list=a={PRIVATE}/some", "the name is given twice"),
-                       ("list=a", "want NAME=FILE"), ("list==x", "want NAME=FILE"), ("list=a=", "want NAME=FILE")):
+                       (f"list=a b={PRIVATE}/some", "want NAME=FILE, a name without spaces and"), ("list=a", "want NAME=FILE"), ("list==x", "want NAME=FILE"), ("list=a=", "want NAME=FILE")):
     for command in (["mount", "-f", "-o", option, SOURCE, MOUNTPOINT], ["plan", "-o", option, SOURCE]):
         contains(run(*command, code=1 if "NAME=FILE" in reason or "twice" in reason else 2), reason)
 

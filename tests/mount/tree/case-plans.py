@@ -251,7 +251,7 @@ with mounted():
     check_malformed()
     check_combinations()
 said = log_text().splitlines()
-equal(20 < len(said) < 60 and all(re.match("epochfs: (no such name:|[0-9]+ messages? left out$)", line)
+equal(20 < len(said) < 60 and all(re.match("epochfs: (no such name:|[a-z]+/batches/|[0-9]+ messages? left out$)", line)
                                   for line in said),
       True, f"what was mistyped, and no more of it than anybody reads: {said}")
 with mounted(path().replace("mountpoint", "source"), "plan=batch=128+seed=7,epochs=3",
