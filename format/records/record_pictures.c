@@ -166,13 +166,16 @@ static int read_bytes(struct work *w)
         record_picture_source(pictures_of(w->c), w->ds, w->record);
     AUTO_FREE uint8_t *bytes = NULL;
     uint64_t dim[RECORD_AXES] = {0};
+    char where[RECORD_WHERE];
     int r = source ? source->ops->dims(w->ds, source, w->record, dim, &w->reason) : 0;
 
     if (r < 0)
         return r;
-    if (dim[0] > PICTURE_MAX_BYTES)
-        return diag_set(&w->reason, -EFBIG, "want a picture of at most %llu bytes, found %llu",
-                        (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
+    if (dim[0] > PICTURE_MAX_BYTES) {
+        record_picture_where(w->ds, w->c, w->record, where);
+        return diag_set(&w->reason, -EFBIG, "%s: want a picture of at most %llu bytes, found %llu",
+                        where, (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
+    }
     bytes = malloc(dim[0] ? dim[0] : 1);
     if (!bytes)
         return -ENOMEM;

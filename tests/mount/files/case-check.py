@@ -69,3 +69,8 @@ with open(f"{SOURCE}/set/list.manifest", "ab") as f:
 contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: sample 1 (b/gone): want a file of SOURCE")
 write(f"{SOURCE}/set/list.manifest", b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
 contains(run("info", "--check", SOURCE, code=2), "not usable: set/list.manifest, usage train: want a line whose file is in SOURCE, found none in 1")
+
+# A file that is too large for a picture is named as well.
+os.unlink(f"{SOURCE}/set/list.manifest")
+os.truncate(write(f"{SOURCE}/set/b/large.jpg", b""), (1 << 28) + 1)
+contains(run("info", "--check", SOURCE, code=2), ": set/b/large.jpg (large): want a picture of at most 268435456 bytes, found 268435457")
