@@ -47,6 +47,13 @@ int known_add(struct known *known, const char *path, const struct remote_version
     return r < 0 || !version ? r : joined_version_set(files, files->n - 1, version);
 }
 
+int known_add_folder(struct known *known, const char *path, size_t len)
+{
+    uint32_t folder;
+
+    return folder_set_way(&known->folders, &known->files, path, len, &folder);
+}
+
 int known_add_failed(struct known *known, const char *path, const char *error, int failure)
 {
     AUTO_FREE char *folder = strndup(path, folder_len(path));

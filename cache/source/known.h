@@ -42,6 +42,10 @@ struct known {
 /* Add a file. path: relative to SOURCE, a valid name. version NULL: not known yet. 0 or -errno. */
 int known_add(struct known *known, const char *path, const struct remote_version *version);
 
+/* Add a folder, which may have no file: as a class of a folder of files it has its number all the
+ * same. path: of len bytes, relative to SOURCE, without '/' at the end. 0 or -errno. */
+int known_add_folder(struct known *known, const char *path, size_t len);
+
 /* Add a file that cannot be read. failure: its -errno. 0 or -ENOMEM. */
 int known_add_failed(struct known *known, const char *path, const char *error, int failure);
 

@@ -293,8 +293,10 @@ static int scan_folder(const struct scan *scan, const struct level *level)
         return add_unread(scan, level->folder, error);
     }
     r = read_names(scan, level, &names);
-    if (r != 0)
-        return r < 0 ? r : 0;
+    if (r < 0)
+        return r;
+    /* One that cannot be read is a folder all the same, without files: as a class it has a number.
+     */
     r = add_folder(scan, level, &folder);
     for (size_t i = 0; i < names.n && r == 0; i++)
         if (*names.name[i] != 'd')

@@ -317,6 +317,8 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
             r = add_broken(crawl, folder, diag_text(&why, r));
         else if (page.len)
             r = use_page(crawl, folder, &page, &links, d);
+        if (r >= 0)
+            r = known_add_folder(&crawl->source->known, folder, strlen(folder) - 1);
         list = r < 0 ? 0 : use_list(crawl);
         if (list)
             return list < 0 ? list : 2;

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """A folder of pictures on a web server, and one of this machine with cache=: the same samples and batches as
-read in place. epochfs stage brings them, and a mount finds them there with the server gone."""
+read in place. epochfs stage brings them, and a mount finds them there with the server gone. Classes whose folder is
+empty, or cannot be read, have their numbers."""
 
+import json
 import os
 
 import numpy as np
 
 import files_model as model
-from lib import MOUNTPOINT, PRIVATE, content, contains, equal, mounted, path, run
+from lib import MOUNTPOINT, PRIVATE, content, contains, equal, log_text, mounted, path, run, text
 from servers import Nginx, place
 
 WWW = f"{PRIVATE}/www"
@@ -40,3 +42,31 @@ for what, source, options in (("path", WWW, ""), ("http", None, "")):
         with mounted(source, cache):
             equal(check(), want, f"staged, {what}")
             equal(len(server.log()) - before, 0, f"requests for data after epochfs stage, {what}")
+
+
+# Folders of classes that are empty, that the server refuses, and that lead out of SOURCE.
+os.makedirs(f"{WWW}/train/c0-empty")
+os.makedirs(f"{PRIVATE}/elsewhere")
+os.symlink(f"{PRIVATE}/elsewhere", f"{WWW}/train/c1-outside")
+CLASSES = ["c0", "c0-empty", "c1", "c1-outside", "c2", "c3"]
+
+
+def check_classes(classes, what):
+    equal(json.loads(text(path("train/dataset.json")))["classes"], classes, f"classes, {what}")
+    labels = np.load(path("train/batches/batch=all/npy/000000.label.npy"))
+    found = {classes[i]: int(n) for i, n in enumerate(np.bincount(labels)) if n}
+    equal(found, {"c0": 30, "c1": 30, "c2": 30, "c3": 30} if what != "refused" else {"c0": 30, "c1": 30, "c3": 30}, what)
+
+
+with mounted(WWW, log="log.here"):
+    check_classes(CLASSES, "here")
+    contains(log_text("log.here"), "class c0-empty (label 1) has no picture", "class c1-outside (label 3) has no picture")
+os.unlink(f"{WWW}/train/c1-outside")
+with Nginx(WWW, more="location = /train/c2/ { return 403; }") as server:
+    with mounted(server.url, log="log.refused"):
+        check_classes([c for c in CLASSES if c != "c1-outside"], "refused")
+        contains(log_text("log.refused"), "want status 200, found 403", "class c2 (label 3) has no picture")
+with Nginx(WWW) as server:
+    for turn in range(2):  # the second one uses what the cache folder has
+        with mounted(server.url, f"cache={PRIVATE}/cache-empty"):
+            check_classes([c for c in CLASSES if c != "c1-outside"], "web")
