@@ -86,6 +86,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
 {
     struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
     const int words = strchr(line->word, ' ') ? 2 : 1;
+    const bool may_be_none = line->word[0] == '[';
     struct diag d = DIAG_INIT;
     int c;
 
@@ -115,9 +116,12 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
             return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
         }
     }
+    if (may_be_none && argc == optind)
+        return -1;
     if (argc - optind != words)
         return fail(EXIT_USAGE, "want %s%s, found %d arguments; see `epochfs %s --help`",
-                    words == 1 ? "one " : "", line->word, argc - optind, line->name);
+                    words == 1 && !may_be_none ? "one " : "", line->word, argc - optind,
+                    line->name);
     for (int i = 0; i < words; i++)
         ret_word[i] = argv[optind + i];
     return -1;

@@ -23,19 +23,21 @@ int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mou
 
 /* What a command takes besides --help: flags, with or without values, -o, and one word or two. */
 struct command_line {
-    const char *name;        /* of the command */
-    const char *word;        /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN" */
-    void (*help)(void);      /* prints the help */
+    const char *name;   /* of the command */
+    const char *word;   /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN"; or none or
+                         one: "[SOURCE]" */
+    void (*help)(void); /* prints the help */
     struct options *options; /* set by -o; NULL: the command has no -o */
     struct {
         const char *name;  /* without "--" */
         bool *set;         /* or: */
         const char **text; /* the flag has a value, --name=VALUE */
-    } flag[4];             /* unused ones are last */
+    } flag[10];            /* unused ones are last */
 };
 
-/* Parse the arguments of a command; argv[0] is its name. -1 and its word or two; or the exit code
- * of the program: the error, or the help, has been printed. */
+/* Parse the arguments of a command; argv[0] is its name. -1 and its word or two, which stay as they
+ * are where it may have none; or the exit code of the program: the error, or the help, has been
+ * printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
 /* SOURCE, opened for a command. {0} before it is opened; must be released also after an error, when

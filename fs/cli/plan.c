@@ -34,7 +34,8 @@ static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 static void print_help(void)
 {
     printf("usage: epochfs plan [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-           "                    [-o OPTIONS] SOURCE\n\n"
+           "                    [--nodes=N] [--node-rate=RATE] [--origin-rate=RATE]\n"
+           "                    [--dead=N] [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]\n\n"
            "Predicts what staging will take: for each plan of -o plan= (without one, for\n"
            "batch=128 in stored order) the bytes of an epoch, how many of them are staged,\n"
            "whether the cache can hold them, and how long the transfer takes.\n\n"
@@ -45,6 +46,13 @@ static void print_help(void)
            "behind the computing, how long epochs take, and how long they would take after\n"
            "copying everything first, or without staging. --epochs=N: of the job\n"
            "(default %d). --json: for programs.\n\n"
+           "--nodes=N: also predicts a job on N nodes that are one cache (peers): what the\n"
+           "origin sends, how long staging takes, what a node's disk holds, and where reads\n"
+           "come from. With rank= in the plan the nodes share an epoch, else each reads all.\n"
+           "--node-rate=RATE: of a node's link, such as 10Gbit (bits) or 500M (bytes a\n"
+           "second). --origin-rate=RATE: of the origin's; by default --rate. --dead=N: nodes\n"
+           "that die after the first epoch. --bytes=SIZE: of data that nobody looks at, in\n"
+           "place of SOURCE; the nodes share an epoch, or with --each, each reads all.\n\n"
            "OPTIONS as for `epochfs mount`.\n",
            EPOCHS);
 }
@@ -318,6 +326,22 @@ static bool is_ready(const struct catalog_item *item)
     return item->ds && dataset_state(item->ds) == DATASET_READY;
 }
 
+/* The plan on nodes. The origin's link is as fast as was given or measured. */
+static int show_nodes(const struct planning *p, const struct planned *x, struct text *json,
+                      struct diag *d)
+{
+    struct plan_nodes nodes = p->call->nodes;
+
+    if (!nodes.origin_rate)
+        nodes.origin_rate = p->rate;
+    if (!nodes.origin_rate)
+        return diag_set(d, -EINVAL, "the rate of the origin is not known: want --origin-rate=");
+    if (!p->call->json)
+        return plan_nodes_print(&nodes, &x->task, x->plan->ranks, d);
+    text_add(json, ",\n     ");
+    return plan_nodes_json(&nodes, &x->task, x->plan->ranks, json, d);
+}
+
 static void show_planned(const struct planning *p, const struct catalog_item *item, bool *any,
                          struct text *json, bool *ret_wrong)
 {
@@ -339,6 +363,11 @@ static void show_planned(const struct planning *p, const struct catalog_item *it
             plan_json(json, &x);
         else
             plan_print(&x, is_default);
+        if (p->call->nodes.nodes && show_nodes(p, &x, json, &d) < 0) {
+            fail(EXIT_SOURCE, "%s: plan=%s: %s", item->name, x.name, d.text);
+            *ret_wrong = true;
+        }
+        text_add(json, "}");
     }
 }
 
@@ -436,34 +465,61 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
     return 0;
 }
 
+/* What the flags are, as text. */
+struct given {
+    const char *rate, *compute, *epochs;
+    struct plan_nodes_text nodes;
+    bool each;
+};
+
+static int parse_given(const struct given *given, struct plan_call *call, struct diag *d)
+{
+    int r = 0;
+
+    if (given->rate)
+        r = plan_nodes_rate("--rate", given->rate, &call->rate, d);
+    if (given->compute && r == 0)
+        r = parse_seconds(given->compute, &call->compute, d);
+    if (given->epochs && r == 0)
+        r = value_count("--epochs", given->epochs, 1, 1000000, &call->epochs, d);
+    if (r == 0)
+        r = plan_nodes_parse(&given->nodes, given->each, call->source != NULL, &call->nodes, d);
+    if (r == 0 && call->nodes.origin_rate && !call->rate)
+        call->rate = min_u64(call->nodes.origin_rate, call->nodes.node_rate);
+    return r;
+}
+
 static int run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
-    const char *rate = NULL, *compute = NULL, *epochs = NULL;
+    struct given given = {0};
     const struct command_line line = {"plan",
-                                      "SOURCE",
+                                      "[SOURCE]",
                                       print_help,
                                       &options,
                                       {{"json", .set = &call.json},
-                                       {"rate", .text = &rate},
-                                       {"compute", .text = &compute},
-                                       {"epochs", .text = &epochs}}};
+                                       {"rate", .text = &given.rate},
+                                       {"compute", .text = &given.compute},
+                                       {"epochs", .text = &given.epochs},
+                                       {"nodes", .text = &given.nodes.nodes},
+                                       {"node-rate", .text = &given.nodes.node_rate},
+                                       {"origin-rate", .text = &given.nodes.origin_rate},
+                                       {"dead", .text = &given.nodes.dead},
+                                       {"bytes", .text = &given.nodes.bytes},
+                                       {"each", .set = &given.each}}};
     struct diag d = DIAG_INIT;
-    int code, r = 0;
+    int code, r;
 
     options_init(&options);
     code = parse_command(argc, argv, &line, &call.source);
     if (code >= 0)
         return code;
-    if (rate)
-        r = value_size("--rate", rate, &call.rate, &d);
-    if (compute && r == 0)
-        r = parse_seconds(compute, &call.compute, &d);
-    if (epochs && r == 0)
-        r = value_count("--epochs", epochs, 1, 1000000, &call.epochs, &d);
+    r = parse_given(&given, &call, &d);
     if (r < 0)
         return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+    if (call.nodes.bytes)
+        return plan_nodes_alone(&call.nodes, call.epochs, call.json);
     log_set_level(options.log_level);
     return plan_source(&call, &options);
 }
@@ -471,4 +527,5 @@ static int run(int argc, char **argv)
 const struct command command_plan = {
     "plan", run,
     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-    "                      [-o OPTIONS] SOURCE"};
+    "                      [--nodes=N] [--node-rate=RATE] [--origin-rate=RATE]\n"
+    "                      [--dead=N] [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]"};

@@ -15,7 +15,7 @@ static const char *const rate_names[] = {
 /* ---- for people ---- */
 
 /* "0.425 s", "12 s", "2 min 5 s". */
-static const char *shown_time(double s, char ret[static HUMAN_SIZE])
+const char *plan_shown_time(double s, char ret[static HUMAN_SIZE])
 {
     if (isnan(s))
         snprintf(ret, HUMAN_SIZE, "not known");
@@ -26,7 +26,7 @@ static const char *shown_time(double s, char ret[static HUMAN_SIZE])
     return ret;
 }
 
-static const char *shown_bytes(double bytes, char ret[static HUMAN_SIZE])
+const char *plan_shown_bytes(double bytes, char ret[static HUMAN_SIZE])
 {
     return human_bytes(bytes < 1.8e19 ? (uint64_t)(bytes + 0.5) : UINT64_MAX, ret);
 }
@@ -36,7 +36,7 @@ static unsigned percent(double share)
     return percent_of((uint64_t)(fmax(share, 0) * 1e6 + 0.5), 1000000);
 }
 
-static void print_label(const char *label)
+void plan_print_label(const char *label)
 {
     printf("    %-*s", LABEL, label);
 }
@@ -45,14 +45,14 @@ static void print_rate(const struct planning *p)
 {
     char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
-    print_label("rate");
+    plan_print_label("rate");
     if (p->rate_from == RATE_UNKNOWN && p->here < p->bytes)
         printf("not known: nothing could be fetched to measure it; see --rate=\n");
     else if (p->rate_from == RATE_UNKNOWN)
         printf("not needed: all is staged\n");
     else if (p->rate_from == RATE_MEASURED)
         printf("%s/s, measured: %s were fetched in %s\n", human_bytes(p->rate, a),
-               human_bytes(p->measured, b), shown_time(p->measured_s, c));
+               human_bytes(p->measured, b), plan_shown_time(p->measured_s, c));
     else
         printf("%s/s, by %s=\n", human_bytes(p->rate, a),
                p->rate_from == RATE_GIVEN ? "--rate" : "-o rate");
@@ -64,18 +64,18 @@ void plan_print_source(const struct planning *p)
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     printf("%s\n", p->shown);
-    print_label("cache");
+    plan_print_label("cache");
     if (!p->stage) {
         printf("none: the source is read in place, nothing is staged (see cache=)\n");
         return;
     }
     printf("%s\n", p->opened.cache.path);
-    print_label("");
+    plan_print_label("");
     printf("%s in use", human_bytes(p->used, a));
     if (p->limit)
         printf(" of %s", human_bytes(p->limit, a));
     printf(", %s free on its disk\n", human_bytes(p->disk_free, a));
-    print_label("staged");
+    plan_print_label("staged");
     if (!p->bytes) {
         printf("all: the files are packed, and have been unpacked here\n");
         return;
@@ -95,7 +95,7 @@ static void print_samples(const struct planned *x)
 {
     const struct schedule *s = &x->schedule;
 
-    print_label("samples");
+    plan_print_label("samples");
     printf("%llu", (unsigned long long)s->elements);
     if (s->elements != x->item->ds->samples)
         printf(" of %llu", (unsigned long long)x->item->ds->samples);
@@ -110,7 +110,7 @@ static void print_note(const struct planned *x)
     schedule_note(&x->schedule, &note);
     if (!note.len || note.failed)
         return;
-    print_label("note");
+    plan_print_label("note");
     printf("%s\n", note.data);
 }
 
@@ -119,23 +119,25 @@ static void print_staging(const struct planned *x)
     const struct forecast *f = &x->f;
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
-    print_label("epoch");
+    plan_print_label("epoch");
     if (!x->all->stage) {
-        printf("%s\n", shown_bytes(f->read, a));
+        printf("%s\n", plan_shown_bytes(f->read, a));
         return;
     }
-    printf("%s in blocks, %s of it staged", shown_bytes(f->epoch, a), shown_bytes(f->here, b));
+    printf("%s in blocks, %s of it staged", plan_shown_bytes(f->epoch, a),
+           plan_shown_bytes(f->here, b));
     if (f->all_epochs > 1.01 * f->epoch)
-        printf("; other samples in each epoch: %s in all", shown_bytes(f->all_epochs, a));
+        printf("; other samples in each epoch: %s in all", plan_shown_bytes(f->all_epochs, a));
     printf("\n");
-    print_label("staging");
-    printf("%s for %s; the first batch is here after %s\n", shown_time(f->staging, a),
-           shown_bytes(f->first.fetched, b), shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
+    plan_print_label("staging");
+    printf("%s for %s; the first batch is here after %s\n", plan_shown_time(f->staging, a),
+           plan_shown_bytes(f->first.fetched, b),
+           plan_shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
     if (f->fits)
         return;
-    print_label("room");
+    plan_print_label("room");
     printf("for %s of %s: later epochs find %u %% in the cache (keep=plan: %u %%)\n",
-           shown_bytes(f->holds, a), shown_bytes(f->all_epochs, b), percent(f->pin),
+           plan_shown_bytes(f->holds, a), plan_shown_bytes(f->all_epochs, b), percent(f->pin),
            percent(f->plan));
 }
 
@@ -144,7 +146,7 @@ static void print_hiding(const struct planned *x)
     const struct forecast *f = &x->f;
     char a[HUMAN_SIZE];
 
-    print_label("hides");
+    plan_print_label("hides");
     if (f->first.fetched <= 0)
         printf("yes: nothing is missing\n");
     else if (!x->task.ahead)
@@ -152,20 +154,21 @@ static void print_hiding(const struct planned *x)
     else if (f->hides)
         printf("yes: the job waits only for the first batch\n");
     else if (isnan(f->compute))
-        printf("if a batch takes %s to compute (see --compute=)\n", shown_time(f->hides_at, a));
+        printf("if a batch takes %s to compute (see --compute=)\n",
+               plan_shown_time(f->hides_at, a));
     else
-        printf("no: a batch would have to take %s to compute\n", shown_time(f->hides_at, a));
+        printf("no: a batch would have to take %s to compute\n", plan_shown_time(f->hides_at, a));
 }
 
 static void print_epoch(const char *label, const struct forecast_epoch *e)
 {
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
-    print_label(label);
-    printf("%s, waits for %s of it (%u %%)", shown_time(e->seconds, a), shown_time(e->wait, b),
-           e->seconds > 0 ? percent(e->wait / e->seconds) : 0);
+    plan_print_label(label);
+    printf("%s, waits for %s of it (%u %%)", plan_shown_time(e->seconds, a),
+           plan_shown_time(e->wait, b), e->seconds > 0 ? percent(e->wait / e->seconds) : 0);
     if (e->fetched >= 1)
-        printf("; %s fetched", shown_bytes(e->fetched, a));
+        printf("; %s fetched", plan_shown_bytes(e->fetched, a));
     printf("\n");
 }
 
@@ -178,17 +181,18 @@ static void print_times(const struct planned *x)
         print_hiding(x);
     if (isnan(f->compute))
         return;
-    print_label("compute");
-    printf("%s an epoch, %s for %llu epochs\n", shown_time(f->compute, a),
-           shown_time(f->compute * (double)x->task.epochs, b), (unsigned long long)x->task.epochs);
+    plan_print_label("compute");
+    printf("%s an epoch, %s for %llu epochs\n", plan_shown_time(f->compute, a),
+           plan_shown_time(f->compute * (double)x->task.epochs, b),
+           (unsigned long long)x->task.epochs);
     if (!x->all->stage)
         return;
     print_epoch("first", &f->first);
     print_epoch("later", &f->later);
-    print_label("total");
+    plan_print_label("total");
     printf("%s for %llu epochs; copy first, then train: %s; no staging: %s\n",
-           shown_time(f->total, a), (unsigned long long)x->task.epochs, shown_time(f->copy, b),
-           shown_time(f->direct, c));
+           plan_shown_time(f->total, a), (unsigned long long)x->task.epochs,
+           plan_shown_time(f->copy, b), plan_shown_time(f->direct, c));
 }
 
 void plan_print(const struct planned *x, bool is_default)
@@ -206,7 +210,7 @@ void plan_print(const struct planned *x, bool is_default)
 
 /* ---- for programs ---- */
 
-static void json_seconds(struct text *t, const char *name, double v)
+void plan_json_seconds(struct text *t, const char *name, double v)
 {
     text_add(t, ", \"%s\": ", name);
     if (isnan(v))
@@ -215,7 +219,7 @@ static void json_seconds(struct text *t, const char *name, double v)
         text_add(t, "%.6f", v);
 }
 
-static void json_bytes(struct text *t, const char *name, double v)
+void plan_json_bytes(struct text *t, const char *name, double v)
 {
     text_add(t, ", \"%s\": %.0f", name, v);
 }
@@ -223,30 +227,30 @@ static void json_bytes(struct text *t, const char *name, double v)
 static void json_epoch(struct text *t, const char *name, const struct forecast_epoch *e)
 {
     text_add(t, ",\n     \"%s\": {\"fetched_bytes\": %.0f", name, e->fetched);
-    json_seconds(t, "seconds", e->seconds);
-    json_seconds(t, "wait_seconds", e->wait);
-    json_seconds(t, "wait_share", e->seconds > 0 ? e->wait / e->seconds : e->wait);
+    plan_json_seconds(t, "seconds", e->seconds);
+    plan_json_seconds(t, "wait_seconds", e->wait);
+    plan_json_seconds(t, "wait_share", e->seconds > 0 ? e->wait / e->seconds : e->wait);
     text_add(t, "}");
 }
 
 static void json_staging(struct text *t, const struct forecast *f)
 {
     text_add(t, ",\n     \"fits\": %s", f->fits ? "true" : "false");
-    json_bytes(t, "epoch_block_bytes", f->epoch);
-    json_bytes(t, "staged_bytes", f->here);
-    json_bytes(t, "missing_bytes", f->missing);
-    json_bytes(t, "all_epochs_bytes", f->all_epochs);
-    json_bytes(t, "cache_holds_bytes", f->holds);
-    json_seconds(t, "cache_share_pin", f->pin);
-    json_seconds(t, "cache_share_plan", f->plan);
-    json_seconds(t, "staging_seconds", f->staging);
-    json_seconds(t, "first_batch_seconds", f->first_batch);
-    json_seconds(t, "hides_at_compute_seconds", f->hides_at);
+    plan_json_bytes(t, "epoch_block_bytes", f->epoch);
+    plan_json_bytes(t, "staged_bytes", f->here);
+    plan_json_bytes(t, "missing_bytes", f->missing);
+    plan_json_bytes(t, "all_epochs_bytes", f->all_epochs);
+    plan_json_bytes(t, "cache_holds_bytes", f->holds);
+    plan_json_seconds(t, "cache_share_pin", f->pin);
+    plan_json_seconds(t, "cache_share_plan", f->plan);
+    plan_json_seconds(t, "staging_seconds", f->staging);
+    plan_json_seconds(t, "first_batch_seconds", f->first_batch);
+    plan_json_seconds(t, "hides_at_compute_seconds", f->hides_at);
     text_add(t, ", \"hides\": %s", isnan(f->first.wait) ? "null" : f->hides ? "true" : "false");
     json_epoch(t, "first_epoch", &f->first);
     json_epoch(t, "later_epoch", &f->later);
-    json_seconds(t, "copy_first_seconds", f->copy);
-    json_seconds(t, "no_staging_seconds", f->direct);
+    plan_json_seconds(t, "copy_first_seconds", f->copy);
+    plan_json_seconds(t, "no_staging_seconds", f->direct);
 }
 
 void plan_json(struct text *t, const struct planned *x)
@@ -264,14 +268,13 @@ void plan_json(struct text *t, const struct planned *x)
              (unsigned long long)x->schedule.batches);
     text_add(t, ", \"note\": ");
     text_add_json(t, note.data ? note.data : "");
-    json_bytes(t, "dataset_bytes", x->task.bytes);
-    json_bytes(t, "epoch_bytes", x->f.read);
-    json_seconds(t, "compute_seconds", x->f.compute);
+    plan_json_bytes(t, "dataset_bytes", x->task.bytes);
+    plan_json_bytes(t, "epoch_bytes", x->f.read);
+    plan_json_seconds(t, "compute_seconds", x->f.compute);
     if (x->all->stage)
         json_staging(t, &x->f);
     text_add(t, ", \"epochs\": %llu", (unsigned long long)x->task.epochs);
-    json_seconds(t, "total_seconds", x->f.total);
-    text_add(t, "}");
+    plan_json_seconds(t, "total_seconds", x->f.total);
 }
 
 void plan_json_cache(const struct planning *p, struct text *t)

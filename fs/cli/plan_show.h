@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "fs/cli/commands.h"
+#include "fs/cli/plan_nodes.h"
+#include "fs/cli/progress.h"
 #include "fs/plan/forecast.h"
 #include "fs/plan/order.h"
 #include "fs/tree/tree.h"
@@ -13,6 +15,7 @@ struct plan_call {
     uint64_t rate;  /* 0: not given */
     double compute; /* < 0: not given */
     uint64_t epochs;
+    struct plan_nodes nodes;
     const char *source;
 };
 
@@ -52,8 +55,15 @@ struct planned {
 void plan_print_source(const struct planning *p);
 void plan_print(const struct planned *x, bool is_default);
 
-/* The same as members of the JSON text. */
+/* The same as members of the JSON text; that of a plan is not closed yet. */
 void plan_json_cache(const struct planning *p, struct text *t);
 void plan_json(struct text *t, const struct planned *x);
+
+/* Parts of these texts; ", " precedes a member of JSON. NAN is "not known" and null. */
+void plan_print_label(const char *label);
+const char *plan_shown_time(double s, char ret[static HUMAN_SIZE]);
+const char *plan_shown_bytes(double bytes, char ret[static HUMAN_SIZE]);
+void plan_json_seconds(struct text *t, const char *name, double v);
+void plan_json_bytes(struct text *t, const char *name, double v);
 
 #endif

@@ -204,8 +204,8 @@ def check_errors(server):
                              (("--compute=-1", WWW), "compute=-1"),
                              (("--compute=", WWW), "compute="),
                              (("--compute=1e3", WWW), "compute=1e3"),
-                             (("--epochs=0", WWW), "epochs=0"), ((), "want one SOURCE"),
-                             ((WWW, WWW), "want one SOURCE"), (("--jason", WWW), "--jason"),
+                             (("--epochs=0", WWW), "epochs=0"), ((), "want SOURCE, or --bytes="),
+                             ((WWW, WWW), "want [SOURCE], found 2"), (("--jason", WWW), "--jason"),
                              (("-o", "plan=batch=0", WWW), "batch")):
         said = run("plan", *arguments, code=1)
         contains(said, piece)
