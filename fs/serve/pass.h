@@ -47,6 +47,9 @@ static inline bool pass_is_on(const struct pass *p)
     return atomic_load(&p->state->passes);
 }
 
+/* Has this process CAP_SYS_ADMIN? */
+bool pass_has_right(void);
+
 /* Decide whether the mount is to have it. p->kernel is set. */
 void pass_init(struct pass *p, enum open_mode mode, const struct catalog *catalog,
                struct open_state *state);

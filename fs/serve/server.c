@@ -224,13 +224,17 @@ static int take_signals(struct server *s)
 
 /* ---- mounting ---- */
 
-/* What to do if a mount has failed because of the device; "": the device is all right. */
+/* What to do if a mount has failed because of the device or a right; "": both are all right. */
 static const char *device_advice(void)
 {
     AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
-    if (fd >= 0)
+    if (fd >= 0 && (geteuid() != 0 || pass_has_right()))
         return "";
+    if (fd >= 0)
+        return ": root has no right to mount here, which is CAP_SYS_ADMIN; start the container "
+               "with it "
+               "(--cap-add SYS_ADMIN)";
     if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
         return ": there is no /dev/fuse; load the module (modprobe fuse), or start the container "
                "with it (--device /dev/fuse --cap-add SYS_ADMIN)";

@@ -167,6 +167,8 @@ if [ "$(id -u)" = 0 ]; then
     says "cannot mount on $MOUNTPOINT: there is no /dev/fuse; load the module (modprobe fuse)"
     expect 3 without_device 'mkdir /dev/fuse'
     says "cannot mount on $MOUNTPOINT: /dev/fuse cannot be opened; let its users read and write it"
+    expect 3 setpriv --bounding-set=-sys_admin "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
+    says "cannot mount on $MOUNTPOINT: root has no right to mount here, which is CAP_SYS_ADMIN; start the container with it"
 fi
 
 # ---- mount returns when the mount answers ----
