@@ -92,6 +92,8 @@ static const char *other_type(const char *text, size_t len)
     case 'M':
     case 'm':
         return "want numbers or bool in .npy, found dates or times; convert with astype('int64')";
+    case 'c':
+        return "want numbers or bool in .npy, found complex numbers";
     case 'V':
         return "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert "
                "with astype('float32')";

@@ -74,7 +74,8 @@ static const struct {
 #define TYPE "want numbers or bool in .npy, found another type"
     {"{'descr': '|O', 'fortran_order': False, 'shape': (7,)}",
      "want numbers or bool in .npy, found Python objects: a pickle, which is never read"},
-    {"{'descr': '<c8', 'fortran_order': False, 'shape': (7,)}", TYPE},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (7,)}",
+     "want numbers or bool in .npy, found complex numbers"},
     {"{'descr': '<f16', 'fortran_order': False, 'shape': (7,)}", TYPE},
     {"{'descr': '|V2', 'fortran_order': False, 'shape': (7,)}",
      "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert with "
