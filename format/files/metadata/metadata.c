@@ -266,7 +266,8 @@ static int refuse_table(const struct metadata_file *file, struct diag *d)
 {
     if (file->other)
         return diag_set(d, -EBADMSG, "%s: want one table of metadata, found %s and %s",
-                        blob_name(file->source.blob), file->walk.name, file->other);
+                        blob_name(file->source.blob),
+                        members_name(file->source.members, file->table), file->other);
     if (file->is_parquet)
         return diag_set(d, -EBADMSG,
                         "%s: want metadata.jsonl or metadata.csv, found a table of Parquet, which "
