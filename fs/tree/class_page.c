@@ -1,7 +1,6 @@
 #include "fs/tree/class_page.h"
 
-/* The name of a class; false: it has none. */
-static bool name_of(const struct dataset *ds, int64_t value, struct text *ret)
+bool class_page_name(const struct dataset *ds, int64_t value, struct text *ret)
 {
     return ds->ops && ds->ops->class_name && ds->ops->class_name(ds, value, ret) && ret->data;
 }
@@ -17,7 +16,7 @@ void class_page_words(const struct dataset *ds, const struct class_counts *c, st
         text_add(t, ", each %llu", (unsigned long long)c->count[c->most]);
     for (unsigned i = 0; i < 2 && differ; i++) {
         AUTO_TEXT struct text name = {0};
-        bool has_name = name_of(ds, c->value[shown[i]], &name);
+        bool has_name = class_page_name(ds, c->value[shown[i]], &name);
 
         text_add(t, ", the %s %llu (%lld%s%s)", i ? "most" : "least",
                  (unsigned long long)c->count[shown[i]], (long long)c->value[shown[i]],
@@ -31,7 +30,7 @@ static void json_class(const struct dataset *ds, const struct class_counts *c, u
     AUTO_TEXT struct text name = {0};
 
     text_add(t, "{\"value\": %lld, ", (long long)c->value[i]);
-    if (name_of(ds, c->value[i], &name)) {
+    if (class_page_name(ds, c->value[i], &name)) {
         text_add(t, "\"name\": ");
         text_add_json(t, name.data);
         text_add(t, ", ");

@@ -4,9 +4,11 @@
 
 #include "base/text.h"
 #include "format/core/split_name.h"
+#include "fs/tree/class_page.h"
 #include "fs/tree/pages.h"
 
-#define SHOWN 4 /* differences of two parts */
+#define SHOWN        4     /* differences of two parts */
+#define CLASSES_MOST 65536 /* that are compared */
 
 /* Is it a part of a dataset by its name: train, or train.csv? */
 static bool is_part(const struct catalog_item *item)
@@ -93,6 +95,24 @@ static void compare(const struct catalog_item *a, const struct catalog_item *b, 
     text_add(t, "\n");
 }
 
+/* Add the first number that is another class in each of the parts: a model of one would be wrong
+ * with the other. */
+static void compare_classes(const struct catalog_item *a, const struct catalog_item *b,
+                            struct text *t)
+{
+    for (int64_t i = 0; i < CLASSES_MOST; i++) {
+        AUTO_TEXT struct text x = {0}, y = {0};
+
+        if (!class_page_name(a->ds, i, &x) || !class_page_name(b->ds, i, &y))
+            return;
+        if (!strcmp(x.data, y.data))
+            continue;
+        text_add(t, "the classes of %s and %s differ: label %lld is '%s' in %s and '%s' in %s\n",
+                 a->name, b->name, (long long)i, x.data, a->name, y.data, b->name);
+        return;
+    }
+}
+
 void splits_note(const struct catalog *catalog, const struct catalog_item *item,
                  const struct catalog_item *end, struct text *t)
 {
@@ -104,6 +124,8 @@ void splits_note(const struct catalog *catalog, const struct catalog_item *item,
         first--;
     for (; first < end && !strcmp(first->folder, item->folder); first++)
         if (first != item && is_ready_part(first) &&
-            !strcmp(first->ds->format->name, item->ds->format->name))
+            !strcmp(first->ds->format->name, item->ds->format->name)) {
             compare(first, item, t);
+            compare_classes(first, item, t);
+        }
 }

@@ -9,7 +9,8 @@ struct text;
 
 /* Add a line for each other part of item's dataset that is ready, is in catalog before `end`, and
  * whose fields differ: in their types, their number of axes, or because one has not the other's.
- * Pictures and other bytes do not count: their names are extensions. item is ready. */
+ * Pictures and other bytes do not count: their names are extensions. Add a line if a number is
+ * another class there. item is ready. */
 void splits_note(const struct catalog *catalog, const struct catalog_item *item,
                  const struct catalog_item *end, struct text *t);
 

@@ -65,3 +65,10 @@ contains(differing("many")[0], "'c3' is in train only, and 5 others")
 write(f"{SOURCE}/csv/train.csv", b"a,b,label\n" + b"1,2,3\n" * 4)
 write(f"{SOURCE}/csv/test.csv", b"a,b\n" + b"1,2\n" * 4)
 contains(differing("csv")[0], "the fields of test.csv and train.csv differ")
+
+# A number that is another class in the other part; a part that lacks the last classes has the same numbers.
+for name in ("train/ant", "train/bee", "train/cat", "val/ant", "val/cat", "test/ant", "test/bee"):
+    write(f"{SOURCE}/classes/{name}/{name.replace('/', '-')}.jpg", name.encode())
+found = [line.strip() for line in run("info", f"{SOURCE}/classes").splitlines() if "classes of" in line]
+equal(found, ["note     the classes of test and val differ: label 1 is 'bee' in test and 'cat' in val",
+              "note     the classes of train and val differ: label 1 is 'bee' in train and 'cat' in val"], "classes")
