@@ -5,7 +5,11 @@
  * MEMBER_PROBES are passed on to the member of the ring that has the slice. No code waits for their
  * answers: the front notes that the member answers none, and takes another one for the request that
  * is sent again. If members are alive and it is the origin that is slow, sending again costs no
- * byte: members finish and keep what they have begun to fetch. */
+ * byte: members finish and keep what they have begun to fetch.
+ *
+ * A request that has got nothing for much longer than most do goes to the origin. What most need is
+ * learned: with a ring that has the data it is milliseconds, and the limit 1.9 s; while all members
+ * wait for a slow origin it is longer, for then the origin must not be asked twice. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,8 +133,9 @@ static void watch(struct http_active *active, int64_t now)
         return;
     if (http->via.lost) {
         active->direct = true;
-    } else if (now - active->starved_ns > http->timeout_ns / 2) {
+    } else if (now - active->starved_ns > http_via_patience(http)) {
         active->direct = true;
+        http_via_gave(http, now - active->starved_ns);
         http_via_trouble(http, "gives nothing");
     } else if (now - active->sent_ns <= patience) {
         return;

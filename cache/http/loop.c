@@ -48,6 +48,7 @@ static void heed_pokes(struct http_loop *loop)
             continue;
         if (active->given_ns != NEVER)
             http_active_listen(active);
+        active->sent_ns = active->starved_ns = clock_monotonic(active->http->clock);
         if (curl_easy_pause(active->easy, CURLPAUSE_CONT) != CURLE_OK)
             http_active_settle(active, CURLE_WRITE_ERROR);
     }
