@@ -1,8 +1,8 @@
 /* What the active plans read next, for the stage.
  *
- * next() walks each cursor onwards from its reader, an epoch ahead at most. The cursor whose next
- * element is due soonest takes a turn: it gives the needs of one batch, with neighbours in the
- * source merged. So the only state is a place per cursor, and the rest of a turn.
+ * next() walks each cursor onwards from its reader, an epoch ahead, or to the end of the next one.
+ * The cursor whose next element is due soonest takes a turn: it gives the needs of one batch, with
+ * neighbours in the source merged. So the only state is a place per cursor, and the rest of a turn.
  *
  * needs_when.c has the way back: when are these bytes needed?
  *
@@ -64,11 +64,22 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
         needs->n_needs = needs->given = 0;
 }
 
+/* Elements ahead of the reader whose needs may be reported: an epoch; or, where the next epoch has
+ * samples that this one has not, as that of a rank, to the end of that. */
+static uint64_t horizon_of(const struct cursor *c)
+{
+    const struct schedule *s = &c->schedule;
+    bool others = c->is_seeded && (s->order.kind != &order_permutation || s->elements < s->length);
+
+    if (!c->goes_on)
+        return c->elements - c->at;
+    return others ? 2 * c->elements - c->at : c->elements;
+}
+
 /* Elements ahead of the reader whose needs are not reported yet. */
 static uint64_t left_of(const struct cursor *c, const struct horizon *horizon)
 {
-    uint64_t ahead = horizon->reported - c->passed,
-             most = c->goes_on ? c->elements : c->elements - c->at;
+    uint64_t ahead = horizon->reported - c->passed, most = horizon_of(c);
 
     return ahead < most ? most - ahead : 0;
 }

@@ -155,6 +155,7 @@ static void look(const struct fixture *f)
 struct list {
     uint64_t n, this_epoch;
     uint64_t elements, at;
+    uint64_t reach; /* those that next() reports */
     uint64_t sample[2 * LIST_MOST];
 };
 
@@ -177,6 +178,9 @@ static void list_init(struct list *ret, const struct fixture *f, const struct ac
                 ret->sample[ret->n] = e;
         }
     }
+    ret->reach = elements;
+    if (plan && plan->plan.seeded && elements < plan->schedule.length)
+        ret->reach = ret->n; /* the next epoch has others */
 }
 
 /* The distance of the first element that reads bytes of [off, off + len); UINT64_MAX: none. */
@@ -221,8 +225,8 @@ static const char *const plans[] = {
 
 /* What next() has reported about one field of a cursor. */
 struct reported {
-    uint64_t n;              /* elements */
-    bool element[LIST_MOST]; /* by distance */
+    uint64_t n;                  /* elements */
+    bool element[2 * LIST_MOST]; /* by distance */
 };
 
 /* The distance of the end of the turn that contains the element at that distance. */
@@ -250,11 +254,11 @@ static void tell(struct reported *reported, const struct list *list, const struc
 
     assert_int_equal((need->off - field->offset) % field->stored_bytes, 0);
     assert_int_equal(need->len % field->stored_bytes, 0);
-    assert_true(from < list->elements);
+    assert_true(from < list->reach);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t again = 0;
 
-        for (uint64_t d = from; d < min_u64(turn_end(list, plan, from), list->elements); d++) {
+        for (uint64_t d = from; d < min_u64(turn_end(list, plan, from), list->reach); d++) {
             if (list->sample[d] != first + i || reported->element[d])
                 continue;
             reported->element[d] = true;
@@ -286,7 +290,7 @@ static void check_next(struct fixture *f, const struct active_cursor *c, size_t 
             tell(&reported[k], list, &f->ds->field[k], &need[i], c->plan);
         }
     }
-    for (uint64_t d = 0; d < list->elements; d++)
+    for (uint64_t d = 0; d < list->reach; d++)
         for (unsigned k = 0; k < 2; k++)
             if (!reported[k].element[d])
                 fail_msg("element %llu: field %u was not told", (unsigned long long)d, k);
@@ -483,6 +487,35 @@ static void test_next__another_jumps__reported_again(void **state)
     assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
     jumper->jumps++; /* while some of a turn is left */
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
+}
+
+/* An epoch that does not show all samples, and the next one, which shows others: both are reported
+ * before the reader has moved, and no sample of a third. */
+static void test_next__epochs_of_some_samples__the_next_one_too(void **state)
+{
+    static const char *const names[] = {
+        "batch=10,seed=3,limit=60", "batch=10,seed=3,draw=60:uniform", "batch=10,rank=2of9,seed=3"};
+    struct fixture *f = *state;
+    const struct field *image = &f->ds->field[0];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct stage_need need[2000];
+        struct plan_entry plan;
+        uint64_t images = 0;
+        size_t n;
+
+        needs_free(f->needs);
+        use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+        plan_init(&plan, f, names[i]);
+        cursor_init(f, 0, &plan, 5, 0);
+        n = tell_all(f, need, ARRAY_LEN(need));
+        for (size_t k = 0; k < n; k++) {
+            assert_true(need[k].when < 2 * plan.schedule.elements);
+            images += need[k].blob == image->blob ? need[k].len / IMAGE : 0;
+        }
+        assert_int_equal(images, 2 * plan.schedule.elements);
+        assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+    }
 }
 
 /* Of many ranges of bytes at once, of images, labels and nothing, some asked for before; of two
@@ -1127,6 +1160,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__another_jumps__reported_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__epochs_of_some_samples__the_next_one_too, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_when_each__many_ranges__as_one_by_one, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_reported_again, setup, teardown),
