@@ -35,14 +35,31 @@ uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n)
     return mix((s ^ n) + GOLDEN);
 }
 
+/* floor(x * n / 2^64), a number below n */
+static inline uint64_t scale_to(uint64_t x, uint64_t n)
+{
+    __extension__ typedef unsigned __int128 u128;
+
+    return (uint64_t)((u128)x * n >> 64);
+}
+
+/* x mod n without a division: inverse is floor((2^64 - 1) / n), so the quotient is at most one too
+ * small. */
+static inline uint64_t modulo(uint64_t x, uint64_t n, uint64_t inverse)
+{
+    uint64_t rest = x - scale_to(x, inverse) * n;
+
+    return rest - (rest >= n ? n : 0);
+}
+
 void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
                       uint64_t n)
 {
-    uint64_t s = order_key(seed, epoch, lane, n);
+    uint64_t s = order_key(seed, epoch, lane, n), inverse = n ? UINT64_MAX / n : 0;
 
     ret->n = n;
     for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
-        ret->mirror[r] = n ? mix(s + (2 * r + 1) * GOLDEN) % n : 0;
+        ret->mirror[r] = n ? modulo(mix(s + (2 * r + 1) * GOLDEN), n, inverse) : 0;
         ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
     }
 }
@@ -250,14 +267,6 @@ struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n)
         .n = n, .mirror = mix(s + GOLDEN), .coin = mix(s + 2 * GOLDEN)};
 }
 
-/* floor(x * n / 2^64), a number below n */
-static inline uint64_t scale_to(uint64_t x, uint64_t n)
-{
-    __extension__ typedef unsigned __int128 u128;
-
-    return (uint64_t)((u128)x * n >> 64);
-}
-
 static inline uint64_t family_round(const struct permutation_family *f,
                                     const struct permutation_member *m, unsigned r, uint64_t x)
 {
@@ -339,26 +348,51 @@ void order_map(const struct order *o, size_t count, uint64_t *x)
         send_all(&o->whole, false, count, x);
 }
 
+#define RUNS 64
+
+/* Find the slots of the blocks of the first samples, those of neighbours of one block once: at most
+ * RUNS. Returns how many. */
+static size_t find_slots(const struct order *o, size_t count, const uint64_t *x,
+                         uint64_t ret[static RUNS])
+{
+    uint64_t block = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (n && x[i] / o->window == block)
+            continue;
+        if (n == RUNS)
+            break;
+        ret[n++] = block = x[i] / o->window;
+    }
+    send_all(&o->whole, true, n, ret);
+    return n;
+}
+
 /* Neighbouring samples share a block, and a block belongs to one group; those of one block are sent
  * back together. */
 static void window_unmap(const struct order *o, size_t count, uint64_t *x)
 {
+    uint64_t slot[RUNS];
     struct group group;
 
     group.start = group.end = 0;
     while (count) {
-        uint64_t block = x[0] / o->window, slot = permutation_backward(&o->whole, block);
-        uint64_t start = slot_start(o, slot);
-        size_t n = 0;
+        size_t runs = find_slots(o, count, x, slot);
 
-        group_at(o, start, &group);
-        for (; n < count && x[n] / o->window == block; n++)
-            x[n] = start + x[n] % o->window - group.start;
-        send_all(&group.permutation, true, n, x);
-        for (size_t i = 0; i < n; i++)
-            x[i] += group.start;
-        x += n;
-        count -= n;
+        for (size_t k = 0; k < runs; k++) {
+            uint64_t block = x[0] / o->window, start = slot_start(o, slot[k]);
+            size_t n = 0;
+
+            group_at(o, start, &group);
+            for (; n < count && x[n] / o->window == block; n++)
+                x[n] = start + x[n] % o->window - group.start;
+            send_all(&group.permutation, true, n, x);
+            for (size_t i = 0; i < n; i++)
+                x[i] += group.start;
+            x += n;
+            count -= n;
+        }
     }
 }
 
