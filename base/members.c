@@ -258,6 +258,13 @@ static uint32_t find_folder(const struct members *m, const char *root, size_t le
     return low;
 }
 
+bool members_has_folder(const struct members *m, const char *path)
+{
+    uint32_t number = find_folder(m, path, strlen(path));
+
+    return number < m->n_folders && !strcmp(members_folder(m, number), path);
+}
+
 size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,
                       const char *name)
 {

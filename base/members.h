@@ -95,6 +95,9 @@ int members_set_more(struct members *m, size_t i, uint64_t more, const char *tex
  * as they are. 0, or -E2BIG: the bytes of all exceed 2^63, and the table is as it was. */
 int members_compact(struct members *m, const uint8_t *keep, const uint64_t *sizes);
 
+/* Has a sorted table a folder of that path? */
+bool members_has_folder(const struct members *m, const char *path);
+
 /* Find a file in a sorted table: by the path of its folder, of folder_len bytes, and its name.
  * m->n: there is none. */
 size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,

@@ -206,13 +206,13 @@ static void scope_closedir(DIR **dir)
 }
 
 /* List a folder that cannot be read, with the reason. */
-static int add_unread(const struct scan *scan, const char *folder, const char *error)
+static int add_unread(const struct scan *scan, const char *folder, const char *error, int failure)
 {
     const char *slash = strrchr(folder, '/');
     char parent[PATH_MAX];
 
     snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
-    return add_failed(scan, parent, slash ? slash + 1 : folder, error, -EINVAL);
+    return add_failed(scan, parent, slash ? slash + 1 : folder, error, failure);
 }
 
 /* 0; 1: the folder cannot be read, which is listed; or -errno. */
@@ -227,12 +227,14 @@ static int read_names(const struct scan *scan, const struct level *level, struct
     if (!dir && !*level->folder)
         return diag_set(scan->d, -errno, "%s: %s", level->path, strerror(errno));
     if (!dir) {
-        snprintf(error, sizeof(error), "%s: %s", level->folder, strerror(errno));
-        r = add_unread(scan, level->folder, error);
+        int failure = -errno;
+
+        snprintf(error, sizeof(error), "%s: %s", level->folder, strerror(-failure));
+        r = add_unread(scan, level->folder, error, failure);
         return r < 0 ? r : 1;
     }
     if (within_check(&scan->source->within, dirfd(dir), level->path, level->folder, &outside) < 0) {
-        r = add_unread(scan, level->folder, outside.text);
+        r = add_unread(scan, level->folder, outside.text, -EXDEV);
         return r < 0 ? r : 1;
     }
     while ((entry = readdir(dir))) {
@@ -290,7 +292,7 @@ static int scan_folder(const struct scan *scan, const struct level *level)
                  "%s: want at most %d folders on the way from SOURCE, found more; mount a folder "
                  "further down",
                  level->folder, DEPTH_MOST);
-        return add_unread(scan, level->folder, error);
+        return add_unread(scan, level->folder, error, -EINVAL);
     }
     r = read_names(scan, level, &names);
     if (r < 0)

@@ -237,11 +237,11 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
 }
 
 /* List the folder of a page that cannot be fetched, with the error. */
-static int add_broken(struct crawl *crawl, const char *folder, const char *why)
+static int add_broken(struct crawl *crawl, const char *folder, const char *why, int failure)
 {
     AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
 
-    return path ? known_add_failed(&crawl->source->known, path, why, -EINVAL) : -ENOMEM;
+    return path ? known_add_failed(&crawl->source->known, path, why, failure) : -ENOMEM;
 }
 
 /* Fetch the page of SOURCE itself, which must exist: is it an index page? sure: it must certainly
@@ -314,7 +314,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         if (r == -ENOMEM)
             return r;
         if (r < 0)
-            r = add_broken(crawl, folder, diag_text(&why, r));
+            r = add_broken(crawl, folder, diag_text(&why, r), r);
         else if (page.len)
             r = use_page(crawl, folder, &page, &links, d);
         if (r >= 0)

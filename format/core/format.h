@@ -85,6 +85,10 @@ struct finds {
     int (*failed)(struct finds *finds, const char *file_name, int error, const char *reason);
 };
 
+/* Why name cannot be used: a file of it cannot be read now, for that reason. The caller's; NULL: no
+ * memory. */
+char *incomplete_reason(const char *name, const char *why);
+
 /* Report that name cannot be used because the file `missing` cannot be read now. 0 or -ENOMEM. */
 int finds_incomplete(struct finds *finds, const char *name, const struct unread_file *missing);
 
@@ -145,6 +149,7 @@ struct collection {
     /* Set by the caller: */
     size_t n_unread; /* files and folders below root that cannot be read, */
     char *unread;    /* and why the first cannot */
+    char *missing;   /* why it is an error: see struct unread_file. NULL: it is none */
 };
 
 /* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for

@@ -3,8 +3,11 @@
 #include "fs/tree/collections.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -22,6 +25,7 @@ static void release_claims(struct claims *claims, const struct format *format)
         free(c->root);
         free(c->file);
         free(c->unread);
+        free(c->missing);
         if (format->free_claim)
             format->free_claim(c->impl);
         else
@@ -56,15 +60,53 @@ static struct collection *find_above(const struct claims *claims, const struct s
     return NULL;
 }
 
+/* May what failed have samples of the collection? Not a file beside its class folders. */
+static bool may_have_samples(const struct listing *listing, const struct collection *c,
+                             const struct source_entry *entry)
+{
+    const struct members *files = &listing->files;
+    char path[PATH_MAX];
+
+    if (*entry->name == '.' || !members_is_below(entry->folder, c->root))
+        return false;
+    if (strcmp(entry->folder, c->root) != 0)
+        return true;
+    if (snprintf(path, sizeof(path), "%s%s%s", entry->folder, *entry->folder ? "/" : "",
+                 entry->name) >= (int)sizeof(path))
+        return false;
+    return members_has_folder(files, path) ||
+           (c->n && !strcmp(members_folder_of(files, c->file[0]), c->root));
+}
+
+/* A collection of which something cannot be read, but perhaps later, or by others, is an error. */
+static int note_missing(const struct listing *listing, struct claims *claims,
+                        const struct source_entry *entry)
+{
+    for (size_t i = 0; i < claims->n; i++) {
+        struct collection *c = &claims->collection[i];
+
+        if (!blob_may_pass(entry->failure) || c->missing || !may_have_samples(listing, c, entry))
+            continue;
+        c->missing = incomplete_reason(c->name, entry->error);
+        if (!c->missing)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 /* Move files that cannot be read, and are below a collection, to a note of it: they would be shown
  * in a folder called like the dataset. */
-static void take_failed(struct listing *listing, struct claims *claims)
+static int take_failed(struct listing *listing, struct claims *claims)
 {
     size_t kept = 0;
+    int r = 0;
 
     for (size_t i = 0; i < listing->failed.n; i++) {
         struct source_entry *entry = &listing->failed.entry[i];
         struct collection *c = find_above(claims, entry);
+
+        if (r == 0)
+            r = note_missing(listing, claims, entry);
 
         if (!c) {
             struct source_entry moved = *entry;
@@ -78,6 +120,7 @@ static void take_failed(struct listing *listing, struct claims *claims)
         source_entry_release(entry);
     }
     listing->failed.n = kept;
+    return r;
 }
 
 /* Hand over what one format has claimed. -EOPNOTSUPP: nothing was, for this source joins no files.
@@ -95,10 +138,13 @@ static int add_claimed(const struct source *source, struct collections_user *use
 
         if (!c->n)
             continue;
-        r = join(source, listing, c, &blob, &d);
+        r = c->missing ? -EREMOTEIO : join(source, listing, c, &blob, &d);
         if (r == -ENOMEM || r == -EOPNOTSUPP)
             return r;
-        r = user->add(user, format, c, blob, r < 0 ? diag_text(&d, r) : NULL);
+        r = user->add(user, format, c, blob,
+                      c->missing ? c->missing
+                      : r < 0    ? diag_text(&d, r)
+                                 : NULL);
     }
     return r;
 }
@@ -162,7 +208,7 @@ static int add_collections(const struct source *source, struct collections_user 
             continue;
         r = formats[f]->claim_names(&listing->files, claims);
         if (r == 0)
-            take_failed(listing, claims);
+            r = take_failed(listing, claims);
         if (r == 0)
             r = add_claimed(source, user, formats[f], listing, claims);
         release_claims(claims, formats[f]);

@@ -32,7 +32,7 @@
 
 bool is_skipped(const char *name)
 {
-    return *name == '.' || !strcasecmp(name, "__MACOSX");
+    return *name == '.' || !strcasecmp(name, "__MACOSX") || !strcmp(name, "lost+found");
 }
 
 bool is_class_folder(const char *path, const char *root)

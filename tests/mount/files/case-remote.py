@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """A folder of pictures on a web server, and one of this machine with cache=: the same samples and batches as
 read in place. epochfs stage brings them, and a mount finds them there with the server gone. Classes whose folder is
-empty, or cannot be read, have their numbers."""
+empty, or leads out of SOURCE, have their numbers; what cannot be read now is an error of its dataset."""
 
 import json
 import os
+import shutil
 
 import numpy as np
 
@@ -44,7 +45,7 @@ for what, source, options in (("path", WWW, ""), ("http", None, "")):
             equal(len(server.log()) - before, 0, f"requests for data after epochfs stage, {what}")
 
 
-# Folders of classes that are empty, that the server refuses, and that lead out of SOURCE.
+# Folders of classes that are empty, and that lead out of SOURCE.
 os.makedirs(f"{WWW}/train/c0-empty")
 os.makedirs(f"{PRIVATE}/elsewhere")
 os.symlink(f"{PRIVATE}/elsewhere", f"{WWW}/train/c1-outside")
@@ -55,17 +56,25 @@ def check_classes(classes, what):
     equal(json.loads(text(path("train/dataset.json")))["classes"], classes, f"classes, {what}")
     labels = np.load(path("train/batches/batch=all/npy/000000.label.npy"))
     found = {classes[i]: int(n) for i, n in enumerate(np.bincount(labels)) if n}
-    equal(found, {"c0": 30, "c1": 30, "c2": 30, "c3": 30} if what != "refused" else {"c0": 30, "c1": 30, "c3": 30}, what)
+    equal(found, {"c0": 30, "c1": 30, "c2": 30, "c3": 30}, what)
 
 
 with mounted(WWW, log="log.here"):
     check_classes(CLASSES, "here")
     contains(log_text("log.here"), "class c0-empty (label 1) has no picture", "class c1-outside (label 3) has no picture")
 os.unlink(f"{WWW}/train/c1-outside")
-with Nginx(WWW, more="location = /train/c2/ { return 403; }") as server:
-    with mounted(server.url, log="log.refused"):
-        check_classes([c for c in CLASSES if c != "c1-outside"], "refused")
-        contains(log_text("log.refused"), "want status 200, found 403", "class c2 (label 3) has no picture")
+# What cannot be read now, or by this user, may have samples: without them other bytes would have the same names.
+place(WWW, "val/x.jpg", b"x")
+for place_, status in (("/train/c2/", 403), ("/train/c2/", 500), ("/train/c2/0002.jpg", 500), ("/train/c2/0002.jpg", 404)):
+    with Nginx(WWW, more=f"location = {place_} {{ return {status}; }}") as server:
+        with mounted(server.url, "patience=1", log=f"log.{status}"):
+            equal(os.path.exists(path("val/samples/raw/x.jpg")), True, "another dataset")
+            if status == 404:
+                equal(json.loads(text(path("train/dataset.json")))["samples"], 119, "it is gone, for everybody")
+            else:
+                contains(text(path("train/ERROR.txt")), "want all of its files, found one that cannot be read now",
+                         f"{place_}: want status 200, found {status}")
+shutil.rmtree(f"{WWW}/val")
 with Nginx(WWW) as server:
     for turn in range(2):  # the second one uses what the cache folder has
         with mounted(server.url, f"cache={PRIVATE}/cache-empty"):

@@ -205,6 +205,8 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
 {
     (void)state;
     check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
+    assert_true(is_class_folder("empty", ""));
+    assert_false(is_class_folder("lost+found", "")); /* of file systems, not of data */
     check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
           ":all classes 1(jpg) 2(jpg) aside 1 .txt, 1 .db\n");
     check("docs/README.md images/1.jpg", ":images flat 1(jpg)\n");
