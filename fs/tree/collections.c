@@ -67,7 +67,9 @@ static bool may_have_samples(const struct listing *listing, const struct collect
     const struct members *files = &listing->files;
     char path[PATH_MAX];
 
-    if (*entry->name == '.' || !members_is_below(entry->folder, c->root))
+    /* Hidden ones, and the one that a file system has for itself, are never data. */
+    if (*entry->name == '.' || !strcmp(entry->name, "lost+found") ||
+        !members_is_below(entry->folder, c->root))
         return false;
     if (strcmp(entry->folder, c->root) != 0)
         return true;

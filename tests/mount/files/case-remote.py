@@ -65,6 +65,11 @@ with mounted(WWW, log="log.here"):
 os.unlink(f"{WWW}/train/c1-outside")
 # What cannot be read now, or by this user, may have samples: without them other bytes would have the same names.
 place(WWW, "val/x.jpg", b"x")
+for hidden in (".cache", "lost+found"):
+    os.makedirs(f"{WWW}/train/{hidden}")
+with Nginx(WWW, more="location /train/.cache { return 403; } location /train/lost+found { return 403; }") as server:
+    with mounted(server.url):
+        check_classes([c for c in CLASSES if c != "c1-outside"], "folders that are never data")
 for place_, status in (("/train/c2/", 403), ("/train/c2/", 500), ("/train/c2/0002.jpg", 500), ("/train/c2/0002.jpg", 404)):
     with Nginx(WWW, more=f"location = {place_} {{ return {status}; }}") as server:
         with mounted(server.url, "patience=1", log=f"log.{status}"):
