@@ -109,7 +109,8 @@ class World:
     def s3(self, objects):
         s3 = FakeS3(objects, bucket="bucket").__enter__()
         os.environ.update(AWS_ENDPOINT_URL=s3.endpoint, AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret",
-                          AWS_DEFAULT_REGION="us-east-1", AWS_EC2_METADATA_DISABLED="true")
+                          AWS_DEFAULT_REGION="us-east-1", AWS_EC2_METADATA_DISABLED="true",
+                          AWS_REQUEST_CHECKSUM_CALCULATION="when_required")  # so that a body of a PUT is the object
         return s3
 
     def run(self, page, then=None, before=""):
