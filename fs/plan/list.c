@@ -1,7 +1,7 @@
 /* The list of only=NAME, looked up by samples: bucket, then entry.
  *
  * Both steps lead to memory far from the last one. So each is made for all samples that are looked
- * for, and asks the processor for what the next one needs: then their waits for memory overlap. */
+ * for before the next one: as none depends on another, their waits for memory overlap. */
 #include "fs/plan/list.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "base/checked.h"
 
 #define LINE       64 /* bytes that come from memory together */
-#define LINES_MOST 4  /* of a bucket that are asked for */
+#define LINES_MOST 4  /* of a bucket that are read ahead */
 
 /* The entries of the bucket of a sample; none of one beyond all buckets. */
 static struct plan_entries bucket_of(const struct plan_list *list, uint64_t sample)
@@ -55,8 +55,9 @@ static uint64_t end_of(const struct plan_list *list, struct plan_entries bucket,
     return first_entry(list, bucket, wanted->last, true);
 }
 
-/* Ask for the memory of a bucket, which is read soon. */
-static void ask_for(const struct plan_list *list, struct plan_entries bucket)
+/* Read a byte of each line of a bucket, all of which is read soon. No prefetch: a processor may
+ * drop that if the page is not in its TLB. */
+static void touch(const struct plan_list *list, struct plan_entries bucket)
 {
     size_t each = list->entry ? PLAN_ENTRY_BYTES : sizeof(*list->sample);
     const char *bytes = list->entry ? (const char *)list->entry : (const char *)list->sample;
@@ -64,21 +65,18 @@ static void ask_for(const struct plan_list *list, struct plan_entries bucket)
 
     if (at == end)
         return;
-    __builtin_prefetch(at);
-    for (unsigned i = 1; i < LINES_MOST && (size_t)(end - at) > i * LINE; i++)
-        __builtin_prefetch(at + i * LINE);
-    __builtin_prefetch(end - 1);
+    for (unsigned i = 0; i < LINES_MOST && (size_t)(end - at) > i * LINE; i++)
+        (void)*(const volatile char *)(at + i * LINE);
+    (void)*(const volatile char *)(end - 1);
 }
 
 void plan_list_find(const struct plan_list *list, size_t count, const struct plan_samples *wanted,
                     struct plan_entries *ret)
 {
     for (size_t i = 0; i < count; i++)
-        __builtin_prefetch(&list->start[min_u64(wanted[i].first >> list->shift, list->buckets)]);
-    for (size_t i = 0; i < count; i++) {
         ret[i] = bucket_of(list, wanted[i].first);
-        ask_for(list, ret[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        touch(list, ret[i]);
     for (size_t i = 0; i < count; i++)
         ret[i] = (struct plan_entries){first_entry(list, ret[i], wanted[i].first, false),
                                        end_of(list, ret[i], &wanted[i])};
