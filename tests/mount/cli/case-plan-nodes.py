@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from lib import PRIVATE, contains, equal, idx_bytes, run
+from page_blocks import take
 from servers import MiB, Nginx, place
 
 N, SIDE = 4000, 64
@@ -67,6 +68,12 @@ def check_size():
     contains(run("plan", *size, "--each"), "each node reads all", "by the links of the nodes")
 
 
+def check_page():
+    """docs/nodes.md shows what the command prints."""
+    command, *shown = take("docs/nodes.md", "plan --nodes=1000").splitlines()
+    equal(run(*command.removeprefix("$ epochfs ").split()).splitlines(), shown, command)
+
+
 def check_errors(server):
     for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: want --nodes="),
                              ((WWW, "--bytes=1G", *LINKS), "no SOURCE"), (LINKS, "want SOURCE, or --bytes="),
@@ -88,4 +95,5 @@ def check_errors(server):
 with Nginx(WWW) as the_server:
     check_source(the_server)
     check_size()
+    check_page()
     check_errors(the_server)
