@@ -86,8 +86,6 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     } else if (request->reply.status / 100 != 2) {
         more = skip(active, bytes, n);
     } else {
-        if (active->via && !active->begun && active->slice != UINT64_MAX)
-            http_via_gave(active->http, active->given_ns - active->starved_ns);
         active->starved_ns = active->given_ns;
         active->broken = active->stalls = 0;
         active->probed = false;

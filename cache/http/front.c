@@ -7,9 +7,9 @@
  * is sent again. If members are alive and it is the origin that is slow, sending again costs no
  * byte: members finish and keep what they have begun to fetch.
  *
- * A request that has got nothing for much longer than most do goes to the origin. What most need is
- * learned: with a ring that has the data it is milliseconds, and the limit 1.9 s; while all members
- * wait for a slow origin it is longer, for then the origin must not be asked twice. */
+ * A request that has got nothing for 5 s, whatever timeout= is, goes to the origin. Not earlier: it
+ * may wait for a slice that another node fetches from a slow origin, which must not be asked twice.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #define MEMBER_PROBES 2
 #define STALL_NS      INT64_C(500000000) /* without a byte: look what is wrong */
 #define PROBE_NS      INT64_C(900000000) /* after that: send it again; a member has 0.8 s to answer */
+#define STARVED_NS    UINT64_C(5000000000) /* without a byte: the origin is asked */
 
 /* ---- probes ---- */
 
@@ -133,9 +134,9 @@ static void watch(struct http_active *active, int64_t now)
         return;
     if (http->via.lost) {
         active->direct = true;
-    } else if (now - active->starved_ns > http_via_patience(http)) {
+    } else if ((uint64_t)(now - active->starved_ns) >
+               min_u64((uint64_t)http->timeout_ns / 2, STARVED_NS)) {
         active->direct = true;
-        http_via_gave(http, now - active->starved_ns);
         http_via_trouble(http, "gives nothing");
     } else if (now - active->sent_ns <= patience) {
         return;

@@ -18,13 +18,7 @@
 #include "cache/disk/sha256.h"
 #include "cache/http/parts.h"
 
-#define RETRY_NS INT64_C(2000000000)
-
-/* How long a request waits for a byte: a multiple of the usual wait. */
-#define STARVED_NS    UINT64_C(1900000000) /* at least */
-#define STARVED_TIMES 8
-#define USUAL_NS      UINT64_C(1000000) /* at least */
-
+#define RETRY_NS     INT64_C(2000000000)
 #define SECRET_LEAST 16
 #define SECRET_MOST  256
 #define FAILED_TEXT  "peers: %s: %s; the origin is asked in their place"
@@ -213,33 +207,6 @@ bool http_via_is_up(struct http *http)
     if (via->down && clock_monotonic(http->clock) >= via->retry_ns)
         via->wants_probe = true;
     return !via->down;
-}
-
-/* ---- how long requests wait ---- */
-
-static uint64_t usual_most(const struct http *http)
-{
-    return max_u64((uint64_t)http->timeout_ns / 2 / STARVED_TIMES, USUAL_NS);
-}
-
-/* The usual wait is near the median, which does not heed the few requests that a bad member holds:
- * a longer one raises it by a quarter, a shorter one lowers it by a fifth. */
-void http_via_gave(struct http *http, int64_t waited_ns)
-{
-    uint64_t *usual = &http->via.usual_ns, most = usual_most(http);
-
-    if (!*usual)
-        *usual = most;
-    *usual = (uint64_t)waited_ns > *usual ? min_u64(*usual + *usual / 4, most)
-                                          : max_u64(*usual - *usual / 5, USUAL_NS);
-}
-
-int64_t http_via_patience(const struct http *http)
-{
-    uint64_t usual = http->via.usual_ns ? http->via.usual_ns : usual_most(http);
-
-    return (int64_t)min_u64(max_u64(usual * STARVED_TIMES, STARVED_NS),
-                            (uint64_t)http->timeout_ns / 2);
 }
 
 /* ---- reports, any thread ---- */

@@ -37,11 +37,10 @@ struct http_via {
     _Atomic uint64_t bytes; /* of bodies, from the front */
     /* Belong to the loop's thread: */
     bool down;
-    bool lost;         /* requests at the front must go elsewhere */
-    bool wants_probe;  /* of the front, while it is down */
-    bool asking;       /* such a probe is under way */
-    int64_t retry_ns;  /* when it wants one */
-    uint64_t usual_ns; /* how long requests for data wait for a byte; 0: not known */
+    bool lost;        /* requests at the front must go elsewhere */
+    bool wants_probe; /* of the front, while it is down */
+    bool asking;      /* such a probe is under way */
+    int64_t retry_ns; /* when it wants one */
 };
 
 /* secret_file: NULL: none. 0, or -errno with the reason in d, without the secret. */
@@ -69,12 +68,6 @@ void http_via_rest(struct http *http, const char *why);
 
 /* A request could not be answered there: it goes to the origin. */
 void http_via_trouble(struct http *http, const char *why);
-
-/* A request for data has waited so long for its first byte, or in vain. */
-void http_via_gave(struct http *http, int64_t waited_ns);
-
-/* After how long without a byte a request must go to the origin. */
-int64_t http_via_patience(const struct http *http);
 
 /* A request has got what it wants through the front. */
 void http_via_succeeded(struct http *http);

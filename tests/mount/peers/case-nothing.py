@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A front that is alive, and whose ring gives nothing for data: readers get their bytes from the origin within 2 s,
+"""A front that is alive, and whose ring gives nothing for data: readers get their bytes from the origin within 5 s,
 whatever timeout= is. While all that the ring gives takes long, because the origin is slow, the origin is not asked
 beside it."""
 
@@ -19,7 +19,7 @@ from servers import MiB, Nginx, place, read_anew, start_at, within
 WWW = f"{PRIVATE}/www"
 DATA = idx_bytes(np.random.default_rng(3).integers(0, 256, (20000, 32, 32), dtype=np.uint8))
 PIECE = 64 << 10
-LIMIT = 2.5  # seconds: 1.9, and what the machine takes
+LIMIT = 6  # seconds: 5, and what the machine takes
 place(WWW, "one-data", DATA)
 
 
@@ -90,11 +90,11 @@ def read(daemon, at):
 
 def check_mute(origin, front):
     daemon = mount("mute", origin, front)
-    for k in range(16):  # the ring is quick, so the mount learns that
+    for k in range(16):
         read(daemon, k * MiB)
     equal(front.asked >= 16, True, f"requests for data at the front: {front.asked}")
     front.mute = True
-    for at in (16 * MiB, 17 * MiB, 18 * MiB):
+    for at in (16 * MiB, 18 * MiB):
         begin = time.monotonic()
         with within(LIMIT, f"a read at {at} while the ring gives nothing"):
             read(daemon, at)
@@ -105,7 +105,7 @@ def check_mute(origin, front):
 
 
 def check_slow(origin, front):
-    """Each reply takes longer than the limit of a quick ring."""
+    """Each reply takes longer than it takes to send a request again."""
     front.late, front.asked = 1.5, 0
     daemon = mount("slow", origin, front)
     before = len(origin.log())
