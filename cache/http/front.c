@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "cache/http/active.h"
 
-#define FRONT_MS  INT64_C(600) /* for an answer of the front, on this machine */
+#define FRONT_MS  INT64_C(1300) /* for an answer of the front: readers go on within 2 s */
 #define MEMBER_MS INT64_C(5000)
 /* max_fails of mount-scripts/peers: on a busy machine an answer may be late, but hardly two. */
 #define MEMBER_PROBES 2
@@ -158,7 +158,7 @@ void http_front_look(struct http *http, int64_t now)
 
     if (http->via.wants_probe) {
         http->via.wants_probe = false;
-        http->via.retry_ns = now + FRONT_MS * 2000000;
+        http->via.retry_ns = now + FRONT_MS * 1000000;
         probe_front(http);
     }
     for (struct http_active *active = http->loop->active; active; active = next) {
