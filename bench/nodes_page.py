@@ -22,13 +22,14 @@ Each node is a network namespace of one machine, with a link to one switch that 
 origin, a web server. All nodes mount at once and read the first epoch of a plan of batches of {batch} pictures of 150 KB. A batch
 computes as long as the origin's link needs to send it: that is the rate of one node. A node's link has {links} times the rate. The
 scale: {mb} MB at {rate} MB/s (origin) and {node_rate} MB/s (nodes), so low that the processors of this one machine need not be the limit;
-the last column is the share of them that nodes, origin and caches used, of what the whole machine used.
+the last column is what nodes, origin and caches used of them, and what the whole machine used, other work included.
 
 * **own caches**: each node asks the origin. **site cache**: all ask `mount-scripts/site-cache`, on a machine with the link of a node.
   **peers**: the nodes are one cache, `mount-scripts/peers`.
 * Times are those of the slowest node, from the first command on, so they include mounting. All ways read the same bytes (checksums).
-* Where the second number of processors is near 100 %, other work shared the machine, and times are longer than the links need. Then
-  members of the ring are late now and then, count as hung for 4 s, and the origin sends some slices twice.
+* A member of the ring that leaves two probes unanswered counts as hung for 4 s, and a request that gets nothing for 5 s goes to
+  the origin. With an origin as slow as this one both happen, and it sends some slices twice. Where the second number of processors
+  is near 100 %, other work shared the machine, and times are longer than the links need.
 
 ## The nodes share the data
 
@@ -49,7 +50,7 @@ Afterwards a node with an empty cache reads what its peers keep at {warm:.1f} MB
 * With caches of their own, nodes fetch whole blocks of which they read a part, and go on with the rest of the data in the
   background: the origin sends more than the data, and N times the data if the job has many epochs.
 * Peers fetch slices of 1 MiB. In a shuffled order the first batches of 8 nodes touch 256 slices, a quarter of this data, and all
-  come at the same time: so the first batch is late, and the epoch is not. Of larger data it is a smaller part.
+  come at the same time: so the first batch is late. Of larger data it is a smaller part.
 * A site cache does the same with slices; its own link carries what all nodes read.
 
 ## What epochfs plan says

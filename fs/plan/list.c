@@ -21,8 +21,8 @@ static struct plan_entries bucket_of(const struct plan_list *list, uint64_t samp
     return (struct plan_entries){list->start[bucket], list->start[bucket + 1]};
 }
 
-/* Does the entry come before those of what is looked for? want: its last bits above those of a
- * place; or, where entries are places, the sample. */
+/* Does the entry come before those of the wanted sample? want: the sample's last bits above those
+ * of a place; or, where entries are places, the sample. */
 static inline bool is_before(const struct plan_list *list, uint64_t entry, uint64_t want)
 {
     return list->entry ? plan_list_entry(list, entry) < want : list->sample[entry] < want;

@@ -104,7 +104,7 @@ struct search {
     size_t n_walks;
     struct order_walk walk[AT_ONCE];
     uint32_t walk_of[AT_ONCE];
-    /* Places of what a split takes its shares from. */
+    /* Places in the list that a split divides. */
     size_t n_taken;
     uint64_t taken[AT_ONCE];
     uint32_t taken_of[AT_ONCE];
@@ -165,7 +165,7 @@ static void add_places(struct search *search, uint32_t question, uint64_t first,
     search->walk_of[search->n_walks++] = question;
 }
 
-/* From places of what is taken to those of the list, which not all of them are. */
+/* Turn places in the list that a split divides into places of its share; drop those of others. */
 static void look_at_taken(struct search *search)
 {
     const struct schedule *s = search->s;

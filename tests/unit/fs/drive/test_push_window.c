@@ -159,8 +159,7 @@ static void test_window__read_before_it_is_stored__what_is_made_is_kept(void **s
     assert_int_equal(w.pushed, pushed);
     assert_int_equal(w.done, 5);
     assert_true(w.is_making);
-    assert_false(
-        push_window_has(&w, 3)); /* left to its reader, who comes again for the rest of it */
+    assert_false(push_window_has(&w, 3)); /* its reader asks again for the rest of it */
     assert_false(push_window_has(&w, 4));
     push_window_stored(&w, 5);
     assert_true(push_window_has(&w, 5));
