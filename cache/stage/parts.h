@@ -9,6 +9,7 @@
  *   start.c                    the next run, and when its transfer starts
  *   settle.c arrive.c claim.c  the end of a transfer; its bytes; claims before it
  *   retention.c                which blocks are dropped when there is no space
+ *   latest.c                   which blocks are needed latest
  *   sealed.c                   files that readers read without the stage
  *   content.c drop.c ahead.c   bytes that are here; blocks that leave; readers in sequence
  *   runs.c speed.c             runs are made, sleep, and leave; how fast the remote is

@@ -28,27 +28,20 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/stage/latest.h"
 #include "cache/stage/parts.h"
 
-#define LIST_SHARE   512 /* the list has this part of the blocks on disk, the latest, ... */
-#define LIST_LEAST   4   /* ... or at least this many */
-#define GROUP        256 /* victims dropped together, ... */
-#define GROUP_BYTES  (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
-#define GROUP_SHARE  1024                /* ... but at most this part of the bytes on disk */
-#define SAMPLES      256                 /* blocks asked for to find which times have passed */
-#define ASK_ALL      256                 /* every so many passes, ask for all blocks */
-#define ASK_TOGETHER 64                  /* blocks */
-#define TRIES        16
-#define AHEAD_MOST   4096 /* runs */
-#define AHEAD_SHARE  32   /* part of the bytes on disk that look-ahead may displace, at least ... */
-#define AHEAD_LIMIT  8    /* ... and at most */
-#define SECOND       INT64_C(1000000000)
-
-struct victim {
-    struct file *file;
-    uint64_t block, when;
-    bool in_memory; /* otherwise on disk */
-};
+#define LIST_SHARE  512 /* the list has this part of the blocks on disk, the latest, ... */
+#define LIST_LEAST  4   /* ... or at least this many */
+#define GROUP       256 /* victims dropped together, ... */
+#define GROUP_BYTES (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
+#define GROUP_SHARE 1024                /* ... but at most this part of the bytes on disk */
+#define ASK_ALL     256                 /* every so many passes, ask for all blocks */
+#define TRIES       16
+#define AHEAD_MOST  4096 /* runs */
+#define AHEAD_SHARE 32   /* part of the bytes on disk that look-ahead may displace, at least ... */
+#define AHEAD_LIMIT 8    /* ... and at most */
+#define SECOND      INT64_C(1000000000)
 
 struct displaced {
     struct stage_need need;
@@ -60,24 +53,7 @@ static const struct stage_needs *needs_of(struct stage *stage)
     return stage->options.keep != STAGE_PIN ? atomic_load(&stage->forecast.needs) : NULL;
 }
 
-static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
-{
-    return needs->when(needs->ctx, &file->blob, block * file->block_bytes,
-                       file_block_len(file, block));
-}
-
 /* ---- the list ---- */
-
-/* Blocks that this process has not looked at may be on disk, and then can be dropped, too. Once per
- * file, by the thread that makes the list. */
-static void survey(struct file *file)
-{
-    if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
-        return;
-    file->surveyed = true;
-    file_count(file);
-    file_put(file);
-}
 
 static bool is_kept(const struct victim *v)
 {
@@ -85,165 +61,9 @@ static bool is_kept(const struct victim *v)
                         : file_is_on_disk(v->file, v->block);
 }
 
-static size_t count_on_disk(struct file *files)
-{
-    size_t n = 0;
-
-    for (struct file *file = files; file; file = atomic_load(&file->next)) {
-        survey(file);
-        for (uint64_t b = 0; b < file->blocks; b++)
-            n += file_is_on_disk(file, b);
-    }
-    return n;
-}
-
-/* A heap whose first victim is needed soonest: put v in its place, from i downwards. */
-static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
-{
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && heap[child + 1].when < heap[child].when;
-        if (heap[child].when >= v.when)
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = v;
-}
-
-static size_t heap_offer(struct victim *heap, size_t n, size_t capacity, struct victim v)
-{
-    size_t i = n;
-
-    if (n == capacity) {
-        if (v.when > heap[0].when)
-            heap_sink(heap, n, 0, v);
-        return n;
-    }
-    for (; i && heap[(i - 1) / 2].when > v.when; i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = v;
-    return n + 1;
-}
-
-static int compare_place(const struct victim *a, const struct victim *b)
-{
-    if (a->file != b->file)
-        return (uintptr_t)a->file < (uintptr_t)b->file ? -1 : 1;
-    return a->block < b->block ? -1 : a->block > b->block;
-}
-
 static int by_place(const void *a, const void *b)
 {
-    return compare_place(a, b);
-}
-
-static int latest_first(const void *a, const void *b)
-{
-    const struct victim *va = a, *vb = b;
-
-    return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : compare_place(va, vb);
-}
-
-/* Blocks with remembered times smaller than this must be asked for again. */
-static uint64_t passed_before(const struct stage_needs *needs, struct file *files, size_t on_disk)
-{
-    struct victim sample[SAMPLES];
-    size_t step = on_disk / SAMPLES + 1, i = 0, n = 0, low = 0, high;
-
-    for (struct file *file = files; file; file = atomic_load(&file->next))
-        for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
-            if (file_is_on_disk(file, b) && i++ % step == 0)
-                sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
-    qsort(sample, n, sizeof(*sample), latest_first);
-    for (high = n; low < high;) { /* unchanged before `low`, changed from `high` on */
-        size_t middle = low + (high - low) / 2;
-        const struct victim *v = &sample[middle];
-
-        if (when_of(needs, v->file, v->block) == v->when)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? sample[low - 1].when : UINT64_MAX;
-}
-
-/* The latest blocks so far, and some whose times have to be asked for. */
-struct latest {
-    const struct stage_needs *needs;
-    uint64_t passed;     /* remembered times below this may have passed */
-    struct victim *heap; /* [capacity] */
-    size_t n, capacity;
-    struct victim asked[ASK_TOGETHER];
-    size_t n_asked;
-};
-
-/* Ask for the times of n <= ASK_TOGETHER blocks. */
-static void ask_times(const struct stage_needs *needs, size_t n, const struct victim *v,
-                      uint64_t ret[static ASK_TOGETHER])
-{
-    struct stage_need need[ASK_TOGETHER];
-
-    for (size_t i = 0; i < n; i++)
-        need[i] = (struct stage_need){.blob = &v[i].file->blob,
-                                      .off = v[i].block * v[i].file->block_bytes,
-                                      .len = file_block_len(v[i].file, v[i].block)};
-    if (needs->when_each)
-        needs->when_each(needs->ctx, n, need);
-    for (size_t i = 0; i < n; i++)
-        ret[i] = needs->when_each ? need[i].when : when_of(needs, v[i].file, v[i].block);
-}
-
-static void ask_latest(struct latest *l)
-{
-    uint64_t when[ASK_TOGETHER];
-
-    ask_times(l->needs, l->n_asked, l->asked, when);
-    for (size_t i = 0; i < l->n_asked; i++) {
-        struct victim *v = &l->asked[i];
-
-        v->file->when[v->block] = v->when = when[i];
-        l->n = heap_offer(l->heap, l->n, l->capacity, *v);
-    }
-    l->n_asked = 0;
-}
-
-/* Take a block into account; ask for its time only if the remembered one may have passed. */
-static void add_latest(struct latest *l, struct victim v)
-{
-    v.when = v.file->when[v.block];
-    if (v.when && v.when >= l->passed && l->passed != UINT64_MAX) {
-        l->n = heap_offer(l->heap, l->n, l->capacity, v);
-        return;
-    }
-    l->asked[l->n_asked++] = v;
-    if (l->n_asked == ASK_TOGETHER)
-        ask_latest(l);
-}
-
-static void add_blocks_in_memory(struct stage *stage, struct latest *l)
-{
-    AUTO_FREE struct overflow_place *place = NULL;
-    size_t places = overflow_list(&stage->overflow, &place);
-
-    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++)
-        add_latest(l, (struct victim){
-                          .file = (struct file *)(uintptr_t)place[i].owner,
-                          .block = place[i].block,
-                          .in_memory = true,
-                      });
-}
-
-/* Find the blocks that are needed latest. */
-static void find_latest(struct stage *stage, struct file *files, struct latest *l)
-{
-    for (struct file *file = files; file; file = atomic_load(&file->next)) {
-        if (atomic_load(&stage->ending))
-            break;
-        for (uint64_t b = 0; b < file->blocks; b++)
-            if (file_is_on_disk(file, b))
-                add_latest(l, (struct victim){.file = file, .block = b});
-    }
-    add_blocks_in_memory(stage, l);
-    ask_latest(l);
+    return latest_by_place(a, b);
 }
 
 /* Make a new list, or wait for the thread that makes one. all: ignore remembered times. */
@@ -267,18 +87,12 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
     files = stage->files;
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
-    on_disk = count_on_disk(files);
+    on_disk = latest_count(files);
     capacity =
         (size_t)max_u64((on_disk + overflow_count(&stage->overflow)) / LIST_SHARE, LIST_LEAST);
     list = calloc(capacity, sizeof(*list));
-    if (list) {
-        struct latest latest = {.needs = needs, .heap = list, .capacity = capacity};
-
-        latest.passed = all ? UINT64_MAX : passed_before(needs, files, on_disk);
-        find_latest(stage, files, &latest);
-        n = latest.n;
-        qsort(list, n, sizeof(*list), latest_first);
-    }
+    if (list)
+        n = latest_find(stage, needs, files, all ? 0 : on_disk, list, capacity);
     lock_take(&stage->lock);
     free(k->victim);
     k->victim = list;
@@ -337,12 +151,12 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
 /* Remove victims that are needed sooner than listed: they stay. */
 static size_t check_again(const struct stage_needs *needs, struct victim *group, size_t n)
 {
-    uint64_t when[ASK_TOGETHER];
+    uint64_t when[LATEST_TOGETHER];
     size_t left = 0;
 
     for (size_t from = 0, some; from < n; from += some) {
-        some = (size_t)min_u64(n - from, ASK_TOGETHER);
-        ask_times(needs, some, group + from, when);
+        some = (size_t)min_u64(n - from, LATEST_TOGETHER);
+        latest_times(needs, some, group + from, when);
         for (size_t i = 0; i < some; i++)
             if (when[i] >= group[from + i].when)
                 group[left++] = group[from + i];
