@@ -14,9 +14,9 @@ int web_kept_add(struct kept_pages *pages, const char *folder, const struct text
 /* What stands for the page of all folders if a SHA256SUMS lists them: no folder has this path. */
 #define WEB_SUMS "/SHA256SUMS"
 
-/* Take the list that lies beside the files, if it is current, instead of what is known so far.
- * pages: those of this mount so far; other pages, and versions, are asked for, a few. 1; 0: there
- * is none; -ENOMEM. */
+/* Use the list beside the files, if it is current; it replaces what is known so far. pages: those
+ * that this mount has read; a few others, and a few versions, are asked for, to compare. 1; 0: no
+ * list is used; -ENOMEM. */
 int web_kept_shared(struct source *source, const struct kept_pages *pages);
 
 /* With `indexes`: keep the list for `.epochfs/`. 0 or -ENOMEM. */

@@ -1,12 +1,12 @@
 #include "fs/cli/sample_array.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/half.h"
 
 void sample_array_release(struct sample_array *a)
 {
@@ -60,16 +60,6 @@ static double load_double(const uint8_t *p)
     return v;
 }
 
-static double load_half(const uint8_t *p)
-{
-    unsigned bits = load_le16(p), exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
-               : exponent     ? ldexp(1024 + fraction, (int)exponent - 25)
-                              : ldexp(fraction, -24);
-
-    return bits >> 15 ? -v : v;
-}
-
 double sample_array_element(const struct sample_array *a, uint64_t i)
 {
     const uint8_t *p = a->bytes + i * a->form.width;
@@ -93,7 +83,7 @@ double sample_array_element(const struct sample_array *a, uint64_t i)
     case DTYPE_U8:
         return (double)load_le64(p);
     case DTYPE_F2:
-        return load_half(p);
+        return half_to_double(load_le16(p));
     case DTYPE_F4:
         return load_float(p);
     case DTYPE_F8:
