@@ -10,9 +10,10 @@ import stat
 import numpy as np
 
 import users
-from bad_server import BadServer
-from lib import PRIVATE, contains, equal, idx_bytes
-from servers import MiB, check_once, disk_usage, files_below, place, sent, sha256sums, wait_until
+from bad_server import BadServer, stall
+from lib import DEADLINE, PRIVATE, contains, equal, idx_bytes
+from servers import (MiB, check_once, disk_usage, ended, files_below, pidfd, place, sent, sha256sums,
+                     wait_until)
 from users import GROUP, User
 
 N, BATCH = 4096, 32
@@ -77,20 +78,31 @@ def check_rights():
     return owners
 
 
-def pid_of(user):
-    return json.loads(user.read(".epochfs/status.json"))["pid"]
+def status_of(user):
+    return json.loads(user.read(".epochfs/status.json"))
+
+
+def stored(*these):
+    """Bytes that the daemons of these users have fetched and stored."""
+    return sum(status_of(user)["remote"]["distinct_bytes"] for user in these)
 
 
 def check_two_users(server):
-    """Both read three epochs at the same time; the daemon of one is killed within the first."""
+    """Both read three epochs at the same time; the daemon of one is killed within the first. It holds
+    claims then, of blocks that were requested and did not come, and all that came is stored: what is
+    on the way to a process that is killed is lost."""
+    server.script("*", stall(), first=4)
     for user in (ann, bob):
         user.mount(f"{server.url}/", f"{OPTIONS},jobs=2")
-    daemon = pid_of(ann)
-    server.rate = 8 * MiB
+    daemon = status_of(ann)["pid"]
     readers = [read_epochs(user) for user in (ann, bob)]
-    wait_until(lambda: sent(server.data()) > len(DATA) / 4, "some of it was sent")
-    os.kill(daemon, 9)
-    server.rate = 0
+    server.wait_stalled()
+    wait_until(lambda: stored(ann, bob) == sent(server.data()), "all that was sent is stored")
+    equal(0 < stored(ann) < len(DATA), True, f"{stored(ann)} bytes were fetched by ann's daemon")
+    with pidfd(daemon) as fd:
+        os.kill(daemon, 9)
+        equal(ended(fd, DEADLINE), True, "the daemon ends")
+    server.healthy()
     equal(readers[0].wait() != 0, True, "a reader whose daemon was killed fails")
     readers[0].communicate()
     check_reader(readers[1])
