@@ -56,6 +56,11 @@ def check_not_up(secret):
     contains(up(secret, nodes="127.0.1.1", code=3), "a ring of one node", "mount without it")
     contains(up(secret, nodes="127.0.1.2,127.0.1.3", code=3), "'127.0.1.1', is not in the list of nodes")
     contains(up(secret, nodes="127.0.1.1,127.0.1.1", code=3), "have the same address")
+    for name in ("1.2.3", "999.1.1.1", "127.0.01.2", "0.0.0.0", "224.0.0.1", "...", "2130706433", "-x", "::", "FF02::1"):
+        contains(up(secret, nodes=f"127.0.1.1,{name}", code=3), f"node '{name}': want a name that this node knows")
+    # A node whose /etc/hosts gives its own name an address of loopback.
+    contains(up(secret, nodes="127.0.1.1,10.1.2.3", code=3), "node '127.0.1.1' has the address 127.0.1.1 here",
+             "name the nodes by their addresses")
     for which in (0, 1):
         port = free_pair(2)
         with socket.create_server((address(0), port + which)):
@@ -96,7 +101,7 @@ def check_full(origin):
         return
     folder = f"{PRIVATE}/full"
     os.makedirs(f"{folder}/1")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", f"{folder}/1"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "none", f"{folder}/1"], check=True)
     ring = Ring(2, origin.url, folder=f"{PRIVATE}/ring.full")
     os.makedirs(ring.at(1))
     subprocess.run(["mount", "--move", f"{folder}/1", ring.at(1)], check=True)
