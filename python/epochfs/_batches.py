@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterator
 import numpy as np
 
 from . import _plan
-from .errors import Error, PlanError, explain
+from .errors import DeadMountError, Error, PlanError, explain
 from ._read import Allocate, read_npy, read_npz
 
 if TYPE_CHECKING:
@@ -127,10 +127,18 @@ class Batches:
 
     def _refused(self, error: Error) -> Error:
         """Why a plan, an epoch or a batch is not there, as the mount's status tells."""
-        refused, _, reason = str(self.dataset.mount.status().get("last_refused_name", "")).partition(": ")
+        try:
+            now = self.dataset.mount.status()
+        except DeadMountError as e:
+            return e
+        except (OSError, ValueError):
+            return error
+        refused, _, reason = str(now.get("last_refused_name", "")).partition(": ")
         refused = os.path.join(self.dataset.mount.path, refused) + "/"
         if reason and (f"{self._folder}/".startswith(refused) or refused.startswith(f"{self._folder}/")):
             return PlanError(error.errno, f"the plan {self.plan!r} does not open: {reason}", self._folder)
+        if error.errno == errno.ENOENT and os.path.isdir(os.path.dirname(self._folder)):
+            return Error(error.errno, f"the dataset has no batches in {self.encoding}", self._folder)
         return error
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import operator
 import os
+import shutil
 import subprocess
 import tempfile
 import weakref
@@ -21,6 +23,9 @@ from ._read import read_npz
 
 Value = TypeVar("Value")
 log = logging.getLogger("epochfs")
+
+# $0 is epochfs, $1 a temporary mountpoint. Its mount is unmounted if stdin ends without a line.
+GUARD = 'trap "" INT TERM HUP; read -r line || { "$0" umount "$1"; command -p rmdir "$1"; }'
 
 
 class Field(NamedTuple):
@@ -68,7 +73,8 @@ class Dataset:
                 except KeyError:
                     pass
             raise KeyError(sample)
-        number = int(sample) + len(self) if sample < 0 else int(sample)
+        number = operator.index(sample)
+        number += len(self) if number < 0 else 0
         if not 0 <= number < len(self):
             raise IndexError(f"sample {sample} of {len(self)}")
         return self._read(self._name(number), IndexError(sample))
@@ -127,6 +133,8 @@ class Mount(Mapping):
 
     def __getitem__(self, name: str) -> Dataset:
         """Raises KeyError if there is no such dataset, and Error with the text of ERROR.txt if it cannot be used."""
+        if not isinstance(name, str):
+            raise KeyError(name)
         path = os.path.join(self.path, name)
         if os.path.isfile(os.path.join(path, "ERROR.txt")):
             raise Error(None, self.read(_load_text, os.path.join(path, "ERROR.txt")).strip(), path)
@@ -199,33 +207,53 @@ def mount(source: str | os.PathLike[str], mountpoint: str | os.PathLike[str] | N
 
     mountpoint: an empty folder, which is made if it is missing; None: a temporary one. options are those of
     `epochfs mount -o`: picture="224x224", anonymous=True, plan="batch=128,seed=7", plan=[...] for several.
-    Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts; a process that is
-    killed leaves the mount, and `epochfs umount` ends it.
+    Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts. A process that is killed
+    leaves a mountpoint that was given mounted, and `epochfs umount` ends it; a temporary one goes with it all the same.
 
     Raises MountError with the command's message."""
     made = None
-    if mountpoint is None:
-        made = tempfile.mkdtemp(prefix="epochfs-")
-    elif not os.path.isdir(mountpoint):
-        os.makedirs(mountpoint)
-        made = os.fspath(mountpoint)
-    where = os.path.realpath(made if mountpoint is None else mountpoint)  # type: ignore[arg-type]
     try:
-        _log(_run("mount", *_words(options), os.fspath(source), where))
+        if mountpoint is None:
+            made = tempfile.mkdtemp(prefix="epochfs-")
+        elif not os.path.isdir(mountpoint):
+            os.makedirs(mountpoint)
+            made = os.fspath(mountpoint)
+    except OSError as e:
+        raise MountError(e.errno, e.strerror, e.filename) from e
+    where = os.path.realpath(made if mountpoint is None else mountpoint)  # type: ignore[arg-type]
+    name = os.fspath(source)
+    try:
+        _log(_run("mount", *_words(options), f"./{name}" if name.startswith("-") else name, where))
     except BaseException:
         if made:
             os.rmdir(made)
         raise
     found = Mount(where)
-    found._close = weakref.finalize(found, _unmount, os.getpid(), where, made)
+    found._close = weakref.finalize(found, _unmount, os.getpid(), where, made,
+                                    _guard(where) if mountpoint is None else None)
     return found
 
 
-def _unmount(pid: int, where: str, made: str | None) -> None:
+def _guard(where: str) -> subprocess.Popen[bytes] | None:
+    """Unmounts a temporary mount if this process ends without that, as by kill -9: a shell that waits for the end of a pipe.
+    Children that were forked have the pipe, too, and are waited for."""
+    program = _program()
+    program = os.path.abspath(shutil.which(program) or program)
+    try:
+        return subprocess.Popen(["/bin/sh", "-c", GUARD, program, where], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
+    except OSError as e:
+        log.warning("%s stays mounted if this process is killed: %s", where, e)
+        return None
+
+
+def _unmount(pid: int, where: str, made: str | None, guard: subprocess.Popen[bytes] | None) -> None:
     if pid != os.getpid():
         return  # a child that was forked
     if os.path.ismount(where) or _is_dead(where):
         _log(_run("umount", where))
+    if guard:
+        guard.communicate(b"unmounted\n")
     if made:
         try:
             os.rmdir(made)
@@ -253,9 +281,13 @@ def _words(options: dict[str, object]) -> Iterator[str]:
                 yield name if value is True else f"{name}={text}"
 
 
+def _program() -> str:
+    return os.environ.get("EPOCHFS") or "epochfs"
+
+
 def _run(*arguments: str) -> str:
     """Run epochfs; what it says on stderr. Raises MountError."""
-    program = os.environ.get("EPOCHFS") or "epochfs"
+    program = _program()
     with tempfile.TemporaryFile() as said:  # and no pipe: the daemon has it, too
         try:
             code = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode

@@ -37,6 +37,7 @@ class BadBatchError(Error):
 
 
 DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ESHUTDOWN)
+NOT_OF_READS = (errno.ENOENT, errno.EMFILE, errno.ENFILE)  # the mount's last failed read does not explain these
 
 
 def status(root: str) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def explain(error: OSError, root: str, path: str) -> Error:
     if number == errno.ESTALE:
         return StaleSourceError(number, "the source has changed since it was mounted; mount it again"
                                 + because(now.get("last_read_error")), path)
-    reason = None if number == errno.ENOENT else now.get("last_read_error")
+    reason = None if number in NOT_OF_READS else now.get("last_read_error")
     return Error(number, os.strerror(number) + because(reason), path)
 
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Collection, Iterator, Union
 
 import numpy as np
@@ -22,7 +23,7 @@ from ._read import Allocate
 from .errors import Error
 
 Batch = dict[str, Union[torch.Tensor, list[bytes]]]
-WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64}  # of types that torch cannot calculate with
+WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64, np.dtype("u8"): np.int64}  # torch cannot calculate with these
 EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began, and, theirs to say, that nobody counts
 
 
@@ -47,9 +48,9 @@ class Batches(IterableDataset):
     fields, encoding: as in `Dataset.batches()`. Without fields, a batch has all arrays of numbers.
     pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader).
 
-    A tensor has the shape and type of its array; uint16 becomes int32, and uint32 int64. Bytes, as `key`, are lists of
-    bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also
-    out of workers.
+    A tensor has the shape and type of its array; uint16 becomes int32, uint32 and uint64 int64. Bytes, as `key`, are lists
+    of bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also
+    out of workers, and Error for a number of uint64 that is 2^63 or more.
     """
 
     def __init__(self, dataset: Dataset, plan: str, *, fields: Collection[str] | None = None, encoding: str = "npz",
@@ -60,9 +61,10 @@ class Batches(IterableDataset):
         self.fields = fields
         self.encoding = encoding
         self.pin_memory = pin_memory
-        self.counted = False  # a Loader tells the position of what workers read
+        self.counted = False  # a Loader reads, and tells the position of what its workers have read
         self._position = (epoch, 0)  # of the next batch; this process only
         self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
+        self._owner = os.getpid()  # the process whose workers these are
         self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here
 
     @property
@@ -83,7 +85,8 @@ class Batches(IterableDataset):
         if epoch < 0 or not 0 <= batch <= len(self):
             raise ValueError(f"want an epoch from 0 and a batch from 0 to {len(self)}, found {epoch} and {batch}")
         self.reached(epoch, batch)
-        self.begin()
+        if not self.counted:  # else its next pass does, and the workers of this one may yet have to look where it began
+            self.begin()
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and what it means, as numbers and text. Inside of a loop its next batch comes next.
@@ -135,7 +138,10 @@ class Batches(IterableDataset):
 
     def begin(self) -> tuple[int, int]:
         """For `Loader`: a pass begins at the position, in workers too. Returns it."""
+        if self._owner != os.getpid() or not self._shared.is_shared():  # a child that was forked, or a copy: it has workers of its own
+            self._shared, self._owner = self._shared.clone().share_memory_(), os.getpid()
         self._shared[EPOCH], self._shared[START] = self._position
+        self._shared[UNCOUNTED] = 0
         return self._position
 
     def reached(self, epoch: int, batch: int) -> None:
@@ -151,6 +157,8 @@ class Batches(IterableDataset):
     def _tensors(self, arrays: dict[str, np.ndarray]) -> Batch:
         batch: Batch = {}
         for name, array in arrays.items():
+            if array.dtype == np.uint64 and array.size and int(array.max()) >= 1 << 63:
+                raise Error(None, f"{name}: {array.max()} of uint64 is above what a tensor of int64 has", self.plan)
             if array.dtype.kind not in "SV":
                 batch[name] = torch.from_numpy(array.astype(WIDER[array.dtype]) if array.dtype in WIDER else array)
             elif self.fields is not None:
@@ -168,7 +176,6 @@ class Loader(DataLoader):
     dataset: Batches
 
     def __init__(self, batches: Batches, **options: Any) -> None:
-        batches.counted = True
         workers = options.get("num_workers", 0)
         super().__init__(batches, batch_size=None, pin_memory=batches.pin_memory and workers > 0, **options)
 
@@ -177,10 +184,14 @@ class Loader(DataLoader):
             yield from super().__iter__()
             return
         epoch, k = self.dataset.begin()
-        for batch in super().__iter__():
-            k += 1
-            self.dataset.reached(epoch, k)
-            yield batch
+        self.dataset.counted = True
+        try:
+            for batch in super().__iter__():
+                k += 1
+                self.dataset.reached(epoch, k)
+                yield batch
+        finally:
+            self.dataset.counted = False
         if k < len(self.dataset):
             raise Error(None, f"the workers have ended after batch {k} of {len(self.dataset)} of epoch {epoch}",
                         self.dataset.plan)

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """What breaks while Python reads: nothing ends early in silence, here or in workers of a DataLoader."""
 
+import errno
 import gc
 import importlib.util
 import os
+import resource
 import signal
 
 import numpy as np
@@ -113,6 +115,14 @@ def row_is_bad():
     for what, call in passes(rows, 0):
         expect(epochfs.Error, ["Input/output error", "rows.txt:41"], call, what)
     equal(status()["read_errors"] > 0, True, "errors that the mount counts")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        rows.batches(PLAN)
+    except epochfs.Error as e:
+        equal((e.errno, "rows.txt:41" in str(e)), (errno.EMFILE, False), f"an error of this process, and no other's reason: {e}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     stop(daemon)
 
 

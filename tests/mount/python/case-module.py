@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """The Python module without further libraries: mounting, datasets, samples, batches."""
 
+import ctypes
 import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tarfile
@@ -12,7 +14,7 @@ import numpy as np
 
 import epochfs
 import kaldi_dirs
-from lib import EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type, path, small, text, write
+from lib import DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type, path, small, text, write
 
 TMP = os.path.join(PRIVATE, "tmp")
 PLAN = "batch=8,seed=7"
@@ -52,6 +54,9 @@ def look_at(mount, images, labels):
     equal([int(s["label"]) for s in train], labels.tolist(), "all samples, as of a list")
     for number in (30, -31):
         expect(IndexError, str(number), call=lambda number=number: train[number])
+    for number in (1.5, slice(0, 3), None):
+        expect(TypeError, call=lambda number=number: train[number])
+    equal(7 in mount, False, "a dataset that is called by a number")
     for key in ("000030", "", "..", "../npz/000003", "a\0b"):
         expect(KeyError, call=lambda key=key: train[key])
     expect(KeyError, "nothing: no such dataset, want one of train", call=lambda: mount["nothing"])
@@ -102,7 +107,7 @@ def refuse(mount):
     expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
     expect(TypeError, "'image'", call=lambda: train.batches(PLAN, fields="image"))
     expect(ValueError, "'png'", call=lambda: train.batches(PLAN, encoding="png"))
-    expect(epochfs.Error, "No such file", call=lambda: train.batches(PLAN, encoding="csc"))
+    expect(epochfs.Error, "the dataset has no batches in csc", call=lambda: train.batches(PLAN, encoding="csc"))
 
 
 def temporary(images, labels):
@@ -133,6 +138,39 @@ def temporary(images, labels):
     equal((done.stdout, os.listdir(TMP)), ("30\n", []), "a program that unmounts at its end")
 
 
+def killed():
+    """A temporary mount goes with its program, whatever ends that; if it has forked, with the last of the children."""
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: the daemon and what guards the mount become children of this process
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP):
+        for forks in (False, True):
+            given, end = os.pipe()  # the child holds its mount until its stdin ends
+            program = f"""
+import epochfs, os, sys
+mount = epochfs.mount({SOURCE!r})
+forked = {forks} and os.fork()
+if {forks} and not forked:
+    sys.stdin.read()
+    print(len(epochfs.open(mount.path)["train"]), flush=True)
+    os._exit(0)
+os.kill(os.getpid(), {int(number)})
+"""
+            parent = subprocess.Popen([sys.executable, "-c", program], stdin=given, stdout=subprocess.PIPE)
+            os.close(given)
+            equal(parent.wait(), -number, "exit code")
+            if forks:
+                equal(len(os.listdir(TMP)), 1, "folders while a child lives")
+            os.close(end)
+            equal(parent.stdout.read(), b"30\n" if forks else b"", "what the child reads after the end of its parent")
+            parent.stdout.close()
+            signal.alarm(DEADLINE)
+            try:
+                while True:
+                    os.waitpid(-1, 0)
+            except ChildProcessError:
+                signal.alarm(0)
+            equal(os.listdir(TMP), [], f"left behind after signal {number}")
+
+
 def fail_in_block():
     with epochfs.mount(SOURCE):
         raise ZeroDivisionError
@@ -152,6 +190,8 @@ def given():
     equal(os.path.exists(made), False, "a mountpoint that was made goes")
     expect(ValueError, "cache: want a value without commas", call=lambda: epochfs.mount(SOURCE, cache="/a,b"))
     expect(epochfs.MountError, "/nowhere: No such file or directory", call=lambda: epochfs.mount("/nowhere"))
+    expect(epochfs.MountError, "./--help: No such file", call=lambda: epochfs.mount("--help"))
+    expect(epochfs.MountError, "/dev/null: File exists", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
     expect(epochfs.MountError, "colour", call=lambda: epochfs.mount(SOURCE, colour="red"))
     os.environ["EPOCHFS"] = "/nowhere/epochfs"
     expect(epochfs.MountError, "/nowhere/epochfs: cannot be run", call=lambda: epochfs.mount(SOURCE))
@@ -211,6 +251,7 @@ def main():
     os.environ["TMPDIR"] = TMP
     images, labels = small(30)
     temporary(images, labels)
+    killed()
     with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
         read_batches(mount, images)
         refuse(mount)

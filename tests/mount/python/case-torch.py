@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """epochfs.torch with real torch: order with any number of workers, positions, ranks, memory."""
 
+import copy
 import importlib.util
 import io
 import json
+import os
+import pickle
 import warnings
 
 import numpy as np
@@ -47,21 +50,31 @@ def check_tensors(train, images):
     equal((list(batch), batch["label1h"].dtype), (["label1h", "image01"], torch.float32), "derived fields")
 
 
-TYPES = {"u1": torch.uint8, "u2": torch.int32, "u4": torch.int64, "i8": torch.int64, "f2": torch.float16, "b1": torch.bool}
+TYPES = {"u1": torch.uint8, "u2": torch.int32, "u4": torch.int64, "u8": torch.int64, "i8": torch.int64, "f2": torch.float16,
+         "b1": torch.bool}
+
+
+def top_of(name):
+    """The largest number that a tensor can have of the type."""
+    return min(np.iinfo(name).max, 2 ** 63 - 1) if name[0] in "iu" else 1
 
 
 def write_types():
     for name in TYPES:
         f = io.BytesIO()
-        np.save(f, np.array([0, 1, np.iinfo(name).max if name[0] in "iu" else 1], name))
+        np.save(f, np.array([0, 1, top_of(name)], name))
         write(f"types/{name}.npy", f.getvalue())
+    f = io.BytesIO()
+    np.save(f, np.array([0, 2 ** 63], "u8"))
+    write("above/a.npy", f.getvalue())
 
 
-def check_types(types):
+def check_types(types, above):
     batch = next(iter(Batches(types, "batch=all")))
     for name, want in TYPES.items():
-        top = np.iinfo(name).max if name[0] in "iu" else 1
-        equal((batch[name].dtype, batch[name].tolist()), (want, [0, 1, top]), name)
+        equal((batch[name].dtype, batch[name].tolist()), (want, [0, 1, top_of(name)]), name)
+    expect(epochfs.Error, ["data: 9223372036854775808 of uint64 is above"], lambda: list(Batches(above, "batch=all")))
+    equal(next(iter(Batches(above, "batch=all", fields=["index"])))["index"].tolist(), [0, 1], "what is beside it")
 
 
 def check_epochs(train, want):
@@ -116,6 +129,73 @@ def check_workers(train, want, context, workers):
     plain = Batches(train, PLAN, fields=["index"], epoch=1)
     equal(indexes(DataLoader(plain, batch_size=None, **options)), want[1], "a plain DataLoader")
     expect(RuntimeError, ["use epochfs.torch.Loader"], plain.state_dict)
+
+
+def check_counts(train, want):
+    """Who counts is known for each pass, whatever loaders there are of the same batches."""
+    batches = Batches(train, PLAN, fields=["index"])
+    loader, plain = Loader(batches, num_workers=1), DataLoader(batches, batch_size=None, num_workers=1)
+    equal(indexes(plain), want[0], "a plain DataLoader beside a Loader")
+    expect(RuntimeError, ["use epochfs.torch.Loader"], batches.state_dict)
+    batches.set_epoch(1)
+    equal((indexes(loader), batches.state_dict()["epoch"]), (want[1], 2), "a Loader after a plain DataLoader")
+
+
+def check_copies(train, want):
+    """Copies, and what forked processes have, are others: workers of one see nothing of the rest."""
+    batches = Batches(train, PLAN, fields=["index"])
+    for copied in (copy.copy(batches), copy.deepcopy(batches), pickle.loads(pickle.dumps(batches))):
+        loader = Loader(copied, num_workers=2, persistent_workers=True)
+        found = []
+        for epoch in range(3):
+            batches.seek(7, 5)
+            found.append(indexes(loader))
+        equal(found, want[:3], "epochs of a copy with workers that persist")
+        equal((copied.epoch, batches.epoch), (3, 7), "positions")
+    batches = Batches(train, PLAN, fields=["index"])
+    began = Batches.begin
+
+    def begin(self):
+        """Another process goes elsewhere after this one's pass has begun, and before its workers have."""
+        place = began(self)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                Batches.begin = began
+                self.seek(3, 5)
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        return place
+
+    Batches.begin = begin
+    try:
+        equal(indexes(Loader(batches, num_workers=2)), want[0], "a pass while a forked process seeks")
+    finally:
+        Batches.begin = began
+
+
+def check_seek_inside(train, want):
+    """A position that is set inside of a loop is of the next pass; workers that have not begun yet keep to this one's."""
+    given, end = os.pipe()
+    batches = Batches(train, PLAN, fields=["index"])
+    share = batches._share
+
+    def late(worker, workers):
+        if worker:
+            os.read(given, 1)
+        yield from share(worker, workers)
+
+    batches._share = late
+    found = []
+    for batch in Loader(batches, num_workers=2):
+        if not found:
+            batches.set_epoch(0)
+            os.write(end, b"x")
+        found.append(batch["index"].tolist())
+    equal(found, want[0], "batches")
+    os.close(given)
+    os.close(end)
 
 
 def check_ranks(train):
@@ -181,11 +261,14 @@ def main():
     want = [indexes(train.batches(PLAN, epoch=e)) for e in range(4)]
     equal(sorted(i for b in want[2] for i in b), list(range(N)), "samples of an epoch")
     check_tensors(train, images)
-    check_types(mount["types/all"])
+    check_types(mount["types/all"], mount["above/a"])
     check_epochs(train, want)
     for context, workers in [("fork", 1), ("fork", 2), ("fork", 3), ("spawn", 2)] if not SLOW else [("fork", 2)]:
         check_workers(train, want, context, workers)
     equal(indexes(Loader(Batches(train, PLAN), num_workers=0)), want[0], "no workers")
+    check_counts(train, want)
+    check_copies(train, want)
+    check_seek_inside(train, want)
     check_ranks(train)
     check_pinned(train)
     check_ends(train)
