@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "fs/cli/progress.h"
+#include "fs/cli/status_show.h"
 #include "fs/cli/status_values.h"
 
 #define NAME_SIZE    2048
@@ -202,20 +203,29 @@ static void add_lines(const struct moments *m, const double *value, double top, 
     text_add(t, "%s", open ? "\"/>" : "");
 }
 
+/* Three significant digits, never an exponent. */
+static void add_figure(double value, const char *unit, struct text *t)
+{
+    text_add(t, value >= 999.5 ? "%.0f%s" : "%.3g%s", value, unit);
+}
+
 static void add_drawing(const struct drawing *d, const struct moments *m, struct text *t)
 {
-    double value[SAMPLES_MOST], top = values_of(d, m, value), last = NAN;
+    double value[SAMPLES_MOST], top = values_of(d, m, value), now = value[m->n - 1];
     char age[HUMAN_SIZE];
 
-    for (size_t i = 0; i < m->n; i++)
-        last = isfinite(value[i]) ? value[i] : last;
     text_add(t, "<figure><figcaption><span>%s</span>", d->title);
-    if (isfinite(last))
-        text_add(t, "<b>%.3g%s</b>", last, d->unit);
+    if (isfinite(now)) {
+        text_add(t, "<b>");
+        add_figure(now, d->unit, t);
+        text_add(t, "</b>");
+    }
+    text_add(t, "</figcaption><small>");
+    add_figure(top, d->unit, t);
     text_add(t,
-             "</figcaption><small>%.3g%s</small><svg viewBox=\"0 0 %d %d\" "
-             "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">",
-             top, d->unit, WIDTH, HEIGHT, d->title);
+             "</small><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
+             "aria-label=\"%s\">",
+             WIDTH, HEIGHT, d->title);
     add_lines(m, value, top, t);
     text_add(t, "</svg><div class=\"axis\"><span>%s ago</span><span>now</span></div></figure>\n",
              human_seconds((uint64_t)(m->at[m->n - 1].at - m->at[0].at), age));
@@ -306,21 +316,15 @@ static void add_trouble(const char *json, const char *path, const char *label, s
 static void add_plan(const char *plan, struct text *t)
 {
     uint64_t batch = status_number(plan, "batch"), batches = status_number(plan, "batches");
-    double rate = status_real(plan, "batches_per_second");
-    char left[HUMAN_SIZE];
 
     text_add(t, "<div class=\"plan\"><p><b>");
     add_value(plan, "dataset", t);
     text_add(t, "</b> ");
     if (!add_value(plan, "plan", t))
         text_add(t, "samples, one after another");
-    text_add(t, ", epoch %llu</p><div class=\"bar\"><i style=\"width:%u%%\"></i></div>",
+    text_add(t, ", epoch %llu</p><div class=\"bar\"><i style=\"width:%u%%\"></i></div><small>",
              (ull)status_number(plan, "epoch"), percent_of(batch, batches));
-    text_add(t, "<small>%llu of %llu", (ull)batch, (ull)batches);
-    if (rate > 0)
-        text_add(t, ", %.3g per second", rate);
-    if (rate > 0 && batch < batches)
-        text_add(t, ", %s left", human_seconds((uint64_t)status_real(plan, "seconds_left"), left));
+    status_show_place(plan, t);
     text_add(t, "; waited %.3g %% of the time, %.3g %% of the dataset staged</small></div>\n",
              100 * status_real(plan, "wait_share"), 100 * status_real(plan, "staged_share"));
 }

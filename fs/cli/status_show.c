@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/status_values.h"
 
 #define NAME_SIZE 2048
 #define QUIET_S   30 /* seconds without a read: the job rests, or has ended */
+#define UNSEEN    64 /* batches at most from the page cache until a read reaches the daemon */
 
 static bool shown_text(const char *json, const char *path, char *ret, size_t capacity)
 {
@@ -159,7 +161,7 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
 /* One element of "plans" in status.json. */
 struct plan_line {
     char dataset[NAME_SIZE], plan[NAME_SIZE / 4], encoding[32];
-    uint64_t epoch, batch, batches, samples;
+    uint64_t epoch, batch, batches, samples, pushed;
     double rate, wait_s, quiet_s, left_s; /* left_s < 0: not known */
     unsigned staged, waits;               /* percent */
     bool is_samples;                      /* not batches */
@@ -192,6 +194,7 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .batch = status_number(at, "batch"),
         .batches = status_number(at, "batches"),
         .samples = status_number(at, "samples_per_batch"),
+        .pushed = status_number(at, "pushed_batches"),
         .rate = status_real(at, "batches_per_second"),
         .wait_s = status_real(at, "wait_seconds"),
         .quiet_s = status_real(at, "seconds_since_last_read"),
@@ -228,6 +231,16 @@ static void add_speed(double rate, const char *one, const char *many, struct tex
         text_add(t, rate < 999.5 ? ", %.3g %s/s" : ", %.0f %s/s", rate, many);
 }
 
+/* Has no read come although one should have? What was pushed is read unseen, up to the next mark.
+ */
+static bool is_quiet(const struct plan_line *p)
+{
+    uint64_t unseen = p->pushed > p->batch ? p->pushed - p->batch : 0;
+
+    unseen = min_u64(unseen, UNSEEN);
+    return p->quiet_s >= QUIET_S + (p->rate > 0 ? (double)unseen / p->rate : 0);
+}
+
 /* "batch 100 of 469 (21 %), 4.5 batches/s (576 samples/s), 1 min 22 s left" */
 static void add_plan_place(const struct plan_line *p, struct text *t)
 {
@@ -249,12 +262,20 @@ static void add_plan_place(const struct plan_line *p, struct text *t)
         add_speed(p->rate, one, p->is_samples ? "samples" : "batches", t);
     if (p->rate > 0 && !p->is_samples)
         text_add(t, " (%.0f samples/s)", p->rate * (double)p->samples);
-    if (p->quiet_s >= QUIET_S && p->batch < p->batches)
+    if (is_quiet(p) && p->batch < p->batches)
         text_add(t, ", no read for %s",
                  human_seconds(p->quiet_s < 1e15 ? (uint64_t)p->quiet_s : UINT64_MAX, left));
     else if (p->left_s >= 0 && p->batch < p->batches)
         text_add(t, ", %s left",
                  human_seconds(p->left_s < 1e15 ? (uint64_t)(p->left_s + 0.5) : UINT64_MAX, left));
+}
+
+void status_show_place(const char *plan, struct text *ret)
+{
+    struct plan_line p;
+
+    plan_line_init(&p, plan);
+    add_plan_place(&p, ret);
 }
 
 static void add_plans(const char *json, struct text *t)

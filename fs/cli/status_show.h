@@ -21,6 +21,10 @@ void status_look_init(struct status_look *ret, const char *json, int64_t now);
 void status_show_page(const char *json, const struct status_look *last, int64_t now,
                       struct text *ret);
 
+/* Write how far an element of "plans" is, how fast it goes, and since when it does not: digits and
+ * words of our own. */
+void status_show_place(const char *plan, struct text *ret);
+
 /* The lines that were shown last. {0}: none. */
 struct status_lines {
     struct text keys; /* for each line shown: its subject and what may change in it */

@@ -3,8 +3,10 @@
 #include <math.h>
 
 #include "base/array.h"
+#include "base/checked.h"
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
+#include "fs/drive/push_window.h"
 
 #define INTERVAL_NS (HISTORY_INTERVAL_S * INT64_C(1000000000))
 
@@ -24,6 +26,22 @@ static uint64_t load(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+double history_speed(double units_per_s, double since_s, double quiet_s, uint64_t unseen)
+{
+    double over_s; /* since the next read was due to reach us: until then it went on */
+
+    if (!isfinite(units_per_s) || units_per_s <= 0)
+        return 0;
+    over_s = fmax(quiet_s - (double)(unseen + 1) / units_per_s, 0);
+    return units_per_s * fmax(fmin(since_s, HISTORY_INTERVAL_S) - over_s, 0) / HISTORY_INTERVAL_S;
+}
+
+/* Units of the page cache that its reader may take before a read reaches us. */
+static uint64_t unseen_of(const struct active_info *info)
+{
+    return info->pushed > info->unit ? min_u64(info->pushed - info->unit, PUSH_WINDOW_STRIDE) : 0;
+}
+
 static double speed_of(struct active_plans *active_plans)
 {
     struct active_info info[ACTIVE_PLANS_MAX];
@@ -31,8 +49,8 @@ static double speed_of(struct active_plans *active_plans)
     double sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (isfinite(info[i].units_per_s) && info[i].quiet_s < HISTORY_INTERVAL_S)
-            sum += info[i].units_per_s;
+        sum += history_speed(info[i].units_per_s, info[i].since_s, info[i].quiet_s,
+                             unseen_of(&info[i]));
     return sum;
 }
 

@@ -22,7 +22,7 @@ struct history_sample {
     uint64_t served_bytes;
     uint64_t received_bytes, staged_bytes, total_bytes; /* of the remote; 0 without one */
     uint64_t hits, misses, waits, wait_ns;
-    double batches_per_s; /* of all plans that are read */
+    double batches_per_s; /* of all plans, on average since the sample before */
 };
 
 struct history {
@@ -48,6 +48,11 @@ struct history_sources {
  * samples are simply missing. */
 void history_note(struct history *history, const struct history_sources *sources,
                   const struct clock *clock);
+
+/* Units per second, on average over the last interval, of a plan whose first read was since_s ago
+ * and whose last one quiet_s ago (INFINITY: none was), at units_per_s in between. unseen: units
+ * that the kernel may give to its reader from then on, without a read that reaches us. */
+double history_speed(double units_per_s, double since_s, double quiet_s, uint64_t unseen);
 
 /* Add the text of history.json. */
 void history_json(struct history *history, struct text *t);

@@ -104,6 +104,35 @@ static void test_status_html__drawings(void **state)
     assert_has(&none, "None is read.");
 }
 
+/* As epochfs status says it: no exponents, and a plan that nobody reads any more has no time left.
+ */
+static void test_status_html__figures(void **state)
+{
+    AUTO_TEXT struct text page = {0};
+
+    (void)state;
+    status_html(
+        "{\"plans\": ["
+        "{\"plan\": \"batch=256\", \"batch\": 36, \"batches\": 79, \"samples_per_batch\": 256,"
+        " \"batches_per_second\": 1235.97, \"seconds_left\": 0.03,"
+        " \"seconds_since_last_read\": 738.5},"
+        "{\"plan\": \"batch=256\", \"batch\": 0, \"batches\": 79, \"seconds_since_last_read\": "
+        "null}],"
+        " \"remote\": {}}",
+        "{\"samples\": ["
+        "{\"time\": 1789999980, \"hits\": 0, \"batches_per_second\": 0},"
+        "{\"time\": 1789999990, \"hits\": 5, \"batches_per_second\": 13238.93},"
+        "{\"time\": 1790000000, \"hits\": 5, \"batches_per_second\": 1235.97}]}",
+        REAL, &page);
+    assert_has(&page, "batch 36 of 79 (45 %), 1236 batches/s (316408 samples/s), "
+                      "no read for 12 min 18 s;");
+    assert_has(&page, "not read yet, 79 batches;");
+    assert_int_equal(count(&page, " left"), 0);
+    assert_has(&page, "Batches per second</span><b>1236</b></figcaption><small>13239</small>");
+    assert_has(&page, "(hit share)</span></figcaption>"); /* no read, no share */
+    assert_int_equal(count(&page, "e+"), 0);
+}
+
 /* More samples than a page draws, and texts that end anywhere. */
 static void test_status_html__any_text(void **state)
 {
@@ -131,6 +160,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status_html__names_are_text),
         cmocka_unit_test(test_status_html__drawings),
+        cmocka_unit_test(test_status_html__figures),
         cmocka_unit_test(test_status_html__any_text),
     };
     AUTO_TEXT struct text page = {0};

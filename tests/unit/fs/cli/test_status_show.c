@@ -69,6 +69,13 @@ static void test_status_show_page__any_place_and_speed__in_words(void **state)
                  "batch 1 of 469 (0 %), 0.0123 batches/s (2 samples/s)");
     assert_place("\"batch\": 1, \"batches_per_second\": 0.000008",
                  "batch 1 of 469 (0 %), 1 batch in 1 d 10 h (0 samples/s)");
+    /* What is in the page cache is read without the daemon: quiet is who should have come. */
+    assert_place("\"batch\": 68, \"pushed_batches\": 321, \"batches_per_second\": 2,"
+                 " \"seconds_since_last_read\": 61, \"seconds_left\": 200",
+                 "batch 68 of 469 (14 %), 2 batches/s (256 samples/s), 3 min 20 s left");
+    assert_place("\"batch\": 68, \"pushed_batches\": 321, \"batches_per_second\": 2,"
+                 " \"seconds_since_last_read\": 63, \"seconds_left\": 200",
+                 "batch 68 of 469 (14 %), 2 batches/s (256 samples/s), no read for 1 min 3 s");
 }
 
 static void assert_has(const struct text *t, const char *piece)

@@ -3,6 +3,8 @@
 #include "support/test_clock.h"
 #include "support/unit.h"
 
+#include <math.h>
+
 static _Atomic uint64_t served;
 
 /* How many samples the text has; *ret_first, *ret_last: bytes served of the first and last one. */
@@ -55,9 +57,46 @@ static void test_history_note(void **state)
     test_clock_release(&clock);
 }
 
+static void assert_speed(double units_per_s, double since_s, double quiet_s, uint64_t unseen,
+                         double want)
+{
+    double got = history_speed(units_per_s, since_s, quiet_s, unseen);
+
+    if (!(fabs(got - want) < 1e-9))
+        fail_msg("%g units/s, since %g s, quiet for %g s: want %g, found %g", units_per_s, since_s,
+                 quiet_s, want, got);
+}
+
+/* On average over ten seconds: short epochs one after another do not add up, and one reader whom
+ * the page cache serves for a while goes on. */
+static void test_history_speed(void **state)
+{
+    (void)state;
+    assert_speed(100, 60, 0, 0, 100);          /* is read */
+    assert_speed(100, 60, 0.01, 0, 100);       /* its next unit is due now */
+    assert_speed(100, 2, 0, 0, 20);            /* began 2 s ago */
+    assert_speed(1000, 1.001, 0.501, 0, 50.1); /* an epoch of half a second */
+    assert_speed(1000, 3.001, 2.501, 0, 50.1); /* and the one before */
+    assert_speed(100, 60, 6.01, 0, 40);        /* ended 6 s ago */
+    assert_speed(100, 60, 11, 0, 0);           /* ended before */
+    assert_speed(0.05, 60, 15, 0, 0.05);       /* one in 20 s */
+    assert_speed(0.05, 60, 25, 0, 0.025);      /* is late */
+    assert_speed(0.05, 60, 100, 0, 0);         /* comes no more */
+    assert_speed(2, 60, 21, 63, 2);            /* 64 units from one read to the next */
+    assert_speed(2, 60, 37, 63, 1);
+    assert_speed(2, 60, 50, 63, 0);
+    assert_speed(0, 60, 1, 0, 0); /* not known */
+    assert_speed(NAN, 60, 1, 0, 0);
+    assert_speed(INFINITY, 60, 1, 0, 0);
+    assert_speed(5, 0, INFINITY, 0, 0); /* was never read */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_history_note)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_history_note),
+        cmocka_unit_test(test_history_speed),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
