@@ -18,6 +18,25 @@ static void enter(struct audit_shares *s)
         s->shown[i] = 0;
 }
 
+void audit_shares_bounds(const struct audit_shares *s, unsigned source, uint64_t from,
+                         uint64_t positions, uint64_t *ret_least, uint64_t *ret_most)
+{
+    uint64_t end = from + min_u64(positions, AUDIT_POSITION_MAX);
+
+    *ret_least = *ret_most = 0;
+    for (unsigned i = 0; i < s->n_stretches; i++) {
+        const struct audit_stretch *stretch = &s->stretch[i];
+        uint64_t begin = max_u64(from, stretch->start);
+        uint64_t stop = i + 1 < s->n_stretches ? min_u64(end, stretch[1].start) : end;
+        u128 due = begin < stop ? (u128)(stop - begin) * stretch->weight[source] : 0;
+        /* Less than one off at both ends, but exact where the stretch begins. */
+        uint64_t whole = (uint64_t)(due / stretch->sum), slack = due && begin > stretch->start;
+
+        *ret_least += whole - min_u64(whole, slack);
+        *ret_most += whole + (due % stretch->sum > 0) + slack;
+    }
+}
+
 void audit_shares_begin(struct audit_shares *s, uint64_t position, uint64_t positions)
 {
     s->position = position;

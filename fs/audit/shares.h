@@ -10,6 +10,7 @@
 
 #define AUDIT_SOURCES_MAX   256
 #define AUDIT_STRETCHES_MAX 64
+#define AUDIT_POSITION_MAX  (UINT64_C(1) << 62) /* weights change long before */
 
 /* Weights from a position of the mix on. */
 struct audit_stretch {
@@ -29,6 +30,11 @@ struct audit_shares {
     uint64_t slack; /* how many a source may be off, at most: 2 if the first position that is seen
                        is not the stretch's first one */
 };
+
+/* How often some positions from `from` on show a source, at least and at most. from is at most
+ * AUDIT_POSITION_MAX. */
+void audit_shares_bounds(const struct audit_shares *shares, unsigned source, uint64_t from,
+                         uint64_t positions, uint64_t *ret_least, uint64_t *ret_most);
 
 /* shares: sources and stretches are set. Look at `positions` positions from `position` on. */
 void audit_shares_begin(struct audit_shares *shares, uint64_t position, uint64_t positions);

@@ -90,6 +90,7 @@ void audit_tally_fault(struct audit_tally *t, const char *line)
     } while (0)
 
 typedef unsigned long long ull;
+__extension__ typedef unsigned __int128 u128;
 
 int audit_tally_list(struct audit_tally *t, const struct audit_batch *batch, const char *name)
 {
@@ -282,13 +283,13 @@ static void bounds_of(const struct shares *s, const struct entry *e, double *ret
 }
 
 /* A source's elements in an epoch are a run of its passes, so a sample may come once more or less
- * than the passes that are whole. */
+ * than the passes that are whole. With tail=wrap all of that comes again, and again in part. */
 static void compare_source(struct audit_tally *t, const struct audit_rule *rule,
                            const struct audit_source *source)
 {
-    uint64_t seen = 0, places = 0, least, most;
-    uint64_t times =
-        rule->read < rule->elements && rule->read ? rule->elements / rule->read + 1 : 1;
+    uint64_t seen = 0, places = 0, least = 0, most = source->most;
+    uint64_t times = rule->positions ? rule->elements / rule->positions : 0;
+    bool more = rule->positions && rule->elements % rule->positions;
 
     for (uint64_t i = source->first; i < source->first + source->count; i++) {
         seen += t->entry[i].seen;
@@ -296,14 +297,22 @@ static void compare_source(struct audit_tally *t, const struct audit_rule *rule,
     }
     if (!places)
         return;
-    least = times > 1 || rule->elements > rule->positions || seen < places ? 0 : seen / places - 1;
-    most = ceil_div(seen * times, places) + 1 + (rule->elements > rule->positions);
+    if (rule->read == rule->elements && rule->elements == rule->positions &&
+        (seen < source->least || seen > source->most))
+        FAULT(t,
+              "samples from %llu on: want %llu to %llu of their source in the epoch, found %llu\n",
+              (ull)source->first, (ull)source->least, (ull)source->most, (ull)seen);
+    if (rule->read == rule->elements && source->least / places)
+        least = (source->least / places - 1) * times;
+    if (most > 1)
+        most = (most - 2) / places + 2;
     for (uint64_t i = source->first; i < source->first + source->count; i++) {
         const struct entry *e = &t->entry[i];
+        u128 from = (u128)least * e->listed, to = (u128)most * (times + more) * e->listed;
 
-        if (e->seen < least * e->listed || e->seen > most * e->listed)
+        if (e->seen < from || e->seen > to)
             FAULT(t, "sample %llu: want it %llu to %llu times in the epoch, found it %llu times\n",
-                  (ull)i, (ull)(least * e->listed), (ull)(most * e->listed), (ull)e->seen);
+                  (ull)i, (ull)from, (ull)to, (ull)e->seen);
     }
 }
 

@@ -16,9 +16,11 @@ enum audit_promise {
     AUDIT_MIXED,    /* each place of a source equally often, pass after pass */
 };
 
-/* The samples of a source of a mix: those with numbers first .. first + count - 1. */
+/* The samples of a source of a mix: those with numbers first .. first + count - 1. The positions
+ * that an epoch shows have so many of them. */
 struct audit_source {
     uint64_t first, count;
+    uint64_t least, most;
 };
 
 struct audit_rule {

@@ -437,24 +437,27 @@ static int read_list(struct walk *walk, struct diag *d)
 }
 
 /* The list is read: what comes now is the epoch. */
-static int begin_epoch(struct walk *walk, const struct audit_rule *rule, struct diag *d)
+static void begin_epoch(struct walk *walk, const struct audit_rule *rule)
 {
     struct audit_call *call = walk->call;
     const struct plan *plan = &call->plan;
     uint64_t share = rule->places ? call->total / rule->places : 0, all, position = 0;
+    struct audit_mix *mix = call->mix;
 
     if (checked_mul(share, rule->read, &all))
         call->total += all;
     walk->note = audit_tally_epoch;
     walk->classes = plan->batch_classes;
     walk->each = plan->of_class;
-    walk->has_shares = call->mix->n && plan->ranks == 1;
-    if (call->mix->n && !checked_mul(call->epoch, call->mix->epoch_samples, &position))
-        return diag_set(d, -EINVAL, "--epoch: want one whose positions are below 2^64, found %llu",
-                        (unsigned long long)call->epoch);
+    walk->has_shares = mix->n && plan->ranks == 1;
+    if (!checked_mul(call->epoch, mix->epoch_samples, &position))
+        position = AUDIT_POSITION_MAX;
+    position = min_u64(position, AUDIT_POSITION_MAX);
+    for (unsigned i = 0; i < mix->n; i++)
+        audit_shares_bounds(&mix->shares, i, position, rule->positions, &mix->source[i].least,
+                            &mix->source[i].most);
     if (walk->has_shares)
-        audit_shares_begin(&call->mix->shares, position, rule->positions);
-    return 0;
+        audit_shares_begin(&mix->shares, position, rule->positions);
 }
 
 static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *ret_batches,
@@ -472,7 +475,7 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     if (r == 0)
         r = find_rule(call, tally, ret_rule);
     if (r == 0)
-        r = begin_epoch(&walk, ret_rule, d);
+        begin_epoch(&walk, ret_rule);
     for (uint64_t rank = 0; rank < plan.ranks && r == 0; rank++) {
         if (!call->all_ranks && rank != call->plan.rank)
             continue;

@@ -105,6 +105,10 @@ def check_mixes():
     equal(audit("part", "batch=8,seed=3", "--epoch=2")[2], 20 + N, "places of the lists")
     equal(audit("steps", "batch=8,seed=3", "--epoch=1")[0], 2 * N, "weights that change")
     equal(audit("both", "batch=1000,seed=3,tail=drop")[:2], (0, 0), "no batches")
+    equal(audit("both", "batch=16,seed=3,limit=1,tail=wrap", "--epoch=1")[:2], (16, 1), "a position that comes 16 times")
+    equal(audit("part", "batch=16,rank=7of8,seed=3,tail=wrap", "--all-ranks")[0], 128, "a small source, and twice at the end")
+    equal(audit("turns", "batch=8,rank=1of3")[0], 400, "a rank that sees one sample of a source in each of its passes")
+    equal(audit("both", "batch=8,seed=3", f"--epoch={2**64 - 1}")[0], 2 * N, "the last epoch")
     equal(audit("both", "batch=10,rank=2of5,seed=3,limit=2", "--all-ranks")[:2], (2, 2), "a rank without batches")
 
 
@@ -141,6 +145,24 @@ def check_wrong_mix():
     arrays["image"][0, 0, 0] ^= 1
     np.savez(f"{epoch}/000003.npz", **arrays)
     contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "differs from the stored order")
+
+
+def check_wrong_shares():
+    """A sample of source 0 where one of source 1 should be, which the counts of samples allow."""
+    copied = f"{PRIVATE}/shares"
+    for part in [f"both/batches/batch=8,rank={k}of2,seed=3/epoch=0" for k in (0, 1)] + ["train/batches/batch=8",
+                                                                                   "other.train/batches/batch=8"]:
+        shutil.copytree(path(part, "npz"), f"{copied}/{part}/npz")
+    shutil.copyfile(path("both", "dataset.json"), f"{copied}/both/dataset.json")
+    arguments = ("audit", "--all-ranks", f"{copied}/both", "batch=8,rank=0of2,seed=3")
+    run(*arguments)
+    batch = f"{copied}/both/batches/batch=8,rank=1of2,seed=3/epoch=0/npz/000000.npz"
+    with np.load(batch) as old:
+        source = old["source"]
+        places = np.where(source == 1, np.flatnonzero(source == 0)[0], np.arange(8))
+        arrays = {k: old[k][places] for k in old.files}
+    np.savez(batch, **arrays)
+    contains(run(*arguments, code=3), "samples from 0 on: want 75 to 75 of their source in the epoch, found")
 
 
 def check_digest():
@@ -237,7 +259,7 @@ def check_wrong(folder):
 def check_usage(folder):
     for words, code, found in (
             ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 arguments"),
-            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 8"),
+            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 9"),
             ((folder, "batch=x"), 1, "batch"),
             ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),
             (("--epoch=1", folder, "batch=8"), 1, "want a plan with epochs"),
@@ -254,13 +276,15 @@ with open(f"{PRIVATE}/some", "w", encoding="utf-8") as f:
     f.write("#3\n#40\n#3\n000007\n#49\n")
 small(N, "other.", seed=2)
 with mounted(SOURCE, f"list=some={PRIVATE}/some", "mix=both=train*3+other.train*1",
-             "mix=part=train:take=0:20*1+other.train*2", "mix=steps=train*3+other.train*1@30:train*1+other.train*1"):
+             "mix=part=train:take=0:20*1+other.train*2", "mix=steps=train*3+other.train*1@30:train*1+other.train*1",
+             "mix=turns=train*7+other.train:take=0:5*5/1200"):
     check_right()
     check_lists()
     check_classes()
     check_mixes()
     check_wrong_classes()
     check_wrong_mix()
+    check_wrong_shares()
     check_draws()
     check_half()
     check_digest()
