@@ -82,17 +82,19 @@ static void install(void)
 
 int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
 {
-    unsigned slot = 0;
+    static _Atomic unsigned next; /* where a free slot is looked for first */
+    unsigned slot, looked = 0;
     void *bytes;
 
     if (size > SIZE_MAX)
         return -EFBIG;
     install();
-    for (;; slot++) {
+    for (;; looked++) {
         int expected = FREE;
 
-        if (slot == MAPPED_FILES_MAX)
+        if (looked == MAPPED_FILES_MAX)
             return -EMFILE;
+        slot = atomic_fetch_add(&next, 1) % MAPPED_FILES_MAX;
         if (atomic_compare_exchange_strong(&slots[slot].state, &expected, TAKEN))
             break;
     }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAPPED_FILES_MAX 256 /* of a process, at a time */
+#define MAPPED_FILES_MAX 16384 /* of a process, at a time; the kernel allows 65530 by default */
 
 struct mapped_file {
     const uint8_t *bytes; /* [size]; NULL: none is mapped */

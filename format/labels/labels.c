@@ -126,7 +126,8 @@ static int finish(struct labels *l, struct diag *d)
 
 static bool may_pass(int r)
 {
-    return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EAGAIN;
+    return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EAGAIN || r == -EMFILE ||
+           r == -ENFILE;
 }
 
 /* An error of the file that it is made in: it may have a place in memory. */

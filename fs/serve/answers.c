@@ -118,7 +118,9 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         refused_name(s, &parent, call->name, &d);
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
-    if (r == -ENFILE)
+    if (r == -ENFILE && d.set)
+        log_error("%s: %s", call->name, d.text);
+    else if (r == -ENFILE)
         log_error("%s: this mount has opened %d plans and ranges of epochs, and cannot open more; "
                   "mount it again",
                   call->name, PLANS_MAX);

@@ -300,7 +300,8 @@ static int step(struct list_label *l, struct read_context *rc)
 /* May it be better the next time? */
 static bool may_pass(int r)
 {
-    return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EIO;
+    return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EIO || r == -EMFILE ||
+           r == -ENFILE;
 }
 
 /* r: of its last step. */
@@ -391,13 +392,19 @@ static struct list_label *find_locked(struct list_labels *all, const struct data
 }
 
 static int add_locked(struct list_labels *all, const struct dataset *ds, const char *field,
-                      enum label_kind kind, const struct schedule *s, struct list_label **ret)
+                      enum label_kind kind, const struct schedule *s, struct list_label **ret,
+                      struct diag *d)
 {
     struct list_label *l = all->n < LIST_LABELS_MAX ? calloc(1, sizeof(*l)) : NULL;
 
     lock_assert_held(&all->lock);
+    if (all->n == LIST_LABELS_MAX)
+        return diag_set(d, -ENFILE,
+                        "this mount has classes or weights of %d lists of samples, and cannot have "
+                        "more; mount it again",
+                        LIST_LABELS_MAX);
     if (!l)
-        return all->n < LIST_LABELS_MAX ? -ENOMEM : -ENFILE;
+        return -ENOMEM;
     *l = (struct list_label){
         .all = all, .ds = ds, .kind = kind, .plan = *s->plan, .schedule = *s, .state = IDLE};
     l->schedule.plan = &l->plan;
@@ -455,7 +462,7 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     lock_take(&all->lock);
     l = find_locked(all, ds, field, kind, &s);
     if (!l)
-        r = add_locked(all, ds, field, kind, &s, &l);
+        r = add_locked(all, ds, field, kind, &s, &l, d);
     if (r == 0)
         r = answer_locked(l, data, d);
     lock_drop(&all->lock);

@@ -227,12 +227,39 @@ static void test_list_labels__cancelled__asked_for_again(void **state)
     end(&w);
 }
 
+/* Each split has an index of its own; a run of the stored order has that of the dataset. */
+static void test_list_labels__many_lists__all_but_too_many(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct plan_data data;
+    struct plan plan;
+    struct world w;
+    char name[80];
+
+    begin(&w, *state);
+    for (unsigned i = 1; i <= LIST_LABELS_MAX; i++) {
+        bool splits = i <= 300;
+
+        snprintf(name, sizeof(name),
+                 splits ? "batch=4,split=0@%u:%u,draw=9:balanced"
+                        : "batch=4,take=%u:%u,draw=9:balanced",
+                 i, splits ? 1000 : 2 * i);
+        assert_int_equal(get(&w, name, &plan, &data, &d), -EAGAIN);
+        assert_int_equal(step_all(&w, NULL, &d), 1);
+        assert_int_equal(get(&w, name, &plan, &data, &d), 0);
+    }
+    assert_int_equal(get(&w, "batch=4,draw=9:label", &plan, &data, &d), -ENFILE);
+    assert_diag_has(&d, "classes or weights of 1024 lists of samples");
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_TEMP(test_list_labels__every_list__as_its_labels),
         IN_TEMP(test_list_labels__no_classes_or_weights__refused),
         IN_TEMP(test_list_labels__cancelled__asked_for_again),
+        IN_TEMP(test_list_labels__many_lists__all_but_too_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
