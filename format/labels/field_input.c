@@ -25,6 +25,11 @@ static bool is_float(const struct field *f)
     return dtype_info(f->dtype)->kind == 'f';
 }
 
+static unsigned digits_of(const struct field *f)
+{
+    return f->width == 8 ? 53 : f->width == 4 ? 24 : 11;
+}
+
 /* ---- numbers ---- */
 
 static double load_float(const struct field *f, const uint8_t *p)
@@ -222,6 +227,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
                         (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);
     *ret = (struct field_input){.input = {.n = ds->samples,
                                           .are_floats = is_float(f),
+                                          .digits = digits_of(f),
                                           .read = read_values,
                                           .where = name_sample},
                                 .ds = ds,

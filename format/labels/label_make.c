@@ -110,6 +110,7 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
                      size_t count, int64_t *ret, struct diag *d)
 {
     int r = input->read(input, rc, first, count, ret, d);
+    char want[120];
 
     for (size_t i = 0; i < count && r == 0 && input->are_floats; i++) {
         double v;
@@ -117,11 +118,14 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
         memcpy(&v, &ret[i], sizeof(v));
         if (v != trunc(v) || isinf(v))
             return refuse(input, first + i, "a whole number, the number of a class", v, d);
-        if (fabs(v) > 9007199254740992.0)
-            return refuse(input, first + i,
-                          "a class of at most 2^53, as larger ones are not exact in a field of "
-                          "floating-point numbers",
-                          v, d);
+        if (fabs(v) >= ldexp(1, (int)input->digits)) {
+            snprintf(
+                want, sizeof(want),
+                "a class below 2^%u, as larger ones are not exact in a field of floating-point "
+                "numbers of this size",
+                input->digits);
+            return refuse(input, first + i, want, v, d);
+        }
         ret[i] = (int64_t)v;
     }
     return r;

@@ -110,6 +110,8 @@ def check_refusals():
         ("zero", "batch=5,draw=10:weight"): "want a weight above 0, found 0 in all 20 samples",
         ("one", "batch=5,take=0:5,draw=10:weight"): "want a weight above 0 in the list, found 0 in all 5",
         ("half", "batch=5,draw=10:balanced"): "want a whole number, the number of a class, found 0.5",
+        ("large.libsvm", "batch=5,draw=10:balanced"): "want a class below 2^24",
+        ("float16", "batch=5,draw=10:balanced"): "want a class below 2^11",
     }
     for (dataset, name), why in refused.items():
         expect_error(errno.ENOENT, os.stat, path(dataset, "batches", name))
@@ -126,6 +128,8 @@ save("nan", np.arange(20), np.where(np.arange(20) == 7, np.nan, ONES))
 save("inf", np.arange(20), np.where(np.arange(20) == 3, np.inf, ONES))
 save("zero", np.arange(20), ONES * 0)
 save("one", np.arange(20), np.where(np.arange(20) == 6, 1, ONES * 0))
+save("float16", (np.arange(20) + 2040).astype(np.float16), ONES)  # 2049 would be 2048
+write("large.libsvm", b"".join(b"%d 1:1\n" % (50000000 + i) for i in range(4)))  # three classes as float32
 save("half", np.where(np.arange(20) == 5, 0.5, ONES), ONES)
 
 # ---- the reference ----

@@ -64,6 +64,7 @@ static void world_begin(struct world *w, const char *folder, enum label_kind kin
     atomic_store(&w->memory.used, 0);
     w->d = DIAG_INIT;
     w->values.input.are_floats = !w->values.whole;
+    w->values.input.digits = 53;
     w->values.input.read = read_values;
     w->values.input.where = name_value;
     w->values.input.name = "field x";
@@ -228,7 +229,9 @@ static void test_values__no_index_of_them__named(void **state)
          "sample 1: want a whole number, the number of a class, found 0.5"},
         {LABEL_CLASSES, {1, 0, NAN}, "sample 2: want a whole number"},
         {LABEL_CLASSES, {1, INFINITY, 0}, "sample 1: want a whole number"},
-        {LABEL_CLASSES, {0x1p60, 0, 0}, "sample 0: want a class of at most 2^53"},
+        {LABEL_CLASSES, {0x1p60, 0, 0}, "sample 0: want a class below 2^53"},
+        {LABEL_CLASSES, {1, 0x1p53, 0}, "sample 1: want a class below 2^53"},
+        {LABEL_CLASSES, {1, -0x1p53, 0}, "sample 1: want a class below 2^53"},
         {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: want a weight from 0 on, found -2"},
         {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: want a weight from 0 on, found nan"},
         {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: want a weight from 0 on, found inf"},
