@@ -52,10 +52,11 @@ static int set_list(struct options *o, const char *value, struct diag *d)
     int r;
 
     if (!value[len] || !value[len + 1] || !plan_is_word(value, len))
-        return diag_set(d, -EINVAL,
-                        "option list=%s: want NAME=FILE, a name without spaces and , + / : ; & = "
-                        "and a file of keys",
-                        value);
+        return diag_set(
+            d, -EINVAL,
+            "option list=%s: want NAME=FILE, a file of keys and a name of at most %d ASCII "
+            "characters without spaces and , + / : ; & = and no . at its start",
+            value, PLAN_WORD_SIZE - 1);
     for (size_t i = 0; i < o->n_lists; i++)
         if (!strncmp(o->list[i].name, value, len) && !o->list[i].name[len])
             return diag_set(d, -EINVAL, "option list=%s: the name is given twice", value);

@@ -41,22 +41,33 @@ static const char *next_line(struct list_lines *lines, size_t *ret_len)
     return NULL;
 }
 
-/* The sample of a line; NULL: none. Otherwise what is wrong. */
-static const char *find_sample(const struct list_samples *samples, const char *line, size_t len,
-                               uint64_t *ret)
+/* The sample of a line. *ret_number: it says a number, not a key. */
+static bool find_sample(const struct list_samples *samples, const char *line, size_t len,
+                        uint64_t *ret, bool *ret_number)
 {
-    if (len > 1 && line[0] == '#' && number_parse(line + 1, len - 1, UINT64_MAX, ret) == len - 1)
-        return *ret < samples->samples ? NULL : "want a number below the number of samples";
-    return samples->find(samples->ctx, line, len, ret) ? NULL : "no sample has the key";
+    *ret_number =
+        len > 1 && line[0] == '#' && number_parse(line + 1, len - 1, UINT64_MAX, ret) == len - 1;
+    return *ret_number ? *ret < samples->samples : samples->find(samples->ctx, line, len, ret);
 }
 
-/* Add what is wrong with a line. */
-static void report(struct text *t, uint64_t number, const char *what, const char *line, size_t len)
+/* Add what is wrong with a line; below: which numbers are good, if it says one. */
+static void report(struct text *t, const struct list_lines *lines, uint64_t below, const char *line,
+                   size_t len)
 {
-    text_add(t, "%sline %llu: %s '", t->len ? "; " : "", (unsigned long long)number, what);
+    text_add(t, "%sline %llu: ", t->len ? "; " : "", (unsigned long long)lines->number);
+    if (below)
+        text_add(t, "want a number below %llu, found '", (unsigned long long)below);
+    else
+        text_add(t, "no sample has the key '");
     for (size_t i = 0; i < len && i < SHOWN_MOST; i++)
         text_add(t, "%c", (unsigned char)line[i] < 0x20 || line[i] == 0x7f ? '?' : line[i]);
     text_add(t, "%s'", len > SHOWN_MOST ? "..." : "");
+}
+
+/* Editors of Windows put it at the start of a text. */
+static bool has_byte_order_mark(const struct list_lines *lines, const char *line, size_t len)
+{
+    return lines->number == 1 && len > 3 && !memcmp(line, "\xef\xbb\xbf", 3);
 }
 
 static uint64_t count_lines(const char *text, size_t len)
@@ -75,15 +86,18 @@ static int read_lines(const char *name, struct list_lines lines, const struct li
 {
     AUTO_TEXT struct text wrong = {0};
     uint64_t n_wrong = 0, sample = 0;
-    const char *line, *what;
+    const char *line;
     size_t len;
 
     while ((line = next_line(&lines, &len))) {
-        what = find_sample(samples, line, len, &sample);
-        if (!what)
+        bool is_number, found = find_sample(samples, line, len, &sample, &is_number);
+
+        if (!found && has_byte_order_mark(&lines, line, len))
+            found = find_sample(samples, line + 3, len - 3, &sample, &is_number);
+        if (found)
             *ret++ = (uint32_t)sample;
         else if (n_wrong++ < REPORTED)
-            report(&wrong, lines.number, what, line, len);
+            report(&wrong, &lines, is_number ? samples->samples : 0, line, len);
     }
     if (!n_wrong)
         return 0;

@@ -304,7 +304,9 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "split",
         .syntax = "K@W0:W1:...",
-        .want = "K@W0:W1:... with K from 0 and up to 16 weights below 2^32, as 0@80:10:10",
+        .want =
+            "K@W0:W1:..., share K from 0 on of up to 16 weights below 2^32 that are not all 0, as "
+            "0@80:10:10",
         .help = "share K of a fixed shuffle, as large as its weight says",
         .parse = parse_split,
         .print = print_split,

@@ -185,8 +185,6 @@ static int check_order(const struct schedule *s, struct diag *d)
                         "only: want the name of a list that list=NAME=FILE gives to "
                         "the mount, found '%s'",
                         plan->only);
-    if (plan->draw && plan->draws && !s->length)
-        return diag_set(d, -EINVAL, "draw: want a list that has samples, found none");
     if (plan->draw == DRAW_WEIGHTS && !o->weights)
         return diag_set(d, -EINVAL, "draw: want a field of weights, found no '%s'",
                         plan->draw_field);
@@ -204,7 +202,7 @@ static int check_order(const struct schedule *s, struct diag *d)
     return 0;
 }
 
-int schedule_check(const struct schedule *s, struct diag *d)
+int schedule_check_list(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
 
@@ -213,7 +211,17 @@ int schedule_check(const struct schedule *s, struct diag *d)
                         "split: want a share that has samples, found none in share %u "
                         "of %llu samples",
                         plan->split, (unsigned long long)s->taken.length);
-    if (check_order(s, d) < 0)
+    if (((plan->draw && plan->draws) || plan->of_class) && !s->length)
+        return diag_set(d, -EINVAL, "%s: want a list that has samples, found none",
+                        plan->draw ? "draw" : "classes");
+    return 0;
+}
+
+int schedule_check(const struct schedule *s, struct diag *d)
+{
+    const struct plan *plan = s->plan;
+
+    if (schedule_check_list(s, d) < 0 || check_order(s, d) < 0)
         return -EINVAL;
     if (plan->limits && plan->limit > s->order.length)
         return diag_set(d, -EINVAL, "limit: want at most %llu, the samples of the %s, found %llu",

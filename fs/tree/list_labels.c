@@ -453,9 +453,11 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     if (!field)
         return 0;
     schedule_init_data(&s, plan, data);
-    if (!s.length)
-        return diag_set(d, -EINVAL, "%s: want a list that has samples, found none",
-                        plan->draw ? "draw" : "classes");
+    r = schedule_check_list(&s, d);
+    if (r == 0 && !s.length)
+        r = diag_set(d, -EINVAL, "draw: want a list that has samples, found none");
+    if (r < 0)
+        return r;
     r = field_input_init(&input, ds, field, kind, d);
     if (r < 0)
         return r;

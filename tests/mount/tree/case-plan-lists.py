@@ -142,13 +142,16 @@ with mounted(SOURCE, *options):
 
     refused("train", "batch=4,only=wrong", "line 2: no sample has the key 'no such key 0'; line 3: ",
             "line 4: ", "'no such key 2'; and 999997 more")
-    refused("train", "batch=4,only=beyond", "line 2: want a number below the number of samples '#100'",
+    refused("train", "batch=4,only=beyond", "line 2: want a number below 100, found '#100'",
             "line 4: ", "line 5: no sample has the key '#-1'")
     refused("train", "batch=4,only=odd", "line 1: no sample has the key '??[31mxxx", "...'")
     refused("kaldi/text", "batch=4,only=rising", "no sample has the key '000000'", "and 12 more")
     refused("train", "batch=4,only=none", "(some, rising, utterances, wrong, beyond, odd), found 'none'")
     refused("train", "batch=4,only=some,limit=30", "want at most 29")
     refused("train", "batch=4,draw=5:uniform,take=5:5", "draw: want a list that has samples, found none")
+    refused("train", "batch=4,draw=0:balanced,take=5:5", "draw: want a list that has samples, found none")
+    refused("train", "batch=4,split=1@1:0,draw=5:balanced", "split: want a share that has samples, found none in share 1 of")
+    refused("train", "batch=4,split=0@0:0", "of up to 16 weights below 2^32 that are not all 0")
     refused("train", "batch=6,classes=2x3,draw=5:uniform", "want classes= or draw=, found both")
     refused("train", "batch=7,classes=2x3", "want batch=6 for batches of 2 times 3, found batch=7")
     refused("train", "batch=all,classes=2x3", "found batch=all")
@@ -170,9 +173,9 @@ for option, reason in ((f"list=a={list_file('empty', [])}", "want a key or #numb
                        (f"list=a={PRIVATE}", "want a file of keys, found: a folder"),
                        ("list=a=/dev/zero", "want a file of keys, found: no regular file"),
                        (f"list=a={PRIVATE}/some,list=a={PRIVATE}/some", "the name is given twice"),
-                       (f"list=a b={PRIVATE}/some", "want NAME=FILE, a name without spaces and"), ("list=a", "want NAME=FILE"), ("list==x", "want NAME=FILE"), ("list=a=", "want NAME=FILE")):
+                       (f"list=a b={PRIVATE}/some", "a name of at most 63 ASCII characters without spaces and"), ("list=a", "want NAME=FILE"), ("list==x", "want NAME=FILE"), ("list=a=", "want NAME=FILE")):
     for command in (["mount", "-f", "-o", option, SOURCE, MOUNTPOINT], ["plan", "-o", option, SOURCE]):
-        contains(run(*command, code=1 if "NAME=FILE" in reason or "twice" in reason else 2), reason)
+        contains(run(*command, code=1 if "NAME=FILE" in reason or "ASCII" in reason or "twice" in reason else 2), reason)
 
 # The arithmetic of `epochfs plan` knows the words.
 shown = run("plan", "-o", f"list=some={PRIVATE}/some,plan=batch=4+only=some,plan=batch=50+draw=1000:uniform+seed=1", SOURCE,

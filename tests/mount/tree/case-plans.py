@@ -95,7 +95,7 @@ def check_selections():
     for plan, says in (("batch=1,limit=101", "limit: want at most 100, the samples of the list, found 101"),
                        ("batch=1,split=0@1:999", "split: want a share that has samples, found none in share 0 of 100 samples"),
                        ("batch=1,take=5:4", "take: want A:B with A at most B"),
-                       ("batch=1,split=3@1:1", "split: want K@W0:W1:... with K from 0")):
+                       ("batch=1,split=3@1:1", "split: want K@W0:W1:..., share K from 0 on")):
         expect_error(errno.ENOENT, os.stat, path("train/batches", plan))
         contains(status(MOUNTPOINT)["last_refused_name"], f"train/batches/{plan}: {says}")
 

@@ -42,6 +42,9 @@ static void test_list_parse__keys_and_numbers__in_their_order(void **state)
     assert_memory_equal(list.sample, want, sizeof(want));
     assert_non_null(list.entry);
     list_release(&list);
+    assert_int_equal(parse("\xef\xbb\xbfk3\n#9\n", 10, &list, &d), 0); /* a byte order mark */
+    assert_memory_equal(list.sample, want, 8);
+    list_release(&list);
     assert_int_equal(parse("k3\nk3\n#5\n", 10, &list, &d), 0);
     assert_null(list.entry);
     list_release(&list);
@@ -55,7 +58,8 @@ static void test_list_parse__bad__says_which_lines(void **state)
         {"", "list=a=file: want a key or #number a line, found no line"},
         {"\n\r\n", "found no line"},
         {"k1\nk10\n", "line 2: no sample has the key 'k10'"},
-        {"#10", "line 1: want a number below the number of samples '#10'"},
+        {"#10", "line 1: want a number below 10, found '#10'"},
+        {"k1\n\xef\xbb\xbf#1", "line 2: no sample has the key '\xef\xbb\xbf#1'"},
         {"#99999999999999999999", "line 1: no sample has the key '#99999999999999999999'"},
         {"\n#1\n#\na\tb\x7f\nc\nd\ne\n",
          "line 3: no sample has the key '#'; line 4: no sample has the key 'a?b?'; line 5: no "
