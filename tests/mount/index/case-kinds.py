@@ -4,6 +4,7 @@ no index is made there, and all samples are as without. A copy of the folder els
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 
@@ -12,6 +13,7 @@ import numpy as np
 import kaldi_dirs
 from lib import CACHE, PRIVATE, contains, content, equal, log_text, run, stop
 from mindrecord_model import make
+from page_blocks import take
 from servers import Nginx, files_below, place, start_at
 from tar_model import shard
 from tfrecord_model import example, frame, integers, strings
@@ -86,6 +88,22 @@ def mount_and_read(source, cache, server=None):
     return found, asked
 
 
+def check_table(table):
+    """Each line has one of the forms of docs/index.md. Returns the forms that were found."""
+    page = take("docs/index.md", "epochfs-index 2").splitlines()
+    known = {re.sub(r"<[^>]*>", "<>", line): re.compile("".join(
+        {"<bytes>": r"\d+", "<version>": r"(?:etag:\S+|time:\d+\.\d{9}|-)"}.get(piece) or
+        (r"[0-9a-f]{64}" if piece.startswith("<SHA-256") else ".+" if piece.startswith("<") else re.escape(piece))
+        for piece in re.split(r"(<[^>]*>)", line))) for line in page}
+    found = set()
+    for line in table.splitlines():
+        forms_of = [form for form, pattern in known.items() if pattern.fullmatch(line)]
+        equal(len(forms_of), 1, f"forms of the page that {line!r} has")
+        found.update(forms_of)
+    equal(table.splitlines()[0], page[0], "the first line")
+    return found
+
+
 def check(kind, files, n):
     root = f"{WWW}/{kind}"
     for name, data in files.items():
@@ -96,6 +114,7 @@ def check(kind, files, n):
         shutil.rmtree(OUT, ignore_errors=True)
         contains(run("index", f"{server.url}/", "-o", OUT, "-o", f"cache={CACHE}.{kind}-index"), "written")
         written = len(os.listdir(OUT)) - 1
+        forms.update(check_table(content(OUT, "index.txt").decode()))
         equal(written >= n, True, f"{kind}: {written} indexes")
         shutil.copytree(OUT, f"{root}/.epochfs")
         server.forget()
@@ -109,5 +128,7 @@ def check(kind, files, n):
     print(f"{kind}: {written} indexes, {len(want)} files")
 
 
+forms = set()
 for name_, (files_, n_) in kinds().items():
     check(name_, files_, n_)
+equal({form.split()[0] for form in forms} - {"listing"}, {"epochfs-index", "file", "index"}, "forms of the page that were found")

@@ -10,8 +10,9 @@ import signal
 import subprocess
 import threading
 
-from lib import (MOUNTPOINT, SOURCE, content, difference, equal, expect_error, mounted, path,
-                 requests, run, skip, start, status, write)
+from lib import (MOUNTPOINT, SOURCE, contains, content, difference, equal, expect_error, log_text,
+                 mounted, path, requests, run, skip, start, status, write)
+from page_blocks import take
 
 LARGE = 3 << 20
 rng = random.Random(19)
@@ -105,6 +106,7 @@ subprocess.run(["umount", "-l", MOUNTPOINT], check=True)
 # auto: where at least half of the bytes are in large samples.
 with mounted():
     equal(status()["open"]["mode"], "pass")
+    contains(log_text(), take("docs/large-files.md", "the kernel reads files"))
 with mounted(SOURCE, "open=cached"):
     equal(status()["open"], {"mode": "cached", "reason": "open=cached", "passed": 0})
     name_is_right("c0/4.jpg")

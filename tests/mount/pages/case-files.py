@@ -4,12 +4,14 @@
 import importlib.util
 import io
 import json
+import subprocess
 
 import numpy as np
 from PIL import Image
 
 import pages
-from lib import contains, run, skip
+import tutorials
+from lib import contains, equal, run, skip
 from page_blocks import take
 
 if not importlib.util.find_spec("torch"):
@@ -25,6 +27,17 @@ world.run("docs/files.md", {"class Batches": "seen = [label for _, label in "
                             "assert len(seen) == 100 and sum(seen) == 50, seen\n"
                             "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},
           before="mkdir -p /mnt/data\nepochfs mount /data/data /mnt/data\n")
+
+block = take("docs/files.md", "data/train/cat/001.jpg").replace("──►", "").replace("...", "any.jpg")
+source, shown = zip(*(line.split() for line in block.splitlines()))
+for name in source:
+    world.file(name, b'{"caption": "a dog"}' if name.endswith(".json") else out.getvalue())
+shown = "\n".join(f"test -e '{name}'" for name in shown if not name.endswith("any.jpg"))
+equal(shown.count("\n"), 3, "paths of the mount that the page shows")
+subprocess.run(["bash", "-ec", f"epochfs mount data /mnt/data\n{shown}\n"
+                "cmp /mnt/data/train/samples/raw/002.jpg data/train/cat/002.jpg\n"
+                "test $(ls /mnt/data/val/samples/raw | wc -l) = 1\nepochfs umount /mnt/data"], cwd=world.folder(""),
+               env=tutorials.environment(), check=True)
 
 line = take("docs/files.md", "mask_file_name")
 for name in ("001.jpg", "masks/001.png"):

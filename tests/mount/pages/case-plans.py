@@ -2,11 +2,14 @@
 """docs/plans.md: its commands, and that each path of its examples opens."""
 
 import os
+import re
+import subprocess
 
 import numpy as np
 
 import pages
-from lib import equal, idx_bytes
+import tutorials
+from lib import contains, equal, idx_bytes, run
 from page_blocks import take
 
 world = pages.World()
@@ -37,6 +40,22 @@ equal(len(examples), 10, "paths of examples")
 checks = "".join(opens(name.replace("classes=16x4", "classes=8x8").replace(":weight", ":label"), "/mnt/mnist/train")
                  for name in examples)
 world.file("examples.py", checks.encode())
+# The grammar, on two pages: its words are those that a plan may have, and each form opens.
+grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
+equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
+FORMS = {"<n|all>": ["8", "all"], "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
+         "full|window:M": ["full", "window:16"], "N:uniform|balanced|FIELD": ["50:uniform", "50:balanced", "50:label"],
+         "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"]}
+words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
+said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)
+contains(said, f"want {', '.join(name for name, _ in words[:-1])} or {words[-1][0]} (parameters")
+world.file("few.txt", b"#1\n#2\n")
+forms = world.file("forms.py", "".join(
+    opens(f"{'' if name == 'batch' else 'batch=8,'}{name}={value}{'' if name == 'seed' else ',seed=7'}", "/mnt/mnist/train/batches")
+    for name, form in words for value in FORMS[form]).encode())
+subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt /data/mnist /mnt/mnist; python3 {forms}; epochfs umount /mnt/mnist"],
+               cwd=world.folder(""), env=tutorials.environment(), check=True)
+
 mixed = world.file("mixed.py", opens(take("docs/plans.md", "/mnt/data/corpus").strip(), "").encode())
 for i, name in enumerate(("web", "books", "code")):
     world.file(f"/data/{name}", idx_bytes(rng.integers(0, 9, (400 + i, 2, 2), dtype=np.uint8)))

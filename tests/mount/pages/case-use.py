@@ -3,13 +3,14 @@
 a Kaldi data directory."""
 
 import os
+import re
 import shutil
 
 import numpy as np
 
 import kaldi_dirs
 import pages
-from lib import SOURCE, contains, run
+from lib import SOURCE, contains, equal, run
 from page_blocks import take
 
 world = pages.World()
@@ -42,7 +43,14 @@ os.symlink(os.environ["EPOCHFS"], "/usr/sbin/mount.epochfs")
 os.system("mount /mnt/mnist && test -e '/mnt/mnist/train/batches/batch=128,seed=7' && umount /mnt/mnist") == 0 or os.sys.exit(1)
 
 world.run("docs/memory.md", before=MOUNT)
-world.run("docs/status.md", {"--html": "grep -q '</html>' status.html"}, before=MOUNT)
+kinds = {"JSON": "json.load(open({0!r}))", "Prometheus text": "assert open({0!r}).read().startswith('# HELP ')"}
+looks = ""
+for line in take("docs/status.md", "MOUNTPOINT/.epochfs/status.json").splitlines():
+    name, kind = line.split(None, 1)
+    looks += kinds[re.split("[,:]", kind)[0]].format(name.replace("MOUNTPOINT", "/mnt/mnist")) + "\n"
+equal(looks.count("\n"), 3, "files that status.md names")
+looks = world.file("looks.py", b"import json\n" + looks.encode())
+world.run("docs/status.md", {"--html": f"grep -q '</html>' status.html\npython3 {looks}"}, before=MOUNT)
 world.run("docs/containers.md", {"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
 
 world.file("linked/a", b"\0\0\x08\x01\0\0\0\x02\x01\x02")

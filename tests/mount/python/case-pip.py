@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from lib import EPOCHFS, PRIVATE, SOURCE, contains, equal, skip, small
+from page_blocks import take
 
 ROOT = os.path.dirname(os.path.dirname(os.environ["CASES"]))
 TOOLS = f"{PRIVATE}/tools"
@@ -51,8 +52,17 @@ def main():
         contains(said[2], venv)
         contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
     run(sys.executable, "-m", "venv", f"{PRIVATE}/empty")
-    run(f"{PRIVATE}/empty/bin/python", "-m", "pip", "install", "--no-index", "--no-deps", built[0])
+    as_the_page_says(f"{PRIVATE}/empty")
     contains(run(f"{PRIVATE}/empty/bin/python", "-m", "pip", "list"), "epochfs")
+
+
+def as_the_page_says(venv):
+    """The block of docs/python.md, in a copy of the checkout; what pip would fetch is left out."""
+    shutil.copytree(f"{ROOT}/python", f"{PRIVATE}/checkout/python", ignore=shutil.ignore_patterns("__pycache__"))
+    line = take("docs/python.md", "pip install build/python")
+    env = {"PATH": f"{venv}/bin:{os.path.dirname(shutil.which('sh'))}", "HOME": PRIVATE, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1",
+           "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    subprocess.run(["sh", "-ec", line], cwd=f"{PRIVATE}/checkout", env=env, check=True)
 
 
 main()

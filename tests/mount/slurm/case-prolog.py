@@ -14,6 +14,7 @@ import numpy as np
 
 import slurm
 from lib import PRIVATE, SOURCE, contains, content, equal, small, text
+from page_blocks import take
 from servers import took, wait_until
 
 slurm.enter()
@@ -34,6 +35,19 @@ def reads(cluster):
     print(f"prolog and mount {prolog:.3f} s, first batch {first:.3f} s, epilog "
           f"{cluster.seconds('epilog', job):.3f} s")
     took(prolog + first, "prolog, mount and first batch", 5)
+
+
+def page(cluster):
+    """The job script of docs/cluster.md, with another source, whose ./train lists the batches that it gets."""
+    lines = take("docs/cluster.md", "#SBATCH --nodes=2")
+    contains(lines, "s3://bucket/mnist")
+    script = slurm.program(f"{cluster.dir}/page.sh", "#!/bin/bash\n" + lines.replace("s3://bucket/mnist", SOURCE))
+    train = slurm.program(f"{cluster.dir}/out/train", '#!/bin/bash\necho "$(basename "$1"): $(ls "$1/epoch=0/npy" | grep -c image01)"\n')
+    said = cluster.wait_over(int(cluster.call("sbatch", "--parsable", f"--output={cluster.dir}/out/%j", script)))
+    os.unlink(train)
+    equal(sorted(line for line in said.splitlines() if line.startswith("batch=")),
+          [f"batch=128,rank={k}of8,seed=7: 1" for k in range(8)], "ranks, and batches of their 125 samples")
+    cluster.check_nothing_left("after the page's job")
 
 
 def no_mount(cluster, what, comment, *words):
@@ -135,7 +149,7 @@ def lasting_caches(cluster):
 
 with slurm.Cluster() as nodes:
     np.save(f"{nodes.dir}/images.npy", images)
-    for test in (reads, typos, other_comments, blanks_and_caches, silent_remote, leftovers,
+    for test in (reads, page, typos, other_comments, blanks_and_caches, silent_remote, leftovers,
                  lasting_caches):
         test(nodes)
     wait_until(nodes.idle, "both nodes are in service")

@@ -3,10 +3,12 @@
 rules, and a dead mount is reported."""
 
 import os
+import shlex
 import subprocess
 
 import prometheus
-from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, content, equal, run, small, status, stop
+from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, content, equal, run, small, status, stop
+from page_blocks import take
 from servers import start_at
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -46,6 +48,16 @@ equal(prometheus.value_of(found, "epochfs_remote_source_bytes", mountpoint=two.a
 equal(oct(os.stat(f"{OUT}/epochfs.prom").st_mode & 0o777), "0o644", "node_exporter may read it")
 if os.geteuid() == 0:  # who sees no others
     equal(ups(collect()), {one.at: 1, two.at: 1}, "mounts that it finds itself")
+    # The line for cron: five times, a user, a command.
+    *times, user, line = take("docs/cluster.md", "prometheus-textfile /var").split(None, 6)
+    equal((len(times), user), (5, "root"), "the page's line for cron")
+    os.mkdir(f"{PRIVATE}/node-exporter")
+    for at, here in (("/usr/bin/epochfs", EPOCHFS), ("/usr/local/sbin/prometheus-textfile", SCRIPT),
+                     ("/var/lib/prometheus/node-exporter", f"{PRIVATE}/node-exporter")):
+        contains(line, at)
+        line = line.replace(at, shlex.quote(here))
+    subprocess.run(["sh", "-c", line], check=True)
+    equal(ups(prometheus.parse(content(PRIVATE, "node-exporter/epochfs.prom"))), {one.at: 1, two.at: 1}, "by cron's line")
 two.kill()
 two.wait(DEADLINE)
 equal(ups(collect(one.at, two.at)), {one.at: 1, two.at: 0}, "a dead one")

@@ -11,13 +11,15 @@ import socket
 import subprocess
 
 from lib import CACHE, DEADLINE, EPOCHFS, PRIVATE, SOURCE, content, equal, mount_type, small
+from page_blocks import take
 from servers import timed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYSTEMD = os.path.join(HERE, "../../../mount-scripts/systemd")
 GENERATOR = "/lib/systemd/system-generators/systemd-fstab-generator"
 AT = f"{PRIVATE}/mounted here"
-CONF = {"SOURCE": f"{PRIVATE}/a source", "MOUNTPOINT": AT, "OPTIONS": "plan=batch=4,keep=pin"}
+PAGE = dict(line.split("=", 1) for line in take("docs/cluster.md", "SOURCE=https://data.example.org").splitlines())
+CONF = dict(PAGE, SOURCE=f"{PRIVATE}/a source", MOUNTPOINT=AT)
 
 
 def unit_text(name):
