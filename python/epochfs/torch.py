@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Collection, Iterator, Union
 
 import numpy as np
@@ -29,7 +30,11 @@ EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began, an
 
 def _pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
+    try:
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
+    except RuntimeError as e:  # as DataLoader does: a program also runs where no accelerator is
+        warnings.warn(f"pin_memory: memory cannot be pinned here: {str(e)[:60]}", stacklevel=2)
+        return np.empty(shape, dtype)
 
 
 class Batches(IterableDataset):
@@ -46,7 +51,8 @@ class Batches(IterableDataset):
     dataset: a dataset of a mount; the workers open its path.
     plan: "batch=32,rank=3of8,seed=7,tail=drop": each process of a distributed job names its rank.
     fields, encoding: as in `Dataset.batches()`. Without fields, a batch has all arrays of numbers.
-    pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader).
+    pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader);
+    without an accelerator into other memory, with a warning.
 
     A tensor has the shape and type of its array; uint16 becomes int32, uint32 and uint64 int64. Bytes, as `key`, are lists
     of bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also

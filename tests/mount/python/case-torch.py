@@ -239,8 +239,11 @@ def check_pinned(train):
     batch = next(iter(Batches(train, PLAN, fields=["image"], pin_memory=True)))
     epochfs.torch._pinned = real
     equal([t.data_ptr() for t in given], [batch["image"].data_ptr()], "memory of the tensor")
-    if torch.cuda.is_available():
-        equal(next(iter(Batches(train, PLAN, fields=["image"], pin_memory=True)))["image"].is_pinned(), True, "pinned")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = next(iter(Batches(train, PLAN, fields=["image"], pin_memory=True)))["image"]
+    equal(found.tolist(), batch["image"].tolist(), "pictures, pinned or not")
+    equal((found.is_pinned(), len(said)), (True, 0) if torch.cuda.is_available() else (False, 1), "is it pinned, and warnings")
 
 
 def check_ends(train):
