@@ -131,7 +131,7 @@ class Batches:
             now = self.dataset.mount.status()
         except DeadMountError as e:
             return e
-        except (OSError, ValueError):
+        except Error:
             return error
         refused, _, reason = str(now.get("last_refused_name", "")).partition(": ")
         refused = os.path.join(self.dataset.mount.path, refused) + "/"

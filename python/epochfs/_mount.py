@@ -170,7 +170,7 @@ class Mount(Mapping):
             close()
 
     def status(self) -> dict[str, Any]:
-        """The mount's status.json: docs/status.md describes it. Raises DeadMountError."""
+        """The mount's status.json: docs/status.md describes it. Raises DeadMountError, and Error for another user's mount."""
         return errors.status(self.path)
 
     def read(self, function: Callable[..., Value], path: str, *arguments: Any) -> Value:
@@ -195,7 +195,7 @@ class Mount(Mapping):
 def open(path: str | os.PathLike[str]) -> Mount:
     """The mount at path, which somebody else mounts and unmounts.
 
-    Raises DeadMountError if none answers there."""
+    Raises DeadMountError if none answers there, and Error if it is another user's, without allow_other."""
     found = Mount(os.path.realpath(os.fspath(path)))
     found.status()
     return found

@@ -41,7 +41,7 @@ NOT_OF_READS = (errno.ENOENT, errno.EMFILE, errno.ENFILE)  # the mount's last fa
 
 
 def status(root: str) -> dict[str, Any]:
-    """The mount's status.json. Raises DeadMountError if there is no mount that answers."""
+    """The mount's status.json. Raises DeadMountError if there is no mount that answers, and Error if it cannot be read."""
     path = os.path.join(root, ".epochfs", "status.json")
     try:
         with open(path, "rb") as f:
@@ -51,7 +51,10 @@ def status(root: str) -> dict[str, Any]:
             raise dead(root, e.errno) from e
         if e.errno in (errno.ENOENT, errno.ENOTDIR):
             raise DeadMountError(errno.ENOENT, "no epochfs is mounted there (any more)", root) from e
-        raise
+        advice = "; is it another user's mount, without allow_other?" if e.errno == errno.EACCES else ""
+        raise Error(e.errno, os.strerror(e.errno or 0) + advice, root) from e
+    except ValueError as e:
+        raise Error(None, f"want the JSON of a mount's status, found {e}", path) from e
 
 
 def dead(root: str, number: int) -> DeadMountError:
@@ -67,7 +70,7 @@ def explain(error: OSError, root: str, path: str) -> Error:
         now = status(root)
     except DeadMountError as e:
         return e
-    except (OSError, ValueError):
+    except Error:
         now = {}
     if number == errno.ESTALE:
         return StaleSourceError(number, "the source has changed since it was mounted; mount it again"

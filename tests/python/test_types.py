@@ -34,10 +34,10 @@ class Types(unittest.TestCase):
         """The module is right, and who uses it gets its types."""
         code, said = self.mypy("-p", "epochfs")
         self.assertEqual(code, 0, said)
-        for line, wrong in (("x: int = len(epochfs.open('/mnt')['train'])", False),
+        for number, (line, wrong) in enumerate((("x: int = len(epochfs.open('/mnt')['train'])", False),
                             ("x: str = len(epochfs.open('/mnt')['train'])", True),
-                            ("epochfs.open('/mnt')['train'].batches('batch=1', epoc=1)", True)):
-            file = os.path.join(self.folder, "user.py")
+                            ("epochfs.open('/mnt')['train'].batches('batch=1', epoc=1)", True))):
+            file = os.path.join(self.folder, f"user{number}.py")  # of its own: mypy goes by time and size
             with open(file, "w", encoding="utf-8") as f:
                 f.write(f"import epochfs\n{line}\n")
             code, said = self.mypy(file)

@@ -12,7 +12,7 @@ import numpy as np
 
 import epochfs
 import kaldi_dirs
-from lib import MOUNTPOINT, SOURCE, contains, equal, mount_type, path, run, small, status, stop, start, write
+from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type, path, run, small, status, stop, start, write
 
 PLAN = "batch=8,seed=7"
 HAS_TORCH = importlib.util.find_spec("torch")
@@ -87,6 +87,25 @@ def is_unmounted():
             expect(epochfs.DeadMountError, ["no epochfs is mounted there"], call, what)
 
 
+def is_of_another_user():
+    if os.geteuid():
+        return
+    os.chmod(PRIVATE, 0o755)
+    daemon = start()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(65534, 65534, 65534)
+            expect(epochfs.Error, [MOUNTPOINT, "Permission denied; is it another user's mount, without allow_other?"],
+                   lambda: epochfs.open(MOUNTPOINT), "another user")
+            os._exit(0)
+        except BaseException as e:
+            print(e, flush=True)
+            os._exit(1)
+    equal(os.waitpid(pid, 0)[1], 0, "status of the other user")
+    stop(daemon)
+
+
 def source_changes():
     """Another file in its place; then one that is cut short."""
     for change in ("other", "cut"):
@@ -142,6 +161,9 @@ def file_is_cut():
     os.truncate(where, os.path.getsize(where) - 1)
     expect(epochfs.BadBatchError, [where, "the archive's end is missing; the file is cut short"],
            lambda: list(train.batches("batch=8")), "cut")
+    with open(f"{folder}/.epochfs/status.json", "r+b") as f:
+        f.truncate(10)
+    expect(epochfs.Error, ["status.json", "want the JSON of a mount's status"], lambda: epochfs.open(folder), "status that is cut")
     os.unlink(where)
     expect(epochfs.Error, ["has 3 batches, and 3 is the last"], lambda: list(train.batches("batch=8")), "one is missing")
 
@@ -168,6 +190,7 @@ def main():
     daemon_dies()
     own_daemon_dies()
     is_unmounted()
+    is_of_another_user()
     source_changes()
     small(30)
     file_is_cut()
