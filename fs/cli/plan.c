@@ -283,7 +283,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
         .reach = of.span ? of.listed / (double)of.span : 1,
         .listed = bytes_of_part(ds, bytes, of.first, list),
         .elements = ret->schedule.elements,
-        .distinct = s->only || plan->draw || plan->of_class ? of.epoch : 0,
+        .distinct = s->only || plan->draw || plan->of_class || of.repeats ? of.epoch : 0,
         .batch = ret->schedule.batch,
         .batches = ret->schedule.batches,
         .is_shuffled = schedule_has_order(s),
@@ -300,8 +300,9 @@ static int planned_init(struct planned *ret, const struct planning *p,
         .compute = p->call->compute,
         .epochs = p->call->epochs,
     };
-    if (item->mixture && ret->task.elements == s->order.length)
-        mixture_epoch(item->mixture, &ret->task.list, &ret->task.listed, &ret->task.distinct);
+    if (item->mixture)
+        mixture_epoch(item->mixture, s->positions, of.part, &ret->task.list, &ret->task.listed,
+                      &ret->task.distinct);
     forecast_make(&ret->task, &ret->f);
     /* A copy must fit on the disk. */
     if (p->stage && (double)bytes > (double)p->disk_free + (double)here)

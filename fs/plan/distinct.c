@@ -56,12 +56,37 @@ static void set_span(const struct schedule *s, struct plan_distinct *ret)
     ret->span = high - low + 1;
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Different positions that the rank reads. With tail=wrap the positions are a circle, on which it
+ * goes from one to the rank-th behind it. */
+static uint64_t positions_read(const struct schedule *s)
+{
+    uint64_t units = ceil_div(s->positions, s->unit);
+
+    if (!units || s->plan->tail != TAIL_WRAP)
+        return s->elements;
+    return min_u64(min_u64(s->elements, s->positions),
+                   units / common_divisor(units, s->plan->ranks) * s->unit);
+}
+
 void plan_distinct(const struct schedule *s, struct plan_distinct *ret)
 {
-    uint64_t n = min_u64(s->length, LOOKED_AT);
+    uint64_t n = min_u64(s->length, LOOKED_AT), positions = positions_read(s);
     double share = s->only ? share_of_firsts(s->only) : 1, some = 0, read = 0;
-    double part = s->order.length ? fmin((double)s->elements / (double)s->order.length, 1) : 0;
+    double part = s->order.length ? (double)positions / (double)s->order.length : 0;
 
+    ret->part = s->positions ? (double)positions / (double)s->positions : 0;
+    ret->repeats = positions < s->elements;
     set_span(s, ret);
     for (uint64_t i = 0; i < n; i++) {
         double times = times_of(s, i * (s->length / n)) / share;

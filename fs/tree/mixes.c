@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,8 +331,8 @@ void mixes_number_items(struct catalog *catalog)
     }
 }
 
-void mixture_epoch(const struct mixture *mixture, uint64_t *ret_places, double *ret_bytes,
-                   double *ret_shown)
+void mixture_epoch(const struct mixture *mixture, uint64_t positions, double part,
+                   uint64_t *ret_places, double *ret_bytes, double *ret_shown)
 {
     double shown = 0;
 
@@ -339,15 +340,16 @@ void mixture_epoch(const struct mixture *mixture, uint64_t *ret_places, double *
     *ret_bytes = 0;
     for (unsigned i = 0; i < mixture->order->n; i++) {
         uint64_t places = mixture->order->list[i].schedule.positions;
-        mix_number taken = mix_count(mixture->mix, i, mixture->order->length);
         const struct dataset *ds = mixture->ds[i];
-        double each = 0;
+        double times = (double)mix_count(mixture->mix, i, positions) / (double)places, each = 0;
 
         for (unsigned k = 0; k < ds->n_blobs; k++)
             each += (double)ds->blob[k]->size / (double)ds->samples;
         *ret_places += places;
         *ret_bytes += (double)places * each;
-        shown += (taken < places ? (double)taken : (double)places) * each;
+        /* A place that comes once at most is in the part or not; of one that comes several times,
+         * each time may be. */
+        shown += (times <= 1 ? times * part : 1 - pow(1 - part, times)) * (double)places * each;
     }
     *ret_shown = *ret_bytes > 0 ? shown / *ret_bytes * (double)*ret_places : 0;
 }

@@ -28,10 +28,11 @@ void mixes_number_items(struct catalog *catalog);
 
 void mixture_free(struct mixture *mixture); /* takes NULL */
 
-/* What the first epoch of a mix that is ready reads, about: the places of all lists, their bytes,
- * and how many of these places it shows, as if all had as many bytes. */
-void mixture_epoch(const struct mixture *mixture, uint64_t *ret_places, double *ret_bytes,
-                   double *ret_shown);
+/* What a rank reads in the first epoch of a mix that is ready, about: the places of all lists,
+ * their bytes, and how many of these places it reads, as if all had as many bytes. The epoch shows
+ * so many positions; part: of them, those that the rank reads, 0 to 1. */
+void mixture_epoch(const struct mixture *mixture, uint64_t positions, double part,
+                   uint64_t *ret_places, double *ret_bytes, double *ret_shown);
 
 /* Refuse the words of a plan that mean nothing for a mix. 0, or -EINVAL with the reason in d. */
 int mixture_check_plan(const struct mixture *mixture, const struct plan *plan, struct diag *d);

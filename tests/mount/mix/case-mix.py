@@ -11,7 +11,7 @@ import tarfile
 import numpy as np
 
 import order_reference
-from lib import (MOUNTPOINT, contains, content, equal, expect_error, idx_parse, log_text, mounted, path, run, small,
+from lib import (CACHE, MOUNTPOINT, PRIVATE, contains, content, equal, expect_error, idx_bytes, idx_parse, log_text, mounted, path, run, small,
                  SOURCE)
 
 ref = order_reference.load_mix()
@@ -157,6 +157,28 @@ def first_mix():
         contains(run("plan", "-o", f"mix=m={TEXT},plan=batch=8+seed=7", SOURCE), "m, plan batch=8,seed=7\n    samples  53 an epoch: 7 batches of 8")
 
 
+def plan_bytes():
+    """Bytes that `epochfs plan` says a rank reads: a small source comes many times, its blocks once."""
+    source, block, side = os.path.join(PRIVATE, "large"), 4096, 64 * 65
+    for name, n in (("many", 200), ("few", 9)):
+        os.makedirs(f"{source}/{name}")
+        with open(f"{source}/{name}/x", "wb") as f:
+            f.write(idx_bytes(np.zeros((n, 64, 65), np.uint8)))
+    text = "many/x*3+few/x*8"
+    mix = ref.Mix(text, [200, 9])
+    plans = ("batch=8,seed=7", "batch=4,rank=1of3,seed=7", "batch=8,seed=7,limit=9", "batch=8,seed=7,tail=drop",
+             "batch=500,rank=1of2,seed=7,tail=wrap", "batch=50,seed=7,limit=1,tail=wrap")
+    options = [o for plan in plans for o in ("-o", "plan=" + plan.replace(",", "+"))]
+    said = json.loads(run("plan", "--json", "--rate=1M", "-o", f"cache={CACHE},block={block},mix=m={text}", *options, source))
+    for plan in plans:
+        found = next(p["epoch_block_bytes"] for p in said["plans"] if (p["dataset"], p["plan"]) == ("m", plan))
+        blocks = 0
+        for epoch in range(20):
+            read = {s for b in batches_of(plan, want_epoch(mix, plan, epoch)) for s in b}
+            blocks += len({(d, k) for d, x in read for k in range((16 + x * side) // block, (15 + x * side + side) // block + 1)})
+        equal(.7 < found / (blocks / 20 * block) < 1.4, True, f"{plan}: bytes {found}, as counted {blocks / 20 * block}")
+
+
 def list_of_samples():
     """only= of a source: a list in its own order, with a sample twice."""
     chosen = [3, 9, 3, 0, 36]
@@ -193,3 +215,4 @@ def words_and_changes():
 first_mix()
 words_and_changes()
 list_of_samples()
+plan_bytes()

@@ -317,6 +317,11 @@ static void test_plan_distinct__epochs__as_counted(void **state)
         "batch=6,seed=7,classes=3x2,rank=0of2",
         "batch=1,seed=7,only=list,rank=0of2",
         "batch=1,only=list,draw=30:uniform,seed=7",
+        "batch=10,seed=7,rank=1of2,tail=wrap",
+        "batch=100,seed=7,rank=1of2,tail=wrap",
+        "batch=100,seed=7,rank=1of2,limit=20,tail=wrap",
+        "batch=50,seed=7,limit=1,tail=wrap",
+        "batch=6,seed=7,classes=3x2,rank=0of2,tail=wrap",
     };
     static struct test_labels l;
 
