@@ -153,16 +153,58 @@ static void report_notes(const struct catalog *catalog, const struct catalog_ite
         log_lines(LOG_LEVEL_WARNING, differs.data);
 }
 
+/* What an error says between the name of the file and what was found there; its length, or 0. */
+static const char *wanted(const char *error, size_t *ret_len)
+{
+    const char *from = strstr(error, ": "), *to = NULL;
+
+    for (const char *at = from; at && (at = strstr(at, ", found")); at++)
+        to = at;
+    *ret_len = to ? (size_t)(to - from) : 0;
+    return from;
+}
+
+static bool is_same_reason(const char *one, const char *other)
+{
+    size_t a, b;
+
+    one = wanted(one, &a);
+    other = wanted(other, &b);
+    return a && a == b && !memcmp(one, other, a);
+}
+
+/* The names of files that are not used for the reason that was said last. */
+static void report_same(struct text *names)
+{
+    if (names->len)
+        log_warning("not used, for the same reason: %s", names->data);
+    text_release(names);
+    *names = (struct text){0};
+}
+
 static void report_unusable(const struct catalog *catalog)
 {
     size_t unusable = catalog->n - catalog->n_datasets, reported = 0;
+    AUTO_TEXT struct text same = {0};
+    const char *said = NULL;
 
     for (size_t i = 0; i < catalog->n && reported < REPORTED; i++) {
-        if (!catalog->item[i].error)
+        const struct catalog_item *item = &catalog->item[i];
+        const char *error = item->error;
+
+        if (!error)
             continue;
-        log_warning("not used: %s", catalog->item[i].error);
         reported++;
+        if (said && is_same_reason(said, error)) {
+            text_add(&same, "%s%s%s%s", same.len ? ", " : "", item->folder,
+                     *item->folder ? "/" : "", item->name);
+            continue;
+        }
+        report_same(&same);
+        log_warning("not used: %s", error);
+        said = error;
     }
+    report_same(&same);
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
 
