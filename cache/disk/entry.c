@@ -3,7 +3,8 @@
  *     sizes.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
  *     next one starts it anew. A command that writes to it holds the flock, too: it has inherited
- *     it with the descriptor. */
+ *     it with the descriptor. A process that waits takes the name from a file that does not grow;
+ *     its holder, which may only have been stopped, then keeps what it makes to itself. */
 #include "cache/disk/entry.h"
 
 #include <errno.h>
@@ -17,12 +18,15 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "cache/disk/allowance.h"
 #include "cache/disk/local_file.h"
 
 #define TRAILER_BYTES   64
 #define TRAILER_VERSION 4
 #define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
+#define LOOK_MS         20                  /* between looks at a file that another process makes */
+#define STALLED_S       5                   /* after so long without a byte it is begun anew */
 #define QUOTA_AHEAD     (1u << 20)          /* bytes of quota taken at a time, not for each write */
 
 struct entry_sink {
@@ -260,24 +264,53 @@ void entry_remove(const struct entry *entry)
         group_unlink(&entry->group, done);
 }
 
+/* Does the path name the open file? */
+static bool names(const struct cache_group *group, const char *path, int fd)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) == 0 && group_stat(group, path, &there) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+/* Wait for the lock of the process that makes the file. One that writes nothing for STALLED_S may
+ * have been stopped: its file loses the name, and whoever waits begins anew. 0 or -errno. */
+static int wait_for_maker(const struct cache_group *group, const char *path, int fd)
+{
+    struct stat then = {0}, now;
+    int64_t since = 0;
+
+    for (;;) {
+        int r = file_flock(fd, LOOK_MS);
+
+        if (r != -ETIMEDOUT)
+            return r;
+        if (fstat(fd, &now) < 0)
+            return -errno;
+        if (!since || now.st_size != then.st_size || now.st_mtim.tv_sec != then.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != then.st_mtim.tv_nsec) {
+            since = monotonic_ns();
+            then = now;
+        } else if (monotonic_ns() - since > STALLED_S * INT64_C(1000000000)) {
+            r = names(group, path, fd) ? group_unlink(group, path) : 0;
+            return r == -ENOENT ? 0 : r;
+        }
+    }
+}
+
 /* Lock path for writing. If the file is renamed or replaced while we wait, try again. */
 static int lock_part(const struct cache_group *group, const char *path, bool wait, int *ret_fd,
                      struct diag *d)
 {
     for (;;) {
         AUTO_CLOSE int fd = -1;
-        struct stat ours, there;
         int r = file_open_own(group, path, &fd, d);
 
+        if (r == 0)
+            r = wait ? wait_for_maker(group, path, fd) : file_flock(fd, 0);
         if (r < 0)
             return r;
-        if (fstat(fd, &ours) < 0)
-            return -errno;
-        while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
-            if (errno != EINTR)
-                return -errno;
-        if (group_stat(group, path, &there) == 0 && ours.st_ino == there.st_ino &&
-            ours.st_dev == there.st_dev) {
+        if (names(group, path, fd)) {
             *ret_fd = TAKE_FD(fd);
             return 0;
         }
@@ -340,7 +373,8 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     r = file_pwrite(fd, tail, named + TRAILER_BYTES, (uint64_t)size);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
-    if (r == 0)
+    /* If another process has begun anew meanwhile, ours has no name, and ends with us. */
+    if (r == 0 && names(&entry->group, part, fd))
         r = rename_over(&entry->group, part, done);
     if (r == 0)
         *ret_size = (uint64_t)size;
@@ -364,7 +398,7 @@ void entry_abandon(const struct entry *entry, int fd)
     int unused = ftruncate(fd, 0); /* free the space; the name is removed, too */
 
     (void)unused;
-    if (entry_path(entry, ".part", part) == 0)
+    if (entry_path(entry, ".part", part) == 0 && names(&entry->group, part, fd))
         group_unlink(&entry->group, part);
 }
 

@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
+
+#define PAUSE_LEAST_NS 20000 /* a lock is mostly held for a moment */
+#define PAUSE_STEPS    8     /* up to 5 ms */
 
 struct file_version file_version_of(const struct stat *st)
 {
@@ -88,15 +93,51 @@ int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)
     return 0;
 }
 
-int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
+void file_pause(unsigned *step)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS << *step};
+
+    *step += *step < PAUSE_STEPS;
+    nanosleep(&pause, NULL);
+}
+
+/* lock NULL: flock(). */
+static int lock_in_time(int fd, struct flock *lock, unsigned wait_ms)
+{
+    int64_t until = monotonic_ns() + wait_ms * INT64_C(1000000);
+    unsigned step = 0;
+
+    while ((lock ? fcntl(fd, F_OFD_SETLK, lock) : flock(fd, LOCK_EX | LOCK_NB)) < 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EACCES && errno != EAGAIN)
+            return -errno;
+        if (!wait_ms)
+            return -EAGAIN;
+        if (monotonic_ns() >= until)
+            return -ETIMEDOUT;
+        file_pause(&step);
+    }
+    return 0;
+}
+
+int file_lock(int fd, short type, uint64_t start, uint64_t len, unsigned wait_ms)
 {
     struct flock lock = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
 
-    while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
-        if (errno != EINTR)
-            return errno == EACCES ? -EAGAIN : -errno;
-    return 0;
+    return lock_in_time(fd, &lock, wait_ms);
+}
+
+int file_flock(int fd, unsigned wait_ms)
+{
+    return lock_in_time(fd, NULL, wait_ms);
+}
+
+const char *file_error(int r)
+{
+    return r == -ETIMEDOUT ? "another process, perhaps a stopped one, keeps it locked"
+                           : strerror(-r);
 }
 
 /* The lock of the folder is held while a thing is removed. So what is no regular file stays that
@@ -109,7 +150,7 @@ int file_clear_place(const struct cache_group *group, const char *path, struct d
     int r;
 
     folder = group_folder(group, path, &name, d);
-    r = folder < 0 ? folder : flock(folder, LOCK_EX) < 0 ? -errno : 0;
+    r = folder < 0 ? folder : file_flock(folder, FILE_LOCK_MS);
     if (r == 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         r = -errno;
     else if (r == 0 && !S_ISREG(st.st_mode))
@@ -120,7 +161,7 @@ int file_clear_place(const struct cache_group *group, const char *path, struct d
     return r < 0 && r != -ENOENT
                ? diag_set(d, r,
                           "%s: want a file, found something else, which cannot be removed: %s",
-                          path, strerror(-r))
+                          path, file_error(r))
                : 0;
 }
 

@@ -38,9 +38,24 @@ ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off);
 /* Write all bytes at byte offset off. 0 or -errno. */
 int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
 
+/* How long to wait for locks that others hold for a moment. Their process may have been stopped in
+ * that moment, and other users of a group's folder may hold locks for ever. */
+#define FILE_LOCK_MS 5000u
+
 /* Lock bytes of a file for its open description (F_OFD_SETLK): type F_RDLCK, F_WRLCK or F_UNLCK. 0,
- * -EAGAIN: another description holds them, and wait is false; or -errno. */
-int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
+ * -EAGAIN: another description holds them, and wait_ms is 0; -ETIMEDOUT: it held them so long; or
+ * -errno. */
+int file_lock(int fd, short type, uint64_t start, uint64_t len, unsigned wait_ms);
+
+/* The same with flock(), exclusively. */
+int file_flock(int fd, unsigned wait_ms);
+
+/* What -errno of files of the cache folder means, in words. */
+const char *file_error(int r);
+
+/* Pause between two looks at something for which there is no event; each pause of a series is
+ * longer. *step: 0 at first. */
+void file_pause(unsigned *step);
 
 /* Open a file of the cache folder for reading and writing; make it if it is not there. A link,
  * pipe, socket or empty folder in its place is removed; no link is followed. group: of the cache

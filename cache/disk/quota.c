@@ -43,6 +43,7 @@
 
 #define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count */
 #define RECOUNT_AGAIN_S 3
+#define WAIT_AGAIN_S    30 /* after a lock that did not come in time */
 #define DEPTH_MOST      32
 
 struct quota {
@@ -56,6 +57,7 @@ struct quota {
     /* Guarded by lock: */
     uint64_t in_flight;   /* of this process */
     int64_t next_recount; /* clock_monotonic() from which a refusal may count */
+    int64_t next_wait;    /* the same, from which a call may wait for LOCK_TOTAL */
 };
 
 struct head {
@@ -151,13 +153,17 @@ static uint64_t others_in_flight(const struct quota *quota)
     return sum;
 }
 
-/* Take both locks, to change the head. 0 or -errno. */
+/* Take both locks, to change the head. 0; -EAGAIN, -ETIMEDOUT: another process keeps it locked;
+ * or -errno. Not each call waits for a process that was stopped. */
 static int quota_lock(struct quota *quota)
 {
+    int64_t now = clock_monotonic(quota->clock);
     int r;
 
     lock_take(&quota->lock);
-    r = file_lock(quota->fd, F_WRLCK, LOCK_TOTAL, 1, true);
+    r = file_lock(quota->fd, F_WRLCK, LOCK_TOTAL, 1, now < quota->next_wait ? 0 : FILE_LOCK_MS);
+    if (r == -ETIMEDOUT)
+        quota->next_wait = now + WAIT_AGAIN_S * INT64_C(1000000000);
     if (r < 0)
         lock_drop(&quota->lock);
     return r;
@@ -165,7 +171,7 @@ static int quota_lock(struct quota *quota)
 
 static void quota_unlock(struct quota *quota)
 {
-    file_lock(quota->fd, F_UNLCK, LOCK_TOTAL, 1, false);
+    file_lock(quota->fd, F_UNLCK, LOCK_TOTAL, 1, 0);
     lock_drop(&quota->lock);
 }
 
@@ -297,7 +303,7 @@ int quota_recount(struct quota *quota)
 static int own_slot(struct quota *quota)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
-        int r = file_lock(quota->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
+        int r = file_lock(quota->fd, F_WRLCK, LOCK_SLOTS + i, 1, 0);
 
         if (r == 0)
             quota->slot = i;
@@ -382,7 +388,7 @@ static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
     return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
                     "cache folder %s: file room: %s; choose another folder with -o cache=DIR",
                     cache->path,
-                    is_other ? "want a file of epochfs, found something else" : strerror(-r));
+                    is_other ? "want a file of epochfs, found something else" : file_error(r));
 }
 
 int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
@@ -475,7 +481,7 @@ int quota_take(struct quota *quota, uint64_t bytes)
         if (r == 0)
             r = take(quota, bytes, &recount);
     }
-    return r == -EBADMSG || r == -EAGAIN ? -ENOSPC : r;
+    return r == -EBADMSG || r == -EAGAIN || r == -ETIMEDOUT ? -ENOSPC : r;
 }
 
 void quota_settle(struct quota *quota, uint64_t bytes)
@@ -500,8 +506,10 @@ static void lessen_locked(struct quota *quota, uint64_t bytes, const uint64_t *m
 
 void quota_give_back(struct quota *quota, uint64_t bytes)
 {
-    if (quota_lock(quota) < 0)
+    if (quota_lock(quota) < 0) {
+        quota_settle(quota, bytes); /* the total is too high until the next count */
         return;
+    }
     bytes = min_u64(bytes, quota->in_flight);
     quota->in_flight -= bytes;
     slot_write(quota->fd, quota->slot, quota->in_flight);
@@ -533,12 +541,13 @@ uint64_t quota_used(struct quota *quota)
 {
     struct head head = {0};
     uint64_t files;
+    int r = quota_lock(quota);
 
-    if (quota_lock(quota) == 0) {
-        if (head_read(quota->fd, &head) < 0 || head.total == UNKNOWN)
-            head.total = 0;
+    /* Without the lock the head may be just being written, and its checksum wrong. */
+    if (head_read(quota->fd, &head) < 0 || head.total == UNKNOWN)
+        head.total = 0;
+    if (r == 0)
         quota_unlock(quota);
-    }
     /* Bytes written during a count may have been counted twice; never too few. */
     if (head.total > quota->limit && count_files(quota->path, &files) == 0)
         return min_u64(head.total, max_u64(files, quota->limit));

@@ -37,7 +37,7 @@ uint64_t staged_unclaimed(const struct staged *staged, uint64_t first, uint64_t 
 uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
 {
     while (n) {
-        int r = file_lock(staged->fd, F_WRLCK, LOCK_CLAIMS + first, n, false);
+        int r = file_lock(staged->fd, F_WRLCK, LOCK_CLAIMS + first, n, 0);
 
         if (r == 0)
             return n;
@@ -49,7 +49,7 @@ uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
 void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n)
 {
     if (n)
-        file_lock(staged->fd, F_UNLCK, LOCK_CLAIMS + first, n, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_CLAIMS + first, n, 0);
 }
 
 /* ---- drops ---- */
@@ -180,25 +180,26 @@ static int drop_range(const struct staged *own, const struct staged_range *range
     return 0;
 }
 
-/* A description with locks of its own, which has LOCK_DROP; or -errno. */
+/* A description with locks of its own, which has LOCK_DROP; -EBUSY: another process keeps it; or
+ * -errno. */
 static int open_to_drop(const struct staged *staged)
 {
     AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
-    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
+    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
 
-    return r < 0 ? r : TAKE_FD(fd);
+    return r == -ETIMEDOUT ? -EBUSY : r < 0 ? r : TAKE_FD(fd);
 }
 
 int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n)
 {
-    int r = file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, false);
+    int r = file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, 0);
     bool is_sealed;
 
     if (r == 0) {
         r = unseal(staged);
         if (r == 0)
             r = drop_claimed(staged, first, n);
-        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, 0);
         return r;
     }
     if (r != -EAGAIN)
@@ -240,7 +241,7 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     fd = own.fd = open_to_drop(staged);
     if (fd < 0)
         return fd;
-    r = file_lock(fd, F_WRLCK, LOCK_SEALED, 1, false);
+    r = file_lock(fd, F_WRLCK, LOCK_SEALED, 1, 0);
     if (r < 0)
         return r == -EAGAIN ? -EBUSY : r;
     /* Try a range behind the content, where nothing can be lost: can the file system punch holes?
@@ -276,7 +277,7 @@ int staged_mend(const struct staged *staged, const struct staged_key *key)
     if (fd < 0)
         return fd;
     staged_make_header(own.id, key, header);
-    r = file_lock(fd, F_WRLCK, LOCK_HEADER, 1, true);
+    r = file_lock(fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS);
     return r < 0 ? r : staged_prepare(&own, header, key->url, NULL);
 }
 
@@ -290,7 +291,7 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 int staged_exclude_drops(const struct staged *staged)
 {
     AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
-    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, false);
+    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, 0);
 
     return r < 0 ? r : TAKE_FD(fd);
 }
@@ -344,7 +345,7 @@ int staged_seal(const struct staged *staged, const uint8_t *sha256)
 int staged_open_sealed(const struct staged *staged, int *ret_fd)
 {
     AUTO_CLOSE int fd = open_again(staged->fd, O_RDONLY);
-    int r = fd < 0 ? fd : file_lock(fd, F_RDLCK, LOCK_SEALED, 1, false);
+    int r = fd < 0 ? fd : file_lock(fd, F_RDLCK, LOCK_SEALED, 1, 0);
 
     if (r < 0)
         return r;

@@ -77,7 +77,7 @@ static int open_used(const struct cache_group *group, const char *path, int *ret
 
         if (r < 0)
             return r;
-        r = file_lock(fd, F_RDLCK, LOCK_USE, 1, true);
+        r = file_lock(fd, F_RDLCK, LOCK_USE, 1, FILE_LOCK_MS);
         if (r == 0)
             r = staged_same_file(fd, path);
         if (r == 0)
@@ -138,13 +138,13 @@ static int open_at(struct staged *staged, const struct cache_group *group, const
     if (r == 0)
         r = open_used(group, content, &staged->fd, d);
     if (r == 0)
-        r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, true);
+        r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS);
     if (r == 0)
         r = file_open_own(group, path, &staged->records, d);
     if (r < 0)
-        return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
+        return diag_set(d, r, "staged file %s: %s", path, file_error(r));
     r = staged_prepare(staged, header, path, d);
-    file_lock(staged->fd, F_UNLCK, LOCK_HEADER, 1, false);
+    file_lock(staged->fd, F_UNLCK, LOCK_HEADER, 1, 0);
     return r;
 }
 

@@ -211,10 +211,11 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
         return 0;
     r = look_at(staged, block, buf);
     if (r == -EBADMSG) {
-        dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
-        if (dropped == 0)
+        dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
+        if (dropped == 0) {
             dropped = staged_drop_wrong(staged, block, 1);
-        file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+            file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, 0);
+        }
         if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is cleared all the same */
             r = dropped;
     }
@@ -264,7 +265,7 @@ int staged_verify(const struct cache_group *group, const char *path, uint64_t *g
         r = open_ours(group, path, O_RDONLY, &staged);
     }
     if (r == 0 && staged.fd >= 0)
-        r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
+        r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, FILE_LOCK_MS);
     if (r == 0 && staged.fd >= 0)
         r = check_name(&staged, path);
     if (r == 0)
@@ -282,7 +283,7 @@ int staged_verify(const struct cache_group *group, const char *path, uint64_t *g
 /* In versions before 3 the locks were in the one file that there was. */
 static int lock_old(const struct staged *staged)
 {
-    return file_lock(staged->records, F_WRLCK, LOCK_USE, 1, false);
+    return file_lock(staged->records, F_WRLCK, LOCK_USE, 1, 0);
 }
 
 /* Remove both. The content has the locks, so it goes last; alone it is begun anew, or removed by
@@ -297,7 +298,7 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
     if (r == 0 && staged->fd < 0)
         r = file_open_own(group, content, &staged->fd, NULL);
     if (r == 0)
-        r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, false);
+        r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, 0);
     if (r == 0 && staged->records >= 0)
         r = lock_old(staged);
     if (r == 0)

@@ -214,7 +214,7 @@ uint64_t staged_drops(const struct staged *staged)
 static int cut(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
     bool is_read =
-        file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, false) == -EAGAIN && staged_has_size(staged);
+        file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, 0) == -EAGAIN && staged_has_size(staged);
     int r = is_read ? staged_touch(staged) : ftruncate(staged->fd, 0) < 0 ? -errno : 0;
 
     if (r == 0)
@@ -225,18 +225,19 @@ static int cut(const struct staged *staged, const uint8_t header[static HEADER_B
         r = is_read ? staged_set_sealed_number(staged, staged_new_drops())
                     : staged_set_drops(staged, staged_new_drops());
     if (!is_read)
-        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, 0);
     return r;
 }
 
 /* LOCK_DROP keeps out drops, whose count would overwrite the new number. */
 static int begin_anew(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
-    int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
+    int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
 
-    if (r == 0)
-        r = cut(staged, header);
-    file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+    if (r < 0)
+        return r;
+    r = cut(staged, header);
+    file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, 0);
     return r;
 }
 
@@ -258,5 +259,5 @@ int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     r = begin_anew(staged, want);
-    return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
+    return r < 0 ? diag_set(d, r, "staged file %s: %s", path, file_error(r)) : 0;
 }

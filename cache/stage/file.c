@@ -197,7 +197,7 @@ static int open_staged(struct file *file, struct diag *d)
     struct diag why = DIAG_INIT;
     int r = staged_open(&file->staged, stage->cache, &key, &why);
 
-    if (r == -ENOSPC || r == -EDQUOT) /* no space to stage it, but it can be served */
+    if (r == -ENOSPC || r == -EDQUOT || r == -ETIMEDOUT) /* it cannot be staged, but served */
         r = staged_open_in_memory(&file->staged, &key, &why);
     if (r == 0)
         atomic_store(&file->drops, staged_drops(&file->staged));

@@ -1147,19 +1147,19 @@ static void test_open__many_processes__one_file(void **state)
     }
 }
 
-/* Does a process wait for a lock of the file? */
-static bool has_waiter(ino_t inode)
+/* How many have the file open: each holds a shared lock, before it waits for that of the header. */
+static unsigned count_users(ino_t inode)
 {
     AUTO_FREE char *line = NULL;
     FILE *f = fopen("/proc/locks", "re");
-    bool found = false;
+    unsigned found = 0;
     char part[32];
     size_t capacity = 0;
 
     assert_non_null(f);
     snprintf(part, sizeof(part), ":%llu ", (unsigned long long)inode);
     while (getline(&line, &capacity, f) > 0)
-        found = found || (strstr(line, "->") && strstr(line, part));
+        found += strstr(line, " READ ") && strstr(line, part);
     fclose(f);
     return found;
 }
@@ -1184,7 +1184,7 @@ static void test_open__header_being_written__waits(void **state)
         staged_close(&staged);
         _exit(read_anew(*state) == 3 ? 0 : 1);
     }
-    while (!has_waiter(st.st_ino))
+    while (count_users(st.st_ino) < 2)
         assert_int_equal(waitpid(id, &status, WNOHANG), 0);
     assert_int_equal(pwrite(staged.records, "e", 1, 0), 1);
     header.l_type = F_UNLCK;

@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""A member of the group that shares a cache folder is stopped, or hostile, at a moment at which his process holds a
+lock: those that processes hold for a moment, and that of a file that is being unpacked. Others go on: they read right
+bytes, which are then not staged, or are told who is in the way; nobody waits for ever."""
+
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import bad_server as bad
+import users
+from bad_server import BadServer
+from lib import DEADLINE, PRIVATE, contains, equal, idx_bytes, mount_type
+from servers import files_below, place, took, wait_until
+from users import GROUP, User
+
+users.may_mount(__file__)
+WWW, SHARED = f"{PRIVATE}/www", f"{PRIVATE}/shared"
+LIMIT = 8  # seconds: 5, and what the machine takes
+PIECE = 64 << 10
+rng = np.random.default_rng(4)
+DATA = idx_bytes(rng.integers(0, 256, (1500, 64, 64), dtype=np.uint8))
+PACKED = idx_bytes(rng.integers(0, 256, (3000, 32, 32), dtype=np.uint8))
+place(WWW, "big-data", DATA)
+place(WWW, "packed-data.gz", gzip.compress(PACKED, 1))
+os.mkdir(SHARED)
+os.chown(SHARED, 0, GROUP)
+os.chmod(SHARED, 0o2770)
+ann, bob = User("ann", [GROUP], "077"), User("bob", [GROUP])
+OPTIONS = f"cache={SHARED},block=16K,stage=off"
+
+# Locks bytes of a file, as a process of epochfs does, until its input ends.
+HOLDER = """
+import fcntl, os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, int(sys.argv[2]), 1, 0))  # F_OFD_SETLK
+print("held", flush=True)
+sys.stdin.read()
+"""
+ROOM, USE, HEADER, DROP = 1 << 62, 1 << 62, (1 << 62) + 1, (1 << 62) + 2
+
+
+@contextlib.contextmanager
+def held(path, start):
+    with subprocess.Popen([*bob.prefix, sys.executable, "-c", HOLDER, path, str(start)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        equal(process.stdout.readline(), "held\n", "the lock")
+        yield
+        process.stdin.close()
+
+
+def content():
+    [found] = [path for path, _ in files_below(f"{SHARED}/staged") if path.endswith(".content")]
+    return found
+
+
+def read(at, limit):
+    begin = time.monotonic()
+    with ann.python("import sys, os; f = os.open(sys.argv[1], os.O_RDONLY); "
+                    "sys.stdout.write(os.pread(f, int(sys.argv[3]), int(sys.argv[2])).hex())",
+                    f"{ann.mountpoint}/big-data/source/big-data", str(at), str(PIECE)) as process:
+        said = process.communicate(timeout=2 * DEADLINE)[0]
+    equal(said == DATA[at:at + PIECE].hex(), True, f"bytes from {at}: {said[:300]}")
+    took(time.monotonic() - begin, f"a read at {at}", limit)
+
+
+def check_while_mounted(server):
+    """The lock of the room, and those that are taken when a file is opened."""
+    ann.mount(f"{server.url}/big-data", OPTIONS)
+    read(0, 2)
+    for path, start in ((f"{SHARED}/room", ROOM), (content(), HEADER), (content(), DROP)):
+        with held(path, start):
+            begin = time.monotonic()
+            for at in range(PIECE, 5 * PIECE, PIECE):  # not each of them waits
+                read(at, LIMIT)
+            at = json.loads(ann.read(".epochfs/status.json"))["remote"]
+            equal(at["cache_used_bytes"] > 0, True, "the room that is used")
+            took(time.monotonic() - begin, "four reads and the status", LIMIT)
+        read(6 * PIECE, 2)
+        ann.umount()
+        bob.run("cache", "prune", "--all", SHARED)
+        ann.mount(f"{server.url}/big-data", OPTIONS)
+        read(0, 2)
+    ann.umount()
+
+
+def check_before(server):
+    """The same locks, when ann mounts."""
+    for start in (HEADER, DROP):
+        with held(content(), start):
+            begin = time.monotonic()
+            ann.mount(f"{server.url}/big-data", OPTIONS)
+            for at in range(0, 4 * PIECE, PIECE):
+                read(at, 2)
+            took(time.monotonic() - begin, "a mount", LIMIT)
+            ann.umount()
+    with held(f"{SHARED}/room", ROOM):
+        begin = time.monotonic()
+        said = ann.run("mount", "-o", OPTIONS, f"{server.url}/big-data", ann.mountpoint, code=4)
+        contains(said, f"{SHARED}: file room: another process, perhaps a stopped one, keeps it locked")
+        took(time.monotonic() - begin, "a mount that fails", LIMIT)
+
+
+def check_unpacking(server):
+    """ann is stopped while she unpacks. bob unpacks himself; she ends well, too, and what one of them made stays."""
+    server.script("/packed-data.gz", bad.stall(after=100000), first=2)
+    unpacking = ann.start(ann.binary, "mount", "-f", "-o", OPTIONS, f"{server.url}/packed-data.gz", ann.mountpoint)
+    server.wait_stalled()
+    os.kill(unpacking.pid, signal.SIGSTOP)
+    try:
+        server.healthy()
+        begin = time.monotonic()
+        bob.mount(f"{server.url}/packed-data.gz", OPTIONS)
+        took(time.monotonic() - begin, "a mount while another process unpacks, and is stopped", 2 * LIMIT)
+    finally:
+        os.kill(unpacking.pid, signal.SIGCONT)
+    name = "packed-data/source/packed-data"
+    wait_until(lambda: mount_type(ann.mountpoint), "ann's mount", unpacking)
+    for user in (ann, bob):
+        with user.start("cmp", f"{user.mountpoint}/{name}", f"{PRIVATE}/packed") as process:
+            equal((process.communicate()[0], process.returncode), ("", 0), f"bytes of {user.name}")
+        user.umount()
+    unpacking.communicate(timeout=DEADLINE)
+    kept = [path for path, _ in files_below(f"{SHARED}/unpacked")]
+    equal((len(kept), [path for path in kept if path.endswith(".part")]), (1, []), "what is kept")
+    contains(bob.run("cache", "verify", SHARED), "all right")
+
+
+with open(f"{PRIVATE}/packed", "wb") as the_file:
+    the_file.write(PACKED)
+with BadServer(WWW) as origin:
+    check_while_mounted(origin)
+    check_before(origin)
+    check_unpacking(origin)
