@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -228,6 +229,33 @@ add_front_header(struct http_active *active, const char *format, ...)
     return longer != NULL;
 }
 
+/* A socket for a connection to the front. It must be of this user or root: others may take the port
+ * when the front has ended, and what is sent there is secret. */
+static curl_socket_t open_to_front(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct http_active *active = ctx;
+
+    (void)purpose;
+    if (!http_via_may_ask(active->http, &to->addr))
+        return CURL_SOCKET_BAD;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+static bool guard_front(struct http_active *active)
+{
+    return curl_easy_setopt(active->easy, CURLOPT_OPENSOCKETFUNCTION, open_to_front) == CURLE_OK &&
+           curl_easy_setopt(active->easy, CURLOPT_OPENSOCKETDATA, active) == CURLE_OK;
+}
+
+/* A probe is sent to the front itself. */
+static bool is_for_front(const struct http_active *active)
+{
+    const char *front = active->http->via.url;
+
+    return front && (active->via || (active->request->plain &&
+                                     strncmp(active->request->url, front, strlen(front)) == 0));
+}
+
 /* Send the request to the front of a ring of caches, as to a proxy. Headers for it are not among
  * those that are signed: the ring takes them away. */
 static bool set_front(struct http_active *active)
@@ -288,5 +316,5 @@ bool http_easy_set(struct http_active *active)
            add_header(active, "Accept-Encoding: identity") &&
            (active->foreign || set_identity(active)) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK &&
-           (!active->via || set_front(active));
+           (!is_for_front(active) || guard_front(active)) && (!active->via || set_front(active));
 }

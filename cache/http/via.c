@@ -16,6 +16,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "cache/disk/sha256.h"
+#include "cache/http/listener.h"
 #include "cache/http/parts.h"
 
 #define RETRY_NS     INT64_C(2000000000)
@@ -25,7 +26,7 @@
 
 /* ---- making ---- */
 
-static int check_secret_file(int fd, const char *path, struct diag *d)
+static int check_secret_file(int fd, const char *path, uid_t *ret_owner, struct diag *d)
 {
     struct stat st;
 
@@ -38,20 +39,21 @@ static int check_secret_file(int fd, const char *path, struct diag *d)
                         "via_secret=%s: want a file that only its owner can read (mode 600), found "
                         "mode %o",
                         path, st.st_mode & 0777);
+    *ret_owner = st.st_uid;
     return 0;
 }
 
 /* Read the secret of the ring: one line of printable characters. */
-static int read_secret(const char *path, char **ret, struct diag *d)
+static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct diag *d)
 {
     char bytes[SECRET_MOST + 2];
     size_t len = 0;
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
 
     if (fd < 0)
         return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
-    r = check_secret_file(fd, path, d);
+    r = check_secret_file(fd, path, ret_owner, d);
     while (r == 0 && len < sizeof(bytes) && (n = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
         len += (size_t)n;
     close(fd);
@@ -74,7 +76,7 @@ static int read_secret(const char *path, char **ret, struct diag *d)
 
 int http_via_init(struct http_via *ret, const char *url, const char *secret_file, struct diag *d)
 {
-    *ret = (struct http_via){0};
+    *ret = (struct http_via){.users = {0, geteuid(), geteuid()}};
     lock_init(&ret->lock);
     if (!url)
         return 0;
@@ -83,7 +85,7 @@ int http_via_init(struct http_via *ret, const char *url, const char *secret_file
         return -ENOMEM;
     for (size_t len = strlen(ret->url); len && ret->url[len - 1] == '/'; len--)
         ret->url[len - 1] = '\0';
-    return secret_file ? read_secret(secret_file, &ret->secret, d) : 0;
+    return secret_file ? read_secret(secret_file, &ret->secret, &ret->users[2], d) : 0;
 }
 
 void http_via_release(struct http_via *via)
@@ -158,6 +160,8 @@ static void report(struct http *http, const char *why)
     void (*changed)(bool answers, const char *text);
     char text[TRANSPORT_WHY_SIZE + 200];
 
+    if (why && via->is_strange)
+        why = "its port is another user's";
     lock_take(&via->lock);
     if (!why && (!via->failed || now - via->failed_ns < RETRY_NS)) {
         lock_drop(&via->lock);
@@ -207,6 +211,16 @@ bool http_via_is_up(struct http *http)
     if (via->down && clock_monotonic(http->clock) >= via->retry_ns)
         via->wants_probe = true;
     return !via->down;
+}
+
+bool http_via_may_ask(struct http *http, const struct sockaddr *address)
+{
+    struct http_via *via = &http->via;
+    uid_t other = via->users[0];
+    bool may = listener_is_of(address, via->users, ARRAY_LEN(via->users), &other);
+
+    via->is_strange = !may && other != via->users[0];
+    return may;
 }
 
 /* ---- reports, any thread ---- */

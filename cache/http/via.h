@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
 #include "base/lock.h"
@@ -25,8 +27,9 @@
 
 struct http_via {
     /* Constant: */
-    char *url;    /* of the front, without '/' at its end; NULL: there is none */
-    char *secret; /* a header's line; NULL: none */
+    char *url;      /* of the front, without '/' at its end; NULL: there is none */
+    char *secret;   /* a header's line; NULL: none */
+    uid_t users[3]; /* who may run the front: root, this user, and the owner of the secret */
     struct lock lock;
     /* Guarded by lock: */
     void (*changed)(bool answers, const char *text);
@@ -40,6 +43,7 @@ struct http_via {
     bool lost;        /* requests at the front must go elsewhere */
     bool wants_probe; /* of the front, while it is down */
     bool asking;      /* such a probe is under way */
+    bool is_strange;  /* another user listened on its port when a connection was wanted last */
     int64_t retry_ns; /* when it wants one */
 };
 
@@ -55,6 +59,9 @@ int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_S
 bool http_via_peers(struct transport *transport, struct transport_peers *ret);
 
 /* ---- for the loop's thread ---- */
+
+/* May requests and the secret be sent to who listens on that address? */
+bool http_via_may_ask(struct http *http, const struct sockaddr *address);
 
 /* Do requests go to the front? If not for a while, it is probed. */
 bool http_via_is_up(struct http *http);

@@ -1,14 +1,19 @@
 #include "cache/http/via.h"
 #include "support/unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
+#include "cache/http/listener.h"
 #include "support/temp_folder.h"
 
 static void key_of(const char *origin, const char *url, char ret[static HTTP_KEY_SIZE])
@@ -107,9 +112,82 @@ static void test_secret__file__read_and_checked(void **state)
     check_secret((const char *)*state, -EINVAL, "want a file");
 }
 
+/* Lines of /proc/net/tcp and tcp6 of a machine of little-endian numbers. */
+static void test_listener__line__whose_it_is(void **state)
+{
+#define REST                                                                                       \
+    "00000000:00000000 00:00000000 00000000  1000        0 1 1 0000000000000000 100 0 0 10 0"
+    static const struct {
+        const char *line;
+        bool is_v6, listens;
+    } lines[] = {
+        {"   0: 0101007F:4E20 00000000:0000 0A " REST, false, true},
+        {"   0: 00000000:4E20 00000000:0000 0A " REST, false, true},
+        {"   0: 0100007F:4E20 00000000:0000 0A " REST, false, false},
+        {"   0: 0101007F:4E21 00000000:0000 0A " REST, false, false},
+        {"   0: 0101007F:4E20 0101007F:1234 01 " REST, false, false},
+        {"   0: 00000000000000000000000000000000:4E20 00000000000000000000000000000000:0000 "
+         "0A " REST,
+         false, true},
+        {"   0: 0000000000000000FFFF00000101007F:4E20 00000000000000000000000000000000:0000 "
+         "0A " REST,
+         false, true},
+        {"   0: 00000000000000000000000001000000:4E20 00000000000000000000000000000000:0000 "
+         "0A " REST,
+         false, false},
+        {"   0: 00000000000000000000000001000000:4E20 00000000000000000000000000000000:0000 "
+         "0A " REST,
+         true, true},
+        {"   0: 0101007F:4E20 00000000:0000 0A " REST, true, false},
+        {"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid", false,
+         false},
+        {"", false, false},
+        {"   0: 0101007:4E20 00000000:0000 0A " REST, false, false},
+        {"   0: 0101007F:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000", false,
+         false},
+    };
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(20000)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(20000)};
+
+    (void)state;
+    assert_int_equal(inet_pton(AF_INET, "127.0.1.1", &v4.sin_addr), 1);
+    v6.sin6_addr = in6addr_loopback;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        uid_t uid = 7;
+
+        if (listener_line(lines[i].line, lines[i].is_v6 ? (void *)&v6 : (void *)&v4, &uid) !=
+            lines[i].listens)
+            fail_msg("line %zu: %s", i, lines[i].line);
+        assert_int_equal(uid, lines[i].listens ? 1000 : 7);
+    }
+}
+
+static void test_listener__port_of_this_process__of_this_user(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t len = sizeof(at);
+    uid_t users[] = {geteuid()}, others[] = {geteuid() + 1}, found = 7;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    assert_false(listener_is_of((struct sockaddr *)&at, users, 1, &found));
+    assert_int_equal(found, 7);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_true(listener_is_of((struct sockaddr *)&at, users, 1, &found));
+    assert_int_equal(found, 7);
+    assert_false(listener_is_of((struct sockaddr *)&at, others, 1, &found));
+    assert_int_equal(found, geteuid());
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_listener__line__whose_it_is),
+        cmocka_unit_test(test_listener__port_of_this_process__of_this_user),
         cmocka_unit_test(test_key__what_signs__no_part),
         cmocka_unit_test(test_key__another_origin__another_key),
         cmocka_unit_test_setup_teardown(test_secret__file__read_and_checked, temp_setup,
