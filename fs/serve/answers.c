@@ -114,16 +114,15 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
         r = serve_entry(&deadline->rc, s, &node, &entry, &size_reason);
-    if (r == -ENOENT && d.set && parent.item)
-        refused_name(s, &parent, call->name, &d);
+    if (r == -ENFILE && !d.set)
+        diag_set(&d, r,
+                 "this mount has opened %d plans and ranges of epochs, and cannot open more; mount "
+                 "it again",
+                 PLANS_MAX);
+    if ((r == -ENOENT || r == -ENFILE) && d.set && parent.item)
+        refused_name(s, &parent, call->name, r, &d);
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
-    if (r == -ENFILE && d.set)
-        log_error("%s: %s", call->name, d.text);
-    else if (r == -ENFILE)
-        log_error("%s: this mount has opened %d plans and ranges of epochs, and cannot open more; "
-                  "mount it again",
-                  call->name, PLANS_MAX);
     if (r == 0 && changed && (node.kind == NODE_PLAN || node.kind == NODE_PLAN_LINK))
         serve_note_plan(node.plan);
     /* Before the reply, so that a reader that waits for it gets a new listing. */

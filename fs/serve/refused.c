@@ -10,7 +10,7 @@
 
 /* A user who mistypes a plan sees only ENOENT, so the reason is logged as a warning. Programs look
  * for many other names everywhere; those are no plans, and are logged for debugging. */
-void refused_name(struct server *s, const struct node *parent, const char *name,
+void refused_name(struct server *s, const struct node *parent, const char *name, int error,
                   const struct diag *reason)
 {
     AUTO_TEXT struct text t = {0};
@@ -22,7 +22,10 @@ void refused_name(struct server *s, const struct node *parent, const char *name,
              parent->plan ? "/" : "", name, reason->text);
     if (t.failed)
         return;
-    log_line(is_meant ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "no such name: %s", t.data);
+    if (error == -ENOENT)
+        log_line(is_meant ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "no such name: %s", t.data);
+    else
+        log_error("%s", t.data);
     if (is_meant)
         status_refused(&s->status, t.data);
 }

@@ -221,7 +221,7 @@ def mount(source: str | os.PathLike[str], mountpoint: str | os.PathLike[str] | N
     except OSError as e:
         raise MountError(e.errno, e.strerror, e.filename) from e
     where = os.path.realpath(made if mountpoint is None else mountpoint)  # type: ignore[arg-type]
-    name = os.fspath(source)
+    name = os.fsdecode(source)
     try:
         _log(_run("mount", *_words(options), f"./{name}" if name.startswith("-") else name, where))
     except BaseException:
