@@ -16,6 +16,7 @@ from ._read import Allocate, read_npy, read_npz
 if TYPE_CHECKING:
     from ._mount import Dataset
 
+NUMBERS = ("index", "source", "key")  # which samples a batch has: derived, but in archives, too; source is of mixes
 OF_ARCHIVES = ("npz", "csc")  # encodings with all arrays of a batch in one file
 NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
 
@@ -32,7 +33,7 @@ class Batches:
         if isinstance(fields, str):
             raise TypeError(f"fields: want a list of names, found the text {fields!r}")
         for name in fields or ():
-            if encoding == "npz" and name not in ("index", "key") and name in dataset.fields and dataset.fields[name].derived:
+            if encoding == "npz" and name not in NUMBERS and name in dataset.fields and dataset.fields[name].derived:
                 raise KeyError(f"{name}: a derived field, which encoding='npy' has")
         if encoding not in ("npy",) + OF_ARCHIVES:
             raise ValueError(f"encoding: want npz, npy or csc, found {encoding!r}")

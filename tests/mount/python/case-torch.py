@@ -226,6 +226,34 @@ def check_ranks(train):
     expect(ValueError, ["'seed=7'", "'seed=8'"], lambda: Batches(train, "batch=24,seed=8").load_state_dict(state))
 
 
+def read_mix(mix, ranks, state, steps):
+    """(source, sample) of each global step, its ranks interleaved, and the state after them."""
+    found, own = [], [Batches(mix, f"batch={32 // ranks},rank={k}of{ranks},seed=7,tail=drop", fields=["source", "index"])
+                      for k in range(ranks)]
+    for batches in own if state else ():
+        batches.load_state_dict(state)
+    while len(found) < steps:
+        for parts in zip(*own):
+            found.append(torch.stack([torch.stack([p["source"], p["index"]], 1) for p in parts], 1).flatten(0, 1).tolist())
+            if len(found) == steps:
+                break
+    states = [batches.state_dict() for batches in own]
+    equal(all(s == states[0] for s in states), True, "the state of all ranks")
+    return found, states[0]
+
+
+def check_mix(mix):
+    """Other numbers of ranks read the same global batches, over the ends of epochs, wherever they go on."""
+    alone, _ = read_mix(mix, 1, None, 12)
+    equal({source for source, _ in alone[0]}, {0, 1}, "sources of a step")
+    equal(alone[0] != alone[3], True, "the next epoch goes on")
+    state, found = None, []
+    for ranks, steps in ((4, 2), (2, 3), (8, 1), (1, 2), (16, 4)):
+        more, state = read_mix(mix, ranks, state, steps)
+        found += more
+    equal(found, alone, "global batches")
+
+
 def check_pinned(train):
     """Bytes are read into the memory that torch gives, and tensors are that memory: without a GPU, seen by its stand-in."""
     given = []
@@ -258,7 +286,7 @@ def main():
     warnings.filterwarnings("ignore", "This DataLoader will create")
     images, _ = small(N)
     write_types()
-    daemon = start()
+    daemon = start(SOURCE, "mix=mixed=train:split=0@1:1*3+train:split=1@1:1*1")
     mount = epochfs.open(MOUNTPOINT)
     train = mount["train"]
     want = [indexes(train.batches(PLAN, epoch=e)) for e in range(4)]
@@ -273,6 +301,7 @@ def main():
     check_copies(train, want)
     check_seek_inside(train, want)
     check_ranks(train)
+    check_mix(mount["mixed"])
     check_pinned(train)
     check_ends(train)
     stop(daemon)
