@@ -339,11 +339,58 @@ def check_mix(ref):
     print(f"{text.count(chr(10))} vectors of mixes, {rows} rows of the page: ok")
 
 
+class Word(int):
+    """An integer from 0 to 2^64 - 1, with the arithmetic of such."""
+
+
+for _name in ("add", "mul", "xor", "rshift"):
+    setattr(Word, f"__{_name}__", lambda self, other, do=getattr(int, f"__{_name}__"): Word(do(self, other) % 2**64))
+    setattr(Word, f"__r{_name}__", getattr(Word, f"__{_name}__"))
+
+
+def formula(text, **values):
+    """The values of the names in a line of formulas of the page, computed as it says."""
+    text = re.sub(r"\(2r\+(\d)\) G", r"Word(2*r + \1) * G", text).replace("2G", "2 * G").strip()
+    text = re.sub(r"floor\(\(\((.*?)\) mod 2\^64\) n / 2\^64\)", r"int(\1) * int(n) >> 64", text)
+    text = re.sub(r"(K = .*) mod N", r"\1 % N", text).replace("        A = ", "; A = ")
+    names = {name: Word(value) if isinstance(value, int) else value for name, value in values.items()}
+    exec(text, dict(Word=Word), names)  # a page of this repository
+    return names
+
+
+def check_formulas(ref):
+    """The page's formulas and its Python are the same functions."""
+    of_mix, of_key = page_blocks.take("docs/order.md", "z ^= z >> 30"), page_blocks.take("docs/order.md", "s = mix(seed + G)")
+    of_round, of_member = page_blocks.take("docs/order.md", "K = mix(s + (2r+1) G)"), page_blocks.take("docs/order.md", "K = floor(((u")
+
+    def mix(z):
+        return Word(formula(of_mix, z=z)["z"])
+
+    words = [int.from_bytes(hashlib.sha256(bytes([i])).digest()[:8], "big") for i in range(40)] + [0, 1, 2**64 - 1]
+    for i, (a, b) in enumerate(zip(words, words[1:])):
+        assert mix(a) == ref.mix(a), f"mix({a})"
+        N, epoch, lane, r = 1 + b % 10**9, b % 97, i % 5, i % ref.ROUNDS
+        s = formula(of_key, seed=a, epoch=epoch, lane=lane, N=N, G=ref.G, mix=mix)["s"]
+        assert s == ref.key(a, epoch, lane, N), f"key({a}, {epoch}, {lane}, {N})"
+        x = a % N
+        found = formula(of_round, s=s, r=r, N=N, G=ref.G, mix=mix)
+        y = (found["K"] - x) % N
+        swapped = y if ref.mix(max(x, y) ^ found["A"]) >> 63 else x
+        assert swapped == ref.swap_or_not(s, N, x, [r]), f"round {r} of {s}"
+        u, v = (mix(Word(s) + Word(2 * r + k) * ref.G) for k in (1, 2))
+        t = ref.mix(ref.mix((epoch + ref.G) % 2**64) ^ lane)
+        found = formula(of_member, u=u, v=v, t=t, n=N, G=ref.G, mix=mix)
+        y = (found["K"] - x) % N
+        swapped = y if ref.mix(max(x, y) ^ found["A"]) >> 63 else x
+        assert swapped == ref.family(s, epoch, lane, N, x, [r]), f"round {r} of member ({epoch}, {lane})"
+
+
 def check(ref):
     with open(VECTORS, encoding="ascii") as f:
         text = f.read()
     if text != vectors(ref):
         sys.exit(f"{VECTORS}: differs from what docs/order.md gives; after a release it never may")
+    check_formulas(ref)
     check_orders(ref)
     check_plans(ref)
     check_data_plans(ref)

@@ -17,6 +17,7 @@ lists what was done.
 import contextlib
 import os
 import random
+import re
 import shutil
 import subprocess
 
@@ -24,6 +25,7 @@ import numpy as np
 
 from lib import (CACHE, EPOCHFS, MOUNTPOINT, PRIVATE, SLOW, SOURCE, equal, idx_bytes, mount_type,
                  mounted, path, start, stop, write)
+from page_blocks import take
 from servers import files_below, place, read_anew
 
 SEED = int(os.environ.get("DAMAGE_SEED", "15"))
@@ -187,6 +189,20 @@ def damage_one():
 
 # ---- all of it ----
 
+def check_names():
+    """Each file of the folder has one of the names that docs/cache-format.md lists."""
+    names = [line.split()[0] for line in take("docs/cache-format.md", "DIR/EPOCHFS ").splitlines()]
+    known = {name: re.compile(re.escape(name).replace("<id>", "[0-9a-f]{32}").replace(r"\*", "[^/]*")) for name in names}
+    found = set()
+    for file, _ in files_below(KEPT):
+        name = f"DIR/{os.path.relpath(file, KEPT)}"
+        having = [form for form, pattern in known.items() if pattern.fullmatch(name)]
+        equal(len(having) if os.path.isfile(file) else 1, 1, f"forms of {name}")
+        found.update(having)
+    equal(found >= {"DIR/EPOCHFS", "DIR/room", "DIR/staged/<id>", "DIR/staged/<id>.content", "DIR/unpacked/<id>"}, True, f"{found}")
+    print("names of", *sorted(found))
+
+
 def restore():
     shutil.rmtree(CACHE, ignore_errors=True)
     shutil.copytree(KEPT, CACHE)
@@ -242,6 +258,7 @@ print(f"{len(reader.names)} files", flush=True)
 with mounted(SOURCE, f"cache={KEPT},block=4K"):
     for name in reader.names:
         equal(read_anew(path(name)) == reader.want[name], True, name)
+check_names()
 for _ in range(ROUNDS):
     one_round(reader)
 print(f"{reader.right} reads were right, {reader.failed} failed")
