@@ -66,13 +66,12 @@ void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, ui
 
 static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
 {
-    uint64_t y = p->mirror[r] - x;
-    uint64_t larger;
+    uint64_t y = p->mirror[r] - x, larger;
 
-    y += p->mirror[r] < x ? p->n : 0;
-    larger = x > y ? x : y;
-    /* Without a branch: the coin is random by design, so a jump would be mispredicted half the
+    /* Without branches: the outcomes are random by design, so jumps would be mispredicted half the
      * time. */
+    y += p->n & -(uint64_t)(p->mirror[r] < x);
+    larger = x > y ? x : y;
     return x ^ ((x ^ y) & -(mix(larger ^ p->coin[r]) >> 63));
 }
 
@@ -273,7 +272,7 @@ static inline uint64_t family_round(const struct permutation_family *f,
     uint64_t mirror = scale_to(f->mirror[r] + m->mirror, m->n);
     uint64_t y = mirror - x, larger;
 
-    y += mirror < x ? m->n : 0;
+    y += m->n & -(uint64_t)(mirror < x);
     larger = x > y ? x : y;
     return x ^ ((x ^ y) & -(mix(larger ^ f->coin[r] ^ m->coin) >> 63));
 }
@@ -288,6 +287,7 @@ static inline __attribute__((always_inline)) void family_all(const struct permut
 
     for (; count - i >= LANES; i += LANES)
         for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+#pragma GCC unroll 8
             for (unsigned k = 0; k < LANES; k++)
                 x[i + k] = family_round(f, &m[(i + k) * step], backward ? ORDER_ROUNDS - 1 - r : r,
                                         x[i + k]);
