@@ -3,6 +3,7 @@
 $PRIVATE is an empty folder on the measured disk. The servers and mounts come from tests/mount.
 """
 
+import collections
 import contextlib
 import glob
 import json
@@ -21,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = int(os.environ.get("EPOCHFS_BENCH_ROUNDS", "5"))
 WWW = f"{PRIVATE}/www"
 IMAGE = 28 * 28
-GRANULE = 128 << 10  # block=, its default
+TRAIN = os.environ.get("TRAIN")
 FAST = "sendfile on;"  # a real remote costs no CPU here; this one costs as little as possible
 
 
@@ -31,6 +32,14 @@ def row(what, measured, compared, ratio, operator, bound):
 
 def say(*words):
     print("bench:", *words, file=sys.stderr, flush=True)
+
+
+def block_of(size):
+    """The bytes of a block of a file of `size` bytes, as block=auto has it (docs/staging-reference.md)."""
+    block = 4 << 10
+    while block < 128 << 10 and -(-size // block) > 1 << 18:
+        block *= 2
+    return block
 
 
 def make_images(name, mb, side=28):
@@ -84,6 +93,17 @@ def ratio(over, under):
 
 def mb_per_s(size, times):
     return f"{size / 1e6 / statistics.median(times):.0f} MB/s"
+
+
+Epoch = collections.namedtuple("Epoch", "took waited bytes sum first")  # seconds
+
+
+def train(folder, pattern, count, *options):
+    """Read files as a training job does; returns an Epoch."""
+    done = subprocess.run([TRAIN, "files", *(str(o) for o in options), folder, pattern, str(count)],
+                          stdout=subprocess.PIPE, check=True, text=True)
+    took, waited, size, total, first = done.stdout.split()
+    return Epoch(int(took) / 1e6, float(waited) / 1e6, int(size), total, float(first) / 1e6)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ import time
 
 import lib
 import servers
-from bars import (FAST, GRANULE, IMAGE, ROUNDS, WWW, all_staged, calm, dataset, dd, empty, limited,
+from bars import (FAST, IMAGE, ROUNDS, WWW, all_staged, block_of, calm, dataset, dd, empty, limited,
                   make_images, mb_per_s, mount, ratio, row, say, seconds, warm)
 from lib import PRIVATE, equal
 from servers import MiB, Nginx, remote, sent, start_at, wait_until
@@ -173,8 +173,8 @@ def bar_random():
 
         a, b = alternate(ours, theirs)
     most = max(fetched)
-    row("200 random samples, cold: fetched", f"{most / GRANULE:.1f} granules",
-        f"{reads} x {GRANULE >> 10} KiB", most / GRANULE / reads, "<=", 1)
+    row("200 random samples, cold: fetched", f"{most / 1024:.0f} KiB", f"{reads} x 128 KiB", most / (128 << 10) / reads,
+        "<=", 1)
     row("time per random sample, cold", f"{1e3 * statistics.median(a):.2f} ms",
         f"rclone {1e3 * statistics.median(b):.2f} ms", ratio(b, a), ">=", 3)
 
@@ -290,12 +290,12 @@ def kill_in_the_middle(server, cache, size, epochs):
     log = server.log()
     equal({path: got for path, (_, got) in servers.coverage(log).items()}, {"/big-images": size},
           "distinct bytes")
-    return sent(log), in_flight * GRANULE
+    return sent(log), in_flight * block_of(size)
 
 
 def bar_limited():
     """The first epoch while the remote has 50 MB/s for all connections. Shuffled samples of 784 B
-    are a special case: almost no batch can be read before almost all granules have arrived."""
+    are a special case: almost no batch can be read before almost all blocks have arrived."""
     rate, cache = 50_000_000, f"{PRIVATE}/cache"
     make_images("small-images", 200)
     make_images("large-images", 200, 256)
@@ -327,13 +327,14 @@ def bar_limited():
 
 
 def bar_half():
-    """A dataset twice the size of the cache. A miss costs whole granules, so samples are 64 KB; the
-    server's log gives the share of the samples' granules that was not fetched."""
+    """A dataset twice the size of the cache. A miss costs whole blocks, so samples are 64 KB; the
+    server's log gives the share of the samples' blocks that was not fetched."""
     name, side = "big-images", 256
     n = make_images(name, 400, side)
     size = os.stat(f"{WWW}/{name}").st_size
-    touched = sum(((17 + (i + 1) * side * side - 2) // GRANULE - (16 + i * side * side) // GRANULE + 1)
-                  * GRANULE for i in range(n))
+    block = block_of(size)
+    touched = sum(((17 + (i + 1) * side * side - 2) // block - (16 + i * side * side) // block + 1)
+                  * block for i in range(n))
     shares = []
     with Nginx(WWW, more=FAST) as server, \
             mount(f"{server.url}/", f"cache={PRIVATE}/cache,cache_size={size // 2}") as daemon:

@@ -1,4 +1,4 @@
-"""The order of docs/order.md for many positions at once: its reference, with numpy."""
+"""The orders of docs/order.md and docs/order-mix.md: their references, and with numpy shuffle=full for many positions at once."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import order_reference  # pylint: disable=wrong-import-position
 
 REFERENCE = order_reference.load()
+MIX_REFERENCE = order_reference.load_mix()
 
 
 def mix(z):

@@ -32,7 +32,7 @@ import time
 
 import bars
 import orders
-from bars import GRANULE, WWW, Far, calm, dataset, empty, mount, row, say, seconds, warm
+from bars import WWW, Far, block_of, calm, dataset, empty, mount, row, say, seconds, warm
 from lib import EPOCHFS, PRIVATE, equal
 from servers import MiB, Nginx, sent
 import numpy as np
@@ -248,9 +248,10 @@ def rows(x):
     for mb in SIZES:
         found = [(x.took(c, "ours") / x.bound(c), c) for c, _ in cells()
                  if c.mb == mb and c.epochs == 1 and not (c.contended or c.window)]
-        against_larger(x, f"{mb} MB", max(found)[1], "ours", GRANULE)
+        against_larger(x, f"{mb} MB", max(found)[1], "ours", block_of(size_of(mb)))
     against_larger(x, f"{MIDDLE} MB, block=16K", c, "ours16", 16384)
-    against_larger(x, f"{MIDDLE} MB, window:{WINDOW}", c._replace(window=True), "ours", GRANULE)
+    against_larger(x, f"{MIDDLE} MB, window:{WINDOW}", c._replace(window=True), "ours",
+                   block_of(size_of(MIDDLE)))
     versus(x, "transfer = compute", c, "copy", 0.6)
     versus(x, "contended, transfer = compute", c._replace(contended=True), "loader", 0.75)
     versus(x, "the same", c._replace(contended=True), "ahead", None)
@@ -314,9 +315,8 @@ Seconds, from the first command to the end of the last batch:
 * **transfer** is the time to transfer the file alone under the same conditions, by curl or over 8 connections, whichever
   is faster; **compute** is the compute time of all batches. A job that transfers the file once takes at least the larger of
   the two.
-* **floor** is the least that epochfs can reach: blocks of 128 KiB arrive without a pause in the order of their first
-  need, and a batch computes when the last of its blocks is here. A sample of 150 KB touches 2.1 blocks, so half
-  of a full shuffle needs three quarters of the bytes; smaller blocks and windows need fewer.
+* **floor** is the least that epochfs can reach: blocks (`block=auto`: 4 KiB of files up to 1 GiB) arrive without a pause in the
+  order of their first need, and a batch computes when the last of its blocks is here.
 * **fetched** is what the server sent for the file, over its size, to the loader and to epochfs.
 * All variants read the same bytes (checksums). The rows of {mid} are medians of {rounds} runs, the others single
   runs. The server, the limit and the job share the cores.
@@ -329,7 +329,7 @@ def table(x):
     yield "|" + "---|" * 16
     for c, _ in cells():
         took = {v: x.took(c, v) for v in VARIANTS}
-        floor = x.floor(c, GRANULE)
+        floor = x.floor(c, block_of(size_of(c.mb)))
 
         def text(value, form=".2f"):
             return f"{value:{form}}" if value else ""

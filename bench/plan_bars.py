@@ -18,18 +18,15 @@ import time
 import bars
 import lib
 import orders
-from bars import (FAST, GRANULE, IMAGE, ROUNDS, WWW, Far, all_staged, calm, dataset, empty,
-                  make_images, mount, row, say, warm)
+from bars import (FAST, IMAGE, ROUNDS, WWW, Far, all_staged, block_of, calm, dataset, empty,
+                  make_images, mount, row, say, train, warm)
 from lib import EPOCHFS, PRIVATE, equal
 from servers import MiB, Nginx, remote, sent
 import numpy as np
 
-TRAIN = os.environ["TRAIN"]
 SEED = 7
 CACHE = f"{PRIVATE}/cache"
 SPARE = 64 * MiB  # of cache/stage/overflow.h
-
-Epoch = collections.namedtuple("Epoch", "took waited bytes sum first")  # seconds
 
 
 def knows(option):
@@ -41,15 +38,7 @@ def knows(option):
     return done.returncode != 1
 
 
-def train(folder, pattern, count, *options):
-    """Read files as a training job does; returns an Epoch."""
-    done = subprocess.run([TRAIN, "files", *(str(o) for o in options), folder, pattern, str(count)],
-                          stdout=subprocess.PIPE, check=True, text=True)
-    took, waited, size, total, first = done.stdout.split()
-    return Epoch(int(took) / 1e6, float(waited) / 1e6, int(size), total, float(first) / 1e6)
-
-
-def granules_of(samples, size, head, block=GRANULE):
+def blocks_of(samples, size, head, block):
     """The blocks that the samples touch, in the order of their first need."""
     found = {}
     for sample in samples:
@@ -66,8 +55,9 @@ def bar_first_batch():
     name, delay, rate, samples = "big-images", 0.05, 100_000_000, 128
     trip = 2 * delay
     n = make_images(name, 200)
-    need = len(granules_of(orders.full(SEED, 0, n)[:samples], IMAGE, 16))
-    transfer = samples * GRANULE / rate
+    block = block_of(n * IMAGE)
+    need = len(blocks_of(orders.full(SEED, 0, n)[:samples], IMAGE, 16, block))
+    transfer = need * block / rate
     at = f"{PRIVATE}/mount"
     os.mkdir(at)
     results = collections.defaultdict(list)
@@ -104,7 +94,7 @@ def bar_first_batch():
         row("  from the start of mount, round trips", f"{whole:.3f} s", f"trip {trip:.3f} s",
             (whole - transfer) / trip, "-", 0)
         row("  came meanwhile, with the background", f"{size / MiB:.1f} MiB, {asked:.0f} requests",
-            f"needed {need * GRANULE / MiB:.1f} MiB", size / (need * GRANULE), "-", 0)
+            f"needed {need * block / MiB:.1f} MiB", size / (need * block), "-", 0)
 
 
 # ---- the push ----
@@ -254,7 +244,7 @@ def bar_keep():
         name = f"images-{side}"
         n = make_images(name, mb, side)
         orders_of = [orders.full(SEED, e, n) for e in range(epochs + 1)]
-        accesses = [[granules_of(order[i:i + batch], side * side, 16, block)
+        accesses = [[blocks_of(order[i:i + batch], side * side, 16, block)
                      for i in range(0, n, batch)] for order in orders_of]
         keeps = {}
         with Nginx(WWW, more=FAST + " keepalive_requests 1000000;") as server:
@@ -416,89 +406,6 @@ def bar_mix_orders():
                             for of in (((MIX,), 10 ** 3), ((MIX,), 10 ** 9), ((), 10 ** 9)))
         bars.row(f"a position of a mix, {what}, N=10^9", f"{many_:.0f} ns", f"seed=7 {full:.0f} ns", many_ / full, "<=", 3)
         bars.row("  the same against N=10^3", f"{many_:.0f} ns", f"N=10^3 {few:.0f} ns", many_ / few, "<=", 1.5)
-
-
-# Bytes of the sources of a mix in MB, and their weights: nearly alike, so that some samples come twice.
-MIXED = {"a": (400, 7), "b": (300, 6), "c": (200, 4), "d": (100, 3)}
-SIDE, RATE, BATCH = 387, 80_000_000, 32  # 150 KB a sample
-
-
-def bar_mix():
-    """A mix of four files of a far server that a job reads while they are staged, with as much compute as
-    transfer: against the larger of the two; and what was fetched against the files."""
-    for name, (mb, _) in MIXED.items():
-        make_images(name, mb, SIDE)
-    with open(f"{WWW}/SHA256SUMS", "wb") as f:
-        f.write(subprocess.run(["sha256sum", *MIXED], cwd=WWW, check=True, stdout=subprocess.PIPE).stdout)
-    size = sum(os.stat(f"{WWW}/{name}").st_size for name in MIXED)
-    text = "+".join(f"{name}*{weight}" for name, (_, weight) in MIXED.items()) + "/all"
-    plan, results = f"batch={BATCH},seed={SEED}", []
-    with Nginx(WWW, more=FAST) as server, Far(server, RATE, 1) as far:
-        for _ in range(min(ROUNDS, 3)):
-            empty(CACHE)
-            calm()
-            for name in MIXED:
-                warm(name)
-            alone = bars.seconds("curl", "-s", *(word for name in MIXED
-                                                 for word in ("-o", "/dev/null", f"{far.urls[0]}/{name}")))
-            server.forget()
-            begin = time.monotonic()
-            with mount(f"{far.urls[0]}/", f"cache={CACHE},mix=m={text},plan={plan.replace(',', '+')}") as daemon:
-                folder = f"{daemon.at}/m/batches/{plan}/epoch=0/npy"
-                count = sum(name.endswith(".image.npy") for name in os.listdir(folder))
-                pace = int(alone / count * 1e6)
-                train(folder, "######.image.npy", count, "-g", pace)
-                took = time.monotonic() - begin
-                all_staged(daemon)
-            fetched = sent([r for r in server.log() if r.path.lstrip("/") in MIXED])
-            bound = max(alone, pace * count / 1e6)
-            results.append((took, fetched, bound, (took - GRANULE / RATE) / bound))
-            say(f"a mix: {count} batches, {took:.2f} s, transfer {alone:.2f} s, fetched {fetched / 1e6:.1f} MB")
-    took, fetched, bound, over = (statistics.median(r[i] for r in results) for i in range(4))
-    row("a mix of 4 files, transfer = compute", f"{took:.2f} s", f"max(T, C) {bound:.2f} s", over, "<=", 1.10)
-    row("  bytes fetched, against those of the files", f"{fetched / 1e6:.1f} MB", f"{size / 1e6:.1f} MB",
-        fetched / size, "<=", 1.0)
-
-
-def bar_draw():
-    """A balanced draw from a far server that a job reads while it is staged, with as much compute as transfer of
-    what it draws: against the larger of the two; and what was fetched against the different bytes of it. Classes are 1 to 4 parts."""
-    images, labels = "drawn-images-idx3-ubyte", "drawn-labels-idx1-ubyte"
-    n = make_images(images, 600, SIDE)
-    label = [i * 7919 % 10 // 4 + i % 2 for i in range(n)]
-    with open(f"{WWW}/{labels}", "wb") as f:
-        f.write(bytes([0, 0, 8, 1]) + n.to_bytes(4, "big") + bytes(label))
-    with open(f"{WWW}/SHA256SUMS", "wb") as f:
-        f.write(subprocess.run(["sha256sum", images, labels], cwd=WWW, check=True, stdout=subprocess.PIPE).stdout)
-    size = sum(os.stat(f"{WWW}/{name}").st_size for name in (images, labels))
-    plan = f"batch={BATCH},seed={SEED},draw={n}:balanced"
-    whole = orders.REFERENCE.Plan(n, plan.replace(f"batch={BATCH}", "batch=all"), fields={"label": label})
-    drawn = len({whole.sample(0, j) for j in range(n)})
-    results = []
-    with Nginx(WWW, more=FAST) as server, Far(server, RATE, 1) as far:
-        for _ in range(min(ROUNDS, 3)):
-            empty(CACHE)
-            calm()
-            warm(images)
-            alone = bars.seconds("curl", "-s", "-o", "/dev/null", f"{far.urls[0]}/{images}") * drawn / n
-            server.forget()
-            begin = time.monotonic()
-            with mount(f"{far.urls[0]}/", f"cache={CACHE},plan={plan.replace(',', '+')}") as daemon:
-                folder = f"{daemon.at}/drawn/batches/{plan}/epoch=0/npy"
-                count = sum(name.endswith(".image.npy") for name in os.listdir(folder))
-                pace = int(alone / count * 1e6)
-                train(folder, "######.image.npy", count, "-g", pace)
-                took = time.monotonic() - begin
-                different = remote(daemon.at)["distinct_bytes"]
-            fetched = sent([r for r in server.log() if r.path.lstrip("/") in (images, labels)])
-            bound = max(alone, pace * count / 1e6)
-            results.append((took, fetched, bound, (took - GRANULE / RATE) / bound, different))
-            say(f"a balanced draw: {count} batches, {drawn} of {n} samples, {took:.2f} s, transfer {alone:.2f} s, "
-                f"fetched {fetched / 1e6:.1f} MB")
-    took, fetched, bound, over, different = (statistics.median(r[i] for r in results) for i in range(5))
-    row("a balanced draw, transfer = compute", f"{took:.2f} s", f"max(T, C) {bound:.2f} s", over, "<=", 1.10)
-    row("  bytes fetched, against different ones", f"{fetched / 1e6:.1f} MB", f"{different / 1e6:.1f} of {size / 1e6:.1f} MB",
-        fetched / different, "<=", 1.001)
 
 
 orders.check()

@@ -20,7 +20,7 @@
 #define BYTE_NS 50 /* of a connection with no measured speed yet */
 
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
-#define AUTO_BLOCKS     32768               /* of a file */
+#define AUTO_BLOCKS     (UINT64_C(1) << 18) /* of a file */
 #define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes one byte of memory, or a few */
 
 /* ---- life ---- */

@@ -79,8 +79,8 @@ struct stage_counters {
 };
 
 /* The block size of a file of `size` bytes unless the options set one. Smaller files have smaller
- * blocks, so that little is fetched in vain; a file has at most 32768 blocks unless it is too large
- * for that. Depends on size alone: all processes compute the same. */
+ * blocks, so that little is fetched in vain; a file has at most 262144 blocks unless it is too
+ * large for that. Depends on size alone: all processes compute the same. */
 uint32_t stage_auto_block(uint64_t size);
 
 /* Takes ownership of transport, also on error. cache must outlive it. 0 or -errno with the reason

@@ -967,11 +967,11 @@ static void test_block__auto__by_the_size_of_the_file(void **state)
         uint32_t block;
     } cases[] = {{0, 4096},
                  {1, 4096},
-                 {UINT64_C(128) << 20, 4096},
-                 {(UINT64_C(128) << 20) + 1, 8192},
-                 {UINT64_C(256) << 20, 8192},
-                 {UINT64_C(2) << 30, 65536},
-                 {(UINT64_C(2) << 30) + 1, 131072},
+                 {UINT64_C(1) << 30, 4096},
+                 {(UINT64_C(1) << 30) + 1, 8192},
+                 {UINT64_C(2) << 30, 8192},
+                 {UINT64_C(16) << 30, 65536},
+                 {(UINT64_C(16) << 30) + 1, 131072},
                  {UINT64_C(1) << 50, 131072}};
     struct stage_options options = usual(STAGE_PIN, false);
     struct fixture *f;
