@@ -1,6 +1,6 @@
 /* Positions come in batches, whose elements belong to several sources and passes. With shuffle=full
  * each goes through a member of one family of permutations; with shuffle=window the elements of a
- * pass are collected, because setting up its order costs as much as a few of them. */
+ * pass are collected, because they may share what costs much to set up. */
 #include "fs/plan/mix_order.h"
 
 #include <assert.h>
@@ -9,6 +9,7 @@
 #include "base/scope.h"
 
 #define AT_ONCE 64
+#define FOUND   8 /* sources */
 
 /* ---- elements ---- */
 
@@ -130,13 +131,9 @@ struct found {
     uint64_t passes; /* 0: the epoch shows nothing of the source */
 };
 
-static void find_source(const struct order_spec *spec, const struct epoch_order *epoch,
-                        uint64_t sample, struct found *ret)
+static unsigned source_of(const struct mix_order *o, uint64_t sample)
 {
-    const struct mix_order *o = spec->impl;
-    mix_number start = start_of(spec, epoch), first, end;
     unsigned low = 0, high = o->n;
-    uint64_t places, rest;
 
     while (low + 1 < high) {
         unsigned middle = low + (high - low) / 2;
@@ -146,11 +143,20 @@ static void find_source(const struct order_spec *spec, const struct epoch_order 
         else
             high = middle;
     }
-    places = o->list[low].schedule.positions;
-    first = mix_count_least(o->mix, low, start);
-    end = mix_count_least(o->mix, low, start + o->length) + 1; /* perhaps one too many */
-    *ret = (struct found){.source = low, .first = o->list[low].first};
-    ret->end = ret->first + o->list[low].samples;
+    return low;
+}
+
+static void find_passes(const struct order_spec *spec, const struct epoch_order *epoch,
+                        unsigned source, struct found *ret)
+{
+    const struct mix_order *o = spec->impl;
+    mix_number start = start_of(spec, epoch), first, end;
+    uint64_t places = o->list[source].schedule.positions, rest;
+
+    first = mix_count_least(o->mix, source, start);
+    end = mix_count_least(o->mix, source, start + o->length) + 1; /* perhaps one too many */
+    *ret = (struct found){.source = source, .first = o->list[source].first};
+    ret->end = ret->first + o->list[source].samples;
     ret->pass = mix_divide(first, places, &rest);
     ret->passes = (uint64_t)(mix_divide(end - 1, places, &rest) - ret->pass) + 1;
 }
@@ -177,10 +183,22 @@ static bool find_place(const struct mix_list *list, uint64_t sample, uint64_t nu
 /* Elements that a sample may have. */
 struct collected {
     struct elements e;
-    struct found found;       /* of the last sample */
-    mix_number pass[AT_ONCE]; /* not modulo anything */
-    uint32_t whose[AT_ONCE];  /* the number of the walk */
+    struct found found[FOUND]; /* of the latest sources; end 0: of none yet */
+    mix_number pass[AT_ONCE];  /* not modulo anything */
+    uint32_t whose[AT_ONCE];   /* the number of the walk */
 };
+
+/* Where a sample is. recent: [FOUND] sources that were found lately. */
+static const struct found *found_of(const struct order_spec *spec, const struct epoch_order *epoch,
+                                    uint64_t sample, struct found *recent)
+{
+    unsigned source = source_of(spec->impl, sample);
+    struct found *ret = &recent[source % FOUND];
+
+    if (!ret->end || ret->source != source)
+        find_passes(spec, epoch, source, ret);
+    return ret;
+}
 
 /* Collect the next elements of samples walk->place ..; each place of a sample in turn shows it in
  * each pass: walk->done counts both. */
@@ -190,13 +208,11 @@ static void collect_walk(const struct order_spec *spec, const struct epoch_order
 {
     const struct mix_order *o = spec->impl;
     struct elements *e = &ret->e;
-    struct found *found = &ret->found;
 
     while (walk->place <= walk->last && e->n < room) {
+        const struct found *found = found_of(spec, epoch, walk->place, ret->found);
         uint64_t place, number, pass;
 
-        if (walk->place < found->first || walk->place >= found->end)
-            find_source(spec, epoch, walk->place, found);
         number = found->passes ? walk->done / found->passes : 0;
         pass = found->passes ? walk->done % found->passes : 0;
         if (!found->passes ||
@@ -228,7 +244,8 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
     size_t got = 0;
 
     found.e.n = 0;
-    found.found = (struct found){.end = 0};
+    for (size_t i = 0; i < FOUND; i++)
+        found.found[i].end = 0;
     for (uint32_t i = 0; i < n && found.e.n < min_u64(room, AT_ONCE); i++)
         collect_walk(spec, epoch, i, &walk[i], (size_t)min_u64(room, AT_ONCE), &found);
     shuffle(spec, epoch, true, &found.e);
@@ -257,7 +274,7 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
         struct found found;
         uint64_t n;
 
-        find_source(spec, &first_epoch, first, &found);
+        find_passes(spec, &first_epoch, source_of(o, first), &found);
         n = min_u64(last - first + 1, found.end - first);
         if (!checked_mul(n, found.passes, &n) || !checked_add(sum, n, &sum))
             return UINT64_MAX;

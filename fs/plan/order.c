@@ -6,6 +6,8 @@
  * what 48 rounds achieve. */
 #include "fs/plan/order.h"
 
+#include <stdbool.h>
+
 #include "base/checked.h"
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
@@ -52,6 +54,33 @@ static inline uint64_t modulo(uint64_t x, uint64_t n, uint64_t inverse)
     return rest - (rest >= n ? n : 0);
 }
 
+static inline uint64_t swap_or_not(uint64_t n, uint64_t mirror, uint64_t coin, uint64_t x)
+{
+    uint64_t y = mirror - x, larger;
+
+    /* Without branches: the outcomes are random by design, so jumps would be mispredicted half the
+     * time. */
+    y += n & -(uint64_t)(mirror < x);
+    larger = x > y ? x : y;
+    return x ^ ((x ^ y) & -(mix(larger ^ coin) >> 63));
+}
+
+static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
+{
+    return swap_or_not(p->n, p->mirror[r], p->coin[r], x);
+}
+
+/* The keys of round r of the permutation of n numbers with key s. inverse: see modulo(). */
+static inline uint64_t mirror_of(uint64_t s, unsigned r, uint64_t n, uint64_t inverse)
+{
+    return modulo(mix(s + (2 * r + 1) * GOLDEN), n, inverse);
+}
+
+static inline uint64_t coin_of(uint64_t s, unsigned r)
+{
+    return mix(s + (2 * r + 2) * GOLDEN);
+}
+
 void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
                       uint64_t n)
 {
@@ -59,20 +88,25 @@ void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, ui
 
     ret->n = n;
     for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
-        ret->mirror[r] = n ? modulo(mix(s + (2 * r + 1) * GOLDEN), n, inverse) : 0;
-        ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
+        ret->mirror[r] = n ? mirror_of(s, r, n, inverse) : 0;
+        ret->coin[r] = coin_of(s, r);
     }
 }
 
-static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
+/* The same, n > 0; returns x sent back through it. The keys of later rounds are made while earlier
+ * ones wait for each other. */
+static uint64_t permutation_init_back(struct permutation *ret, uint64_t seed, uint64_t epoch,
+                                      uint64_t lane, uint64_t n, uint64_t x)
 {
-    uint64_t y = p->mirror[r] - x, larger;
+    uint64_t s = order_key(seed, epoch, lane, n), inverse = UINT64_MAX / n;
 
-    /* Without branches: the outcomes are random by design, so jumps would be mispredicted half the
-     * time. */
-    y += p->n & -(uint64_t)(p->mirror[r] < x);
-    larger = x > y ? x : y;
-    return x ^ ((x ^ y) & -(mix(larger ^ p->coin[r]) >> 63));
+    ret->n = n;
+    for (unsigned r = ORDER_ROUNDS; r-- > 0;) {
+        ret->mirror[r] = mirror_of(s, r, n, inverse);
+        ret->coin[r] = coin_of(s, r);
+        x = permutation_round(ret, r, x);
+    }
+    return x;
 }
 
 static uint64_t permutation_forward(const struct permutation *p, uint64_t x)
@@ -87,122 +121,6 @@ static uint64_t permutation_backward(const struct permutation *p, uint64_t x)
     for (unsigned r = ORDER_ROUNDS; r-- > 0;)
         x = permutation_round(p, r, x);
     return x;
-}
-
-void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window)
-{
-    ret->seed = seed;
-    ret->epoch = epoch;
-    ret->n = n;
-    ret->window = window;
-    ret->blocks = 0;
-    ret->short_slot = 0;
-    ret->short_missing = 0;
-    if (!window) {
-        permutation_init(&ret->whole, seed, epoch, LANE_WHOLE, n);
-        return;
-    }
-    ret->blocks = ceil_div(n, window);
-    permutation_init(&ret->whole, seed, epoch, LANE_BLOCKS, ret->blocks);
-    if (ret->blocks) {
-        ret->short_slot = permutation_backward(&ret->whole, ret->blocks - 1);
-        ret->short_missing = (window - n % window) % window;
-    }
-}
-
-/* The number of samples before slot in a window shuffle. */
-static uint64_t slot_start(const struct order *o, uint64_t slot)
-{
-    return slot * o->window - (slot > o->short_slot ? o->short_missing : 0);
-}
-
-/* The slot that holds sample number place of the list of blocks, before groups are mixed. */
-static uint64_t slot_at(const struct order *o, uint64_t place)
-{
-    uint64_t slot = place / o->window;
-
-    /* After the short block everything comes short_missing places earlier. */
-    if (slot >= o->short_slot && place >= slot_start(o, o->short_slot + 1))
-        slot = (place + o->short_missing) / o->window;
-    return slot;
-}
-
-/* A group of a window shuffle: blocks whose samples are mixed. */
-struct group {
-    uint64_t start; /* its first place */
-    uint64_t end;   /* after its last place */
-    struct permutation permutation;
-    unsigned known;                      /* bits: the slots of which the */
-    uint64_t sample[ORDER_GROUP_BLOCKS]; /* first sample is known */
-};
-
-/* Make *ret the group of place; it may be that group already. */
-static void group_at(const struct order *o, uint64_t place, struct group *ret)
-{
-    uint64_t number, last;
-
-    if (place >= ret->start && place < ret->end)
-        return;
-    number = slot_at(o, place) / ORDER_GROUP_BLOCKS;
-    last = min_u64((number + 1) * ORDER_GROUP_BLOCKS, o->blocks);
-    ret->start = slot_start(o, number * ORDER_GROUP_BLOCKS);
-    ret->end = slot_start(o, last);
-    ret->known = 0;
-    permutation_init(&ret->permutation, o->seed, o->epoch, LANE_GROUPS + number,
-                     ret->end - ret->start);
-}
-
-/* The first sample of the block that a slot of the group holds. */
-static uint64_t slot_sample(const struct order *o, uint64_t slot, struct group *group)
-{
-    unsigned i = slot % ORDER_GROUP_BLOCKS;
-
-    if (!(group->known >> i & 1)) {
-        group->sample[i] = permutation_forward(&o->whole, slot) * o->window;
-        group->known |= 1u << i;
-    }
-    return group->sample[i];
-}
-
-/* The sample at a place of the list of blocks, in this group. */
-static uint64_t place_sample(const struct order *o, uint64_t place, struct group *group)
-{
-    uint64_t slot = slot_at(o, place);
-
-    return slot_sample(o, slot, group) + (place - slot_start(o, slot));
-}
-
-static uint64_t window_sample(const struct order *o, uint64_t position, struct group *group)
-{
-    group_at(o, position, group);
-    return place_sample(
-        o, group->start + permutation_forward(&group->permutation, position - group->start), group);
-}
-
-static uint64_t window_position(const struct order *o, uint64_t sample)
-{
-    uint64_t slot = permutation_backward(&o->whole, sample / o->window);
-    uint64_t place = slot_start(o, slot) + sample % o->window;
-    struct group group;
-
-    group.start = group.end = 0;
-    group_at(o, place, &group);
-    return group.start + permutation_backward(&group.permutation, place - group.start);
-}
-
-uint64_t order_sample(const struct order *o, uint64_t position)
-{
-    struct group group;
-
-    if (!o->window)
-        return permutation_forward(&o->whole, position);
-    group.start = group.end = 0;
-    return window_sample(o, position, &group);
-}
-
-uint64_t order_position(const struct order *o, uint64_t sample)
-{
-    return o->window ? window_position(o, sample) : permutation_backward(&o->whole, sample);
 }
 
 /* Positions side by side, so that the processor works on several chains of rounds at once. */
@@ -234,6 +152,154 @@ static inline __attribute__((always_inline)) void send_all(const struct permutat
         send_lanes(p, backward, x + i);
     for (; i < count; i++)
         x[i] = backward ? permutation_backward(p, x[i]) : permutation_forward(p, x[i]);
+}
+
+void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window)
+{
+    ret->seed = seed;
+    ret->epoch = epoch;
+    ret->n = n;
+    ret->window = window;
+    ret->blocks = 0;
+    ret->short_slot = 0;
+    ret->short_missing = 0;
+    if (!window) {
+        permutation_init(&ret->whole, seed, epoch, LANE_WHOLE, n);
+        return;
+    }
+    ret->blocks = ceil_div(n, window);
+    ret->short_missing = n ? ret->blocks * window - n : 0;
+    if (!ret->short_missing) {
+        permutation_init(&ret->whole, seed, epoch, LANE_BLOCKS, ret->blocks);
+        return;
+    }
+    ret->short_slot =
+        permutation_init_back(&ret->whole, seed, epoch, LANE_BLOCKS, ret->blocks, ret->blocks - 1);
+}
+
+/* The number of samples before slot in a window shuffle. */
+static uint64_t slot_start(const struct order *o, uint64_t slot)
+{
+    return slot * o->window - (slot > o->short_slot ? o->short_missing : 0);
+}
+
+/* The slot that holds sample number place of the list of blocks, before groups are mixed. */
+static uint64_t slot_at(const struct order *o, uint64_t place)
+{
+    uint64_t slot = place / o->window;
+
+    /* After the short block everything comes short_missing places earlier. */
+    if (slot >= o->short_slot && place >= slot_start(o, o->short_slot + 1))
+        slot = (place + o->short_missing) / o->window;
+    return slot;
+}
+
+/* A group of a window shuffle: blocks whose samples are mixed. */
+struct group {
+    uint64_t start; /* its first place */
+    uint64_t end;   /* after its last place */
+    uint64_t lane;
+    bool is_set_up; /* the permutation is */
+    struct permutation permutation;
+    unsigned known;                      /* bits: the slots of which the */
+    uint64_t sample[ORDER_GROUP_BLOCKS]; /* first sample is known */
+};
+
+/* Make *ret the group of place; it may be that group already. */
+static void group_at(const struct order *o, uint64_t place, struct group *ret)
+{
+    uint64_t number, last;
+
+    if (place >= ret->start && place < ret->end)
+        return;
+    number = slot_at(o, place) / ORDER_GROUP_BLOCKS;
+    last = min_u64((number + 1) * ORDER_GROUP_BLOCKS, o->blocks);
+    ret->start = slot_start(o, number * ORDER_GROUP_BLOCKS);
+    ret->end = slot_start(o, last);
+    ret->known = 0;
+    ret->lane = LANE_GROUPS + number;
+    ret->is_set_up = false;
+}
+
+/* One number through the permutation of a group, or back, without setting it up. */
+static uint64_t send_once(const struct order *o, const struct group *group, bool backward,
+                          uint64_t x)
+{
+    uint64_t n = group->end - group->start, s = order_key(o->seed, o->epoch, group->lane, n);
+    uint64_t inverse = UINT64_MAX / n;
+
+    for (unsigned i = 0; i < ORDER_ROUNDS; i++) {
+        unsigned r = backward ? ORDER_ROUNDS - 1 - i : i;
+
+        x = swap_or_not(n, mirror_of(s, r, n, inverse), coin_of(s, r), x);
+    }
+    return x;
+}
+
+/* Numbers of a group, from its start on. */
+static void send_group(const struct order *o, struct group *group, bool backward, size_t count,
+                       uint64_t *x)
+{
+    if (count == 1 && !group->is_set_up) {
+        *x = send_once(o, group, backward, *x);
+        return;
+    }
+    if (!group->is_set_up)
+        permutation_init(&group->permutation, o->seed, o->epoch, group->lane,
+                         group->end - group->start);
+    group->is_set_up = true;
+    send_all(&group->permutation, backward, count, x);
+}
+
+/* The first sample of the block that a slot of the group holds. */
+static uint64_t slot_sample(const struct order *o, uint64_t slot, struct group *group)
+{
+    unsigned i = slot % ORDER_GROUP_BLOCKS;
+
+    if (!(group->known >> i & 1)) {
+        group->sample[i] = permutation_forward(&o->whole, slot) * o->window;
+        group->known |= 1u << i;
+    }
+    return group->sample[i];
+}
+
+/* The sample at a place of the list of blocks, in this group. */
+static uint64_t place_sample(const struct order *o, uint64_t place, struct group *group)
+{
+    uint64_t slot = slot_at(o, place);
+
+    return slot_sample(o, slot, group) + (place - slot_start(o, slot));
+}
+
+static uint64_t window_sample(const struct order *o, uint64_t position)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    group_at(o, position, &group);
+    return place_sample(o, group.start + send_once(o, &group, false, position - group.start),
+                        &group);
+}
+
+static uint64_t window_position(const struct order *o, uint64_t sample)
+{
+    uint64_t slot = permutation_backward(&o->whole, sample / o->window);
+    uint64_t place = slot_start(o, slot) + sample % o->window;
+    struct group group;
+
+    group.start = group.end = 0;
+    group_at(o, place, &group);
+    return group.start + send_once(o, &group, true, place - group.start);
+}
+
+uint64_t order_sample(const struct order *o, uint64_t position)
+{
+    return o->window ? window_sample(o, position) : permutation_forward(&o->whole, position);
+}
+
+uint64_t order_position(const struct order *o, uint64_t sample)
+{
+    return o->window ? window_position(o, sample) : permutation_backward(&o->whole, sample);
 }
 
 void permutation_send(const struct permutation *p, size_t count, uint64_t *x)
@@ -269,12 +335,7 @@ struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n)
 static inline uint64_t family_round(const struct permutation_family *f,
                                     const struct permutation_member *m, unsigned r, uint64_t x)
 {
-    uint64_t mirror = scale_to(f->mirror[r] + m->mirror, m->n);
-    uint64_t y = mirror - x, larger;
-
-    y += m->n & -(uint64_t)(mirror < x);
-    larger = x > y ? x : y;
-    return x ^ ((x ^ y) & -(mix(larger ^ f->coin[r] ^ m->coin) >> 63));
+    return swap_or_not(m->n, scale_to(f->mirror[r] + m->mirror, m->n), f->coin[r] ^ m->coin, x);
 }
 
 /* m[i * step] is the member of x[i]. */
@@ -332,7 +393,7 @@ static void window_samples(const struct order *o, size_t count, uint64_t *x)
         group_at(o, x[0], &group);
         for (; n < count && x[n] >= group.start && x[n] < group.end; n++)
             x[n] -= group.start;
-        send_all(&group.permutation, false, n, x);
+        send_group(o, &group, false, n, x);
         for (size_t i = 0; i < n; i++)
             x[i] = place_sample(o, group.start + x[i], &group);
         x += n;
@@ -387,7 +448,7 @@ static void window_unmap(const struct order *o, size_t count, uint64_t *x)
             group_at(o, start, &group);
             for (; n < count && x[n] / o->window == block; n++)
                 x[n] = start + x[n] % o->window - group.start;
-            send_all(&group.permutation, true, n, x);
+            send_group(o, &group, true, n, x);
             for (size_t i = 0; i < n; i++)
                 x[i] += group.start;
             x += n;
