@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The program of docs/tutorials/ddp.md as a job of Slurm: four tasks on two nodes, each with its mount; one that was
-stopped goes on with two tasks, and each step has the samples that it has without a stop."""
+"""The program of docs/tutorials/ddp.md as a job of Slurm, by the line of the page: eight tasks on two nodes, each with its
+mount; one of four tasks that was stopped goes on with two, and each step has the samples that it has without a stop."""
 
 import importlib.util
 import os
@@ -37,14 +37,23 @@ def main():
         task = slurm.program(f"{cluster.dir}/task.sh", TASK.format(dir=cluster.dir))
 
         def run(*arguments, tasks=4):
-            job = cluster.submit(f"--ntasks-per-node={tasks // 2}", f"{cluster.tools}/job.sh", SOURCE, task, *arguments)
+            return over(cluster.submit(f"--ntasks-per-node={tasks // 2}", f"{cluster.tools}/job.sh", SOURCE, task, *arguments))
+
+        def as_the_page_says():
+            line = take("docs/tutorials/ddp.md", "sbatch -N2").split()
+            here = {"job.sh": f"{cluster.tools}/job.sh", "s3://bucket/fashion-mnist": SOURCE, "./task.sh": task}
+            equal(sorted(set(line) & set(here)), sorted(here), f"words of {line}")
+            line[1:1] = ["--parsable", f"--output={cluster.dir}/out/%j"]
+            return over(int(cluster.call(*(here.get(word, word) for word in line))))
+
+        def over(job):
             output = cluster.wait_over(job, 200)
             equal(cluster.state(job), "COMPLETED", f"state: {output}")
             cluster.check_nothing_left("a job")
             return output
 
-        whole = run()
-        contains(whole, "4 ranks", "done")
+        whole = as_the_page_says()
+        contains(whole, "8 ranks", "done")
         equal(len(steps(whole)), 2 * STEPS, f"steps: {whole}")
         broken = run("1", "1")
         equal(len(steps(broken)), STEPS + 1, f"steps until the stop: {broken}")

@@ -3,6 +3,7 @@
 to both nodes, nothing is left afterwards however the job ends, and without peers the job works, too."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import slurm
 from lib import PRIVATE, SOURCE, contains, equal, small, text
+from page_blocks import take
 from servers import Nginx, check_once, sent, wait_until
 
 slurm.enter()
@@ -52,8 +54,9 @@ def once(origin, cluster, job, what):
 
 
 def by_prolog(origin, cluster):
+    page = re.fullmatch(r'#SBATCH --comment="(epochfs:)\S+ (peers=)500g(,plan=\S+)"', take("docs/cluster.md", " peers=500g").strip())
     job = cluster.batch(f"srun {cluster.task} epoch; srun bash -c 'cat $EPOCHFS_MOUNT/.epochfs/status.json'",
-                        f"--comment=epochfs:{origin.url}/ peers=1g,keep=pin,plan=batch=16+seed=7")
+                        f"--comment={page[1]}{origin.url}/ {page[2]}1g{page[3]},keep=pin")
     said = cluster.wait_over(job)
     contains(said, '"peers_url": "http://127.0.1.1:', '"peers_url": "http://127.0.1.2:', '"peers_trouble": ""')
     once(origin, cluster, job, "a job by prolog")
