@@ -44,6 +44,7 @@ struct http_active {
     unsigned stalls;    /* times that it was sent again because it got nothing, the same */
     int64_t sent_ns;    /* when it was sent, or got its last byte */
     int64_t starved_ns; /* when it got its last byte, or was sent first */
+    int64_t asked_ns;   /* since when no probe of it has been answered; 0: it has sent none */
     uint64_t slice;     /* UINT64_MAX: it asks for no data */
     char key[HTTP_KEY_SIZE];
     char *front_url; /* as the front is asked */

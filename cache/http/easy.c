@@ -30,9 +30,13 @@ void http_active_listen(struct http_active *active)
 
 static void hear(struct http_active *active, size_t n)
 {
-    const struct http *http = active->http;
+    struct http *http = active->http;
 
     active->given_ns = active->sent_ns = clock_monotonic(http->clock);
+    if (active->via) {
+        http->via.gave_ns = active->given_ns;
+        http_via_hear(http, active->request->reply.member);
+    }
     active->heard_bytes += n;
     if (active->heard_bytes <
         transfer_share((uint64_t)http->timeout_ns / 1000000000, http->loop->counted))

@@ -2,14 +2,18 @@
  *
  * A request that gets nothing for 0.5 s is sent again 0.9 s later. Meanwhile probes are under way.
  * One must be answered at once, by the front alone; if it is not, all requests go to the origin.
- * MEMBER_PROBES are passed on to the member of the ring that has the slice. No code waits for their
- * answers: the front notes that the member answers none, and takes another one for the request that
- * is sent again. If members are alive and it is the origin that is slow, sending again costs no
- * byte: members finish and keep what they have begun to fetch.
+ * MEMBER_PROBES are passed on to the member of the ring that has the slice. If it answers none, the
+ * front notes that, and takes another member for the request that is sent again.
  *
- * A request that has got nothing for 5 s, whatever timeout= is, goes to the origin. Not earlier: it
- * may wait for a slice that another node fetches from a slow origin, which must not be asked twice.
- */
+ * The head of a reply names the member that gives it, and so does the answer to a probe. If that
+ * member has given something lately, to whichever request, or answers a probe, the request is not
+ * sent again: the member waits for the origin. Before there is a head nobody knows where the
+ * request is. Then sending it again costs no byte, because members finish what they have begun to
+ * fetch.
+ *
+ * A slow origin must not be asked twice. So a request goes there only if the ring gives nothing to
+ * any request: for 2 s if no member answers probes, otherwise for 5 s, because members may wait for
+ * slices that other nodes fetch; or if it alone gets nothing for half of timeout=. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +28,9 @@
 #define MEMBER_PROBES 2
 #define STALL_NS      INT64_C(500000000) /* without a byte: look what is wrong */
 #define PROBE_NS      INT64_C(900000000) /* after that: send it again; a member has 0.8 s to answer */
-#define STARVED_NS    UINT64_C(5000000000) /* without a byte: the origin is asked */
+/* Without a byte for any request: the origin is asked. */
+#define DEAD_NS INT64_C(2000000000)
+#define SLOW_NS INT64_C(5000000000) /* the same, unless no member answers probes */
 
 /* ---- probes ---- */
 
@@ -43,8 +49,12 @@ static void probe_done(struct http_request *request)
     char why[TRANSPORT_WHY_SIZE];
     unsigned status = request->reply.status;
 
-    if (!probe->of_front)
+    if (!probe->of_front) {
+        if (request->end == HTTP_DONE && status / 100 == 2)
+            via->answered_ns = clock_monotonic(probe->http->clock);
+        http_via_hear(probe->http, request->reply.member);
         return;
+    }
     via->asking = false;
     if (request->end == HTTP_STOPPED)
         return;
@@ -124,27 +134,53 @@ static void probe_both(struct http *http, const char *key, uint64_t slice)
 
 /* ---- requests ---- */
 
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Does no member answer the probes that the request has sent? */
+static bool members_are_dead(const struct http_active *active, int64_t now)
+{
+    return active->asked_ns && active->http->via.answered_ns < active->asked_ns &&
+           now - active->asked_ns > PROBE_NS;
+}
+
+/* Does the ring give so little that the origin must be asked? */
+static bool is_starved(const struct http_active *active, int64_t now)
+{
+    const struct http *http = active->http;
+    int64_t nothing = now - latest(active->starved_ns, http->via.gave_ns);
+
+    return nothing > (members_are_dead(active, now) ? DEAD_NS : SLOW_NS) ||
+           now - active->starved_ns > http->timeout_ns / 2;
+}
+
 /* Look after a request. It may end. */
 static void watch(struct http_active *active, int64_t now)
 {
     struct http *http = active->http;
-    int64_t patience = STALL_NS << (active->stalls > 1 ? min_u64(active->stalls - 1, 4) : 0);
+    int64_t patience = STALL_NS << (active->stalls > 1 ? min_u64(active->stalls - 1, 4) : 0),
+            silent;
 
     if (!active->via || active->paused)
         return;
+    silent = now - latest(active->sent_ns, http_via_heard(http, active->request->reply.member));
     if (http->via.lost) {
         active->direct = true;
-    } else if ((uint64_t)(now - active->starved_ns) >
-               min_u64((uint64_t)http->timeout_ns / 2, STARVED_NS)) {
+    } else if (is_starved(active, now)) {
         active->direct = true;
         http_via_trouble(http, "gives nothing");
-    } else if (now - active->sent_ns <= patience) {
+    } else if (silent <= patience) {
+        active->probed = false;
         return;
     } else if (!active->probed) {
         active->probed = true;
+        if (http->via.answered_ns >= active->asked_ns)
+            active->asked_ns = now;
         probe_both(http, active->key, active->slice);
         return;
-    } else if (now - active->sent_ns <= patience + PROBE_NS) {
+    } else if (silent <= patience + PROBE_NS) {
         return;
     } else {
         active->stalls++;

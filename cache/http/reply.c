@@ -173,6 +173,14 @@ static void take_peers(struct http_reply *reply, const char *value)
     take_text(value, reply->peers, sizeof(reply->peers));
 }
 
+/* Those that were tried, "10.0.0.1:20001, 10.0.0.2:20001": the last one answers. */
+static void take_member(struct http_reply *reply, const char *value)
+{
+    const char *last = strrchr(value, ' ');
+
+    take_text(last ? last + 1 : value, reply->member, sizeof(reply->member));
+}
+
 static void take_location(struct http_reply *reply, const char *value)
 {
     take_text(value, reply->location, sizeof(reply->location));
@@ -222,6 +230,7 @@ static void take_header(struct http_reply *reply, const char *name, const char *
         {"Content-Encoding", take_encoding}, {"ETag", take_etag},
         {"Last-Modified", take_modified},    {"Accept-Ranges", take_ranges},
         {"Location", take_location},         {"X-Epochfs-Peers", take_peers},
+        {"X-Epochfs-Member", take_member},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)

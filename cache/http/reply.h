@@ -30,6 +30,7 @@ struct http_reply {
     char etag[160];    /* "": none, or one that cannot be kept */
     char encoding[32]; /* Content-Encoding, "": identity */
     char peers[32];    /* X-Epochfs-Peers: the ring of caches made this reply, and why; "": not */
+    char member[64];   /* X-Epochfs-Member: the one of the ring that gave it; "": not known */
     char location[4096];
 };
 

@@ -223,6 +223,35 @@ bool http_via_may_ask(struct http *http, const struct sockaddr *address)
     return may;
 }
 
+static struct http_member *member_find(struct http_via *via, const char *name)
+{
+    for (size_t i = 0; i < HTTP_MEMBERS && name[0]; i++)
+        if (strcmp(via->member[i].name, name) == 0)
+            return &via->member[i];
+    return NULL;
+}
+
+void http_via_hear(struct http *http, const char *name)
+{
+    struct http_via *via = &http->via;
+    struct http_member *member = member_find(via, name);
+
+    if (!name[0])
+        return;
+    if (!member) {
+        member = &via->member[via->next_member++ % HTTP_MEMBERS];
+        snprintf(member->name, sizeof(member->name), "%s", name);
+    }
+    member->heard_ns = clock_monotonic(http->clock);
+}
+
+int64_t http_via_heard(struct http *http, const char *name)
+{
+    const struct http_member *member = member_find(&http->via, name);
+
+    return member ? member->heard_ns : 0;
+}
+
 /* ---- reports, any thread ---- */
 
 bool http_via_peers(struct transport *transport, struct transport_peers *ret)

@@ -24,6 +24,13 @@
 
 #define HTTP_SLICE    (UINT64_C(1) << 20) /* bytes; that of mount-scripts/peers */
 #define HTTP_KEY_SIZE 65
+#define HTTP_MEMBERS  32
+
+/* A member of the ring, as the front calls it. */
+struct http_member {
+    char name[64];    /* "": none */
+    int64_t heard_ns; /* when it last gave something, or answered a probe */
+};
 
 struct http_via {
     /* Constant: */
@@ -45,6 +52,11 @@ struct http_via {
     bool asking;      /* such a probe is under way */
     bool is_strange;  /* another user listened on its port when a connection was wanted last */
     int64_t retry_ns; /* when it wants one */
+    /* 0: never */
+    int64_t gave_ns;     /* when something of a reply last came through the front */
+    int64_t answered_ns; /* when a member last answered a probe */
+    struct http_member member[HTTP_MEMBERS]; /* the latest ones */
+    unsigned next_member;
 };
 
 /* secret_file: NULL: none. 0, or -errno with the reason in d, without the secret. */
@@ -78,5 +90,11 @@ void http_via_trouble(struct http *http, const char *why);
 
 /* A request has got what it wants through the front. */
 void http_via_succeeded(struct http *http);
+
+/* A member has given something (name "": nobody knows which), now. */
+void http_via_hear(struct http *http, const char *name);
+
+/* When it last gave something; 0: not lately. */
+int64_t http_via_heard(struct http *http, const char *name);
 
 #endif

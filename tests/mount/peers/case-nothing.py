@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A front that is alive, and whose ring gives nothing for data: readers get their bytes from the origin within 5 s,
-whatever timeout= is. While all that the ring gives takes long, because the origin is slow, the origin is not asked
-beside it."""
+"""A front that is alive, and whose ring gives nothing for data: readers get their bytes from the origin, whatever
+timeout= is, within 2 s if members do not answer, and within 5 s if they do. While all that the ring gives takes long, because the origin is slow, the origin is not asked
+beside it; and a request whose member is alive is not sent again, but one whose member has been replaced is."""
 
 import http.server
 import re
@@ -13,28 +13,41 @@ import urllib.request
 
 import numpy as np
 
-from lib import PRIVATE, equal, idx_bytes, log_text, stop
+from lib import DEADLINE, PRIVATE, equal, idx_bytes, log_text, stop
 from servers import MiB, Nginx, place, read_anew, start_at, within
 
 WWW = f"{PRIVATE}/www"
 DATA = idx_bytes(np.random.default_rng(3).integers(0, 256, (20000, 32, 32), dtype=np.uint8))
 PIECE = 64 << 10
-LIMIT = 6  # seconds: 5, and what the machine takes
+LIMITS = {False: 4, True: 7}  # seconds, if members answer: 2 or 5, and what the machine takes
+ONE, OTHER = "10.0.0.1:20001", "10.0.0.2:20001"
 place(WWW, "one-data", DATA)
 
 
 class Front(http.server.ThreadingHTTPServer):
     """Passes requests on to the origin. late: seconds before each reply with data; mute: such a reply never
-    comes, until the end."""
+    comes, until the end; dead: nor an answer of a member. held: of the next such reply only the head comes, the rest when it has been asked after the
+    member so often; asking is answered in the name of answering."""
 
     daemon_threads = True
 
     def __init__(self, origin):
-        self.origin, self.late, self.mute = origin, 0, False
+        self.origin, self.late, self.mute, self.dead = origin, 0, False, False
         self.asked, self.over = 0, threading.Event()
+        self.held, self.answering, self.probes, self.probed = 0, ONE, 0, threading.Condition()
         super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def probe(self):
+        with self.probed:
+            self.probes += 1
+            self.probed.notify_all()
+
+    def hold(self):
+        with self.probed:
+            last, self.held = self.probes + self.held, 0
+            self.probed.wait_for(lambda: self.probes >= last or self.over.is_set(), timeout=DEADLINE)
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], ConnectionError):  # a request that was sent again was left
@@ -51,14 +64,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", dict(headers).get("Content-Length") or str(len(body)))
         self.end_headers()
+        if self.headers["X-Epochfs-Slice"]:
+            self.server.hold()
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def do_GET(self):
         front = self.server
-        if self.path.startswith("/.epochfs-peers/"):
-            self.answer(204, [], b"")
-            return
+        if front.dead and self.path == "/.epochfs-peers/member":
+            front.over.wait()
+        elif self.path.startswith("/.epochfs-peers/"):
+            self.answer(204, [("X-Epochfs-Member", front.answering)], b"")
+            if self.path.endswith("/member"):
+                front.probe()
+        else:
+            self.pass_on(front)
+
+    def pass_on(self, front):
         if self.headers["X-Epochfs-Slice"]:
             front.asked += 1
             if front.mute:
@@ -70,7 +92,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         asked = urllib.request.Request(front.origin + path, headers=wanted, method=self.command)
         try:
             with urllib.request.urlopen(asked) as reply:
-                self.answer(reply.status, reply.headers.items(), reply.read())
+                self.answer(reply.status, [*reply.headers.items(), ("X-Epochfs-Member", ONE)], reply.read())
         except urllib.error.HTTPError as e:
             self.answer(e.code, e.headers.items(), e.read())
 
@@ -88,19 +110,21 @@ def read(daemon, at):
     equal(read_anew(daemon.at, "one-data/source/one-data", size=PIECE, offset=at) == DATA[at:at + PIECE], True, f"at {at}")
 
 
-def check_mute(origin, front):
-    daemon = mount("mute", origin, front)
+def check_mute(origin, front, dead):
+    name = "dead" if dead else "mute"
+    daemon = mount(name, origin, front)
+    front.asked = 0
     for k in range(16):
         read(daemon, k * MiB)
     equal(front.asked >= 16, True, f"requests for data at the front: {front.asked}")
-    front.mute = True
+    front.mute, front.dead = True, dead
     for at in (16 * MiB, 18 * MiB):
         begin = time.monotonic()
-        with within(LIMIT, f"a read at {at} while the ring gives nothing"):
+        with within(LIMITS[not dead], f"a read at {at} while the ring gives nothing"):
             read(daemon, at)
-        print(f"{time.monotonic() - begin:.2f} s", flush=True)
-    equal("gives nothing; the origin is asked in their place" in log_text("log.mute"), True, "the log")
-    front.mute = False
+        print(f"{name}: {time.monotonic() - begin:.2f} s", flush=True)
+    equal("gives nothing; the origin is asked in their place" in log_text(f"log.{name}"), True, "the log")
+    front.mute = front.dead = False
     stop(daemon)
 
 
@@ -117,11 +141,28 @@ def check_slow(origin, front):
     equal(at_origin <= asked, True, f"requests at the origin: {at_origin}, of the front: {asked}")
 
 
+def check_alive(origin, front):
+    """Its member has sent a head, and answers: it waits for the origin."""
+    front.late = 0
+    daemon = mount("alive", origin, front)
+    front.held, before, at_origin = 6, front.asked, len(origin.log())
+    read(daemon, 0)
+    asked, at_origin = front.asked - before, len(origin.log()) - at_origin
+    front.answering = f"{ONE}, {OTHER}"  # from now on the front takes another member
+    front.held, before = 6, front.asked
+    read(daemon, 4 * MiB)
+    stop(daemon)
+    equal((asked, at_origin), (1, 1), "requests for data: of the front, and of the origin")
+    equal(front.asked - before >= 2, True, f"requests for data whose member was replaced: {front.asked - before}")
+
+
 with Nginx(WWW) as the_origin:
     the_front = Front(the_origin.url)
     try:
-        check_mute(the_origin, the_front)
+        check_mute(the_origin, the_front, False)
+        check_mute(the_origin, the_front, True)
         check_slow(the_origin, the_front)
+        check_alive(the_origin, the_front)
     finally:
         the_front.over.set()
         the_front.shutdown()

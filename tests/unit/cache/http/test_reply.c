@@ -174,6 +174,24 @@ static void test_http_reply__long_or_binary_texts__none(void **state)
     assert_int_equal(strlen(reply.location), 3990);
 }
 
+static void test_http_reply__members__last_one(void **state)
+{
+    struct http_reply reply = {0};
+    char line[200] = "X-Epochfs-Member: 10.0.0.1:20001, 10.0.0.2:20001";
+
+    (void)state;
+    http_reply_line(&reply, "HTTP/1.1 204 No Content", 23, NOW);
+    assert_string_equal(reply.member, "");
+    http_reply_line(&reply, line, 32, NOW);
+    assert_string_equal(reply.member, "10.0.0.1:20001");
+    http_reply_line(&reply, line, strlen(line), NOW);
+    assert_string_equal(reply.member, "10.0.0.2:20001");
+    memset(line + 18, 'x', 100);
+    http_reply_line(&reply, "HTTP/1.1 204 No Content", 23, NOW);
+    http_reply_line(&reply, line, 118, NOW);
+    assert_string_equal(reply.member, "");
+}
+
 static void test_http_reply__any_bytes__no_crash(void **state)
 {
     static const char *const names[] = {"HTTP/1.1 ",     "Content-Length:", "Content-Range: bytes ",
@@ -486,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_http_reply__hostile_numbers__contradict),
         cmocka_unit_test(test_http_reply__same_twice_or_unusual__taken),
         cmocka_unit_test(test_http_reply__long_or_binary_texts__none),
+        cmocka_unit_test(test_http_reply__members__last_one),
         cmocka_unit_test(test_http_reply__any_bytes__no_crash),
         cmocka_unit_test(test_http_date),
         cmocka_unit_test(test_http_retry_after),

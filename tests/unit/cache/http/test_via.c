@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "cache/http/listener.h"
+#include "cache/http/parts.h"
 #include "support/temp_folder.h"
 
 static void key_of(const char *origin, const char *url, char ret[static HTTP_KEY_SIZE])
@@ -183,6 +185,26 @@ static void test_listener__port_of_this_process__of_this_user(void **state)
     close(fd);
 }
 
+/* The ring may have more members than there are places: the latest ones are known. */
+static void test_hear__members__latest_ones_known(void **state)
+{
+    struct http http = {.clock = clock_or_real(NULL)};
+    char name[64];
+
+    (void)state;
+    http_via_hear(&http, "");
+    assert_int_equal(http_via_heard(&http, ""), 0);
+    for (unsigned i = 0; i < HTTP_MEMBERS + 1; i++) {
+        snprintf(name, sizeof(name), "10.0.0.%u:20001", i);
+        assert_int_equal(http_via_heard(&http, name), 0);
+        http_via_hear(&http, name);
+        assert_true(http_via_heard(&http, name) > 0);
+        http_via_hear(&http, name);
+    }
+    assert_int_equal(http_via_heard(&http, "10.0.0.0:20001"), 0);
+    assert_true(http_via_heard(&http, "10.0.0.1:20001") > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_listener__port_of_this_process__of_this_user),
         cmocka_unit_test(test_key__what_signs__no_part),
         cmocka_unit_test(test_key__another_origin__another_key),
+        cmocka_unit_test(test_hear__members__latest_ones_known),
         cmocka_unit_test_setup_teardown(test_secret__file__read_and_checked, temp_setup,
                                         temp_teardown),
     };
