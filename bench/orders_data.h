@@ -63,7 +63,7 @@ static const struct plan_list *make_list(uint64_t samples, uint64_t *ret_step)
     *ret_step = samples / n;
     for (uint64_t i = 0; sample && i < n; i++)
         sample[i] = (uint32_t)((n - 1 - i) * *ret_step);
-    if (!sample || list_make(sample, n, &list) < 0)
+    if (!sample || list_make(sample, n, true, &list) < 0)
         die("no memory", ENOMEM);
     return &list;
 }

@@ -432,6 +432,7 @@ static int plan_source(const struct plan_call *call, const struct options *optio
     int code;
 
     how.source.stage.background = true; /* the background measures the rate */
+    how.finds_in_lists = true;          /* to know which samples come twice */
     shown_source(call->source, p.shown);
     code = open_catalog(call->source, &how, &p.opened, &d);
     if (code == EXIT_DONE) {

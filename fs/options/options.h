@@ -39,6 +39,7 @@ struct options {
     struct source_options source; /* its texts are owned; see options_source() */
     bool stages_local;            /* even without cache=, for epochfs stage */
     bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
+    bool finds_in_lists;          /* even where nothing is staged, for epochfs plan */
     struct format_options format;
     uint64_t keep_made;     /* bytes of decoded pictures that stay in the cache folder; 0: none */
     bool allow_outside;     /* read files that the source names, wherever they are */

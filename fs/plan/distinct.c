@@ -1,5 +1,6 @@
 #include "fs/plan/distinct.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/checked.h"
@@ -29,6 +30,7 @@ static double share_of_firsts(const struct plan_list *list)
 {
     uint64_t n = min_u64(list->n, LOOKED_AT), firsts = 0;
 
+    assert(list->start);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = i * (list->n / n);
         uint32_t sample = list->sample[plan_list_place(list, at)];

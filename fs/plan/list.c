@@ -4,6 +4,7 @@
  * for before the next one: as none depends on another, their waits for memory overlap. */
 #include "fs/plan/list.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "base/checked.h"
@@ -73,6 +74,7 @@ static void touch(const struct plan_list *list, struct plan_entries bucket)
 void plan_list_find(const struct plan_list *list, size_t count, const struct plan_samples *wanted,
                     struct plan_entries *ret)
 {
+    assert(list->start);
     for (size_t i = 0; i < count; i++)
         ret[i] = bucket_of(list, wanted[i].first);
     for (size_t i = 0; i < count; i++)

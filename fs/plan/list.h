@@ -1,8 +1,9 @@
 /* The list of only=NAME: samples of the dataset, in the order in which a plan takes them. Read-only
  * arrays that outlive the schedules that use them.
  *
- * A list takes 4 bytes a line, and for the way back up to 1/2 more in ascending order, otherwise
- * 5 1/2. Samples that are looked for together wait for memory together. */
+ * A list takes 4 bytes a line. If samples are looked for in it, for staging, the way back takes up
+ * to 1/2 more in ascending order, otherwise 5 1/2. Samples that are looked for together wait for
+ * memory together. */
 #ifndef EPOCHFS_FS_PLAN_LIST_H
 #define EPOCHFS_FS_PLAN_LIST_H
 
@@ -24,7 +25,8 @@ struct plan_list {
     const uint8_t *entry;   /* [n] of PLAN_ENTRY_BYTES, lowest byte first: the last bits of its
                                sample, and the place below them. NULL: the list is in ascending
                                order already, so entries are places */
-    const uint32_t *start;  /* [buckets + 1] of each bucket, its first entry */
+    const uint32_t *start;  /* [buckets + 1] of each bucket, its first entry. NULL: there is no
+                               way back, and no entries */
     uint32_t buckets;
     unsigned shift;      /* a sample is in bucket sample >> shift, and has as many last bits */
     unsigned place_bits; /* of a place */
@@ -65,7 +67,8 @@ struct plan_entries {
     uint64_t begin, end;
 };
 
-/* The entries of count ranges of samples, at most PLAN_LIST_AT_ONCE, each with first <= last. */
+/* The entries of count ranges of samples, at most PLAN_LIST_AT_ONCE, each with first <= last. The
+ * list has a way back. */
 void plan_list_find(const struct plan_list *list, size_t count, const struct plan_samples *wanted,
                     struct plan_entries *ret);
 

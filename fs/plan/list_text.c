@@ -196,16 +196,22 @@ static int add_entries(struct plan_list *list, const uint64_t *pair)
     return 0;
 }
 
-int list_make(uint32_t *sample, uint64_t n, struct plan_list *ret)
+/* Make the way back. */
+static int add_back(struct plan_list *list)
+{
+    AUTO_FREE uint64_t *pair = NULL;
+
+    if (is_rising(list->sample, list->n))
+        return add_entries(list, NULL);
+    pair = sort_places(list->sample, list->n);
+    return pair ? add_entries(list, pair) : -ENOMEM;
+}
+
+int list_make(uint32_t *sample, uint64_t n, bool back, struct plan_list *ret)
 {
     struct plan_list list = {.n = n, .sample = sample};
-    AUTO_FREE uint64_t *pair = NULL;
-    bool rises = is_rising(sample, n);
-    int r;
+    int r = back ? add_back(&list) : 0;
 
-    if (!rises)
-        pair = sort_places(sample, n);
-    r = rises || pair ? add_entries(&list, pair) : -ENOMEM;
     if (r == 0) {
         *ret = list;
         return 0;
@@ -216,7 +222,7 @@ int list_make(uint32_t *sample, uint64_t n, struct plan_list *ret)
 }
 
 int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,
-               struct plan_list *ret, struct diag *d)
+               bool back, struct plan_list *ret, struct diag *d)
 {
     AUTO_FREE uint32_t *sample = NULL;
     uint64_t n = count_lines(text, len);
@@ -234,7 +240,7 @@ int list_parse(const char *name, const char *text, size_t len, const struct list
         return -ENOMEM;
     r = read_lines(name, (struct list_lines){.at = text, .end = text + len}, samples, sample, d);
     if (r == 0)
-        r = list_make(sample, n, ret);
+        r = list_make(sample, n, back, ret);
     if (r == 0)
         TAKE_PTR(sample);
     return r;

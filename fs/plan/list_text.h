@@ -18,16 +18,17 @@ struct list_samples {
 
 /* Make the list: one entry for each line that is not empty, in their order. 0; -EINVAL with the
  * reason in d, which begins with name: no line is there, or some have no sample, of which the first
- * three and the number of others are named; -ENOMEM. list_release() frees it. Takes O(n log n). */
+ * three and the number of others are named; -ENOMEM. list_release() frees it. back: samples are
+ * looked for in it; making the way back takes O(n log n). */
 int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,
-               struct plan_list *ret, struct diag *d);
+               bool back, struct plan_list *ret, struct diag *d);
 
 /* Memory for an array of a list, with large pages if it is large: n elements of size bytes. NULL:
  * none. For free(). */
 void *list_array(uint64_t n, size_t size);
 
 /* Make the list of n samples, 0 < n < PLAN_LIST_MOST; owns them on success. 0 or -ENOMEM. */
-int list_make(uint32_t *sample, uint64_t n, struct plan_list *ret);
+int list_make(uint32_t *sample, uint64_t n, bool back, struct plan_list *ret);
 
 void list_release(struct plan_list *list); /* takes {0} */
 

@@ -233,7 +233,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.is_list = source->remote->ordered;
     list_labels_init(&tools->labels, &tools->setup);
     if (r == 0)
-        r = named_lists_init(&tools->lists, options, d);
+        r = named_lists_init(&tools->lists, options, source->stage || options->finds_in_lists, d);
     if (r == 0)
         *ret = TAKE_PTR(tools);
     return r;

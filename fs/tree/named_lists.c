@@ -144,11 +144,13 @@ static int take_text(struct named_lists *lists, struct named_list *list, struct 
     return r;
 }
 
-int named_lists_init(struct named_lists *ret, const struct options *options, struct diag *d)
+int named_lists_init(struct named_lists *ret, const struct options *options, bool back,
+                     struct diag *d)
 {
     int r = 0;
 
-    *ret = (struct named_lists){.list = calloc(options->n_lists + 1, sizeof(*ret->list))};
+    *ret = (struct named_lists){.list = calloc(options->n_lists + 1, sizeof(*ret->list)),
+                                .back = back};
     lock_init(&ret->lock);
     if (!ret->list)
         return -ENOMEM;
@@ -215,7 +217,8 @@ static int look_up(struct named_lists *lists, const struct dataset *ds, struct n
     k->from = from;
     r = take_text(lists, from, &lines, d);
     if (r == 0)
-        k->error = list_parse(name.data, lines.bytes, lines.len, &samples, &k->list, &k->why);
+        k->error =
+            list_parse(name.data, lines.bytes, lines.len, &samples, lists->back, &k->list, &k->why);
     free(lines.bytes);
     if (r < 0)
         return r;

@@ -17,14 +17,16 @@ struct named_lists {
     /* Constant: */
     size_t n;
     struct named_list *list; /* [n] */
+    bool back;               /* samples are looked for in the lists */
     struct lock lock;
     /* Guarded by lock; lists are only added, at the start: */
     struct known_list *known;
 };
 
-/* Read the files. 0; -EINVAL and others with the reason in d. named_lists_release() also after an
- * error. */
-int named_lists_init(struct named_lists *ret, const struct options *options, struct diag *d);
+/* Read the files. back: samples are looked for in the lists, as staging does. 0; -EINVAL and others
+ * with the reason in d. named_lists_release() also after an error. */
+int named_lists_init(struct named_lists *ret, const struct options *options, bool back,
+                     struct diag *d);
 void named_lists_release(struct named_lists *lists); /* no plan that uses one may be left */
 
 /* The list of that name as samples of a dataset that is ready; valid as long as the lists. 0;

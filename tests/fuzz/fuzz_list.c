@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct diag d = DIAG_INIT;
     struct plan_list list;
 
-    if (list_parse("list", (const char *)data, len, &samples, &list, &d) < 0) {
+    if (list_parse("list", (const char *)data, len, &samples, true, &list, &d) < 0) {
         FUZZ_CHECK(d.set && !strncmp(d.text, "list: ", 6));
         return 0;
     }

@@ -16,7 +16,7 @@ static inline struct plan_list test_list(const uint32_t *sample, uint64_t n)
     if (!copy)
         abort();
     memcpy(copy, sample, n * sizeof(*copy));
-    if (list_make(copy, n, &ret) < 0)
+    if (list_make(copy, n, true, &ret) < 0)
         abort();
     return ret;
 }

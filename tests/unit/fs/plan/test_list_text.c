@@ -27,7 +27,7 @@ static int parse(const char *text, uint64_t n, struct plan_list *ret, struct dia
     struct list_samples samples = {.samples = n, .find = find};
 
     samples.ctx = &samples;
-    return list_parse("list=a=file", text, strlen(text), &samples, ret, d);
+    return list_parse("list=a=file", text, strlen(text), &samples, true, ret, d);
 }
 
 static void test_list_parse__keys_and_numbers__in_their_order(void **state)
@@ -86,6 +86,23 @@ static void test_list_parse__too_many_samples__einval(void **state)
     (void)state;
     assert_int_equal(parse("k1", PLAN_LIST_MOST + 1, &list, &d), -EINVAL);
     assert_diag_has(&d, "a dataset of at most 2^32 samples");
+}
+
+static void test_list_parse__no_way_back__samples_alone(void **state)
+{
+    struct list_samples samples = {.samples = 10, .find = find};
+    static const uint32_t want[] = {9, 3, 9};
+    struct diag d = DIAG_INIT;
+    struct plan_list list;
+
+    (void)state;
+    samples.ctx = &samples;
+    assert_int_equal(list_parse("list=a=file", "#9\nk3\n#9", 8, &samples, false, &list, &d), 0);
+    assert_int_equal(list.n, 3);
+    assert_memory_equal(list.sample, want, sizeof(want));
+    assert_null(list.start);
+    assert_null(list.entry);
+    list_release(&list);
 }
 
 #define ASKED 301
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_list_parse__keys_and_numbers__in_their_order),
         cmocka_unit_test(test_list_parse__bad__says_which_lines),
         cmocka_unit_test(test_list_parse__too_many_samples__einval),
+        cmocka_unit_test(test_list_parse__no_way_back__samples_alone),
         cmocka_unit_test(test_plan_list_find__random_lists__as_one_by_one),
     };
 
