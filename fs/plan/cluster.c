@@ -6,40 +6,39 @@
 
 #include "base/checked.h"
 
-/* What all nodes together need: in slices, because the ring fetches these. At one byte a second, so
- * that seconds are bytes. */
-static struct forecast of_ring(const struct cluster_task *t)
+/* The first epoch of a task whose bytes come into caches that can hold them. */
+static struct forecast first_epoch(struct forecast_task t, double rate)
 {
-    struct forecast_task all = t->plan;
     struct forecast f;
 
-    all.block = CLUSTER_SLICE;
-    all.here = 0;
-    all.rate = 1;
-    all.batch *= max_u64(t->ranks, t->nodes); /* the first batches of all */
-    if (t->ranks > 1) {
-        double most = (double)all.list;
-
-        all.elements = (uint64_t)fmin((double)all.elements * (double)t->ranks, most);
-        all.distinct = fmin(all.distinct * (double)t->ranks, most);
-    }
-    forecast_make(&all, &f);
+    t.rate = rate;
+    t.here = 0;
+    t.ahead = true;
+    t.keep = FORECAST_PIN;
+    t.capacity = HUGE_VAL;
+    forecast_make(&t, &f);
     return f;
 }
 
-/* The first epoch of a rank whose bytes come at this rate, into a cache that can hold them. */
-static struct forecast of_rank(const struct cluster_task *t, double rate)
+/* What all nodes together need, as if one read all of their batches with the same number at once:
+ * in slices, because the ring fetches these, and by the origin's link. */
+static struct forecast of_ring(const struct cluster_task *t, double rate)
 {
-    struct forecast_task one = t->plan;
-    struct forecast f;
+    struct forecast_task all = t->plan;
+    double most = (double)all.list;
 
-    one.rate = rate;
-    one.here = 0;
-    one.ahead = true;
-    one.keep = FORECAST_PIN;
-    one.capacity = HUGE_VAL;
-    forecast_make(&one, &f);
-    return f;
+    all.block = CLUSTER_SLICE;
+    if (t->ranks > 1) {
+        all.batch *= max_u64(t->ranks, t->nodes);
+        all.elements = (uint64_t)fmin((double)all.elements * (double)t->ranks, most);
+        all.distinct = fmin(all.distinct * (double)t->ranks, most);
+    } else if (all.is_shuffled) { /* in as many orders: samples come back at any time */
+        all.distinct = all.distinct > 0 ? all.distinct : (double)all.elements;
+        all.is_drawn = true;
+        all.batch *= t->nodes;
+        all.elements *= t->nodes;
+    }
+    return first_epoch(all, rate);
 }
 
 /* origin: of the bytes that all nodes read, those that the origin sends. */
@@ -57,7 +56,7 @@ void cluster_make(const struct cluster_task *t, struct cluster *ret)
     double here = t->ranks > 1 ? (double)t->ranks / n : 1; /* ranks on a node */
     double node_rate = t->node_rate * CLUSTER_PAYLOAD;
     double origin_rate = fmin(t->origin_rate, n * t->node_rate) * CLUSTER_PAYLOAD;
-    struct forecast ring = of_ring(t), rank = of_rank(t, 0);
+    struct forecast ring = of_ring(t, origin_rate), rank = first_epoch(t->plan, 0);
     double all = ring.all_epochs, epochs = (double)max_u64(t->plan.epochs, 1), rest, universe;
     struct cluster c = {.once = ring.epoch};
 
@@ -71,14 +70,16 @@ void cluster_make(const struct cluster_task *t, struct cluster *ret)
     c.by_origin = c.once / origin_rate >= c.link / node_rate;
     c.staging = fmax(c.once / origin_rate, c.link / node_rate);
     c.first_batch =
-        fmax(fmin(n * CLUSTER_JOBS * CLUSTER_SLICE, c.once), ring.first_batch) / origin_rate;
+        fmax(fmin(n * CLUSTER_JOBS * CLUSTER_SLICE, c.once) / origin_rate, ring.first_batch);
     c.share = all / n;
     c.share_after = all / alive;
     c.first_epoch = c.later_epoch = NAN;
     if (t->plan.compute >= 0) {
-        struct forecast f = of_rank(t, c.staging > 0 ? rank.epoch / c.staging : HUGE_VAL);
+        struct forecast f =
+            first_epoch(t->plan, c.link > 0 ? rank.epoch / c.link * node_rate : HUGE_VAL);
 
-        c.first_epoch = fmax(f.first.seconds, c.first_batch + f.compute);
+        c.first_epoch = fmax(f.first.seconds, ring.first.seconds);
+        c.first_epoch = fmax(c.first_epoch, c.first_batch + f.compute);
         c.later_epoch = fmax(f.compute, c.link_later / node_rate);
     }
     rest = epochs > 1 ? (all - c.once) / (epochs - 1) : 0; /* of draws, in each later epoch */

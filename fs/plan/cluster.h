@@ -4,12 +4,15 @@
  * The ring fetches slices, each once, and keeps them, each on one node. So in the first epoch all
  * slices that the job needs come over the origin's link, and a node gets, by its own link, the
  * slices that it keeps and what it reads of those of the others. All links work at the same time:
- * the slowest decides. At the start each node asks for CLUSTER_JOBS slices, or for those of its
- * first batch. The origin shares its link among all requests, so they come at the same time: then
- * the first batches begin.
+ * the slowest decides. The origin sends slices in the order in which the nodes need them. A slice
+ * holds several samples, and in shuffled orders all nodes need different ones: so nearly all slices
+ * have to come before the nodes are far into their epochs, and a node waits. At the start each node
+ * asks for CLUSTER_JOBS slices, or for those of its first batch. The origin shares its link among
+ * all requests, so they come at the same time: then the first batches begin.
  *
  * The arithmetic assumes links that carry as much in each direction, data that is spread evenly
- * over the nodes, and nodes that read at the same time. Of the dead nodes it assumes that they die
+ * over the nodes, and nodes that read at the same time: where each reads all of it, shuffled, in an
+ * order of its own. Of the dead nodes it assumes that they die
  * after the first epoch, with what they keep, and that a job whose ranks share the data goes on
  * with as many ranks on fewer nodes. */
 #ifndef EPOCHFS_FS_PLAN_CLUSTER_H
