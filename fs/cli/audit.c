@@ -156,6 +156,9 @@ struct walk {
     int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
     struct audit_batch batch;
     uint64_t classes, each; /* of a batch, with classes=PxK; 0 */
+    uint64_t rank;          /* whose batches are read, */
+    uint64_t whole;         /* and how many batches of classes all ranks have before positions that
+                               limit= cuts, or that tail=wrap repeats */
     unsigned source;        /* of a mix, whose list is read */
     bool has_shares;        /* positions come one after another: compare the shares of a mix */
 };
@@ -176,14 +179,15 @@ static int number_mix(struct walk *walk, bool is_list)
     return 0;
 }
 
-static int note_batch(struct walk *walk, const char *name, struct diag *d)
+static int note_batch(struct walk *walk, uint64_t number, const char *name, struct diag *d)
 {
+    bool is_whole = number * walk->call->plan.ranks + walk->rank < walk->whole;
     int r = number_mix(walk, walk->note == audit_tally_list);
 
     if (r < 0)
         return diag_set(d, r, "%s: want samples of the mix's sources, found others", name);
     r = walk->note(walk->tally, &walk->batch, name);
-    if (r == 0 && walk->classes)
+    if (r == 0 && walk->classes && is_whole)
         r = audit_tally_runs(walk->tally, &walk->batch, name, walk->classes, walk->each);
     if (r == 0 && walk->has_shares)
         audit_shares_note(&walk->call->mix->shares, &walk->batch, name, walk->tally);
@@ -217,7 +221,7 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
     if (r == 0)
         r = audit_batch_read(blob, &walk->want, &walk->batch, d);
     if (r == 0)
-        r = note_batch(walk, shown_path(walk->call, path), d);
+        r = note_batch(walk, number, shown_path(walk->call, path), d);
     walk->call->done += (uint64_t)st.st_size;
     progress_show(&walk->call->shown, min_u64(walk->call->done, walk->call->total),
                   walk->call->total);
@@ -449,6 +453,7 @@ static void begin_epoch(struct walk *walk, const struct audit_rule *rule)
     walk->note = audit_tally_epoch;
     walk->classes = plan->batch_classes;
     walk->each = plan->of_class;
+    walk->whole = plan->of_class ? rule->positions / plan->batch : 0;
     walk->has_shares = mix->n && plan->ranks == 1;
     if (!checked_mul(call->epoch, mix->epoch_samples, &position))
         position = AUDIT_POSITION_MAX;
@@ -479,7 +484,7 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     for (uint64_t rank = 0; rank < plan.ranks && r == 0; rank++) {
         if (!call->all_ranks && rank != call->plan.rank)
             continue;
-        plan.rank = rank;
+        plan.rank = walk.rank = rank;
         r = read_batches(&walk, &plan, ret_batches, d);
     }
     audit_batch_release(&walk.batch);

@@ -95,6 +95,9 @@ def check_classes():
     equal(found[:2], (150, 19), "in proportion to a field")
     rounds, batches = -(-classes.max() // 2), np.count_nonzero(classes) // 4
     equal(audit("train", "batch=8,seed=3,classes=4x2")[:2], (rounds * batches * 8, rounds * batches), "classes")
+    for tail in ("keep", "wrap"):  # the last batch is cut, or begins again in the middle of a class
+        equal(audit("train", f"batch=8,rank=1of3,seed=3,classes=4x2,limit=13,tail={tail}".replace(",tail=keep", ""),
+                    "--all-ranks")[0], 13 if tail == "keep" else 24, f"classes of a limit, {tail}")
 
 
 def check_mixes():
