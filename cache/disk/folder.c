@@ -258,6 +258,7 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
 {
     char foreign[NAME_MAX + 1] = "";
     int r = read_marker(folder, d);
+    struct stat st;
 
     if (r == -ENOENT) {
         r = find_foreign(folder, foreign);
@@ -274,6 +275,12 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
         if (r == 0)
             r = read_marker(folder, d);
     }
+    if (r == -EACCES && !is_shared && stat(folder, &st) == 0 && st.st_mode & S_IWGRP)
+        return diag_set(d, r,
+                        "cache folder %s: another user has it for himself; a folder that a group "
+                        "shares has the mode 2770 before it is used, found %04o; choose another "
+                        "with -o cache=DIR",
+                        folder, (unsigned)st.st_mode & 07777);
     if (r < 0)
         return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder,
                         strerror(-r));

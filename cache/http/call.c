@@ -491,6 +491,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
         if (no == 0) {
             all[i].why = &why[i];
             all[i].ret = &ret[i];
+            all[i].step = http->asks_by_reading ? STAT_GET : STAT_HEAD;
         }
     }
     if (no < 0)

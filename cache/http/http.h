@@ -5,6 +5,8 @@
 #ifndef EPOCHFS_CACHE_HTTP_HTTP_H
 #define EPOCHFS_CACHE_HTTP_HTTP_H
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 #include "base/text.h"
 #include "cache/stage/transport.h"
@@ -34,8 +36,9 @@ struct http_options {
     struct http_signer *signer; /* NULL: requests are not signed */
     const char *via;            /* the URL of the front of a ring of caches; NULL: none */
     const char *via_secret;     /* the file of its secret; NULL: none */
-    const struct clock *clock;  /* must outlive it; NULL: the real one. libcurl has a clock of its
-                                   own, for the time that a connection may take to be made */
+    bool asks_by_reading; /* http_stat() reads a byte: so who gets a version may read the file */
+    const struct clock *clock; /* must outlive it; NULL: the real one. libcurl has a clock of its
+                                  own, for the time that a connection may take to be made */
 };
 
 /* 0 or -errno with the reason in d. */

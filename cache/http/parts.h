@@ -71,6 +71,7 @@ struct http {
     int64_t timeout_ns;
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
+    bool asks_by_reading;
     struct http_signing signing;
     struct http_via via;
     struct http_loop *loop;

@@ -38,6 +38,7 @@ int remote_connect(struct source *source, const struct source_options *options,
                                      .ca = options->ca,
                                      .via = options->via,
                                      .via_secret = options->via_secret,
+                                     .asks_by_reading = source_asks_all(source),
                                      .signer = signer};
     int r;
 

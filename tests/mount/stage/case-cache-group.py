@@ -3,6 +3,7 @@
 fetched once for all of them, also if one is killed; cache_size= counts once; a user outside the
 group gets nothing, and what a file's rights forbid is reported by its name."""
 
+import base64
 import json
 import os
 import stat
@@ -11,7 +12,7 @@ import subprocess
 import numpy as np
 
 import users
-from bad_server import BadServer, stall
+from bad_server import BadServer, stall, status
 from lib import DEADLINE, PRIVATE, contains, equal, idx_bytes
 from page_blocks import take
 from servers import (MiB, check_once, disk_usage, ended, files_below, pidfd, place, sent, sha256sums,
@@ -30,6 +31,7 @@ np.save(f"{PRIVATE}/images.npy", IMAGES)
 ann = User("ann", [GROUP], "077")
 bob = User("bob", [GROUP], "022")
 eve = User("eve")
+LOOK = (0, 0)
 OPTIONS = f"cache={SHARED},block=16K"
 
 # Reads epochs, and compares every sample.
@@ -47,6 +49,11 @@ for epoch in range(first, end):
     assert sorted(seen) == list(range(len(images))), epoch
     print("right", epoch, flush=True)
 """ % (BATCH, BATCH)
+
+
+def fetched(server):
+    """Requests for data, without the byte by which each user asks for the version."""
+    return [r for r in server.data() if r.range != LOOK]
 
 
 def read_epochs(user, first=0, end=3):
@@ -93,13 +100,13 @@ def check_two_users(server):
     """Both read three epochs at the same time; the daemon of one is killed within the first. It holds
     claims then, of blocks that were requested and did not come, and all that came is stored: what is
     on the way to a process that is killed is lost."""
-    server.script("*", stall(), first=4)
+    server.script("*", lambda reply: None if reply.request.range == LOOK else stall()(reply), first=5)
     for user in (ann, bob):
         user.mount(f"{server.url}/", f"{OPTIONS},jobs=2")
     daemon = status_of(ann)["pid"]
     readers = [read_epochs(user) for user in (ann, bob)]
     server.wait_stalled()
-    wait_until(lambda: stored(ann, bob) == sent(server.data()), "all that was sent is stored")
+    wait_until(lambda: stored(ann, bob) == sent(fetched(server)), "all that was sent is stored")
     equal(0 < stored(ann) < len(DATA), True, f"{stored(ann)} bytes were fetched by ann's daemon")
     with pidfd(daemon) as fd:
         os.kill(daemon, 9)
@@ -111,7 +118,7 @@ def check_two_users(server):
     ann.run("umount", ann.mountpoint)
     ann.mount(f"{server.url}/", OPTIONS)
     check_reader(read_epochs(ann))
-    share = sent(server.data()) / len(DATA)
+    share = sent(fetched(server)) / len(DATA)
     print(f"origin bytes / dataset bytes: {share:.4f}")
     equal(f"{share:.2f}", "1.00", "the origin sent each byte once, for both")
     check_rights()
@@ -148,7 +155,7 @@ def check_records(server):
         user.mount(f"{server.url}/", OPTIONS)
         equal(user.read("rows.txt/source/rows.txt"), open(f"{WWW}/rows.txt").read(), "rows")
         user.umount()
-    check_once([r for r in server.data() if "rows" in r.path],
+    check_once([r for r in fetched(server) if "rows" in r.path],
                {"/rows.txt": os.path.getsize(f"{WWW}/rows.txt")}, "rows")
     equal(check_rights(), {61001, 61002}, "files of both")
     for user in (ann, bob):
@@ -181,12 +188,44 @@ def check_outside(server):
     os.chmod(content, 0o660)
     server.forget()
     bob.run("stage", "-o", OPTIONS, source)
-    equal(server.data(), [], "bob fetches nothing")
+    equal(fetched(server), [], "bob fetches nothing")
     # A folder, too.
     os.chmod(f"{SHARED}/staged", 0o700)
     contains(bob.run("stage", "-o", OPTIONS, source, code=4), f"{SHARED}/staged", "mode 2770",
              "mode 0700")
     os.chmod(f"{SHARED}/staged", 0o2770)
+
+
+def check_refused(server):
+    """What ann has staged is not for bob if the remote refuses him: whatever it answers, also if it
+    answers HEAD to everybody, and if it is dead."""
+    source = f"{server.url}/big-data"
+    ann.run("stage", "-o", OPTIONS, source)
+    for user in (ann, bob):
+        with open(f"{user.home}/.netrc", "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write(f"machine 127.0.0.1 login {user.name} password word\n")
+        os.chown(f"{user.home}/.netrc", user.uid, user.uid)
+    his = "Basic " + base64.b64encode(b"bob:word").decode()
+
+    def refuse(code, methods):
+        def act(reply):
+            if reply.request.headers.get("authorization") == his and reply.request.method in methods:
+                status(code)(reply)
+        return act
+
+    for code in (401, 403, 404):
+        for methods in (("HEAD", "GET"), ("GET",)):
+            server.healthy()
+            server.script("*", refuse(code, methods), method=None)
+            for arguments in (("stage", "-o", OPTIONS, source), ("mount", "-o", OPTIONS, source, bob.mountpoint)):
+                contains(bob.run(*arguments, code=2), f"want status 200, found {code}")
+        ann.run("stage", "-o", OPTIONS, source)
+    server.healthy()
+    server.gone()
+    contains(bob.run("stage", "-o", f"{OPTIONS},patience=2", source, code=2), "big-data")
+    server.up()
+    for user in (ann, bob):
+        os.unlink(f"{user.home}/.netrc")
 
 
 def check_root(server):
@@ -209,6 +248,13 @@ def check_others(server):
         ann.run("stage", "-o", f"cache={folder}", f"{server.url}/big-data")
         equal({oct(stat.S_IMODE(st.st_mode)) for _, st in files_below(folder)}, {"0o600"}, folder)
         equal(oct(stat.S_IMODE(os.stat(folder).st_mode)), "0o700", folder)
+    folder = f"{PRIVATE}/no-set-group-id"
+    os.mkdir(folder)
+    os.chown(folder, 0, GROUP)
+    os.chmod(folder, 0o770)
+    bob.run("stage", "-o", f"cache={folder}", f"{server.url}/big-data")
+    contains(ann.run("stage", "-o", f"cache={folder}", f"{server.url}/big-data", code=4),
+             "a folder that a group shares has the mode 2770 before it is used, found 0770")
 
 
 make_shared()
@@ -217,5 +263,6 @@ with BadServer(WWW) as origin:
     check_records(origin)
     check_limit(origin)
     check_outside(origin)
+    check_refused(origin)
     check_root(origin)
     check_others(origin)

@@ -65,7 +65,7 @@ def check_web():
         contains(bob.read("c-data/ERROR.txt"), "c-data", "401")
         equal(bob.do("ls", f"{bob.mountpoint}/c-data").split(), ["ERROR.txt"], "of a locked one")
         bob.umount()
-        equal(sent(server.log()), 0, "bytes that bob fetched")
+        equal(sent(r for r in server.log() if r.range != (0, 0)), 0, "bytes that bob fetched")
         # With a password of his own he has all, and it is not fetched again.
         with open(f"{bob.home}/.netrc", "w", encoding="ascii") as f:
             f.write("machine 127.0.0.1 login bob password two\n")
@@ -74,7 +74,7 @@ def check_web():
         equal(digest(bob, "c-data/source/c-data"), digest_of(DATA[2]), "a locked file, by password")
         bob.umount()
         bob.run("stage", "-o", OPTIONS, f"{server.url}/locked/")
-        equal(sent(server.log()), 0, "bytes that bob fetched, with his password")
+        equal(sent(r for r in server.log() if r.range != (0, 0)), 0, "bytes that bob fetched, with his password")
 
 
 def check_bucket():
