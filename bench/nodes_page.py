@@ -27,9 +27,7 @@ the last column is what nodes, origin and caches used of them, and what the whol
 * **own caches**: each node asks the origin. **site cache**: all ask `mount-scripts/site-cache`, on a machine with the link of a node.
   **peers**: the nodes are one cache, `mount-scripts/peers`.
 * Times are those of the slowest node, from the first command on, so they include mounting. All ways read the same bytes (checksums).
-* A member of the ring that leaves two probes unanswered counts as hung for 4 s, and a request that gets nothing for 5 s goes to
-  the origin. With an origin as slow as this one both happen, and it sends some slices twice. Where the second number of processors
-  is near 100 %, other work shared the machine, and times are longer than the links need.
+* Where the second number of processors is near 100 %, other work shared the machine, and times are longer than the links need.
 
 ## The nodes share the data
 
@@ -49,8 +47,12 @@ Afterwards a node with an empty cache reads what its peers keep at {warm:.1f} MB
 
 * With caches of their own, nodes fetch whole blocks of which they read a part, and go on with the rest of the data in the
   background: the origin sends more than the data, and N times the data if the job has many epochs.
-* Peers fetch slices of 1 MiB. In a shuffled order the first batches of 8 nodes touch 256 slices, a quarter of this data, and all
-  come at the same time: so the first batch is late. Of larger data it is a smaller part.
+* Peers fetch slices of 1 MiB. In a shuffled order the first batches of 8 nodes touch up to 256 slices, a quarter of this data, and all
+  come at the same time, with some that later batches need: so the first batch is late. Of larger data it is a smaller part.
+* Where nodes read all of the data in orders of their own, no cache can make the first epoch as short as that of one node: after a
+  share x of it {nodes} nodes have read 1 - (1 - x)^{nodes} of the samples, and the origin needs its time to send them. That is {least:.0f} s
+  at least, {least_ratio:.1f} times one node. Slices, of which each has several samples, cost the rest. Nodes with the same seed
+  read in the same order, so they wait for none of this.
 * A site cache does the same with slices; its own link carries what all nodes read.
 
 ## What epochfs plan says
@@ -66,8 +68,8 @@ A thousand nodes, 100 TiB, one node in a hundred dead:
 {thousand}
 Nobody has measured that here. Two things to know:
 
-* The origin answers 8 requests of 1 MiB of each node at once. Nodes that wait much longer than usual for a slice ask the origin
-  themselves ([cluster.md](cluster.md#peers)), which the plan does not count.
+* The origin answers 8 requests of 1 MiB of each node at once, and more where it is far away. Nodes that get nothing through the ring
+  for 5 s ask the origin themselves ([cluster.md](cluster.md#peers)), which the plan does not count.
 * The first look of all nodes, listings and sizes, is one look for each 10 s.
 """
 
@@ -143,13 +145,15 @@ def figure(x, cells, job):
     yield "</g></svg>"
 
 
-def write(x, cells, ranks, every, links):
+def write(x, cells, ranks, every, links, least):
+    """least: seconds of the first epoch that the last of cells, nodes that read all each, must take."""
     thousand = "".join(f"    {line}\n" for line in said(*THOUSAND).splitlines())
     with open(f"{DOCS}/nodes.md", "w", encoding="utf-8") as f:
         f.write(PAGE.format(
             version=said("--version").split("\n", maxsplit=1)[0], cores=os.cpu_count(), kernel=platform.release(), batch=32,
             links=links, mb=ranks.mb, rate=ranks.rate // 1000000, node_rate=links * ranks.rate // 1000000, all_mb=every.mb,
             all_rate=every.rate // 1000000, all_node_rate=links * every.rate // 1000000, warm=x.warm / 1e6,
+            nodes=cells[-1][1], least=least, least_ratio=least / x.runs[f"{every.name}1own"].epoch,
             ranks="\n".join(table(x, cells, ranks)), all="\n".join(table(x, cells, every)),
             predicted="\n".join(predicted(x, cells)), command=" ".join(THOUSAND), thousand=thousand))
     with open(f"{DOCS}/nodes.svg", "w", encoding="utf-8") as f:
