@@ -41,6 +41,16 @@ static int fail_unknown(const char *word, size_t len, struct diag *d)
                     words.data ? words.data : "batch");
 }
 
+/* Does a number in it begin with a 0 that it need not have? */
+static bool has_leading_zero(const char *s, size_t len)
+{
+    for (size_t i = 0; i + 1 < len; i++)
+        if (s[i] == '0' && isdigit((unsigned char)s[i + 1]) &&
+            (!i || !isdigit((unsigned char)s[i - 1])))
+            return true;
+    return false;
+}
+
 /* Parse one "word=value"; *seen has a bit for each earlier parameter. */
 static int parse_one(const char *item, size_t len, uint32_t *seen, struct plan *plan,
                      struct diag *d)
@@ -56,8 +66,11 @@ static int parse_one(const char *item, size_t len, uint32_t *seen, struct plan *
         return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= UINT32_C(1) << number;
     if (!equals || !p->parse(plan, equals + 1, len - word_len - 1))
-        return diag_set(d, -EINVAL, "%s: want %s, found '%.*s'", p->word, p->want,
-                        equals ? (int)(len - word_len - 1) : 0, equals ? equals + 1 : "");
+        return diag_set(d, -EINVAL, "%s: want %s, found '%.*s'%s", p->word, p->want,
+                        equals ? (int)(len - word_len - 1) : 0, equals ? equals + 1 : "",
+                        equals && has_leading_zero(equals + 1, len - word_len - 1)
+                            ? "; numbers have no leading zeros"
+                            : "");
     return 0;
 }
 
