@@ -74,6 +74,19 @@ def check_not_up(secret):
         subprocess.run(["umount", nginx], check=True)
 
 
+def check_resolver(secret):
+    """Name servers that nginx cannot take, as an address with a zone, are left out; so is a list of none."""
+    if os.geteuid() != 0:
+        return
+    for servers in ("nameserver fe80::1%eth0\nnameserver ::1\n", "nameserver fe80::1%eth0\n", "nameserver #none\n", ""):
+        with open(f"{PRIVATE}/resolv.conf", "w", encoding="ascii") as f:
+            f.write(servers)
+        subprocess.run(["mount", "--bind", f"{PRIVATE}/resolv.conf", os.path.realpath("/etc/resolv.conf")], check=True)
+        contains(up(secret, code=2), "via=http://127.0.1.1:")
+        subprocess.run(["umount", os.path.realpath("/etc/resolv.conf")], check=True)
+        tool("down", "--folder", f"{PRIVATE}/bad")
+
+
 def read_all(daemon):
     for off in range(0, len(DATA), PIECE):
         equal(read_anew(daemon.at, FILE, size=PIECE, offset=off) == DATA[off:off + PIECE], True, f"at {off}")
@@ -150,6 +163,7 @@ def check_options():
 the_secret = make_secret(f"{PRIVATE}/secret")
 timed(check_words, the_secret)
 timed(check_not_up, the_secret)
+timed(check_resolver, the_secret)
 timed(check_options)
 with Nginx(WWW) as the_origin:
     with Ring(3, the_origin.url) as the_ring:
