@@ -175,8 +175,12 @@ static int unmount(const char *path, const struct mount_entry *mount)
         r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
     if (r == -EBUSY || r == -ETIMEDOUT)
         return unmount_lazily(path, mount, &daemon, hangs);
-    if (r < 0 && !mounts_is_gone(path, mount))
+    if (r < 0 && !mounts_is_gone(path, mount)) {
+        if (geteuid() != 0 && geteuid() != mount->owner)
+            return fail(EXIT_MOUNT, "%s: user %u has mounted it; that user and root may unmount it",
+                        path, (unsigned)mount->owner);
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    }
     wait_for_end(path, &daemon);
     return EXIT_DONE;
 }

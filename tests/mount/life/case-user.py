@@ -148,6 +148,8 @@ if ROOT:
     stop(daemon)
     daemon = start(SOURCE)
     contains(as_user("ls", MOUNTPOINT, code=2), "denied")
+    contains(as_user(binary, "umount", MOUNTPOINT, code=3), f"{MOUNTPOINT}: user 0 has mounted it; that user and root may unmount it")
+    equal(mount_type(MOUNTPOINT), "fuse.epochfs", "what another user has tried to unmount")
     stop(daemon)
 equal([line for line in log_text().splitlines() if "not used" not in line], [], "the log")
 run("info", SOURCE)
