@@ -282,6 +282,7 @@ def rows(x):
         else:
             row(f"epoch 1, 8 nodes {what}", f"{many.epoch:.2f} s", f"the least for 8 orders {least(x, 8):.2f} s",
                 many.epoch / least(x, 8), "<=", 1.25)
+            row("  against one node alone", f"{many.epoch:.2f} s", f"{one.epoch:.2f} s", many.epoch / one.epoch, "-", 0)
         for name, found, want, unit in (
                 ("origin bytes", many.origin * size_of(job) / 1e6, plan["origin_bytes"] / 1e6, "MB"),
                 ("epoch 1", many.epoch, plan["first_epoch_seconds"], "s")):
