@@ -28,6 +28,16 @@ static inline uint64_t mix(uint64_t z)
     return z;
 }
 
+/* The highest bit of mix(z), which its last step does not change. */
+static inline uint64_t highest_of_mix(uint64_t z)
+{
+    z ^= z >> 30;
+    z *= UINT64_C(0xbf58476d1ce4e5b9);
+    z ^= z >> 27;
+    z *= UINT64_C(0x94d049bb133111eb);
+    return z >> 63;
+}
+
 uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n)
 {
     uint64_t s = mix(seed + GOLDEN);
@@ -62,7 +72,7 @@ static inline uint64_t swap_or_not(uint64_t n, uint64_t mirror, uint64_t coin, u
      * time. */
     y += n & -(uint64_t)(mirror < x);
     larger = x > y ? x : y;
-    return x ^ ((x ^ y) & -(mix(larger ^ coin) >> 63));
+    return x ^ ((x ^ y) & -highest_of_mix(larger ^ coin));
 }
 
 static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
