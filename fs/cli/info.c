@@ -105,8 +105,8 @@ static void print_classes(const struct dataset *ds, bool all, const struct glyph
     const char *why;
 
     if (!count_classes(ds, all, &counts, &why, &d)) {
-        if (why)
-            printf("    classes  %s\n", why);
+        if (why) /* which may say itself of what it speaks */
+            printf("    classes  %s\n", strncmp(why, "classes ", 8) ? why : why + 8);
         return;
     }
     class_page_words(ds, &counts, &t);
