@@ -92,7 +92,16 @@ static bool is_among(uid_t user, const uid_t *users, size_t n)
     return false;
 }
 
-/* Look at one table, in which those that listen come first. false: it cannot be read. */
+/* Is it a line of a socket that does not listen? */
+static bool is_of_another_state(const char *line)
+{
+    unsigned state;
+
+    return sscanf(line, " %*u: %*[0-9A-Fa-f:] %*[0-9A-Fa-f:] %2x", &state) == 1 && state != LISTENS;
+}
+
+/* Look at one table. Sockets that listen come first; of others there may be tens of thousands,
+ * which are not read. false: it cannot be read. */
 static bool look(const char *table, const struct sockaddr *address, const uid_t *users, size_t n,
                  unsigned *ret_ours, bool *ret_other, uid_t *ret_uid)
 {
@@ -103,7 +112,7 @@ static bool look(const char *table, const struct sockaddr *address, const uid_t 
 
     if (!f)
         return false;
-    while (getline(&line, &capacity, f) > 0) {
+    while (getline(&line, &capacity, f) > 0 && !is_of_another_state(line)) {
         if (!listener_line(line, address, &user))
             continue;
         if (is_among(user, users, n)) {
@@ -123,6 +132,7 @@ bool listener_is_of(const struct sockaddr *address, const uid_t *users, size_t n
     bool other = false;
     bool can = look("/proc/net/tcp", address, users, n, &ours, &other, ret_uid);
 
-    can = look("/proc/net/tcp6", address, users, n, &ours, &other, ret_uid) || can;
+    if (!ours && !other) /* the kernel looks through all sockets of IPv4, too, to find none here */
+        can = look("/proc/net/tcp6", address, users, n, &ours, &other, ret_uid) || can;
     return !can || (ours && !other);
 }
