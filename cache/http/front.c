@@ -28,6 +28,8 @@
 #define MEMBER_PROBES 2
 #define STALL_NS      INT64_C(500000000) /* without a byte: look what is wrong */
 #define PROBE_NS      INT64_C(900000000) /* after that: send it again; a member has 0.8 s to answer */
+/* The same, before a member has answered: the machine is busy. */
+#define LATE_NS INT64_C(1300000000)
 /* Without a byte for any request: the origin is asked. */
 #define DEAD_NS INT64_C(2000000000)
 #define SLOW_NS INT64_C(5000000000) /* the same, unless no member answers probes */
@@ -180,7 +182,8 @@ static void watch(struct http_active *active, int64_t now)
             active->asked_ns = now;
         probe_both(http, active->key, active->slice);
         return;
-    } else if (silent <= patience + PROBE_NS) {
+    } else if (silent <=
+               patience + (http->via.answered_ns < active->asked_ns ? LATE_NS : PROBE_NS)) {
         return;
     } else {
         active->stalls++;
