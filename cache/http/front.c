@@ -40,6 +40,7 @@ struct probe {
     struct http_request request; /* first */
     struct http *http;
     bool of_front;
+    int64_t sent_ns;
     char url[512], key[96], slice[64];
     const char *header[4];
 };
@@ -64,6 +65,9 @@ static void probe_done(struct http_request *request)
         via->down = false;
         return;
     }
+    /* It is busy, not dead: meanwhile it has passed something on. */
+    if (request->end == HTTP_BROKEN && !via->down && via->gave_ns > probe->sent_ns)
+        return;
     if (request->end == HTTP_DONE && status == 403)
         snprintf(why, sizeof(why), "refuses the secret of this job (status 403)");
     else if (request->end == HTTP_DONE)
@@ -85,6 +89,7 @@ static struct probe *probe_new(struct http *http, const char *path, int64_t limi
     if (!probe)
         return NULL;
     probe->http = http;
+    probe->sent_ns = clock_monotonic(http->clock);
     snprintf(probe->url, sizeof(probe->url), "%s%s", http->via.url, path);
     probe->header[0] = http->via.secret;
     probe->request = (struct http_request){.url = probe->url,
