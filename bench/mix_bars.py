@@ -56,7 +56,7 @@ def overlap_rows(what, results):
 
 
 # Bytes of the sources of a mix in MB, and their weights: in proportion to their samples; and nearly alike, so that some
-# samples come twice, and the first batches have more than their share of what is to be transferred.
+# samples come twice, and the first batches have more than their share of the transfer.
 MIXED = {"a": 400, "b": 300, "c": 200, "d": 100}
 MIXES = {"a mix of 4 files": (4, 3, 2, 1), "a mix of 4 files, some samples twice": (7, 6, 4, 3)}
 
