@@ -15,7 +15,7 @@
 #include "base/values.h"
 #include "cache/disk/local_blob.h"
 #include "fs/audit/tally.h"
-#include "fs/cli/audit_mix.h"
+#include "fs/cli/audit_dataset.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/status_values.h"
@@ -31,9 +31,7 @@ struct audit_call {
     const char *mountpoint, *plan_text; /* as the user gave them */
     struct plan plan;
     uint64_t epoch;
-    char dataset[PATH_MAX]; /* its folder */
-    uint64_t samples;       /* of the dataset */
-    struct audit_mix *mix;  /* allocated; mix->n is 0 for other datasets */
+    struct audit_dataset dataset;
     struct progress shown;
     uint64_t done, total; /* bytes */
 };
@@ -52,86 +50,6 @@ static void print_help(void)
            "Exit code 0: all is right; 3: something is not, and stderr says what.\n");
 }
 
-/* ---- which dataset ---- */
-
-static int read_text(const char *path, char *ret, size_t capacity)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, capacity - 1);
-
-    if (n < 0)
-        return -errno;
-    ret[n] = '\0';
-    return 0;
-}
-
-static bool has_dataset(const char *folder)
-{
-    char path[PATH_MAX];
-
-    return snprintf(path, sizeof(path), "%s/dataset.json", folder) < (int)sizeof(path) &&
-           access(path, F_OK) == 0;
-}
-
-/* Find the datasets of a mount, one or two levels deep; names gets them with spaces between. */
-static unsigned find_datasets(const char *folder, unsigned depth, char ret[static PATH_MAX],
-                              struct text *names)
-{
-    DIR *dir = opendir(folder);
-    unsigned n = 0;
-
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        char path[PATH_MAX];
-
-        if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) ||
-            snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) >= (int)sizeof(path))
-            continue;
-        if (has_dataset(path)) {
-            n++;
-            text_add(names, "%s%s", names->len ? " " : "", path);
-            snprintf(ret, PATH_MAX, "%s", path);
-        } else if (depth) {
-            n += find_datasets(path, depth - 1, ret, names);
-        }
-    }
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
-/* Set call->dataset and call->samples. */
-static int find_dataset(struct audit_call *call)
-{
-    static char json[1 << 20];
-    AUTO_TEXT struct text names = {0};
-    char path[PATH_MAX + 32];
-    struct stat st;
-    unsigned n = 1;
-    int r;
-
-    if (stat(call->mountpoint, &st) < 0)
-        return fail(EXIT_MOUNT, "%s: %s", call->mountpoint,
-                    errno == ENOTCONN ? "its daemon has died; `epochfs umount` it"
-                                      : strerror(errno));
-    if (has_dataset(call->mountpoint))
-        snprintf(call->dataset, sizeof(call->dataset), "%s", call->mountpoint);
-    else
-        n = find_datasets(call->mountpoint, 2, call->dataset, &names);
-    if (n != 1)
-        return fail(EXIT_USAGE, "%s: want the folder of one dataset, found %u%s%s",
-                    call->mountpoint, n, n ? ": " : "", n ? names.data : "");
-    snprintf(path, sizeof(path), "%s/dataset.json", call->dataset);
-    r = read_text(path, json, sizeof(json));
-    if (r == 0 && !status_value(json, "samples"))
-        r = -EBADMSG;
-    if (r < 0)
-        return fail(EXIT_MOUNT, "%s: want the description of a dataset: %s", path, strerror(-r));
-    call->samples = status_number(json, "samples");
-    r = audit_mix_read(json, call->dataset, call->samples,
-                       call->plan.batch ? call->plan.batch : BATCH_OF_ALL, call->mix);
-    return r < 0 ? fail(EXIT_MOUNT, "%s: the description of the mix: %s", path, strerror(-r)) : -1;
-}
-
 /* ---- the batches of a plan ---- */
 
 /* "<dataset>/batches/<plan>[/epoch=E]/npz". A plan in stored order has no epochs. */
@@ -144,7 +62,7 @@ static int batches_folder(const struct audit_call *call, const struct plan *plan
     plan_name(plan, name);
     if (plan_has_epochs(plan))
         snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)call->epoch);
-    n = snprintf(ret, PATH_MAX, "%s/batches/%s%s/npz", call->dataset, name, epoch);
+    n = snprintf(ret, PATH_MAX, "%s/batches/%s%s/npz", call->dataset.folder, name, epoch);
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -166,7 +84,7 @@ struct walk {
 /* Make the numbers of a batch those of the mix. */
 static int number_mix(struct walk *walk, bool is_list)
 {
-    const struct audit_mix *mix = walk->call->mix;
+    const struct audit_mix *mix = walk->call->dataset.mix;
     struct audit_batch *batch = &walk->batch;
 
     for (size_t i = 0; i < batch->n && mix->n; i++) {
@@ -190,16 +108,16 @@ static int note_batch(struct walk *walk, uint64_t number, const char *name, stru
     if (r == 0 && walk->classes && is_whole)
         r = audit_tally_runs(walk->tally, &walk->batch, name, walk->classes, walk->each);
     if (r == 0 && walk->has_shares)
-        audit_shares_note(&walk->call->mix->shares, &walk->batch, name, walk->tally);
+        audit_shares_note(&walk->call->dataset.mix->shares, &walk->batch, name, walk->tally);
     return r;
 }
 
 /* The path from the dataset on. */
 static const char *shown_path(const struct audit_call *call, const char *path)
 {
-    size_t len = strlen(call->dataset);
+    size_t len = strlen(call->dataset.folder);
 
-    return !strncmp(path, call->dataset, len) && path[len] == '/' ? path + len + 1 : path;
+    return !strncmp(path, call->dataset.folder, len) && path[len] == '/' ? path + len + 1 : path;
 }
 
 static int read_batch(struct walk *walk, const char *folder, uint64_t number, struct diag *d)
@@ -232,18 +150,18 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
 static int refused(const struct audit_call *call, const char *folder, struct diag *d)
 {
     static char json[1 << 20];
-    const char *plan = folder + strlen(call->dataset) + strlen("/batches/");
+    const char *plan = folder + strlen(call->dataset.folder) + strlen("/batches/");
     char path[PATH_MAX + 32], name[PLAN_NAME_SIZE], why[1024];
-    size_t len = strlen(call->dataset);
+    size_t len = strlen(call->dataset.folder);
 
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(plan, "/"), plan);
     do { /* the mount is above its datasets */
-        snprintf(path, sizeof(path), "%.*s/.epochfs/status.json", (int)len, call->dataset);
-        while (len && call->dataset[len - 1] != '/')
+        snprintf(path, sizeof(path), "%.*s/.epochfs/status.json", (int)len, call->dataset.folder);
+        while (len && call->dataset.folder[len - 1] != '/')
             len--;
         len -= len > 0;
     } while (access(path, F_OK) < 0 && len);
-    if (read_text(path, json, sizeof(json)) == 0 &&
+    if (audit_read_text(path, json, sizeof(json)) == 0 &&
         status_string(json, "last_refused_name", why, sizeof(why)) && strstr(why, name))
         return diag_set(d, -ENOENT, "%s", why);
     return diag_set(d, -ENOENT, "%s: %s; the mount's log says why", folder, strerror(ENOENT));
@@ -386,13 +304,13 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
         data.classes = &classes;
     if (plan.draw == DRAW_WEIGHTS)
         data.weights = &weights;
-    if (call->mix->n)
-        data.samples = call->mix->epoch_samples;
+    if (call->dataset.mix->n)
+        data.samples = call->dataset.mix->epoch_samples;
     schedule_init_data(&s, &plan, &data); /* for the lengths alone */
-    *ret = (struct audit_rule){.promise = call->mix->n ? AUDIT_MIXED : promise_of(&plan),
+    *ret = (struct audit_rule){.promise = call->dataset.mix->n ? AUDIT_MIXED : promise_of(&plan),
                                .places = classes.places,
-                               .source = call->mix->source,
-                               .n_sources = call->mix->n,
+                               .source = call->dataset.mix->source,
+                               .n_sources = call->dataset.mix->n,
                                .promised = s.order.length,
                                .positions = s.positions};
     /* But with tail=keep, each rank has as many. */
@@ -428,11 +346,11 @@ static int read_list(struct walk *walk, struct diag *d)
     uint64_t unused = 0;
     int r = 0;
 
-    for (unsigned i = 0; i < call->mix->n && r == 0; i++)
-        r = measure(call, call->mix->folder[i], d);
-    for (walk->source = 0; walk->source < call->mix->n && r == 0; walk->source++)
-        r = read_folder(walk, call->mix->folder[walk->source], &unused, d);
-    if (call->mix->n || r < 0)
+    for (unsigned i = 0; i < call->dataset.mix->n && r == 0; i++)
+        r = measure(call, call->dataset.mix->folder[i], d);
+    for (walk->source = 0; walk->source < call->dataset.mix->n && r == 0; walk->source++)
+        r = read_folder(walk, call->dataset.mix->folder[walk->source], &unused, d);
+    if (call->dataset.mix->n || r < 0)
         return r;
     r = batches_folder(call, &list, folder);
     if (r == 0)
@@ -446,7 +364,7 @@ static void begin_epoch(struct walk *walk, const struct audit_rule *rule)
     struct audit_call *call = walk->call;
     const struct plan *plan = &call->plan;
     uint64_t share = rule->places ? call->total / rule->places : 0, all, position = 0;
-    struct audit_mix *mix = call->mix;
+    struct audit_mix *mix = call->dataset.mix;
 
     if (checked_mul(share, rule->read, &all))
         call->total += all;
@@ -472,7 +390,7 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     AUTO_TEXT struct text members = {0};
     struct plan plan = call->plan;
     bool by_classes;
-    int r = call->mix->n ? read_members(call, &members, d) : 0;
+    int r = call->dataset.mix->n ? read_members(call, &members, d) : 0;
 
     walk.want = (struct audit_want){plan_field(&plan, &by_classes), members.data};
     if (r == 0)
@@ -519,7 +437,7 @@ static int say_result(const struct audit_call *call, struct audit_tally *tally,
         snprintf(epoch, sizeof(epoch), ", epoch %llu", (unsigned long long)call->epoch);
     if (result.faults) {
         fputs(result.first, stderr);
-        return fail(EXIT_MOUNT, "%s: %s%s: %llu fault%s", call->dataset, name, epoch,
+        return fail(EXIT_MOUNT, "%s: %s%s: %llu fault%s", call->dataset.folder, name, epoch,
                     (unsigned long long)result.faults, result.faults == 1 ? "" : "s");
     }
     printf("%s%s%s: %llu samples in %llu batch%s, of the %llu of the list %s; all equal to the "
@@ -559,7 +477,7 @@ static int run_audit(struct audit_call *call)
     int r;
 
     progress_init(&call->shown, "audited", call->progress);
-    r = audit_tally_new(call->samples, &tally);
+    r = audit_tally_new(call->dataset.samples, &tally);
     if (r == 0)
         r = audit(call, tally, &batches, &rule, &d);
     progress_end(&call->shown, r == 0 ? call->total : min_u64(call->done, call->total),
@@ -589,14 +507,15 @@ static int run(int argc, char **argv)
     }
     if (code >= 0)
         return code;
-    call.mix = calloc(1, sizeof(*call.mix));
-    if (!call.mix)
+    call.dataset.mix = calloc(1, sizeof(*call.dataset.mix));
+    if (!call.dataset.mix)
         return fail(EXIT_MOUNT, "%s", strerror(ENOMEM));
-    code = find_dataset(&call);
+    code = audit_dataset_find(call.mountpoint, call.plan.batch ? call.plan.batch : BATCH_OF_ALL,
+                              &call.dataset);
     if (code < 0)
         code = run_audit(&call);
-    audit_mix_release(call.mix);
-    free(call.mix);
+    audit_mix_release(call.dataset.mix);
+    free(call.dataset.mix);
     return code;
 }
 
