@@ -42,6 +42,18 @@ static inline uint64_t ceil_div(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
+/* The greatest common divisor; that of 0 and b is b. */
+static inline uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* The number of decimal digits of v, at least 1. */
 static inline unsigned decimal_digits(uint64_t v)
 {

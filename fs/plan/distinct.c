@@ -58,17 +58,6 @@ static void set_span(const struct schedule *s, struct plan_distinct *ret)
     ret->span = high - low + 1;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Different positions that the rank reads. With tail=wrap the positions are a circle, on which it
  * goes from one to the rank-th behind it. */
 static uint64_t positions_read(const struct schedule *s)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/scope.h"
 
 /* What is at a place of a period. */
@@ -307,17 +308,6 @@ int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, 
 }
 
 /* ---- weights ---- */
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* Shares of MIX_PERIOD_MAX by the largest remainder; a share of 0 becomes 1, which the largest
  * gives. */
