@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cache/disk/home.h"
+
 #define MARKER_NAME    "EPOCHFS"
 #define MARKER_START   "epochfs cache folder, version "
 #define MARKER_VERSION "2"
@@ -24,17 +26,24 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* The value of an environment variable, if it names a folder that exists. */
 static const char *environment_folder(const char *name)
 {
     const char *value = environment(name);
-    struct stat st;
 
-    return value && stat(value, &st) == 0 && S_ISDIR(st.st_mode) ? value : NULL;
+    return value && is_folder(value) ? value : NULL;
 }
 
 static void default_path(char *ret, size_t capacity)
 {
+    char home[PATH_MAX];
     const char *base;
 
     if ((base = environment("EPOCHFS_CACHE")))
@@ -43,8 +52,8 @@ static void default_path(char *ret, size_t capacity)
         snprintf(ret, capacity, "%s/epochfs-%u", base, (unsigned)geteuid());
     else if ((base = environment("XDG_CACHE_HOME")))
         snprintf(ret, capacity, "%s/epochfs", base);
-    else if ((base = environment_folder("HOME")))
-        snprintf(ret, capacity, "%s/.cache/epochfs", base);
+    else if (home_path("", home, sizeof(home)) && is_folder(home))
+        snprintf(ret, capacity, "%s/.cache/epochfs", home);
     else
         snprintf(ret, capacity, "/var/cache/epochfs");
 }

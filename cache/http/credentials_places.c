@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cache/disk/home.h"
 #include "cache/disk/local_file.h"
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
@@ -77,15 +78,16 @@ struct shared_file credentials_file(bool is_config)
 {
     const char *path =
         credentials_variable(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
-    const char *home = credentials_variable("HOME"), *name = is_config ? "config" : "credentials";
+    const char *name = is_config ? "/.aws/config" : "/.aws/credentials";
     struct shared_file ret = {.is_config = is_config};
 
     if (path) {
         snprintf(ret.path, sizeof(ret.path), "%s", path);
         snprintf(ret.shown, sizeof(ret.shown), "%s", path);
     } else {
-        snprintf(ret.path, sizeof(ret.path), "%s/.aws/%s", home ? home : "", name);
-        snprintf(ret.shown, sizeof(ret.shown), "~/.aws/%s", name);
+        if (!home_path(name, ret.path, sizeof(ret.path)))
+            snprintf(ret.path, sizeof(ret.path), "%s", name);
+        snprintf(ret.shown, sizeof(ret.shown), "~%s", name);
     }
     return ret;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "cache/disk/home.h"
 
 #define FILE_MOST (1u << 20)
 
@@ -104,7 +105,6 @@ bool netrc_names(const char *netrc, size_t len, const char *host)
 
 bool netrc_file_names(const char *host)
 {
-    const char *home = getenv("HOME");
     AUTO_FREE char *text = malloc(FILE_MOST);
     AUTO_CLOSE int fd = -1;
     char path[PATH_MAX];
@@ -112,7 +112,7 @@ bool netrc_file_names(const char *host)
     ssize_t n = 1;
     bool found;
 
-    if (!text || !home || snprintf(path, sizeof(path), "%s/.netrc", home) >= (int)sizeof(path))
+    if (!text || !home_path("/.netrc", path, sizeof(path)))
         return false;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     while (fd >= 0 && n && len < FILE_MOST) {
