@@ -17,9 +17,6 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REASONS = {
-    "form": "names, a grammar, a formula or the layout of a file",
-    "data": "lines of a file that a user has or writes",
-    "output": "what a program prints in a situation that no case makes",
     "a cluster": "needs nodes, their prolog or their scheduler",
     "a service manager": "needs systemd as the machine's first process",
     "packages": "builds or installs packages on the machine: tests/package does it in fresh systems",
