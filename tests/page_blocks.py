@@ -3,9 +3,10 @@
 A block is fenced, or indented by four spaces below an empty line. The line above it may be a mark, which readers of the page
 do not see:
 
-    <!-- run by FILE -->       a file of tests/, which takes the block with take(PAGE, WORDS)
-    <!-- not run: REASON -->   one of REASONS
-    <!-- until Ctrl-C -->      run, and stopped as by Ctrl-C when it has printed a line
+    <!-- run by FILE -->                              a file of tests/, which takes the block with take(PAGE, WORDS)
+    <!-- run by FILE where PROGRAM is installed -->   the same, but Debian does not have PROGRAM; elsewhere FILE skips
+    <!-- not run: REASON -->                          one of REASONS
+    <!-- until Ctrl-C -->                             run, and stopped as by Ctrl-C when it has printed a line
 
 A block without a mark, or with the last one, is run by the case of its page (tests/mount/tutorials.py).
 """
@@ -20,10 +21,10 @@ REASONS = {
     "a cluster": "needs nodes, their prolog or their scheduler",
     "a service manager": "needs systemd as the machine's first process",
     "packages": "builds or installs packages on the machine: tests/package does it in fresh systems",
-    "a foreign program": "needs a program that Debian does not have",
 }
 UNTIL = "until Ctrl-C"
-MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)|not run: (?P<reason>[\w ]+)|(?P<until>until Ctrl-C)) -->")
+MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|not run: (?P<reason>[\w ]+)|"
+                  r"(?P<until>until Ctrl-C)) -->")
 
 # page: below ROOT. line: of its first line of text. language: of the fence; None: indented. mark: a match of MARK, or None.
 Block = collections.namedtuple("Block", "page line language text mark")

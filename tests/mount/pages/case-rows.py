@@ -1,14 +1,18 @@
 #!/usr/bin/python3
 """docs/csv.md, libsvm.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
 
+import importlib.util
 import json
 
 import numpy as np
 
 import pages
+from lib import skip
 from page_blocks import take
 from tokens_model import llmc
 
+if not importlib.util.find_spec("xgboost"):
+    skip("xgboost is missing (package python3-xgboost)")
 ROWS = 3000
 rng = np.random.default_rng(5)
 world = pages.World()
@@ -16,8 +20,14 @@ numbers = rng.normal(size=(ROWS, 28)).round(3)
 world.file("higgs.csv", "".join(f"{i % 2}," + ",".join(map(str, row)) + "\n" for i, row in enumerate(numbers)).encode())
 world.run("docs/csv.md", {"higgs.csv/": "assert x.shape == (1024, 28) and x.dtype == 'f4' and batch['label'].shape == (1024,)"})
 
-world.file("train.txt", "".join(f"{i % 2} {i % 50}:0.5 {50 + i % 9}:{i}\n" for i in range(ROWS)).encode())
+lines = [f"{i % 2} {i % 50}:0.5 {50 + i % 9}:{i}\n" for i in range(ROWS)]
+world.file("train.txt", "".join(lines).encode())
+begin = np.cumsum([0, *map(len, lines)])  # of each line, and the size
+step = -(-begin[-1] // 8)  # dmlc's InputSplit: worker 2 has what begins behind 2 of these, and not behind 3
+share = [i for i in range(ROWS) if 2 * step < begin[i] <= 3 * step]
 world.run("docs/libsvm.md", {"sed -n 1p": "test \"$(sed -n 1p /mnt/train.txt/samples/svm/000017.svm)\" = '1 17:0.5 58:17'",
+                             "import xgboost": "read = rows.get_data()[:, 50:].sum(axis=1).A1.tolist()\n"
+                             f"assert read == {share} and rows.num_col() == 59, (read[0], read[-1], rows.num_col())",
                              "scipy.sparse": "assert x.shape == (1024, 59) and label.shape == (1024,)"})
 
 entry = take("docs/libfm.md", "0:3:0.5")
