@@ -85,7 +85,7 @@ static enum sending send_it(struct http_active *active)
     request->reply = (struct http_reply){.status = 0};
     request->error_len = 0;
     active->skipped = 0;
-    active->begun = active->given_up = active->probed = false;
+    active->begun = active->given_up = active->probed = active->held = false;
     active->sent_ns = clock_monotonic(http->clock);
     if (active->easy && http_easy_set(active) &&
         curl_multi_add_handle(http->loop->multi, active->easy) == CURLM_OK)

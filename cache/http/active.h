@@ -27,6 +27,7 @@ struct http_active {
     char *user, *password; /* of the first URL, or NULL */
     bool foreign;          /* redirected to another origin */
     bool paused;
+    bool held;     /* libcurl holds bytes back until it is resumed */
     bool begun;    /* head() has been called */
     bool given_up; /* we ended the request: the rest of the body is not wanted */
     unsigned redirects;

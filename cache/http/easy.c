@@ -83,8 +83,10 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     bool more;
 
     (void)one;
-    if (active->paused)
+    if (active->paused) {
+        active->held = true;
         return CURL_WRITEFUNC_PAUSE;
+    }
     hear(active, n);
     if (atomic_load_explicit(&request->stopped, memory_order_relaxed)) {
         more = false;

@@ -49,6 +49,9 @@ static void heed_pokes(struct http_loop *loop)
         if (active->given_ns != NEVER)
             http_active_listen(active);
         active->sent_ns = active->starved_ns = clock_monotonic(active->http->clock);
+        if (!active->held) /* it may have no connection yet, and then libcurl refuses this */
+            continue;
+        active->held = false;
         if (curl_easy_pause(active->easy, CURLPAUSE_CONT) != CURLE_OK)
             http_active_settle(active, CURLE_WRITE_ERROR);
     }

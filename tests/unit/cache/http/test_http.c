@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "cache/http/http.h"
+#include "cache/http/parts.h"
 #include "support/script_server.h"
 #include "support/temp_folder.h"
 #include "support/test_clock.h"
@@ -1045,6 +1046,58 @@ static void test_http_transfer__paused_and_stopped(void **state)
     teardown(&f);
 }
 
+/* A request that begins paused, and is resumed before libcurl has a connection for it. */
+struct early {
+    struct http_request request; /* first */
+    struct fixture *f;
+    uint64_t given;
+};
+
+static bool early_aim(struct http_request *request, uint64_t slice)
+{
+    struct early *early = (struct early *)request;
+
+    (void)slice;
+    http_request_pause(early->f->http, request, false);
+    return true;
+}
+
+static bool early_body(struct http_request *request, const void *bytes, size_t n)
+{
+    (void)bytes;
+    ((struct early *)request)->given += n;
+    return true;
+}
+
+static void early_done(struct http_request *request)
+{
+    struct fixture *f = ((struct early *)request)->f;
+    LOCK_SCOPE(&f->lock);
+
+    f->ended++;
+    pthread_cond_broadcast(&f->changed);
+}
+
+static void test_http_request__resumed_before_its_connection__comes(void **state)
+{
+    struct fixture f;
+    struct early early = {.f = &f};
+    char url[64];
+
+    (void)state;
+    setup(&f, &usual);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/right", script_server_port(f.server));
+    early.request = (struct http_request){
+        .url = url, .len = 2000, .aim = early_aim, .body = early_body, .done = early_done};
+    atomic_store(&early.request.pause, true);
+    assert_int_equal(http_request_start(f.http, &early.request), 0);
+    wait_ended(&f, 1);
+    if (early.request.end != HTTP_DONE)
+        fail_msg("ended %d: %s", early.request.end, early.request.why);
+    assert_int_equal(early.given, 2000);
+    teardown(&f);
+}
+
 static void test_http_transfer__rest__connections_stay(void **state)
 {
     struct fixture f;
@@ -1631,6 +1684,7 @@ int main(void)
         cmocka_unit_test(test_http_transfer__stopped),
         cmocka_unit_test(test_http_transfer__paused__nothing_comes_and_others_go_on),
         cmocka_unit_test(test_http_transfer__paused_and_stopped),
+        cmocka_unit_test(test_http_request__resumed_before_its_connection__comes),
         cmocka_unit_test(test_http_transfer__rest__connections_stay),
         cmocka_unit_test(test_http_transfer__fork__child_goes_on),
         cmocka_unit_test(test_http_get),
