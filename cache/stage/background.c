@@ -5,10 +5,10 @@
  * after turn, until a whole turn finds nothing missing. Both give ranges of blocks; the same code
  * makes runs of them.
  *
- * Needs of the forecast are often single blocks all over a file. Needs that touch become one run. A
- * transfer costs its latency, so a run grows over missing neighbours until the latency is at most
- * half of its time, if the cache can hold all of the source anyway. On a local network it hardly
- * grows.
+ * Needs of the forecast are often single blocks all over a file. Needs that touch become one run,
+ * if what is needed between them would come in the latency that this saves. A transfer costs its
+ * latency, so a run grows over missing neighbours until the latency is at most half of its time, if
+ * the cache can hold all of the source anyway. On a local network it hardly grows.
  *
  * A need stays first in the buffer until none of its blocks is missing. So what was refused for
  * want of space is tried again, and only a jump forgets a need. With keep=once, a block that its
@@ -123,15 +123,22 @@ static const struct stage_need *next_need(struct stage *stage)
 
 /* ---- how long a run is ---- */
 
-/* Extend the blocks by the following needs that touch them, up to `most` blocks. */
-static struct blocks with_neighbours(const struct forecast *f, struct blocks blocks, uint64_t most)
+/* Extend the blocks by the following needs that touch them, up to `most` blocks. What is needed
+ * between them waits for them, so it may be `between` bytes at most. */
+static struct blocks with_neighbours(const struct forecast *f, struct blocks blocks, uint64_t most,
+                                     uint64_t between)
 {
     for (size_t i = f->at + 1; i < f->n && blocks.end - blocks.first < most; i++) {
-        struct blocks other = blocks_of(&f->need[i]);
+        const struct stage_need *need = &f->need[i];
+        struct blocks other = blocks_of(need);
 
-        if (f->need[i].blob != f->need[f->at].blob || other.first > blocks.end ||
-            other.end < blocks.first)
+        if (need->blob != f->need[f->at].blob || other.first > blocks.end ||
+            other.end < blocks.first) {
+            if (need->len > between)
+                break;
+            between -= need->len;
             continue;
+        }
         blocks.first = min_u64(blocks.first, other.first);
         blocks.end = max_u64(blocks.end, other.end);
     }
@@ -197,16 +204,17 @@ static struct blocks run_around(struct stage *stage, struct file *file, uint64_t
                                 bool *ret_no_space)
 {
     bool grows = need && keep_holds_all(stage, now);
-    uint64_t left = need ? keep_ahead_left(stage) : UINT64_MAX, bytes, worth, most;
+    uint64_t left = need ? keep_ahead_left(stage) : UINT64_MAX, bytes, latency, worth, most;
 
     lock_take(&stage->lock);
     bytes = min_u64(run_bytes_locked(stage), left);
-    worth = grows ? min_u64(min_u64(runs_worth_locked(stage), WORTH_MOST), bytes) : 0;
+    latency = runs_worth_locked(stage);
+    worth = grows ? min_u64(min_u64(latency, WORTH_MOST), bytes) : 0;
     lock_drop(&stage->lock);
     most = max_u64(bytes / file->block_bytes, 1);
     *ret_no_space = !left;
     if (need)
-        blocks = with_neighbours(&stage->forecast, blocks, most);
+        blocks = with_neighbours(&stage->forecast, blocks, most, latency);
     if ((blocks.end - blocks.first) * file->block_bytes < worth)
         blocks = with_worth(file, blocks, worth);
     return no_more_than(missing_around(file, at, blocks, need), at, most);

@@ -405,6 +405,28 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
     order_release(&order);
 }
 
+/* A block beside it that is needed much later does not come with it: what is needed before that
+ * would wait. */
+static void test_guide__neighbour_of_much_later__does_not_come_along(void **state)
+{
+    struct stage_options options = usual(STAGE_PLAN, true);
+    struct order order;
+    struct fixture *f;
+
+    options.jobs = 2; /* one of them in the background */
+    order_init(&order, 1, 1, 2);
+    for (uint32_t i = 0; i < BLOCKS; i++) /* 0, 512, 1, 513 ... */
+        order.read[i] = i / 2 + i % 2 * (BLOCKS / 2);
+    order_index(&order);
+    f = open_fixture(*state, &options, &order);
+    stage_begin(f->s.stage);
+    wait_logged(f, 8);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(logged_off(f, i) / BLOCK, i / 2 + i % 2 * (BLOCKS / 2));
+    close_fixture(f);
+    order_release(&order);
+}
+
 static void jump(struct fixture *f, struct order *to, struct order *from)
 {
     lock_take(&from->lock);
@@ -993,6 +1015,7 @@ int main(int argc, char **argv)
         TEST(test_guide__shuffled__comes_in_that_order),
         TEST(test_guide__slow_remote__neighbours_come_along),
         TEST(test_guide__in_sequence__comes_in_long_runs),
+        TEST(test_guide__neighbour_of_much_later__does_not_come_along),
         TEST(test_guide__jump__the_next_run_is_of_the_new_order),
         TEST(test_guide__demand__goes_first),
         TEST(test_guide__once_passed__not_fetched_again),
