@@ -3,6 +3,7 @@
  *   stage.c                    life, files, counters
  *   thread.c                   the stage's thread
  *   background.c elsewhere.c   what is fetched when no reader waits; what other processes fetch
+ *   run_blocks.c               which blocks a run of the background brings
  *   passed.c                   which blocks are dropped at once
  *   late.c retry_limit.c       runs that take too long; readers that wait too long
  *   count.c reader.c           how much is here; the blob of a file
@@ -431,6 +432,22 @@ void runs_stop_late_locked(struct stage *stage, int64_t now);
 
 /* Look at the blocks that other processes fetch. Returns when to look again. */
 int64_t look_at_others(struct stage *stage, int64_t now);
+
+/* ---- run_blocks.c ---- */
+
+struct blocks {
+    uint64_t first, end;
+};
+
+/* The blocks of a need; an empty range if none can be fetched. */
+struct blocks run_blocks_of(const struct stage_need *need);
+
+/* In the stage's thread: the blocks of a run for the missing block `at`, one of `blocks`. need:
+ * NULL: no forecast needs it; else the first of the forecast's buffer. Empty: the block is in
+ * memory, passed, or coming meanwhile. *ret_no_space: look-ahead may displace nothing more now. */
+struct blocks run_blocks_around(struct stage *stage, struct file *file, uint64_t at,
+                                struct blocks blocks, const struct stage_need *need, int64_t now,
+                                bool *ret_no_space);
 
 /* ---- background.c ---- */
 
