@@ -143,6 +143,23 @@ def check_foreign():
             end_process(reader)
 
 
+def check_other_disk():
+    """`down` where another disk is in the folder's place, as on a node that shares only the numbers of processes."""
+    if os.geteuid():
+        return  # a mount namespace needs root
+    for removed in (False, True):
+        up()
+        if removed:
+            shutil.rmtree(FOLDER)
+            os.mkdir(FOLDER, 0o700)
+        before = set(processes())
+        subprocess.run(["unshare", "--mount", "bash", "-ec", 'mount -t tmpfs tmpfs "$1"; exec "$0" down --folder "$1"', TOOL, FOLDER],
+                       check=True)
+        equal(set(processes()) & before, before, "processes of the ring")
+        down()
+        check_gone("after `down` elsewhere")
+
+
 def check_folders():
     """Folders that are not a ring's alone."""
     other = f"{PRIVATE}/other"
@@ -223,5 +240,6 @@ timed(check_log)
 timed(check_killed)
 timed(check_interrupted)
 timed(check_foreign)
+timed(check_other_disk)
 timed(check_folders)
 timed(check_together)
