@@ -18,7 +18,6 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REASONS = {
-    "a cluster": "needs nodes, their prolog or their scheduler",
     "a service manager": "needs systemd as the machine's first process",
     "packages": "builds or installs packages on the machine: tests/package does it in fresh systems",
 }

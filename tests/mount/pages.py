@@ -2,7 +2,7 @@
 the servers of the page answer.
 
     world = World()                     everything below / is there, what is changed is thrown away; no network but loopback
-    world.web({"mnist": FOLDER})        http:// and https:// of HOSTS show these folders, and epochfs trusts their certificate
+    world.web({"mnist": FOLDER})        http:// and https:// of HOSTS show these folders, and epochfs trusts their certificate: an Nginx
     world.s3({"mnist/a": bytes})        s3://bucket has these objects
     world.run("docs/csv.md")            the blocks that have no mark, in their order; then={words of a block: more to run}
 
@@ -102,7 +102,7 @@ class World:
         certificate = make_certificate(f"{PRIVATE}/authority", "web", ",".join(f"DNS:{host}" for host in HOSTS))
         with open(TRUSTED, "a", encoding="ascii") as f, open(authority, encoding="ascii") as more:
             f.write(more.read())
-        Nginx("/srv/web", servers=f"""
+        return Nginx("/srv/web", servers=f"""
     server {{ listen 80; listen 443 ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate[:-4]}.key;
               root /srv/web; autoindex on; }}""")
 
