@@ -170,25 +170,29 @@ static int say_gone(const struct status_call *call)
     return EXIT_DONE;
 }
 
-/* Write a file under a name of its own first, so that a browser never sees a part of it. */
+/* Write a file under a name of its own first, so that a browser never sees a part of it. What is no
+ * file, as a link, a pipe or a device, stays what it is, and is written to. */
 static int write_file(const char *name, const struct text *t)
 {
     char path[PATH_MAX];
+    struct stat st;
+    bool whole = lstat(name, &st) < 0 || S_ISREG(st.st_mode);
     FILE *out;
     bool good;
 
     if (!strcmp(name, "-"))
         return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : -errno;
-    if (snprintf(path, sizeof(path), "%s.new", name) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s%s", name, whole ? ".new" : "") >= (int)sizeof(path))
         return -ENAMETOOLONG;
     out = fopen(path, "we");
     if (!out)
         return -errno;
     good = fwrite(t->data, 1, t->len, out) == t->len;
     good = fclose(out) == 0 && good;
-    if (good && rename(path, name) == 0)
+    if (good && (!whole || rename(path, name) == 0))
         return 0;
-    unlink(path);
+    if (whole)
+        unlink(path);
     return errno ? -errno : -EIO;
 }
 

@@ -57,6 +57,22 @@ def check(b, file, drawings, name):
                 b.picture(f"{os.environ['KEEP_PICTURES']}/{name}-{width}-{scheme}.png")
 
 
+def others():
+    """What is no file stays what it is: a link, a pipe, a device (seen by a link to it)."""
+    link, target, pipe, device = (f"{PRIVATE}/{name}" for name in ("link.html", "target.html", "pipe", "device"))
+    os.symlink(target, link)
+    run("status", f"--html={link}", MOUNTPOINT)
+    equal(os.readlink(link), target, "the link")
+    contains(text(target), "</html>")
+    os.mkfifo(pipe)
+    with subprocess.Popen(["/bin/cat", pipe], stdout=subprocess.PIPE) as reader:
+        run("status", f"--html={pipe}", MOUNTPOINT)
+        contains(reader.communicate()[0].decode(), "</html>")
+    os.symlink("/dev/full", device)
+    contains(run("status", f"--html={device}", MOUNTPOINT, code=3), "device: No space left on device")
+    equal(os.readlink(device), "/dev/full", "the link to a device")
+
+
 small(200)
 PAGE = f"{PRIVATE}/page.html"
 made = os.path.join(os.path.dirname(EPOCHFS), "tests/unit/test_fs_cli_status_html")
@@ -69,6 +85,7 @@ with mounted():
     contains(text(PAGE), MOUNTPOINT, "batch=16,seed=1")
     equal(os.path.exists(PAGE + ".new"), False, "the file under its first name is gone")
     contains(run("status", f"--html={PRIVATE}/none/x.html", MOUNTPOINT, code=3), "none/x.html: No such file")
+    others()
     contains(run("status", "--html=x", "--json", MOUNTPOINT, code=1), "want --html alone")
     contains(text(MOUNTPOINT, ".epochfs/history.json"), '"interval_seconds": 10', '"batches_per_second"')
 with browser() as b:
