@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import re
 from typing import TYPE_CHECKING, Any, Collection, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("index", "source", "key")  # which samples a batch has: derived, but in archives, too; source is of mixes
 OF_ARCHIVES = ("npz", "csc")  # encodings with all arrays of a batch in one file
+PARTS = ("_offsets", "_shape", "_len")  # names of arrays that go with a field whose samples differ in shape
 NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
 
 
@@ -30,24 +32,21 @@ class Batches:
 
     def __init__(self, dataset: Dataset, plan: str, epoch: int = 0, start: int = 0,
                  fields: Collection[str] | None = None, encoding: str = "npz", memory: Allocate = np.empty) -> None:
-        if isinstance(fields, str):
-            raise TypeError(f"fields: want a list of names, found the text {fields!r}")
-        for name in fields or ():
+        self.fields = names_of(fields)
+        for name in self.fields or ():
             if encoding == "npz" and name not in NUMBERS and name in dataset.fields and dataset.fields[name].derived:
                 raise KeyError(f"{name}: a derived field, which encoding='npy' has")
         if encoding not in ("npy",) + OF_ARCHIVES:
             raise ValueError(f"encoding: want npz, npy or csc, found {encoding!r}")
         self.dataset = dataset
         self.plan = plan
-        self.epoch = epoch
-        self.start = start
-        self.fields = None if fields is None else tuple(fields)
+        self.epoch = _plan.number("epoch", epoch, _plan.EPOCH_MAX)
         self.encoding = encoding
+        self._parts = tuple(name + part for name in self.fields or () for part in PARTS if name + part not in dataset.fields)
         self._memory = memory
         self._folder = os.path.join(dataset.path, "batches", _plan.folder(plan, epoch), encoding)
         self._listed: tuple[int, int, tuple[str, ...]] | None = None
-        if start < 0 or start > self.count:
-            raise ValueError(f"start: want a batch from 0 to {self.count}, found {start}")
+        self.start = _plan.number("start", start, self.count)
 
     def __repr__(self) -> str:
         return f"<epochfs.Batches {self._folder} from {self.start}>"
@@ -73,15 +72,18 @@ class Batches:
         Rows of libsvm text are `data`, `indices`, `indptr` and `shape`: see `csr()`.
         npy: as npz, but fields of different lengths are padded, with `<field>_len`, and sparse rows are dense.
 
+        With fields, these alone, and what says where their samples begin and end: `<field>_offsets`, `_shape` or `_len`.
+
         Raises IndexError, DeadMountError, StaleSourceError, BadBatchError, KeyError for a field that is not there, and
         Error for what the mount cannot read, with its reason.
         """
         count, width, names = self._list()
+        k = operator.index(k)
         if not 0 <= k < count:
             raise IndexError(f"batch {k} of {count}")
         stem = os.path.join(self._folder, f"{k:0{width}d}")
         if self.encoding in OF_ARCHIVES:
-            return self.dataset.mount.read(read_npz, f"{stem}.npz", self.fields, self._memory)
+            return self.dataset.mount.read(read_npz, f"{stem}.npz", self.fields, self._memory, self._parts)
         return {name: self.dataset.mount.read(read_npy, f"{stem}.{name}.npy", self._memory) for name in names}
 
     def _list(self) -> tuple[int, int, tuple[str, ...]]:
@@ -90,7 +92,8 @@ class Batches:
             last, width, files = self._scan()
             if last < 0:
                 raise PlanError(None, f"the plan {self.plan!r} has no batches, or none in {self.encoding}", self._folder)
-            names = [""] if self.encoding in OF_ARCHIVES else files if self.fields is None else self.fields
+            wanted = files if self.fields is None else (*self.fields, *(name for name in self._parts if name in files))
+            names = [""] if self.encoding in OF_ARCHIVES else wanted
             for name in names:
                 if name not in files:
                     raise KeyError(f"{name}: want one of {', '.join(files)}, in {self._folder}")
@@ -143,11 +146,28 @@ class Batches:
         return error
 
 
+def names_of(fields: Collection[str] | None) -> tuple[str, ...] | None:
+    """The option fields, checked."""
+    if fields is None:
+        return None
+    found = () if isinstance(fields, (str, bytes)) else tuple(fields)
+    if isinstance(fields, (str, bytes)) or not all(isinstance(name, str) for name in found):
+        raise TypeError(f"fields: want a list of names, found {fields!r}")
+    return found
+
+
 def csr(batch: dict[str, np.ndarray]) -> Any:
     """The rows of a sparse batch (libsvm, LibFM) as scipy.sparse.csr_matrix, (samples, features), without a copy.
 
-    Raises KeyError if the batch has no sparse rows, and ImportError without scipy."""
+    Raises KeyError if the batch has no sparse rows, ValueError if it has columns (of encoding csc), and ImportError without
+    scipy."""
     import scipy.sparse
 
+    for name in ("data", "indices", "indptr", "format", "shape"):
+        if name not in batch:
+            raise KeyError(f"{name}: want a batch of sparse rows, with all its fields, found {', '.join(batch)}")
+    if batch["format"] != b"csr":
+        raise ValueError(f"want sparse rows, of encoding npz, found {batch['format'].item().decode()}; scipy.sparse.csc_matrix "
+                         f"takes the same arrays")
     shape = tuple(int(n) for n in batch["shape"])
     return scipy.sparse.csr_matrix((batch["data"], batch["indices"], batch["indptr"]), shape=shape, copy=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import logging
 import operator
@@ -12,18 +13,20 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Mapping
-from typing import Any, Callable, Collection, Iterator, NamedTuple, TypeVar
+from typing import Any, Callable, Collection, Iterator, NamedTuple, TypeVar, Union
 
 import numpy as np
 
 from . import errors
 from ._batches import Batches
-from .errors import Error, MountError, explain
+from .errors import DeadMountError, Error, MountError, explain
 from ._read import read_npz
 
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Value = TypeVar("Value")
 log = logging.getLogger("epochfs")
 
+NAMED_MAX = 10  # datasets that the message of a wrong name names
 # $0 is epochfs, $1 a temporary mountpoint. Its mount is unmounted if stdin ends without a line.
 GUARD = 'trap "" INT TERM HUP; read -r line || { "$0" umount "$1"; command -p rmdir "$1"; }'
 
@@ -79,6 +82,16 @@ class Dataset:
             raise IndexError(f"sample {sample} of {len(self)}")
         return self._read(self._name(number), IndexError(sample))
 
+    def __contains__(self, key: object) -> bool:
+        """Is there a sample of this key?"""
+        if not isinstance(key, (str, bytes)):
+            raise TypeError(f"want a key of a sample, found {key!r}")
+        try:
+            self[key]
+        except KeyError:
+            return False
+        return True
+
     def batches(self, plan: str, *, epoch: int = 0, start: int = 0, fields: Collection[str] | None = None,
                 encoding: str = "npz") -> Batches:
         """The batches of a plan ("batch=128,seed=7") in an epoch, from batch number start on.
@@ -131,10 +144,13 @@ class Mount(Mapping):
     def __reduce__(self) -> tuple[Any, ...]:
         return (Mount, (self.path,))  # the process that has mounted unmounts
 
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
     def __getitem__(self, name: str) -> Dataset:
         """Raises KeyError if there is no such dataset, and Error with the text of ERROR.txt if it cannot be used."""
-        if not isinstance(name, str):
-            raise KeyError(name)
+        if not _is_name(name):
+            raise self._missing(name)
         path = os.path.join(self.path, name)
         if os.path.isfile(os.path.join(path, "ERROR.txt")):
             raise Error(None, self.read(_load_text, os.path.join(path, "ERROR.txt")).strip(), path)
@@ -142,8 +158,24 @@ class Mount(Mapping):
             return Dataset(self, name)
         except Error as e:
             if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
-                raise KeyError(f"{name}: no such dataset, want one of {', '.join(self)}") from e
+                raise self._missing(name) from e
             raise
+
+    def _missing(self, name: object) -> KeyError:
+        some = list(itertools.islice(self, NAMED_MAX + 1))
+        return KeyError(f"{name}: no such dataset, want one of {', '.join(some[:NAMED_MAX])}" + ", ..." * (len(some) > NAMED_MAX))
+
+    def __contains__(self, name: object) -> bool:
+        """Is it a dataset that can be used?"""
+        if not _is_name(name):
+            return False
+        try:
+            self.read(os.stat, os.path.join(self.path, str(name), "dataset.json"))
+        except Error as e:
+            if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
+                return False
+            raise
+        return True
 
     def __iter__(self) -> Iterator[str]:
         """The names of all datasets; those of folders are like "audio/train"."""
@@ -192,46 +224,71 @@ class Mount(Mapping):
                     yield from self._walk(os.path.join(folder, name))
 
 
-def open(path: str | os.PathLike[str]) -> Mount:
+def open(path: Path) -> Mount:
     """The mount at path, which somebody else mounts and unmounts.
 
     Raises DeadMountError if none answers there, and Error if it is another user's, without allow_other."""
-    found = Mount(os.path.realpath(os.fspath(path)))
+    found = Mount(os.path.realpath(os.fsdecode(path)))
     found.status()
     return found
 
 
-def mount(source: str | os.PathLike[str], mountpoint: str | os.PathLike[str] | None = None,
-          **options: object) -> Mount:
+def mount(source: Path, mountpoint: Path | None = None, **options: object) -> Mount:
     """Mount source: a file, a folder or an address (http, https, s3). A context manager that unmounts at its end.
 
-    mountpoint: an empty folder, which is made if it is missing; None: a temporary one. options are those of
-    `epochfs mount -o`: picture="224x224", anonymous=True, plan="batch=128,seed=7", plan=[...] for several.
+    mountpoint: an empty folder; the folders of its path that are missing are made, and removed at the end. None: a temporary
+    one. options are those of `epochfs mount -o`: picture="224x224", anonymous=True, plan="batch=128,seed=7", plan=[...] for several.
     Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts. A process that is killed
     leaves a mountpoint that was given mounted, and `epochfs umount` ends it; a temporary one goes with it all the same.
 
     Raises MountError with the command's message."""
-    made = None
+    name = os.fsdecode(source)
+    words = list(_words(options))
+    made: list[str] = []
     try:
         if mountpoint is None:
-            made = tempfile.mkdtemp(prefix="epochfs-")
-        elif not os.path.isdir(mountpoint):
-            os.makedirs(mountpoint)
-            made = os.fspath(mountpoint)
+            made.append(os.path.realpath(tempfile.mkdtemp(prefix="epochfs-")))
+        elif not os.fspath(mountpoint):
+            raise FileNotFoundError(errno.ENOENT, "mountpoint: want a folder, found an empty name")
+        where = os.path.realpath(made[0] if mountpoint is None else os.fsdecode(mountpoint))
+        _make(where, made)
     except OSError as e:
+        _remove(made)
         raise MountError(e.errno, e.strerror, e.filename) from e
-    where = os.path.realpath(made if mountpoint is None else mountpoint)  # type: ignore[arg-type]
-    name = os.fsdecode(source)
     try:
-        _log(_run("mount", *_words(options), f"./{name}" if name.startswith("-") else name, where))
-    except BaseException:
-        if made:
-            os.rmdir(made)
+        _log(_run("mount", *words, f"./{name}" if name.startswith("-") else name, where))
+        found = Mount(where)
+        daemon = found.status()["pid"]
+        guard = _guard(where) if mountpoint is None else None
+        found._close = weakref.finalize(found, _unmount, os.getpid(), daemon, where, made, guard)
+    except MountError:
+        _remove(made)
         raise
-    found = Mount(where)
-    found._close = weakref.finalize(found, _unmount, os.getpid(), where, made,
-                                    _guard(where) if mountpoint is None else None)
+    except BaseException:  # Ctrl-C, while the command is at work or thereafter
+        _unmount(os.getpid(), None, where, made, None)
+        raise
     return found
+
+
+def _make(folder: str, made: list[str]) -> None:
+    """Make the folder, and those of its path that are missing; made gets them, the innermost first."""
+    if not os.path.isdir(folder):
+        _make(os.path.dirname(folder), made)
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            return  # another process was faster, or it is a dead mount or a file: the command says what to do
+        made.insert(0, folder)
+
+
+def _remove(made: list[str]) -> None:
+    """Remove folders that were made, until one is in use."""
+    try:
+        for folder in made:
+            os.rmdir(folder)
+    except OSError as e:
+        if e.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EBUSY):
+            raise
 
 
 def _guard(where: str) -> subprocess.Popen[bytes] | None:
@@ -247,35 +304,35 @@ def _guard(where: str) -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _unmount(pid: int, where: str, made: str | None, guard: subprocess.Popen[bytes] | None) -> None:
-    if pid != os.getpid():
-        return  # a child that was forked
-    if os.path.ismount(where) or _is_dead(where):
+def _unmount(pid: int, daemon: int | None, where: str, made: list[str], guard: subprocess.Popen[bytes] | None) -> None:
+    if pid != os.getpid():  # a child that was forked
+        if guard:
+            guard.returncode = 0  # it is no child of this process
+            guard.stdin.close()  # type: ignore[union-attr]
+        return
+    if _is_there(where, daemon):
         _log(_run("umount", where))
     if guard:
         guard.communicate(b"unmounted\n")
-    if made:
-        try:
-            os.rmdir(made)
-        except OSError as e:
-            if e.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EBUSY):
-                raise
+    _remove(made)
 
 
-def _is_dead(where: str) -> bool:
+def _is_there(where: str, daemon: int | None) -> bool:
+    """Is the mount of this daemon there, dead or alive, and not one that has come after it?"""
     try:
-        os.lstat(where)
-    except OSError as e:
-        return e.errno in errors.DEAD
-    return False
+        found = errors.status(where)["pid"]
+        return daemon is None or found == daemon
+    except DeadMountError as e:
+        return e.errno != errno.ENOENT
+    except Error:
+        return os.path.ismount(where)
 
 
 def _words(options: dict[str, object]) -> Iterator[str]:
     for name, values in options.items():
         for value in values if isinstance(values, (list, tuple)) else [values]:
-            text = str(value).replace(",", "+") if name == "plan" else str(value)
-            if "," in text:
-                raise ValueError(f"{name}: want a value without commas, found {text!r}")
+            text = os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
+            text = text.replace(",", "+") if name == "plan" else text.replace("\\", r"\\").replace(",", r"\,")
             if value is not None and value is not False:
                 yield "-o"
                 yield name if value is True else f"{name}={text}"
@@ -314,6 +371,11 @@ def _names_of_key(key: str | bytes) -> Iterator[str]:
         yield os.fsdecode(b"".join(
             b"%%%02X" % byte if byte in b"/\0%" or byte == ord(".") and (dots or at == 0) or
             at == 0 and raw.startswith(begins) else bytes([byte]) for at, byte in enumerate(raw)))
+
+
+def _is_name(name: object) -> bool:
+    """Can it be the name of a dataset: folders, and what is in them?"""
+    return isinstance(name, str) and "\0" not in name and not {"", ".", ".."} & {*name.split("/")}
 
 
 def _load_json(path: str) -> Any:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import operator
+
 from .errors import PlanError
+
+EPOCH_MAX = (1 << 64) - 1
 
 
 def words(plan: str) -> dict[str, str]:
-    """The parameters of "batch=128,seed=7" by their names. Raises PlanError for what cannot be the name of a folder;
-    what a plan means is for the mount to say."""
+    """The parameters of "batch=128,seed=7" by their names. Raises PlanError for what cannot be the name of a folder, and
+    TypeError for what is no text; what a plan means is for the mount to say."""
+    if not isinstance(plan, str):
+        raise TypeError(f"plan: want text as 'batch=128,seed=7', found {plan!r}")
     if "/" in plan or "\0" in plan or not plan.startswith("batch=") and ",batch=" not in plan:
         raise PlanError(None, f"want batch=N and further words joined by commas, found {plan!r}")
     return {name: value for name, _, value in (word.partition("=") for word in plan.split(","))}
 
 
+def number(name: str, value: int, end: int) -> int:
+    """value, which may be a number of numpy or torch, as an int. Raises TypeError, and ValueError beyond 0 to end."""
+    try:
+        found = int(operator.index(value))
+    except TypeError as e:
+        raise TypeError(f"{name}: want a whole number, found {value!r}") from e
+    if not 0 <= found <= end:
+        raise ValueError(f"{name}: want a number from 0 to {end}, found {found}")
+    return found
+
+
 def folder(plan: str, epoch: int) -> str:
     """Where its encodings are, below batches/. Without a seed all epochs are the same, and no folder names one."""
-    if epoch < 0:
-        raise ValueError(f"epoch: want 0 or more, found {epoch}")
+    epoch = number("epoch", epoch, EPOCH_MAX)
     return f"{plan}/epoch={epoch}" if "seed" in words(plan) else plan
 
 
@@ -34,4 +50,4 @@ def step_size(plan: str) -> int | None:
 def samples_of(plan: str) -> str:
     """The words that say which samples come in which order, however ranks and batches divide them."""
     return ",".join(f"{name}={value}" for name, value in sorted(words(plan).items())
-                    if name not in ("batch", "rank", "tail"))
+                    if name not in ("batch", "rank", "tail") and (name, value) != ("shuffle", "full"))

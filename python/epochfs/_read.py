@@ -163,9 +163,9 @@ def _check_end(file: _File, offset: int, members: int) -> None:
                              f"found {members} before byte {offset}")
 
 
-def read_npz(path: str, fields: Collection[str] | None = None,
-             memory: Allocate = np.empty) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by their names, in the file's order; of those in fields only, if given.
+def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate = np.empty,
+             parts: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file by their names, in the file's order; if fields is given, these, and those of parts that are there.
 
     Raises OSError as the system does, BadBatchError, and KeyError for a field that is not there."""
     arrays: dict[str, np.ndarray] = {}
@@ -187,7 +187,7 @@ def read_npz(path: str, fields: Collection[str] | None = None,
             if not 0 <= size <= file.size - offset - start:
                 raise bad(path, f"member {name!r} goes beyond the file's end at byte {file.size}; the file is cut short")
             names.append(name[:-4])
-            if fields is None or name[:-4] in fields:
+            if fields is None or name[:-4] in fields or name[:-4] in parts:
                 arrays[name[:-4]] = _array(file, head[start:], offset + start, size, memory)
             offset += start + size
         _check_end(file, offset, len(names))

@@ -4,11 +4,13 @@
 import ctypes
 import io
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
 import sys
 import tarfile
+import warnings
 
 import numpy as np
 
@@ -56,10 +58,14 @@ def look_at(mount, images, labels):
         expect(IndexError, str(number), call=lambda number=number: train[number])
     for number in (1.5, slice(0, 3), None):
         expect(TypeError, call=lambda number=number: train[number])
-    equal(7 in mount, False, "a dataset that is called by a number")
     for key in ("000030", "", "..", "../npz/000003", "a\0b"):
         expect(KeyError, call=lambda key=key: train[key])
-    expect(KeyError, "nothing: no such dataset, want one of train", call=lambda: mount["nothing"])
+    equal(("000007" in train, b"000030" in train), (True, False), "keys that are there")
+    expect(TypeError, "want a key", call=lambda: 7 in train)
+    for name in ("nothing", "train/", "./train", "../mountpoint/train", "", "a\0b", SOURCE, 7, None):
+        expect(KeyError, "no such dataset, want one of train", call=lambda name=name: mount[name])
+        equal(name in mount, False, f"is {name!r} there")
+    equal((mount == mount, mount != epochfs.open(mount.path), len({mount})), (True, True, 1), "a mount is itself")
 
 
 def read_batches(mount, images):
@@ -74,6 +80,7 @@ def read_batches(mount, images):
             equal(all(a.flags.owndata or a.base is not None for a in batch.values()), True, "memory")
         later = list(train.batches(PLAN, epoch=epoch, start=2, fields=["label"]))
         equal([list(b) for b in later], [["label"]] * 2, "two more batches")
+        equal([list(b) for b in train.batches(PLAN, fields=(name for name in ["label"]))], [["label"]] * 4, "names that come once")
         same(batches.read(3), f"{folder}/npz/000003.npz", "the last")
         equal(len(list(train.batches(PLAN, epoch=epoch, start=4))), 0, "batches after the last")
         for k, batch in enumerate(train.batches(PLAN, epoch=epoch, encoding="npy", fields=["label1h", "image01"])):
@@ -97,15 +104,22 @@ def refuse(mount):
     for plan in ("batch=31,tail=drop", "batch=8,take=40:50"):
         expect(epochfs.PlanError, plan, "has no batches", call=lambda plan=plan: train.batches(plan))
     expect(epochfs.PlanError, "'../x'", call=lambda: train.batches("../x"))
-    expect(epochfs.PlanError, "epoch", call=lambda: train.batches(PLAN, epoch=2 ** 70))
-    expect(ValueError, "epoch", call=lambda: train.batches(PLAN, epoch=-1))
+    for epoch in (-1, 2 ** 64):
+        expect(ValueError, f"epoch: want a number from 0 to {2 ** 64 - 1}, found {epoch}", call=lambda epoch=epoch: train.batches(PLAN, epoch=epoch))
+    for words in ({"epoch": 1.0}, {"epoch": "3"}, {"start": 1.0}, {"start": None}):
+        expect(TypeError, "want a whole number, found", call=lambda words=words: train.batches(PLAN, **words))
+    for number in (2 ** 63, 2 ** 64 - 1, np.uint64(2 ** 64 - 1), True):
+        equal(train.batches(PLAN, epoch=number).epoch, int(number), "epoch")
+        equal(len(train.batches(PLAN, epoch=number).read(np.int64(3))["index"]), 6, "samples of a batch of that epoch")
+    expect(TypeError, "plan: want text as 'batch=128,seed=7', found 8", call=lambda: train.batches(8))
     expect(ValueError, "from 0 to 4, found 5", call=lambda: train.batches(PLAN, start=5))
     expect(ValueError, "found -1", call=lambda: train.batches(PLAN, start=-1))
     expect(IndexError, "batch 4 of 4", call=lambda: train.batches(PLAN).read(4))
     expect(KeyError, "encoding='npy' has", call=lambda: train.batches(PLAN, fields=["image01"]))
     expect(KeyError, "sound: want one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
     expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
-    expect(TypeError, "'image'", call=lambda: train.batches(PLAN, fields="image"))
+    for fields in ("image", b"image", [b"image"], [3]):
+        expect(TypeError, f"fields: want a list of names, found {fields!r}", call=lambda fields=fields: train.batches(PLAN, fields=fields))
     expect(ValueError, "'png'", call=lambda: train.batches(PLAN, encoding="png"))
     expect(epochfs.Error, "the dataset has no batches in csc", call=lambda: train.batches(PLAN, encoding="csc"))
 
@@ -122,8 +136,11 @@ def temporary(images, labels):
         again.mount.close()
         pid = os.fork()
         if pid == 0:
+            warnings.simplefilter("error")
+            sys.unraisablehook = lambda wrong: os._exit(3)  # also that a warning at the end could not be raised
+            mount.close()
             sys.exit(0)  # a child that ends as programs do, and does not unmount
-        os.waitpid(pid, 0)
+        equal(os.waitpid(pid, 0)[1], 0, "status of a child")
         equal(mount_type(mount.path), "fuse.epochfs", "after the end of a child")
     equal(os.listdir(TMP), [], "left behind")
     expect(epochfs.DeadMountError, mount.path, "no epochfs is mounted", call=lambda: mount["train"])
@@ -136,6 +153,35 @@ def temporary(images, labels):
     program = f"import epochfs\nmount = epochfs.mount({SOURCE!r})\nprint(len(mount['train']))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     equal((done.stdout, os.listdir(TMP)), ("30\n", []), "a program that unmounts at its end")
+
+
+def interrupted():
+    """Ctrl-C while epochfs mounts: nothing is left mounted. The command is one that ends only after that."""
+    slow = os.path.join(PRIVATE, "slow")
+    os.mkfifo(os.path.join(PRIVATE, "never"))
+    with open(slow, "w", encoding="ascii") as f:
+        f.write(f'#!/bin/sh\n"{EPOCHFS}" "$@" || exit\n[ "$1" != mount ] || {{ kill -INT $PPID; read -r _ < {PRIVATE}/never; }}\n')
+    os.chmod(slow, 0o755)
+    for where in (None, os.path.join(PRIVATE, "interrupted/here")):
+        program = f"import epochfs\nepochfs.mount({SOURCE!r}, {where!r})"
+        done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env={**os.environ, "EPOCHFS": slow}, check=False)
+        equal(done.returncode, -signal.SIGINT, done.stderr)
+        equal((os.listdir(TMP), os.path.exists(f"{PRIVATE}/interrupted")), ([], False), "left behind")
+
+
+def mounted_again():
+    """A daemon has died, and the same name takes the next mount: the object that goes then leaves that mount alone."""
+    mount = epochfs.mount(SOURCE, MOUNTPOINT)
+    os.kill(mount.status()["pid"], signal.SIGKILL)
+    try:
+        while True:  # the kernel learns of it in its own time
+            mount.status()
+    except epochfs.DeadMountError:
+        pass
+    mount = epochfs.mount(SOURCE, MOUNTPOINT)
+    equal(len(mount["train"]), 30, "samples of the second mount")
+    mount.close()
+    equal(mount_type(MOUNTPOINT), None, "mounted after close()")
 
 
 def killed():
@@ -184,14 +230,25 @@ def given():
         equal(sorted(os.listdir(path("train/batches"))), ["batch=4", PLAN], "plans of options")
         equal(sorted(os.listdir(path("train/batches", PLAN))), ["epoch=0", "epoch=1"], "epochs of options")
     equal(os.listdir(MOUNTPOINT), [], "the mountpoint stays")
-    made = os.path.join(PRIVATE, "made/here")
+    made = os.path.join(PRIVATE, "kept/new/made/here")
+    os.mkdir(os.path.join(PRIVATE, "kept"))
+    for where in (made, os.fsencode(made), pathlib.Path(made), f"{made}//", os.path.relpath(made), f"{made} ü,\\n"):
+        with epochfs.mount(pathlib.Path(SOURCE), where) as mount:
+            equal((mount_type(mount.path), list(epochfs.open(where))), ("fuse.epochfs", ["train"]), f"what is mounted at {where}")
+        equal(os.listdir(os.path.join(PRIVATE, "kept")), [], f"of {where}, what was made goes, what was there stays")
     with epochfs.mount(SOURCE, made):
-        equal(mount_type(made), "fuse.epochfs", "what is mounted")
-    equal(os.path.exists(made), False, "a mountpoint that was made goes")
-    expect(ValueError, "cache: want a value without commas", call=lambda: epochfs.mount(SOURCE, cache="/a,b"))
+        write("../kept/new/file", b"")
+    equal(os.listdir(os.path.join(PRIVATE, "kept/new")), ["file"], "a folder that is in use stays")
+    for cache in ("a,b", b"by\\,te", pathlib.Path("p\\ath")):
+        folder = os.path.join(os.fsencode(PRIVATE), os.fsencode(cache))
+        with epochfs.mount(SOURCE, cache=type(cache)(folder if isinstance(cache, bytes) else os.fsdecode(folder))):
+            equal(os.path.isdir(folder), True, f"is {folder} the cache")
+    expect(epochfs.MountError, "mountpoint: want a folder, found an empty name", call=lambda: epochfs.mount(SOURCE, ""))
+    for source in (None, 3):
+        expect(TypeError, call=lambda source=source: epochfs.mount(source))
     expect(epochfs.MountError, "/nowhere: No such file or directory", call=lambda: epochfs.mount("/nowhere"))
     expect(epochfs.MountError, "./--help: No such file", call=lambda: epochfs.mount("--help"))
-    expect(epochfs.MountError, "/dev/null: File exists", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
+    expect(epochfs.MountError, "/dev/null: want a folder", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
     expect(epochfs.MountError, "colour", call=lambda: epochfs.mount(SOURCE, colour="red"))
     os.environ["EPOCHFS"] = "/nowhere/epochfs"
     expect(epochfs.MountError, "/nowhere/epochfs: cannot be run", call=lambda: epochfs.mount(SOURCE))
@@ -218,7 +275,10 @@ def folders(images):
         equal({key: len(mount["table.ark"][key]["data"]) for key in rows}, rows, "samples by keys with points")
         equal({"train", "deep/er/a"} - set(names), set(), f"datasets in {names}")
         equal([int(s[list(s)[0]]) for s in mount["deep/er/a"]], list(range(6)), "samples of a folder's dataset")
+        equal(["deep/bad.npy" in mount, "deep" in mount, "deep/er/a" in mount], [False, False, True], "datasets that can be used")
         error = expect(epochfs.Error, "bad.npy", call=lambda: mount["deep/bad.npy"])
+        expect(epochfs.Error, "bad.npy", call=lambda: mount.get("deep/bad.npy"))
+        equal("deep/bad.npy" in dict(mount), False, "is what cannot be used among all datasets")
         contains(text(path("deep/bad.npy/ERROR.txt")), str(error).rpartition(": ")[2][:40])
         keyed = [n for n in names if n.startswith("numbers")]
         for name in keyed:
@@ -231,6 +291,9 @@ def folders(images):
         equal(keys, [k.encode() for k in KEYS], "keys of the shard")
         equal([bytes(mount["shard.tar"][key]["txt"]) for key in keys], keys, "samples by keys of all kinds")
         equal([bytes(mount["shard.tar"][n]["txt"]) for n in range(3)], keys, "samples by numbers")
+        parts = {name: sorted(next(iter(mount[dataset].batches("batch=2", fields=[name], encoding=encoding))))
+                 for name, dataset, encoding in (("txt", "shard.tar", "npz"), ("data", "table.ark", "npy"))}
+        equal(parts, {"txt": ["txt", "txt_offsets"], "data": ["data", "data_len"]}, "arrays of fields whose samples differ in shape")
         equal([bytes(mount["digits.tar"][n]["txt"]).decode() for n in range(3)], DIGITS, "samples by number, whatever the keys")
         opened = epochfs.open(MOUNTPOINT)
         equal(opened["train"][0]["image"].tolist(), images[0].tolist(), "a mount that was opened")
@@ -252,6 +315,8 @@ def main():
     images, labels = small(30)
     temporary(images, labels)
     killed()
+    interrupted()
+    mounted_again()
     with epochfs.mount(SOURCE, MOUNTPOINT) as mount:
         read_batches(mount, images)
         refuse(mount)
