@@ -20,12 +20,14 @@ def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str 
 
     X: the field x as a matrix, (samples, numbers of a sample), without a copy; of libsvm and LibFM text the rows as
     scipy.sparse.csr_matrix, (samples, features). y: the field y, (samples,) or (samples, columns).
-    Raises KeyError for fields that are not there, and what `Dataset.batches()` and `Batches.read()` raise."""
+    Raises KeyError for fields that are not there, ValueError for one whose shape differs from sample to sample, and what `Dataset.batches()` and `Batches.read()` raise."""
     sparse = is_sparse(dataset, x)
     for batch in dataset.batches(plan, epoch=epoch, start=start, fields=None if sparse else [x, y]):
         yield (csr(batch) if sparse else batch[x].reshape(len(batch[x]), -1)), batch[y]
 
 
 def is_sparse(dataset: Dataset, x: str) -> bool:
-    """Is the field x derived from sparse rows, which npz files have as they are?"""
+    """Is the field x derived from sparse rows, which npz files have as they are? Raises ValueError if samples are no rows."""
+    if x in dataset.fields and None in dataset.fields[x].shape:
+        raise ValueError(f"{x}: its shape differs from sample to sample, so a batch is no matrix, in {dataset.path}")
     return x == "x" and "nonzeros" in dataset.info

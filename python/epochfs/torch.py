@@ -25,6 +25,11 @@ from .errors import Error
 
 Batch = dict[str, Union[torch.Tensor, list[bytes]]]
 WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64, np.dtype("u8"): np.int64}  # torch cannot calculate with these
+EPOCH_MAX = (1 << 63) - 2  # so that the epoch after it is a number of int64, too
+STATE = ("epoch", "batch", "step_size", "samples_of")
+ELSEWHERE = {"batch_size": "the plan has it, as batch=128", "shuffle": "the plan has it, as seed=7",
+             "sampler": "the plan has it, as seed=7", "batch_sampler": "the plan has it, as batch=128,seed=7",
+             "drop_last": "the plan has it, as tail=drop", "pin_memory": "an option of Batches"}
 EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began, and, theirs to say, that nobody counts
 
 
@@ -42,7 +47,8 @@ class Batches(IterableDataset):
 
     It has a position, epoch and batch: a pass of a loop starts there, and goes to the end of that epoch. After the last batch
     of an epoch the position is the start of the next one, so each pass is one epoch, in its own order; a pass that is left
-    early goes on at the next batch.
+    early goes on at the next batch. If a pass begins while another one is under way, the other one raises RuntimeError when it is
+    asked for more.
 
     In this process just iterate over it, or use `Loader` to read in workers. A plain DataLoader works as well (with
     batch_size=None: these are batches already; any number of workers, fork or spawn, in the right order), but nobody
@@ -54,7 +60,8 @@ class Batches(IterableDataset):
     pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader);
     without an accelerator into other memory, with a warning.
 
-    A tensor has the shape and type of its array; uint16 becomes int32, uint32 and uint64 int64. Bytes, as `key`, are lists
+    A tensor has the shape and type of its array; uint16 becomes int32, uint32 and uint64 int64, and what safetensors files have as
+    bfloat16 is that. Bytes, as `key`, are lists
     of bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also
     out of workers, and Error for a number of uint64 that is 2^63 or more.
     """
@@ -64,11 +71,14 @@ class Batches(IterableDataset):
         super().__init__()
         self.dataset = dataset
         self.plan = plan
-        self.fields = fields
+        self.fields = _batches.names_of(fields)
         self.encoding = encoding
         self.pin_memory = pin_memory
         self.counted = False  # a Loader reads, and tells the position of what its workers have read
+        self.passes = 0  # that have begun in this process; only the latest one goes on
+        epoch = _plan.number("epoch", epoch, EPOCH_MAX)
         self._position = (epoch, 0)  # of the next batch; this process only
+        self._bfloat16 = [a["field"] for a in dataset.info.get("arrays", ()) if a.get("stored_as") == "BF16"]
         self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
         self._owner = os.getpid()  # the process whose workers these are
         self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here
@@ -83,16 +93,15 @@ class Batches(IterableDataset):
         return self._count
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch."""
+        """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch. Raises ValueError
+        for an epoch below 0, or above 2^63 - 1."""
         self.seek(epoch, self._position[1] if epoch == self.epoch else 0)
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """The next pass starts at this batch of this epoch. Raises ValueError if the epoch has no such batch."""
-        if epoch < 0 or not 0 <= batch <= len(self):
-            raise ValueError(f"want an epoch from 0 and a batch from 0 to {len(self)}, found {epoch} and {batch}")
-        self.reached(epoch, batch)
+        self.reached(_plan.number("epoch", epoch, EPOCH_MAX), _plan.number("batch", batch, len(self)))
         if not self.counted:  # else its next pass does, and the workers of this one may yet have to look where it began
-            self.begin()
+            self._tell_workers()
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and what it means, as numbers and text. Inside of a loop its next batch comes next.
@@ -101,15 +110,16 @@ class Batches(IterableDataset):
         if get_worker_info() is not None or int(self._shared[UNCOUNTED]):
             raise RuntimeError("workers have read batches that nobody has counted: use epochfs.torch.Loader "
                                "in place of DataLoader, and ask for the state in the main process")
-        epoch, batch = self._position
-        return {"epoch": epoch, "batch": batch, "step_size": _plan.step_size(self.plan),
-                "samples_of": _plan.samples_of(self.plan)}
+        return dict(zip(STATE, (*self._position, _plan.step_size(self.plan), _plan.samples_of(self.plan))))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go to the position of `state_dict()`, of this plan by any number of ranks.
 
         If ranks times batch differ now, the position is that of the same number of samples. Raises ValueError if there is
         none, or if the plan takes other samples or another order."""
+        missing = [name for name in STATE if name not in state]
+        if missing:
+            raise ValueError(f"want the state of epochfs.torch.Batches, found one without {', '.join(missing)}")
         mine, size = _plan.samples_of(self.plan), _plan.step_size(self.plan)
         if state["samples_of"] != mine:
             raise ValueError(f"the state is of the plan {state['samples_of']!r}, this one is {mine!r}")
@@ -127,8 +137,10 @@ class Batches(IterableDataset):
 
     def _pass(self) -> Iterator[Batch]:
         epoch, start = self.begin()
+        number = self.passes
         batches = self._open(epoch, start)
         for k in range(start, batches.count):
+            self.check(number)
             batch = self._tensors(batches.read(k))
             self.reached(epoch, k + 1)
             yield batch
@@ -143,12 +155,22 @@ class Batches(IterableDataset):
             yield self._tensors(batches.read(k))
 
     def begin(self) -> tuple[int, int]:
-        """For `Loader`: a pass begins at the position, in workers too. Returns it."""
+        """For `Loader`: a pass begins at the position, in workers too, and no other one goes on. Returns the position."""
+        self.passes += 1
+        self._tell_workers()
+        return self._position
+
+    def check(self, number: int) -> None:
+        """For `Loader`: may pass `number` take a further batch? Else RuntimeError."""
+        if number != self.passes:
+            raise RuntimeError("another pass of these Batches has begun, and has their position: take copy.copy() of them "
+                               "to read at two places at once")
+
+    def _tell_workers(self) -> None:
         if self._owner != os.getpid() or not self._shared.is_shared():  # a child that was forked, or a copy: it has workers of its own
             self._shared, self._owner = self._shared.clone().share_memory_(), os.getpid()
         self._shared[EPOCH], self._shared[START] = self._position
         self._shared[UNCOUNTED] = 0
-        return self._position
 
     def reached(self, epoch: int, batch: int) -> None:
         """For `Loader`: so many batches of the epoch have been delivered."""
@@ -165,7 +187,9 @@ class Batches(IterableDataset):
         for name, array in arrays.items():
             if array.dtype == np.uint64 and array.size and int(array.max()) >= 1 << 63:
                 raise Error(None, f"{name}: {array.max()} of uint64 is above what a tensor of int64 has", self.plan)
-            if array.dtype.kind not in "SV":
+            if name in self._bfloat16:
+                batch[name] = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+            elif array.dtype.kind not in "SV":
                 batch[name] = torch.from_numpy(array.astype(WIDER[array.dtype]) if array.dtype in WIDER else array)
             elif self.fields is not None:
                 batch[name] = array.tolist()
@@ -177,11 +201,16 @@ class Loader(DataLoader):
     the workers are ahead.
 
     options are those of a DataLoader: num_workers, collate_fn (called with each batch, in the worker),
-    multiprocessing_context, persistent_workers, prefetch_factor. Yields what `Batches` yields, in the same order."""
+    multiprocessing_context, persistent_workers, prefetch_factor; TypeError for those that plans and `Batches` have. Yields what `Batches` yields, in the same order."""
 
     dataset: Batches
 
     def __init__(self, batches: Batches, **options: Any) -> None:
+        if not isinstance(batches, Batches):
+            raise TypeError(f"want epochfs.torch.Batches, found {batches!r:.80}")
+        for name, where in ELSEWHERE.items():
+            if options.pop(name, None):
+                raise TypeError(f"{name}: {where}")
         workers = options.get("num_workers", 0)
         super().__init__(batches, batch_size=None, pin_memory=batches.pin_memory and workers > 0, **options)
 
@@ -190,14 +219,18 @@ class Loader(DataLoader):
             yield from super().__iter__()
             return
         epoch, k = self.dataset.begin()
+        number = self.dataset.passes
         self.dataset.counted = True
         try:
             for batch in super().__iter__():
                 k += 1
                 self.dataset.reached(epoch, k)
                 yield batch
+                if k < len(self.dataset):
+                    self.dataset.check(number)
         finally:
-            self.dataset.counted = False
+            if number == self.dataset.passes:
+                self.dataset.counted = False
         if k < len(self.dataset):
             raise Error(None, f"the workers have ended after batch {k} of {len(self.dataset)} of epoch {epoch}",
                         self.dataset.plan)

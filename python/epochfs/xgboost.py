@@ -24,12 +24,12 @@ class Batches(xgboost.DataIter):
 
     def __init__(self, dataset: Dataset, plan: str, *, epoch: int = 0, x: str = "x", y: str = "label",
                  cache_prefix: str | None = None) -> None:
+        super().__init__(cache_prefix=cache_prefix)  # first: its __del__() needs it
         self._x, self._y = x, y
         self._sparse = is_sparse(dataset, x)
         self._also = [name for name in ("weight", "qid", "base_margin") if name in dataset.fields and name != y]
         self._batches = dataset.batches(plan, epoch=epoch, fields=None if self._sparse else [x, y, *self._also])
         self._next = 0
-        super().__init__(cache_prefix=cache_prefix)
 
     def next(self, input_data: Callable[..., Any]) -> int:
         """For XGBoost: one more batch, 1, or the end, 0."""

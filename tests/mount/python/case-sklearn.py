@@ -23,6 +23,15 @@ import epochfs.xgboost
 ROWS = 2000
 
 
+def expect(kind, words, call):
+    try:
+        call()
+    except kind as e:
+        contains(str(e), words)
+        return
+    raise AssertionError(f"want {kind.__name__} with {words}")
+
+
 def dense(train, images, labels):
     seen = []
     for x, y in epochfs.sklearn.rows(train, "batch=16,seed=7", epoch=1, x="image"):
@@ -33,12 +42,7 @@ def dense(train, images, labels):
     equal(np.concatenate([y for _, y in seen]).tolist(), labels[order].tolist(), "labels")
     later = list(epochfs.sklearn.rows(train, "batch=16,seed=7", epoch=1, start=3, x="image"))
     equal(later[0][1].tolist(), seen[3][1].tolist(), "from batch 3 on")
-    try:
-        next(epochfs.sklearn.rows(train, "batch=16"))
-    except KeyError as e:
-        contains(str(e), "x: want one of image, label")
-    else:
-        raise AssertionError("want an error: there is no field x")
+    expect(KeyError, "x: want one of image, label", lambda: next(epochfs.sklearn.rows(train, "batch=16")))
 
 
 def sparse(rows):
@@ -55,6 +59,9 @@ def sparse(rows):
     equal(model.score(every, batch["label"]) > 0.9, True, "learned")
     one = epochfs.csr(rows[7])
     equal((one != every[7]).nnz, 0, "one row")
+    expect(KeyError, "data: want a batch of sparse rows, with all its fields, found label",
+           lambda: epochfs.csr(rows.batches("batch=4", fields=["label"]).read(0)))
+    expect(ValueError, "want sparse rows, of encoding npz, found csc", lambda: epochfs.csr(rows.batches("batch=4", encoding="csc").read(0)))
 
 
 def external(dataset, plan, x, want):
@@ -89,6 +96,18 @@ def weighted():
     stop(daemon)
 
 
+def uneven():
+    """Samples of different lengths are no rows of a matrix."""
+    with open(f"{SOURCE}/lines.jsonl", "w", encoding="ascii") as f:
+        f.writelines(f'{{"text": "{"a" * i}"}}\n' for i in range(4))
+    daemon = start(f"{SOURCE}/lines.jsonl")
+    lines = epochfs.open(MOUNTPOINT)["lines.jsonl"]
+    words = "json: its shape differs from sample to sample, so a batch is no matrix"
+    expect(ValueError, words, lambda: next(epochfs.sklearn.rows(lines, "batch=2", x="json", y="index")))
+    expect(ValueError, words, lambda: epochfs.xgboost.Batches(lines, "batch=2", x="json", y="index"))
+    stop(daemon)
+
+
 def broken(train):
     """An error of the mount comes out of DMatrix, which would otherwise take what came so far for all."""
     batches = epochfs.xgboost.Batches(train, "batch=16", x="image", cache_prefix=f"{PRIVATE}/broken")
@@ -97,12 +116,7 @@ def broken(train):
         raise epochfs.DeadMountError(107, "the daemon of this mount has died", train.path)
 
     batches._batches.read = fail
-    try:
-        xgboost.DMatrix(batches)
-    except epochfs.DeadMountError as e:
-        contains(str(e), "has died")
-    else:
-        raise AssertionError("want an error")
+    expect(epochfs.DeadMountError, "has died", lambda: xgboost.DMatrix(batches))
 
 
 def main():
@@ -120,6 +134,7 @@ def main():
     external(rows, "batch=300", "x", epochfs.csr(rows.batches("batch=all").read(0)))
     stop(daemon)
     weighted()
+    uneven()
 
 
 main()

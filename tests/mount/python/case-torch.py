@@ -30,6 +30,7 @@ def expect(kind, words, call):
     try:
         call()
     except kind as e:
+        equal(type(e), kind, f"kind of {e!r}")
         contains(str(e), *words)
         return
     raise AssertionError(f"want {kind.__name__} with {words}")
@@ -52,6 +53,7 @@ def check_tensors(train, images):
 
 TYPES = {"u1": torch.uint8, "u2": torch.int32, "u4": torch.int64, "u8": torch.int64, "i8": torch.int64, "f2": torch.float16,
          "b1": torch.bool}
+HALF = torch.tensor([[0.5, -1.0], [3.0, 1e30], [float("inf"), 0.0]]).bfloat16()
 
 
 def top_of(name):
@@ -64,12 +66,17 @@ def write_types():
         f = io.BytesIO()
         np.save(f, np.array([0, 1, top_of(name)], name))
         write(f"types/{name}.npy", f.getvalue())
+    header = json.dumps({"w": {"dtype": "BF16", "shape": [3, 2], "data_offsets": [0, 12]}}).encode()
+    write("half/w.safetensors", len(header).to_bytes(8, "little") + header + HALF.view(torch.int16).numpy().tobytes())
     f = io.BytesIO()
     np.save(f, np.array([0, 2 ** 63], "u8"))
     write("above/a.npy", f.getvalue())
 
 
-def check_types(types, above):
+def check_types(types, above, half):
+    for encoding in ("npz", "npy"):
+        found = next(iter(Batches(half, "batch=all", encoding=encoding)))["data"]
+        equal((found.dtype, found.tolist()), (torch.bfloat16, HALF.tolist()), f"bfloat16 of {encoding}")
     batch = next(iter(Batches(types, "batch=all")))
     for name, want in TYPES.items():
         equal((batch[name].dtype, batch[name].tolist()), (want, [0, 1, top_of(name)]), name)
@@ -99,9 +106,53 @@ def check_epochs(train, want):
             break  # as a loop that counts by len() does
     equal(indexes(batches), want[2], "the next epoch")
     equal(batches.epoch, 3, "epoch")
-    for epoch, batch in ((0, 14), (0, -1), (-1, 0)):
-        expect(ValueError, ["found"], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
+    for epoch, batch, words in ((0, 14, "batch: want a number from 0 to 13, found 14"), (0, -1, "batch"), (-1, 0, "epoch"), (2 ** 63 - 1, 0, "epoch")):
+        expect(ValueError, [words], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
+        if not batch:
+            expect(ValueError, [words], lambda epoch=epoch: Batches(train, PLAN, epoch=epoch))
+    for number in (1.0, "1", None):
+        expect(TypeError, ["epoch: want a whole number"], lambda number=number: batches.set_epoch(number))
+        expect(TypeError, ["batch: want a whole number"], lambda number=number: batches.seek(0, number))
     equal(batches.state_dict()["epoch"], 3, "position after seeks that failed")
+    for number in (np.int64(2), torch.tensor(2)):
+        batches.seek(number, number)
+        equal(json.loads(json.dumps(batches.state_dict()))["batch"], 2, "state of a position of numpy or torch")
+        equal(indexes(batches), want[2][2:], "what follows")
+    equal(next(iter(Batches(train, PLAN, fields=(name for name in ["label"])))).keys(), {"label"}, "names that come once")
+
+
+def check_two_passes(train, want):
+    """The position is that of the latest pass; an older one says so, and takes nothing."""
+    for make in (lambda b: b, lambda b: Loader(b, num_workers=2), lambda b: Loader(b, num_workers=1, persistent_workers=True)):
+        batches = Batches(train, PLAN, fields=["index"])
+        readable = make(batches)
+        old = iter(readable)
+        found = [next(old)["index"].tolist() for _ in range(2)]
+        new = iter(readable)
+        found.append(next(new)["index"].tolist())
+        expect(RuntimeError, ["another pass of these Batches has begun", "copy.copy()"], lambda old=old: next(old))
+        seen = [next(old, None)]
+        batches.set_epoch(0)  # inside of a loop: workers of this pass may yet have to look where it began
+        found += [b["index"].tolist() for b in new]
+        equal((found, seen, batches.epoch), (want[0], [None], 1), "batches of two passes")
+        expect(RuntimeError, ["another pass"], lambda readable=readable: list(zip(readable, readable)))
+    batches.seek(0)
+    pairs = [(a["index"].tolist(), b["index"].tolist()) for a, b in zip(batches, copy.copy(batches))]
+    equal(pairs, [(w, w) for w in want[0]], "two places at once")
+
+
+def check_options(train):
+    batches = Batches(train, PLAN)
+    for name, value in (("batch_size", 4), ("shuffle", True), ("sampler", [1]), ("drop_last", True), ("pin_memory", True)):
+        expect(TypeError, [f"{name}: ", "plan" if name != "pin_memory" else "Batches"], lambda name=name, value=value: Loader(batches, **{name: value}))
+    equal(len(list(Loader(batches, batch_size=None, shuffle=False, pin_memory=False))), 13, "options that say nothing")
+    expect(TypeError, ["want epochfs.torch.Batches, found <epochfs.Dataset"], lambda: Loader(train))
+    for state in ({}, {"epoch": 0, "batch": 1}):
+        expect(ValueError, ["found one without", "samples_of"], lambda state=state: batches.load_state_dict(state))
+    batches.seek(0, 3)
+    again = Batches(train, f"{PLAN},shuffle=full")
+    again.load_state_dict(batches.state_dict())
+    equal(again.state_dict(), batches.state_dict(), "the same plan in other words")
 
 
 def check_workers(train, want, context, workers):
@@ -292,12 +343,14 @@ def main():
     want = [indexes(train.batches(PLAN, epoch=e)) for e in range(4)]
     equal(sorted(i for b in want[2] for i in b), list(range(N)), "samples of an epoch")
     check_tensors(train, images)
-    check_types(mount["types/all"], mount["above/a"])
+    check_types(mount["types/all"], mount["above/a"], mount["half/w"])
     check_epochs(train, want)
     for context, workers in [("fork", 1), ("fork", 2), ("fork", 3), ("spawn", 2)] if not SLOW else [("fork", 2)]:
         check_workers(train, want, context, workers)
     equal(indexes(Loader(Batches(train, PLAN), num_workers=0)), want[0], "no workers")
     check_counts(train, want)
+    check_two_passes(train, want)
+    check_options(train)
     check_copies(train, want)
     check_seek_inside(train, want)
     check_ranks(train)
