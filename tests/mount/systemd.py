@@ -1,0 +1,272 @@
+"""A machine whose first process is systemd, for the cases of units: in namespaces of its own, with the files of the case's
+World (pages.py) and its network, but without the services that this machine has.
+
+    world = pages.World()
+    machine = Machine()                   nothing runs yet; what the case writes below /etc is the machine's
+    with machine.booted():                systemd has started all that belongs to the boot; at the end it is halted
+        machine.run("systemctl start x")  a line of bash in it; returns its output. user="ann": as a user of USERS
+        machine.show("x.service", "Id")   a property of a unit
+        machine.at("/mnt/mnist")          the path by which the case itself finds this one of the machine
+        machine.wait_message("x", "bad")  until a unit's log has these words
+    with machine.booted(): ...            the same machine, started again
+"""
+
+import contextlib
+import glob
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import page_blocks
+from lib import DEADLINE, EPOCHFS, PRIVATE, equal, skip, text
+from servers import ended, wait_until
+
+INIT = "/lib/systemd/systemd"
+PROGRAMS = ("dbus-daemon", "loginctl", "systemd-run", "unshare", "nsenter", "setpriv")
+SCRIPTS = f"{page_blocks.ROOT}/mount-scripts"
+USERS = {"ann": 61001, "bob": 61002}
+# What starts at boot of all that the packages of this machine would start.
+STARTED = {"dbus.service", "dbus.socket", "systemd-journald.service", "systemd-journald.socket", "systemd-journald-dev-log.socket",
+           "systemd-logind.service", "systemd-user-sessions.service"}
+GENERATORS = {"systemd-fstab-generator"}
+# Of the folders below / of the case, the machine has its own /dev, /proc, /run and /sys. $1: where systemd reports that it has
+# booted. What would change the kernel that all share is read-only.
+INSIDE = f"""
+mount --make-rprivate /
+umount --recursive /dev /sys
+mount -t proc proc /proc
+mount --bind /proc/sys /proc/sys
+mount -o remount,bind,ro /proc/sys
+mount -t sysfs -o ro sysfs /sys
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t fusectl fusectl /sys/fs/fuse/connections
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /dev
+mkdir -m 1777 /dev/shm
+mkdir /dev/pts
+mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts
+ln -s pts/ptmx /dev/ptmx
+ln -s /proc/self/fd /dev/fd
+for device in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 fuse:10:229; do
+    IFS=: read -r name major minor <<<"$device"
+    mknod -m 666 "/dev/$name" c "$major" "$minor"
+done
+hostname machine
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin container=test NOTIFY_SOCKET="$1" \\
+    {INIT} --log-target=journal --show-status=0 --unit=multi-user.target
+"""
+
+
+def own_group():
+    """This process' cgroup of version 2, whose folder can be written; else the case is skipped."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        tops = [line.split()[4] for line in f if " - cgroup2 " in line]
+    with open("/proc/self/cgroup", encoding="utf-8") as f:
+        paths = [line.rstrip("\n")[3:] for line in f if line.startswith("0::")]
+    found = [os.path.normpath(f"{top}/{path}") for top in tops for path in paths]
+    if not found or not os.access(found[0], os.W_OK):
+        skip("no cgroup of version 2 can be made here")
+    return found[0]
+
+
+def mask(folder, name):
+    if not os.path.lexists(f"{folder}/{name}"):
+        os.symlink("/dev/null", f"{folder}/{name}")
+
+
+class Machine:
+    def __init__(self):
+        for program in PROGRAMS:
+            if not shutil.which(program):
+                skip(f"{program} is missing (packages systemd dbus util-linux)")
+        if not os.access(INIT, os.X_OK) or not glob.glob("/lib/*/security/pam_systemd.so"):
+            skip("systemd or its part of PAM is missing (packages systemd libpam-systemd)")
+        self.outside = own_group()
+        self.group = f"{self.outside}/epochfs-test-{os.getpid()}"
+        self.process = self.pid = None
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner's: the cgroup must go
+        self.empty("/etc/systemd/system")
+        self.empty("/etc/systemd/user")
+        for path in glob.glob("/lib/systemd/system/*.wants/*"):
+            name = os.path.basename(path)
+            if name not in STARTED and not name.endswith(".target"):
+                mask("/etc/systemd/system", name)
+        for name in ("modprobe@.service", "systemd-remount-fs.service"):
+            mask("/etc/systemd/system", name)
+        os.makedirs("/etc/systemd/system-generators", exist_ok=True)
+        for path in glob.glob("/lib/systemd/system-generators/*"):
+            if os.path.basename(path) not in GENERATORS:
+                mask("/etc/systemd/system-generators", os.path.basename(path))
+        self.write("/etc/systemd/journald.conf.d/test.conf", "[Journal]\nStorage=volatile\nRateLimitBurst=0\n")
+        self.write("/etc/fstab", "")
+        for name in ("/usr/bin/epochfs", "/usr/sbin/mount.epochfs"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(name)
+            shutil.copy(EPOCHFS, name)
+
+    @staticmethod
+    def empty(folder):
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder], check=True)
+
+    @staticmethod
+    def write(path, content):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(content)
+
+    @staticmethod
+    def service(conf, name="mnist", drop_in=None):
+        """epochfs@NAME as the page says: the unit is copied, /etc/epochfs/NAME.conf has conf. drop_in: changes of the unit."""
+        shutil.copy(f"{SCRIPTS}/systemd/epochfs@.service", "/etc/systemd/system/")
+        Machine.write(f"/etc/epochfs/{name}.conf", conf)
+        if drop_in:
+            Machine.write(f"/etc/systemd/system/epochfs@{name}.service.d/test.conf", drop_in)
+
+    @staticmethod
+    def add_users():
+        for file, line in (("passwd", "{0}:x:{1}:{1}::/home/{0}:/bin/bash\n"), ("group", "{0}:x:{1}:\n"),
+                           ("shadow", "{0}:*:19000:0:99999:7:::\n")):
+            with open(f"/etc/{file}", "a", encoding="utf-8") as f:
+                f.write("".join(line.format(name, uid) for name, uid in USERS.items()))
+        for name, uid in USERS.items():
+            os.makedirs(f"/home/{name}", mode=0o700)
+            os.chown(f"/home/{name}", uid, uid)
+
+    # ---- on and off ----
+
+    @contextlib.contextmanager
+    def booted(self):
+        try:
+            self.boot()
+            yield self
+            self.halt()
+        finally:
+            self.clear()
+
+    def boot(self):
+        os.mkdir(self.group)
+        where = f"{PRIVATE}/booted"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.bind(where)
+            s.settimeout(DEADLINE)
+            self.process = subprocess.Popen(
+                ["bash", "-euc", 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"', "bash", self.group,
+                 "unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--fork", "--kill-child=KILL",
+                 "bash", "-euc", INSIDE, "bash", where], stdin=subprocess.DEVNULL)
+            process = os.pidfd_open(self.process.pid)
+            said = b""
+            while b"READY=1" not in said:
+                ready = select.select([s, process], [], [], DEADLINE)[0]
+                equal(ready, [s], "systemd reports that it has booted")
+                said = s.recv(4096)
+            os.close(process)
+        os.remove(where)
+        self.pid = int(text(f"/proc/{self.process.pid}/task/{self.process.pid}/children"))
+        # Only processes of the machine are in its cgroup, so that systemd may have controllers there.
+        with open(f"{self.outside}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(self.process.pid))
+
+    def halt(self):
+        """As by the power button."""
+        self.save_journal()
+        os.kill(self.pid, signal.SIGRTMIN + 4)
+        self.process.wait(2 * DEADLINE)
+        self.pid = None
+
+    def clear(self):
+        """Whatever has happened: nothing of it runs, and its cgroup is gone."""
+        if self.pid:
+            self.save_journal()
+        if self.process:
+            self.process.kill()  # unshare's child is killed with it
+            self.process.wait()
+        self.process = self.pid = None
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(f"{PRIVATE}/booted")
+        wait_until(self.group_is_gone, "all processes of the machine have ended")
+
+    def group_is_gone(self):
+        for folder, _, _ in os.walk(self.group, topdown=False):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                return False
+        return True
+
+    def save_journal(self):
+        """For a look at it after a failure."""
+        with open(f"{PRIVATE}/log.journal", "ab") as f, contextlib.suppress(subprocess.TimeoutExpired):
+            f.write(self.start("journalctl --no-pager --boot").communicate(timeout=DEADLINE)[0])
+
+    # ---- in it ----
+
+    def start(self, command, user=None, stdin=subprocess.DEVNULL):
+        """A process in the machine; its output is a pipe."""
+        within = ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--root", "--wd=/",
+                  "env", "-i", f"PATH={os.environ['PATH']}", "LC_ALL=C.UTF-8", "SYSTEMD_PAGER=cat", "SYSTEMD_COLORS=0"]
+        if user:
+            uid = USERS[user]
+            within += [f"HOME=/home/{user}", f"USER={user}", f"XDG_RUNTIME_DIR=/run/user/{uid}",
+                       "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        else:
+            within += ["HOME=/root"]
+        return subprocess.Popen(["bash", "-euc", 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"', "bash", f"{self.group}/init.scope",
+                                 *within, "bash", "-euc", command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run(self, command, code=0, user=None):
+        with self.start(command, user) as process:
+            try:
+                said = process.communicate(timeout=2 * DEADLINE)[0].decode(errors="replace")
+            except BaseException:
+                process.kill()
+                raise
+        if code is not None:
+            equal(process.returncode, code, f"exit code of {command!r} in the machine: {said}")
+        return said
+
+    def show(self, unit, word, user=None):
+        """A property of a unit."""
+        return self.run(f"systemctl {'--user ' if user else ''}show --property={word} --value '{unit}'", user=user).rstrip("\n")
+
+    def wait_state(self, unit, *states, user=None):
+        """Until it is in one of these states, such as "active running"."""
+        def state():
+            return " ".join(self.show(unit, word, user) for word in ("ActiveState", "SubState"))
+        return wait_until(lambda: (found := state()) in states and found, f"{unit} is one of {states}")
+
+    def pidfd(self, pid):
+        """A descriptor of the process that has that number in the machine."""
+        inside = os.readlink(f"/proc/{self.pid}/ns/pid")
+        for path in glob.glob("/proc/[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"{path}/ns/pid") == inside and text(path, "status").partition("\nNSpid:")[2].split("\n")[0].split()[-1] == pid:
+                    return os.pidfd_open(int(os.path.basename(path)))
+        raise AssertionError(f"process {pid} of the machine has ended")
+
+    def at(self, path):
+        return f"/proc/{self.pid}/root{path}"
+
+    def mount_type(self, path):
+        """See lib.mount_type()."""
+        return self.run(f"findmnt --noheadings --output=FSTYPE --mountpoint '{path}' | tail -n 1 || :").strip() or None
+
+    def journal(self, unit):
+        return self.run(f"journalctl --output=cat --unit='{unit}'")
+
+    def wait_message(self, unit, words):
+        """Until the unit's log, or what systemd says about the unit, has these words."""
+        until = time.monotonic() + DEADLINE
+        with self.start(f"exec journalctl --output=cat --follow --lines=all --unit='{unit}'") as process:
+            said = b""
+            while words.encode() not in said:
+                if not select.select([process.stdout], [], [], max(until - time.monotonic(), 0))[0]:
+                    process.kill()
+                    raise AssertionError(f"{unit}: want {words!r} in its log, found {said.decode()}")
+                said += os.read(process.stdout.fileno(), 1 << 16)
+            process.kill()
