@@ -10,6 +10,7 @@ program=tests/$(basename "$0")
 cache=${XDG_CACHE_HOME:-/var/cache}/epochfs-package
 folder=${EPOCHFS_ALONE:-}
 release= # bookworm or trixie: that the script works on
+environment=() # NAME=VALUE...: more of it for in_tree
 
 die() {
     echo "$program: $*" >&2
@@ -73,7 +74,7 @@ in_tree() {
     local tree=$1
     shift
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        chroot "$tree" "$@"
+        "${environment[@]}" chroot "$tree" "$@"
 }
 
 # inside TREE COMMAND...: quietly; all that it says if it fails.
@@ -82,6 +83,21 @@ inside() {
         cat "$folder/log" >&2
         shift
         die "$release: failed: $*"
+    }
+}
+
+# run_block TREE FOLDER PAGE WORDS: the page's block that has these words, as root types it in that folder of the tree, with a
+# yes to each question; the words are in single quotes at the end of the line, where tests/check/blocks looks for them.
+# $folder/log has what it prints.
+run_block() {
+    local text code=0
+    text=$("$top/tests/page_blocks.py" "$3" "$4") || die "$release: $3: which block?"
+    say "$3: $(sed '1!d; s/  .*//' <<<"$text")" # its first command
+    in_tree "$1" bash -o pipefail -ec "cd $2
+$text" < <(yes) >"$folder/log" 2>&1 || code=$?
+    ((code == 0)) || {
+        tail -n 50 "$folder/log" >&2
+        die "$release: $3: this block failed, see above (exit code $code):"$'\n'"$text"
     }
 }
 
@@ -112,8 +128,8 @@ furnish() {
     chmod 755 "$tree/usr/sbin/policy-rc.d"
 }
 
-# copy_checkout TREE: to /src/epochfs in it.
-copy_checkout() { "$top/debian/copy-checkout" "$1/src/epochfs"; }
+# copy_checkout TREE [FOLDER]: to that folder of it, or to /src/epochfs.
+copy_checkout() { "$top/debian/copy-checkout" "$1${2:-/src/epochfs}"; }
 
 # The archive of $release. A mirror that cannot be reached is a failure that says so.
 make_archive() {

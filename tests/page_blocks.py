@@ -1,25 +1,29 @@
+#!/usr/bin/python3
 """The blocks of the pages for users: README.md, docs/*.md and docs/tutorials/*.md.
 
 A block is fenced, or indented by four spaces below an empty line. The line above it may be a mark, which readers of the page
 do not see:
 
-    <!-- run by FILE -->                              a file of tests/, which takes the block with take(PAGE, WORDS)
+    <!-- run by FILE -->                              a file of tests/, which takes the block with take(PAGE, WORDS);
+                                                      in the shell with run_block of tests/fresh.sh
     <!-- run by FILE where PROGRAM is installed -->   the same, but Debian does not have PROGRAM; elsewhere FILE skips
     <!-- not run: REASON -->                          one of REASONS
     <!-- until Ctrl-C -->                             run, and stopped as by Ctrl-C when it has printed a line
 
 A block without a mark, or with the last one, is run by the case of its page (tests/mount/tutorials.py).
+
+    page_blocks.py PAGE WORDS      prints what take(PAGE, WORDS) returns: for scripts of the shell
 """
 
 import collections
 import glob
 import os
 import re
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REASONS = {
     "a service manager": "needs systemd as the machine's first process",
-    "packages": "builds or installs packages on the machine: tests/package does it in fresh systems",
 }
 UNTIL = "until Ctrl-C"
 MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|not run: (?P<reason>[\w ]+)|"
@@ -64,3 +68,16 @@ def take(page, words):
     if len(having) != 1:
         raise AssertionError(f"{page}: {len(having)} blocks have {words!r}, want one")
     return having[0]
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: page_blocks.py PAGE WORDS")
+    try:
+        sys.stdout.write(take(*sys.argv[1:]))
+    except (AssertionError, OSError) as error:
+        sys.exit(f"page_blocks.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

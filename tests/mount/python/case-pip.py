@@ -51,18 +51,19 @@ def main():
         equal(said[1], "30", "samples")
         contains(said[2], venv)
         contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
-    run(sys.executable, "-m", "venv", f"{PRIVATE}/empty")
-    as_the_page_says(f"{PRIVATE}/empty")
-    contains(run(f"{PRIVATE}/empty/bin/python", "-m", "pip", "list"), "epochfs")
+    as_a_page_says("python", take("docs/python.md", "pip install build/python"))
+    as_a_page_says("use", take("docs/use.md", "pip install build/python"))
 
 
-def as_the_page_says(venv):
-    """The block of docs/python.md, in a copy of the checkout; what pip would fetch is left out."""
-    shutil.copytree(f"{ROOT}/python", f"{PRIVATE}/checkout/python", ignore=shutil.ignore_patterns("__pycache__"))
-    line = take("docs/python.md", "pip install build/python")
+def as_a_page_says(name, lines):
+    """The block of a page, in a copy of the checkout and an empty venv; what pip would fetch is left out."""
+    venv, checkout = f"{PRIVATE}/venv-{name}", f"{PRIVATE}/checkout-{name}"
+    run(sys.executable, "-m", "venv", venv)
+    shutil.copytree(f"{ROOT}/python", f"{checkout}/python", ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PATH": f"{venv}/bin:{os.path.dirname(shutil.which('sh'))}", "HOME": PRIVATE, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1",
            "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    subprocess.run(["sh", "-ec", line], cwd=f"{PRIVATE}/checkout", env=env, check=True)
+    subprocess.run(["sh", "-ec", lines], cwd=checkout, env=env, check=True)
+    contains(run(f"{venv}/bin/python", "-m", "pip", "list"), "epochfs")
 
 
 main()
