@@ -90,6 +90,7 @@ class Batches:
         """How many batches, digits of their names, and the fields of npy to read."""
         if self._listed is None:
             last, width, files = self._scan()
+            self._look_behind(last, width)
             if last < 0:
                 raise PlanError(None, f"the plan {self.plan!r} has no batches, or none in {self.encoding}", self._folder)
             wanted = files if self.fields is None else (*self.fields, *(name for name in self._parts if name in files))
@@ -99,7 +100,6 @@ class Batches:
                     raise KeyError(f"{name}: want one of {', '.join(files)}, in {self._folder}")
                 if files.get(name, 0) != last + 1:
                     raise self._refused(Error(None, f"has {files[name]} batches, and {last} is the last", self._folder))
-            self._look_behind(last, width)
             self._listed = last + 1, width, tuple(names)
         return self._listed
 

@@ -180,6 +180,7 @@ def batch_is_left_out():
     expect(epochfs.PlanError, ["'batch=2' does not open", reason], lambda: list(mount["middle.ark"].batches("batch=2")), "npz")
     expect(epochfs.PlanError, [reason], lambda: list(mount["middle.ark"].batches("batch=2", encoding="npy")), "npy")
     expect(epochfs.Error, ["000002.npz", reason], lambda: list(mount["last.ark"].batches("batch=2")), "npz of the last")
+    expect(epochfs.Error, ["000000.npz", reason], lambda: list(mount["last.ark"].batches("batch=all")), "the only one")
     equal(len(list(mount["last.ark"].batches("batch=2", encoding="npy", fields=["index"]))), 3, "batches of numbers")
     equal(len(list(mount["middle.ark"].batches("batch=3"))), 2, "batches of three")
     stop(daemon)

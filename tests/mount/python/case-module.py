@@ -115,6 +115,7 @@ def refuse(mount):
     expect(ValueError, "from 0 to 4, found 5", call=lambda: train.batches(PLAN, start=5))
     expect(ValueError, "found -1", call=lambda: train.batches(PLAN, start=-1))
     expect(IndexError, "batch 4 of 4", call=lambda: train.batches(PLAN).read(4))
+    expect(TypeError, call=lambda: train.batches(PLAN).read(1.0))
     expect(KeyError, "encoding='npy' has", call=lambda: train.batches(PLAN, fields=["image01"]))
     expect(KeyError, "sound: want one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
     expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))

@@ -230,6 +230,8 @@ def check_seek_inside(train, want):
     """A position that is set inside of a loop is of the next pass; workers that have not begun yet keep to this one's."""
     given, end = os.pipe()
     batches = Batches(train, PLAN, fields=["index"])
+    old = iter(Loader(batches, num_workers=1))
+    next(old)
     share = batches._share
 
     def late(worker, workers):
@@ -241,10 +243,11 @@ def check_seek_inside(train, want):
     found = []
     for batch in Loader(batches, num_workers=2):
         if not found:
+            old.close()  # the end of an older pass changes nothing for this one
             batches.set_epoch(0)
             os.write(end, b"x")
         found.append(batch["index"].tolist())
-    equal(found, want[0], "batches")
+    equal(found, want[0][1:], "batches")
     os.close(given)
     os.close(end)
 
