@@ -145,7 +145,8 @@ struct collection {
     char *root;          /* the folder that it is made of, relative to SOURCE */
     uint32_t *file;      /* [n] numbers of its files in the listing, in the order of their bytes */
     size_t n;
-    void *impl; /* the format's */
+    void *impl;      /* the format's */
+    bool has_beside; /* files of root itself may be other datasets */
     /* Set by the caller: */
     size_t n_unread; /* files and folders below root that cannot be read, */
     char *unread;    /* and why the first cannot */
@@ -153,7 +154,7 @@ struct collection {
 };
 
 /* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for
- * taken and heads. */
+ * taken and what follows it. */
 enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE };
 struct claims {
     struct collection *collection;
@@ -164,6 +165,10 @@ struct claims {
      * few. 0 or -ENOMEM. NULL: names are all that there is. */
     int (*heads)(const struct claims *claims, const size_t *file, unsigned n, size_t size,
                  uint8_t *bytes, int *len);
+    /* Would a format take a file of the listing for itself, by its name and its first len bytes,
+     * at most FORMAT_HEAD? NULL with heads. */
+    bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
+    bool format_given; /* the user says of which format all files are */
 };
 
 struct format {

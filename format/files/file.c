@@ -53,7 +53,7 @@ void files_sample_in(const struct files_file *file, const struct index *index, u
     ret->first = (size_t)index_number(index, row, FILES_FIRST);
     ret->n = (size_t)index_number(index, row + 1, FILES_FIRST) - ret->first;
     name = members_name(file->source.members, ret->first);
-    ret->stem = ret->n > 1 ? name_stem(name) : name_stem_last(name);
+    ret->stem = ret->n > 1 ? name_stem(name) : name_stem_alone(name);
 }
 
 void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret)
@@ -64,7 +64,14 @@ void files_sample(const struct files_file *file, uint64_t row, struct sample_fil
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
                  char ret[static EXT_MOST + 1])
 {
-    return name_ext(members_name(file->source.members, member), sample->stem, ret);
+    size_t n = name_ext(members_name(file->source.members, member), sample->stem, ret);
+    const char *bare = files_kinds[file->kind].bare;
+
+    if (n || !bare)
+        return n;
+    n = strlen(bare);
+    memcpy(ret, bare, n + 1);
+    return n;
 }
 
 uint32_t files_class(const struct files_file *file, uint64_t row)
@@ -76,7 +83,7 @@ uint32_t files_class(const struct files_file *file, uint64_t row)
 
 /* ---- classes ---- */
 
-/* Number the folders of the root: the classes in byte order, folders without pictures included. */
+/* Number the folders of the root: the classes in byte order, folders without a sample included. */
 static int find_classes(struct files_file *file)
 {
     const struct members *m = file->source.members;
@@ -90,7 +97,7 @@ static int find_classes(struct files_file *file)
     for (uint32_t i = 0; i < m->n_folders; i++) {
         const char *path = members_folder(m, i);
 
-        if (is_class_folder(path, file->source.root))
+        if (is_class_folder(file->kind, path, file->source.root))
             file->class_name[file->n_classes++] = path + root + (root > 0);
         if (file->n_classes)
             file->class_of[i] = file->n_classes - 1;
@@ -161,6 +168,8 @@ static int file_identity(void *impl, struct text *ret)
     const struct files_file *file = impl;
 
     text_add(ret, "files 2 %d %s", (int)file->layout, file->source.root);
+    if (file->kind != FILES_PICTURES)
+        text_add(ret, " %s", files_kinds[file->kind].word);
     return prepared_add_identity(&file->prepared, ret, file->source.blob);
 }
 
@@ -209,7 +218,8 @@ static int file_begin(void *impl)
 
     file->walk = (struct sample_walk){.m = file->source.members,
                                       .end = file->source.members->n,
-                                      .by_class = file->layout == LAYOUT_CLASSES};
+                                      .by_class = file->layout == LAYOUT_CLASSES,
+                                      .kind = file->kind};
     r = sample_keys_init(&file->keys, &file->walk, file->source.root);
     return r < 0 ? r : values_pass_new(file, &file->values);
 }
@@ -304,7 +314,7 @@ static bool is_cheap(const struct members *m)
     for (size_t i = 0; i < m->n; i++) {
         const char *name = members_name(m, i);
         char ext[EXT_MOST + 1];
-        size_t n = name_ext(name, name_stem_last(name), ext);
+        size_t n = name_ext(name, name_stem_alone(name), ext);
         enum member_shown shown = member_shown_of(ext, n);
 
         if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
@@ -324,6 +334,7 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
         return -ENOMEM;
     }
     file->layout = ((const struct files_claim *)c->impl)->layout;
+    file->kind = ((const struct files_claim *)c->impl)->kind;
     file->users = 1;
     r = files_source_take(&file->source, c, blob, members);
     if (r == 0 && file->layout == LAYOUT_CLASSES)

@@ -20,6 +20,7 @@ struct values_pass;
 struct files_file {
     struct files_source source;
     enum files_layout layout;
+    enum files_kind kind;
     unsigned users;
 
     uint32_t n_classes;

@@ -183,7 +183,8 @@ static void files_note(const void *p, struct text *t)
                  file->exts.left_out, file->exts.n, file->exts.first_out);
     for (uint32_t i = 0; i < file->n_classes; i++)
         if (!file->class_n[i])
-            text_add(t, "class %s (label %" PRIu32 ") has no picture\n", file->class_name[i], i);
+            text_add(t, "class %s (label %" PRIu32 ") has no %s\n", file->class_name[i], i,
+                     files_kinds[file->kind].one);
 }
 
 static void files_describe(const struct shard *shard, unsigned n, const char *indent,
@@ -300,9 +301,10 @@ static int open_collection(struct collection *c, struct blob *blob, const struct
 static void example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
-    text_add(t, "  import os\n  from PIL import Image\n"
+    text_add(t, "  import os\n"
                 "  for name in sorted(os.listdir(root + '/samples/raw')):\n"
-                "      picture = Image.open(root + '/samples/raw/' + name)\n");
+                "      with open(root + '/samples/raw/' + name, 'rb') as file:\n"
+                "          data = file.read()    # or PIL.Image.open(file), wave.open(file)\n");
 }
 
 const struct format format_files = {
@@ -311,6 +313,6 @@ const struct format format_files = {
     .claim_names = files_claim_names,
     .open_collection = open_collection,
     .free_claim = files_free_claim,
-    .title = "folders of pictures",
+    .title = "folders of pictures, sounds or texts",
     .example = example,
 };

@@ -29,6 +29,7 @@ struct stage_call {
 struct staging {
     struct collections_user user; /* adds collections to blob */
     const struct stage_call *call;
+    const struct format_options *formats;
     struct opened opened;
     struct blob **blob; /* [n_blobs] NULL: it cannot be opened */
     size_t n_blobs;
@@ -140,7 +141,7 @@ static int open_files(struct staging *s, struct diag *d)
     int r;
 
     s->user.add = add_collection;
-    r = collections_each(s->opened.source, &s->user, &list, d);
+    r = collections_each(s->opened.source, s->formats, &s->user, &list, d);
     s->n_joined = s->n_blobs;
     if (r == -EOPNOTSUPP)
         r = catalog_list(s->opened.source, &list, d);
@@ -313,7 +314,7 @@ static int check(struct staging *s)
 
 static int stage_source(const struct stage_call *call, struct options *options)
 {
-    AUTO(staging_release) struct staging s = {.call = call};
+    AUTO(staging_release) struct staging s = {.call = call, .formats = &options->format};
     struct diag d = DIAG_INIT;
     int code, r;
 

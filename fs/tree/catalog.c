@@ -166,8 +166,9 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     if (!catalog->n)
         return diag_set(
             d, -ENODATA,
-            "%s: nothing usable among %zu file%s: audio is read through an scp file that "
-            "names it (wav.scp), an index through the records beside it",
+            "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
+            "with nothing else in them, or through an scp file that names it (wav.scp); an index "
+            "through the records beside it",
             root, n_files, n_files > 1 ? "s" : "");
     if (catalog->n == 1)
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,

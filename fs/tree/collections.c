@@ -51,12 +51,17 @@ static int join(const struct source *source, const struct listing *listing,
     return source_join(source, &head, &members, ret, d);
 }
 
-/* The collection that a failed file is below; NULL: none. What lies in SOURCE itself is shown. */
+/* The collection that a failed file is below; NULL: none. What lies in SOURCE itself is shown, and
+ * what stays what it is beside class folders. */
 static struct collection *find_above(const struct claims *claims, const struct source_entry *entry)
 {
-    for (size_t i = 0; i < claims->n && *entry->folder; i++)
-        if (members_is_below(entry->folder, claims->collection[i].root))
-            return &claims->collection[i];
+    for (size_t i = 0; i < claims->n && *entry->folder; i++) {
+        struct collection *c = &claims->collection[i];
+
+        if (members_is_below(entry->folder, c->root) &&
+            !(c->has_beside && !strcmp(entry->folder, c->root)))
+            return c;
+    }
     return NULL;
 }
 
@@ -156,6 +161,7 @@ struct claiming {
     struct claims claims;
     const struct source *source;
     const struct listing *listing;
+    const struct format_options *options;
 };
 
 /* Returns how many bytes there are, or -errno. */
@@ -196,14 +202,35 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
     return r;
 }
 
-static int add_collections(const struct source *source, struct collections_user *user,
-                           struct listing *listing, struct source_list *ret_rest)
+static bool is_taken(const struct claims *claims, size_t file, const uint8_t *head, size_t len)
+{
+    const struct claiming *claiming = (const struct claiming *)claims;
+    const struct members *files = &claiming->listing->files;
+    uint64_t size = members_size(files, file);
+
+    return folder_scan_takes(&(struct probed_file){.name = members_name(files, file),
+                                                   .head = head,
+                                                   .len = len,
+                                                   .whole = len == size,
+                                                   .size = size,
+                                                   .options = claiming->options});
+}
+
+static int add_collections(const struct source *source, const struct format_options *options,
+                           struct collections_user *user, struct listing *listing,
+                           struct source_list *ret_rest)
 {
     AUTO_FREE uint8_t *taken = calloc(listing->files.n + 1, 1);
     int r = taken ? 0 : -ENOMEM;
 
     for (unsigned f = 0; f < n_formats && r == 0; f++) {
-        struct claiming claiming = {{.taken = taken, .heads = read_heads}, source, listing};
+        struct claiming claiming = {{.taken = taken,
+                                     .heads = read_heads,
+                                     .is_taken = is_taken,
+                                     .format_given = options->format},
+                                    source,
+                                    listing,
+                                    options};
         struct claims *claims = &claiming.claims;
 
         if (!formats[f]->claim_names)
@@ -224,13 +251,13 @@ static int add_collections(const struct source *source, struct collections_user 
     return r < 0 ? r : listing_end(source, listing, taken);
 }
 
-int collections_each(const struct source *source, struct collections_user *user,
-                     struct source_list *ret_rest, struct diag *d)
+int collections_each(const struct source *source, const struct format_options *options,
+                     struct collections_user *user, struct source_list *ret_rest, struct diag *d)
 {
     AUTO_LISTING struct listing listing = {0};
     int r = source_listing(source, now_ns(), &listing, d);
 
-    return r < 0 ? r : add_collections(source, user, &listing, ret_rest);
+    return r < 0 ? r : add_collections(source, options, user, &listing, ret_rest);
 }
 
 /* ---- for the catalog ---- */
@@ -287,5 +314,5 @@ int collections_open(const struct source *source, struct catalog *catalog,
         .catalog = catalog,
     };
 
-    return collections_each(source, &opening.user, ret_rest, d);
+    return collections_each(source, &catalog->tools->setup.options, &opening.user, ret_rest, d);
 }

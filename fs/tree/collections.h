@@ -11,11 +11,11 @@ struct collections_user {
                struct blob *blob, const char *error);
 };
 
-/* List a source and hand over the collections that formats find in it; *ret_rest: the files that
- * are in none, sorted. 0; -EOPNOTSUPP: this source is not listed that way, and all its files are
- * the rest; or -errno with the reason in d. */
-int collections_each(const struct source *source, struct collections_user *user,
-                     struct source_list *ret_rest, struct diag *d);
+/* List a source and hand over the collections that formats find in it, with what the user says of
+ * formats; *ret_rest: the files that are in none, sorted. 0; -EOPNOTSUPP: this source is not listed
+ * that way, and all its files are the rest; or -errno with the reason in d. */
+int collections_each(const struct source *source, const struct format_options *options,
+                     struct collections_user *user, struct source_list *ret_rest, struct diag *d);
 
 /* The same: each becomes a dataset of catalog, whose tools are set. */
 int collections_open(const struct source *source, struct catalog *catalog,

@@ -191,6 +191,13 @@ static enum claim best_claim(const struct probed_file *file, unsigned *ret_forma
     return best;
 }
 
+bool folder_scan_takes(const struct probed_file *file)
+{
+    unsigned format;
+
+    return best_claim(file, &format) && !foreign_is_mistaken(file);
+}
+
 bool folder_scan_wants_sides(const struct source *source)
 {
     AUTO_SOURCE_ENTRY struct source_entry entry = {0};

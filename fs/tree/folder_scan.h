@@ -17,6 +17,9 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error);
 
+/* Does a format take the file? */
+bool folder_scan_takes(const struct probed_file *file);
+
 /* May the one file of a remote that SOURCE is have side files? Not if it cannot be read, or is of a
  * format that has none. Blocks until its head is here. */
 bool folder_scan_wants_sides(const struct source *source);

@@ -35,13 +35,14 @@ bool is_skipped(const char *name)
     return *name == '.' || !strcasecmp(name, "__MACOSX") || !strcmp(name, "lost+found");
 }
 
-bool is_class_folder(const char *path, const char *root)
+bool is_class_folder(enum files_kind kind, const char *path, const char *root)
 {
+    const char *skipped = files_kinds[kind].skipped;
     size_t len = strlen(root);
     const char *name = path + len + (len > 0);
 
     return *path && members_is_below(path, root) && strlen(path) > len && !strchr(name, '/') &&
-           !is_skipped(name);
+           !is_skipped(name) && !(skipped && !strcmp(name, skipped));
 }
 
 const char *find_table(const struct search *s, uint32_t folder, const char *after)
@@ -148,7 +149,7 @@ static bool has_classes(const struct search *s, uint32_t folder)
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
         const struct folder_info *below = &s->info[i];
 
-        if (!is_class_folder(path_of(s, i), path_of(s, folder)))
+        if (!is_class_folder(FILES_PICTURES, path_of(s, i), path_of(s, folder)))
             continue;
         if (below->all_pictures && name_is_split(path_base(path_of(s, i))))
             return false;
@@ -222,18 +223,18 @@ static int search_folder(struct search *s, uint32_t folder, bool split, bool pro
     if (r < 0)
         return r;
     if (!f->foreign && (split || !project) && has_manifests(s, folder))
-        return take(s, folder, LAYOUT_MANIFEST);
+        return take(s, folder, LAYOUT_MANIFEST, FILES_PICTURES);
     if (!f->foreign && !s->manifests_only && (split || !project) && has_table(s, folder))
-        return take(s, folder, LAYOUT_TABLE);
+        return take(s, folder, LAYOUT_TABLE, FILES_PICTURES);
     if (!f->foreign && !s->manifests_only && (split || !project) && has_classes(s, folder)) {
         r = look_into_classes(s, folder);
         if (r < 0)
             return r;
         if (has_classes(s, folder))
-            return take(s, folder, LAYOUT_CLASSES);
+            return take(s, folder, LAYOUT_CLASSES, FILES_PICTURES);
     }
     if (!f->foreign && !s->manifests_only && (split || !project) && is_flat(s, folder))
-        return take(s, folder, LAYOUT_FLAT);
+        return take(s, folder, LAYOUT_FLAT, FILES_PICTURES);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
         if (!is_skipped(path_base(path_of(s, i))))
             r = search_folder(s, i, split, project);
@@ -264,6 +265,8 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     s.manifests_only = r == 0 && listing->n && s.info[0].all_used < s.info[0].all_others;
     if (r == 0 && listing->n)
         r = search_folder(&s, 0, false, false);
+    for (unsigned kind = FILES_SOUNDS; kind < N_FILES_KINDS && r == 0 && listing->n; kind++)
+        r = ret->format_given ? 0 : take_classes(&s, kind);
     free(s.info);
     free(s.manifest);
     return r;

@@ -4,6 +4,7 @@
 
 #include "base/members.h"
 #include "format/core/format.h"
+#include "format/files/claim/kinds.h"
 
 enum files_layout {
     LAYOUT_CLASSES,  /* each folder of the root is a class */
@@ -15,10 +16,11 @@ enum files_layout {
 /* What a claim knows besides the names: the impl of struct collection. */
 struct files_claim {
     enum files_layout layout;
-    const char *table; /* of LAYOUT_TABLE: its name */
-    const char *other; /* NULL; or a second one, of another format: the dataset is refused */
-    char *aside;       /* files below the root that are in no sample, by kind: text */
-    char **manifest;   /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
+    enum files_kind kind; /* what its samples have */
+    const char *table;    /* of LAYOUT_TABLE: its name */
+    const char *other;    /* NULL; or a second one, of another format: the dataset is refused */
+    char *aside;          /* files below the root that are in no sample, by kind: text */
+    char **manifest;      /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
     size_t n_manifests;
 };
 
@@ -28,7 +30,7 @@ int files_claim_names(const struct members *listing, struct claims *ret);
 /* free_claim() of struct format. */
 void files_free_claim(void *impl);
 
-/* Is it a folder of a class of the dataset at root? */
-bool is_class_folder(const char *path, const char *root);
+/* Is it a folder of a class of the dataset of that kind at root? */
+bool is_class_folder(enum files_kind kind, const char *path, const char *root);
 
 #endif

@@ -8,8 +8,7 @@
 
 #include "format/core/split_name.h"
 
-/* Is the end of the name one of these, in any case? */
-static bool ends_in(const char *name, const char *const *ends)
+bool name_ends_in(const char *name, const char *const *ends)
 {
     size_t len = strlen(name);
 
@@ -32,10 +31,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 bool name_is_picture(const char *name)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp", ".pgm",
-                                       ".tif", ".tiff", ".webp", ".gif", NULL};
-
-    return ends_in(name, ends);
+    return name_is_of(FILES_PICTURES, name);
 }
 
 size_t name_stem(const char *name)
@@ -50,6 +46,13 @@ size_t name_stem_last(const char *name)
     const char *dot = strrchr(name, '.');
 
     return dot ? (size_t)(dot - name) : 0;
+}
+
+size_t name_stem_alone(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot ? (size_t)(dot - name) : strlen(name);
 }
 
 size_t name_ext(const char *name, size_t stem, char ret[static EXT_MOST + 1])
@@ -81,7 +84,7 @@ bool name_is_kaldi(const char *name)
 {
     static const char *const ends[] = {".scp", ".ark", ".scp.gz", ".ark.gz", NULL};
 
-    return ends_in(name, ends);
+    return name_ends_in(name, ends);
 }
 
 bool name_is_foreign(const char *name)
@@ -91,7 +94,7 @@ bool name_is_foreign(const char *name)
         ".rec",   ".tfrecords", ".mindrecord", ".npz",  ".safetensors", ".parquet", ".svm",
         ".arrow", ".libsvm",    ".h5",         ".hdf5", ".lmdb",        NULL};
 
-    return name_is_kaldi(name) || ends_in(name, ends);
+    return name_is_kaldi(name) || name_ends_in(name, ends);
 }
 
 bool name_is_manifest(const char *name)
@@ -120,14 +123,14 @@ bool name_is_notice(const char *name)
     for (const char *const *s = starts; *s; s++)
         if (!strncasecmp(name, *s, strlen(*s)))
             return true;
-    return ends_in(name, ends);
+    return name_ends_in(name, ends);
 }
 
 bool name_is_neutral(const char *name)
 {
     static const char *const ends[] = {".json", ".html", ".pdf", NULL};
 
-    return name_is_notice(name) || ends_in(name, ends);
+    return name_is_notice(name) || name_ends_in(name, ends);
 }
 
 bool name_is_project(const char *name)
@@ -184,24 +187,27 @@ static bool has_repeated(const struct members *m, size_t first, size_t n)
 }
 
 /* Are files with one stem one sample? One must be called by the stem and an extension alone: of
- * 2020.01.05.jpg and 2020.01.06.jpg each is its own. */
-static bool is_group(const struct members *m, size_t first, size_t n, bool by_class)
+ * 2020.01.05.jpg and 2020.01.06.jpg each is its own. a.seg.png is a mask of the picture a.png, but
+ * a.1.wav is a sound like a.wav. */
+static bool is_group(const struct sample_walk *walk, size_t first, size_t n)
 {
-    size_t plain = 0, pictures = 0;
+    const struct members *m = walk->m;
+    size_t plain = 0, own = 0;
 
     for (size_t i = first; i < first + n; i++) {
         bool is_plain = name_is_plain(members_name(m, i));
 
         plain += is_plain;
-        pictures += is_plain && name_is_picture(members_name(m, i));
+        own += (is_plain || walk->kind != FILES_PICTURES) &&
+               name_is_of(walk->kind, members_name(m, i));
     }
-    return plain && (!by_class || pictures < 2) && (n == 1 || !has_repeated(m, first, n));
+    return plain && (!walk->by_class || own < 2) && (n == 1 || !has_repeated(m, first, n));
 }
 
-static bool has_picture(const struct members *m, size_t first, size_t n)
+static bool has_own(const struct sample_walk *walk, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
-        if (name_is_picture(members_name(m, i)))
+        if (name_is_of(walk->kind, members_name(walk->m, i)))
             return true;
     return false;
 }
@@ -227,18 +233,18 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
     while (walk->at < walk->end) {
         size_t i = walk->at, stem, n;
 
-        if (i < walk->single) {
+        if (i < walk->single || !files_kinds[walk->kind].beside) {
             walk->at++;
-            if (!name_is_picture(members_name(m, i)))
+            if (!name_is_of(walk->kind, members_name(m, i)))
                 continue;
-            *ret = (struct sample_files){i, 1, name_stem_last(members_name(m, i))};
+            *ret = (struct sample_files){i, 1, name_stem_alone(members_name(m, i))};
             return true;
         }
         stem = name_stem(members_name(m, i));
         n = stem ? same_stem(m, i, walk->end, stem) : 1;
-        if (!stem || !has_picture(m, i, n)) {
+        if (!stem || !has_own(walk, i, n)) {
             walk->at += n;
-        } else if (is_group(m, i, n, walk->by_class)) {
+        } else if (is_group(walk, i, n)) {
             *ret = (struct sample_files){i, n, stem};
             walk->at += n;
             return true;

@@ -6,8 +6,11 @@
 #include <stddef.h>
 
 #include "base/members.h"
+#include "format/files/claim/kinds.h"
 
-/* torchvision's IMG_EXTENSIONS and gif, in any case. */
+/* Is the end of the name one of these, which NULL ends, in any case? */
+bool name_ends_in(const char *name, const char *const *ends);
+
 bool name_is_picture(const char *name);
 
 /* The name before its first dot, which belongs to all files of a sample: its length; 0: it has no
@@ -16,6 +19,9 @@ size_t name_stem(const char *name);
 
 /* The same before the last dot. */
 size_t name_stem_last(const char *name);
+
+/* Of a file that is a sample alone: the same, or all of a name without a dot. */
+size_t name_stem_alone(const char *name);
 
 /* What follows the stem and a dot, in lower case: its length, at most EXT_MOST; 0: nothing does, or
  * it is longer. */
@@ -67,7 +73,8 @@ struct sample_walk {
     const struct members *m;
     size_t at, end; /* members */
     bool by_class;
-    size_t single; /* until there each picture is a sample */
+    enum files_kind kind; /* of what a sample has */
+    size_t single;        /* until there each file of that kind is a sample */
 };
 
 /* The next sample; false: there is none. */

@@ -1,5 +1,5 @@
-/* What the files of the claim share: claim.c (counts, judging), take.c (files of samples) and
- * manifests.c. Only they include this. */
+/* What the files of the claim share: claim.c (counts, judging), take.c (files of samples),
+ * manifests.c and classes.c. Only they include this. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 
@@ -24,9 +24,10 @@ struct search {
     const struct members *m;
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
-    bool manifests_only; /* most files of SOURCE are something else */
-    uint8_t *manifest;   /* [files] 1: it is one */
-    unsigned looked;     /* files that were looked into without being called *.manifest */
+    bool manifests_only;  /* most files of SOURCE are something else */
+    uint8_t *manifest;    /* [files] 1: it is one */
+    unsigned looked;      /* files that were looked into without being called *.manifest, */
+    unsigned class_looks; /* and as texts of class folders */
 };
 
 static inline uint32_t next_folder(const struct search *s, uint32_t child)
@@ -65,6 +66,15 @@ int look_into_classes(struct search *s, uint32_t folder);
 /* ---- take.c ---- */
 
 /* A collection of that layout: the files of its samples, and what is left aside. 0 or -ENOMEM. */
-int take(const struct search *s, uint32_t root, enum files_layout layout);
+int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_kind kind);
+
+/* Does a file beside class folders of sounds or texts stay what it is? */
+bool stays_beside(enum files_kind kind, const char *name);
+
+/* ---- classes.c ---- */
+
+/* Take the class folders of that kind, sounds or texts, that are in no collection yet, nor have
+ * files that may be something else. 0 or -ENOMEM. */
+int take_classes(struct search *s, enum files_kind kind);
 
 #endif

@@ -34,7 +34,8 @@ static int add_sample(struct taking *t, const struct sample_files *sample)
 static int take_folder(struct taking *t, uint32_t folder)
 {
     const struct folder_info *f = &t->s->info[folder];
-    struct sample_walk walk = {.m = t->s->m, .at = f->first, .end = f->last, .by_class = true};
+    struct sample_walk walk = {
+        .m = t->s->m, .at = f->first, .end = f->last, .by_class = true, .kind = t->claim->kind};
     struct sample_files sample;
     int r = 0;
 
@@ -166,8 +167,26 @@ static int say_aside(struct taking *t, size_t first, size_t last)
     return text_finish(&text, &t->claim->aside, NULL);
 }
 
+bool stays_beside(enum files_kind kind, const char *name)
+{
+    return *name != '.' && !name_is_notice(name) &&
+           (files_kinds[kind].is_looked_into || !name_is_of(kind, name));
+}
+
+/* May a file of the root itself be something else? */
+static bool may_be_else(const struct taking *t, size_t file)
+{
+    const char *name = members_name(t->s->m, file);
+
+    if (t->claim->kind != FILES_PICTURES)
+        return stays_beside(t->claim->kind, name);
+    return !*path_of(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
+           !name_is_manifest(name);
+}
+
 /* Take what is below the root for the samples, or leave it aside: nothing else is to become of it.
- * The files of SOURCE itself may be something else. */
+ * The files of SOURCE itself may be something else, and those beside class folders of sounds or
+ * texts. */
 static int take_files(struct taking *t)
 {
     const struct folder_info *root = &t->s->info[t->root];
@@ -177,26 +196,47 @@ static int take_files(struct taking *t)
 
     for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
          i = next_folder(t->s, i))
-        if (is_class_folder(path_of(t->s, i), path_of(t->s, t->root)))
+        if (is_class_folder(t->claim->kind, path_of(t->s, i), path_of(t->s, t->root)))
             r = take_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = take_flat(t);
     if (t->claim->layout == LAYOUT_TABLE || t->claim->layout == LAYOUT_MANIFEST)
         r = take_all(t);
-    for (size_t i = first; i < last && r == 0; i++) {
-        const char *name = members_name(t->s->m, i);
-        bool may_be_else = !*path_of(t->s, t->root) && i < root->last && !name_is_picture(name) &&
-                           !name_is_neutral(name) && !name_is_manifest(name);
-
-        if (!taken[i] && !may_be_else)
+    for (size_t i = first; i < last && r == 0; i++)
+        if (!taken[i] && !(i < root->last && may_be_else(t, i)))
             taken[i] = CLAIMS_ASIDE;
-    }
     return r < 0 ? r : say_aside(t, first, last);
 }
 
-int take(const struct search *s, uint32_t root, enum files_layout layout)
+/* Is there a file beside the class folders that stays what it is? */
+static bool has_others(const struct search *s, uint32_t root, enum files_kind kind)
+{
+    for (size_t i = s->info[root].first; i < s->info[root].last; i++)
+        if (kind != FILES_PICTURES && !s->claims->taken[i] &&
+            stays_beside(kind, members_name(s->m, i)))
+            return true;
+    return false;
+}
+
+/* A collection at that root. It is called like the folder, unless other things are shown in a
+ * folder of that name. 0 or -ENOMEM. */
+static int name_collection(const struct search *s, uint32_t root, const struct files_claim *claim,
+                           struct collection *c)
 {
     const char *path = path_of(s, root), *base = path_base(path);
+    bool has_beside = has_others(s, root, claim->kind);
+
+    c->root = strdup(path);
+    c->folder = has_beside || claim->layout == LAYOUT_MANIFEST
+                    ? strdup(path)
+                    : strndup(path, (size_t)(base - path) - (base > path));
+    c->name = strdup(has_beside ? files_kinds[claim->kind].word : *path ? base : "all");
+    c->has_beside = has_beside;
+    return c->root && c->folder && c->name ? 0 : -ENOMEM;
+}
+
+int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_kind kind)
+{
     struct claims *claims = s->claims;
     struct taking t = {.s = s, .root = root};
     struct collection *c;
@@ -205,20 +245,19 @@ int take(const struct search *s, uint32_t root, enum files_layout layout)
     if (array_capacity(&claims->collection, claims->n, sizeof(*c)) < 0)
         return -ENOMEM;
     c = &claims->collection[claims->n++];
-    *c = (struct collection){.root = strdup(path),
-                             .folder = layout == LAYOUT_MANIFEST
-                                           ? strdup(path)
-                                           : strndup(path, (size_t)(base - path) - (base > path)),
-                             .name = strdup(*path ? base : "all")};
+    *c = (struct collection){0};
     c->impl = t.claim = calloc(1, sizeof(*t.claim));
-    if (!c->root || !c->folder || !c->name || !t.claim)
+    if (!t.claim)
         return -ENOMEM;
     t.claim->layout = layout;
+    t.claim->kind = kind;
     if (layout == LAYOUT_TABLE) {
         t.claim->table = find_table(s, root, NULL);
         t.claim->other = find_table(s, root, t.claim->table);
     }
-    r = take_files(&t);
+    r = name_collection(s, root, t.claim, c);
+    if (r == 0)
+        r = take_files(&t);
     c->file = t.file;
     c->n = t.n;
     return r;

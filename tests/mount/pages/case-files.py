@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""docs/files.md: its loader for PyTorch over its folders of pictures, its line of metadata.jsonl and its line of a manifest."""
+"""docs/files.md: its loader for PyTorch over its folders of pictures, its class folders of sounds and texts, its line of metadata.jsonl and its line of a manifest."""
 
 import importlib.util
 import io
 import json
 import subprocess
+import wave
 
 import numpy as np
 from PIL import Image
@@ -22,11 +23,20 @@ Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(out, "jpeg")
 for split, n in (("train", 100), ("val", 10)):
     for i in range(n):
         world.file(f"/data/data/{split}/{('cat', 'dog')[i % 2]}/{i:03}.jpg", out.getvalue())
-world.run("docs/files.md", {"class Batches": "seen = [label for _, label in "
+sound = io.BytesIO()
+with wave.open(sound, "wb") as file:
+    file.setparams((1, 2, 16000, 0, "NONE", ""))
+    file.writeframes(np.arange(500, dtype="<i2").tobytes())
+block = take("docs/files.md", "corpus/speech/yes").replace("──►", "")
+classes, shown_classes = zip(*(line.split() for line in block.splitlines()))
+for name in classes:
+    world.file(f"/data/{name}", sound.getvalue() if name.endswith(".wav") else b"A film.")
+world.run("docs/files.md", {"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label", "class Batches": "seen = [label for _, label in "
                             "Batches('/mnt/data/train/batches/batch=64,seed=7/epoch=0/tar')]\n"
                             "assert len(seen) == 100 and sum(seen) == 50, seen\n"
                             "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},
-          before="mkdir -p /mnt/data\nepochfs mount /data/data /mnt/data\n")
+          before="mkdir -p /mnt/data /mnt/corpus\nepochfs mount /data/data /mnt/data\n"
+          "epochfs mount /data/corpus /mnt/corpus\n")
 
 block = take("docs/files.md", "data/train/cat/001.jpg").replace("──►", "").replace("...", "any.jpg")
 source, shown = zip(*(line.split() for line in block.splitlines()))
@@ -38,6 +48,11 @@ subprocess.run(["bash", "-ec", f"epochfs mount data /mnt/data\n{shown}\n"
                 "cmp /mnt/data/train/samples/raw/002.jpg data/train/cat/002.jpg\n"
                 "test $(ls /mnt/data/val/samples/raw | wc -l) = 1\nepochfs umount /mnt/data"], cwd=world.folder(""),
                env=tutorials.environment(), check=True)
+
+subprocess.run(["bash", "-ec", "mkdir -p /mnt/corpus\nepochfs mount /data/corpus /mnt/corpus\n"
+                + "\n".join(f"test -e '{name}'" for name in shown_classes)
+                + "\ntest \"$(cat /mnt/corpus/aclImdb/train/samples/txt/0_9.txt)\" = 'A film.'\nepochfs umount /mnt/corpus"],
+               cwd=world.folder(""), env=tutorials.environment(), check=True)
 
 line = take("docs/files.md", "mask_file_name")
 for name in ("001.jpg", "masks/001.png"):

@@ -98,6 +98,14 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
     return 0;
 }
 
+/* Another format takes what begins so. */
+static bool is_taken(const struct claims *claims, size_t file, const uint8_t *head, size_t len)
+{
+    (void)claims;
+    (void)file;
+    return len >= 4 && !memcmp(head, "rows", 4);
+}
+
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
  * samples as keys, and in parentheses the extensions of each. */
 static char *claim(const char *paths, const struct contents *contents)
@@ -111,13 +119,15 @@ static char *claim(const char *paths, const struct contents *contents)
     make_listing(&m, paths);
     claiming.claims.taken = calloc(m.n + 1, 1);
     claiming.claims.heads = contents ? read_heads : NULL;
+    claiming.claims.is_taken = contents ? is_taken : NULL;
     assert_int_equal(files_claim_names(&m, &claiming.claims), 0);
     claims = claiming.claims;
     for (size_t i = 0; i < claims.n; i++) {
         struct collection *c = &claims.collection[i];
         struct files_claim *claim = c->impl;
         AUTO_MEMBERS struct members own = {0};
-        struct sample_walk walk = {.m = &own, .by_class = claim->layout == LAYOUT_CLASSES};
+        struct sample_walk walk = {
+            .m = &own, .by_class = claim->layout == LAYOUT_CLASSES, .kind = claim->kind};
         struct sample_keys keys = {0};
         struct sample_files sample;
         char key[KEY_MAX];
@@ -126,7 +136,8 @@ static char *claim(const char *paths, const struct contents *contents)
         walk.end = own.n;
         assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
         text_add(&t, "%s:%s %s", c->folder, c->name,
-                 claim->layout == LAYOUT_CLASSES    ? "classes"
+                 claim->kind != FILES_PICTURES      ? files_kinds[claim->kind].word
+                 : claim->layout == LAYOUT_CLASSES  ? "classes"
                  : claim->layout == LAYOUT_FLAT     ? "flat"
                  : claim->layout == LAYOUT_MANIFEST ? "manifest"
                                                     : claim->table);
@@ -134,9 +145,11 @@ static char *claim(const char *paths, const struct contents *contents)
             size_t n = sample_key(&keys, &sample, key);
 
             text_add(&t, " %.*s(", (int)n, key);
-            for (size_t k = 0; k < sample.n; k++)
-                text_add(&t, "%s%s", k ? "," : "",
-                         members_name(&own, sample.first + k) + sample.stem + 1);
+            for (size_t k = 0; k < sample.n; k++) {
+                const char *ext = members_name(&own, sample.first + k) + sample.stem;
+
+                text_add(&t, "%s%s", k ? "," : "", *ext ? ext + 1 : "");
+            }
             text_add(&t, ")");
         }
         for (size_t k = 0; k < claim->n_manifests; k++)
@@ -205,8 +218,9 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
 {
     (void)state;
     check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
-    assert_true(is_class_folder("empty", ""));
-    assert_false(is_class_folder("lost+found", "")); /* of file systems, not of data */
+    assert_true(is_class_folder(FILES_PICTURES, "empty", ""));
+    assert_false(
+        is_class_folder(FILES_PICTURES, "lost+found", "")); /* of file systems, not of data */
     check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
           ":all classes 1(jpg) 2(jpg) aside 1 .txt, 1 .db\n");
     check("docs/README.md images/1.jpg", ":images flat 1(jpg)\n");
@@ -454,6 +468,211 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
     check("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", ":a metadata.csv 1(jpg) 2(jpg)\n");
 }
 
+/* ---- sounds and texts ---- */
+
+static void test_claim__class_folders_of_sounds__one_dataset(void **state)
+{
+    static const char *const yes[] = {"a.wav", "a.FLAC", "a.mp3", "a.ogg",  "a.opus",
+                                      "a.m4a", "a.aac",  "a.aif", "a.aiff", "a.b.wav"};
+    static const char *const no[] = {"wav", "a.wav.gz", "a.mp", ".a.wav", "a.txt"};
+
+    (void)state;
+    check("yes/1.wav yes/2.wav no/3.FLAC", ":all sounds 3(FLAC) 1(wav) 2(wav)\n");
+    check("a/train/x/1.wav a/train/y/1.wav a/test/x/1.wav a/test/y/2.wav",
+          "a:test sounds 1(wav) 2(wav)\na:train sounds x/1(wav) y/1(wav)\n");
+    check("a/1.wav a/s/2.wav b/3.wav e/", ":all sounds 1(wav) 2(wav) 3(wav)\n");
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        if (!name_is_of(FILES_SOUNDS, yes[i]))
+            fail_msg("%s", yes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        if (name_is_of(FILES_SOUNDS, no[i]))
+            fail_msg("%s", no[i]);
+}
+
+static void test_claim__files_beside_a_sound__of_its_sample(void **state)
+{
+    (void)state;
+    check("a/1.wav a/1.txt a/1.json b/2.wav", ":all sounds 1(json,txt,wav) 2(wav)\n");
+    /* Sounds that share a stem are a sample each. */
+    check("a/x.1.wav a/x.wav b/2.wav", ":all sounds x.1(wav) x(wav) 2(wav)\n");
+    check("a/1.wav a/1.npy b/2.wav", ""); /* an array is a dataset */
+    check("a/1.wav a/t.txt b/2.wav", ""); /* and this may be one */
+    check("a/1.wav a/.x b/2.wav b/README",
+          ":all sounds 1(wav) 2(wav) aside 2 without an extension\n");
+}
+
+static void test_claim__one_folder_of_sounds__no_classes(void **state)
+{
+    (void)state;
+    check("a/1.wav a/2.wav", "");
+    check("a/1.wav b/", "");
+    check("1.wav 2.wav 3.wav a/1.wav b/2.wav", "");
+}
+
+static void test_claim__folder_of_noises__no_class(void **state)
+{
+    (void)state;
+    check("yes/1.wav no/2.wav _background_noise_/n.wav _background_noise_/README.md",
+          ":all sounds 2(wav) 1(wav) aside 1 .md, 1 .wav\n");
+    assert_false(is_class_folder(FILES_SOUNDS, "a/_background_noise_", "a"));
+    assert_true(is_class_folder(FILES_PICTURES, "a/_background_noise_", "a"));
+}
+
+static void test_claim__sounds_and_other_kinds__left_alone(void **state)
+{
+    (void)state;
+    check("a/1.wav b/2.txt", "");
+    check("a/1.wav b/2.jpg", ":b flat 2(jpg)\n");
+    check("a/1.wav b/2.wav wav.scp", "");
+    check("corpus/a/1.wav corpus/b/2.wav data/x/wav.scp", "");
+    check("Makefile t/a/1.wav t/b/2.wav", "");
+    check("d1/84/1.flac d1/84/84.trans.txt d1/85/1.flac d1/85/85.trans.txt", "");
+}
+
+/* What lies beside stays; then the dataset is in the folder, for others may be there. */
+static void test_claim__files_beside_class_folders__stay(void **state)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {0};
+
+    (void)state;
+    check("set/a/1.wav set/b/2.wav set/x.feat", "set:sounds sounds 1(wav) 2(wav)\n");
+    check("a/1.wav b/2.wav x.json", ":sounds sounds 1(wav) 2(wav)\n");
+    check("a/1.wav b/2.wav x.wav README",
+          ":all sounds 1(wav) 2(wav) aside 1 without an extension, 1 .wav\n");
+    make_listing(&m, "s/a/1.wav s/b/2.wav s/x.feat");
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    assert_int_equal(claims.n, 1);
+    assert_true(claims.collection[0].has_beside);
+    assert_string_equal(members_name(&m, 0), "x.feat");
+    assert_int_equal(claims.taken[0], 0);
+    assert_int_equal(claims.taken[1], CLAIMS_SAMPLE);
+}
+
+static void test_claim__format_is_given__no_sounds(void **state)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {.format_given = true};
+
+    (void)state;
+    make_listing(&m, "a/1.wav b/2.wav");
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    assert_int_equal(claims.n, 0);
+}
+
+static void test_claim__class_folders_of_texts__looked_into(void **state)
+{
+    (void)state;
+    check_content("pos/1.txt pos/a.b.TXT neg/3.txt", "-", "", 3,
+                  ":all texts 3(txt) 1(txt) a.b(TXT)\n");
+    check_content("alt.x/101 alt.x/102 sci/101 sci/.x sci/LICENSE", "-", "", 3,
+                  ":all texts alt.x/101() 102() sci/101() aside 2 without an extension\n");
+    check_content("train/pos/1.txt train/neg/2.txt train/bow.feat", "-", "", 2,
+                  "train:texts texts 2(txt) 1(txt)\n");
+    check_content("a/1.txt b/2.txt c.txt", "-", "", 2, ":texts texts 1(txt) 2(txt)\n");
+    /* Another format has one; it may lie anywhere. */
+    check_content("a/1.txt a/2.txt b/3.txt", "3.txt", "rows", 3, "");
+    check_content("s/a/1.txt s/b/2.txt t/a/1.txt t/b/3.txt", "3.txt", "rows", 4,
+                  ":s texts 1(txt) 2(txt)\n");
+    /* Not looked into: by their names they are none. */
+    check_content("a/1.txt b/2.txt b/3.csv", "-", "", 0, "");
+    check_content("a/1.txt", "-", "", 0, "");
+    check_content("README.txt a/README.txt b/LICENSE.txt", "-", "", 0, "");
+    check("a/1.txt b/2.txt", ""); /* nothing can be looked into */
+}
+
+static int binary_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
+                        uint8_t *bytes, int *len)
+{
+    (void)claims;
+    (void)file;
+    for (unsigned i = 0; i < n; i++) {
+        memcpy(bytes + i * size, "ab\0c", 4);
+        len[i] = i ? 4 : -EACCES;
+    }
+    return 0;
+}
+
+static void test_claim__bytes_that_are_no_text__left_alone(void **state)
+{
+    AUTO_MEMBERS struct members m = {0};
+    AUTO(release) struct claims claims = {.heads = binary_heads, .is_taken = is_taken};
+
+    (void)state;
+    make_listing(&m, "a/1.txt b/2.txt");
+    claims.taken = calloc(m.n + 1, 1);
+    assert_int_equal(files_claim_names(&m, &claims), 0);
+    assert_int_equal(claims.n, 0);
+}
+
+static void test_claim__texts_unreadable__their_names_say_it(void **state)
+{
+    unsigned heads = 0;
+    const struct contents contents = {"-", "", &heads, -EACCES};
+    AUTO_FREE char *found = claim("a/1.txt b/2.txt", &contents);
+
+    (void)state;
+    assert_string_equal(found, ":all texts 1(txt) 2(txt)\n");
+}
+
+/* However many texts and classes there are, few files are looked into, the largest among them. */
+static void test_claim__very_many_texts__few_looks(void **state)
+{
+    unsigned heads = 0;
+
+    (void)state;
+    for (int rows = 0; rows < 2; rows++) {
+        AUTO_MEMBERS struct members m = {0};
+        AUTO(release) struct claims claims = {0};
+        struct claiming claiming = {
+            .listing = &m,
+            .contents = &(struct contents){"large.txt", rows ? "rows" : "x", &heads, 0}};
+        uint32_t folder;
+        char name[16];
+
+        heads = 0;
+        assert_int_equal(members_add_folder(&m, "", &folder), 0);
+        for (unsigned i = 0; i < 10000; i++) {
+            snprintf(name, sizeof(name), "c%u", i);
+            assert_int_equal(members_add_folder(&m, name, &folder), 0);
+            for (unsigned k = 0; k < 3; k++) {
+                snprintf(name, sizeof(name), "%u.txt", k);
+                assert_int_equal(members_add(&m, folder, i == 7654 && k == 1 ? "large.txt" : name,
+                                             i == 7654 && k == 1 ? 999 : 10 + i % 7,
+                                             (const uint64_t[2]){1, 2}),
+                                 0);
+            }
+        }
+        assert_int_equal(members_sort(&m), 0);
+        claiming.claims =
+            (struct claims){.taken = calloc(m.n + 1, 1), .heads = read_heads, .is_taken = is_taken};
+        assert_int_equal(files_claim_names(&m, &claiming.claims), 0);
+        claims = claiming.claims;
+        assert_int_equal(claims.n, rows ? 0 : 1);
+        assert_in_range(heads, 9, 16);
+    }
+}
+
+/* 100 datasets of texts: those that cannot be looked into stay what they are. */
+static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
+{
+    AUTO_TEXT struct text paths = {0};
+    AUTO_FREE char *found = NULL;
+    unsigned heads = 0, n = 0;
+
+    (void)state;
+    text_add(&paths, "x/");
+    for (unsigned i = 0; i < 100; i++)
+        text_add(&paths, " d/p%u/a/1.txt d/p%u/b/2.txt", i, i);
+    found = claim(paths.data, &(struct contents){"-", "", &heads, 0});
+    assert_int_equal(heads, 128);
+    for (const char *at = found; (at = strstr(at, " texts ")); at++)
+        n++;
+    assert_int_equal(n, 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +699,18 @@ int main(void)
         cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
         cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
         cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
+        cmocka_unit_test(test_claim__class_folders_of_sounds__one_dataset),
+        cmocka_unit_test(test_claim__files_beside_a_sound__of_its_sample),
+        cmocka_unit_test(test_claim__one_folder_of_sounds__no_classes),
+        cmocka_unit_test(test_claim__folder_of_noises__no_class),
+        cmocka_unit_test(test_claim__sounds_and_other_kinds__left_alone),
+        cmocka_unit_test(test_claim__files_beside_class_folders__stay),
+        cmocka_unit_test(test_claim__format_is_given__no_sounds),
+        cmocka_unit_test(test_claim__class_folders_of_texts__looked_into),
+        cmocka_unit_test(test_claim__bytes_that_are_no_text__left_alone),
+        cmocka_unit_test(test_claim__texts_unreadable__their_names_say_it),
+        cmocka_unit_test(test_claim__very_many_texts__few_looks),
+        cmocka_unit_test(test_claim__very_many_datasets_of_texts__a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
