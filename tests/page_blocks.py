@@ -7,7 +7,6 @@ do not see:
     <!-- run by FILE -->                              a file of tests/, which takes the block with take(PAGE, WORDS);
                                                       in the shell with run_block of tests/fresh.sh
     <!-- run by FILE where PROGRAM is installed -->   the same, but Debian does not have PROGRAM; elsewhere FILE skips
-    <!-- not run: REASON -->                          one of REASONS
     <!-- until Ctrl-C -->                             run, and stopped as by Ctrl-C when it has printed a line
 
 A block without a mark, or with the last one, is run by the case of its page (tests/mount/tutorials.py).
@@ -22,12 +21,8 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-REASONS = {
-    "a service manager": "needs systemd as the machine's first process",
-}
 UNTIL = "until Ctrl-C"
-MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|not run: (?P<reason>[\w ]+)|"
-                  r"(?P<until>until Ctrl-C)) -->")
+MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|(?P<until>until Ctrl-C)) -->")
 
 # page: below ROOT. line: of its first line of text. language: of the fence; None: indented. mark: a match of MARK, or None.
 Block = collections.namedtuple("Block", "page line language text mark")

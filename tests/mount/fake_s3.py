@@ -5,6 +5,7 @@ they are asked for.
         s3.endpoint                                  of the bucket "data", or bucket=; no credentials are wanted
         s3.lists, s3.objects                         requests for listings, and for objects, so far
         s3.put(key, bytes), s3.remove(key)
+        s3.signers                                   the keys by which requests were signed
 
 For bytes may stand any object with a length and slices; with an attribute `tag`, that is its ETag.
 """
@@ -12,6 +13,7 @@ For bytes may stand any object with a length and slices; with an attribute `tag`
 import bisect
 import hashlib
 import http.server
+import re
 import socket
 import sys
 import threading
@@ -49,6 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path, _, query = self.path.partition("?")
         s3 = self.server.s3
+        s3.signers.update(re.findall("Credential=([^/]*)/", self.headers.get("Authorization", "")))
         if s3.skewed and "Authorization" in self.headers:
             self.answer(403, SKEWED)
             return
@@ -103,6 +106,7 @@ class FakeS3:
         self.keys = sorted(objects)
         self.lists = self.objects = 0
         self.forbidden = set()
+        self.signers = set()
         self.skewed = False  # signatures are of another time
         self.lock = threading.Lock()
         self.server = Server(("127.0.0.1", 0), Handler)

@@ -7,7 +7,7 @@ World (pages.py) and its network, but without the services that this machine has
         machine.run("systemctl start x")  a line of bash in it; returns its output. user="ann": as a user of USERS
         machine.show("x.service", "Id")   a property of a unit
         machine.at("/mnt/mnist")          the path by which the case itself finds this one of the machine
-        machine.wait_message("x", "bad")  until a unit's log has these words
+        machine.wait_state("x", "failed failed")
     with machine.booted(): ...            the same machine, started again
 """
 
@@ -20,19 +20,20 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import page_blocks
 from lib import DEADLINE, EPOCHFS, PRIVATE, equal, skip, text
-from servers import ended, wait_until
+from servers import wait_until
 
 INIT = "/lib/systemd/systemd"
+UNITS = "/lib/systemd/system"
 PROGRAMS = ("dbus-daemon", "loginctl", "systemd-run", "unshare", "nsenter", "setpriv")
 SCRIPTS = f"{page_blocks.ROOT}/mount-scripts"
-USERS = {"ann": 61001, "bob": 61002}
+USERS = {"root": 0, "ann": 61001, "bob": 61002}
+HOMES = "/data/home"
 # What starts at boot of all that the packages of this machine would start.
-STARTED = {"dbus.service", "dbus.socket", "systemd-journald.service", "systemd-journald.socket", "systemd-journald-dev-log.socket",
-           "systemd-logind.service", "systemd-user-sessions.service"}
+STARTED = {"dbus.service", "dbus.socket", "systemd-journald.service", "systemd-journald.socket",
+           "systemd-journald-dev-log.socket", "systemd-logind.service", "systemd-user-sessions.service"}
 GENERATORS = {"systemd-fstab-generator"}
 # Of the folders below / of the case, the machine has its own /dev, /proc, /run and /sys. $1: where systemd reports that it has
 # booted. What would change the kernel that all share is read-only.
@@ -52,7 +53,7 @@ mkdir /dev/pts
 mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts
 ln -s pts/ptmx /dev/ptmx
 ln -s /proc/self/fd /dev/fd
-for device in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 fuse:10:229; do
+for device in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 fuse:10:229 autofs:10:235; do
     IFS=: read -r name major minor <<<"$device"
     mknod -m 666 "/dev/$name" c "$major" "$minor"
 done
@@ -74,6 +75,16 @@ def own_group():
     return found[0]
 
 
+def number_inside(path):
+    """Of the process, in its own namespace."""
+    return next(line.split()[-1] for line in text(path, "status").splitlines() if line.startswith("NSpid:"))
+
+
+def in_group(group, *command):
+    """The command, run in that cgroup."""
+    return ["bash", "-euc", 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"', "bash", group, *command]
+
+
 def mask(folder, name):
     if not os.path.lexists(f"{folder}/{name}"):
         os.symlink("/dev/null", f"{folder}/{name}")
@@ -86,13 +97,18 @@ class Machine:
                 skip(f"{program} is missing (packages systemd dbus util-linux)")
         if not os.access(INIT, os.X_OK) or not glob.glob("/lib/*/security/pam_systemd.so"):
             skip("systemd or its part of PAM is missing (packages systemd libpam-systemd)")
+        for folder in ("/etc", "/usr"):
+            if os.stat(folder).st_dev != os.stat("/").st_dev:
+                skip(f"{folder} is a file system of its own, which would be changed")
         self.outside = own_group()
         self.group = f"{self.outside}/epochfs-test-{os.getpid()}"
         self.process = self.pid = None
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner's: the cgroup must go
         self.empty("/etc/systemd/system")
         self.empty("/etc/systemd/user")
-        for path in glob.glob("/lib/systemd/system/*.wants/*"):
+        os.mkdir("/etc/systemd/system/multi-user.target.wants")
+        os.symlink(f"{UNITS}/remote-fs.target", "/etc/systemd/system/multi-user.target.wants/remote-fs.target")
+        for path in glob.glob(f"{UNITS}/*.wants/*"):
             name = os.path.basename(path)
             if name not in STARTED and not name.endswith(".target"):
                 mask("/etc/systemd/system", name)
@@ -104,6 +120,7 @@ class Machine:
                 mask("/etc/systemd/system-generators", os.path.basename(path))
         self.write("/etc/systemd/journald.conf.d/test.conf", "[Journal]\nStorage=volatile\nRateLimitBurst=0\n")
         self.write("/etc/fstab", "")
+        self.make_homes()
         for name in ("/usr/bin/epochfs", "/usr/sbin/mount.epochfs"):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(name)
@@ -128,15 +145,21 @@ class Machine:
         if drop_in:
             Machine.write(f"/etc/systemd/system/epochfs@{name}.service.d/test.conf", drop_in)
 
-    @staticmethod
-    def add_users():
-        for file, line in (("passwd", "{0}:x:{1}:{1}::/home/{0}:/bin/bash\n"), ("group", "{0}:x:{1}:\n"),
+    def make_homes(self):
+        """Nobody but systemd has written to /var, and all homes are empty."""
+        for folder in ("/var/cache", "/var/lib/systemd"):
+            self.empty(folder)
+        for file, line in (("passwd", "{0}:x:{1}:{1}::{2}/{0}:/bin/bash\n"), ("group", "{0}:x:{1}:\n"),
                            ("shadow", "{0}:*:19000:0:99999:7:::\n")):
-            with open(f"/etc/{file}", "a", encoding="utf-8") as f:
-                f.write("".join(line.format(name, uid) for name, uid in USERS.items()))
+            with open(f"/etc/{file}", "r+", encoding="utf-8") as f:
+                others = [found for found in f if found.split(":")[0] not in USERS]
+                f.seek(0)
+                f.truncate()
+                f.write("".join(others + [line.format(name, uid, HOMES) for name, uid in USERS.items()]))
         for name, uid in USERS.items():
-            os.makedirs(f"/home/{name}", mode=0o700)
-            os.chown(f"/home/{name}", uid, uid)
+            os.makedirs(f"{HOMES}/{name}")
+            os.chmod(f"{HOMES}/{name}", 0o700)
+            os.chown(f"{HOMES}/{name}", uid, uid)
 
     # ---- on and off ----
 
@@ -156,9 +179,8 @@ class Machine:
             s.bind(where)
             s.settimeout(DEADLINE)
             self.process = subprocess.Popen(
-                ["bash", "-euc", 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"', "bash", self.group,
-                 "unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--fork", "--kill-child=KILL",
-                 "bash", "-euc", INSIDE, "bash", where], stdin=subprocess.DEVNULL)
+                in_group(self.group, "unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--fork", "--kill-child=KILL",
+                         "bash", "-euc", INSIDE, "bash", where), stdin=subprocess.DEVNULL)
             process = os.pidfd_open(self.process.pid)
             said = b""
             while b"READY=1" not in said:
@@ -206,20 +228,17 @@ class Machine:
 
     # ---- in it ----
 
-    def start(self, command, user=None, stdin=subprocess.DEVNULL):
+    def start(self, command, user="root", stdin=subprocess.DEVNULL):
         """A process in the machine; its output is a pipe."""
         within = ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--root", "--wd=/",
                   "env", "-i", f"PATH={os.environ['PATH']}", "LC_ALL=C.UTF-8", "SYSTEMD_PAGER=cat", "SYSTEMD_COLORS=0"]
-        if user:
-            uid = USERS[user]
-            within += [f"HOME=/home/{user}", f"USER={user}", f"XDG_RUNTIME_DIR=/run/user/{uid}",
-                       "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
-        else:
-            within += ["HOME=/root"]
-        return subprocess.Popen(["bash", "-euc", 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"', "bash", f"{self.group}/init.scope",
-                                 *within, "bash", "-euc", command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        uid = USERS[user]
+        within += [f"HOME={HOMES}/{user}", f"USER={user}", f"XDG_RUNTIME_DIR=/run/user/{uid}",
+                   "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        return subprocess.Popen(in_group(f"{self.group}/init.scope", *within, "bash", "-euc", command), stdin=stdin,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def run(self, command, code=0, user=None):
+    def run(self, command, code=0, user="root"):
         with self.start(command, user) as process:
             try:
                 said = process.communicate(timeout=2 * DEADLINE)[0].decode(errors="replace")
@@ -230,11 +249,12 @@ class Machine:
             equal(process.returncode, code, f"exit code of {command!r} in the machine: {said}")
         return said
 
-    def show(self, unit, word, user=None):
+    def show(self, unit, word, user="root"):
         """A property of a unit."""
-        return self.run(f"systemctl {'--user ' if user else ''}show --property={word} --value '{unit}'", user=user).rstrip("\n")
+        manager = "--system" if user == "root" else "--user"
+        return self.run(f"systemctl {manager} show --property={word} --value '{unit}'", user=user).rstrip("\n")
 
-    def wait_state(self, unit, *states, user=None):
+    def wait_state(self, unit, *states, user="root"):
         """Until it is in one of these states, such as "active running"."""
         def state():
             return " ".join(self.show(unit, word, user) for word in ("ActiveState", "SubState"))
@@ -244,8 +264,8 @@ class Machine:
         """A descriptor of the process that has that number in the machine."""
         inside = os.readlink(f"/proc/{self.pid}/ns/pid")
         for path in glob.glob("/proc/[0-9]*"):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"{path}/ns/pid") == inside and text(path, "status").partition("\nNSpid:")[2].split("\n")[0].split()[-1] == pid:
+            with contextlib.suppress(OSError):  # it has just ended
+                if os.readlink(f"{path}/ns/pid") == inside and number_inside(path) == pid:
                     return os.pidfd_open(int(os.path.basename(path)))
         raise AssertionError(f"process {pid} of the machine has ended")
 
@@ -258,15 +278,3 @@ class Machine:
 
     def journal(self, unit):
         return self.run(f"journalctl --output=cat --unit='{unit}'")
-
-    def wait_message(self, unit, words):
-        """Until the unit's log, or what systemd says about the unit, has these words."""
-        until = time.monotonic() + DEADLINE
-        with self.start(f"exec journalctl --output=cat --follow --lines=all --unit='{unit}'") as process:
-            said = b""
-            while words.encode() not in said:
-                if not select.select([process.stdout], [], [], max(until - time.monotonic(), 0))[0]:
-                    process.kill()
-                    raise AssertionError(f"{unit}: want {words!r} in its log, found {said.decode()}")
-                said += os.read(process.stdout.fileno(), 1 << 16)
-            process.kill()

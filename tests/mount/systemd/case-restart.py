@@ -35,20 +35,20 @@ world.fashion("/data/mnist", "t10k")
 images = content("/data/mnist/t10k-images-idx3-ubyte")
 web = world.web({"mnist": "/data/mnist"})
 os.makedirs("/mnt/mnist")
-machine_of_case = systemd.Machine()
-machine_of_case.service(CONF, drop_in="[Service]\nRestartSec=0\n")
-with machine_of_case.booted():
-    machine_of_case.run("systemctl start epochfs@mnist")
-    equal(content(machine_of_case.at(FILE)) == images, True, "all of a file")
+of_the_case = systemd.Machine()
+of_the_case.service(CONF, drop_in="[Service]\nRestartSec=0\n")
+with of_the_case.booted():
+    of_the_case.run("systemctl start epochfs@mnist")
+    equal(content(of_the_case.at(FILE)) == images, True, "all of a file")
     for times, signal_name in enumerate(("KILL", "ABRT"), 1):
-        kill(machine_of_case, signal_name)
-        equal(machine_of_case.show("epochfs@mnist", "NRestarts"), str(times), "how often it was started again")
-        equal(content(machine_of_case.at(FILE)) == images, True, f"all of the file after {signal_name}")
-        remote = status(machine_of_case.at("/mnt/mnist"))["remote"]
+        kill(of_the_case, signal_name)
+        equal(of_the_case.show("epochfs@mnist", "NRestarts"), str(times), "how often it was started again")
+        equal(content(of_the_case.at(FILE)) == images, True, f"all of the file after {signal_name}")
+        remote = status(of_the_case.at("/mnt/mnist"))["remote"]
         equal(remote["demand_bytes"] + remote["background_bytes"], 0, f"bytes that it has fetched after {signal_name}: they are staged")
 
     # Also without another start.
-    machine_of_case.service(CONF, drop_in="[Service]\nRestart=no\n")
-    machine_of_case.run("systemctl daemon-reload\nsystemctl kill --kill-who=main --signal=KILL epochfs@mnist")
-    machine_of_case.wait_state("epochfs@mnist", "failed failed")
-    equal(machine_of_case.mount_type("/mnt/mnist"), None, "what is mounted: the dead mount is removed")
+    of_the_case.service(CONF, drop_in="[Service]\nRestart=no\n")
+    of_the_case.run("systemctl daemon-reload\nsystemctl kill --kill-who=main --signal=KILL epochfs@mnist")
+    of_the_case.wait_state("epochfs@mnist", "failed failed")
+    equal(of_the_case.mount_type("/mnt/mnist"), None, "what is mounted: the dead mount is removed")

@@ -42,7 +42,7 @@ def check_rights(machine):
 
 def check_home(machine, endpoint):
     """A service has no $HOME, and finds what is in root's."""
-    machine.write("/root/.aws/credentials", "[default]\naws_access_key_id = AKID\naws_secret_access_key = hush\n")
+    machine.write(f"{systemd.HOMES}/root/.aws/credentials", "[default]\naws_access_key_id = AKID\naws_secret_access_key = hush\n")
     said = machine.run('systemd-run --pipe --wait --quiet sh -c "echo home=\$HOME; '
                        f'epochfs info -o endpoint={endpoint} s3://bucket/mnist"')
     contains(said, "home=\n", "~/.aws/credentials")
