@@ -15,9 +15,10 @@ import signal
 import struct
 import subprocess
 
+import numpy as np
 import tfrecord_model
-from lib import (DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, mount_type, run, small, status, text,
-                 write)
+from lib import (DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, idx_bytes, mount_type, requests, run, small,
+                 status, text, write)
 from page_blocks import take
 from tar_model import shard
 
@@ -187,6 +188,32 @@ def takes_any_source():
     nothing_left()
 
 
+def does_not_list_the_samples():
+    """A dataset has several files for each sample: listing them took longer than all else but the build."""
+    n = 30000
+    write("many/labels-idx1-ubyte", idx_bytes(np.zeros(n, np.uint8)))
+    said = quickstart(f"{SOURCE}/many")
+    mounted_at = re.search(r"epochfs mount \S+ (\S+)", said)[1]
+    listed = requests(mounted_at)["readdir"]
+    equal(listed < 100, True, f"listings of {n} samples: {listed}, fewer than 100")
+    run("umount", mounted_at)
+    os.rmdir(mounted_at)
+    shutil.rmtree(f"{SOURCE}/many")
+
+
+def says_what_its_lines_need():
+    """Of those that it shows to be typed, one needs NumPy."""
+    for code, needs in ((0, False), (1, True)):
+        tool("python3", f"exit {code}")
+        said = quickstart(SOURCE)
+        mounted_at = re.search(r"epochfs mount \S+ (\S+)", said)[1]
+        line = re.search(r"^  python3 -c .*$", said, re.M)[0]
+        equal(line.endswith("# needs python3-numpy"), needs, f"NumPy is missing: {needs}, and the line is {line}")
+        run("umount", mounted_at)
+        os.rmdir(mounted_at)
+    os.remove(f"{TOOLS}/python3")
+
+
 def a_mount_that_is_dead(images):
     tools()
     place = drawn(quickstart(SOURCE), images)
@@ -275,6 +302,8 @@ def main():
     says_what_failed()
     a_second_run_replaces_the_first(images)
     takes_any_source()
+    does_not_list_the_samples()
+    says_what_its_lines_need()
     a_mount_that_is_dead(images)
     leaves_nothing_when_interrupted()
     as_a_user()
