@@ -28,9 +28,8 @@ static void print_help(FILE *out)
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
           "s3://bucket/prefix. It holds IDX data (MNIST and its relatives), libsvm text,\n"
-          "Kaldi tables, folders of pictures or sounds, WebDataset shards, TFRecord or RecordIO,\n"
-          "also packed with gzip or xz. Read\n"
-          "MOUNTPOINT/README.txt next.\n\n"
+          "Kaldi tables, folders of pictures or sounds, WebDataset shards, TFRecord or\n"
+          "RecordIO, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
           out);
 }

@@ -34,9 +34,9 @@ bool name_is_of(enum files_kind kind, const char *name)
 
     if (kind == FILES_PICTURES)
         return name_ends_in(name, about->ends);
-    if (*name == '.' || name_is_notice(name))
-        return false;
-    return name_ends_in(name, about->ends) || (about->bare && !strchr(name, '.'));
+    return *name != '.' &&
+           (name_ends_in(name, about->ends) || (about->bare && !strchr(name, '.'))) &&
+           !name_is_notice(name);
 }
 
 bool name_may_be_beside(enum files_kind kind, const char *name)

@@ -102,7 +102,7 @@ with mounted(f"{SOURCE}/speech"):
           {"wav": (np.dtype("u1"), (None,)), "label": (np.dtype("<i8"), ())}, "fields in Python")
     equal(dataset["000003no_nohash_1"]["wav"].tobytes() in [s.files[b"wav"] for s in SOUNDS[1] if b"wav" in s.files], True, "a sample")
     contains(text(path("README.txt")), "wave.open(file)")
-found = run("info", f"{SOURCE}/speech")
+found = run("info", "--check", f"{SOURCE}/speech")
 contains(found, "samples  26\n", "left aside: 2 .md, 1 without an extension, 1 .wav", "class zero (label 3) has no sound")
 os.rmdir(f"{SOURCE}/speech/zero")
 SOUNDS[0].remove(b"zero")
@@ -162,6 +162,11 @@ with Nginx(f"{SOURCE}/aclImdb/train") as server:
     equal(0 < len(looked) <= LOOKS, True, f"texts that info asked for: {len(looked)}")
 with Nginx(f"{SOURCE}/aclImdb") as server, mounted(server.url):
     check_imdb()
+# One that cannot be read is missed beside the dataset, not in it.
+with Nginx(f"{SOURCE}/aclImdb", more="location /train/labeledBow.feat { return 403; }") as server, mounted(server.url):
+    contains(text(path("train/labeledBow.feat/ERROR.txt")), "403")
+    model.check_samples(path("train/texts"), TEXTS["train"][1])
+    equal("left out" in text(path("train/texts/dataset.json")), False, "nothing of it is missing")
 with Nginx(f"{SOURCE}/speech") as server:
     with mounted(server.url):
         check("sounds", *SOUNDS)
