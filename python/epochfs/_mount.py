@@ -22,7 +22,7 @@ from ._batches import Batches
 from .errors import DeadMountError, Error, MountError, explain
 from ._read import read_npz
 
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Value = TypeVar("Value")
 log = logging.getLogger("epochfs")
 
@@ -224,7 +224,7 @@ class Mount(Mapping):
                     yield from self._walk(os.path.join(folder, name))
 
 
-def open(path: Path) -> Mount:
+def open(path: AnyPath) -> Mount:
     """The mount at path, which somebody else mounts and unmounts.
 
     Raises DeadMountError if none answers there, and Error if it is another user's, without allow_other."""
@@ -233,7 +233,7 @@ def open(path: Path) -> Mount:
     return found
 
 
-def mount(source: Path, mountpoint: Path | None = None, **options: object) -> Mount:
+def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object) -> Mount:
     """Mount source: a file, a folder or an address (http, https, s3). A context manager that unmounts at its end.
 
     mountpoint: an empty folder; the folders of its path that are missing are made, and removed at the end. None: a temporary
@@ -255,17 +255,19 @@ def mount(source: Path, mountpoint: Path | None = None, **options: object) -> Mo
     except OSError as e:
         _remove(made)
         raise MountError(e.errno, e.strerror, e.filename) from e
+    program, before = _program(), _daemon(where)
     try:
-        _log(_run("mount", *words, f"./{name}" if name.startswith("-") else name, where))
+        _log(_run(program, "mount", *words, f"./{name}" if name.startswith("-") else name, where))
         found = Mount(where)
         daemon = found.status()["pid"]
-        guard = _guard(where) if mountpoint is None else None
-        found._close = weakref.finalize(found, _unmount, os.getpid(), daemon, where, made, guard)
+        guard = _guard(program, where) if mountpoint is None else None
+        found._close = weakref.finalize(found, _unmount, os.getpid(), daemon, program, where, made, guard)
     except MountError:
         _remove(made)
         raise
     except BaseException:  # Ctrl-C, while the command is at work or thereafter
-        _unmount(os.getpid(), None, where, made, None)
+        now = _daemon(where)
+        _unmount(os.getpid(), None if now == before else now, program, where, made, None)
         raise
     return found
 
@@ -291,11 +293,9 @@ def _remove(made: list[str]) -> None:
             raise
 
 
-def _guard(where: str) -> subprocess.Popen[bytes] | None:
+def _guard(program: str, where: str) -> subprocess.Popen[bytes] | None:
     """Unmounts a temporary mount if this process ends without that, as by kill -9: a shell that waits for the end of a pipe.
     Children that were forked have the pipe, too, and are waited for."""
-    program = _program()
-    program = os.path.abspath(shutil.which(program) or program)
     try:
         return subprocess.Popen(["/bin/sh", "-c", GUARD, program, where], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
@@ -304,24 +304,32 @@ def _guard(where: str) -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _unmount(pid: int, daemon: int | None, where: str, made: list[str], guard: subprocess.Popen[bytes] | None) -> None:
+def _unmount(pid: int, daemon: int | None, program: str, where: str, made: list[str],
+             guard: subprocess.Popen[bytes] | None) -> None:
     if pid != os.getpid():  # a child that was forked
         if guard:
             guard.returncode = 0  # it is no child of this process
             guard.stdin.close()  # type: ignore[union-attr]
         return
     if _is_there(where, daemon):
-        _log(_run("umount", where))
+        _log(_run(program, "umount", where))
     if guard:
         guard.communicate(b"unmounted\n")
     _remove(made)
 
 
-def _is_there(where: str, daemon: int | None) -> bool:
-    """Is the mount of this daemon there, dead or alive, and not one that has come after it?"""
+def _daemon(where: str) -> int | None:
+    """The process that answers there."""
     try:
-        found = errors.status(where)["pid"]
-        return daemon is None or found == daemon
+        return int(errors.status(where)["pid"])
+    except Error:
+        return None
+
+
+def _is_there(where: str, daemon: int | None) -> bool:
+    """Is the mount of this daemon there, dead or alive, and not one of another?"""
+    try:
+        return bool(errors.status(where)["pid"] == daemon)
     except DeadMountError as e:
         return e.errno != errno.ENOENT
     except Error:
@@ -339,12 +347,14 @@ def _words(options: dict[str, object]) -> Iterator[str]:
 
 
 def _program() -> str:
-    return os.environ.get("EPOCHFS") or "epochfs"
+    """The command, by a path that holds when the process has gone to another folder."""
+    program = os.environ.get("EPOCHFS") or "epochfs"
+    found = shutil.which(program)
+    return os.path.abspath(found) if found else program
 
 
-def _run(*arguments: str) -> str:
+def _run(program: str, *arguments: str) -> str:
     """Run epochfs; what it says on stderr. Raises MountError."""
-    program = _program()
     with tempfile.TemporaryFile() as said:  # and no pipe: the daemon has it, too
         try:
             code = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode

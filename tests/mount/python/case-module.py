@@ -161,13 +161,16 @@ def interrupted():
     slow = os.path.join(PRIVATE, "slow")
     os.mkfifo(os.path.join(PRIVATE, "never"))
     with open(slow, "w", encoding="ascii") as f:
-        f.write(f'#!/bin/sh\n"{EPOCHFS}" "$@" || exit\n[ "$1" != mount ] || {{ kill -INT $PPID; read -r _ < {PRIVATE}/never; }}\n')
+        f.write(f'#!/bin/sh\n"{EPOCHFS}" "$@"\n[ "$1" != mount ] || {{ kill -INT $PPID; read -r _ < {PRIVATE}/never; }}\n')
     os.chmod(slow, 0o755)
-    for where in (None, os.path.join(PRIVATE, "interrupted/here")):
+    mount = epochfs.mount(SOURCE, MOUNTPOINT)  # which is not theirs
+    for where in (None, os.path.join(PRIVATE, "interrupted/here"), MOUNTPOINT):
         program = f"import epochfs\nepochfs.mount({SOURCE!r}, {where!r})"
         done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env={**os.environ, "EPOCHFS": slow}, check=False)
         equal(done.returncode, -signal.SIGINT, done.stderr)
         equal((os.listdir(TMP), os.path.exists(f"{PRIVATE}/interrupted")), ([], False), "left behind")
+    equal(len(mount["train"]), 30, "samples of a mount that was there before")
+    mount.close()
 
 
 def mounted_again():
@@ -251,6 +254,11 @@ def given():
     expect(epochfs.MountError, "./--help: No such file", call=lambda: epochfs.mount("--help"))
     expect(epochfs.MountError, "/dev/null: want a folder", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
     expect(epochfs.MountError, "colour", call=lambda: epochfs.mount(SOURCE, colour="red"))
+    os.environ["EPOCHFS"] = os.path.relpath(EPOCHFS)
+    with epochfs.mount(SOURCE) as mount:
+        before = os.getcwd()
+        os.chdir(os.path.join(PRIVATE, "kept/new"))
+    os.chdir(before)
     os.environ["EPOCHFS"] = "/nowhere/epochfs"
     expect(epochfs.MountError, "/nowhere/epochfs: cannot be run", call=lambda: epochfs.mount(SOURCE))
     os.environ["EPOCHFS"] = EPOCHFS
