@@ -48,6 +48,15 @@ static bool read_fmt(struct sound_head *h, const uint8_t *fmt, size_t len)
                        : kind == WAVE_PCM && h->width >= 1 && h->width <= 4;
 }
 
+/* A program that writes to a pipe cannot go back to fill in how long all is. Then the samples go on
+ * to the end. size: of the chunk "data", behind which there may be others */
+static bool is_stream(const struct sound_head *h, const uint8_t *bytes, uint64_t size)
+{
+    uint32_t all = get32(h, bytes + 4);
+
+    return size == UINT32_MAX || (!size && (!all || all == UINT32_MAX));
+}
+
 static bool read_wave(const uint8_t *bytes, size_t len, struct sound_head *h)
 {
     size_t at = 12;
@@ -61,6 +70,7 @@ static bool read_wave(const uint8_t *bytes, size_t len, struct sound_head *h)
         at += CHUNK_HEAD;
         if (!memcmp(chunk, "data", 4)) {
             h->data = at;
+            h->size = is_stream(h, bytes, size) ? len - at : (size_t)min_u64(size, len - at);
             return formed;
         }
         if (size > len - at)
@@ -101,6 +111,7 @@ static bool read_sphere(const uint8_t *bytes, size_t len, struct sound_head *h)
         return false;
     memcpy(head, bytes, size);
     h->data = size;
+    h->size = len - size;
     h->rate = sphere_number(head, "\nsample_rate -i ");
     h->width = sphere_number(head, "\nsample_n_bytes -i ");
     h->channels = sphere_number(head, "\nchannel_count -i ");

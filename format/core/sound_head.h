@@ -16,6 +16,7 @@ struct sound_head {
     bool big_endian;
     uint32_t rate; /* samples of a channel in a second; 0: it is not said */
     size_t data;   /* the byte where the samples begin, at most len */
+    size_t size;   /* bytes of samples from there on, as far as the len bytes have them */
 };
 
 /* Read the head from the first len bytes of a file. false: they are of no such file, or end before

@@ -334,7 +334,7 @@ static int draw_sound(const struct dataset *ds, const struct field *f, uint64_t 
     ret->n = 0;
     if (r < 0 || !sound_head_read(a.bytes, a.n, &head))
         return r;
-    n = (a.n - head.data) / head.width;
+    n = head.size / head.width;
     ret->n = (unsigned)min_u64(most, n);
     for (unsigned i = 0; i < ret->n; i++) {
         uint64_t part[2];

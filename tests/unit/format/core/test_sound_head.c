@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/scope.h"
 #include "format/core/sound_head.h"
 #include "support/unit.h"
 
@@ -104,6 +105,28 @@ static void make_sphere(const char *coding)
     add("\x40\0\xc0\0", 4);
 }
 
+/* Samples end where the head says, or, if a pipe was written to, with the file. */
+static void test_wave__what_is_behind_the_samples(void **state)
+{
+    static const struct {
+        uint32_t all, data;
+        size_t size;
+    } lengths[] = {{100, 4, 4},         {100, 3, 3},           {100, 0, 0},
+                   {100, 400, 16},      {100, UINT32_MAX, 16}, {0, 0, 16},
+                   {UINT32_MAX, 0, 16}, {UINT32_MAX, 4, 4},    {0, UINT32_MAX, 16}};
+    struct sound_head h;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        make_wave(1, 1, 16, false, 0x4000, 0xc000);
+        store_le32(file + 4, lengths[i].all);
+        store_le32(file + len - 8, lengths[i].data);
+        add("LIST\4\0\0\0abcd", 12);
+        assert_true(sound_head_read(file, len, &h));
+        assert_int_equal(h.size, lengths[i].size);
+    }
+}
+
 static void test_sphere(void **state)
 {
     struct sound_head h;
@@ -153,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wave__each_width),
         cmocka_unit_test(test_wave__big_endian),
+        cmocka_unit_test(test_wave__what_is_behind_the_samples),
         cmocka_unit_test(test_sphere),
         cmocka_unit_test(test_wrong_heads__false),
     };
