@@ -60,15 +60,36 @@ void text_add(struct text *t, const char *format, ...)
     t->len += (size_t)n;
 }
 
+size_t text_command(const void *bytes, size_t len)
+{
+    const unsigned char *s = bytes;
+    unsigned code;
+
+    if (!len || s[0] < ' ' || s[0] == 0x7f)
+        return len ? 1 : 0;
+    if (len >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+        return 2;
+    if (len >= 2 && s[0] == 0xd8 && s[1] == 0x9c) /* the Arabic letter mark */
+        return 2;
+    if (len < 3 || s[0] != 0xe2 || (s[1] != 0x80 && s[1] != 0x81))
+        return 0;
+    code = 0x2000 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+    return code == 0x200e || code == 0x200f ||           /* marks */
+                   (code >= 0x2028 && code <= 0x202e) || /* separators, embeddings, overrides */
+                   (code >= 0x2066 && code <= 0x2069)    /* isolates */
+               ? 3
+               : 0;
+}
+
 void text_plain(char *s, const char *kept)
 {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+    while (*s) {
+        size_t n = text_command(s, strnlen(s, 3));
 
-        if ((c < ' ' || c == 0x7f) && !strchr(kept, c))
-            *s = '?';
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* above 0x7f, in UTF-8 */
-            s[0] = s[1] = '?';
+        if (n == 1 && strchr(kept, *s))
+            n = 0;
+        memset(s, '?', n);
+        s += n ? n : 1;
     }
 }
 

@@ -30,8 +30,13 @@ size_t text_character(const void *bytes, size_t len);
 /* Does a name end with suffix, in small letters or capitals? */
 bool text_ends_with(const char *name, const char *suffix);
 
-/* Make a text safe for a terminal, which would obey control characters: all but those in kept
- * become '?'. Names and reasons from a source or a server may have any. */
+/* The length of the character at bytes, in UTF-8, if a terminal would obey it rather than show it:
+ * control characters, and those of Unicode that turn the direction of what follows or end a line.
+ * 0: it is another one. */
+size_t text_command(const void *bytes, size_t len);
+
+/* Make a text safe for a terminal: what it would obey, but for characters in kept, becomes '?',
+ * each byte of it. Names and reasons from a source or a server may have any. */
 void text_plain(char *s, const char *kept);
 
 /* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */

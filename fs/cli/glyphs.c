@@ -2,6 +2,7 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -125,34 +126,53 @@ void glyphs_add_bars(const struct glyphs *g, const float *height, unsigned n, st
 /* Length of the character at bytes, in UTF-8 if the terminal has Unicode; 0: it cannot be shown. */
 static size_t character(const struct glyphs *g, const char *bytes, size_t len)
 {
-    const unsigned char *p = (const unsigned char *)bytes;
-    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    size_t n = text_character(bytes, len);
 
-    if (n == 1)
-        return p[0] >= ' ' && p[0] != 0x7f;
-    if (!g->unicode || p[0] < 0xc2 || p[0] > 0xf4 || n > len || (p[0] == 0xc2 && p[1] < 0xa0))
-        return 0; /* c2 80 .. c2 9f are control characters, too */
+    return (n > 1 && !g->unicode) || text_command(bytes, len) ? 0 : n;
+}
+
+/* Two columns: the main ranges that are wide in Unicode's EastAsianWidth.txt. Sorted. */
+static bool is_wide(const char *bytes, size_t n)
+{
+    static const uint32_t wide[][2] = {
+        {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xa960, 0xa97c},
+        {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},
+        {0xffe0, 0xffe6},   {0x16fe0, 0x18aff}, {0x1b000, 0x1b2ff}, {0x1f300, 0x1f64f},
+        {0x1f680, 0x1f6ff}, {0x1f900, 0x1faff}, {0x20000, 0x3fffd},
+    };
+    uint32_t code = (uint8_t)bytes[0] & (0x7fu >> n);
+
     for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
+        code = code << 6 | ((uint8_t)bytes[i] & 0x3fu);
+    for (size_t i = 0; n > 2 && i < ARRAY_LEN(wide); i++)
+        if (code >= wide[i][0] && code <= wide[i][1])
+            return true;
+    return false;
 }
 
 unsigned glyphs_columns(const struct glyphs *g, const char *bytes, size_t len)
 {
-    unsigned n = 0;
+    unsigned columns = 0;
 
-    for (size_t at = 0; at < len; n++)
-        at += (size_t)max_u64(character(g, bytes + at, len - at), 1);
-    return n;
+    for (size_t at = 0; at < len;) {
+        size_t n = character(g, bytes + at, len - at);
+
+        columns += is_wide(bytes + at, n) ? 2 : 1;
+        at += n ? n : 1;
+    }
+    return columns;
 }
 
 void glyphs_add_words(const struct glyphs *g, const char *bytes, size_t len, unsigned columns,
                       struct text *t)
 {
-    for (size_t at = 0; at < len && columns; columns--) {
+    for (size_t at = 0; at < len;) {
         size_t n = character(g, bytes + at, len - at);
+        unsigned width = is_wide(bytes + at, n) ? 2 : 1;
 
+        if (width > columns)
+            break;
+        columns -= width;
         if (n)
             text_add_bytes(t, bytes + at, n);
         else

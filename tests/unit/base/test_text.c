@@ -85,12 +85,23 @@ static void test_text__many_appends__all_there(void **state)
 static void test_text_plain__control__replaced(void **state)
 {
     char s[] = "a\033[31m\n\x7f\xc2\x9bM\xc3\xa9", lines[] = "a\n\tb";
+    char turned[] = "\u061ca\u200e\u200fb\u2028\u2029\u202a\u202ec\u2066\u2069";
+    char other[] = "\u061b\u200d\u2010\u2027\u202f\u2065\u206a\u05d0\xe2\x80";
 
     (void)state;
     text_plain(s, "");
     assert_string_equal(s, "a?[31m????M\xc3\xa9");
     text_plain(lines, "\n");
     assert_string_equal(lines, "a\n?b");
+    text_plain(turned, "");
+    assert_string_equal(turned, "??a"
+                                "??????"
+                                "b"
+                                "????????????"
+                                "c"
+                                "??????");
+    text_plain(other, "");
+    assert_string_equal(other, "\u061b\u200d\u2010\u2027\u202f\u2065\u206a\u05d0\xe2\x80");
 }
 
 static void test_text_finish__nothing_added__empty_string(void **state)

@@ -39,7 +39,18 @@ static void test_glyphs__words__no_commands(void **state)
                 6, "??31m ");                         /* CSI in UTF-8 */
     check_words(&plain, "\xff\xc3", 3, "?? ");        /* no UTF-8; cut */
     check_words(&plain, "\xe2\x96", 3, "?? ");        /* cut */
+    check_words(&plain, "a\u202eb", 6, "a???b ");     /* all that follows would be turned round */
     check_words(&plain, "\xc3(\xc0\x80", 5, "?(?? "); /* not the second byte; overlong */
+}
+
+static void test_glyphs__words__wide(void **state)
+{
+    (void)state;
+    check_words(&plain, "\u4e2d\u6587a", 6, "\u4e2d\u6587a ");
+    check_words(&plain, "\u4e2d\u6587", 3, "\u4e2d ");
+    check_words(&plain, "\U0001f600", 1, " ");
+    check_words(&ascii, "\u4e2d", 4, "??? ");
+    assert_int_equal(glyphs_columns(&plain, "\u4e2d\uac00\uff21a\u00e9", 12), 8);
 }
 
 static void test_glyphs__columns__as_words(void **state)
@@ -96,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_glyphs__words__cut_and_filled),
         cmocka_unit_test(test_glyphs__words__no_commands),
+        cmocka_unit_test(test_glyphs__words__wide),
         cmocka_unit_test(test_glyphs__columns__as_words),
         cmocka_unit_test(test_glyphs__bars__within_their_steps),
         cmocka_unit_test(test_glyphs__pixels__two_in_a_character),
