@@ -17,8 +17,9 @@ for line in text(ROOT, "docs/status.md").split("\n## metrics\n")[1].splitlines()
     if line.startswith("| `epochfs_"):
         name, kind, labels = [cell.strip() for cell in line.strip("|").split("|")][:3]
         METRICS[name.strip("`")] = kind, [word for word in labels.split(", ") if word]
-SHARED = {"mountpoint", "le"}  # that prometheus-textfile adds, and that histograms have
-FUNCTIONS = {"rate", "increase", "sum", "by", "histogram_quantile", "label_values"}
+SHARED = {"mountpoint", "le", "instance"}  # that prometheus-textfile adds, that histograms have, that Prometheus adds for each node
+FUNCTIONS = {"rate", "increase", "sum", "without", "histogram_quantile", "label_values"}  # `by` would drop what Prometheus adds
+LEAST = 3  # minutes that a growth is taken over: prometheus-textfile runs once a minute
 
 queries = [(panel["title"], target["expr"], target["legendFormat"])
            for panel in DASHBOARD["panels"] for target in panel["targets"]]
@@ -39,9 +40,14 @@ for title, query, legend in queries:
         known.append(set(labels))
         used.add(name)
     equal(bool(known), True, f"{title}: a metric")
-    for label in re.findall(r"\{\{(\w+)\}\}", legend) + re.findall(r"by \(([\w, ]+)\)", plain):
-        for word in label.split(", "):
-            equal(word in SHARED or all(word in labels for labels in known), True, f"{title}: label {word}")
+    for label in re.findall(r"\{\{(\w+)\}\}", legend):
+        equal(label in SHARED or all(label in labels for labels in known), True, f"{title}: label {label}")
+    equal(legend.startswith("{{instance}} {{mountpoint}}"), True, f"{title}: which mount of which node: {legend}")
+    for number, unit in re.findall(r"\[(\d+)(\w)\]", query):
+        equal(int(number) * {"m": 1, "h": 60}[unit] >= LEAST, True, f"{title}: {number}{unit} for a growth")
+    # Both sides of a quotient must have the same labels, or nothing is shown.
+    sides = [labels ^ set(re.findall(r"without \((\w+)\)", side)) for labels, side in zip(known, plain.split(" / "))]
+    equal(all(side == sides[0] for side in sides), True, f"{title}: labels of both sides of {query}")
     words = set(re.findall(r"\b([a-z_]+) ?\(", plain))
     equal(words <= FUNCTIONS, True, f"{title}: functions {words}")
 equal(len(used) > 15, True, f"{len(used)} metrics are shown")
