@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Class folders of sounds, and of texts, as torchaudio's SPEECHCOMMANDS and Keras's text_dataset_from_directory read
-them: samples, labels and classes against os.walk, plans by class, here and from a web server. What is a dataset
+them: samples, labels and classes against os.walk, plans by class, here, from a web server and from S3. What is a dataset
 without that stays one: libsvm, LibFM, CSV, JSON lines, arrays, Kaldi's tables."""
 
 import io
@@ -12,7 +12,8 @@ import numpy as np
 
 import epochfs
 import files_model as model
-from lib import MOUNTPOINT, SOURCE, contains, content, equal, mounted, path, run, text, write
+from fake_s3 import FakeS3
+from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, mounted, path, run, text, write
 from servers import Nginx
 
 rng = np.random.default_rng(11)
@@ -162,6 +163,25 @@ with Nginx(f"{SOURCE}/aclImdb/train") as server:
     equal(0 < len(looked) <= LOOKS, True, f"texts that info asked for: {len(looked)}")
 with Nginx(f"{SOURCE}/aclImdb") as server, mounted(server.url):
     check_imdb()
+# All is there after epochfs stage, also what is looked into.
+with Nginx(f"{SOURCE}/aclImdb") as server:
+    cache = f"cache={PRIVATE}/staged"
+    contains(run("stage", "-o", cache, server.url), "all here and right")
+    server.forget()
+    with mounted(server.url, cache):
+        check_imdb()
+    equal([r.path for r in server.log()], [], "requests for data after epochfs stage")
+
+# From a bucket, however many there are.
+asked = {}
+for ext in ("wav", "txt"):
+    with FakeS3({f"set/c{i % 1000:03}/{i}.{ext}": b"From: %d\n" % i for i in range(3000)}) as s3:
+        os.environ["AWS_ENDPOINT_URL"] = s3.endpoint
+        contains(run("info", "-o", f"anonymous,cache={PRIVATE}/s3{ext}", "s3://data/"), "set\n    format   files\n    samples  3000\n",
+                 "classes  1000 of label, each 3\n")
+        asked[ext] = s3.objects
+equal((asked["wav"] <= 1, 0 < asked["txt"] - asked["wav"] <= LOOKS), (True, True), f"objects that info asked for: {asked}")
+
 # One that cannot be read is missed beside the dataset, not in it.
 with Nginx(f"{SOURCE}/aclImdb", more="location /train/labeledBow.feat { return 403; }") as server, mounted(server.url):
     contains(text(path("train/labeledBow.feat/ERROR.txt")), "403")
