@@ -27,9 +27,10 @@ static void print_help(FILE *out)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i]->usage);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
-          "s3://bucket/prefix. It holds IDX data (MNIST and its relatives), libsvm text,\n"
-          "Kaldi tables, folders of pictures or sounds, WebDataset shards, TFRecord or\n"
-          "RecordIO, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
+          "s3://bucket/prefix. It holds pictures or sounds in folders, WebDataset shards,\n"
+          "TFRecord, RecordIO, MindRecord, tokens, JSON lines, CSV, arrays (npy, npz,\n"
+          "safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text, or\n"
+          "Kaldi tables; also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
           out);
 }
