@@ -16,6 +16,7 @@
 #include "cache/pack/unpack.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
+#include "fs/life/mounts.h"
 #include "fs/life/privileges.h"
 #include "fs/log/log.h"
 
@@ -119,9 +120,9 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     if (may_be_none && argc == optind)
         return -1;
     if (argc - optind != words)
-        return fail(EXIT_USAGE, "want %s%s, found %d arguments; see `epochfs %s --help`",
+        return fail(EXIT_USAGE, "want %s%s, found %d argument%s; see `epochfs %s --help`",
                     words == 1 && !may_be_none ? "one " : "", line->word, argc - optind,
-                    line->name);
+                    argc - optind == 1 ? "" : "s", line->name);
     for (int i = 0; i < words; i++)
         ret_word[i] = argv[optind + i];
     return -1;
@@ -162,6 +163,15 @@ void opened_release(struct opened *opened)
 static bool is_far(const char *spec)
 {
     return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
+}
+
+/* A slip: there are a million files in it. */
+static bool is_mountpoint(const char *spec)
+{
+    const char *path = strncasecmp(spec, "file://", 7) == 0 ? spec + 7 : spec;
+    char real[PATH_MAX];
+
+    return !is_far(spec) && mounts_real_path(path, real) == 0 && mounts_find(real, NULL);
 }
 
 /* If files are certain to be put into the cache folder, make it now, so that its errors are
@@ -208,6 +218,14 @@ int open_source(const char *spec, const struct options *options, struct opened *
     char shown[PATH_MAX];
     int r;
 
+    if (is_mountpoint(spec)) {
+        diag_set(
+            d, -EINVAL,
+            "%s: want a source, found the mountpoint of an epochfs; `epochfs status` names its "
+            "source",
+            spec);
+        return EXIT_SOURCE;
+    }
     if (cache_folder_init(&opened->cache, options->cache) < 0 ||
         make_cache_folder(spec, options, &opened->cache, d) < 0)
         return EXIT_CACHE;

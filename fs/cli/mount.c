@@ -129,6 +129,9 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     }
     if (r == 0)
         r = watched_child_do(&look, &content);
+    if (r == -ENOENT)
+        return fail(EXIT_MOUNT, "mountpoint %s: want a folder, found none; make it: mkdir -p %s",
+                    path, path);
     if (r == -ENOTDIR)
         return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
     if (r == -ETIMEDOUT)

@@ -253,12 +253,16 @@ static int run(int argc, char **argv)
         NULL,
         {{"json", .set = &call.json}, {"watch", .set = &call.watch}, {"html", .text = &call.html}}};
     int code = parse_command(argc, argv, &line, &call.mountpoint), r;
+    char above[PATH_MAX];
 
     if (code >= 0)
         return code;
     r = mounts_real_path(call.mountpoint, call.path);
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: %s", call.mountpoint, strerror(-r));
+    if (mounts_find_above(call.path, above))
+        return fail(EXIT_MOUNT, "%s: want the folder on which an epochfs is mounted, which is %s",
+                    call.mountpoint, above);
     if (!mounts_find(call.path, NULL))
         return fail(EXIT_MOUNT, "%s: want an epochfs that is mounted there, found none",
                     call.mountpoint);

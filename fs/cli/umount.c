@@ -200,7 +200,7 @@ static int run(int argc, char **argv)
     const struct command_line line = {.name = "umount", .word = "MOUNTPOINT", .help = print_help};
     const char *mountpoint = NULL;
     struct mount_entry mount;
-    char path[PATH_MAX];
+    char path[PATH_MAX], above[PATH_MAX];
     int code = parse_command(argc, argv, &line, &mountpoint), r;
 
     if (code >= 0)
@@ -208,6 +208,9 @@ static int run(int argc, char **argv)
     r = mounts_real_path(mountpoint, path);
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: %s", mountpoint, strerror(-r));
+    if (mounts_find_above(path, above))
+        return fail(EXIT_MOUNT, "%s: want the folder on which an epochfs is mounted, which is %s",
+                    mountpoint, above);
     if (!mounts_find(path, &mount))
         return fail(EXIT_MOUNT, "%s: no epochfs is mounted there", mountpoint);
     r = chdir("/"); /* so that we do not use the mount ourselves */

@@ -198,6 +198,20 @@ bool mounts_find(const char *path, struct mount_entry *ret)
     return found;
 }
 
+bool mounts_find_above(const char *path, char ret[static PATH_MAX])
+{
+    char *slash;
+
+    if (snprintf(ret, PATH_MAX, "%s", path) >= PATH_MAX || mounts_find(path, NULL))
+        return false;
+    while ((slash = strrchr(ret, '/')) && slash != ret) {
+        *slash = '\0';
+        if (mounts_find(ret, NULL))
+            return true;
+    }
+    return false;
+}
+
 bool mounts_is_gone(const char *path, const struct mount_entry *mount)
 {
     struct mount_entry now;

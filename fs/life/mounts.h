@@ -18,6 +18,10 @@ struct mount_entry {
  * works if the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
 
+/* The epochfs mount that path, an absolute real path, is in: its mountpoint. False: in none, or
+ * path is a mountpoint itself. Does not touch the mount. */
+bool mounts_find_above(const char *path, char ret[static PATH_MAX]);
+
 /* Is mount, which was there, no longer the topmost one on path? An unmount may succeed after our
  * time limit. */
 bool mounts_is_gone(const char *path, const struct mount_entry *mount);

@@ -224,11 +224,14 @@ static int take_signals(struct server *s)
 
 /* ---- mounting ---- */
 
-/* What to do if a mount has failed because of the device or a right; "": both are all right. */
-static const char *device_advice(void)
+/* What to do if a mount has failed because of the device, a right or the folder; "": all of them
+ * are right. */
+static const char *mount_advice(const char *mountpoint)
 {
     AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
+    if (fd >= 0 && geteuid() != 0 && access(mountpoint, W_OK) < 0)
+        return ": users may mount on folders only that they may write to; want one of yours";
     if (fd >= 0 && (geteuid() != 0 || pass_has_right()))
         return "";
     if (fd >= 0)
@@ -284,7 +287,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (r == 0)
         r = take_signals(s);
     if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
-        r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint, device_advice());
+        r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint,
+                     mount_advice(setup->mountpoint));
     s->mounted = r == 0;
     if (r == 0)
         r = kernel_pass_start(s);

@@ -261,7 +261,7 @@ def check_wrong(folder):
 
 def check_usage(folder):
     for words, code, found in (
-            ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 arguments"),
+            ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 argument; see"),
             ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 9"),
             ((folder, "batch=x"), 1, "batch"),
             ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),

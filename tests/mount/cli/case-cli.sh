@@ -139,7 +139,7 @@ says "http://127.0.0.1:9/x"
 expect 2 "$EPOCHFS" mount /dev/null "$MOUNTPOINT"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/missing"
 one_line
-says "mountpoint $PRIVATE/missing" "No such file"
+says "mountpoint $PRIVATE/missing: want a folder, found none; make it: mkdir -p $PRIVATE/missing"
 touch "$PRIVATE/a-file"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/a-file"
 one_line
@@ -191,6 +191,23 @@ for fd in 0 1 2; do
 done
 [ "$(ps -o pid= -o sid= -p "$pid" | awk '{print ($1 == $2)}')" = 1 ] || die "no session of its own"
 
+# ---- a folder of a mount for its mountpoint, and a mountpoint for a source ----
+for command in status umount; do
+    for folder in "$MOUNTPOINT/train" "$MOUNTPOINT/train/samples/"; do
+        expect 3 "$EPOCHFS" "$command" "$folder"
+        one_line
+        says "$folder: want the folder on which an epochfs is mounted, which is $MOUNTPOINT"
+    done
+done
+mkdir "$PRIVATE/second"
+for words in "info $MOUNTPOINT" "info file://$MOUNTPOINT" "stage $MOUNTPOINT/" "mount $MOUNTPOINT $PRIVATE/second"; do
+    # shellcheck disable=SC2086 # words
+    expect 2 "$EPOCHFS" $words
+    one_line
+    says "$MOUNTPOINT" "want a source, found the mountpoint of an epochfs; \`epochfs status\` names its source"
+done
+expect 0 "$EPOCHFS" info "$MOUNTPOINT/train/source"
+
 # ---- a mountpoint that is in use ----
 exec 7<"$MOUNTPOINT/README.txt"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT/"
@@ -230,6 +247,8 @@ start "$SOURCE"
 kill -KILL "$DAEMON"
 { wait "$DAEMON" || true; } 2>/dev/null
 expect 2 ls "$MOUNTPOINT/"
+expect 2 "$EPOCHFS" info "$MOUNTPOINT"
+says "want a source, found the mountpoint"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 kill -KILL "$("$PYTHON3" -c 'import lib; print(lib.status()["pid"])')"
