@@ -232,6 +232,8 @@ static void say_ready(void *ctx)
     ssize_t n;
 
     notify_ready();
+    if (ready->pipe < 0 && isatty(STDERR_FILENO))
+        say("mounted on %s until Ctrl-C, or `epochfs umount`", ready->mountpoint);
     if (ready->pipe < 0)
         return;
     log_to_syslog(ready->mountpoint);

@@ -4,6 +4,7 @@ and of root's privileges only those that it needs."""
 
 import os
 import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -82,6 +83,23 @@ def start_on_terminal(*words):
         said += os.read(ours, 4096)
     contains(said.decode(), "code 0")
     return shell, ours
+
+
+def check_foreground_on_terminal():
+    """In front, it says that it is mounted, and how that ends; into a file it says nothing, as main() checks."""
+    ours, theirs = pty.openpty()
+    daemon = subprocess.Popen(["setsid", "--ctty", EPOCHFS, "mount", "-f", SOURCE, MOUNTPOINT],
+                              stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"\n" not in said and select.select([ours], [], [], DEADLINE)[0]:
+        said += os.read(ours, 4096)
+    equal(said.decode().strip(), f"epochfs: mounted on {MOUNTPOINT} until Ctrl-C, or `epochfs umount`", "what it says")
+    content(path("README.txt"))
+    os.write(ours, b"\3")
+    equal(daemon.wait(DEADLINE), 0, "exit code after Ctrl-C")
+    os.close(ours)
+    equal(mount_type(MOUNTPOINT), None, "mounted after Ctrl-C")
 
 
 def check_terminal():
@@ -224,6 +242,7 @@ def check_secrets(user=USER):
 
 def main():
     check_descriptors()
+    check_foreground_on_terminal()
     check_terminal()
     check_privileges(SOURCE)
     check_privileges(SOURCE, "-f")
