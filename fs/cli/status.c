@@ -7,8 +7,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -170,30 +173,70 @@ static int say_gone(const struct status_call *call)
     return EXIT_DONE;
 }
 
-/* Write a file under a name of its own first, so that a browser never sees a part of it. What is no
- * file, as a link, a pipe or a device, stays what it is, and is written to. */
-static int write_file(const char *name, const struct text *t)
+/* Write all of it to fd, which is closed. */
+static int write_all(int fd, const struct text *t)
+{
+    FILE *out = fdopen(fd, "w");
+    bool good;
+
+    if (!out) {
+        close(fd);
+        return -ENOMEM;
+    }
+    errno = 0;
+    good = fwrite(t->data, 1, t->len, out) == t->len;
+    good = fclose(out) == 0 && good;
+    return good ? 0 : errno ? -errno : -EIO;
+}
+
+/* Permissions of a new file, as open() would give it. */
+static mode_t usual_mode(void)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Write a file under a name of its own first, which nobody has and nobody can put a link to, so
+ * that a browser never sees a part of it, and a file that was there stays if the new one cannot be
+ * written. It keeps that file's permissions. */
+static int write_anew(const char *name, mode_t mode, const struct text *t)
 {
     char path[PATH_MAX];
+    int fd, r;
+
+    if (snprintf(path, sizeof(path), "%s.XXXXXX", name) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    r = fchmod(fd, mode) < 0 ? -errno : 0;
+    if (r < 0)
+        close(fd);
+    else
+        r = write_all(fd, t);
+    if (r == 0 && rename(path, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(path);
+    return r;
+}
+
+/* What is no file, as a link, a pipe or a device, stays what it is, and is written to. */
+static int write_file(const char *name, const struct text *t)
+{
     struct stat st;
-    bool whole = lstat(name, &st) < 0 || S_ISREG(st.st_mode);
-    FILE *out;
-    bool good;
+    bool is_there;
+    int fd;
 
     if (!strcmp(name, "-"))
         return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : -errno;
-    if (snprintf(path, sizeof(path), "%s%s", name, whole ? ".new" : "") >= (int)sizeof(path))
-        return -ENAMETOOLONG;
-    out = fopen(path, "we");
-    if (!out)
-        return -errno;
-    good = fwrite(t->data, 1, t->len, out) == t->len;
-    good = fclose(out) == 0 && good;
-    if (good && (!whole || rename(path, name) == 0))
-        return 0;
-    if (whole)
-        unlink(path);
-    return errno ? -errno : -EIO;
+    is_there = lstat(name, &st) == 0;
+    if (!is_there || S_ISREG(st.st_mode))
+        return write_anew(name, is_there ? st.st_mode & 0777 : usual_mode(), t);
+    fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : write_all(fd, t);
 }
 
 static int show_html(struct status_call *call)

@@ -2,6 +2,8 @@
 """epochfs status --html: a page that a browser shows without an error, readable on a phone and on a wide screen."""
 
 import os
+import resource
+import signal
 import subprocess
 
 from browser import browser
@@ -73,6 +75,35 @@ def others():
     equal(os.readlink(device), "/dev/full", "the link to a device")
 
 
+def names():
+    """What bears the name under which a page is written first is nobody's, and a page that cannot be written is no loss."""
+    page, new = f"{PRIVATE}/kept.html", f"{PRIVATE}/kept.html.new"
+    before = set(os.listdir(PRIVATE)) | {"kept.html", "kept.html.new"}
+    for target in (new, f"{PRIVATE}/linked"):
+        with open(target, "w", encoding="ascii") as f:
+            f.write("somebody else's")
+        if target != new:
+            os.remove(new)
+            os.symlink(target, new)
+            before.add("linked")
+        run("status", f"--html={page}", MOUNTPOINT, umask=0o027)
+        equal(os.path.islink(page), False, "the page is a file")
+        equal(oct(os.stat(page).st_mode & 0o777), "0o640", "its permissions")
+        equal(text(new), "somebody else's", "what had a name like it")
+    os.chmod(page, 0o604)
+    run("status", f"--html={page}", MOUNTPOINT)
+    equal(oct(os.stat(page).st_mode & 0o777), "0o604", "permissions of a page that was there")
+    was = text(page)
+
+    def no_bytes():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    contains(run("status", f"--html={page}", MOUNTPOINT, code=3, preexec_fn=no_bytes, restore_signals=False), "kept.html: File too large")
+    equal(text(page), was, "the page, when there is no place for another")
+    equal(set(os.listdir(PRIVATE)) - before, set(), "what is left")
+
+
 small(200)
 PAGE = f"{PRIVATE}/page.html"
 made = os.path.join(os.path.dirname(EPOCHFS), "tests/unit/test_fs_cli_status_html")
@@ -83,9 +114,10 @@ with mounted():
     equal(run("status", f"--html={PAGE}", MOUNTPOINT), "", "what it prints")
     equal(run("status", "--html=-", MOUNTPOINT).startswith("<!DOCTYPE html>"), True, "to the standard output")
     contains(text(PAGE), MOUNTPOINT, "batch=16,seed=1")
-    equal(os.path.exists(PAGE + ".new"), False, "the file under its first name is gone")
+    equal([name for name in os.listdir(PRIVATE) if name.startswith("page.html.")], [], "the file under its first name is gone")
     contains(run("status", f"--html={PRIVATE}/none/x.html", MOUNTPOINT, code=3), "none/x.html: No such file")
     others()
+    names()
     contains(run("status", "--html=x", "--json", MOUNTPOINT, code=1), "want --html alone")
     contains(text(MOUNTPOINT, ".epochfs/history.json"), '"interval_seconds": 10', '"batches_per_second"')
 with browser() as b:
