@@ -3,6 +3,7 @@
 refused or read in part. Each check names its row of the table of cases."""
 
 import io
+import json
 import os
 import struct
 import warnings
@@ -214,6 +215,17 @@ def check_changed():
                 pass
 
 
+def check_many():
+    """As docs/limits.md says: 60 arrays are a dataset, 61 one each; of names with `train`, a reason."""
+    def info(name, count, *words, code=0):
+        write("many/a.npz", saved(**{name.format(f"{i:02}"): np.arange(3) for i in range(count)}))
+        return run("info", *words, f"{SOURCE}/many", code=code)
+
+    for name, count, want in ("{}", 60, ["a"]), ("x{}_train", 60, ["train"]), ("{}", 61, [f"{i:02}" for i in range(61)]):
+        equal([d["dataset"] for d in json.loads(info(name, count, "--json"))["datasets"]], want, f"datasets of {count} arrays {name}")
+    contains(info("x{}_train", 61, code=2), "arrays of train: want at most 60, found 61; with -o pair=off each array is a dataset")
+
+
 def check_shared():
     if not os.path.isdir(SHARED):
         return
@@ -232,4 +244,5 @@ with mounted():
 check_info()
 check_kept()
 check_changed()
+check_many()
 check_shared()
