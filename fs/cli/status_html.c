@@ -44,9 +44,9 @@ static const char style[] =
     "polyline{fill:none;stroke:var(--mark);stroke-width:2;vector-effect:non-scaling-stroke}"
     "circle{fill:var(--mark)}.axis{display:flex;justify-content:space-between}\n"
     ".plan{margin-bottom:10px}.bar{height:10px;border-radius:5px;background:var(--line);margin:8px "
-    "0;"
-    "overflow:hidden}.bar "
-    "i{display:block;height:100%;background:var(--mark)}.bad{color:var(--bad)}\n";
+    "0;overflow:hidden}.bar i{display:block;height:100%;background:var(--mark)}"
+    ".bar,.bar i{-webkit-print-color-adjust:exact;print-color-adjust:exact}" /* also on paper */
+    ".bad{color:var(--bad)}\n";
 
 /* ---- text ---- */
 

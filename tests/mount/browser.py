@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import urllib.request
+import zlib
 
 from lib import PRIVATE, equal, skip
 
@@ -49,6 +50,16 @@ class Browser:
         """What the console has said since the last call."""
         return [f"{m['level']}: {m['message']}" for m in
                 self.ask("POST", "/se/log", type="browser") if m["level"] != "DEBUG"]
+
+    def pdf(self, backgrounds):
+        """The page as it is printed, with the browser's choice of printing backgrounds or not: its drawing commands."""
+        found = base64.b64decode(self.ask("POST", "/goog/cdp/execute", cmd="Page.printToPDF",
+                                          params={"printBackground": backgrounds})["data"])
+        commands = []
+        for stream in re.findall(rb"stream\r?\n(.*?)endstream", found, re.S):
+            with contextlib.suppress(zlib.error):
+                commands.append(zlib.decompress(stream))
+        return b"\n".join(commands)
 
     def picture(self, file):
         with open(file, "wb") as f:

@@ -2,6 +2,7 @@
 """epochfs status --html: a page that a browser shows without an error, readable on a phone and on a wide screen."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -125,4 +126,8 @@ with browser() as b:
     if os.path.exists(made):
         subprocess.run([made, f"{PRIVATE}/made.html"], check=True)
         check(b, f"{PRIVATE}/made.html", 5, "made")
+        b.ask("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": []})
+        blue = re.compile(rb"\.18\d* \.43\d* \.74\d* rg")  # var(--mark), as bars and lines are
+        printed, whole = (len(blue.findall(b.pdf(backgrounds))) for backgrounds in (False, True))
+        equal((printed, printed > 5), (whole, True), "bars are printed, as lines are")
         equal(b.run("return document.title"), "epochfs /mnt/<b>x", "the title of the made one")
