@@ -15,9 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     memcpy(exact, data, len);
     if (sound_head_read(exact, len, &h)) {
-        FUZZ_CHECK(h.data <= len && h.channels && h.width && h.width <= 8);
-        for (size_t at = h.data; len - at >= h.width; at += h.width) {
-            double v = sound_sample(&h, exact + at);
+        FUZZ_CHECK(h.data <= len && h.size <= len - h.data);
+        FUZZ_CHECK(h.channels && h.width && h.width <= 8);
+        for (size_t at = 0; h.size - at >= h.width; at += h.width) {
+            double v = sound_sample(&h, exact + h.data + at);
 
             FUZZ_CHECK(h.is_float || (v >= -1 && v <= 1));
         }
