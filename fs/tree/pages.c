@@ -305,8 +305,10 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
              "were opened before:\n\n");
     plan_help(t);
     text_add(t,
-             "\nThe same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
-             where.data);
+             "\nThe same path holds the same bytes on every machine.\n"
+             "Why a plan does not open: epochfs status %s\n"
+             "Unmount: epochfs umount %s\n",
+             where.data, where.data);
 }
 
 char *page_readme(const struct catalog *catalog, const char *source, const char *mountpoint)

@@ -64,6 +64,8 @@ def check_readme(source, dataset, enough, *shown):
     python(unindented(code, 2) + enough)
     for name in re.findall(r"scp:(\S+)", readme):
         os.stat(f"{MOUNTPOINT}/{dataset}/{name}")
+    equal(os.path.exists(f"{MOUNTPOINT}/{dataset}/batches/batch=4,sed=7"), False, "a plan with a slip opens")
+    contains(bash(re.search("epochfs status .*", readme)[0]), "'sed' is not a parameter of a plan")
     unmount(daemon, re.search("epochfs umount .*", readme)[0])
 
 
