@@ -91,6 +91,12 @@ int value_path(const char *name, const char *value, const char *want, const char
 
     if (!*value || *value == '/')
         return value_text(name, value, want, text, d);
+    if (value[0] == '~' && (!value[1] || value[1] == '/'))
+        return diag_set(d, -EINVAL,
+                        "option %s=%s: want %s, found ~, which only a shell replaces, and only at "
+                        "the start of a word; write the home folder itself, or ./~ if it is so "
+                        "called",
+                        name, value, want);
     here = getcwd(NULL, 0);
     if (!here)
         return diag_set(d, -EINVAL, "option %s=%s: the current folder: %s", name, value,

@@ -29,7 +29,7 @@ int value_word(const char *name, const char *value, const char *const *words, un
 int value_text(const char *name, const char *value, const char *want, const char **text,
                struct diag *d);
 
-/* The same for a path, which is made absolute. */
+/* The same for a path, which is made absolute; one that begins with ~ is refused. */
 int value_path(const char *name, const char *value, const char *want, const char **text,
                struct diag *d);
 

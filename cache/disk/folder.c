@@ -296,13 +296,18 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
     return 0;
 }
 
-/* mkdir -p of a path in the folder. */
+/* mkdir -p of a path in the folder. ~ comes from $EPOCHFS_CACHE where no shell has replaced it. */
 static int make_in(const struct cache_folder *folder, const char *path, struct diag *d)
 {
     char text[PATH_MAX];
     struct stat st;
     int r;
 
+    if (folder->path[0] == '~' && (!folder->path[1] || folder->path[1] == '/'))
+        return diag_set(d, -EINVAL,
+                        "cache folder %s: want a folder, found ~, which only a shell replaces, and "
+                        "only at the start of a word; write the home folder itself",
+                        folder->path);
     snprintf(text, sizeof(text), "%s", path);
     r = make_folders(text);
     if (r == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))

@@ -36,8 +36,8 @@ int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *re
  * "": of the folder itself. A folder that is new or empty gets a marker, see docs/cache-format.md.
  * Any number of processes may call it at once. 0, or -errno with the reason in d: -EPERM: a default
  * folder, or any folder that root uses, belongs to another user; the folder serves a group that
- * this process is not in, or this is root; -EPROTO: the folder is of another
- * version, or is not empty and has no marker: it is left untouched. */
+ * this process is not in, or this is root; -EINVAL: its path begins with "~/"; -EPROTO: the folder
+ * is of another version, or is not empty and has no marker: it is left untouched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 

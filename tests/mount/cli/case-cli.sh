@@ -127,6 +127,21 @@ bad_option endpoint=example.org "want a URL"
 bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "/.aws/credentials"
 [[ $OUT != *HUSH* ]] || die "a secret is shown: $OUT"
 
+# ---- a home folder that no shell has put in ----
+cd "$PRIVATE"
+for words in "mount -o keep=pin,cache=~/c $SOURCE $MOUNTPOINT" "stage -o cache=~ $SOURCE"; do
+    # shellcheck disable=SC2086 # words
+    expect 1 "$EPOCHFS" $words
+    one_line
+    says "option cache=~" "want a folder" "found ~, which only a shell replaces" "write the home folder itself"
+done
+expect 4 env EPOCHFS_CACHE="~/c" "$EPOCHFS" mount http://127.0.0.1:9/x "$MOUNTPOINT"
+says "cache folder ~/c: want a folder, found ~, which only a shell replaces"
+[ ! -e "$PRIVATE/~" ] || die "a folder ~ was made"
+expect 0 "$EPOCHFS" stage -o "cache=./~/c" "$SOURCE"
+[ -d "$PRIVATE/~/c/staged" ] || die "./~/c was not used"
+cd - >/dev/null
+
 # ---- what cannot be mounted ----
 expect 2 "$EPOCHFS" mount "$PRIVATE/missing" "$MOUNTPOINT"
 one_line
