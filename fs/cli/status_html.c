@@ -105,19 +105,30 @@ struct moments {
     size_t n;
 };
 
+static struct moment moment_of(const char *sample)
+{
+    return (struct moment){(int64_t)status_number(sample, "time"),
+                           status_real(sample, "served_bytes"),
+                           status_real(sample, "staged_bytes"),
+                           status_real(sample, "total_bytes"),
+                           status_real(sample, "hits"),
+                           status_real(sample, "misses"),
+                           status_real(sample, "wait_seconds"),
+                           status_real(sample, "batches_per_second")};
+}
+
+/* Of moments before the clock was set back nobody knows when they were: they are left out. */
 static void read_history(const char *history, struct moments *ret)
 {
     ret->n = 0;
     for (const char *s = history ? status_first(history, "samples") : NULL;
-         s && ret->n < SAMPLES_MOST; s = status_next(s))
-        ret->at[ret->n++] = (struct moment){(int64_t)status_number(s, "time"),
-                                            status_real(s, "served_bytes"),
-                                            status_real(s, "staged_bytes"),
-                                            status_real(s, "total_bytes"),
-                                            status_real(s, "hits"),
-                                            status_real(s, "misses"),
-                                            status_real(s, "wait_seconds"),
-                                            status_real(s, "batches_per_second")};
+         s && ret->n < SAMPLES_MOST; s = status_next(s)) {
+        struct moment now = moment_of(s);
+
+        if (ret->n && now.at <= ret->at[ret->n - 1].at)
+            ret->n = 0;
+        ret->at[ret->n++] = now;
+    }
 }
 
 /* ---- drawings: a value for each moment; NAN: none ---- */

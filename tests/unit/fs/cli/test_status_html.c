@@ -133,6 +133,25 @@ static void test_status_html__figures(void **state)
     assert_int_equal(count(&page, "e+"), 0);
 }
 
+/* What was before a clock was set back has no place on the axis. */
+static void test_status_html__clock_set_back(void **state)
+{
+    AUTO_TEXT struct text page = {0};
+
+    (void)state;
+    status_html("{}",
+                "{\"samples\": ["
+                "{\"time\": 1790003600, \"batches_per_second\": 7777},"
+                "{\"time\": 1790003610, \"batches_per_second\": 7777},"
+                "{\"time\": 1789999990, \"batches_per_second\": 3},"
+                "{\"time\": 1790000000, \"batches_per_second\": 5},"
+                "{\"time\": 1790000010, \"batches_per_second\": 5}]}",
+                REAL, &page);
+    assert_has(&page, "<span>20 s ago</span>");
+    assert_has(&page, "<polyline points=\"500.0,0.0 1000.0,0.0 \"/>");
+    assert_int_equal(count(&page, "7777"), 0);
+}
+
 /* More samples than a page draws, and texts that end anywhere. */
 static void test_status_html__any_text(void **state)
 {
@@ -161,6 +180,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_status_html__names_are_text),
         cmocka_unit_test(test_status_html__drawings),
         cmocka_unit_test(test_status_html__figures),
+        cmocka_unit_test(test_status_html__clock_set_back),
         cmocka_unit_test(test_status_html__any_text),
     };
     AUTO_TEXT struct text page = {0};
