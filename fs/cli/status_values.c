@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char *skip_blanks(const char *s)
 {
     return s + strspn(s, " \t\r\n");
@@ -168,6 +170,18 @@ static size_t take_character(const char **s, char ret[static 3])
     return which != NULL;
 }
 
+/* How many of the len bytes are left without a part of a character at their end. */
+static size_t whole_characters(const char *s, size_t len)
+{
+    size_t last = len; /* begins in front of it */
+
+    while (last && ((unsigned char)s[last - 1] & 0xc0) == 0x80)
+        last--;
+    if (!last || text_character(s + last - 1, len - last + 1) == len - last + 1)
+        return len;
+    return last - 1;
+}
+
 bool status_string(const char *json, const char *path, char *ret, size_t capacity)
 {
     const char *at = status_value(json, path), *end;
@@ -180,8 +194,10 @@ bool status_string(const char *json, const char *path, char *ret, size_t capacit
         char character[3];
         size_t n = take_character(&at, character);
 
-        if (!n || len + n >= capacity)
+        if (!n || len + n >= capacity) {
+            len = whole_characters(ret, len);
             break;
+        }
         memcpy(ret + len, character, n);
         len += n;
     }

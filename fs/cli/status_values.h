@@ -21,8 +21,8 @@ const char *status_next(const char *at);
 uint64_t status_number(const char *json, const char *path);
 double status_real(const char *json, const char *path);
 
-/* The string with this path, without quotes and escapes, cut to capacity. false: there is none, and
- * ret is "". */
+/* The string with this path, without quotes and escapes, cut to capacity after a whole character.
+ * false: there is none, and ret is "". */
 bool status_string(const char *json, const char *path, char *ret, size_t capacity);
 
 #endif

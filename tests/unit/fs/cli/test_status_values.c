@@ -37,6 +37,12 @@ static void test_value__strings__unescaped(void **state)
     assert_string_equal(text, "a\"b\\c\a\xef\xbf\xbd } ] , \n");
     assert_true(status_string(sample, "odd", text, 4)); /* cut */
     assert_string_equal(text, "a\"b");
+    for (size_t n = 1; n < 11; n++) { /* never within a character */
+        static const size_t len[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6};
+
+        assert_true(status_string("{\"s\": \"a\u00fc\u4e2d\U0001f600\"}", "s", text, n));
+        assert_int_equal(strlen(text), len[n - 1]);
+    }
     assert_true(status_string(sample, "reason", text, sizeof(text)));
     assert_string_equal(text, "");
 }
