@@ -83,6 +83,11 @@ class Batches(IterableDataset):
         self._owner = os.getpid()  # the process whose workers these are
         self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here
 
+    def __copy__(self) -> Batches:
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, counted=False, _shared=self._shared.clone())  # workers of this one see nothing of it
+        return found
+
     @property
     def epoch(self) -> int:
         """The epoch of the next batch."""

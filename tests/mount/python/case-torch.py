@@ -244,6 +244,9 @@ def check_seek_inside(train, want):
     for batch in Loader(batches, num_workers=2):
         if not found:
             old.close()  # the end of an older pass changes nothing for this one
+            other = copy.copy(batches)  # nor does another place
+            other.seek(2, 5)
+            equal(next(iter(other))["index"].tolist(), want[2][5], "a batch of the copy")
             batches.set_epoch(0)
             os.write(end, b"x")
         found.append(batch["index"].tolist())
