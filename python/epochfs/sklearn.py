@@ -20,7 +20,8 @@ def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str 
 
     X: the field x as a matrix, (samples, numbers of a sample), without a copy; of libsvm and LibFM text the rows as
     scipy.sparse.csr_matrix, (samples, features). y: the field y, (samples,) or (samples, columns).
-    Raises KeyError for fields that are not there, ValueError for one whose shape differs from sample to sample, and what `Dataset.batches()` and `Batches.read()` raise."""
+    Raises KeyError for fields that are not there, ValueError for one whose shape differs from sample to sample, and what
+    `Dataset.batches()` and `Batches.read()` raise."""
     sparse = is_sparse(dataset, x)
     for batch in dataset.batches(plan, epoch=epoch, start=start, fields=None if sparse else [x, y]):
         yield (csr(batch) if sparse else batch[x].reshape(len(batch[x]), -1)), batch[y]

@@ -206,7 +206,8 @@ class Loader(DataLoader):
     the workers are ahead.
 
     options are those of a DataLoader: num_workers, collate_fn (called with each batch, in the worker),
-    multiprocessing_context, persistent_workers, prefetch_factor; TypeError for those that plans and `Batches` have. Yields what `Batches` yields, in the same order."""
+    multiprocessing_context, persistent_workers, prefetch_factor; those that plans and `Batches` have raise TypeError. Yields
+    what `Batches` yields, in the same order."""
 
     dataset: Batches
 

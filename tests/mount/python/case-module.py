@@ -105,7 +105,8 @@ def refuse(mount):
         expect(epochfs.PlanError, plan, "has no batches", call=lambda plan=plan: train.batches(plan))
     expect(epochfs.PlanError, "'../x'", call=lambda: train.batches("../x"))
     for epoch in (-1, 2 ** 64):
-        expect(ValueError, f"epoch: want a number from 0 to {2 ** 64 - 1}, found {epoch}", call=lambda epoch=epoch: train.batches(PLAN, epoch=epoch))
+        expect(ValueError, f"epoch: want a number from 0 to {2 ** 64 - 1}, found {epoch}",
+               call=lambda epoch=epoch: train.batches(PLAN, epoch=epoch))
     for words in ({"epoch": 1.0}, {"epoch": "3"}, {"start": 1.0}, {"start": None}):
         expect(TypeError, "want a whole number, found", call=lambda words=words: train.batches(PLAN, **words))
     for number in (2 ** 63, 2 ** 64 - 1, np.uint64(2 ** 64 - 1), True):
@@ -120,7 +121,8 @@ def refuse(mount):
     expect(KeyError, "sound: want one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
     expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
     for fields in ("image", b"image", [b"image"], [3]):
-        expect(TypeError, f"fields: want a list of names, found {fields!r}", call=lambda fields=fields: train.batches(PLAN, fields=fields))
+        expect(TypeError, f"fields: want a list of names, found {fields!r}",
+               call=lambda fields=fields: train.batches(PLAN, fields=fields))
     expect(ValueError, "'png'", call=lambda: train.batches(PLAN, encoding="png"))
     expect(epochfs.Error, "the dataset has no batches in csc", call=lambda: train.batches(PLAN, encoding="csc"))
 
@@ -166,7 +168,8 @@ def interrupted():
     mount = epochfs.mount(SOURCE, MOUNTPOINT)  # which is not theirs
     for where in (None, os.path.join(PRIVATE, "interrupted/here"), MOUNTPOINT):
         program = f"import epochfs\nepochfs.mount({SOURCE!r}, {where!r})"
-        done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env={**os.environ, "EPOCHFS": slow}, check=False)
+        done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, check=False,
+                              env={**os.environ, "EPOCHFS": slow})
         equal(done.returncode, -signal.SIGINT, done.stderr)
         equal((os.listdir(TMP), os.path.exists(f"{PRIVATE}/interrupted")), ([], False), "left behind")
     equal(len(mount["train"]), 30, "samples of a mount that was there before")

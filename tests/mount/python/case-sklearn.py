@@ -61,7 +61,8 @@ def sparse(rows):
     equal((one != every[7]).nnz, 0, "one row")
     expect(KeyError, "data: want a batch of sparse rows, with all its fields, found label",
            lambda: epochfs.csr(rows.batches("batch=4", fields=["label"]).read(0)))
-    expect(ValueError, "want sparse rows, of encoding npz, found csc", lambda: epochfs.csr(rows.batches("batch=4", encoding="csc").read(0)))
+    expect(ValueError, "want sparse rows, of encoding npz, found csc",
+           lambda: epochfs.csr(rows.batches("batch=4", encoding="csc").read(0)))
 
 
 def external(dataset, plan, x, want):

@@ -106,7 +106,8 @@ def check_epochs(train, want):
             break  # as a loop that counts by len() does
     equal(indexes(batches), want[2], "the next epoch")
     equal(batches.epoch, 3, "epoch")
-    for epoch, batch, words in ((0, 14, "batch: want a number from 0 to 13, found 14"), (0, -1, "batch"), (-1, 0, "epoch"), (2 ** 63 - 1, 0, "epoch")):
+    for epoch, batch, words in ((0, 14, "batch: want a number from 0 to 13, found 14"), (0, -1, "batch"), (-1, 0, "epoch"),
+                                (2 ** 63 - 1, 0, "epoch")):
         expect(ValueError, [words], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
         if not batch:
             expect(ValueError, [words], lambda epoch=epoch: Batches(train, PLAN, epoch=epoch))
@@ -144,7 +145,8 @@ def check_two_passes(train, want):
 def check_options(train):
     batches = Batches(train, PLAN)
     for name, value in (("batch_size", 4), ("shuffle", True), ("sampler", [1]), ("drop_last", True), ("pin_memory", True)):
-        expect(TypeError, [f"{name}: ", "plan" if name != "pin_memory" else "Batches"], lambda name=name, value=value: Loader(batches, **{name: value}))
+        expect(TypeError, [f"{name}: ", "plan" if name != "pin_memory" else "Batches"],
+               lambda name=name, value=value: Loader(batches, **{name: value}))
     equal(len(list(Loader(batches, batch_size=None, shuffle=False, pin_memory=False))), 13, "options that say nothing")
     expect(TypeError, ["want epochfs.torch.Batches, found <epochfs.Dataset"], lambda: Loader(train))
     for state in ({}, {"epoch": 0, "batch": 1}):
