@@ -10,9 +10,13 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
+import select
+import threading
 import warnings
-from typing import Any, Collection, Iterator, Union
+from typing import Any, Callable, Collection, Iterator, Optional, Union
 
 import numpy as np
 import torch
@@ -201,6 +205,29 @@ class Batches(IterableDataset):
         return batch
 
 
+def _end_with(process: int) -> None:
+    """End this worker when that process has ended."""
+    try:
+        ended = select.poll()
+        ended.register(os.pidfd_open(process), select.POLLIN)
+        ended.poll()
+    except ProcessLookupError:
+        pass
+    except OSError:  # a kernel without pidfd: DataLoader's own watch is all there is
+        return
+    os._exit(1)
+
+
+def _begin_worker(begin: Optional[Callable[[int], None]], worker: int) -> None:
+    """Watch over the process that this worker is for. DataLoader does so, too, but takes the process that it finds when its watch
+    begins: a worker whose training was killed before that would wait for ever, with the mount in use."""
+    training = multiprocessing.parent_process()
+    if training and training.pid:
+        threading.Thread(target=_end_with, args=(training.pid,), daemon=True).start()
+    if begin:
+        begin(worker)
+
+
 class Loader(DataLoader):
     """A DataLoader of `Batches` that tells them which batches it has delivered, so that `state_dict()` is exact however far
     the workers are ahead.
@@ -218,7 +245,8 @@ class Loader(DataLoader):
             if options.pop(name, None):
                 raise TypeError(f"{name}: {where}")
         workers = options.get("num_workers", 0)
-        super().__init__(batches, batch_size=None, pin_memory=batches.pin_memory and workers > 0, **options)
+        begin = functools.partial(_begin_worker, options.pop("worker_init_fn", None))
+        super().__init__(batches, batch_size=None, pin_memory=batches.pin_memory and workers > 0, worker_init_fn=begin, **options)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         if not self.num_workers:
