@@ -197,8 +197,8 @@ static const struct kind kinds[] = {
      is_html},
     {"XML, as servers send it for an error, too", NULL, 0, 0, is_xml},
     {"JSON", NULL, 0, 0, is_json},
-    {"CSV", NULL, 0, 0, is_csv},
-    {"TSV", NULL, 0, 0, is_tsv},
+    {"CSV that is not of numbers", NULL, 0, 0, is_csv},
+    {"TSV that is not of numbers", NULL, 0, 0, is_tsv},
 };
 
 bool foreign_is_mistaken(const struct probed_file *file)

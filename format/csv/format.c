@@ -84,10 +84,10 @@ static enum claim probe(const struct probed_file *file)
             float value[64];
 
             if (at + len >= file->len && !file->whole) {
-                /* Of a first line longer than the head: its whole cells. */
-                while (!lines && named && len && text[at + len] != (uint8_t)delimiter)
+                /* Of the first two lines, one longer than the head: its whole cells. */
+                while (lines < 2 && named && len && text[at + len] != (uint8_t)delimiter)
                     len--;
-                if (lines || !named || !len)
+                if (lines >= 2 || !named || !len)
                     break;
                 cut = true;
             }
@@ -104,8 +104,8 @@ static enum claim probe(const struct probed_file *file)
             }
             at += cut ? file->len : len + 1;
         }
-        if (cells >= 2 &&
-            ((lines >= 2 && alike && numbers >= lines - 1) || (named && (numbers || cut))))
+        if (cells >= 2 && ((lines >= 2 && alike && numbers >= lines - 1) ||
+                           (named && (numbers || (cut && lines == 1)))))
             return named && (delimiter != '\t' || given) && !memchr(file->head, ':', file->len)
                        ? CLAIM_STRONG
                        : CLAIM_WEAK;

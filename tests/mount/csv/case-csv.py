@@ -87,6 +87,7 @@ good = {
     "large": (b"1e400,1e-46,16777217\n1,2,3\n", ","),  # S-13
     "semicolon": (b"1;2\n3;4\n", ";"),  # S-15
     "bom": (b"\xef\xbb\xbf1,2\n3,4\n", ","),  # S-18
+    "longrow": (b"a,b\n1," + b" " * 20000 + b"2\n3,4\n", ","),
     "wide": (wide.encode(), ","),
     "mixed": (b"1,2,3,4,5,6\n" + mixed.encode(), ","),
 }
@@ -178,6 +179,7 @@ bad = {
     "headerlater": (b"\n\r\n\na,b\n1,2\n3,x\n", "line 6, column 1: want a number, found 'x'"),
     "firstlater": (b"\n\na,2,b\n1,2,3\n", "line 3: want numbers, or names and no numbers, found 1 numbers"),
     "longline": (b"1,2\n" + b" " * (16 << 20) + b" 3,4\n5,6\n", "line 2: want at most 16777216 bytes"),  # S-20
+    "longrow": (b"a,b\n1," + b" " * (16 << 20) + b"2\n", "line 2: want at most 16777216 bytes"),
 }
 for name, (data, _) in bad.items():
     write(f"bad/{name}.csv", data)

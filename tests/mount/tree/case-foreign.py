@@ -48,7 +48,7 @@ KINDS = {
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
     "a.zip": ("zip", made(zipped("a.txt"))),
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
-    "a.csv": ("CSV", b"name,city\nann,york\nbob,bonn\neve,rome\n"),
+    "a.csv": ("CSV that is not of numbers", b"name,city\nann,york\nbob,bonn\neve,rome\n"),
     "a.json": ("JSON", json.dumps({"samples": [{"x": 1}, {"x": 2}]}, indent=1).encode()),
     "a.sqlite": ("SQLite", sqlite()),
     "data.mdb": ("LMDB", bytes(10) + b"\x08" + bytes(5) + struct.pack("<II", 0xbeefc0de, 1) + bytes(4072)),
