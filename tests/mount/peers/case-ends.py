@@ -210,6 +210,25 @@ def check_together():
     check_gone("two at the same time")
 
 
+def check_begun_meanwhile():
+    """A folder in which another puts its mark while we look at it."""
+    os.makedirs(f"{PRIVATE}/programs")
+    with open(f"{PRIVATE}/programs/find", "w", encoding="ascii") as f:
+        f.write(f"""#!/bin/sh
+[ "$2" != -mindepth ] || touch {FOLDER}/.epochfs-peers
+exec {shutil.which("find")} "$@"
+""")
+        os.fchmod(f.fileno(), 0o755)
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{PRIVATE}/programs:{path}"
+    try:
+        up()
+    finally:
+        os.environ["PATH"] = path
+    down()
+    check_gone("another mark")
+
+
 def check_log():
     """What signs a URL is in no log, whatever else is in the query."""
     up()
@@ -243,3 +262,4 @@ timed(check_foreign)
 timed(check_other_disk)
 timed(check_folders)
 timed(check_together)
+timed(check_begun_meanwhile)
