@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """docs/tutorials/c.md, done as a reader would; then its program where a batch is not what it wants, which it must say."""
 
+import errno
+import os
 import subprocess
 
 import numpy as np
@@ -37,4 +39,5 @@ contains(says(good), "No such file or directory")  # of a mount that is gone
 daemon = start(SOURCE)
 daemon.kill()
 daemon.wait()
-contains(says(good), "Transport endpoint is not connected")
+said = says(good)  # whether the supervisor or the kernel answers is chance
+equal(any(os.strerror(e) in said for e in (errno.ENOTCONN, errno.ECONNABORTED)), True, f"of a daemon that was killed: {said}")
