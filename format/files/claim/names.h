@@ -73,7 +73,7 @@ struct sample_walk {
     const struct members *m;
     size_t at, end; /* members */
     bool by_class;
-    enum files_kind kind; /* of what a sample has */
+    enum files_kind kind; /* each sample has a file of this kind */
     size_t single;        /* until there each file of that kind is a sample */
 };
 
