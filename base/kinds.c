@@ -4,15 +4,26 @@
 #include <string.h>
 #include <strings.h>
 
-void kinds_add(struct kinds *k, const char *name)
+/* The extension by which a file is counted, with its dot. */
+static const char *extension(const char *name)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     const char *dot = strrchr(base, '.');
+
+    return !dot || dot == base || strlen(dot) >= sizeof(((struct kind_count *)0)->ext) ? "" : dot;
+}
+
+bool kind_has(const struct kind_count *kind, const char *name)
+{
+    return !strcasecmp(kind->ext, extension(name));
+}
+
+void kinds_add(struct kinds *k, const char *name)
+{
+    const char *dot = extension(name);
     unsigned i = 0;
 
-    if (!dot || dot == base || strlen(dot) >= sizeof(k->count[0].ext))
-        dot = "";
-    while (i < k->n && strcasecmp(k->count[i].ext, dot) != 0)
+    while (i < k->n && !kind_has(&k->count[i], name))
         i++;
     if (i == KINDS_COUNTED) {
         k->others++;

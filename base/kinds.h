@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_BASE_KINDS_H
 #define EPOCHFS_BASE_KINDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -23,6 +24,9 @@ struct kinds {
 
 /* Count a file by the extension of its name, in any case. */
 void kinds_add(struct kinds *k, const char *name);
+
+/* Does a file of that name count to the kind? */
+bool kind_has(const struct kind_count *kind, const char *name);
 
 /* "40 .c, 3 .h, 1 without an extension, 7 others": the most frequent ones first; of as many, the
  * one that came first. Nothing if there are no files. Sorts k. */

@@ -1,10 +1,10 @@
 /* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
  * Arrow (their format pages), HDF5 (its file format, III), zip (APPNOTE 4.3), npy (NEP 1), SQLite
  * (its file format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes),
- * PDF, pickle (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their
- * text. */
+ * PDF, pickle (PEP 307: PROTO is its first opcode), MP4 and HEIC (ISO/IEC 14496-12, ftyp), DICOM
+ * (PS3.10, 7.1), Matroska (EBML, RFC 8794), RIFF, NIfTI-1 (its header, at byte 344), MPEG (ISO/IEC
+ * 13818-1). Text kinds have no magic; tests judge their text. */
 #include "format/foreign.h"
-#include "format/registry.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,11 +14,12 @@
 #include "base/text.h"
 
 struct kind {
-    const char *name;
+    struct foreign is;
     const char *magic; /* at byte offset; NULL: none */
     size_t len;
     size_t offset;
     bool (*test)(const struct probed_file *file); /* NULL: the magic is enough */
+    bool zeros; /* it begins with zeros, as an IDX file does, whose third byte is 8 or more */
 };
 
 /* Does the name of a zip file's first member end with suffix? */
@@ -35,8 +36,7 @@ static bool is_torch(const struct probed_file *file)
     return member_ends_with(file, "/data.pkl") || member_ends_with(file, "/byteorder");
 }
 
-/* Checks the head of the page that has the magic: number 0, no pad, a meta page. As an IDX file it
- * would have a type code that does not exist. */
+/* Checks the head of the page that has the magic: number 0, no pad, a meta page. */
 static bool is_lmdb(const struct probed_file *file)
 {
     static const uint8_t head[12] = {[10] = 8};
@@ -164,49 +164,120 @@ static bool is_tsv(const struct probed_file *file)
     return has_columns(file, '\t', ".tsv");
 }
 
+/* Has the brand of an ISO media file, "ftyp" at byte 4, one of these starts? */
+static bool has_brand(const struct probed_file *file, const char *const *brands)
+{
+    while (file->len >= 12 && *brands && memcmp(file->head + 8, *brands, strlen(*brands)) != 0)
+        brands++;
+    return file->len >= 12 && *brands;
+}
+
+static bool is_heic(const struct probed_file *file)
+{
+    static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
+                                         "mif1", "msf1", "avif", "avis", NULL};
+
+    return has_brand(file, brands);
+}
+
+static bool is_audio_mp4(const struct probed_file *file)
+{
+    static const char *const brands[] = {"M4A", "M4B", NULL};
+
+    return has_brand(file, brands);
+}
+
+static bool is_mpeg(const struct probed_file *file)
+{
+    return file->len > 3 && (file->head[3] == 0xba || file->head[3] == 0xb3);
+}
+
+/* The magic alone is two letters that a text may begin with. */
+static bool is_bitmap(const struct probed_file *file)
+{
+    return file->len >= 18 && !load_le32(file->head + 6) && load_le32(file->head + 14) <= 124;
+}
+
 #define MAGIC(bytes) (bytes), sizeof(bytes) - 1
+#define IS_PICTURE(name)                                                                           \
+    {                                                                                              \
+        name, "", true                                                                             \
+    }
+#define ARRAYS "Save its arrays with numpy.save()"
+#define ROWS   "Write its rows as CSV or JSON lines, or its columns with numpy.save()"
+#define VIDEO  "Store its frames as pictures in class folders, or the whole files in tar shards"
+#define AUDIO                                                                                      \
+    "Audio is read in class folders, two or more with nothing else in them, in tar shards, and "   \
+    "through an scp file that names it (wav.scp)"
+#define UNPACK  "Unpack it"
+#define CONVERT "Convert it to JPEG or PNG, or save its pixels with numpy.save()"
+#define TEXT    "CSV, JSON lines and libsvm text are read"
 
 /* The first kind that fits counts. */
 static const struct kind kinds[] = {
-    {"a JPEG picture", MAGIC("\xff\xd8\xff"), 0, NULL},
-    {"a PNG picture", MAGIC("\x89PNG\r\n\x1a\n"), 0, NULL},
-    {"a GIF picture", MAGIC("GIF8"), 0, NULL},
-    {"a TIFF picture", MAGIC("II*\0"), 0, NULL},
-    {"a TIFF picture", MAGIC("MM\0*"), 0, NULL},
-    {"a WebP picture", MAGIC("WEBP"), 8, NULL},
-    {"Parquet", MAGIC("PAR1"), 0, NULL},
-    {"Arrow", MAGIC("ARROW1"), 0, NULL},
-    {"Feather", MAGIC("FEA1"), 0, NULL},
-    {"ORC", MAGIC("ORC"), 0, NULL},
-    {"Avro", MAGIC("Obj\x01"), 0, NULL},
-    {"HDF5", MAGIC("\x89HDF\r\n\x1a\n"), 0, NULL},
-    {"MATLAB data", MAGIC("MATLAB 5.0 MAT-file"), 0, NULL},
-    {"a PyTorch file", MAGIC("PK\x03\x04"), 0, is_torch},
-    {"zip", MAGIC("PK\x03\x04"), 0, NULL},
-    {"zip", MAGIC("PK\x05\x06"), 0, NULL},
-    {"zstd", MAGIC("\x28\xb5\x2f\xfd"), 0, NULL},
-    {"bzip2", MAGIC("BZh"), 0, NULL},
-    {"7z", MAGIC("7z\xbc\xaf\x27\x1c"), 0, NULL},
-    {"SQLite", MAGIC("SQLite format 3\0"), 0, NULL},
-    {"LMDB", MAGIC("\xde\xc0\xef\xbe"), 16, is_lmdb},
-    {"MXNet RecordIO", MAGIC("\x0a\x23\xd7\xce"), 0, NULL},
-    {"PDF", MAGIC("%PDF-"), 0, NULL},
-    {"a pickle of Python", MAGIC("\x80"), 0, is_pickle},
-    {"a pickle of Python", NULL, 0, 0, is_text_pickle},
-    {"a web page (HTML), as servers send it where one has to log in, or for an error", NULL, 0, 0,
-     is_html},
-    {"XML, as servers send it for an error, too", NULL, 0, 0, is_xml},
-    {"JSON", NULL, 0, 0, is_json},
-    {"CSV that is not of numbers", NULL, 0, 0, is_csv},
-    {"TSV that is not of numbers", NULL, 0, 0, is_tsv},
+    {IS_PICTURE("a JPEG picture"), MAGIC("\xff\xd8\xff"), .offset = 0},
+    {IS_PICTURE("a PNG picture"), MAGIC("\x89PNG\r\n\x1a\n"), .offset = 0},
+    {IS_PICTURE("a GIF picture"), MAGIC("GIF8"), .offset = 0},
+    {IS_PICTURE("a TIFF picture"), MAGIC("II*\0"), .offset = 0},
+    {IS_PICTURE("a TIFF picture"), MAGIC("MM\0*"), .offset = 0},
+    {IS_PICTURE("a WebP picture"), MAGIC("WEBP"), .offset = 8},
+    {IS_PICTURE("a BMP picture"), MAGIC("BM"), .test = is_bitmap},
+    {{"a HEIC or AVIF picture", CONVERT, false}, MAGIC("ftyp"), 4, is_heic, true},
+    {{"a DICOM picture", CONVERT, false}, MAGIC("DICM"), .offset = 128, .zeros = true},
+    {{"a NIfTI volume", ARRAYS, false}, MAGIC("n+1\0"), .offset = 344},
+    {{"MP4 audio", AUDIO, false}, MAGIC("ftyp"), 4, is_audio_mp4, true},
+    {{"MP4 or QuickTime video", VIDEO, false}, MAGIC("ftyp"), .offset = 4, .zeros = true},
+    {{"Matroska or WebM video", VIDEO, false}, MAGIC("\x1a\x45\xdf\xa3"), .offset = 0},
+    {{"AVI video", VIDEO, false}, MAGIC("AVI "), .offset = 8},
+    {{"MPEG video", VIDEO, false}, MAGIC("\0\0\1"), 0, is_mpeg, true},
+    {{"WAVE audio", AUDIO, false}, MAGIC("WAVE"), .offset = 8},
+    {{"FLAC audio", AUDIO, false}, MAGIC("fLaC"), .offset = 0},
+    {{"Ogg audio or video", AUDIO, false}, MAGIC("OggS"), .offset = 0},
+    {{"MP3 audio", AUDIO, false}, MAGIC("ID3"), .offset = 0},
+    {{"Parquet", ROWS, false}, MAGIC("PAR1"), .offset = 0},
+    {{"Arrow", ROWS, false}, MAGIC("ARROW1"), .offset = 0},
+    {{"Feather", ROWS, false}, MAGIC("FEA1"), .offset = 0},
+    {{"ORC", ROWS, false}, MAGIC("ORC"), .offset = 0},
+    {{"Avro", ROWS, false}, MAGIC("Obj\x01"), .offset = 0},
+    {{"HDF5", ARRAYS, false}, MAGIC("\x89HDF\r\n\x1a\n"), .offset = 0},
+    {{"HDF5", ARRAYS, false}, MAGIC("\x89HDF\r\n\x1a\n"), .offset = 512, .zeros = true},
+    {{"MATLAB data", ARRAYS, false}, MAGIC("MATLAB 5.0 MAT-file"), .offset = 0},
+    {{"NetCDF", ARRAYS, false}, MAGIC("CDF\1"), .offset = 0},
+    {{"NetCDF", ARRAYS, false}, MAGIC("CDF\2"), .offset = 0},
+    {{"a PyTorch file", ARRAYS, false}, MAGIC("PK\x03\x04"), .test = is_torch},
+    {{"zip", UNPACK, false}, MAGIC("PK\x03\x04"), .offset = 0},
+    {{"zip", UNPACK, false}, MAGIC("PK\x05\x06"), .offset = 0},
+    {{"zstd", UNPACK, false}, MAGIC("\x28\xb5\x2f\xfd"), .offset = 0},
+    {{"LZ4", UNPACK, false}, MAGIC("\x04\x22\x4d\x18"), .offset = 0},
+    {{"bzip2", UNPACK, false}, MAGIC("BZh"), .offset = 0},
+    {{"7z", UNPACK, false}, MAGIC("7z\xbc\xaf\x27\x1c"), .offset = 0},
+    {{"RAR", UNPACK, false}, MAGIC("Rar!\x1a\7"), .offset = 0},
+    {{"GGUF", ARRAYS, false}, MAGIC("GGUF"), .offset = 0},
+    {{"SQLite", ROWS, false}, MAGIC("SQLite format 3\0"), .offset = 0},
+    {{"LMDB", ROWS, false}, MAGIC("\xde\xc0\xef\xbe"), 16, is_lmdb, true},
+    {{"MXNet RecordIO", "Write its records as tar shards", false},
+     MAGIC("\x0a\x23\xd7\xce"),
+     .offset = 0},
+    {{"PDF", "Extract its text or pictures", false}, MAGIC("%PDF-"), .offset = 0},
+    {{"a pickle of Python", ARRAYS, false}, MAGIC("\x80"), .test = is_pickle},
+    {{"a pickle of Python", ARRAYS, false}, NULL, .test = is_text_pickle},
+    {{"a web page (HTML), as servers send it where one has to log in, or for an error",
+      "Open its URL in a browser", false},
+     NULL,
+     .test = is_html},
+    {{"XML, as servers also send it for an error", TEXT, false}, NULL, .test = is_xml},
+    {{"JSON", "Write an object per line (JSON lines)", false}, NULL, .test = is_json},
+    {{"CSV that is not of numbers", "Write its columns as numbers, or its rows as JSON lines",
+      false},
+     NULL,
+     .test = is_csv},
+    {{"TSV that is not of numbers", "Write its columns as numbers, or its rows as JSON lines",
+      false},
+     NULL,
+     .test = is_tsv},
 };
 
-bool foreign_is_mistaken(const struct probed_file *file)
-{
-    return file->len >= 20 && load_le32(file->head + 16) == UINT32_C(0xbeefc0de) && is_lmdb(file);
-}
-
-const char *foreign_kind(const struct probed_file *file)
+static const struct kind *find_kind(const struct probed_file *file)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const struct kind *k = &kinds[i];
@@ -215,13 +286,21 @@ const char *foreign_kind(const struct probed_file *file)
                          memcmp(file->head + k->offset, k->magic, k->len) != 0))
             continue;
         if (!k->test || k->test(file))
-            return k->name;
+            return k;
     }
     return NULL;
 }
 
-void foreign_add_readable(struct text *t)
+bool foreign_is_mistaken(const struct probed_file *file)
 {
-    for (unsigned i = 0; i < n_formats; i++)
-        text_add(t, "%s%s", !i ? "" : i + 1 == n_formats ? " and " : ", ", formats[i]->title);
+    const struct kind *k = find_kind(file);
+
+    return k && k->zeros && !load_le16(file->head) && file->head[2] < 8;
+}
+
+const struct foreign *foreign_kind(const struct probed_file *file)
+{
+    const struct kind *k = find_kind(file);
+
+    return k ? &k->is : NULL;
 }

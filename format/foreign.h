@@ -6,14 +6,17 @@
 
 #include "format/core/format.h"
 
-/* The kind of the file, in words; NULL: unknown. Judges by the head of the file, and by its name
- * where the head says little; it never sees the file's end. */
-const char *foreign_kind(const struct probed_file *file);
+struct foreign {
+    const char *name; /* "a JPEG picture" */
+    const char *fix;  /* what the user can do, an imperative without its full stop */
+    bool is_picture;  /* read in folders of files: where it is not, a rule of these says no */
+};
+
+/* The kind of the file; NULL: unknown. Judges by the head of the file, and by its name where the
+ * head says little; it never sees the file's end. */
+const struct foreign *foreign_kind(const struct probed_file *file);
 
 /* Is the file certainly of such a kind, though a format claims it? */
 bool foreign_is_mistaken(const struct probed_file *file);
-
-/* Add what the formats of formats[] read: "IDX, libsvm text and Kaldi tables". */
-void foreign_add_readable(struct text *t);
 
 #endif

@@ -95,6 +95,5 @@ const struct format format_npy = {
     .probe = npy_probe,
     .open_folder = npy_open_folder,
     .title = "npy (NumPy)",
-    .start = "93 4e 55 4d 50 59 (npy)",
     .example = array_set_example,
 };

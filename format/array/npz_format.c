@@ -211,6 +211,5 @@ const struct format format_npz = {
     .probe = npz_probe,
     .open_folder = npz_open_folder,
     .title = "npz (NumPy)",
-    .start = "50 4b 03 04 (npz)",
     .example = array_set_example,
 };

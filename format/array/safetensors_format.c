@@ -399,6 +399,5 @@ const struct format format_safetensors = {
     .probe = safetensors_probe,
     .open_folder = safetensors_open_folder,
     .title = "safetensors",
-    .start = "8 bytes of a length and a JSON header (safetensors)",
     .example = array_set_example,
 };

@@ -391,6 +391,5 @@ const struct format format_cifar = {
     .open_folder = cifar_open_folder,
     .kinds = cifar_words,
     .title = "CIFAR-10 and CIFAR-100",
-    .start = NULL,
     .example = cifar_example,
 };

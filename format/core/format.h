@@ -169,6 +169,7 @@ struct claims {
      * at most FORMAT_HEAD? NULL with heads. */
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
     bool format_given; /* the user says of which format all files are */
+    char *unmet;       /* the first rule by which pictures are in no collection, for people; NULL */
 };
 
 struct format {
@@ -216,7 +217,6 @@ struct format {
     const char *const *kinds;
 
     const char *title; /* what it reads, for people */
-    const char *start; /* what files start with, for people; NULL: it is of many files */
 
     /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
     void (*example)(const struct dataset *ds, struct text *t);

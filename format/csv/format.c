@@ -142,6 +142,5 @@ const struct format format_csv = {
     .open_folder = open_folder,
     .option = option,
     .title = "CSV of numbers",
-    .start = "a row of numbers with delimiters (CSV)",
     .example = example,
 };

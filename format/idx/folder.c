@@ -439,6 +439,5 @@ const struct format format_idx = {
     .probe = idx_probe,
     .open_folder = idx_open_folder,
     .title = "IDX",
-    .start = "00 00 (IDX)",
     .example = idx_example,
 };

@@ -155,6 +155,5 @@ const struct format format_jsonl = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "JSON lines",
-    .start = "an object of JSON in a line",
     .example = example,
 };

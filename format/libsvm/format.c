@@ -498,7 +498,6 @@ const struct format format_libsvm = {
     .open_folder = libsvm_open_folder,
     .sides = libsvm_side_suffixes,
     .title = "libsvm text",
-    .start = "a row `label index:value ...` (libsvm)",
     .example = libsvm_example,
 };
 
@@ -508,6 +507,5 @@ const struct format format_libfm = {
     .open_folder = libfm_open_folder,
     .sides = libsvm_side_suffixes,
     .title = "LibFM text",
-    .start = "a row `label field:index:value ...` (LibFM)",
     .example = libsvm_example,
 };

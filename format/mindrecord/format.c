@@ -344,6 +344,5 @@ const struct format format_mindrecord = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "MindRecord",
-    .start = "the length of a header and `{` (MindRecord)",
     .example = example,
 };

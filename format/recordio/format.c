@@ -149,6 +149,5 @@ const struct format format_recordio = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "RecordIO of MXNet and dmlc: pictures of im2rec, or any records",
-    .start = "0a 23 d7 ce (RecordIO)",
     .example = example,
 };

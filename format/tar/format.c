@@ -128,6 +128,5 @@ const struct format format_tar = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "WebDataset shards (tar)",
-    .start = "a tar header",
     .example = example,
 };

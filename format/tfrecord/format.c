@@ -53,6 +53,5 @@ const struct format format_tfrecord = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "TFRecord",
-    .start = "a record's length and its checksum",
     .example = example,
 };

@@ -444,6 +444,5 @@ const struct format format_tokens = {
     .hint = hint,
     .open_folder = open_folder,
     .title = "tokens of Megatron-LM, llm.c, datatrove and nanoGPT",
-    .start = "MMIDIDX (Megatron-LM)",
     .example = example,
 };

@@ -156,13 +156,15 @@ static void report_notes(const struct catalog *catalog, const struct catalog_ite
         log_lines(LOG_LEVEL_WARNING, differs.data);
 }
 
-/* What an error says between the name of the file and what was found there; its length, or 0. */
+/* What an error says between the name of the file and what the file has there; its length, or 0. */
 static const char *wanted(const char *error, size_t *ret_len)
 {
+    static const char *const ends[] = {", found", ", got", "; it begins"};
     const char *from = strstr(error, ": "), *to = NULL;
 
-    for (const char *at = from; at && (at = strstr(at, ", found")); at++)
-        to = at;
+    for (size_t i = 0; i < ARRAY_LEN(ends) && !to; i++)
+        for (const char *at = from; at && (at = strstr(at, ends[i])); at++)
+            to = at;
     *ret_len = to ? (size_t)(to - from) : 0;
     return from;
 }

@@ -51,6 +51,7 @@ void catalog_release(struct catalog *catalog)
         mixture_free(catalog->item[i].mixture);
     }
     free(catalog->item);
+    free(catalog->unmet);
     tools_free(catalog->tools);
     *catalog = (struct catalog){0};
 }
@@ -158,6 +159,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     AUTO_FREE char *root = source_name(source);
     AUTO_TEXT struct text shown = {0};
     struct kinds kinds = {.n = 0};
+    size_t typical = 0; /* a file of the most frequent kind */
 
     if (!root)
         return -ENOMEM;
@@ -178,8 +180,10 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     kinds_show(&kinds, &shown);
     if (shown.data)
         text_plain(shown.data, "");
-    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s): %s; and others", root,
-                    catalog->n, shown.data ? shown.data : "", catalog->item[0].error);
+    while (typical + 1 < catalog->n && !kind_has(&kinds.count[0], catalog->item[typical].name))
+        typical++;
+    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
+                    catalog->n, shown.data ? shown.data : "", catalog->item[typical].error);
 }
 
 static int make_opener(const struct source *source, const struct options *options,

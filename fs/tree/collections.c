@@ -32,6 +32,7 @@ static void release_claims(struct claims *claims, const struct format *format)
             free(c->impl);
     }
     free(claims->collection);
+    free(claims->unmet);
     claims->collection = NULL;
     claims->n = 0;
 }
@@ -240,6 +241,8 @@ static int add_collections(const struct source *source, const struct format_opti
             r = take_failed(listing, claims);
         if (r == 0)
             r = add_claimed(source, user, formats[f], listing, claims);
+        if (claims->unmet && user->unmet && !*user->unmet)
+            *user->unmet = TAKE_PTR(claims->unmet);
         release_claims(claims, formats[f]);
     }
     if (r == -EOPNOTSUPP)
@@ -309,7 +312,7 @@ int collections_open(const struct source *source, struct catalog *catalog,
                      struct source_list *ret_rest, struct diag *d)
 {
     struct opening opening = {
-        .user = {open_datasets},
+        .user = {open_datasets, &catalog->unmet},
         .finds = {.dataset = add_dataset, .error = add_error, .failed = add_failed},
         .catalog = catalog,
     };

@@ -123,47 +123,57 @@ static const struct pointer {
     {"/annex/objects/", "a git-annex pointer", "git annex get"},
 };
 
+/* What a user can do with a file of that kind. */
+static void add_fix(const struct folder_scan *scan, const struct foreign *kind, struct text *t)
+{
+    if (!kind->is_picture)
+        text_add(t, "%s", kind->fix);
+    else if (scan->source->only_file)
+        text_add(t, "Mount the folder of the pictures");
+    else
+        text_add(
+            t,
+            "A folder of pictures is a dataset, and class folders are%s%s. Mount the folder of "
+            "the pictures itself, or give them a manifest (docs/files.md)",
+            scan->catalog->unmet ? "; these are not, because " : "",
+            scan->catalog->unmet ? scan->catalog->unmet : "");
+}
+
 /* Describe why a file that no format takes cannot be used. Returns a -errno that says whether
  * another machine may have the content, as with a pointer. */
-static int describe_unknown(const struct blob *blob, const struct probed_file *file, struct text *t)
+static int describe_unknown(const struct folder_scan *scan, const struct blob *blob,
+                            const struct probed_file *file, struct text *t)
 {
+    const struct foreign *kind = foreign_kind(file);
     const uint8_t *head = file->head;
-    const char *kind;
     size_t len = file->len;
 
+    text_add(t, "%s: ", blob_name(blob));
     for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
         const struct pointer *p = &pointers[i];
 
         if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
-            text_add(t,
-                     "%s: byte 0: want data, found %s whose content is not here; fetch it with "
-                     "`%s`",
-                     blob_name(blob), p->what, p->remedy);
+            text_add(t, "is %s; its content is not on this machine. Fetch it with `%s`", p->what,
+                     p->remedy);
             return -ENOMEDIUM;
         }
     }
     if (!blob->size) {
-        text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
-        return -EBADMSG;
-    }
-    kind = foreign_kind(file);
-    if (kind) {
-        text_add(t, "%s: %s, which epochfs does not read; it reads ", blob_name(blob), kind);
-        foreign_add_readable(t);
-        return -EBADMSG;
-    }
-    text_add(t, "%s: byte 0: want ", blob_name(blob));
-    for (unsigned i = 0; i < n_formats; i++)
-        if (formats[i]->start)
-            text_add(t, "%s%s", i ? " or " : "", formats[i]->start);
-    text_add(t, ", found");
-    for (size_t i = 0; i < min_u64(len, 4); i++)
-        text_add(t, " %02x", head[i]);
-    for (unsigned i = 0; i < n_formats; i++) {
-        const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;
+        text_add(t, "is empty");
+    } else if (kind) {
+        text_add(t, "is %s, which epochfs does not read%s. ", kind->name,
+                 kind->is_picture ? " by itself" : "");
+        add_fix(scan, kind, t);
+    } else {
+        text_add(t, "is of no format that epochfs knows; it begins with");
+        for (size_t i = 0; i < min_u64(len, 4); i++)
+            text_add(t, " %02x", head[i]);
+        for (unsigned i = 0; i < n_formats; i++) {
+            const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;
 
-        if (hint)
-            text_add(t, "; %s", hint);
+            if (hint)
+                text_add(t, "; %s", hint);
+        }
     }
     return -EBADMSG;
 }
@@ -262,7 +272,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
             *ret_format = format;
             return 0;
         }
-        error = describe_unknown(blob, &file, &t);
+        error = describe_unknown(scan, blob, &file, &t);
     }
     r = text_finish(&t, &reason, NULL);
     if (r == 0)
@@ -481,6 +491,35 @@ static void name_files(struct folder_scan *scan, struct folder_name *names)
     folder_names_sort(&scan->names);
 }
 
+static bool is_source(const struct folder_scan *scan, const struct source_entry *entry)
+{
+    return scan->source->only_file && !strcmp(entry->name, scan->source->only_file);
+}
+
+/* Is it what programs leave beside data for themselves: checksums, marks of Hadoop, Spark and
+ * Databricks that a job is done, what file managers keep? Nothing is said of it. */
+static bool is_housekeeping(const struct folder_scan *scan, const struct source_entry *entry)
+{
+    static const char *const names[] = {"SHA256SUMS", "SHA512SUMS", "MD5SUMS",    "_SUCCESS",
+                                        "_metadata",  "Thumbs.db",  "desktop.ini"};
+    static const char *const starts[] = {"_committed_", "_started_"};
+    static const char *const ends[] = {".crc", ".md5", ".sha256"};
+    const char *name = entry->name;
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (!strncmp(name, starts[i], strlen(starts[i])))
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        if (text_ends_with(name, ends[i]) &&
+            folder_names_has(&scan->names, name, len - strlen(ends[i])))
+            return true;
+    return false;
+}
+
 static int scan_one_folder(struct folder_scan *scan)
 {
     AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
@@ -497,8 +536,8 @@ static int scan_one_folder(struct folder_scan *scan)
     }
     for (size_t i = 0; i < scan->n && r == 0; i++) {
         fetch_heads(scan, &scan->entry[i]);
-        if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0 &&
-            (!is_guessing(scan) || !strcmp(scan->entry[i].name, scan->source->only_file)))
+        if (scan->source->only_file ? !is_guessing(scan) || is_source(scan, &scan->entry[i])
+                                    : !is_housekeeping(scan, &scan->entry[i]))
             r = sort_file(scan, &scan->entry[i], n_formats, sorted);
     }
     if (r == 0 && is_guessing(scan))

@@ -398,6 +398,5 @@ const struct format format_learned = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "records of the tests, with columns that are learned",
-    .start = "TESTLRN1",
     .example = example,
 };

@@ -235,6 +235,5 @@ const struct format format_records = {
     .probe = probe,
     .open_folder = open_folder,
     .title = "records of the tests",
-    .start = "TESTREC1",
     .example = example,
 };

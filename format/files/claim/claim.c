@@ -23,6 +23,7 @@
 #include "format/files/claim/claim.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -207,6 +208,49 @@ static bool has_manifests(const struct search *s, uint32_t folder)
 
 /* ---- searching ---- */
 
+/* The first file of the folder whose name is of that kind. */
+static const char *find_name(const struct search *s, uint32_t folder, bool (*is)(const char *name))
+{
+    const struct folder_info *f = &s->info[folder];
+    size_t i = f->first;
+
+    while (i + 1 < f->last && !is(members_name(s->m, i)))
+        i++;
+    return i < f->last ? members_name(s->m, i) : "";
+}
+
+/* Keep the first rule by which the pictures of a folder are no dataset. */
+static int note_unmet(struct search *s, uint32_t folder, bool project)
+{
+    const struct folder_info *f = &s->info[folder];
+    const char *path = path_of(s, folder), *slash = *path ? "/" : "";
+    char **ret = &s->claims->unmet;
+    int r = 0;
+
+    if (*ret)
+        return 0;
+    if (f->kaldi)
+        r = asprintf(ret, "%s%s%s is a table of Kaldi, which may name them", path, slash,
+                     find_name(s, folder, name_is_kaldi));
+    else if (f->foreign)
+        r = asprintf(ret, "%s%s%s beside them is of another format", path, slash,
+                     find_name(s, folder, name_is_foreign));
+    else if (f->project)
+        r = asprintf(ret, "%s%s%s says that a program is built there", path, slash,
+                     find_name(s, folder, name_is_project));
+    else if (s->manifests_only)
+        r = asprintf(ret, "only %llu of the %llu files are pictures or belong to them",
+                     (unsigned long long)s->info[0].all_used,
+                     (unsigned long long)(s->info[0].all_used + s->info[0].all_others));
+    else if (f->pictures && !project)
+        r = asprintf(ret, "in %s, %llu of %llu files are neither pictures nor belong to one",
+                     *path ? path : "SOURCE", (unsigned long long)f->others,
+                     (unsigned long long)(f->used + f->others));
+    if (r < 0)
+        *ret = NULL;
+    return r < 0 ? -ENOMEM : 0;
+}
+
 /* split: the folder or one above it is called by a part of a dataset. project: a program is built
  * in a folder above. */
 static int search_folder(struct search *s, uint32_t folder, bool split, bool project)
@@ -214,8 +258,10 @@ static int search_folder(struct search *s, uint32_t folder, bool split, bool pro
     const struct folder_info *f = &s->info[folder];
     int r = 0;
 
-    if (f->kaldi || !f->all_pictures || (s->manifests_only && !f->all_manifests))
+    if (!f->all_pictures)
         return 0;
+    if (f->kaldi || (s->manifests_only && !f->all_manifests))
+        return note_unmet(s, folder, project);
     split = split || name_is_split(path_base(path_of(s, folder)));
     project = project || f->project;
     if (!f->foreign && (!s->manifests_only || f->all_manifests) && (split || !project))
@@ -235,6 +281,7 @@ static int search_folder(struct search *s, uint32_t folder, bool split, bool pro
     }
     if (!f->foreign && !s->manifests_only && (split || !project) && is_flat(s, folder))
         return take(s, folder, LAYOUT_FLAT, FILES_PICTURES);
+    r = note_unmet(s, folder, project);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
         if (!is_skipped(path_base(path_of(s, i))))
             r = search_folder(s, i, split, project);

@@ -460,6 +460,5 @@ const struct format format_kaldi = {
     .probe = kaldi_probe,
     .open_folder = kaldi_open_folder,
     .title = "Kaldi tables",
-    .start = "a key and an object (Kaldi archive) or a key and where it is (scp)",
     .example = kaldi_example,
 };

@@ -408,7 +408,7 @@ one_line
 says "$PRIVATE/missing"
 echo nonsense >"$SOURCE/nonsense"
 expect 0 "$EPOCHFS" info "$SOURCE"
-says "nonsense" "not usable" "want 00 00"
+says "nonsense" "not usable" "of no format"
 expect 2 "$EPOCHFS" info --check "$SOURCE"
 says "1 of 2"
 expect 0 "$EPOCHFS" info -o classes=12 --json "$SOURCE"

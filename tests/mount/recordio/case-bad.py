@@ -48,7 +48,7 @@ errors = {
     "short": (MAGIC + b"ab", "want the header of a part (8 bytes), found 6 bytes"),
     "cut": (part(0, b"x" * 100)[:60], "byte 0: want 108 bytes, found 60"),
     "big": (MAGIC[::-1] + struct.pack(">I", 4) + b"abcd", "big-endian order, which is not supported"),
-    "other": (b"\1\2\3\4" + b"chunk of another format" * 9, "byte 0: want"),
+    "other": (b"\1\2\3\4" + b"chunk of another format" * 9, "of no format"),
 }
 pictures = b"".join(record(picture(float(i), i, JPG + b"%d" % i)) for i in range(16))
 lying = {

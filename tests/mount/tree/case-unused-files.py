@@ -1,20 +1,25 @@
 #!/usr/bin/python3
-"""Files beside the data that no format takes: what is wanted is said once for those that follow one another, and each has its
-own ERROR.txt with what was found in it."""
+"""Files beside the data that no format reads: the reason is said once for those that follow one another, and each has an
+ERROR.txt of its own. What programs leave for themselves (checksums, marks that a job is done) is not even that."""
 
-from lib import contains, equal, log_text, mounted, path, small, text, write
+import os
+
+from lib import MOUNTPOINT, contains, equal, log_text, mounted, path, small, text, write
 
 small()
 UNKNOWN = {"LICENSE": b"MIT\n", "README.md": b"# A page\n", "src/a b.py": b"import os\n", "src/c.py": b"def c():\n    pass\n"}
 for name, data in UNKNOWN.items():
     write(name, data)
 write("empty", b"")
+for name in ("_SUCCESS", "_committed_123", "_started_123", "LICENSE.crc", "LICENSE.md5", "MD5SUMS", "Thumbs.db"):
+    write(name, b"")
 with mounted():
+    equal(sorted(os.listdir(MOUNTPOINT)), [".epochfs", "LICENSE", "README.md", "README.txt", "empty", "src", "train"], "names")
     errors = {name: text(path(name, "ERROR.txt")).strip() for name in (*UNKNOWN, "empty")}
     contains(text(path("README.txt")), *(f"  {name}\n" for name in errors))
 for name, data in UNKNOWN.items():
-    contains(errors[name], f"{name}: byte 0: want 00 00 (IDX) or ", f", found {data[:4].hex(' ')}")
-equal(errors["empty"], "empty: byte 0: want data, found an empty file")
+    equal(errors[name], f"{name}: is of no format that epochfs knows; it begins with {data[:4].hex(' ')}")
+equal(errors["empty"], "empty: is empty")
 said = [line.removeprefix("epochfs: ") for line in log_text().splitlines() if "not used" in line]
 equal(said, [f"not used: {errors['LICENSE']}", "not used, for the same reason: README.md", f"not used: {errors['empty']}",
              f"not used: {errors['src/a b.py']}", "not used, for the same reason: src/c.py"], "what the mount says")

@@ -1,0 +1,39 @@
+#!/usr/bin/python3
+"""A folder that cannot be used: the message says what most of its files are and what to do, whichever file comes first; of
+pictures it names the rule that was not met."""
+
+from lib import SOURCE, contains, equal, run, write
+
+PARQUET = b"PAR1\x15\4\x15\x10\x15" + bytes(200) + b"PAR1"
+JPEG = b"\xff\xd8\xff\xe0 x"
+
+
+def refused(folder, *words):
+    said = run("info", f"{SOURCE}/{folder}", code=2)
+    contains(said, "nothing usable", *words)
+    equal(len(said) < 700, True, f"short: {said}")
+
+
+# The first name is that of a page, not of the data.
+write("hub/README.md", b"# A dataset\n")
+write("hub/LICENSE", b"MIT\n")
+for i in range(3):
+    write(f"hub/train-0000{i}.parquet", PARQUET)
+refused("hub", "among 5 files (3 .parquet, 1 without an extension, 1 .md)", "train-00000.parquet: is Parquet", "CSV or JSON lines")
+
+# Pictures: what keeps them from being a dataset.
+for i in range(3):
+    write(f"project/icons/{i}.jpg", JPEG)
+write("project/Makefile", b"all:\n")
+refused("project", "(3 .jpg, 1 without an extension)", "0.jpg: is a JPEG picture", "Makefile says that a program is built there",
+        "Mount the folder of the pictures itself")
+for i in range(3):
+    write(f"beside/{i}.jpg", JPEG)
+write("beside/x.h5", b"\x89HDF\r\n\x1a\n" + bytes(100))
+refused("beside", "x.h5 beside them is of another format")
+for i in range(8):
+    write(f"few/{i}.yaml", b"names: [a, b]\n")
+write("few/a/0.jpg", JPEG)
+refused("few", "(8 .yaml, 1 .jpg)", "0.yaml: is of no format that epochfs knows")
+write("one.jpg", JPEG)
+contains(run("info", f"{SOURCE}/one.jpg", code=2), "Mount the folder of the pictures")
