@@ -13,6 +13,7 @@
 #include "base/values.h"
 #include "fs/log/log.h"
 #include "fs/options/help.h"
+#include "fs/options/other_tools.h"
 #include "fs/options/table.h"
 
 #define AHEAD_MOST    (UINT64_C(256) << 20)
@@ -154,7 +155,9 @@ static int unknown_option(const char *option, struct diag *d)
                         "unknown option '%s'; the parameters of a plan are joined by +, as in "
                         "plan=batch=128+seed=7",
                         option);
-    guess = guess_option(name);
+    guess = guess_option(name); /* which normalises the name */
+    if (other_tools_option(name))
+        return diag_set(d, -EINVAL, "unknown option '%s'. %s", option, other_tools_option(name));
     if (guess && plan_has_parameter(guess) && !is_ours(guess))
         return diag_set(d, -EINVAL,
                         "unknown option '%s'; is it '%s' of a plan? The parameters of a plan are "

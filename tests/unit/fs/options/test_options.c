@@ -160,6 +160,15 @@ static void test_options__unknown__a_guess(void **state)
     check_bad("foo", "unknown option 'foo'; `epochfs");
     check_bad("ro,nonsense", "unknown option 'nonsense'; `epochfs mount --help`");
     check_bad("=", "unknown option '='");
+    /* What other tools call it, as they write it. */
+    check_bad("cache_dir=/x", "unknown option 'cache_dir=/x'. Use cache=DIR");
+    check_bad("vfs-cache-max-size=10G", "Use cache_size=SIZE");
+    check_bad("Endpoint-URL=http://x", "Use endpoint=URL");
+    check_bad("no_sign_request", "Use anonymous");
+    check_bad("uid=1000", "allow_other");
+    check_bad("umask=022", "allow_other");
+    check_bad("use_cache=/x", "Use cache=DIR");
+    check_bad("drop_last", "tail=drop");
     check_bad("an_option_with_a_name_that_is_longer_than_any_table_here_could_ever_be=1",
               "unknown option 'an_option");
 }
