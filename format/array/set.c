@@ -239,8 +239,8 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     set->n++;
     add_blob(ds, a->held);
     if (a->extra)
-        diag_set(&ds->note, 0, "%s: %llu bytes follow the array, and are not read",
-                 blob_name(root_blob(a->held)), (unsigned long long)a->extra);
+        notes_add(&ds->notes, "%s: %llu bytes follow the array, and are not read",
+                  blob_name(root_blob(a->held)), (unsigned long long)a->extra);
     return used->name ? 0 : -ENOMEM;
 }
 

@@ -230,8 +230,8 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
     if (names->text)
         return 0;
     if (blob->size > NAMES_MAX) {
-        diag_set(&ds->note, 0, "%s: want at most %u bytes of names of classes, found %llu",
-                 blob_name(blob), NAMES_MAX, (unsigned long long)blob->size);
+        notes_add(&ds->notes, "%s: want at most %u bytes of names of classes, found %llu",
+                  blob_name(blob), NAMES_MAX, (unsigned long long)blob->size);
         return 0;
     }
     text = calloc(1, (size_t)blob->size + 1);
@@ -240,7 +240,7 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
     r = blob->size ? blob_read(READ_WAITS, blob, text, (size_t)blob->size, 0, &d) : 0;
     if (r < 0) {
         free(text);
-        diag_set(&ds->note, 0, "no names of classes: %s", diag_text(&d, r));
+        notes_add(&ds->notes, "no names of classes: %s", diag_text(&d, r));
         return r == -ENOMEM ? r : 0;
     }
     names->text = text;

@@ -60,6 +60,8 @@ void dataset_free(struct dataset *ds)
         blob_free(ds->blob[i]);
     free(ds->blob);
     dataset_free_folders(ds);
+    notes_release(&ds->notes);
+    missing_parts_release(&ds->missing);
     free(ds);
 }
 

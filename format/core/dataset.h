@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "format/core/dtype.h"
+#include "format/core/notes.h"
 #include "format/core/selection.h"
 #include "format/index/key_name.h"
 
@@ -223,7 +224,8 @@ struct dataset {
     _Atomic int state;             /* enum dataset_state */
     int failed;                    /* -errno of a failed dataset; constant from then on, as is: */
     struct diag reason;
-    struct diag note;    /* problems of a dataset that is ready all the same */
+    struct notes notes;           /* what people have to know of it once it is ready */
+    struct missing_parts missing; /* parts of it that are not in it; constant */
     struct diag trouble; /* why the last dataset_prepare() got no further; the preparing thread's */
     uint64_t samples;
     const struct index *keys; /* row i has the key of sample i; not owned; set when it is ready */

@@ -130,10 +130,11 @@ static int add_stored(struct dataset *ds, const struct idx_file *file,
         return -ENOMEM;
     ds->n_fields++;
     if (options->transpose && file->name.role == ROLE_IMAGES && !exchange)
-        diag_set(&ds->note, 0,
-                 "%s: transpose does nothing here: want images of 2 axes and at most 64 MiB, found "
-                 "%u axes and %llu bytes",
-                 blob_name(file->source->blob), ndim, (unsigned long long)h->item_bytes);
+        notes_add(
+            &ds->notes,
+            "%s: transpose does nothing here: want images of 2 axes and at most 64 MiB, found "
+            "%u axes and %llu bytes",
+            blob_name(file->source->blob), ndim, (unsigned long long)h->item_bytes);
     for (unsigned i = 0; i < ndim; i++)
         f->dim[exchange ? ndim - 1 - i : i] = h->dim[i + 1];
     f->width = f->stored_width = dtype_info(h->dtype)->bytes;

@@ -38,7 +38,7 @@ static void rows_finish(struct dataset *ds)
     rows->shift = rows->base_one || (rows->base_auto && from_one);
     rows->features = any ? (uint64_t)largest + 1 - rows->shift : 0;
     if (rows->shards.n == 1)
-        ds->note = libsvm_rows_file(rows, 0)->note;
+        notes_add(&ds->notes, "%s", libsvm_rows_file(rows, 0)->note.text);
     dataset_set_samples(ds, rows->shards.first[rows->shards.n]);
     libsvm_fields_finish(ds);
 }

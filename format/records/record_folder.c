@@ -16,8 +16,7 @@ static int add_dataset(const struct record_format *rf, const struct shard *file,
     if (r < 0)
         return r;
     ds->unlisted = unlisted;
-    if (note->set)
-        ds->note = *note;
+    notes_add(&ds->notes, "%s", note->text);
     return finds->dataset(finds, name, ds);
 }
 

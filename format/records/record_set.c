@@ -13,9 +13,8 @@
 #include "format/records/record_pictures.h"
 #include "format/records/record_set_parts.h"
 
-#define FIELDS_OF_COLUMN 5  /* at most */
-#define NAME_HASH        9  /* "~" and 8 digits */
-#define NOTED            20 /* files whose notes are shown */
+#define FIELDS_OF_COLUMN 5 /* at most */
+#define NAME_HASH        9 /* "~" and 8 digits */
 
 /* ---- fields ---- */
 
@@ -226,10 +225,10 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
     if (r < 0)
         return r;
     if (places.left_out)
-        diag_set(&ds->note, 0,
-                 "%u of %u fields have no file of their own in some folders, which have %u for a "
-                 "sample at most; the first is '%s'; npz and tar have them",
-                 places.left_out, n, KINDS_MAX, places.first);
+        notes_add(&ds->notes,
+                  "%u of %u fields have no file of their own in some folders, which have %u for a "
+                  "sample at most; the first is '%s'; npz and tar have them",
+                  places.left_out, n, KINDS_MAX, places.first);
     records_add_keys(ds);
     return 0;
 }
@@ -264,34 +263,29 @@ static int learn_columns(struct dataset *ds)
     if (r == 0)
         r = add_columns(ds, set->learned.column, set->learned.n);
     if (r == 0 && set->learned.is_full)
-        diag_set(&ds->note, 0, "there are more than %u fields: those after '%s' are left out",
-                 RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
+        notes_add(&ds->notes, "there are more than %u fields: those after '%s' are left out",
+                  RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
     if (r < 0)
         return r;
     dataset_fit_fields(ds);
     return set->rf->add_folders(ds);
 }
 
-/* Add what the files report to what the dataset does. */
+/* Add what the files report. */
 static void add_notes(struct dataset *ds)
 {
     const struct record_set *set = record_set_of(ds);
-    AUTO_TEXT struct text t = {0};
 
-    for (unsigned i = 0; i < set->files.n && i < NOTED; i++) {
+    for (unsigned i = 0; i < set->files.n; i++) {
+        AUTO_TEXT struct text t = {0};
+
         if (set->rf->damage)
             set->rf->damage(set->files.shard[i].file, &t);
         if (set->rf->note)
             set->rf->note(set->files.shard[i].file, &t);
+        if (t.len && !t.failed)
+            notes_add(&ds->notes, "%s", t.data);
     }
-    if (ds->note.set)
-        text_add(&t, "%s", ds->note.text);
-    if (!t.len || t.failed)
-        return;
-    if (t.data[t.len - 1] == '\n')
-        t.data[--t.len] = '\0';
-    ds->note.set = false;
-    diag_set(&ds->note, 0, "%s", t.data);
 }
 
 static const struct index *index_of(void *ctx, unsigned i)

@@ -102,10 +102,8 @@ static void add_notes(struct dataset *ds)
         text_add(&t, "no window of seq=%llu fits%s: %s %llu tokens\n",
                  (unsigned long long)w->tokens, w->split ? " a document" : "",
                  w->n > 1 ? "no file has more than" : "the file has", (unsigned long long)most);
-    if (t.len) {
-        t.data[t.len - 1] = '\0';
-        diag_set(&ds->note, 0, "%s", t.data);
-    }
+    if (t.len)
+        notes_add(&ds->notes, "%s", t.data);
 }
 
 /* Ask for the indexes of the next streams at once: each takes a round trip if it is far. */

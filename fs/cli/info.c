@@ -25,6 +25,8 @@
 #define UNUSABLE_SHOWN 16
 #define UNUSABLE_FIRST 4
 
+#define MISSING_SHOWN 10 /* parts that a dataset lacks; --check shows all that are known */
+
 struct info_call {
     bool json, check;
     const char *source;
@@ -119,13 +121,13 @@ static void print_classes(const struct dataset *ds, bool all, const struct glyph
     printf("    classes  %s", t.data ? t.data : "");
 }
 
-/* Print lines about what is unusual. */
-static void print_note(const char *note)
+/* Print lines about what is unusual, each with that word in front. */
+static void print_lines(const char *word, const char *note)
 {
-    while (*note) {
+    while (note && *note) {
         int len = (int)strcspn(note, "\n");
 
-        printf("    note     %.*s\n", len, note);
+        printf("    %-8s %.*s\n", word, len, note);
         note += len + (note[len] != '\0');
     }
 }
@@ -134,7 +136,7 @@ static void print_item(const struct catalog *catalog, const struct catalog_item 
                        const struct glyphs *glyphs, bool check)
 {
     char path[TREE_NAME_SIZE * 4];
-    AUTO_TEXT struct text t = {0}, differs = {0};
+    AUTO_TEXT struct text t = {0}, differs = {0}, notes = {0}, missing = {0};
 
     item_path(item, path, sizeof(path));
     text_plain(path, "");
@@ -169,9 +171,12 @@ static void print_item(const struct catalog *catalog, const struct catalog_item 
     }
     fputs(t.data ? t.data : "", stdout);
     print_classes(item->ds, check, glyphs);
-    print_note(item->ds->note.set ? item->ds->note.text : "");
+    notes_show(&item->ds->notes, &notes);
+    print_lines("note", notes.data);
+    missing_parts_show(&item->ds->missing, check ? SIZE_MAX : MISSING_SHOWN, &missing);
+    print_lines("missing", missing.data);
     splits_note(catalog, item, item, &differs);
-    print_note(differs.data ? differs.data : "");
+    print_lines("note", differs.data);
     if (glyphs)
         print_drawing(item->ds, glyphs);
 }
@@ -187,7 +192,7 @@ static void print_source(const struct source *source, const char *spec)
     printf("%s\n", shown_source(spec, shown));
     if (*origin)
         printf("    credentials  %s\n", origin);
-    print_note(source_note(source));
+    print_lines("note", source_note(source));
 }
 
 static size_t count_unusable(const struct catalog *catalog)
@@ -240,7 +245,6 @@ static void print_all(const struct catalog *catalog, const struct source *source
 
 static void json_source(const struct source *source, const char *spec, struct text *t)
 {
-    const char *note = source_note(source);
     char origin[ORIGIN_SIZE], shown[PATH_MAX];
 
     source_credentials(source, origin, sizeof(origin));
@@ -248,16 +252,8 @@ static void json_source(const struct source *source, const char *spec, struct te
     text_add_json(t, shown_source(spec, shown));
     text_add(t, ",\n  \"credentials\": ");
     text_add_json(t, *origin ? origin : NULL);
-    text_add(t, ",\n  \"notes\": [");
-    for (bool any = false; *note; any = true) {
-        AUTO_FREE char *line = strndup(note, strcspn(note, "\n"));
-
-        text_add(t, any ? ", " : "");
-        text_add_json(t, line ? line : "");
-        note += strcspn(note, "\n");
-        note += *note == '\n';
-    }
-    text_add(t, "]");
+    text_add(t, ",\n  \"notes\": ");
+    page_lines(source_note(source), t);
 }
 
 static void json_classes(const struct dataset *ds, bool all, struct text *t)
@@ -351,7 +347,10 @@ static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool js
         ds->ops->checked(ds, &found);
     if (found.data && !json)
         printf("%s: %s", item->name, found.data);
-    return r == 0 && good;
+    for (size_t i = 0; i < missing_parts_kept(&ds->missing); i++)
+        fail(EXIT_SOURCE, "%s: missing: %s: %s", item->name, ds->missing.part[i].name,
+             ds->missing.part[i].reason);
+    return r == 0 && good && !ds->missing.n;
 }
 
 static int check_catalog(const struct catalog *catalog, bool json)

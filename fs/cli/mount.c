@@ -147,13 +147,15 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 
 static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
 {
-    AUTO_TEXT struct text differs = {0};
+    AUTO_TEXT struct text notes = {0};
 
-    if (item->ds->note.set)
-        log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
-    splits_note(catalog, item, item, &differs);
-    if (differs.data)
-        log_lines(LOG_LEVEL_WARNING, differs.data);
+    notes_show(&item->ds->notes, &notes);
+    splits_note(catalog, item, item, &notes);
+    if (item->ds->missing.n)
+        text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
+                 item->name, item->ds->missing.n);
+    if (notes.data)
+        log_lines(LOG_LEVEL_WARNING, notes.data);
 }
 
 /* What an error says between the name of the file and what the file has there; its length, or 0. */

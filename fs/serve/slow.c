@@ -335,13 +335,15 @@ static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SI
 /* Log what a user has to know of a dataset that is ready now, and of those beside it. */
 static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
 {
-    AUTO_TEXT struct text differs = {0};
+    AUTO_TEXT struct text notes = {0};
 
-    if (item->ds->note.set)
-        log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
-    splits_note(catalog, item, catalog->item + catalog->n, &differs);
-    if (differs.data)
-        log_lines(LOG_LEVEL_WARNING, differs.data);
+    notes_show(&item->ds->notes, &notes);
+    splits_note(catalog, item, catalog->item + catalog->n, &notes);
+    if (item->ds->missing.n)
+        text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
+                 item->name, item->ds->missing.n);
+    if (notes.data)
+        log_lines(LOG_LEVEL_WARNING, notes.data);
 }
 
 static unsigned count_waiting(struct slow *slow, const struct catalog_item *item)

@@ -95,6 +95,45 @@ static void add_class_counts(const struct dataset *ds, const char *indent, struc
         class_page_json(ds, &counts, indent, t);
 }
 
+void page_lines(const char *lines, struct text *t)
+{
+    const char *joint = "";
+
+    text_add(t, "[");
+    for (; *lines; lines += *lines == '\n', joint = ", ") {
+        size_t len = strcspn(lines, "\n");
+        AUTO_FREE char *line = strndup(lines, len);
+
+        text_add(t, "%s", joint);
+        text_add_json(t, line ? line : "");
+        lines += len;
+    }
+    text_add(t, "]");
+}
+
+static void add_notes(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct missing_parts *missing = &ds->missing;
+    AUTO_TEXT struct text notes = {0};
+
+    notes_show(&ds->notes, &notes);
+    text_add(t, "%s\"notes\": ", indent);
+    page_lines(notes.data ? notes.data : "", t);
+    text_add(t, ",\n%s\"missing\": [", indent);
+    for (size_t i = 0; i < missing_parts_kept(missing); i++) {
+        text_add(t, "%s\n%s  {\"name\": ", i ? "," : "", indent);
+        text_add_json(t, missing->part[i].name);
+        text_add(t, ", \"reason\": ");
+        text_add_json(t, missing->part[i].reason);
+        text_add(t, "}");
+    }
+    if (missing->n)
+        text_add(t, "\n%s", indent);
+    text_add(t, "],\n");
+    if (missing->n > MISSING_PARTS_MAX)
+        text_add(t, "%s\"missing_unlisted\": %zu,\n", indent, missing->n - MISSING_PARTS_MAX);
+}
+
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
 {
     text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
@@ -104,6 +143,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
         if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
             add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
     text_add(t, "%s],\n", indent);
+    add_notes(ds, indent, t);
     if (ds->ops && ds->ops->describe)
         ds->ops->describe(ds, indent, t);
     text_add(t, "%s\"encodings\": [", indent);

@@ -41,6 +41,13 @@ class Field(NamedTuple):
     """made from other fields, and not in npz files unless it is `index` or `key`"""
 
 
+class Missing(NamedTuple):
+    """A part that a dataset lacks."""
+
+    name: str
+    reason: str
+
+
 class Dataset:
     """A dataset of a mount: `mount["train"]`. `len()` is its number of samples; `dataset[i]` a sample.
 
@@ -55,6 +62,10 @@ class Dataset:
         """all of dataset.json"""
         self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"])
                        for f in self.info["fields"]}
+        self.notes: list[str] = self.info["notes"]
+        """what to know about it, such as bytes that are not read"""
+        self.missing: list[Missing] = [Missing(m["name"], m["reason"]) for m in self.info["missing"]]
+        """the parts of its set that are not in it, such as a shard that was not found"""
         self._keys: list[str] | None = None
 
     def __repr__(self) -> str:

@@ -1229,7 +1229,7 @@ def check_archive(name, data, type, permissive=False, encodings=None, full=True)
     page = json.loads(text(path(name, "dataset.json")))
     equal((page["format"], page["samples"]), ("kaldi", len(table)), f"{name}: dataset.json")
     if table.broken:
-        note = page.get("note") or ""
+        note = "\n".join(page["notes"])
         contains(note, os.path.basename(name))
         check_place(note, table, f"{name}: note")
     if full:

@@ -22,4 +22,13 @@
             fail_msg("message \"%s\": want \"%s\" in it", (d)->text, (piece));                     \
     } while (0)
 
+/* Notes of a dataset, or texts like them, contain that piece. */
+#define assert_notes_have(notes, piece)                                                            \
+    do {                                                                                           \
+        const char *lines_ = (notes)->text.data ? (notes)->text.data : "";                         \
+                                                                                                   \
+        if (!strstr(lines_, (piece)))                                                              \
+            fail_msg("notes \"%s\": want \"%s\" in them", lines_, (piece));                        \
+    } while (0)
+
 #endif

@@ -10,7 +10,7 @@
 #include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 
-#define VERSION           2
+#define VERSION           3
 #define STEP_NS           10000000
 #define LOOK              64   /* rows between two readings of the clock */
 #define LISTED            1000 /* keys of a list in dataset.json */
@@ -369,7 +369,7 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
 {
     const struct kaldi_join *join = impl;
 
-    text_add(ret, "\"missing\": {");
+    text_add(ret, "\"missing_keys\": {");
     describe_keys(join, false, ret);
     text_add(ret, "}%c\"extra\": {", '\0');
     describe_keys(join, true, ret);

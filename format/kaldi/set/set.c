@@ -26,8 +26,6 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
     }
     if (set->join && *kaldi_join_notes(set->join))
         text_add(t, "%s\n", kaldi_join_notes(set->join));
-    if (t->len)
-        t->data[t->len - 1] = '\0'; /* the last line's end */
 }
 
 /* The permission bits to deny: a user that cannot read the files that an scp file names must not
@@ -61,7 +59,7 @@ static int set_finish(struct dataset *ds)
     }
     add_notes(set, &notes);
     if (notes.len)
-        diag_set(&ds->note, 0, "%s", notes.data);
+        notes_add(&ds->notes, "%s", notes.data);
     return kaldi_fields_finish(ds);
 }
 
@@ -159,7 +157,6 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    AUTO_TEXT struct text notes = {0};
     uint64_t bad = 0, left_out = 0;
 
     text_add(t, "%s\"tables\": {", indent);
@@ -174,12 +171,6 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
              (unsigned long long)bad, indent, (unsigned long long)left_out);
     if (set->join)
         kaldi_join_describe(set->join, indent, t);
-    add_notes(set, &notes);
-    if (!notes.len)
-        return;
-    text_add(t, "%s\"note\": ", indent);
-    text_add_json(t, notes.data);
-    text_add(t, ",\n");
 }
 
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),

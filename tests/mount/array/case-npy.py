@@ -4,6 +4,7 @@ and files that are refused. Each check names its row of the table of cases."""
 
 import errno
 import gzip
+import json
 import os
 import subprocess
 
@@ -194,6 +195,10 @@ with mounted():
     for at, words in BAD.items():
         contains(error(f"{at}/a.npy"), "a.npy: ", *words)
     check_shown(*pairs)
+    equal(json.loads(text(path("A-7/a/dataset.json")))["notes"], ["A-7/a.npy: 20 bytes follow the array, and are not read"],
+          "notes of dataset.json")
+    found = json.loads(run("info", "--json", f"{SOURCE}/A-7"))["datasets"][0]
+    equal((found["notes"], found["missing"]), (["a.npy: 20 bytes follow the array, and are not read"], []), "info --json")
     contains(run("info", f"{SOURCE}/A-7"), "note     a.npy: 20 bytes follow the array")
 check_off(pairs[3])
 check_colours()

@@ -30,7 +30,7 @@ def fresh():
 def check_missing(folder, missing, extra, what):
     """Compare dataset.json with the keys that each table lacks or has in excess."""
     found = kd.page(folder)
-    for member, want in (("missing", missing), ("extra", extra)):
+    for member, want in (("missing_keys", missing), ("extra", extra)):
         have = {name: (v["count"], sorted(v["keys"])) for name, v in found.get(member, {}).items()
                 if v["count"]}
         equal(have, {name: (len(keys), sorted(keys)) for name, keys in want.items() if keys},
@@ -289,14 +289,14 @@ def check_many_missing():
         ds, _ = lost.dataset(path("lost/all"))
         equal(len(ds.keys), 6, "the test's own samples")
         kd.check(ds)
-        found = kd.page(ds)["missing"]["cmvn"]
+        found = kd.page(ds)["missing_keys"]["cmvn"]
         gone = [u for u in lost.utterances if u.startswith("s1")]
         equal(found in ({"count": 3, "keys": gone}, {"count": 1, "keys": ["s1"]}), True,
               f"a speaker that lacks: {found}")
         ds, _ = many.dataset(path("many/all"))
         equal(len(ds.keys), 20, "the test's own samples")
         kd.check(ds, samples=[0, 19])
-        found = kd.page(ds)["missing"]["utt2dur"]
+        found = kd.page(ds)["missing_keys"]["utt2dur"]
         equal(found["count"], len(many.utterances) - 20, "the count of missing keys")
         equal(found["keys"][0], many.utterances[10], "the first of them")
         folder = path("nothing/all")

@@ -238,9 +238,9 @@ def check_twice():
             page = json.loads(text(path(name, "dataset.json")))
             equal(page["samples"], len(keys), f"{name}: samples")
             if name == "good.ark":
-                equal(page.get("note"), None, f"{name}: note")
+                equal(page["notes"], [], f"{name}: note")
             else:
-                contains(page["note"], name, "key")
+                contains("\n".join(page["notes"]), name, "key")
             if name.startswith("long"):
                 found = os.listdir(path(name, "samples/npy"))
                 equal((len(found), len(set(found))), (2, 2), f"{name}: {found}")

@@ -106,7 +106,7 @@ def check_permissive():
             if not p:
                 ds.fields["feats"][2] = BAD
             kd.check(ds)
-            equal(sorted(kd.page(ds)["missing"]), ["feats"] if p else [], "missing tables with p")
+            equal(sorted(kd.page(ds)["missing_keys"]), ["feats"] if p else [], "missing tables with p")
         feats = folder.tables["feats"]
         folder.tables["feats"] = {u: feats.get(u, items[0]) for u in folder.utterances}
         contains(log_text(f"log{option[-2:]}"), "cut.ark", "odd.ark")

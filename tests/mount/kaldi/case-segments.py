@@ -260,7 +260,7 @@ def check_joined():
         kd.check(ds, samples=[0, 1, 7, 21])
         kd.check_batch(ds, f"{ds.folder}/batches/batch=5", 1, [5, 6, 7, 8, 9])
         found = kd.page(ds)
-        gone = {name: v["keys"] for name, v in found["missing"].items() if v["count"]}
+        gone = {name: v["keys"] for name, v in found["missing_keys"].items() if v["count"]}
         equal({k for keys in gone.values() for k in keys}, set(skipped), f"missing: {gone}")
         extra = {name: v["keys"] for name, v in found["extra"].items() if v["count"]}
         equal("s9-extra" in extra.get("utt2dur", []), True, f"extra: {extra}")

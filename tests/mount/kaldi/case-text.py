@@ -291,8 +291,8 @@ def check_found():
         check_archive("breaks.ark", data, "matrix")
         check_archive("good.ark", data[:22], "matrix")
         page = json.loads(text(path("breaks.ark/dataset.json")))
-        contains(page["note"], "breaks.ark", "byte", "want", "found")
-        equal(json.loads(text(path("good.ark/dataset.json"))).get("note"), None, "note of good.ark")
+        contains("\n".join(page["notes"]), "breaks.ark", "byte", "want", "found")
+        equal(json.loads(text(path("good.ark/dataset.json")))["notes"], [], "notes of good.ark")
 
 
 for type, files in sources().items():

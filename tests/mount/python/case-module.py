@@ -49,6 +49,7 @@ def look_at(mount, images, labels):
     equal((len(train), train.name, train.info["format"]), (30, "train", "idx"), "dataset")
     equal(train.fields["image"], epochfs.Field(np.dtype("u1"), (5, 6), False), "field image")
     equal(train.fields["label1h"], epochfs.Field(np.dtype("f4"), (10,), True), "field label1h")
+    equal((train.notes, train.missing), ([], []), "notes and missing parts")
     for number in (0, 7, 29, -1, np.int64(3)):
         equal(train[number]["image"].tolist(), images[number].tolist(), f"sample {number}")
         equal(int(train[number]["label"]), labels[number], f"sample {number}")

@@ -36,7 +36,7 @@ extern const struct encoder encoder_npz;
 /* ---- reading ---- */
 
 /* A memory for CRCs. */
-struct notes {
+struct reports {
     struct layout_host host; /* first */
     uint64_t known;
     struct layout_sum sum[64];
@@ -45,7 +45,7 @@ struct notes {
 static void recall(const struct layout_host *host, const struct layout_range *range, unsigned n,
                    struct layout_sum *ret)
 {
-    const struct notes *notes = (const struct notes *)host;
+    const struct reports *notes = (const struct reports *)host;
 
     for (unsigned i = 0; i < n; i++)
         if (notes->known >> range[i].slot & 1)
@@ -55,7 +55,7 @@ static void recall(const struct layout_host *host, const struct layout_range *ra
 static void remember(const struct layout_host *host, const struct layout_range *range, unsigned n,
                      const struct layout_sum *sum)
 {
-    struct notes *notes = (struct notes *)(uintptr_t)host;
+    struct reports *notes = (struct reports *)(uintptr_t)host;
 
     for (unsigned i = 0; i < n; i++) {
         notes->known |= UINT64_C(1) << range[i].slot;
@@ -72,7 +72,7 @@ struct file {
     const struct selection *sel;
     const char *dataset;
     struct absent *absent;
-    struct notes notes;
+    struct reports notes;
     struct bytes want;
     int result; /* of reading it here */
 };
@@ -348,7 +348,7 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     struct absent absent = {.reads = 0};
     struct blob *blob =
         idx_blob_zeros("x-images", 0x08, 2, dim, &(struct blob_faults){.absent = &absent});
-    struct notes notes = {.host = notes_host};
+    struct reports notes = {.host = notes_host};
     AUTO_LAYOUT struct layout l = {0};
     struct waiter waiter = {.done = count_done};
     uint8_t here[30], there[30];
@@ -435,7 +435,9 @@ static bool check_trouble(const struct world_source *s, const struct world *here
         if (there.found.n != here->found.n || k < 0 || !here->found.item[k].ds ||
             here->found.item[k].ds->n_fields != ds->n_fields)
             continue; /* another file of the folder could not be opened */
-        assert_string_equal(here->found.item[k].ds->note.text, ds->note.text);
+        assert_int_equal(here->found.item[k].ds->notes.n, ds->notes.n);
+        if (ds->notes.n)
+            assert_string_equal(here->found.item[k].ds->notes.text.data, ds->notes.text.data);
         check_equal(ds, here->found.item[k].ds, time);
     }
     return true;

@@ -276,7 +276,7 @@ static void check_dataset(const struct dataset *ds, const struct model *m, uint3
     struct selection some;
 
     assert_int_equal(dataset_state(ds), DATASET_READY);
-    assert_false(ds->note.set && !strstr(ds->note.text, "kept"));
+    assert_false(ds->notes.n && !strstr(ds->notes.text.data, "kept"));
     assert_int_equal(ds->samples, n);
     for (uint64_t i = 0; i < n + 5 && n; i++)
         mixed[i] = i == 4 ? mixed[3] : random_below(&rng, n);
@@ -879,7 +879,7 @@ static void open_kept(const struct model *m, struct memory_keep *keep)
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, &keep->keep, NULL, &made),
                      0);
     check_dataset(made.found.item[0].ds, m, 0, 3);
-    assert_false(made.found.item[0].ds->note.set);
+    assert_false(made.found.item[0].ds->notes.n);
     libsvm_release(&made);
 }
 

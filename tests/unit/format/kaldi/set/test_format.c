@@ -92,7 +92,7 @@ static void check_file(const struct dataset *ds, const struct selection *sel,
     }
     r = render(READ_WAITS, ds, kind, sel, NULL, &whole);
     if (r < 0)
-        fail_msg("%s of %s: %d, %s", want->suffix, want->encoder, r, ds->note.text);
+        fail_msg("%s of %s: %d, %s", want->suffix, want->encoder, r, ds->notes.text.data);
     if (!kaldi_model_unpack(want->encoder, &whole, &found) || found.len != want->bytes.len ||
         (found.len && memcmp(found.data, want->bytes.data, found.len) != 0))
         fail_msg("%s of %s, %llu samples: not as the model: %zu bytes, want %zu", want->suffix,
@@ -583,11 +583,11 @@ static void test_kaldi__directory_with_segments__files_as_the_model(void **state
         check_dataset(ds, &m, 24);
         ds->ops->describe(ds, "", &t);
         assert_non_null(strstr(t.data,
-                               "\"missing\": {\"text\": {\"count\": 1, \"keys\": [\"u9\"]}, "
+                               "\"missing_keys\": {\"text\": {\"count\": 1, \"keys\": [\"u9\"]}, "
                                "\"wav\": {\"count\": 1, \"keys\": [\"u9\"]}}"));
         assert_non_null(
             strstr(t.data, "\"extra\": {\"text\": {\"count\": 1, \"keys\": [\"u4\"]}}"));
-        assert_non_null(strstr(t.data, "it starts after the end of the recording"));
+        assert_notes_have(&ds->notes, "it starts after the end of the recording");
         kaldi_release(&folder);
     }
     kaldi_model_release(&m);
@@ -842,7 +842,7 @@ static void test_kaldi__bad_rows__error_of_their_files(void **state)
         ds = ready_dataset(&folder, bad_tables[i].name);
         assert_int_equal(ds->samples, bad_tables[i].rows);
         check_bad(ds, bad_tables[i].bad, bad_tables[i].reason);
-        assert_diag_has(&ds->note, bad_tables[i].reason);
+        assert_notes_have(&ds->notes, bad_tables[i].reason);
         ds->ops->describe(ds, "", &t);
         assert_non_null(strstr(t.data, "\"unreadable\": 1,\n\"left_out\": 0,"));
         reports = 0;
@@ -871,7 +871,7 @@ static void test_kaldi__bad_rows_and_p__left_out(void **state)
         open_bad(i, true, ark, &opener, &folder);
         ds = ready_dataset(&folder, bad_tables[i].name);
         assert_int_equal(ds->samples, bad_tables[i].rows - 1);
-        assert_diag_has(&ds->note, bad_tables[i].reason);
+        assert_notes_have(&ds->notes, bad_tables[i].reason);
         ds->ops->describe(ds, "", &t);
         assert_non_null(strstr(t.data, "\"unreadable\": 0,\n\"left_out\": 1,"));
         reports = 0;
@@ -902,7 +902,7 @@ static void test_kaldi__key_twice__renamed(void **state)
     }
     open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
     check_dataset(ready_dataset(&folder, "a.ark"), &m, 24);
-    assert_diag_has(&kaldi_dataset(&folder, "a.ark")->note, "row 3 has the key of row 1");
+    assert_notes_have(&kaldi_dataset(&folder, "a.ark")->notes, "row 3 has the key of row 1");
     kaldi_release(&folder);
     kaldi_model_release(&m);
 }
@@ -1133,7 +1133,7 @@ static void test_kaldi__kept_index__taken_until_something_changes(void **state)
         kaldi_release(&folder);
         open_kept(&t, scp, &keep, &opener, &folder);
         render_raw(&folder, scp, &again);
-        assert_int_equal(kaldi_dataset(&folder, scp ? "a.scp" : "m.ark")->note.set, scp);
+        assert_int_equal(kaldi_dataset(&folder, scp ? "a.scp" : "m.ark")->notes.n > 0, scp);
         kaldi_release(&folder);
         assert_true(keep.saves == 1 && keep.loads == 1 && keep.removes == 0);
         assert_int_equal(first.len, again.len);
