@@ -3,8 +3,8 @@
  *     sizes.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
  *     next one starts it anew. A command that writes to it holds the flock, too: it has inherited
- *     it with the descriptor. A process that waits takes the name from a file that does not grow;
- *     its holder, which may only have been stopped, then keeps what it makes to itself. */
+ *     it with the descriptor. A process that waits takes the name from a file that grows too
+ * slowly; its holder, which may only have been stopped, then keeps what it makes to itself. */
 #include "cache/disk/entry.h"
 
 #include <errno.h>
@@ -26,8 +26,10 @@
 #define TRAILER_VERSION 4
 #define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
 #define LOOK_MS         20                  /* between looks at a file that another process makes */
-#define STALLED_S       5                   /* after so long without a byte it is begun anew */
-#define QUOTA_AHEAD     (1u << 20)          /* bytes of quota taken at a time, not for each write */
+#define WAIT_S          5                   /* in all, and a second more for every */
+#define WAIT_BYTES      (UINT64_C(64) << 10) /* that it grows; after that it is begun again */
+#define WAITS           2          /* for as many makers; then we make it without a name */
+#define QUOTA_AHEAD     (1u << 20) /* bytes of quota taken at a time, not for each write */
 
 struct entry_sink {
     int fd;
@@ -238,6 +240,8 @@ int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
 {
     int r = entry_inspect(entry, ret_fd, ret_size);
 
+    if (r == 0)
+        file_mark_used(*ret_fd);
     return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;
 }
 
@@ -273,43 +277,63 @@ static bool names(const struct cache_group *group, const char *path, int fd)
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
-/* Wait for the lock of the process that makes the file. One that writes nothing for STALLED_S may
- * have been stopped: its file loses the name, and whoever waits begins anew. 0 or -errno. */
+/* Wait for the lock of the process that makes the file. A file that grows too slowly loses its
+ * name: its maker may have been stopped. A file of a group gets no time for growing, because any
+ * member may be its maker. 0: it has ended; 1: it took too long; or -errno. */
 static int wait_for_maker(const struct cache_group *group, const char *path, int fd)
 {
-    struct stat then = {0}, now;
-    int64_t since = 0;
+    int64_t since = monotonic_ns();
+    uint64_t first = UINT64_MAX, most = 0; /* sizes that were seen */
 
     for (;;) {
         int r = file_flock(fd, LOOK_MS);
+        uint64_t grown;
+        struct stat st;
 
         if (r != -ETIMEDOUT)
             return r;
-        if (fstat(fd, &now) < 0)
+        if (fstat(fd, &st) < 0)
             return -errno;
-        if (!since || now.st_size != then.st_size || now.st_mtim.tv_sec != then.st_mtim.tv_sec ||
-            now.st_mtim.tv_nsec != then.st_mtim.tv_nsec) {
-            since = monotonic_ns();
-            then = now;
-        } else if (monotonic_ns() - since > STALLED_S * INT64_C(1000000000)) {
+        first = min_u64(first, (uint64_t)st.st_size);
+        most = max_u64(most, (uint64_t)st.st_size);
+        grown = group->is_shared ? 0 : (most - first) / WAIT_BYTES;
+        if ((uint64_t)(monotonic_ns() - since) > (WAIT_S + grown) * UINT64_C(1000000000)) {
             r = names(group, path, fd) ? group_unlink(group, path) : 0;
-            return r == -ENOENT ? 0 : r;
+            return r < 0 && r != -ENOENT ? r : 1;
         }
     }
 }
 
+/* A file that no path names: what is written to it serves this process only. */
+static int open_unnamed(const struct entry *entry, int *ret_fd, struct diag *d)
+{
+    *ret_fd = open(entry->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return *ret_fd >= 0 ? 0
+                        : diag_set(d, -EBUSY,
+                                   "%s/%s.part: other processes keep it locked. End them, or use "
+                                   "another folder with -o cache=DIR",
+                                   entry->folder, entry->id);
+}
+
 /* Lock path for writing. If the file is renamed or replaced while we wait, try again. */
-static int lock_part(const struct cache_group *group, const char *path, bool wait, int *ret_fd,
+static int lock_part(const struct entry *entry, const char *path, bool wait, int *ret_fd,
                      struct diag *d)
 {
-    for (;;) {
+    const struct cache_group *group = &entry->group;
+
+    for (unsigned waits = 0;;) {
         AUTO_CLOSE int fd = -1;
         int r = file_open_own(group, path, &fd, d);
 
         if (r == 0)
-            r = wait ? wait_for_maker(group, path, fd) : file_flock(fd, 0);
+            r = file_flock(fd, 0);
+        if (r == -EAGAIN && wait && waits == WAITS)
+            return open_unnamed(entry, ret_fd, d);
+        if (r == -EAGAIN && wait)
+            r = wait_for_maker(group, path, fd);
         if (r < 0)
             return r;
+        waits += r > 0;
         if (names(group, path, fd)) {
             *ret_fd = TAKE_FD(fd);
             return 0;
@@ -325,11 +349,11 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     int r = entry_path(entry, ".part", part);
 
     if (r == 0)
-        r = lock_part(&entry->group, part, wait, &fd, d);
+        r = lock_part(entry, part, wait, &fd, d);
     if (r < 0)
         return r;
     r = entry_open(entry, ret_fd, ret_size);
-    if (r == 0)
+    if (r == 0 && names(&entry->group, part, fd))
         group_unlink(&entry->group, part); /* another process was first; ours is empty */
     if (r != -ENOENT)
         return r < 0 ? r : 1;
@@ -373,6 +397,7 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     r = file_pwrite(fd, tail, named + TRAILER_BYTES, (uint64_t)size);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
+    file_mark_used(fd); /* before it can be found */
     /* If another process has begun anew meanwhile, ours has no name, and ends with us. */
     if (r == 0 && names(&entry->group, part, fd))
         r = rename_over(&entry->group, part, done);

@@ -63,7 +63,8 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
 /* Begin to make an entry. 0: *ret_fd is an empty, locked file; what any process writes to it
  * becomes the content of the entry. 1: another process was first; *ret_fd and *ret_size are as from
  * entry_open(). -EAGAIN: another process is making it, and wait is false; or -errno, perhaps with
- * the reason in d. The caller closes *ret_fd. */
+ * the reason in d. Waits for makers that get on, or for 10 s: then the file has no name, and serves
+ * this process only. The caller closes *ret_fd. */
 int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size,
                 struct diag *d);
 

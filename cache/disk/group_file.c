@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "cache/disk/local_file.h"
 
 #define MARKER_PART                                                                                \
     "EPOCHFS." /* how names begin that a marker and folders have while they are made */
@@ -143,14 +144,14 @@ int group_open(const struct cache_group *group, const char *path, int flags, str
     int r;
 
     if (!is_shared(group)) {
-        fd = open(path, flags | (OURS & ~O_NOCTTY));
-        return fd < 0 ? -errno : TAKE_FD(fd);
+        fd = file_openat(AT_FDCWD, path, flags | OURS);
+        return TAKE_FD(fd);
     }
     folder = group_folder(group, path, &name, d);
     if (folder < 0)
         return folder;
-    fd = openat(folder, name, flags | OURS);
-    r = check_file(folder, name, path, fd, fd < 0 ? -errno : 0, group, d);
+    fd = file_openat(folder, name, flags | OURS);
+    r = check_file(folder, name, path, fd, fd < 0 ? fd : 0, group, d);
     return r < 0 ? r : TAKE_FD(fd);
 }
 

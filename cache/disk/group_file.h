@@ -28,9 +28,9 @@ bool group_shares(const struct stat *st, struct cache_group *ret);
 bool group_has_me(gid_t gid);
 
 /* open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) of a file in a folder of the cache
- * folder. The descriptor, which may be of something else than a regular file; or -errno; -EPERM:
- * the file, or its folder, has not the rights of the group, with what it has in d; -ELOOP: it is a
- * link, or something else that is no file. */
+ * folder, by file_openat(). The descriptor, which may be of something else than a regular file; or
+ * -errno; -EPERM: the file, or its folder, has not the rights of the group, with what it has in d;
+ * -ELOOP: it is a link, or something else that is no file. */
 int group_open(const struct cache_group *group, const char *path, int flags, struct diag *d);
 
 /* Make a regular file, which has the rights of the group from its first moment. Its descriptor for

@@ -1,6 +1,6 @@
-/* Is a file in use? A mount keeps the entries that it needs open, and the kernel grants a write
- * lease on a file only if no other process has it open. The maker of a part holds its flock; all
- * users of a staged file hold a lock on it: cache/disk/staged_file.h. */
+/* Is a file in use? All users of a file hold a lock on it: FILE_LOCK_USE. The maker of a part holds
+ * its flock. Asking for locks of others disturbs no one, so any number of tools may do it at any
+ * time. */
 #include "cache/disk/inventory.h"
 
 #include <dirent.h>
@@ -176,12 +176,7 @@ static bool entry_in_use(const struct cache_group *group, const char *path, bool
 
     if (fd < 0)
         return false;
-    if (is_part)
-        return flock(fd, LOCK_EX | LOCK_NB) < 0;
-    if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
-        return errno == EAGAIN;
-    fcntl(fd, F_SETLEASE, F_UNLCK);
-    return false;
+    return is_part ? file_flock(fd, 0) < 0 : file_has_lock(fd, FILE_LOCK_USE, 1);
 }
 
 /* Compare an entry with its checksum. 0, -EBADMSG, -EPROTO (see entry_inspect()) or -errno. */

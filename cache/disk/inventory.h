@@ -19,7 +19,7 @@ struct inventory_file {
     bool is_staged;     /* a staged file */
     bool is_sparse;     /* staged, or made: some of its content may be there; others are entries */
     bool is_part;       /* a process is making it, or died before it was whole */
-    bool in_use;        /* a process has it open; of parts: is making it */
+    bool in_use;        /* a process uses it; of parts: is making it */
     bool is_no_file;    /* a folder, link or pipe in the place of one; counts as damaged */
     bool is_damaged;    /* it cannot be used; blocks of staged files are not checked */
     bool is_foreign;    /* an entry of another version of epochfs: not used, not damaged */

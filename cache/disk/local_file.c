@@ -38,11 +38,27 @@ int file_version_text(const struct file_version *version, char **ret)
     return 0;
 }
 
+int file_openat(int folder, const char *path, int flags)
+{
+    int64_t until = monotonic_ns() + FILE_LOCK_MS * INT64_C(1000000);
+    unsigned step = 0;
+    int fd;
+
+    while ((fd = openat(folder, path, flags | O_NONBLOCK)) < 0 && errno == EWOULDBLOCK) {
+        if (monotonic_ns() >= until)
+            return -EBUSY;
+        file_pause(&step);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
 int file_open(const char *path, int *ret_fd, struct stat *ret_st)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    AUTO_CLOSE int fd = file_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-    if (fd < 0 || fstat(fd, ret_st) < 0)
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, ret_st) < 0)
         return -errno;
     if (!S_ISREG(ret_st->st_mode))
         return -EINVAL;
@@ -132,6 +148,19 @@ int file_lock(int fd, short type, uint64_t start, uint64_t len, unsigned wait_ms
 int file_flock(int fd, unsigned wait_ms)
 {
     return lock_in_time(fd, NULL, wait_ms);
+}
+
+bool file_has_lock(int fd, uint64_t start, uint64_t len)
+{
+    struct flock other = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
+
+    return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
+}
+
+void file_mark_used(int fd)
+{
+    file_lock(fd, F_RDLCK, FILE_LOCK_USE, 1, 0); /* without it, the file may be removed early */
 }
 
 const char *file_error(int r)

@@ -29,6 +29,11 @@ int file_version_text(const struct file_version *version, char **ret);
  * -errno. Never waits for a pipe or a device. */
 int file_open(const char *path, int *ret_fd, struct stat *ret_st);
 
+/* openat(folder, path, flags | O_NONBLOCK), which tries again for FILE_LOCK_MS while another
+ * program, a file server for example, has a lease on the file. The descriptor; -EBUSY: that program
+ * did not give it up; or -errno. */
+int file_openat(int folder, const char *path, int flags);
+
 /* Read exactly len bytes at byte offset off. 0, -ESTALE: the file ends before that, or -errno. */
 int file_pread(int fd, void *buf, size_t len, uint64_t off);
 
@@ -49,6 +54,15 @@ int file_lock(int fd, short type, uint64_t start, uint64_t len, unsigned wait_ms
 
 /* The same with flock(), exclusively. */
 int file_flock(int fd, unsigned wait_ms);
+
+/* Does another open description of the file hold bytes of it? Asking disturbs no one. Also true if
+ * it cannot be known. */
+bool file_has_lock(int fd, uint64_t start, uint64_t len);
+
+/* A file of the cache folder is in use while an open description has a shared lock on this byte.
+ * file_mark_used(): take it, until the last copy of fd is closed. */
+#define FILE_LOCK_USE (UINT64_C(1) << 62)
+void file_mark_used(int fd);
 
 /* What -errno of files of the cache folder means, in words. */
 const char *file_error(int r);

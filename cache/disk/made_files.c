@@ -118,8 +118,6 @@ static void stop(struct made_files *made, const char *why)
 static int count_locked(struct made_files *made, uint64_t bytes)
 {
     AUTO(inventory_release) struct inventory inventory = {0};
-    bool is_shared =
-        made->folder->group.is_shared; /* whether others use a file is not known then */
     uint64_t used = 0;
     int r;
 
@@ -134,8 +132,7 @@ static int count_locked(struct made_files *made, uint64_t bytes)
         const struct inventory_file *file = &inventory.file[i];
         uint64_t mark = made->folder->quota ? quota_mark(made->folder->quota) : 0;
 
-        if (strcmp(file->kind, KIND) != 0 || file->in_use ||
-            (is_shared && file->uid != geteuid()) || inventory_remove(&inventory, file) < 0)
+        if (strcmp(file->kind, KIND) != 0 || file->in_use || inventory_remove(&inventory, file) < 0)
             continue;
         used -= min_u64(file->disk, used);
         if (made->folder->quota)
@@ -237,6 +234,7 @@ static int begin_file(const struct made_files *made, const struct entry *entry, 
         r = file_open_own(&entry->group, path, &rows->fd, d);
     if (r < 0)
         return diag_set(d, r, "%s: %s", entry->folder, strerror(-r));
+    file_mark_used(rows->fd);
     make_header(entry, rows, want);
     futimens(rows->fd, NULL);
     if (fstat(rows->fd, &st) == 0 && (uint64_t)st.st_size == size &&

@@ -68,17 +68,6 @@ struct head {
 
 /* ---- the file ---- */
 
-/* Does another process own one of n slots? */
-static bool slots_owned(int fd, unsigned first, unsigned n)
-{
-    struct flock other = {.l_type = F_WRLCK,
-                          .l_whence = SEEK_SET,
-                          .l_start = (off_t)(LOCK_SLOTS + first),
-                          .l_len = (off_t)n};
-
-    return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
-}
-
 /* 0; -EBADMSG: the head is damaged; -EPROTO: it is of another version; or -errno. */
 static int head_read(int fd, struct head *ret)
 {
@@ -145,7 +134,8 @@ static uint64_t others_in_flight(const struct quota *quota)
         const uint8_t *at = all + (size_t)i * SLOT_BYTES;
         bool good = load_le32(at + 12) == (uint32_t)crc32_z(0, at, 12) && load_le32(at + 8) == i;
 
-        if ((good && !load_le64(at)) || i == quota->slot || !slots_owned(quota->fd, i, 1))
+        if ((good && !load_le64(at)) || i == quota->slot ||
+            !file_has_lock(quota->fd, LOCK_SLOTS + i, 1))
             continue;
         if (!good || !checked_add(sum, load_le64(at), &sum) || sum > UNKNOWN)
             return UNKNOWN;
@@ -345,7 +335,7 @@ static int join(struct quota *quota, bool *ret_count)
     if (r < 0)
         return r;
     r = head_read(quota->fd, &head);
-    counts = r == -EBADMSG || !slots_owned(quota->fd, 0, SLOTS);
+    counts = r == -EBADMSG || !file_has_lock(quota->fd, LOCK_SLOTS, SLOTS);
     if (counts && (r == 0 || r == -EBADMSG))
         r = head_begin_anew(quota->fd, &head);
     if (r == 0)

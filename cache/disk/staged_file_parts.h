@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cache/disk/local_file.h"
 #include "cache/disk/staged_file.h"
 
 /* The header: docs/cache-format.md has the table. */
@@ -35,7 +36,7 @@
 
 /* Bytes of the content that serve as locks, far behind its end. */
 #define LOCK_CLAIMS (UINT64_C(1) << 61) /* + block */
-#define LOCK_USE    (UINT64_C(1) << 62) /* shared by all processes that have it open */
+#define LOCK_USE    FILE_LOCK_USE       /* shared by all processes that have it open */
 #define LOCK_HEADER (LOCK_USE + 1)      /* held to read or write the header */
 #define LOCK_DROP   (LOCK_USE + 2)      /* held to drop blocks, to seal the content */
 #define LOCK_SEALED (LOCK_USE + 3)      /* shared by those who read without staged_drops() */

@@ -116,18 +116,11 @@ static void get_text(const uint8_t *header, size_t at, size_t at_len, char *ret,
     ret[len] = '\0';
 }
 
-static bool has_lock(int fd, uint64_t byte)
-{
-    struct flock other = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
-
-    return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
-}
-
 /* The kernel may have the content open for a reader when the process that opened it has died. */
 static bool is_in_use(const struct staged *staged)
 {
-    return staged->fd >= 0 && (has_lock(staged->fd, LOCK_USE) || has_lock(staged->fd, LOCK_SEALED));
+    return staged->fd >= 0 &&
+           (file_has_lock(staged->fd, LOCK_USE, 1) || file_has_lock(staged->fd, LOCK_SEALED, 1));
 }
 
 static uint64_t disk_space(int fd)
@@ -303,7 +296,7 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
         r = lock_old(staged);
     if (r == 0)
         r = check_name(staged, path);
-    if (r == 0 && has_lock(staged->fd, LOCK_SEALED))
+    if (r == 0 && file_has_lock(staged->fd, LOCK_SEALED, 1))
         r = -EBUSY;
     if (r == 0 && staged->records >= 0 &&
         staged_header_read(staged->records, staged->id, header, &version) == -EPROTO)

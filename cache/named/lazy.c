@@ -123,6 +123,8 @@ static int open_again(const struct lazy_blob *lazy, int *ret_fd)
         return r;
     if (!file_version_is(&lazy->version, &st))
         return -ESTALE;
+    if (lazy->is_ours)
+        file_mark_used(fd);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }

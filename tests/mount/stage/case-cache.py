@@ -2,16 +2,21 @@
 """The cache folder: written once, shared, damaged, full, not writable."""
 
 import contextlib
+import fcntl
 import gzip
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
+import time
 
 import numpy as np
 
-from lib import (CACHE, EPOCHFS, LOG, MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal,
+from lib import (CACHE, DEADLINE, EPOCHFS, LOG, MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal,
                  idx_bytes, mounted, path, run, small, start, stop, text, wait_mounted, write)
+from servers import took, wait_until
 
 rng = np.random.default_rng(6)
 BIG = idx_bytes(rng.integers(0, 256, (3000, 40, 40), dtype=np.uint8))  # 4.8 MB
@@ -125,6 +130,46 @@ def check_two_at_once():
         stop(daemon)
 
 
+@contextlib.contextmanager
+def slow_maker(part, over):
+    """Holds the lock of a file that is being made, and lets it grow by a byte again and again."""
+    def grow(f):
+        while not over.wait(0.3):
+            f.write(b"x")
+            f.flush()
+    with open(part, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        thread = threading.Thread(target=grow, args=(held,))
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def check_slow_maker():
+    """A process that makes a file, but hardly gets on, is not waited for longer than 5 s. Ctrl-C ends the wait."""
+    fresh_cache()
+    run("info", SOURCE)
+    [big] = [name for name in snapshot() if os.stat(f"{UNPACKED}/{name}").st_size > len(BIG)]
+    os.unlink(f"{UNPACKED}/{big}")
+    with slow_maker(f"{UNPACKED}/{big}.part", threading.Event()):
+        begin = time.monotonic()
+        with subprocess.Popen([EPOCHFS, "info", SOURCE], stdout=subprocess.DEVNULL) as waits:
+            wait_until(lambda: any(os.path.realpath(f"/proc/{waits.pid}/fd/{fd}").endswith(".part")
+                                   for fd in os.listdir(f"/proc/{waits.pid}/fd")), "info waits", waits)
+            waits.send_signal(signal.SIGINT)
+            equal(waits.wait(DEADLINE), -signal.SIGINT, "info ends")
+        took(time.monotonic() - begin, "Ctrl-C", 4)
+        begin = time.monotonic()
+        run("info", SOURCE)
+        took(time.monotonic() - begin, "info", 9)
+    equal(sorted(os.path.splitext(name)[1] for name in snapshot()), ["", ""], "what is kept")
+    with mounted():
+        check_content()
+
+
 def check_where():
     """cache=, $EPOCHFS_CACHE, $TMPDIR, $HOME, in that order; folders of our own are 0700."""
     for variables, options, want in (
@@ -226,6 +271,7 @@ small()
 check_reuse()
 check_damage()
 check_two_at_once()
+check_slow_maker()
 check_where()
 check_unwritable()
 check_not_ours()

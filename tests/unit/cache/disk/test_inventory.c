@@ -2,15 +2,21 @@
  * use. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
 #include "cache/disk/inventory.h"
+#include "cache/disk/local_file.h"
+#include "cache/disk/made_files.h"
 #include "cache/disk/staged_file.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
@@ -36,7 +42,7 @@ static int make_hello(void *ctx, struct entry_sink *sink, struct diag *d)
     return entry_write(sink, "hello", 5);
 }
 
-/* Makes an entry, and its path; returns a descriptor of it. */
+/* Makes an entry, and its path; returns a descriptor of it, which counts as a use. */
 static int make_entry(const struct cache_folder *cache, const char *kind, const char *identity,
                       char ret_path[static PATH_MAX])
 {
@@ -48,9 +54,115 @@ static int make_entry(const struct cache_folder *cache, const char *kind, const 
     assert_int_equal(entry_make(&entry, false, make_hello, NULL, &fd, &size, NULL), 0);
     assert_int_equal(entry_path(&entry, "", ret_path), 0);
     close(fd);
-    fd = open(ret_path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
+    fd = -1;
+    assert_int_equal(entry_open(&entry, &fd, &size), 0);
     return fd;
+}
+
+/* Give the lease up when another process opens the file. */
+static void *give_up_lease(void *fd)
+{
+    sigset_t io;
+    int number;
+
+    sigemptyset(&io);
+    sigaddset(&io, SIGIO);
+    if (sigwait(&io, &number) == 0)
+        fcntl(*(int *)fd, F_SETLEASE, F_UNLCK);
+    return NULL;
+}
+
+/* A file server gives its leases up when it is asked, which takes a moment: it is waited for. */
+static void test_open__lease_of_another_program__waits(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    char path[PATH_MAX];
+    sigset_t io;
+
+    sigemptyset(&io);
+    sigaddset(&io, SIGIO);
+    pthread_sigmask(SIG_BLOCK, &io, NULL);
+    close(make_entry(&cache, "unpacked", "a", path));
+    for (unsigned i = 0; i < 2; i++) {
+        int fd, server = open(path, O_RDWR | O_CLOEXEC);
+        pthread_t thread;
+        struct stat st;
+
+        assert_int_equal(fcntl(server, F_SETLEASE, F_WRLCK), 0);
+        assert_int_equal(pthread_create(&thread, NULL, give_up_lease, &server), 0);
+        fd = -1;
+        if (i)
+            fd = group_open(NULL, path, O_RDONLY, NULL);
+        else
+            assert_int_equal(file_open(path, &fd, &st), 0);
+        assert_true(fd >= 0);
+        pthread_join(thread, NULL);
+        close(fd);
+        close(server);
+    }
+}
+
+/* Take the inventory until the other end of the pipe is closed. Returns an exit code. */
+static int list_again_and_again(const struct cache_folder *cache, int until)
+{
+    struct pollfd over = {.fd = until, .events = POLLIN};
+
+    while (poll(&over, 1, 0) == 0) {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        if (inventory_take(cache, &inventory, NULL) < 0 || inventory.n != 2)
+            return 1;
+    }
+    return 0;
+}
+
+/* Those who list the folder, and those who open its files, do not notice each other. */
+static void test_inventory__many_list_and_open__undisturbed(void **state)
+{
+    enum { LISTERS = 4, OPENS = 1000 };
+    const struct cache_folder cache = cache_of(state);
+    struct made_files made;
+    struct made_file *file = NULL;
+    struct entry entry;
+    char path[PATH_MAX];
+    pid_t lister[LISTERS];
+    int ends[2], failed = 0;
+
+    close(make_entry(&cache, "unpacked", "a", path));
+    assert_int_equal(entry_init(&entry, &cache, "unpacked", "a", "", NULL), 0);
+    made_files_init(&made, &cache, 1 << 20, NULL);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(made_open(&made.store, "m", "m", 1, 16, &file, NULL), 0);
+    made_close(file);
+    for (unsigned i = 0; i < LISTERS; i++) {
+        lister[i] = fork();
+        if (lister[i] == 0) {
+            close(ends[1]);
+            _exit(list_again_and_again(&cache, ends[0]));
+        }
+    }
+    for (unsigned i = 0; i < OPENS; i++) {
+        uint64_t size;
+        int fd = -1, r = entry_open(&entry, &fd, &size);
+
+        failed += r < 0;
+        if (r == 0)
+            close(fd);
+        r = made_open(&made.store, "m", "m", 1, 16, &file, NULL);
+        failed += r < 0;
+        if (r == 0)
+            made_close(file);
+    }
+    close(ends[1]);
+    close(ends[0]);
+    for (unsigned i = 0; i < LISTERS; i++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(lister[i], &status, 0), lister[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(failed, 0);
+    made_files_release(&made);
 }
 
 /* Opens a staged file and puts its first block into it. */
@@ -388,6 +500,8 @@ int main(void)
         WITH_FOLDER(test_inventory__other_folders__refused_and_not_changed),
         WITH_FOLDER(test_inventory__only_what_is_named_as_ours__seen),
         WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
+        WITH_FOLDER(test_inventory__many_list_and_open__undisturbed),
+        WITH_FOLDER(test_open__lease_of_another_program__waits),
         WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
         WITH_FOLDER(test_inventory__staged_file_alone__damaged_and_removed),
