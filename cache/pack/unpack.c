@@ -25,13 +25,16 @@ static const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', '
                                             6,    NULL,  xz_refused};
 #endif
 
-static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_xz, &unpacker_zlib};
+static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_zlib, &unpacker_xz};
 
 const char *packed_suffix(size_t i)
 {
     if (!i)
         return "";
-    return i <= ARRAY_LEN(unpackers) ? unpackers[i - 1]->suffix : NULL;
+    for (size_t k = 0; k < ARRAY_LEN(unpackers); k++)
+        if (unpackers[k]->suffix && !--i)
+            return unpackers[k]->suffix;
+    return NULL;
 }
 
 size_t unpacked_name_len(const char *name)

@@ -38,7 +38,7 @@ static inline int unpack_read(const struct unpack_input *in, void *buf, size_t l
 
 struct unpacker {
     const char *name;   /* for messages */
-    const char *suffix; /* NULL: none is usual; such packings come last */
+    const char *suffix; /* NULL: none is usual */
     uint8_t magic[6];
     size_t magic_len;
     /* Where the magic may be that of another file: is it one of this packing, by its first len

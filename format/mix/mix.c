@@ -96,8 +96,10 @@ static int mix_prepare(struct dataset *ds, struct diag *d)
     for (unsigned i = 0; i < set->setup.n; i++)
         ds->denied |= set->setup.ds[i]->denied;
     r = count_samples(set, d);
-    if (r == 0)
+    if (r == 0 && !set->has_fields) { /* ready() may have asked to be called again */
         r = mix_fields_make(ds, d);
+        set->has_fields = r == 0;
+    }
     if (r == 0)
         r = set->setup.ready(set->setup.ctx, ds, d);
     return r < 0 ? r : 1;

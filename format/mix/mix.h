@@ -16,7 +16,8 @@ struct mix_setup {
     unsigned n;                /* at least 1 */
     struct memo *memo;
 
-    /* The last step of preparing, with the sources ready and the fields known. 0 or -errno with the
+    /* The last step of preparing, with the sources ready and the fields known. It is called again
+     * after an error that does not last (dataset_ops.prepare). 0 or -errno with the
      * reason in d. */
     int (*ready)(void *ctx, struct dataset *ds, struct diag *d);
     /* Members of dataset.json, and lines for people: as in struct dataset_ops. */

@@ -19,6 +19,7 @@ struct mix_set {
     struct mix_column *column; /* [n_columns] */
     struct text left_out;
     uint64_t columns; /* of a sparse matrix */
+    bool has_fields;
 };
 
 static inline struct mix_set *mix_set_of(const struct dataset *ds)

@@ -67,6 +67,8 @@ static int mixture_ready(void *ctx, struct dataset *ds, struct diag *d)
     unsigned n = m->spec->n_sources;
     int r;
 
+    mix_free(TAKE_PTR(m->mix));
+    free(TAKE_PTR(m->order));
     m->order = calloc(1, sizeof(*m->order) + n * sizeof(m->order->list[0]));
     r = m->order ? mix_new(m->spec->weights, m->spec->n_stretches, n, &m->mix) : -ENOMEM;
     if (r < 0)

@@ -244,6 +244,24 @@ static void test_mix_prepare__user_refuses__failed(void **state)
     expect_failed(&m, "not so");
 }
 
+/* What is asked again after a fault of the remote finds the fields that there are. */
+static void test_mix_prepare__user_waits__fields_made_once(void **state)
+{
+    struct mixed m;
+
+    (void)state;
+    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}}, 1, &m);
+    m.is_ready = -EREMOTEIO;
+    for (unsigned i = 0; i < 8; i++)
+        assert_false(dataset_prepare(m.ds));
+    m.is_ready = 0;
+    while (!dataset_prepare(m.ds))
+        continue;
+    assert_int_equal(dataset_state(m.ds), DATASET_READY);
+    assert_true(m.asked > 1);
+    mixed_release(&m);
+}
+
 /* The bytes of a field for all samples. */
 static void expect_bytes(const struct dataset *ds, const char *name, const uint32_t *want, size_t n)
 {
@@ -350,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_mix_prepare__no_samples__named),
         cmocka_unit_test(test_mix_prepare__other_type__both_named),
         cmocka_unit_test(test_mix_prepare__user_refuses__failed),
+        cmocka_unit_test(test_mix_prepare__user_waits__fields_made_once),
         cmocka_unit_test(test_mix_read__numbers__of_their_sources),
         cmocka_unit_test(test_mix_read__first_axis_differs__ragged),
         cmocka_unit_test(test_mix_name__keys_and_numbers__found_again),
