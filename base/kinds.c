@@ -4,11 +4,17 @@
 #include <string.h>
 #include <strings.h>
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 /* The extension by which a file is counted, with its dot. */
 static const char *extension(const char *name)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-    const char *dot = strrchr(base, '.');
+    const char *base = base_of(name), *dot = strrchr(base, '.');
 
     return !dot || dot == base || strlen(dot) >= sizeof(((struct kind_count *)0)->ext) ? "" : dot;
 }
@@ -30,13 +36,23 @@ void kinds_add(struct kinds *k, const char *name)
         return;
     }
     if (i == k->n) {
-        k->count[k->n++] = (struct kind_count){.n = 0};
+        k->count[k->n++] = (struct kind_count){.first = base_of(name)};
         snprintf(k->count[i].ext, sizeof(k->count[i].ext), "%s", dot);
     }
     k->count[i].n++;
 }
 
-void kinds_show(struct kinds *k, struct text *t)
+static void show(const struct kind_count *kind, bool name, struct text *t)
+{
+    text_add(t, "%llu %s", (unsigned long long)kind->n,
+             kind->ext[0] ? kind->ext : "without an extension");
+    if (name && kind->n == 1)
+        text_add(t, " (%s)", kind->first);
+    else if (name)
+        text_add(t, " (%s and %llu more)", kind->first, (unsigned long long)kind->n - 1);
+}
+
+void kinds_show(struct kinds *k, bool names, struct text *t)
 {
     uint64_t others = k->others;
 
@@ -49,11 +65,12 @@ void kinds_show(struct kinds *k, struct text *t)
         k->count[at] = moved;
     }
     for (unsigned i = 0; i < k->n; i++)
-        if (i < KINDS_SHOWN)
-            text_add(t, "%s%llu %s", i ? ", " : "", (unsigned long long)k->count[i].n,
-                     k->count[i].ext[0] ? k->count[i].ext : "without an extension");
-        else
+        if (i < KINDS_SHOWN) {
+            text_add(t, i ? ", " : "");
+            show(&k->count[i], names, t);
+        } else {
             others += k->count[i].n;
+        }
     if (others)
         text_add(t, "%s%llu others", k->n ? ", " : "", (unsigned long long)others);
 }

@@ -103,7 +103,7 @@ static int make(const struct index_call *call, struct options *options)
                     diag_text(&d, r));
     printf("%s: %zu index%s%s written; beside the data they are called %s\n", call->dir, n,
            n == 1 ? "" : "es", has_list ? " and the list of files" : "", SHARED_INDEX_FOLDER "/");
-    return bad ? fail(EXIT_SOURCE, "%s: %zu of %zu entries cannot be used",
+    return bad ? fail(EXIT_SOURCE, "%s: %zu of %zu datasets and files cannot be used",
                       shown_source(call->source, shown), bad, opened.catalog.n)
                : EXIT_DONE;
 }

@@ -208,7 +208,7 @@ static void print_unusable(struct kinds *kinds, size_t n)
 {
     AUTO_TEXT struct text t = {0};
 
-    kinds_show(kinds, &t);
+    kinds_show(kinds, false, &t);
     if (t.data)
         text_plain(t.data, "");
     printf("%zu more files are not usable: %s\n    --json and --check give the reason for each\n",
@@ -321,10 +321,10 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
 /* Print a defect, such as a row that cannot be read. */
 static void report_bad(void *ctx, const char *text)
 {
-    bool *good = ctx;
+    size_t *faults = ctx;
 
     fail(EXIT_SOURCE, "%s", text);
-    *good = false;
+    (*faults)++;
 }
 
 static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool json)
@@ -332,7 +332,7 @@ static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool js
     const struct dataset *ds = item->ds;
     AUTO_TEXT struct text found = {0};
     struct diag d = DIAG_INIT;
-    bool good = true;
+    size_t faults = 0;
     int r = 0;
 
     if (dataset_state(ds) == DATASET_FAILED)
@@ -340,7 +340,7 @@ static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool js
     for (unsigned k = 0; k < ds->n_blobs && r == 0 && !(ds->ops && ds->ops->check); k++)
         r = check_blob(ds->blob[k], buf, &d);
     if (ds->ops && ds->ops->check)
-        r = ds->ops->check(ds, report_bad, &good, &d);
+        r = ds->ops->check(ds, report_bad, &faults, &d);
     if (r < 0)
         fail(EXIT_SOURCE, "%s", diag_text(&d, r));
     if (ds->ops && ds->ops->checked)
@@ -350,13 +350,16 @@ static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool js
     for (size_t i = 0; i < missing_parts_kept(&ds->missing); i++)
         fail(EXIT_SOURCE, "%s: missing: %s: %s", item->name, ds->missing.part[i].name,
              ds->missing.part[i].reason);
-    return r == 0 && good && !ds->missing.n;
+    if (faults)
+        fail(EXIT_SOURCE, "%s: %zu fault%s in %llu samples", item->name, faults,
+             faults > 1 ? "s" : "", (unsigned long long)ds->samples);
+    return r == 0 && !faults && !ds->missing.n;
 }
 
 static int check_catalog(const struct catalog *catalog, bool json)
 {
     AUTO_FREE uint8_t *buf = malloc(CHECK_BYTES);
-    size_t bad = catalog->n - catalog->n_datasets;
+    size_t unusable = catalog->n - catalog->n_datasets, bad = 0;
 
     if (!buf)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
@@ -365,10 +368,10 @@ static int check_catalog(const struct catalog *catalog, bool json)
 
         bad += item->ds && !check_dataset(item, buf, json);
     }
-    if (bad)
-        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or only in part", bad,
-                    catalog->n);
-    return EXIT_DONE;
+    if (!bad && !unusable)
+        return EXIT_DONE;
+    return fail(EXIT_SOURCE, "%zu of %zu datasets %s faults; %zu other file%s cannot be used", bad,
+                catalog->n_datasets, bad == 1 ? "has" : "have", unusable, unusable == 1 ? "" : "s");
 }
 
 static int show(const struct info_call *call, const struct options *options)

@@ -177,7 +177,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
                         n_files == 1 ? " among 1 file" : "", catalog->item[0].error);
     for (size_t i = 0; i < catalog->n; i++)
         kinds_add(&kinds, catalog->item[i].name);
-    kinds_show(&kinds, &shown);
+    kinds_show(&kinds, false, &shown);
     if (shown.data)
         text_plain(shown.data, "");
     while (typical + 1 < catalog->n && !kind_has(&kinds.count[0], catalog->item[typical].name))

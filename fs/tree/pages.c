@@ -34,7 +34,11 @@ void page_shape(const struct field *f, struct text *t)
     }
     for (unsigned i = 0; i < f->ndim; i++) {
         text_add(t, i ? " x " : "");
-        text_add(t, f->dim[i] == DIM_VARIES ? "any" : "%llu", (unsigned long long)f->dim[i]);
+        text_add(t,
+                 f->dim[i] != DIM_VARIES ? "%llu"
+                 : f->ndim == 1          ? "length varies"
+                                         : "varies",
+                 (unsigned long long)f->dim[i]);
     }
 }
 

@@ -163,7 +163,7 @@ static int say_aside(struct taking *t, size_t first, size_t last)
     for (size_t i = first; i < last; i++)
         if (t->s->claims->taken[i] == CLAIMS_ASIDE)
             kinds_add(&kinds, members_name(t->s->m, i));
-    kinds_show(&kinds, &text);
+    kinds_show(&kinds, true, &text);
     return text_finish(&text, &t->claim->aside, NULL);
 }
 

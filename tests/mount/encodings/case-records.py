@@ -186,7 +186,7 @@ with mounted():
     contains(text(path("all/dataset.json")), '"records"', '"samples": 63', '"points"', '[null, 2]')
     contains(os.getxattr(path("all/samples/npy/b000.label.npy"), "user.epochfs.source").decode(),
              "two.rec:")
-contains(run("info", SOURCE), "format   records", "samples  63", "points   int16, any x 2")
+contains(run("info", SOURCE), "format   records", "samples  63", "points   int16, varies x 2")
 # The bytes of the pictures are no pictures, which is all that is wrong.
 found = [line for line in run("info", "--check", SOURCE, code=2).split("\n") if ": record " in line]
 equal(len(found), 63, "records that are reported")

@@ -88,7 +88,7 @@ with mounted():
         check_torchvision(split, samples)
     contains(text(path("README.txt")), "samples/raw")
 found = run("info", SOURCE)
-contains(found, "train", "left aside: 1 .md, 1 .db", "zebra" if os.path.isdir(f"{SOURCE}/train/zebra") else "train")
+contains(found, "train", "ignored: 1 .md (README.md), 1 .db (Thumbs.db)", "zebra" if os.path.isdir(f"{SOURCE}/train/zebra") else "train")
 
 # SOURCE itself is the dataset `all`.
 with mounted(f"{SOURCE}/val"):

@@ -67,6 +67,6 @@ write("mixed/set/labels.csv", b"a,b\n")
 write("mixed/set/cat/x.txt", b"x")
 write("mixed/rows.svm", b"1 1:2\n")
 found = run("info", f"{SOURCE}/mixed")
-contains(found, "set", "left aside: 2 .txt, 1 .csv", "rows.svm")
+contains(found, "set", "ignored: 2 .txt (notes.txt and 1 more), 1 .csv (labels.csv)", "rows.svm")
 with mounted(f"{SOURCE}/mixed"):
     equal(sorted(os.listdir(path("set/samples/raw"))), [f"{i}.jpg" for i in range(4)], "set")

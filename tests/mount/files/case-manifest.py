@@ -200,10 +200,10 @@ with mounted(f"{SOURCE}/any"):
         stem = name.partition(".")[0]
         equal(content(path(name, f"{stem}.train", "samples/raw/a.jpg")), JPEG + b"a", name)
         equal(load(path(name, f"{stem}.eval", "samples/npy/b.label.npy")).item(), 1, name)
-        equal(described(name, f"{stem}.eval")["left_aside"], "1 .json", "left aside")
-    equal((described("site")["layout"], described("site")["left_aside"]), ("class folders", "1 .manifest"), "site")
+        equal(described(name, f"{stem}.eval")["left_aside"], "1 .json (notes.json)", "left aside")
+    equal((described("site")["layout"], described("site")["left_aside"]), ("class folders", "1 .manifest (app.manifest)"), "site")
 with mounted(f"{SOURCE}/any/site"):
-    equal((described("all")["samples"], described("all")["left_aside"]), (4, "1 .manifest"), "site alone")
+    equal((described("all")["samples"], described("all")["left_aside"]), (4, "1 .manifest (app.manifest)"), "site alone")
 
 # Far away: one request a candidate, and no other file is read before the mount is ready.
 for name in os.listdir(f"{SOURCE}/any/train.json"):

@@ -104,7 +104,7 @@ with mounted(f"{SOURCE}/speech"):
     equal(dataset["000003no_nohash_1"]["wav"].tobytes() in [s.files[b"wav"] for s in SOUNDS[1] if b"wav" in s.files], True, "a sample")
     contains(text(path("README.txt")), "wave.open(file)")
 found = run("info", "--check", f"{SOURCE}/speech")
-contains(found, "samples  26\n", "left aside: 2 .md, 1 without an extension, 1 .wav", "class zero (label 3) has no sound")
+contains(found, "samples  26\n", "ignored: 2 .md (README.md and 1 more), 1 without an extension (LICENSE), 1 .wav (hum.wav)", "class zero (label 3) has no sound")
 os.rmdir(f"{SOURCE}/speech/zero")
 SOUNDS[0].remove(b"zero")
 

@@ -7,7 +7,7 @@ static void check_shown(struct kinds *k, const char *want)
 {
     AUTO_TEXT struct text t = {0};
 
-    kinds_show(k, &t);
+    kinds_show(k, false, &t);
     assert_string_equal(t.data ? t.data : "", want);
 }
 
