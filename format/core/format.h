@@ -68,6 +68,7 @@ struct source_file {
 struct unread_file {
     char *name;   /* as in source_file */
     char *reason; /* for people */
+    int error;    /* -errno of the read */
 };
 
 /* Where a format puts what it finds in a folder. The sink makes the names unique. */
@@ -85,9 +86,9 @@ struct finds {
     int (*failed)(struct finds *finds, const char *file_name, int error, const char *reason);
 };
 
-/* Why name cannot be used: a file of it cannot be read now, for that reason. The caller's; NULL: no
- * memory. */
-char *incomplete_reason(const char *name, const char *why);
+/* Why name cannot be used: a file of it cannot be read now, with that -errno and reason, and what to
+ * do. The caller's; NULL: no memory. */
+char *incomplete_reason(const char *name, int error, const char *why);
 
 /* Report that name cannot be used because the file `missing` cannot be read now. 0 or -ENOMEM. */
 int finds_incomplete(struct finds *finds, const char *name, const struct unread_file *missing);

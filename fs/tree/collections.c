@@ -95,7 +95,7 @@ static int note_missing(const struct listing *listing, struct claims *claims,
 
         if (!blob_may_pass(entry->failure) || c->missing || !may_have_samples(listing, c, entry))
             continue;
-        c->missing = incomplete_reason(c->name, entry->error);
+        c->missing = incomplete_reason(c->name, entry->failure, entry->error);
         if (!c->missing)
             return -ENOMEM;
     }

@@ -96,7 +96,7 @@ static int found_failed(struct finds *finds, const char *file_name, int error, c
     if (blob_may_pass(error)) {
         if (array_capacity(&finds->unread, finds->n_unread, sizeof(unread)) < 0)
             return -ENOMEM;
-        unread = (struct unread_file){unpacked_name(file_name), strdup(reason)};
+        unread = (struct unread_file){unpacked_name(file_name), strdup(reason), error};
         finds->unread[finds->n_unread++] = unread;
         if (!unread.name || !unread.reason)
             return -ENOMEM;

@@ -77,7 +77,7 @@ for place_, status in (("/train/c2/", 403), ("/train/c2/", 500), ("/train/c2/000
             if status == 404:
                 equal(json.loads(text(path("train/dataset.json")))["samples"], 119, "it is gone, for everybody")
             else:
-                contains(text(path("train/ERROR.txt")), "want all of its files, found one that cannot be read now",
+                contains(text(path("train/ERROR.txt")), "cannot be shown without a file that cannot be read",
                          f"{place_}: want status 200, found {status}")
 shutil.rmtree(f"{WWW}/val")
 with Nginx(WWW) as server:

@@ -71,7 +71,7 @@ def check_remote(server, want, file, sets):
         found = batches()
         for name in sets:
             contains(text(path(name, "ERROR.txt")), os.path.basename(name), f"/{file}: ", "503",
-                     "Mount again")
+                     "Mount again when it can be read")
         if file and file not in sets:
             contains(text(path(file, "ERROR.txt")), "503")
     server.healthy()
@@ -103,7 +103,7 @@ def check_elsewhere():
     """Content that is on another machine."""
     write("svm/d.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n")
     with mounted():
-        contains(text(path("svm/all/ERROR.txt")), "git lfs pull")
+        contains(text(path("svm/all/ERROR.txt")), "git lfs pull", "Make it readable, or remove it from SOURCE")
     os.unlink(f"{SOURCE}/svm/d.txt")
     os.symlink("../.git/annex/objects/x", f"{SOURCE}/svm/d.txt")
     with mounted():
