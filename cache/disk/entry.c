@@ -23,7 +23,7 @@
 #include "cache/disk/local_file.h"
 
 #define TRAILER_BYTES   64
-#define TRAILER_VERSION 4
+#define TRAILER_VERSION 5
 #define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
 #define LOOK_MS         20                  /* between looks at a file that another process makes */
 #define WAIT_S          5                   /* in all, and a second more for every */
@@ -54,24 +54,16 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
     return r;
 }
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+static int make_id(const char *sub, const char *identity, char ret[static ENTRY_ID_SIZE])
 {
-    const uint8_t *at = bytes;
+    const struct iovec field[] = {{(char *)(uintptr_t)sub, strlen(sub)},
+                                  {(char *)(uintptr_t)identity, strlen(identity)}};
+    uint8_t digest[DIGEST_BYTES];
+    int r = digest_fields(field, ARRAY_LEN(field), digest);
 
-    for (size_t i = 0; i < len; i++) {
-        h = (h ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        h ^= h >> 29;
-    }
-    return h;
-}
-
-static void make_id(const char *identity, char ret[static ENTRY_ID_SIZE])
-{
-    size_t len = strlen(identity);
-
-    snprintf(ret, ENTRY_ID_SIZE, "%016llx%016llx",
-             (unsigned long long)hash_bytes(UINT64_C(0x243f6a8885a308d3), identity, len),
-             (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
+    if (r == 0)
+        digest_text(digest, ret);
+    return r;
 }
 
 /* Never cuts within a character. */
@@ -92,7 +84,10 @@ static void copy_source(const char *source, char ret[static ENTRY_SOURCE_MAX + 1
 int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
                const char *identity, const char *source, struct diag *d)
 {
-    make_id(identity, ret->id);
+    int r = make_id(sub, identity, ret->id);
+
+    if (r < 0)
+        return r;
     copy_source(source, ret->source);
     ret->quota = cache->quota;
     ret->group = cache->group;
@@ -113,7 +108,7 @@ static void make_trailer(const char *id, uint64_t size, uint32_t named, uint32_t
     store_le32(ret + 8, TRAILER_VERSION);
     store_le32(ret + 12, named);
     store_le64(ret + 16, size);
-    memcpy(ret + 24, id, 32);
+    digest_parse(id, ret + 24); /* the tools' id of an older version is no digest: its place is 0 */
     store_le32(ret + 56, sum);
     store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
 }

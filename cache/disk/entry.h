@@ -1,8 +1,9 @@
 /* Entries of the cache folder: files that are whole or not there.
  *
- * The name of an entry is an id, computed from the identity of what it was made from. The holder of
- * the lock of <id>.part writes the entry there; a trailer at its end repeats the id and the size.
- * The entry gets its final name when it is whole: docs/cache-format.md. */
+ * The name of an entry is an id: the SHA-256 of its kind and of the identity of what it was made
+ * from. The holder of the lock of <id>.part writes the entry there; a trailer at its end repeats
+ * the id and the size, and is compared when the entry is opened. The entry gets its final name when
+ * it is whole: docs/cache-format.md. */
 #ifndef EPOCHFS_CACHE_DISK_ENTRY_H
 #define EPOCHFS_CACHE_DISK_ENTRY_H
 
@@ -13,8 +14,9 @@
 
 #include "base/diag.h"
 #include "cache/disk/folder.h"
+#include "cache/disk/sha256.h"
 
-#define ENTRY_ID_SIZE 33 /* 32 hexadecimal digits and the NUL */
+#define ENTRY_ID_SIZE DIGEST_TEXT_SIZE
 
 #define ENTRY_SOURCE_MAX 1024 /* bytes; a longer source is cut, and ends in "..." */
 

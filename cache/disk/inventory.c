@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "cache/disk/local_file.h"
@@ -19,7 +20,6 @@
 
 #define MARKER    "EPOCHFS"
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
-#define URL_HASH  16 /* digits of a staged file's id that are computed from its URL */
 
 /* What is done with the files of a folder, at path. NULL: they are entries. */
 struct kind {
@@ -88,15 +88,17 @@ static int entry_of(const struct inventory *inventory, const struct inventory_fi
 /* "<id>", "<id>.part", or the content of a staged file. */
 static bool parse_name(const char *name, struct inventory_file *ret, bool *ret_content)
 {
-    const char *end = name + ID_DIGITS;
+    size_t digits = strspn(name, "0123456789abcdef");
+    const char *end = name + digits;
 
-    if (strspn(name, "0123456789abcdef") != ID_DIGITS)
+    if (digits != ID_DIGITS && digits != STAGED_OLD_DIGITS)
         return false;
+    ret->is_foreign = digits == STAGED_OLD_DIGITS;
     ret->is_part = strcmp(end, ".part") == 0;
     *ret_content = ret->is_staged && strcmp(end, STAGED_CONTENT_SUFFIX) == 0;
     if (*end && !ret->is_part && !*ret_content)
         return false;
-    memcpy(ret->id, name, ID_DIGITS);
+    memcpy(ret->id, name, digits);
     return true;
 }
 
@@ -117,7 +119,7 @@ static int look_at_staged(const struct cache_group *group, const char *path,
     if (!info.damaged && !source)
         return -ENOMEM;
     ret->disk = info.disk;
-    ret->is_foreign = info.older;
+    ret->is_foreign = ret->is_foreign || info.older;
     ret->size = info.size;
     ret->present = info.present;
     ret->in_use = info.in_use;
@@ -133,8 +135,8 @@ static int look_at_made(const struct cache_group *group, const char *path,
     struct made_info info;
     int r = made_inspect(group, path, &info);
 
-    if (r == -EBADMSG) {
-        ret->is_damaged = true;
+    if (r == -EBADMSG) { /* older versions have other headers */
+        ret->is_damaged = !ret->is_foreign;
         return 0;
     }
     if (r == -EACCES || r == -EPERM) /* another user's, with other rights */
@@ -203,7 +205,7 @@ static int look_at_entry(const struct inventory *inventory, struct inventory_fil
     if (r == 0)
         r = entry_inspect(&entry, &fd, &file->size);
     file->is_damaged = r == -EBADMSG;
-    file->is_foreign = r == -EPROTO;
+    file->is_foreign = file->is_foreign || r == -EPROTO;
     if (r < 0 || entry_source(fd, file->size, source) < 0 || !*source)
         return 0;
     file->source = strdup(source);
@@ -272,6 +274,7 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
     if (group_stat(group, path, &st) < 0)
         return 0; /* it has gone */
     file.is_no_file = !S_ISREG(st.st_mode);
+    file.is_foreign = file.is_foreign && !file.is_no_file;
     file.size = (uint64_t)st.st_size;
     file.disk = (uint64_t)st.st_blocks * 512;
     file.uid = st.st_uid;
@@ -345,11 +348,13 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
     return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */
 }
 
+/* Those whose source is not known come first; each of them is alone. */
 static int compare_url(const void *a, const void *b)
 {
     const struct inventory_file *const *x = a, *const *y = b;
 
-    return memcmp((*x)->id, (*y)->id, URL_HASH);
+    return (*x)->source && (*y)->source ? strcmp((*x)->source, (*y)->source)
+                                        : ((*x)->source != NULL) - ((*y)->source != NULL);
 }
 
 /* Mark those of files [0, n), all of one URL, that are older than the latest good one. */
@@ -383,7 +388,8 @@ int inventory_mark_superseded(struct inventory *inventory)
     }
     qsort(staged, n, sizeof(struct inventory_file *), compare_url);
     for (size_t i = 0, next; i < n; i = next) {
-        for (next = i + 1; next < n && !compare_url(&staged[i], &staged[next]); next++)
+        for (next = i + 1; next < n && staged[i]->source && !compare_url(&staged[i], &staged[next]);
+             next++)
             ;
         mark_group(staged + i, next - i);
     }
@@ -495,4 +501,56 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
     if (file->is_part)
         return remove_part(group, path);
     return kind_of(file)->remove ? kind_of(file)->remove(group, path) : remove_unused(group, path);
+}
+
+/* ---- what earlier versions left ---- */
+
+static bool has_older(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+
+    if (!dir)
+        return false;
+    while (!found && (entry = readdir(dir))) {
+        size_t digits = strspn(entry->d_name, "0123456789abcdef");
+
+        found = digits == STAGED_OLD_DIGITS && strchr(".", entry->d_name[digits]);
+    }
+    closedir(dir);
+    return found;
+}
+
+/* Earlier versions do not say which outputs of commands they use, and open them by name. */
+static bool may_remove_older(const struct inventory *inventory, const struct inventory_file *file)
+{
+    return file->is_foreign && strlen(file->id) == STAGED_OLD_DIGITS && !file->in_use &&
+           strcmp(file->kind, "commands") != 0 &&
+           (!inventory->group.is_shared || file->uid == geteuid());
+}
+
+uint64_t inventory_remove_older(const struct cache_folder *cache, uint64_t *ret_bytes)
+{
+    AUTO_INVENTORY struct inventory inventory = {0};
+    char path[PATH_MAX];
+    bool found = false;
+    uint64_t n = 0;
+
+    *ret_bytes = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds) && !found; i++)
+        found = snprintf(path, sizeof(path), "%s/%s", cache->path, kinds[i].folder) <
+                    (int)sizeof(path) &&
+                has_older(path);
+    if (!found || inventory_take(cache, &inventory, NULL) < 0)
+        return 0;
+    for (size_t i = 0; i < inventory.n; i++) {
+        const struct inventory_file *file = &inventory.file[i];
+
+        if (!may_remove_older(&inventory, file) || inventory_remove(&inventory, file) < 0)
+            continue;
+        *ret_bytes += file->disk;
+        n++;
+    }
+    return n;
 }

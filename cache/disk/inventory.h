@@ -69,4 +69,9 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
 /* Remove a file unless a process uses it. 0, -EBUSY, or -errno. */
 int inventory_remove(const struct inventory *inventory, const struct inventory_file *file);
 
+/* Remove the files whose names earlier versions of epochfs gave, unless a process uses them; of a
+ * folder that a group shares, those of this user. Costs little if there are none. Returns how many;
+ * *ret_bytes: the disk space that they took. */
+uint64_t inventory_remove_older(const struct cache_folder *cache, uint64_t *ret_bytes);
+
 #endif

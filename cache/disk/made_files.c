@@ -19,8 +19,9 @@
 
 #define KIND         "made"
 #define MAGIC        "epochmad"
-#define VERSION      1
+#define VERSION      2
 #define HEADER_BYTES 2048
+#define HEADER_ID    32
 #define HEADER_TEXT  64   /* where the source begins */
 #define HEADER_SUM   2044 /* where the CRC-32 of all before it is */
 #define PAGE_BYTES   4096
@@ -66,7 +67,7 @@ static void make_header(const struct entry *entry, const struct rows *rows,
     store_le32(ret + 12, (uint32_t)len);
     store_le64(ret + 16, rows->n);
     store_le64(ret + 24, rows->row_bytes);
-    memcpy(ret + 32, entry->id, ENTRY_ID_SIZE - 1);
+    digest_parse(entry->id, ret + HEADER_ID);
     memcpy(ret + HEADER_TEXT, entry->source, len);
     store_le32(ret + HEADER_SUM, (uint32_t)crc32(0, ret, HEADER_SUM));
 }
@@ -303,6 +304,7 @@ static int open_file(const struct cache_group *group, const char *path, int flag
                      uint8_t header[HEADER_BYTES])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    uint8_t id[DIGEST_BYTES];
     struct rows rows = {.fd = group_open(group, path, flags, NULL)};
     uint64_t size = 0;
     struct stat st;
@@ -316,7 +318,7 @@ static int open_file(const struct cache_group *group, const char *path, int flag
              memcmp(header, MAGIC, 8) != 0 || load_le32(header + 8) != VERSION ||
              load_le32(header + HEADER_SUM) != (uint32_t)crc32(0, header, HEADER_SUM) ||
              load_le32(header + 12) > ENTRY_SOURCE_MAX || strlen(name) != ENTRY_ID_SIZE - 1 ||
-             memcmp(header + 32, name, ENTRY_ID_SIZE - 1) != 0)
+             !digest_parse(name, id) || memcmp(header + HEADER_ID, id, sizeof(id)) != 0)
         r = -EBADMSG;
     rows.n = load_le64(header + 16);
     rows.row_bytes = load_le64(header + 24);

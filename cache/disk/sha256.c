@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
+
 /* The context is libcrypto's own. */
 
 int digest_new(struct digest **ret)
@@ -42,4 +44,40 @@ void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGE
 {
     for (size_t i = 0; i < DIGEST_BYTES; i++)
         snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+}
+
+static int hex_value(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool digest_parse(const char *text, uint8_t ret[static DIGEST_BYTES])
+{
+    for (size_t i = 0; i < DIGEST_BYTES; i++) {
+        int high = hex_value(text[2 * i]), low = high < 0 ? -1 : hex_value(text[2 * i + 1]);
+
+        if (low < 0)
+            return false;
+        ret[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+int digest_fields(const struct iovec *field, size_t n, uint8_t ret[static DIGEST_BYTES])
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    int r = digest_new(&digest);
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        uint8_t len[8];
+
+        store_le64(len, field[i].iov_len);
+        r = digest_add(digest, len, sizeof(len));
+        if (r == 0)
+            r = digest_add(digest, field[i].iov_base, field[i].iov_len);
+    }
+    return r < 0 ? r : digest_finish(digest, ret);
 }

@@ -2,8 +2,10 @@
 #ifndef EPOCHFS_CACHE_DISK_SHA256_H
 #define EPOCHFS_CACHE_DISK_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define DIGEST_BYTES 32
 
@@ -18,6 +20,13 @@ int digest_again(struct digest *digest); /* begin anew after digest_finish(); 0 
 
 #define DIGEST_TEXT_SIZE (2 * DIGEST_BYTES + 1)
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE]);
+
+/* Parse the 64 digits at text; upper case is accepted. False: they are something else. */
+bool digest_parse(const char *text, uint8_t ret[static DIGEST_BYTES]);
+
+/* The digest of n fields, each with its length before it: so other fields give other bytes, however
+ * they are cut. 0 or -ENOMEM. */
+int digest_fields(const struct iovec *field, size_t n, uint8_t ret[static DIGEST_BYTES]);
 
 static inline void digest_scope_end(struct digest **digest)
 {

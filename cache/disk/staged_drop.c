@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
@@ -266,19 +267,36 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     return 0;
 }
 
-int staged_mend(const struct staged *staged, const struct staged_key *key)
+/* The number of drops with which the header was that one. UINT64_MAX: it is another. Who begins a
+ * file anew cuts the content first, and writes the number last. */
+static uint64_t drops_with(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
+{
+    uint64_t drops = staged_drops(staged);
+    uint8_t found[HEADER_BYTES];
+    uint32_t version;
+
+    return staged_header_read(staged->records, found, &version) == 0 &&
+                   !memcmp(found, header, HEADER_AT_MARK) && staged_drops(staged) == drops
+               ? drops
+               : UINT64_MAX;
+}
+
+uint64_t staged_mend(const struct staged *staged, const struct staged_key *key)
 {
     struct staged own = *staged;
     uint8_t header[HEADER_BYTES];
     AUTO_CLOSE int fd = -1;
-    int r;
+    uint64_t drops;
 
+    staged_make_header(own.digest, key, header);
+    drops = drops_with(staged, header);
+    if (drops != UINT64_MAX)
+        return drops;
     fd = own.fd = open_again(staged->fd, O_RDWR);
-    if (fd < 0)
-        return fd;
-    staged_make_header(own.id, key, header);
-    r = file_lock(fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS);
-    return r < 0 ? r : staged_prepare(&own, header, key->url, NULL);
+    if (fd < 0 || file_lock(fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS) < 0 ||
+        staged_prepare(&own, staged->fd, header, key->url, NULL) < 0)
+        return UINT64_MAX;
+    return staged_drops(&own);
 }
 
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)

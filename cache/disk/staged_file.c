@@ -1,8 +1,8 @@
 /* Staged files. Invariants:
- *  1. The header is computed from the key alone. If it is not what the key says, the file is begun
- *     anew: content and records cut to nothing, then the header, then the counter of drops, behind
- *     the content, with a number it never had. No lock is needed against readers and writers: see 3
- *     to 5.
+ *  1. The header is computed from the key alone. If it is damaged, or that of another key which
+ *     nobody uses, the file is begun anew: content and records cut to nothing, then the header,
+ *     then the counter of drops, behind the content, with a number it never had. No lock is needed
+ *     against readers and writers: see 3 to 5.
  *  2. A writer has claimed the block. It writes the content, then the record.
  *  3. A dropper has claimed the block, too. It clears the record, then counts the drop, then
  *     punches the content. So a reader that reads the counter, then a record, finds either all of
@@ -23,9 +23,12 @@
  *  7. Readers that have the content open without asking for the number hold LOCK_SEALED, and took
  * it before they compared the blocks. Drops need it for themselves alone.
  *  8. Records are only hints: what counts is that the content was compared with them. So counter
- * and locks belong to the content. Processes that have one content and different records open,
+ *     and locks belong to the content. Processes that have one content and different records open,
  *     because somebody has replaced the file, exclude one another all the same; those with
- * different contents take each other's blocks for wrong, and fetch them.
+ *     different contents take each other's blocks for wrong, and fetch them.
+ *  9. A file with the whole header of another key is not begun anew while others use it. A process
+ *     compares the header when the counter has changed, before it learns blocks again. And records
+ *     are computed with a seed from all of the header: those of another key do not match.
  *
  * All locks belong to open descriptions (F_OFD_SETLK): they end with the process, and threads that
  * each open the file exclude one another. Nothing is mapped: if a mapped file is cut short, the
@@ -121,11 +124,11 @@ static int init(struct staged *ret, const struct staged_key *key,
     lock_init(space);
     *ret =
         (struct staged){.fd = -1, .records = -1, .space = TAKE_PTR(space), .seal = TAKE_PTR(seal)};
-    staged_make_id(key, ret->id);
-    staged_layout(ret, key->size, key->block);
-    staged_seed(ret);
-    staged_make_header(ret->id, key, ret_header);
-    return 0;
+    r = staged_make_digest(key, ret->digest);
+    digest_text(ret->digest, ret->id);
+    staged_make_header(ret->digest, key, ret_header);
+    staged_layout(ret, ret_header);
+    return r;
 }
 
 /* Open the file at path and make sure that it has its header. */
@@ -143,7 +146,7 @@ static int open_at(struct staged *staged, const struct cache_group *group, const
         r = file_open_own(group, path, &staged->records, d);
     if (r < 0)
         return diag_set(d, r, "staged file %s: %s", path, file_error(r));
-    r = staged_prepare(staged, header, path, d);
+    r = staged_prepare(staged, staged->fd, header, path, d);
     file_lock(staged->fd, F_UNLCK, LOCK_HEADER, 1, 0);
     return r;
 }
@@ -203,7 +206,7 @@ int staged_open_in_memory(struct staged *ret, const struct staged_key *key, stru
     staged.is_in_memory = true;
     staged.records = memfd_create("epochfs-staged", MFD_CLOEXEC);
     staged.fd = staged.records < 0 ? -1 : memfd_create("epochfs-content", MFD_CLOEXEC);
-    r = staged.fd < 0 ? -errno : staged_prepare(&staged, header, "in memory", d);
+    r = staged.fd < 0 ? -errno : staged_prepare(&staged, -1, header, "in memory", d);
     if (r < 0)
         staged_close(&staged);
     else

@@ -19,8 +19,10 @@
 #include "base/diag.h"
 #include "base/lock.h"
 #include "cache/disk/folder.h"
+#include "cache/disk/sha256.h"
 
 #define STAGED_CONTENT_SUFFIX ".content"
+#define STAGED_OLD_DIGITS     32 /* of the names that versions before 4 gave */
 
 #define STAGED_BLOCK_LEAST (UINT32_C(4) << 10)
 #define STAGED_BLOCK_MOST  (UINT32_C(256) << 10)
@@ -42,17 +44,18 @@ struct staged {
     uint64_t size;
     uint32_t block;
     uint64_t blocks; /* ceil(size / block) */
-    uint64_t seed;   /* of checksums: computed from the id */
+    uint64_t seed;   /* of checksums: computed from the header */
     uint64_t end;    /* where the count of drops is in the content, unless it is sealed */
-    char id[33];
-    bool is_in_memory;        /* see staged_open_in_memory() */
-    struct lock *space;       /* held while the disk space of the content changes */
-    struct staged_seal *seal; /* what is remembered of a sealed content */
+    uint8_t digest[DIGEST_BYTES]; /* of the key: all that tells a file */
+    char id[DIGEST_TEXT_SIZE];    /* the digest's digits: the name of the file */
+    bool is_in_memory;            /* see staged_open_in_memory() */
+    struct lock *space;           /* held while the disk space of the content changes */
+    struct staged_seal *seal;     /* what is remembered of a sealed content */
 };
 
 /* Open the staged file of a key; make it if there is none, begin it anew if it is damaged. 0, or
  * -errno with the reason in d: -EPROTO: the folder is of another version of epochfs, or the file of
- * a later one. */
+ * a later one; -EBUSY: other processes use the file with that name for another key. */
 int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
                 struct diag *d);
 
@@ -64,11 +67,12 @@ void staged_close(struct staged *staged); /* ends its claims, too */
 /* Bytes of a block; the last block may be shorter. */
 uint32_t staged_block_len(const struct staged *staged, uint64_t block);
 
-/* Begin the file anew if it was cut short, or its header is lost: it then has no blocks, and
- * staged_drops() is a number it never had before. Mends the open file, whatever its path names by
- * now. key: as at staged_open(). 0, or -errno and still nothing is known of the file. Waits for
- * threads and processes that drop blocks. */
-int staged_mend(const struct staged *staged, const struct staged_key *key);
+/* Before blocks are learned again: staged_drops() of a file that still has the header of its key.
+ * If it was cut short, or its header is lost, it is begun anew: it then has no blocks, and the
+ * number is one that it never had before. Mends the open file, whatever its path names by now. key:
+ * as at staged_open(). UINT64_MAX: it cannot be mended, or is another key's now, and nothing that
+ * it has may be read or written. May wait for threads and processes that drop blocks. */
+uint64_t staged_mend(const struct staged *staged, const struct staged_key *key);
 
 /* The records of n blocks; 0: the block is not there. Records that cannot be read, and all records
  * of a file that was cut short, count as 0. */

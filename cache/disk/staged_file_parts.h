@@ -12,17 +12,17 @@
 #include <sys/types.h>
 
 #include "cache/disk/local_file.h"
+#include "cache/disk/sha256.h"
 #include "cache/disk/staged_file.h"
 
 /* The header: docs/cache-format.md has the table. */
 #define HEADER_BYTES        1536
 #define HEADER_MAGIC        "epochstg"
-#define HEADER_VERSION      3
+#define HEADER_VERSION      4
 #define HEADER_AT_VERSION   8
 #define HEADER_AT_BLOCK     12
 #define HEADER_AT_SIZE      16
-#define HEADER_AT_ID        24
-#define HEADER_ID_LEN       32
+#define HEADER_AT_ID        24 /* DIGEST_BYTES */
 #define HEADER_AT_URL_LEN   56
 #define HEADER_AT_NAMED_LEN 60
 #define HEADER_AT_URL       64
@@ -58,9 +58,11 @@ struct staged_seal {
 
 /* ---- staged_header.c ---- */
 
-/* The name of the file for a key, and the header that it must have. */
-void staged_make_id(const struct staged_key *key, char ret[static 33]);
-void staged_make_header(const char *id, const struct staged_key *key,
+/* SHA-256 of all that a key says, which is the file's id. 0 or -ENOMEM. */
+int staged_make_digest(const struct staged_key *key, uint8_t ret[static DIGEST_BYTES]);
+
+/* The header that the file of a key must have. */
+void staged_make_header(const uint8_t digest[static DIGEST_BYTES], const struct staged_key *key,
                         uint8_t ret[static HEADER_BYTES]);
 
 /* A counter that was never used before, and is not 0. */
@@ -79,19 +81,18 @@ bool staged_has_size(const struct staged *staged);
 /* Change the time of the last change of a sealed content. 0 or -errno. */
 int staged_touch(const struct staged *staged);
 
-/* Make sure that the file has that header and a count of drops. LOCK_HEADER is held. 0, or -errno
- * with the reason in d. path: for messages. */
-int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
+/* Make sure that the file has that header and a count of drops. LOCK_HEADER is held, and the
+ * descriptor `use` has LOCK_USE. 0; -EBUSY: it has the header of another key, and other processes
+ * use it; or -errno, with the reason in d. path: for messages. */
+int staged_prepare(const struct staged *staged, int use, const uint8_t want[static HEADER_BYTES],
                    const char *path, struct diag *d);
 
-/* Read the header of the file with that id. 0; -EPROTO: of a later version; -EBADMSG: damaged, or
- * of an older version. header and *version are then what was found. */
-int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTES],
-                       uint32_t *version);
+/* Read the header of a file. 0; -EPROTO: of a later version; -EBADMSG: damaged, or of an older
+ * version. header and *version are then what was found. */
+int staged_header_read(int fd, uint8_t header[static HEADER_BYTES], uint32_t *version);
 
-/* Set all fields but fd and id from what the header says. */
-void staged_layout(struct staged *ret, uint64_t size, uint32_t block);
-void staged_seed(struct staged *staged);
+/* Set what follows from a header whose size and bytes of a block are within bounds. */
+void staged_layout(struct staged *ret, const uint8_t header[static HEADER_BYTES]);
 
 /* ---- staged_file.c ---- */
 

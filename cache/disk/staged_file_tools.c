@@ -43,14 +43,16 @@ static int open_ours(const struct cache_group *group, const char *path, int flag
     char content[PATH_MAX];
     int r = staged_content_path(path, content);
 
-    if (strlen(name) != HEADER_ID_LEN || strspn(name, "0123456789abcdef") != HEADER_ID_LEN)
+    /* Versions before 4 have names of half as many digits: their digest stays 0, which none has. */
+    if (strspn(name, "0123456789abcdef") != strlen(name) ||
+        (strlen(name) != DIGEST_TEXT_SIZE - 1 && strlen(name) != STAGED_OLD_DIGITS))
         return -EINVAL;
+    if (strlen(name) == DIGEST_TEXT_SIZE - 1)
+        digest_parse(name, ret->digest);
     if (r == 0)
         r = open_regular(group, path, flags, &ret->records);
     if (r < 0)
         return r;
-    memcpy(ret->id, name, HEADER_ID_LEN + 1);
-    staged_seed(ret);
     ret->seal = calloc(1, sizeof(*ret->seal));
     if (!ret->seal)
         return -ENOMEM;
@@ -69,18 +71,17 @@ static int read_layout(struct staged *staged, uint8_t header[static HEADER_BYTES
 {
     uint32_t version = HEADER_VERSION, block;
     uint64_t size;
-    int r = staged_header_read(staged->records, staged->id, header, &version);
+    int r = staged_header_read(staged->records, header, &version);
 
     *ret_older = version < HEADER_VERSION;
-
     if (r < 0)
         return r;
     block = load_le32(header + HEADER_AT_BLOCK);
     size = load_le64(header + HEADER_AT_SIZE);
     if (block < STAGED_BLOCK_LEAST || block > STAGED_BLOCK_MOST || (block & (block - 1)) ||
-        size > STAGED_SIZE_MOST)
+        size > STAGED_SIZE_MOST || memcmp(header + HEADER_AT_ID, staged->digest, DIGEST_BYTES) != 0)
         return -EBADMSG;
-    staged_layout(staged, size, block);
+    staged_layout(staged, header);
     return 0;
 }
 
@@ -299,7 +300,7 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
     if (r == 0 && file_has_lock(staged->fd, LOCK_SEALED, 1))
         r = -EBUSY;
     if (r == 0 && staged->records >= 0 &&
-        staged_header_read(staged->records, staged->id, header, &version) == -EPROTO)
+        staged_header_read(staged->records, header, &version) == -EPROTO)
         r = -EPROTO;
     if (r == 0 && staged->records >= 0)
         r = group_unlink(group, path);

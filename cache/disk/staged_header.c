@@ -1,9 +1,8 @@
-/* The header of a staged file, and the counter of drops behind its content. Invariants 1, 5 and 6
- * of cache/disk/staged_file.c are kept here: a file whose header is not what its key says, or whose
- * counter cannot be told, is begun anew. */
+/* The header of a staged file, and the counter of drops behind its content. Invariants 1, 5, 6 and
+ * 9 of cache/disk/staged_file.c are kept here: a file whose header is damaged or of another key, or
+ * whose counter cannot be told, is begun anew; but never one of another key that others use. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -23,30 +22,26 @@
 
 /* ---- the header ---- */
 
-void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
+void staged_layout(struct staged *ret, const uint8_t header[static HEADER_BYTES])
 {
-    ret->size = size;
-    ret->block = block;
-    ret->blocks = ceil_div(size, block);
-    ret->end = ceil_div(size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
+    ret->size = load_le64(header + HEADER_AT_SIZE);
+    ret->block = load_le32(header + HEADER_AT_BLOCK);
+    ret->blocks = ceil_div(ret->size, ret->block);
+    ret->end = ceil_div(ret->size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
+    ret->seed = XXH3_64bits(header, HEADER_AT_CRC);
 }
 
-void staged_seed(struct staged *staged)
+int staged_make_digest(const struct staged_key *key, uint8_t ret[static DIGEST_BYTES])
 {
-    staged->seed = XXH3_64bits(staged->id, HEADER_ID_LEN);
-}
+    uint8_t numbers[8 * 3];
+    const struct iovec field[] = {{(char *)(uintptr_t)key->url, strlen(key->url)},
+                                  {(char *)(uintptr_t)key->version, strlen(key->version)},
+                                  {numbers, sizeof(numbers)}};
 
-void staged_make_id(const struct staged_key *key, char ret[static 33])
-{
-    uint64_t url = XXH3_64bits(key->url, strlen(key->url));
-    uint8_t all[8 * 5];
-
-    store_le64(all, url);
-    store_le64(all + 8, XXH3_64bits(key->version, strlen(key->version)));
-    store_le64(all + 16, key->size);
-    store_le64(all + 24, key->block);
-    store_le64(all + 32, HEADER_VERSION); /* so that files of older versions have other names */
-    snprintf(ret, 33, "%016" PRIx64 "%016" PRIx64, url, (uint64_t)XXH3_64bits(all, sizeof(all)));
+    store_le64(numbers, key->size);
+    store_le64(numbers + 8, key->block);
+    store_le64(numbers + 16, HEADER_VERSION); /* so that files of other versions have other names */
+    return digest_fields(field, ARRAY_LEN(field), ret);
 }
 
 static void put_text(uint8_t *header, size_t at, size_t capacity, size_t at_len, const char *text)
@@ -57,7 +52,7 @@ static void put_text(uint8_t *header, size_t at, size_t capacity, size_t at_len,
     memcpy(header + at, text, len < capacity ? len : capacity);
 }
 
-void staged_make_header(const char *id, const struct staged_key *key,
+void staged_make_header(const uint8_t digest[static DIGEST_BYTES], const struct staged_key *key,
                         uint8_t ret[static HEADER_BYTES])
 {
     memset(ret, 0, HEADER_BYTES);
@@ -65,14 +60,13 @@ void staged_make_header(const char *id, const struct staged_key *key,
     store_le32(ret + HEADER_AT_VERSION, HEADER_VERSION);
     store_le32(ret + HEADER_AT_BLOCK, key->block);
     store_le64(ret + HEADER_AT_SIZE, key->size);
-    memcpy(ret + HEADER_AT_ID, id, HEADER_ID_LEN);
+    memcpy(ret + HEADER_AT_ID, digest, DIGEST_BYTES);
     put_text(ret, HEADER_AT_URL, HEADER_URL_SIZE, HEADER_AT_URL_LEN, key->url);
     put_text(ret, HEADER_AT_NAMED, HEADER_NAMED_SIZE, HEADER_AT_NAMED_LEN, key->version);
     store_le32(ret + HEADER_AT_CRC, (uint32_t)crc32_z(0, ret, HEADER_AT_CRC));
 }
 
-int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTES],
-                       uint32_t *version)
+int staged_header_read(int fd, uint8_t header[static HEADER_BYTES], uint32_t *version)
 {
     ssize_t n = file_read_some(fd, header, HEADER_BYTES, 0);
 
@@ -84,9 +78,7 @@ int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTE
     *version = load_le32(header + HEADER_AT_VERSION);
     if (*version > HEADER_VERSION)
         return -EPROTO;
-    if (*version < HEADER_VERSION) /* no longer used: this version would give it another id */
-        return -EBADMSG;
-    return memcmp(header + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
+    return *version < HEADER_VERSION ? -EBADMSG : 0; /* no longer used; it has another id */
 }
 
 /* ---- the counter of drops ---- */
@@ -241,23 +233,43 @@ static int begin_anew(const struct staged *staged, const uint8_t header[static H
     return r;
 }
 
+/* Another header than that of its key is in a file that should not be there. If another description
+ * has it open, the file is that one's: -EBUSY. use: what holds LOCK_USE for this process. */
+static int begin_of_other(const struct staged *staged, int use,
+                          const uint8_t header[static HEADER_BYTES])
+{
+    int r = staged->is_in_memory ? 0 : file_lock(use, F_WRLCK, LOCK_USE, 1, 0);
+
+    if (r < 0)
+        return r == -EAGAIN ? -EBUSY : r;
+    r = file_has_lock(use, LOCK_SEALED, 1) ? -EBUSY : begin_anew(staged, header);
+    file_lock(use, F_RDLCK, LOCK_USE, 1, 0);
+    return r;
+}
+
 /* Ensure that the file has that header, and a count of drops; LOCK_HEADER is held. */
-int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
+int staged_prepare(const struct staged *staged, int use, const uint8_t want[static HEADER_BYTES],
                    const char *path, struct diag *d)
 {
     uint8_t found[HEADER_BYTES];
     uint32_t version = 0;
-    int r = staged_header_read(staged->records, staged->id, found, &version);
+    int r = staged_header_read(staged->records, found, &version);
 
     if (r == -EPROTO)
         return diag_set(d, r,
                         "staged file %s: want version %d, found %u; remove it, or choose another "
                         "folder with -o cache=DIR",
                         path, HEADER_VERSION, version);
-    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0 && staged_drops(staged) != UINT64_MAX)
-        return 0;
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
-    r = begin_anew(staged, want);
+    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) != 0)
+        r = begin_of_other(staged, use, want);
+    else if (r < 0 || staged_drops(staged) == UINT64_MAX)
+        r = begin_anew(staged, want);
+    if (r == -EBUSY)
+        return diag_set(d, r,
+                        "staged file %s: another process uses it for another source. Remove it, or "
+                        "choose another folder with -o cache=DIR",
+                        path);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, file_error(r)) : 0;
 }

@@ -85,7 +85,7 @@ static bool read_unknown(struct file *file, uint8_t *buf, size_t len, uint64_t o
     uint64_t drops = atomic_load(&file->drops), record[LOOK_AT_ONCE];
     size_t n = (size_t)(end - first);
 
-    if (off % file->block_bytes || n > LOOK_AT_ONCE ||
+    if (drops == UINT64_MAX || off % file->block_bytes || n > LOOK_AT_ONCE ||
         off + len != min_u64(end * file->block_bytes, file->blob.size))
         return false;
     staged_records(&file->staged, first, n, record);
@@ -129,6 +129,10 @@ int file_read(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_
         if (now == drops || (r < 0 && now != UINT64_MAX))
             return r;
         file_forget(file, drops);
+        if (r == 0 && drops == UINT64_MAX && atomic_load(&file->drops) == drops) {
+            *ret_overflow = overflow; /* all of it: the staged file is not ours */
+            return 0;
+        }
     }
     return -EAGAIN; /* blocks come and go all the time */
 }

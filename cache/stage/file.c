@@ -3,8 +3,8 @@
  * Invariants:
  *  1. A HERE block was on disk with the right checksum when the staged file's count of drops was
  *     file->drops. So bytes that were read are valid if the count is the same after the read.
- *  2. Where the count is unknown (UINT64_MAX: the file was cut short, and could not be begun anew)
- *     no block is HERE: fetched blocks become overflow blocks.
+ *  2. Where the count is unknown (UINT64_MAX: the file was cut short, and could not be begun anew,
+ *     or others use it for another key) no block is HERE: fetched blocks become overflow blocks.
  *  3. is_open changes with stage->lock held, and to false only while users is 0. So a thread that
  *     adds a user and then sees is_open may use `staged`; see file_take() and close_locked().
  *  4. When a file is closed its blocks become UNKNOWN: another process may change it. */
@@ -119,17 +119,12 @@ static void await_drops_locked(struct file *file)
         clock_wait(clock, &file->stage->lock, &file->stage->gone, until);
 }
 
-/* Another process has dropped blocks since the count was drops, or the file was cut short. */
+/* Another process has dropped blocks since the count was drops, or the file was cut short, or is
+ * used for another key. */
 void file_forget(struct file *file, uint64_t drops)
 {
-    uint64_t now = staged_drops(&file->staged);
-
-    if (now == UINT64_MAX) {
-        const struct staged_key key = key_of(file);
-
-        if (staged_mend(&file->staged, &key) == 0)
-            now = staged_drops(&file->staged);
-    }
+    const struct staged_key key = key_of(file);
+    uint64_t now = staged_mend(&file->staged, &key);
     LOCK_SCOPE(&file->stage->lock);
 
     await_drops_locked(file);
@@ -197,7 +192,9 @@ static int open_staged(struct file *file, struct diag *d)
     struct diag why = DIAG_INIT;
     int r = staged_open(&file->staged, stage->cache, &key, &why);
 
-    if (r == -ENOSPC || r == -EDQUOT || r == -ETIMEDOUT) /* it cannot be staged, but served */
+    if (r == -EBUSY)
+        stage_tell_early(stage, r, &why);
+    if (r == -ENOSPC || r == -EDQUOT || r == -ETIMEDOUT || r == -EBUSY) /* served, not staged */
         r = staged_open_in_memory(&file->staged, &key, &why);
     if (r == 0)
         atomic_store(&file->drops, staged_drops(&file->staged));
@@ -271,6 +268,15 @@ void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops
     }
     lock_drop(&file->stage->lock);
     waits_tell(file->stage, over, 0, NULL);
+}
+
+/* Where the count of drops is unknown, there are none. */
+static void read_records(const struct file *file, uint64_t first, size_t n, uint64_t *ret)
+{
+    if (atomic_load(&file->drops) == UINT64_MAX)
+        memset(ret, 0, n * sizeof(*ret));
+    else
+        staged_records(&file->staged, first, n, ret);
 }
 
 static bool is_known(const struct file *file, uint64_t block)
@@ -350,9 +356,7 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
             continue;
         }
         drops = atomic_load(&file->drops);
-        staged_records(&file->staged, first, n, record);
-        if (drops == UINT64_MAX)
-            memset(record, 0, sizeof(record));
+        read_records(file, first, n, record);
         for (size_t i = 0; i < n; i++)
             if (!is_known(file, first + i))
                 look_at_block(file, first + i, record[i], drops, &buf);
@@ -367,7 +371,7 @@ void file_count(struct file *file)
     for (uint64_t at = 0; at < file->blocks && !atomic_load(&file->stage->ending); at += RECORDS) {
         size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
 
-        staged_records(&file->staged, at, n, record);
+        read_records(file, at, n, record);
         LOCK_SCOPE(&file->stage->lock);
 
         for (size_t i = 0; i < n; i++)
@@ -386,7 +390,7 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_o
 
         if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
             break;
-        staged_records(&file->staged, at, n, record);
+        read_records(file, at, n, record);
         LOCK_SCOPE(&stage->lock);
 
         for (size_t i = 0; i < n; i++) {

@@ -32,6 +32,9 @@ void stage_kick_locked(struct stage *stage);
 /* Report to the listener a failure, or, with error 0, that the remote answers. No lock held. */
 void stage_tell(struct stage *stage, int error, const struct diag *reason);
 
+/* The same of a failure that the listener is also told of if it comes later. */
+void stage_tell_early(struct stage *stage, int error, const struct diag *reason);
+
 /* ---- needs.c ---- */
 
 /* Queue a need, or change it in its queue: its blocks from `from` on may have no run. The caller

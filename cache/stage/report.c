@@ -26,6 +26,29 @@ void stage_tell(struct stage *stage, int error, const struct diag *reason)
         listener->answered(listener->ctx);
 }
 
+void stage_tell_early(struct stage *stage, int error, const struct diag *reason)
+{
+    lock_take(&stage->lock);
+    stage->untold = *reason;
+    stage->untold_error = error;
+    lock_drop(&stage->lock);
+    stage_tell(stage, error, reason);
+}
+
+void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
+{
+    struct diag untold;
+    int error;
+
+    atomic_store(&stage->listener, listener);
+    lock_take(&stage->lock);
+    untold = stage->untold;
+    error = stage->untold_error;
+    lock_drop(&stage->lock);
+    if (listener && error < 0)
+        stage_tell(stage, error, &untold);
+}
+
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
 

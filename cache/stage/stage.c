@@ -53,7 +53,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->run_bytes = RUN_BYTES;
     yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;
-    stage->trouble = DIAG_INIT;
+    stage->trouble = stage->untold = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
     TAILQ_INIT(&stage->open);
@@ -494,11 +494,6 @@ uint64_t stage_quota_used(struct stage *stage)
 uint64_t stage_quota_limit(struct stage *stage)
 {
     return quota_limit(stage->quota);
-}
-
-void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
-{
-    atomic_store(&stage->listener, listener);
 }
 
 bool stage_peers(struct stage *stage, struct transport_peers *ret)

@@ -311,6 +311,8 @@ struct stage {
     struct yield yield;  /* belongs to the stage's thread */
     struct diag trouble; /* the last failure, of any file */
     int trouble_error;   /* 0: it works again */
+    struct diag untold;  /* of a staged file, perhaps before there was a listener; */
+    int untold_error;    /* 0: there is nothing to tell */
 };
 
 /* The time that the stage goes by. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/values.h"
 #include "cache/disk/folder_disk.h"
+#include "cache/disk/inventory.h"
 #include "cache/http/url.h"
 #include "cache/pack/unpack.h"
 #include "fs/cli/commands.h"
@@ -205,6 +206,18 @@ static void warn_of_disk(const char *spec, const struct cache_folder *cache)
         log_warning("%s", text);
 }
 
+/* This version does not use the files of the cache folder that versions with other ids made. */
+static void remove_older(const struct cache_folder *cache)
+{
+    char size[HUMAN_SIZE];
+    uint64_t bytes, n = inventory_remove_older(cache, &bytes);
+
+    if (n)
+        log_warning("cache folder %s: removed %llu files (%s) that an earlier version of epochfs "
+                    "made and this version does not use",
+                    cache->path, (unsigned long long)n, human_bytes(bytes, size));
+}
+
 /* The front of peers fails, or works again. */
 static void log_of_via(bool answers, const char *text)
 {
@@ -230,6 +243,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
         make_cache_folder(spec, options, &opened->cache, d) < 0)
         return EXIT_CACHE;
     warn_of_disk(spec, &opened->cache);
+    remove_older(&opened->cache);
     raise_file_limit();
     if (is_far(spec)) /* it may need credentials */
         privileges_hide_memory();

@@ -19,7 +19,8 @@
 #define RECORDS  (HEADER_BYTES + 3 * RECORD) /* bytes */
 
 static const struct staged_key key = {"http://host/file", "\"1\"", 3 * 4096 - 100, 4096};
-static char path[PATH_MAX + 64], id[33];
+static char path[PATH_MAX + 80];
+static uint8_t digest[DIGEST_BYTES];
 static char in_memory[] = "/dev/shm/fuzz_staged.XXXXXX", on_disk[] = "/tmp/fuzz_staged.XXXXXX";
 static struct cache_folder cache;
 
@@ -36,8 +37,8 @@ static void prepare(void)
     if (!cache.path)
         cache.path = mkdtemp(on_disk);
     FUZZ_CHECK(cache.path && staged_open(&staged, &cache, &key, NULL) == 0);
-    memcpy(id, staged.id, sizeof(id));
-    snprintf(path, sizeof(path), "%s/staged/%s", cache.path, id);
+    memcpy(digest, staged.digest, sizeof(digest));
+    snprintf(path, sizeof(path), "%s/staged/%s", cache.path, staged.id);
     staged_close(&staged);
     atexit(clean_up);
 }
@@ -61,7 +62,7 @@ static void write_records(const uint8_t *data, size_t len)
         memcpy(bytes, data, len);
     if (len >= HEADER_BYTES) {
         memcpy(bytes, HEADER_MAGIC, 8);
-        memcpy(bytes + HEADER_AT_ID, id, HEADER_ID_LEN);
+        memcpy(bytes + HEADER_AT_ID, digest, sizeof(digest));
         store_le32(bytes + HEADER_AT_CRC, (uint32_t)crc32_z(0, bytes, HEADER_AT_CRC));
     }
     FUZZ_CHECK(fd >= 0 && pwrite(fd, bytes, len, 0) == (ssize_t)len);

@@ -82,7 +82,7 @@ def blanks_and_caches(cluster):
         fr"--comment=epochfs:{PRIVATE}/two\040words ,plan=batch=16,,cache=node,")
     said = cluster.wait_over(job)
     cluster.check_union(job, N)
-    equal(len(re.findall(r"^[0-9a-f]{32}$", said, re.M)), 2, f"staged files: {said}")
+    equal(len(re.findall(r"^[0-9a-f]{64}$", said, re.M)), 2, f"staged files: {said}")
     cluster.check_nothing_left("after a job with a cache")
 
 

@@ -192,7 +192,7 @@ def damage_one():
 def check_names():
     """Each file of the folder has one of the names that docs/cache-format.md lists."""
     names = [line.split()[0] for line in take("docs/cache-format.md", "DIR/EPOCHFS ").splitlines()]
-    known = {name: re.compile(re.escape(name).replace("<id>", "[0-9a-f]{32}").replace(r"\*", "[^/]*")) for name in names}
+    known = {name: re.compile(re.escape(name).replace("<id>", "[0-9a-f]{64}").replace(r"\*", "[^/]*")) for name in names}
     found = set()
     for file, _ in files_below(KEPT):
         name = f"DIR/{os.path.relpath(file, KEPT)}"

@@ -22,7 +22,8 @@
 #include "support/unit.h"
 
 #define BLOCK STAGED_BLOCK_LEAST
-#define ID    "0123456789abcdef0123456789abcdef"
+#define OLD   "0123456789abcdef0123456789abcdef" /* as versions before 4 named files */
+#define ID    OLD OLD
 
 static struct cache_folder cache_of(void *const *state)
 {
@@ -227,8 +228,8 @@ static void test_inventory__only_what_is_named_as_ours__seen(void **state)
     temp_write(*state, "unpacked/notes.txt", "x", 1);
     temp_write(*state, "unpacked/" ID "0", "x", 1);
     temp_write(*state, "unpacked/" ID ".bak", "x", 1);
-    temp_write(*state, "unpacked/0123456789ABCDEF0123456789abcdef", "x", 1);
-    temp_folder(*state, "unpacked/1123456789abcdef0123456789abcdef");
+    temp_write(*state, "unpacked/0123456789ABCDEF0123456789abcdef" OLD, "x", 1);
+    temp_folder(*state, "unpacked/1123456789abcdef0123456789abcdef" OLD);
     temp_path(*state, "unpacked/2123456789abcdef0123456789abcdef", path);
     temp_path(*state, "mine/" ID, to);
     assert_int_equal(symlink(to, path), 0);
@@ -382,7 +383,7 @@ static void test_inventory__staged_file_alone__damaged_and_removed(void **state)
     for (unsigned i = 0; i < 4; i++) {
         struct staged staged = make_staged(&cache, "https://example.org/a", "1");
         AUTO_INVENTORY struct inventory inventory = {0};
-        char name[64], path[PATH_MAX];
+        char name[96], path[PATH_MAX];
         uint64_t good, bad;
 
         staged_close(&staged);
@@ -446,6 +447,46 @@ static void test_inventory__staged_by_earlier_version__superseded(void **state)
     assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
 }
 
+/* Files with the shorter names of earlier versions: listed, never used, and removed by the next
+ * mount unless an old process has them open. */
+static void test_inventory_older__names_of_half_the_digits__removed(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+    AUTO_INVENTORY struct inventory inventory = {0};
+    char path[PATH_MAX], new_path[PATH_MAX];
+    uint64_t bytes;
+    int fd;
+
+    close(make_entry(&cache, "unpacked", "new", new_path));
+    assert_int_equal(inventory_remove_older(&cache, &bytes), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const names[] = {"unpacked/" OLD, "rows/" OLD ".part", "made/" OLD,
+                                            "staged/" OLD};
+
+        if (i == 1 || i == 2)
+            temp_folder(*state, i == 1 ? "rows" : "made");
+        temp_write(*state, names[i], "x", 1);
+    }
+    temp_write(*state, "staged/" OLD ".content", "x", 1);
+    temp_folder(*state, "commands"); /* whose removal an old mount would notice */
+    temp_write(*state, "commands/" OLD, "x", 1);
+    temp_path(*state, "unpacked/" OLD, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(file_lock(fd, F_RDLCK, FILE_LOCK_USE, 1, 0), 0);
+    take(&cache, 7, &inventory);
+    for (size_t i = 0; i < inventory.n; i++)
+        assert_int_equal(inventory.file[i].is_foreign, strlen(inventory.file[i].id) == 32);
+    assert_int_equal(inventory_remove_older(&cache, &bytes), 3);
+    assert_int_equal(access(path, F_OK), 0);
+    close(fd);
+    assert_int_equal(inventory_remove_older(&cache, &bytes), 1);
+    assert_int_equal(bytes, 4096);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(new_path, F_OK), 0);
+    staged_close(&staged);
+}
+
 static void test_inventory_superseded__versions_of_one_url__the_older(void **state)
 {
     const struct cache_folder cache = cache_of(state);
@@ -475,9 +516,10 @@ static void test_inventory_superseded__of_a_million_urls__marked(void **state)
 {
     enum { FILES = 1 << 20 };
     struct inventory inventory = {.n = FILES, .file = calloc(FILES, sizeof(*inventory.file))};
+    AUTO_FREE char *sources = calloc(FILES, 8);
 
     (void)state;
-    assert_non_null(inventory.file);
+    assert_true(inventory.file && sources);
     for (unsigned i = 0; i < FILES; i++) { /* three versions of each; the latest is damaged */
         struct inventory_file *file = &inventory.file[(i * 7919) % FILES];
 
@@ -485,7 +527,9 @@ static void test_inventory_superseded__of_a_million_urls__marked(void **state)
         file->is_staged = true;
         file->is_damaged = i % 3 == 2;
         file->changed.tv_sec = i % 3;
-        snprintf(file->id, sizeof(file->id), "%016x%016x", i / 3, i);
+        snprintf(file->id, sizeof(file->id), "%016x", i);
+        file->source = i % 3 == 2 ? NULL : sources + 8 * i;
+        snprintf(sources + 8 * i, 8, "%x", i / 3);
     }
     assert_int_equal(inventory_mark_superseded(&inventory), 0);
     for (unsigned i = 0; i + 1 < FILES; i++)
@@ -508,6 +552,7 @@ int main(void)
         WITH_FOLDER(test_inventory__sealed__looks_change_nothing),
         WITH_FOLDER(test_inventory__staged_by_earlier_version__superseded),
         WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
+        WITH_FOLDER(test_inventory_older__names_of_half_the_digits__removed),
         WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
         cmocka_unit_test(test_inventory_superseded__of_a_million_urls__marked),
     };

@@ -125,8 +125,8 @@ static bool find_unpacked(const char *folder, size_t name_len, char ret[static P
     return found;
 }
 
-#define DONE_LEN 32
-#define PART_LEN 37
+#define DONE_LEN 64
+#define PART_LEN 69
 
 static void check_good(const char *folder, const struct packed *p, const void *want, size_t len)
 {
