@@ -109,7 +109,7 @@ _epochfs_flags() {
     case $command in
     mount) flags+=(-f -o) ;;
     info) flags+=(--json --check -o) ;;
-    plan) flags+=(--json --rate= --compute= --epochs= --nodes= --node-rate= --origin-rate= --dead= --bytes= --each -o) ;;
+    plan) flags+=(--json --dry-run --rate= --compute= --epochs= --nodes= --node-rate= --origin-rate= --dead= --bytes= --each -o) ;;
     stage) flags+=(--check --progress -o) ;;
     index) flags+=(--progress -o) ;;
     status) flags+=(--json --watch --html=) ;;

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "cache/disk/entry.h"
+#include "cache/disk/evict.h"
 #include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
@@ -114,11 +115,18 @@ static void stop(struct made_files *made, const char *why)
         made->say(why);
 }
 
+static bool is_made(void *ctx, const struct inventory_file *file)
+{
+    (void)ctx;
+    return !strcmp(file->kind, KIND);
+}
+
 /* Count what all files take, and remove those that were not used for longest, and are in no use,
  * until `bytes` more fit. 0 or -errno. */
 static int count_locked(struct made_files *made, uint64_t bytes)
 {
     AUTO(inventory_release) struct inventory inventory = {0};
+    const struct evict evict = {.may_go = is_made, .quota = made->folder->quota};
     uint64_t used = 0;
     int r;
 
@@ -129,16 +137,8 @@ static int count_locked(struct made_files *made, uint64_t bytes)
     for (size_t i = 0; i < inventory.n; i++)
         if (!strcmp(inventory.file[i].kind, KIND))
             used += inventory.file[i].disk;
-    for (size_t i = 0; i < inventory.n && used > made->limit - min_u64(bytes, made->limit); i++) {
-        const struct inventory_file *file = &inventory.file[i];
-        uint64_t mark = made->folder->quota ? quota_mark(made->folder->quota) : 0;
-
-        if (strcmp(file->kind, KIND) != 0 || file->in_use || inventory_remove(&inventory, file) < 0)
-            continue;
-        used -= min_u64(file->disk, used);
-        if (made->folder->quota)
-            quota_freed(made->folder->quota, file->disk, mark);
-    }
+    if (used + bytes > made->limit)
+        used -= min_u64(evict_files(&inventory, &evict, used + bytes - made->limit), used);
     made->used = used;
     made->uncounted = 0;
     made->is_counted = true;

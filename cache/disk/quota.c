@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/scope.h"
+#include "cache/disk/evict.h"
 #include "cache/disk/local_file.h"
 
 #define HEAD_BYTES   64
@@ -49,7 +50,8 @@
 struct quota {
     /* Set by quota_open(), then constant. */
     int fd;
-    char *path; /* of the folder */
+    struct cache_folder folder; /* path and group */
+    struct evictor evictor;
     uint64_t limit;
     unsigned slot;
     const struct clock *clock;
@@ -277,7 +279,7 @@ int quota_recount(struct quota *quota)
     r = recount_begin_locked(quota, &before, &in_flight);
     quota_unlock(quota);
     if (r == 0)
-        r = count_files(quota->path, &files);
+        r = count_files(quota->folder.path, &files);
     if (r == 0)
         r = quota_lock(quota);
     if (r < 0)
@@ -354,10 +356,10 @@ static int quota_start(struct quota *quota, const struct cache_group *group, uin
     bool count = false;
     int r;
 
-    if (snprintf(path, sizeof(path), "%s/room", quota->path) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/room", quota->folder.path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     r = open_file(group, path, &quota->fd, d);
-    if (r == 0 && percent && statvfs(quota->path, &fs) < 0)
+    if (r == 0 && percent && statvfs(quota->folder.path, &fs) < 0)
         r = -errno;
     if (r < 0)
         return r;
@@ -392,11 +394,12 @@ int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percen
         return -ENOMEM;
     quota->fd = -1;
     quota->clock = clock_or_real(clock);
+    evictor_init(&quota->evictor, &quota->folder, quota->clock);
     lock_init(&quota->lock);
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
-        quota->path = strdup(path);
-        r = quota->path ? quota_start(quota, &cache->group, limit, percent, d) : -ENOMEM;
+        quota->folder = (struct cache_folder){.path = strdup(path), .group = cache->group};
+        r = quota->folder.path ? quota_start(quota, &cache->group, limit, percent, d) : -ENOMEM;
     }
     if (r < 0) {
         quota_close(quota);
@@ -416,7 +419,8 @@ void quota_close(struct quota *quota)
         close(quota->fd);
     }
     lock_release(&quota->lock);
-    free(quota->path);
+    evictor_release(&quota->evictor);
+    free(quota->folder.path);
     free(quota);
 }
 
@@ -461,6 +465,26 @@ static int take(struct quota *quota, uint64_t bytes, bool *ret_recount)
     return r;
 }
 
+void quota_set_keeps(struct quota *quota, bool (*keeps)(void *ctx, const char *url), void *ctx)
+{
+    quota->evictor.ctx = ctx;
+    quota->evictor.keeps = keeps;
+}
+
+uint64_t quota_could_free(struct quota *quota)
+{
+    return evictor_could_free(&quota->evictor);
+}
+
+/* Remove files that no process uses until so many bytes fit. Are some removed? */
+static bool make_space(struct quota *quota, uint64_t bytes)
+{
+    uint64_t used = quota_used(quota);
+
+    return evictor_free_space(&quota->evictor, quota,
+                              bytes + (used > quota->limit ? used - quota->limit : 0));
+}
+
 int quota_take(struct quota *quota, uint64_t bytes)
 {
     bool recount = false;
@@ -471,6 +495,8 @@ int quota_take(struct quota *quota, uint64_t bytes)
         if (r == 0)
             r = take(quota, bytes, &recount);
     }
+    if (r == -ENOSPC && bytes <= quota->limit && make_space(quota, bytes))
+        r = take(quota, bytes, &recount);
     return r == -EBADMSG || r == -EAGAIN || r == -ETIMEDOUT ? -ENOSPC : r;
 }
 
@@ -539,7 +565,7 @@ uint64_t quota_used(struct quota *quota)
     if (r == 0)
         quota_unlock(quota);
     /* Bytes written during a count may have been counted twice; never too few. */
-    if (head.total > quota->limit && count_files(quota->path, &files) == 0)
+    if (head.total > quota->limit && count_files(quota->folder.path, &files) == 0)
         return min_u64(head.total, max_u64(files, quota->limit));
     return head.total;
 }

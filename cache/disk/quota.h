@@ -6,6 +6,7 @@
 #ifndef EPOCHFS_CACHE_DISK_QUOTA_H
 #define EPOCHFS_CACHE_DISK_QUOTA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -26,8 +27,16 @@ void quota_close(struct quota *quota); /* takes NULL; returns what was taken and
 
 /* Take quota for bytes of disk space that are about to be used. 0, -ENOSPC: none is left, or
  * -errno. Before it returns -ENOSPC it recounts what the files really take, if it has not done so
- * for 3 s; it holds no lock meanwhile. */
+ * for 3 s, and removes files that no process uses (cache/disk/evict.h). It holds no lock meanwhile.
+ */
 int quota_take(struct quota *quota, uint64_t bytes);
+
+/* Staged files that stay: keeps() gets their URL; any thread, no lock held. Call it before the
+ * first quota_take(). */
+void quota_set_keeps(struct quota *quota, bool (*keeps)(void *ctx, const char *url), void *ctx);
+
+/* Bytes of disk space that quota_take() could free that way. */
+uint64_t quota_could_free(struct quota *quota);
 
 /* Bytes that were taken have been written: from now on they count as taken by the files. */
 void quota_settle(struct quota *quota, uint64_t bytes);

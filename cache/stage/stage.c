@@ -25,6 +25,21 @@
 
 /* ---- life ---- */
 
+static int compare_urls(const void *a, const void *b)
+{
+    return strcmp(((const struct file *)a)->key, ((const struct file *)b)->key);
+}
+
+/* Is it the URL of one of our files? */
+static bool has_url(void *ctx, const char *url)
+{
+    struct stage *stage = ctx;
+    const struct file probe = {.key = (char *)(uintptr_t)url};
+    LOCK_SCOPE(&stage->lock);
+
+    return tfind(&probe, &stage->by_key, compare_urls);
+}
+
 int stage_new(const struct stage_options *options, const struct cache_folder *cache,
               struct transport *transport, struct stage **ret, struct diag *d)
 {
@@ -55,6 +70,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->byte_ns = BYTE_NS;
     stage->trouble = stage->untold = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
+    quota_set_keeps(stage->quota, has_url, stage);
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
     TAILQ_INIT(&stage->open);
     TAILQ_INIT(&stage->elsewhere);
@@ -474,6 +490,22 @@ struct stage_counters *stage_counters(struct stage *stage)
 bool stage_is_shared(const struct stage *stage)
 {
     return stage->cache->group.is_shared;
+}
+
+void stage_space(struct stage *stage, struct stage_space *ret)
+{
+    uint64_t staged = atomic_load(&stage->counters.staged_bytes), used = quota_used(stage->quota);
+    uint64_t limit = quota_limit(stage->quota), own = stage->options.own_limit;
+
+    *ret = (struct stage_space){
+        .total = atomic_load(&stage->counters.total_bytes),
+        .limit = own ? min_u64(own, limit) : limit,
+        .staged = staged,
+        .others = used > staged ? used - staged : 0,
+        .keep = stage->options.keep,
+        .folder = stage->cache->path,
+        .is_refused = atomic_load(&stage->counters.refused) > 0,
+    };
 }
 
 struct quota *stage_quota(struct stage *stage)

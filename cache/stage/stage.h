@@ -213,6 +213,17 @@ struct quota *stage_quota(struct stage *stage);  /* valid as long as stage */
 uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_quota_limit(struct stage *stage); /* 0: none */
 
+/* How much of the source the cache can hold. */
+struct stage_space {
+    uint64_t total, limit; /* bytes of the source, and what its blocks may take */
+    uint64_t staged;       /* bytes of it that are on disk, as far as is known */
+    uint64_t others;       /* bytes of the folder that other files take */
+    enum stage_keep keep;
+    const char *folder; /* valid as long as stage */
+    bool is_refused;    /* blocks were not kept */
+};
+void stage_space(struct stage *stage, struct stage_space *ret);
+
 /* See transport_peers(). */
 bool stage_peers(struct stage *stage, struct transport_peers *ret);
 

@@ -32,7 +32,7 @@ struct command_line {
         const char *name;  /* without "--" */
         bool *set;         /* or: */
         const char **text; /* the flag has a value, --name=VALUE */
-    } flag[10];            /* unused ones are last */
+    } flag[12];            /* unused ones are last */
 };
 
 /* Parse the arguments of a command; argv[0] is its name. -1 and its word or two, which stay as they

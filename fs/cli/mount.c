@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/processors.h"
+#include "cache/disk/quota.h"
 #include "fs/cli/commands.h"
 #include "fs/life/beacon.h"
 #include "fs/life/daemon.h"
@@ -368,6 +369,25 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
     return serve_in_background(server, &ready, mountpoint, opened);
 }
 
+/* Say it if the cache cannot hold the source. */
+static void report_space(struct stage *stage, const struct options *options)
+{
+    AUTO_TEXT struct text note = {0};
+    struct stage_space space;
+
+    if (!stage || !options->source.stage.background)
+        return;
+    stage_space(stage, &space);
+    status_space(&space, UINT64_MAX, &note);
+    if (!note.len && space.total + space.others > space.limit) { /* now look closely */
+        stage_count(stage);
+        stage_space(stage, &space);
+        status_space(&space, quota_could_free(stage_quota(stage)), &note);
+    }
+    if (note.data)
+        log_warning("%s", note.data);
+}
+
 /* Prepare small files before the first request; the others are prepared while we serve. Commands
  * wait for the daemon: started here, they would not be its children. */
 static void prepare_small(struct catalog *catalog)
@@ -397,6 +417,7 @@ static int mount_source(const struct mount_call *call, const struct options *opt
         prepare_small(&opened.catalog);
     log_source_note(opened.source);
     report_unusable(&opened.catalog);
+    report_space(opened.source->stage, options);
     name = source_name(opened.source);
     if (!name)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));

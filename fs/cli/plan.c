@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/values.h"
+#include "cache/disk/quota.h"
 #include "format/core/extents.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/plan_show.h"
@@ -33,19 +34,21 @@ static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 
 static void print_help(void)
 {
-    printf("usage: epochfs plan [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-           "                    [--nodes=N] [--node-rate=RATE] [--origin-rate=RATE]\n"
-           "                    [--dead=N] [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]\n\n"
+    printf("usage: epochfs plan [--json] [--dry-run] [--rate=SIZE] [--compute=SECONDS]\n"
+           "                    [--epochs=N] [--nodes=N] [--node-rate=RATE]\n"
+           "                    [--origin-rate=RATE] [--dead=N] [--bytes=SIZE] [--each]\n"
+           "                    [-o OPTIONS] [SOURCE]\n\n"
            "Predicts what staging will take: for each plan of -o plan= (without one, for\n"
            "batch=128 in stored order) the bytes of an epoch, how many of them are staged,\n"
            "whether the cache can hold them, and how long the transfer takes.\n\n"
            "--rate=SIZE: bytes per second of the remote, such as 100M. If neither it nor\n"
            "-o rate= is given, it is measured: for about two seconds bytes are fetched into\n"
-           "the cache, and stay there. --compute=SECONDS: how long the job computes on a\n"
-           "batch, such as 0.25. With it the command also predicts whether staging hides\n"
-           "behind the computing, how long epochs take, and how long they would take after\n"
-           "copying everything first, or without staging. --epochs=N: of the job\n"
-           "(default %d). --json: for programs.\n\n"
+           "the cache, and stay there. --dry-run: fetches only what says which datasets\n"
+           "there are, as lists and headers; no rate is measured, and no index is made.\n"
+           "--compute=SECONDS: how long the job computes on a batch, such as 0.25. With it\n"
+           "the command also predicts whether staging hides behind the computing, how long\n"
+           "epochs take, and how long they would take after copying everything first, or\n"
+           "without staging. --epochs=N: of the job (default %d). --json: for programs.\n\n"
            "--nodes=N: also predicts a job on N nodes that are one cache (peers): what the\n"
            "origin sends, how long staging takes, what a node's disk holds, and where reads\n"
            "come from. With rank= in the plan the nodes share an epoch, else each reads all.\n"
@@ -78,8 +81,10 @@ static void look_at_cache(struct planning *p)
     p->disk_free = UINT64_MAX;
     if (statvfs(p->opened.cache.path, &fs) == 0)
         p->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
-    p->capacity = p->limit > p->used ? p->limit - p->used : 0;
-    p->capacity = min_u64(p->limit ? p->capacity : UINT64_MAX, p->disk_free);
+    p->unused = quota_could_free(stage_quota(p->stage));
+    p->capacity = p->used - min_u64(p->unused, p->used);
+    p->capacity = p->limit > p->capacity ? p->limit - p->capacity : 0;
+    p->capacity = min_u64(p->limit ? p->capacity : UINT64_MAX, p->disk_free + p->unused);
     options_stage(p->options, &stage);
     if (stage.own_limit)
         p->capacity = min_u64(p->capacity, stage.own_limit);
@@ -140,7 +145,11 @@ static int find_rate(struct planning *p)
     } else if (most) {
         p->rate = most;
         p->rate_from = RATE_OPTION;
-    } else if (p->here < p->bytes) {
+    } else if (p->here < p->bytes && !p->call->dry_run) {
+        if (!p->call->json)
+            fprintf(stderr,
+                    "epochfs: measuring the remote for 2 s: what comes stays in the cache. See "
+                    "--rate= and --dry-run\n");
         return measure(p);
     }
     return EXIT_DONE;
@@ -437,7 +446,7 @@ static int plan_source(const struct plan_call *call, const struct options *optio
     code = open_catalog(call->source, &how, &p.opened, &d);
     if (code == EXIT_DONE) {
         log_source_note(p.opened.source);
-        catalog_prepare(&p.opened.catalog, monotonic_ns() + PREPARE_NS);
+        catalog_prepare(&p.opened.catalog, monotonic_ns() + (call->dry_run ? 0 : PREPARE_NS));
         p.stage = p.opened.source->stage;
         if (p.stage) {
             look_at_cache(&p);
@@ -501,6 +510,7 @@ static int run(int argc, char **argv)
                                       print_help,
                                       &options,
                                       {{"json", .set = &call.json},
+                                       {"dry-run", .set = &call.dry_run},
                                        {"rate", .text = &given.rate},
                                        {"compute", .text = &given.compute},
                                        {"epochs", .text = &given.epochs},
@@ -528,6 +538,7 @@ static int run(int argc, char **argv)
 
 const struct command command_plan = {
     "plan", run,
-    "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-    "                      [--nodes=N] [--node-rate=RATE] [--origin-rate=RATE]\n"
-    "                      [--dead=N] [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]"};
+    "plan   [--json] [--dry-run] [--rate=SIZE] [--compute=SECONDS]\n"
+    "                      [--epochs=N] [--nodes=N] [--node-rate=RATE]\n"
+    "                      [--origin-rate=RATE] [--dead=N] [--bytes=SIZE] [--each]\n"
+    "                      [-o OPTIONS] [SOURCE]"};

@@ -47,7 +47,9 @@ static void print_rate(const struct planning *p)
 
     plan_print_label("rate");
     if (p->rate_from == RATE_UNKNOWN && p->here < p->bytes)
-        printf("not known: nothing could be fetched to measure it; see --rate=\n");
+        printf("not known: %s. Give --rate=\n",
+               p->call->dry_run ? "--dry-run fetches nothing to measure it"
+                                : "the cache has no space for bytes that measure it");
     else if (p->rate_from == RATE_UNKNOWN)
         printf("not needed: all is staged\n");
     else if (p->rate_from == RATE_MEASURED)
@@ -72,8 +74,10 @@ void plan_print_source(const struct planning *p)
     printf("%s\n", p->opened.cache.path);
     plan_print_label("");
     printf("%s in use", human_bytes(p->used, a));
+    if (p->unused)
+        printf(" (%s of it unused: it makes place)", human_bytes(p->unused, a));
     if (p->limit)
-        printf(" of %s", human_bytes(p->limit, a));
+        printf(", limit %s", human_bytes(p->limit, a));
     printf(", %s free on its disk\n", human_bytes(p->disk_free, a));
     plan_print_label("staged");
     if (!p->bytes) {
@@ -130,9 +134,13 @@ static void print_staging(const struct planned *x)
         printf("; other samples in each epoch: %s in all", plan_shown_bytes(f->all_epochs, a));
     printf("\n");
     plan_print_label("staging");
-    printf("%s for %s; the first batch is here after %s\n", plan_shown_time(f->staging, a),
-           plan_shown_bytes(f->first.fetched, b),
-           plan_shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
+    if (isnan(f->staging))
+        printf("%s must be fetched, at a rate that is not known\n",
+               plan_shown_bytes(f->first.fetched, b));
+    else
+        printf("%s for %s; the first batch is here after %s\n", plan_shown_time(f->staging, a),
+               plan_shown_bytes(f->first.fetched, b),
+               plan_shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
     if (f->fits)
         return;
     plan_print_label("room");
@@ -151,6 +159,8 @@ static void print_hiding(const struct planned *x)
         printf("yes: nothing is missing\n");
     else if (!x->task.ahead)
         printf("no: with stage=off bytes are fetched when they are read\n");
+    else if (isnan(f->hides_at))
+        printf("not known, because the rate is not known\n");
     else if (f->hides)
         printf("yes: the job waits only for the first batch\n");
     else if (isnan(f->compute))
@@ -165,8 +175,11 @@ static void print_epoch(const char *label, const struct forecast_epoch *e)
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     plan_print_label(label);
-    printf("%s, waits for %s of it (%u %%)", plan_shown_time(e->seconds, a),
-           plan_shown_time(e->wait, b), e->seconds > 0 ? percent(e->wait / e->seconds) : 0);
+    if (isnan(e->seconds))
+        printf("not known, because the rate is not known");
+    else
+        printf("%s, waits for %s of it (%u %%)", plan_shown_time(e->seconds, a),
+               plan_shown_time(e->wait, b), e->seconds > 0 ? percent(e->wait / e->seconds) : 0);
     if (e->fetched >= 1)
         printf("; %s fetched", plan_shown_bytes(e->fetched, a));
     printf("\n");
@@ -189,6 +202,8 @@ static void print_times(const struct planned *x)
         return;
     print_epoch("first", &f->first);
     print_epoch("later", &f->later);
+    if (isnan(f->total))
+        return;
     plan_print_label("total");
     printf("%s for %llu epochs; copy first, then train: %s; no staging: %s\n",
            plan_shown_time(f->total, a), (unsigned long long)x->task.epochs,

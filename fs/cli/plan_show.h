@@ -12,6 +12,7 @@
 
 struct plan_call {
     bool json;
+    bool dry_run;   /* fetch nothing to measure the rate */
     uint64_t rate;  /* 0: not given */
     double compute; /* < 0: not given */
     uint64_t epochs;
@@ -31,6 +32,7 @@ struct planning {
     /* Of a stage: */
     uint64_t bytes, here; /* of the source */
     uint64_t used, limit; /* of the cache folder */
+    uint64_t unused;      /* bytes in it that make place */
     uint64_t disk_free;
     uint64_t capacity; /* bytes that the cache can take more */
     uint64_t rate;     /* bytes per second; 0: RATE_UNKNOWN */

@@ -145,13 +145,14 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
              (unsigned long long)status_number(json, "remote.bad_files"));
     text_add(t, "cache     %s", human_bytes(status_number(json, "remote.cache_used_bytes"), used));
     if (limit)
-        text_add(t, " of %s", human_bytes(limit, most));
+        text_add(t, " of %s (cache_size=; default: 80 %% of its disk)", human_bytes(limit, most));
     if (refused)
         text_add(t, "; full: %llu blocks were not kept", (unsigned long long)refused);
     text_add(t, "\n");
     if (shown_text(json, "remote.peers_url", peers, sizeof(peers)) && *peers)
         text_add(t, "peers     %s from %s\n",
                  human_bytes(status_number(json, "remote.peers_bytes"), used), peers);
+    add_error(json, "remote.space_note", "note", t);
     add_error(json, "remote.peers_trouble", "  fail", t);
     add_error(json, "remote.last_error", "trouble", t);
 }

@@ -392,7 +392,8 @@ const struct option options_ours[] = {
      "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      PATH(cache, "a folder")},
     {"cache_size", "SIZE",
-     "bytes that the cache folder may take, or N% of its file system (default 80%)",
+     "bytes that the cache folder may take, or N% of its file system (default 80%). When it is "
+     "full, unused data goes, the oldest first",
      .set = set_cache_size},
     {"keep", "WHAT",
      "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "

@@ -271,7 +271,7 @@ void forecast_make(const struct forecast_task *t, struct forecast *ret)
     run_epochs(&c, &f);
     f.staging = seconds_of(t, f.first.fetched);
     f.first_batch = t->batches ? seconds_of(t, fetched(&c, 1 - present, lost_share(&c, &f), 1)) : 0;
-    f.hides_at = find_hides_at(&c, 1 - present, lost_share(&c, &f));
+    f.hides_at = t->rate > 0 ? find_hides_at(&c, 1 - present, lost_share(&c, &f)) : NAN;
     f.hides = f.first.wait - f.first_batch <= 0.01 * f.compute;
     f.copy = t->compute >= 0 ? seconds_of(t, t->bytes) + (double)t->epochs * f.compute : NAN;
     f.direct = t->compute >= 0 ? run_direct(t, f.read) : NAN;

@@ -88,6 +88,46 @@ static void add_peers(struct stage *stage, struct text *t)
     text_add(t, ",\n");
 }
 
+#define MIB(bytes) ((double)(bytes) / (1 << 20))
+#define SPARE      32 /* part of the source that records and rests of blocks take, at most */
+
+void status_space(const struct stage_space *s, uint64_t could_free, struct text *t)
+{
+    uint64_t others = s->others - min_u64(could_free, s->others);
+    uint64_t left = s->limit > others ? s->limit - others : 0;
+
+    if (!s->limit || s->total <= left || s->staged + s->total / SPARE >= s->total ||
+        s->keep == STAGE_ONCE || (s->keep == STAGE_PLAN && others <= s->limit / SPARE))
+        return;
+    text_add(t, "cache folder %s: ", s->folder);
+    if (others > s->limit / SPARE)
+        text_add(t, "other files in use take %.1f MiB of its limit of %.1f MiB, so ", MIB(others),
+                 MIB(s->limit));
+    else
+        text_add(t, "its limit of %.1f MiB is small, so ", MIB(s->limit));
+    text_add(t,
+             "only %.1f of the %.1f MiB of the source stay, and the rest is fetched in every "
+             "epoch. ",
+             MIB(left), MIB(s->total));
+    if (s->keep == STAGE_PIN)
+        text_add(t, "Use a larger cache_size=, or keep=plan to keep what a plan needs soonest");
+    else
+        text_add(t, "Use a larger cache_size=");
+}
+
+static void add_space_note(struct stage *stage, struct text *t)
+{
+    AUTO_TEXT struct text note = {0};
+    struct stage_space space;
+
+    stage_space(stage, &space);
+    if (space.is_refused)
+        status_space(&space, 0, &note);
+    text_add(t, "    \"space_note\": ");
+    status_add_reason(t, note.data ? note.data : "");
+    text_add(t, ",\n");
+}
+
 void status_remote_json(struct stage *stage, struct text *t)
 {
     const struct stage_counters *c = stage_counters(stage);
@@ -104,6 +144,7 @@ void status_remote_json(struct stage *stage, struct text *t)
     text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
              (unsigned long long)stage_quota_used(stage),
              (unsigned long long)stage_quota_limit(stage));
+    add_space_note(stage, t);
     add_peers(stage, t);
     stage_trouble(stage, trouble, sizeof(trouble));
     text_add(t, "    \"last_error\": ");

@@ -186,6 +186,25 @@ def check_people(server):
     equal("staging_seconds" in found["plans"][0], False, "in place")
 
 
+def check_unknown_rate(server):
+    """No measuring: no data are fetched, and each sentence says that the rate is not known. So does a cache without
+    space. Where it is measured, that is said before."""
+    full = fresh("cache_size=60K")
+    for arguments, reason in ((("--dry-run", "-o", fresh()), "--dry-run fetches nothing to measure it. Give --rate="),
+                              (("-o", full), "the cache has no space for bytes that measure it. Give --rate=")):
+        server.forget()
+        said = run("plan", *arguments, "--compute=0.5", f"{server.url}/")
+        contains(said, f"rate     not known: {reason}", " must be fetched, at a rate that is not known\n",
+                 "hides    not known, because the rate is not known\n", "first    not known, because the rate", "compute  24 s an epoch")
+        for false in ("takes 0 s", "take 0 s", "takes not", "for not known", "after not known", "of not known", "total", "could be fetched"):
+            equal(false in said, False, f"{false!r} in {said}")
+        equal("measuring" in said, arguments[1] == full, said)
+        equal(sent(server.data()) < 200_000, True, f"{sent(server.data())} bytes fetched")
+        (x,) = plan(f"{server.url}/", *arguments)["plans"]
+        equal((x["hides_at_compute_seconds"], x["hides"]), (None, None), "hides")
+    contains(run("plan", "-o", fresh(), f"{server.url}/"), "epochfs: measuring the remote for 2 s", "--rate= and --dry-run\n")
+
+
 def check_not_ready(server):
     """Text with rows that are unknown until it is staged."""
     place(WWW, "rows.txt", b"".join(b"%d 1:0.5 %d:1\n" % (i % 2, i % 90 + 2)
@@ -223,6 +242,7 @@ with BadServer(WWW, rate=RATE, sendbuf=64 << 10) as http:
     calmly(check_measure_ends_early, http)
     check_once(http)
     check_rates(http)
+    check_unknown_rate(http)
     check_people(http)
     check_not_ready(http)
     check_errors(http)
