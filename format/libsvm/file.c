@@ -60,7 +60,7 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct libsvm_file *file = impl;
 
-    text_add(ret, "libsvm 2 columns=%u skip=%d", file->columns, file->skip_bad);
+    text_add(ret, "libsvm 3 columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
     return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
@@ -81,6 +81,7 @@ static int file_begin(void *impl)
     struct libsvm_file *file = impl;
 
     libsvm_pass_init(&file->pass, file->blob, file->mark, file->columns, file->skip_bad, 0);
+    file->pass.lines = file->header.lines;
     return 0;
 }
 
@@ -118,7 +119,7 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
 
 static void file_not_kept(void *impl, const char *text)
 {
-    diag_set(&((struct libsvm_file *)impl)->note, 0, "%s", text);
+    notes_add(&((struct libsvm_file *)impl)->notes, "%s", text);
 }
 
 static const struct prepared_ops file_ops = {
@@ -129,6 +130,23 @@ static const struct prepared_ops file_ops = {
     .about = file_about,
     .not_kept = file_not_kept,
 };
+
+/* What the header says, and where the rows differ. */
+static void note_header(struct libsvm_file *file)
+{
+    const struct libsvm_header *h = &file->header;
+    uint64_t rows = file->prepared.index.rows + file->totals.skipped;
+    bool fits = h->count[0] == rows && h->count[1] >= file->totals.largest;
+
+    if (!h->counts)
+        return;
+    notes_add(&file->notes,
+              "%s: line %llu is used as the header of a file with %llu rows and %llu features, "
+              "not as a row%s",
+              blob_name(file->blob), (unsigned long long)h->lines, (unsigned long long)h->count[0],
+              (unsigned long long)h->count[1],
+              fits ? "" : ". The file has others: is it complete?");
+}
 
 int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
 {
@@ -141,30 +159,13 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
         return r;
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         if (file->side[i].failed)
-            diag_set(&file->note, 0, "%s", file->side[i].reason.text);
+            notes_add(&file->notes, "%s", file->side[i].reason.text);
+    note_header(file);
     file->ready = true;
     return 1;
 }
 
 /* ---- opening ---- */
-
-/* The columns of the first readable row in the first bytes. false: there is none. */
-static bool find_columns(const uint8_t *text, size_t len, unsigned given, unsigned *ret)
-{
-    for (size_t at = 0, n; at < len; at += n + 1) {
-        struct libsvm_row row = {0};
-        struct libsvm_fault fault;
-
-        for (n = 0; at + n < len && text[at + n] != '\n' && text[at + n] != '\r';)
-            n++;
-        if (libsvm_is_row(text + at, n) &&
-            libsvm_line_parse(text + at, n, LIBSVM_ANY | given, &row, &fault) == 0) {
-            *ret = row.columns;
-            return true;
-        }
-    }
-    return false;
-}
 
 static int read_columns(struct libsvm_file *file, size_t most, unsigned given, bool *ret_found,
                         struct diag *d)
@@ -188,7 +189,14 @@ static int read_columns(struct libsvm_file *file, size_t most, unsigned given, b
     if (len + mark < file->blob->size) /* the last line continues after them */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
-    *ret_found = find_columns(text, len, given, &file->columns);
+    *ret_found = libsvm_first_rows(text, len, given, &file->columns, &file->header);
+    file->mark += (unsigned)file->header.bytes;
+    if (file->header.no_labels)
+        return diag_set(d, -EBADMSG,
+                        "%s: line %llu has the counts of a matrix, and its rows have no labels. "
+                        "Give each row one: sed '1d; s/^/0 /' %s >train.svm",
+                        blob_name(file->blob), (unsigned long long)file->header.lines,
+                        blob_name(file->blob));
     return 0;
 }
 
@@ -237,6 +245,7 @@ void libsvm_file_drop(struct libsvm_file *file)
     libsvm_pass_release(&file->pass);
     prepared_release(&file->prepared);
     libsvm_sides_release(file->side);
+    notes_release(&file->notes);
     blob_free(file->blob);
     free(file);
 }
@@ -307,7 +316,8 @@ static void report_bad(struct libsvm_scan *scan, const uint8_t *line, size_t len
     const struct check *check = scan->ctx;
     struct diag d = DIAG_INIT;
 
-    describe_fault(check->file, scan->totals.text_lines + 1, line, len, fault, &d);
+    describe_fault(check->file, check->file->header.lines + scan->totals.text_lines + 1, line, len,
+                   fault, &d);
     check->report(check->ctx, d.text);
 }
 

@@ -5,7 +5,9 @@
 #ifndef EPOCHFS_FORMAT_LIBSVM_FILE_H
 #define EPOCHFS_FORMAT_LIBSVM_FILE_H
 
+#include "format/core/notes.h"
 #include "format/index/prepared.h"
+#include "format/libsvm/first.h"
 #include "format/libsvm/pass.h"
 #include "format/libsvm/side.h"
 
@@ -13,7 +15,8 @@ struct libsvm_file {
     struct blob *blob; /* owned */
     unsigned columns;  /* enum libsvm_columns: the columns of the first good row, and those given */
     bool skip_bad;
-    unsigned mark; /* bytes of a byte order mark */
+    unsigned mark; /* bytes of a byte order mark, and of: */
+    struct libsvm_header header;
     struct libsvm_side side[N_LIBSVM_SIDES];
     unsigned users; /* datasets that share it; the preparing thread's */
 
@@ -25,7 +28,7 @@ struct libsvm_file {
     struct libsvm_pass pass;
     struct places places; /* the rows so far */
     bool stays_alone;     /* the file does not join `all` */
-    struct diag note;     /* what went wrong though the file is ready */
+    struct notes notes;   /* what people have to know of it though it is ready */
     bool ready;
 };
 

@@ -21,6 +21,7 @@ static void rows_finish(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->impl;
     uint32_t largest = 0;
+    uint64_t counted = 0; /* features, by headers */
     bool any = false, from_one = true;
 
     for (unsigned i = 0; i < rows->shards.n; i++) {
@@ -32,13 +33,14 @@ static void rows_finish(struct dataset *ds)
         rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
         rows->labels = max_u64(rows->labels, file->totals.labels);
         any = any || file->totals.has_features;
+        if (file->notes.text.len)
+            notes_add(&ds->notes, "%s", file->notes.text.data);
+        counted = max_u64(counted, file->header.count[1]);
         largest = file->totals.largest > largest ? file->totals.largest : largest;
         from_one = from_one && file->totals.has_features && !file->totals.has_zero;
     }
     rows->shift = rows->base_one || (rows->base_auto && from_one);
-    rows->features = any ? (uint64_t)largest + 1 - rows->shift : 0;
-    if (rows->shards.n == 1)
-        notes_add(&ds->notes, "%s", libsvm_rows_file(rows, 0)->note.text);
+    rows->features = max_u64(any ? (uint64_t)largest + 1 - rows->shift : 0, counted);
     dataset_set_samples(ds, rows->shards.first[rows->shards.n]);
     libsvm_fields_finish(ds);
 }
@@ -335,11 +337,11 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     bad = seen.alike + seen.bad;
     file->stays_alone = bad * 10 > impression_rows(&seen);
     if (file->stays_alone)
-        diag_set(&file->note, 0,
-                 "%s: no part of `" SHARDS_ALL
-                 "`, for more than a tenth of its first rows (%u of %u) "
-                 "cannot be read; a list of files, 'a.txt;%s', joins what it names",
-                 blob_name(file->blob), bad, impression_rows(&seen), name);
+        notes_add(&file->notes,
+                  "%s: no part of `" SHARDS_ALL
+                  "`, for more than a tenth of its first rows (%u of %u) "
+                  "cannot be read; a list of files, 'a.txt;%s', joins what it names",
+                  blob_name(file->blob), bad, impression_rows(&seen), name);
     return 0;
 }
 
@@ -435,7 +437,7 @@ static int join_files(struct folder_files *files, const struct format_setup *set
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
         char reason[2048], columns_a[128], columns_b[128];
 
-        if (a->columns == b->columns && sides_of(a) == sides_of(b))
+        if (!((a->columns ^ b->columns) & ~(unsigned)LIBSVM_VALUES) && sides_of(a) == sides_of(b))
             continue;
         describe_columns(a, columns_a, sizeof(columns_a));
         describe_columns(b, columns_b, sizeof(columns_b));

@@ -303,6 +303,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
 static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *row)
 {
     bool bare = false, has_fields = columns & LIBSVM_FIELD;
+    const uint8_t *first = c->at;
     uint32_t before = 0;
 
     row->sorted = true;
@@ -315,9 +316,14 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
         if (!bare && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
             take_plain(c, row, &before);
         skip_blanks(c);
-        if (at_end(c))
-            return 0;
+        if (at_end(c)) {
+            row->has_values = row->n && !bare;
+            return row->n && bare && columns & LIBSVM_VALUES
+                       ? fail_at(c, first, "index:value, as in other rows")
+                       : 0;
+        }
         start = c->at;
+        first = row->n ? first : start;
         r = has_fields ? take_field(c, &field) : 0;
         if (r == 0 && has_fields && at_break(c))
             r = fail_at(c, c->at, "an index from 0 to 4294967295");

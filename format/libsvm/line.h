@@ -22,6 +22,7 @@ enum libsvm_columns {
     LIBSVM_QID = 2,
     LIBSVM_ANY = 4,      /* not known yet: accept whatever the row has */
     LIBSVM_FROM_ONE = 8, /* and indexes, and fields, start at 1 */
+    LIBSVM_VALUES = 32,  /* and features have values: none is an index alone */
     LIBSVM_FIELD = 16,   /* LibFM: features are field:index:value; one label, no qid */
 };
 
@@ -41,6 +42,7 @@ struct libsvm_row {
     int64_t qid;
     unsigned columns; /* LIBSVM_WEIGHT, LIBSVM_QID */
     uint32_t largest; /* index; 0 without features */
+    bool has_values;  /* its features are index:value, not indexes alone */
     bool has_zero;    /* an index 0, or a field 0 */
     bool sorted;      /* indexes never decrease */
 };

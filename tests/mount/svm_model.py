@@ -42,7 +42,7 @@ class Row:
     def __init__(self, file, line, start, text):
         self.file, self.line, self.start, self.text = file, line, start, text
         self.error = None
-        self.labels, self.weight, self.qid = [], None, None
+        self.labels, self.weight, self.qid, self.values = [], None, None, None
         self.index, self.value = [], []
 
 
@@ -104,6 +104,7 @@ def read_row(row, index_base, weighted):
             raise s.bad(at)
         with_value = bool(colon)
         features.append((index, value))
+    row.values = with_value
     features.sort(key=lambda f: f[0])  # Equal indexes keep their order.
     row.index = [f[0] for f in features]
     row.value = [f[1] for f in features]
@@ -134,6 +135,10 @@ def read_file(name, data, index_base):
     for row in rows:
         if first is not None and columns(row) != first:
             row.error = (1, row.error[1] if row.error else len(row.text) + 1)
+    if any(row.values and not row.error for row in rows[:32]):  # then all rows have values
+        for row in rows:
+            if row.values is False and not row.error:
+                row.error = (1, len(row.text) + 1)
     return rows
 
 

@@ -130,11 +130,11 @@ def blank(least=1):
     return "".join(rng.choices(" \t\v\f", (9, 3, 1, 1), k=rng.randint(least, 3)))
 
 
-def row_weighted():
-    """Everything that a good row can have: unsorted indexes, white space, comments."""
+def row_weighted(values=True):
+    """Everything that a good row can have: unsorted indexes, white space, comments. The rows of a file have values, or none
+    has."""
     colon = f"{blank(0)}:{blank(0)}" if rng.random() < .2 else ":"
     index = [rng.randrange(rng.choice([5, 200, 2 ** 31])) for _ in range(rng.randint(0, 12))]
-    values = rng.random() < .8
     features = [f"{i}{colon}{number()}" if values else f"{i}" for i in index]
     label = ",".join(number() for _ in range(rng.choice([1, 1, 1, 2, 3])))
     words = [f"{label}{colon}{number()}", f"qid:{rng.randint(-2**63, 2**63 - 1)}", *features]
@@ -274,7 +274,8 @@ def first_difference(got, want):
 
 
 FILES = {"sklearn.txt": "\n".join(row_for_sklearn() for _ in range(ROWS)).encode(),
-         "anyhow.txt": joined([row_weighted() for _ in range(ROWS)])}
+         "anyhow.txt": joined([row_weighted() for _ in range(ROWS)]),
+         "bare.txt": joined([row_weighted(False) for _ in range(ROWS // 4)])}
 BROKEN = {"broken.txt": broken_rows(plain_row), "broken-short.txt": broken_rows(short_row),
           "broken-weights.txt": broken_rows(row_weighted)}
 for name, data in (FILES | BROKEN).items():
