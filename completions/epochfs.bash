@@ -50,6 +50,7 @@ _epochfs_options() {
     format=*) values=(csv jsonl libfm libsvm tokens kaldi cifar10 cifar100) ;;
     dtype=*) values=(f4 f8) ;;
     delimiter=*) values=(comma tab semicolon space) ;;
+    header=*) values=(auto yes no) ;;
     docs=*) values=(keep split) ;;
     unit=*) values=(doc seq) ;;
     tokens=*) values=(u1 u2 u4 i4 i8 raw:u2) ;;
@@ -76,7 +77,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= list= mix= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
     patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
-    transpose index_base= format= label_column= weight_column= dtype= delimiter= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
+    transpose index_base= format= label_column= weight_column= dtype= delimiter= header= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

@@ -198,6 +198,27 @@ static bool is_bitmap(const struct probed_file *file)
     return file->len >= 18 && !load_le32(file->head + 6) && load_le32(file->head + 14) <= 124;
 }
 
+/* As MovieLens writes its ratings.dat. */
+static bool is_double_colon(const struct probed_file *file)
+{
+    size_t len, columns = 0;
+    const uint8_t *text = text_of(file, &len), *end;
+
+    for (unsigned lines = 0; lines < 2; lines++) {
+        size_t n = 0;
+
+        end = line_end(text, len);
+        for (const uint8_t *p = text; end && (p = memmem(p, (size_t)(end - p), "::", 2)); p += 2)
+            n++;
+        if (n < 2 || (lines && n != columns))
+            return false;
+        columns = n;
+        len -= (size_t)(end + 1 - text);
+        text = end + 1;
+    }
+    return true;
+}
+
 #define MAGIC(bytes) (bytes), sizeof(bytes) - 1
 #define IS_PICTURE(name)                                                                           \
     {                                                                                              \
@@ -267,6 +288,10 @@ static const struct kind kinds[] = {
      .test = is_html},
     {{"XML, as servers also send it for an error", TEXT, false}, NULL, .test = is_xml},
     {{"JSON", "Write an object per line (JSON lines)", false}, NULL, .test = is_json},
+    {{"a table with `::` between its cells", "Make CSV of it: sed 's/::/,/g' FILE >FILE.csv",
+      false},
+     NULL,
+     .test = is_double_colon},
     {{"CSV that is not of numbers", "Write its columns as numbers, or its rows as JSON lines",
       false},
      NULL,

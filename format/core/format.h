@@ -17,6 +17,7 @@
 
 struct members;
 
+enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
 /* What the user says about the data, with -o. */
@@ -28,6 +29,7 @@ struct format_options {
     bool skip_bad_rows;         /* and pictures */
     const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
     char delimiter, comment;                  /* of CSV; 0: found out, none */
+    enum csv_header header;                   /* is its first line names of columns? */
     bool doubles;                             /* numbers of CSV are shown as float64 */
     uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
     uint64_t stride;   /* from a window to the next; 0: seq */
@@ -86,8 +88,8 @@ struct finds {
     int (*failed)(struct finds *finds, const char *file_name, int error, const char *reason);
 };
 
-/* Why name cannot be used: a file of it cannot be read now, with that -errno and reason, and what to
- * do. The caller's; NULL: no memory. */
+/* Why name cannot be used: a file of it cannot be read now, with that -errno and reason, and what
+ * to do. The caller's; NULL: no memory. */
 char *incomplete_reason(const char *name, int error, const char *why);
 
 /* Report that name cannot be used because the file `missing` cannot be read now. 0 or -ENOMEM. */

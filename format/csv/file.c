@@ -26,17 +26,23 @@ static size_t width(const struct csv_file *file)
     return file->doubles ? sizeof(double) : sizeof(float);
 }
 
+/* Bytes of the numbers of a row: see read_rows(). */
+static size_t numbers_bytes(const struct csv_file *file)
+{
+    return (file->shape.columns - file->shape.omitted) * width(file);
+}
+
 /* The columns in the order of CSV_X and so on; those that a file has not are left out. */
 static void set_columns(struct csv_file *file)
 {
     const struct csv_shape *s = &file->shape;
-    uint64_t features = s->columns - (s->label != CSV_NONE) - (s->weight != CSV_NONE);
     enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
 
-    add_column(
-        file,
-        &(struct record_column){
-            .name = "x", .shown = RECORD_NUMBERS, .dtype = dtype, .ndim = 1, .dim = {features}});
+    add_column(file, &(struct record_column){.name = "x",
+                                             .shown = RECORD_NUMBERS,
+                                             .dtype = dtype,
+                                             .ndim = 1,
+                                             .dim = {csv_features(s)}});
     add_column(file, &(struct record_column){.name = "csv",
                                              .shown = RECORD_BYTES,
                                              .ext = "csv",
@@ -156,6 +162,8 @@ void csv_drop(void *p)
     prepared_release(&file->prepared);
     csv_scan_free(file->scan);
     text_release(&file->shape.names);
+    text_release(&file->shape.note);
+    free(file->rounded);
     blob_free(file->blob);
     free(file);
 }
@@ -242,7 +250,7 @@ static void store_numbers(const struct csv_shape *s, const struct room *room, ui
     const size_t last[] = {s->label, s->weight};
 
     for (size_t i = 0; i < s->columns; i++)
-        if (i != s->label && i != s->weight)
+        if (csv_is_feature(s, i))
             dst = store_number(room, i, dst);
     for (size_t k = 0; k < ARRAY_LEN(last); k++)
         if (last[k] != CSV_NONE)
@@ -353,6 +361,7 @@ int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, u
                   uint8_t *dst, struct diag *d)
 {
     const struct csv_file *file = p;
+    const size_t bytes = numbers_bytes(file);
     struct wanted wanted[AT_ONCE];
     AUTO(room_release) struct room room;
     int r = room_init(&room, file), all = r;
@@ -360,8 +369,7 @@ int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, u
     for (unsigned i = 0, some; i < n && r == 0; i += some) {
         some = (unsigned)min_u64(n - i, AT_ONCE);
         for (unsigned k = 0; k < some; k++)
-            wanted[k] =
-                want_row(file, row[i + k], dst + (i + k) * file->shape.columns * width(file));
+            wanted[k] = want_row(file, row[i + k], dst + (i + k) * bytes);
         if (!missing_go_on(rc, read_wanted(rc, file, &room, wanted, some, d), &all))
             break;
     }
@@ -372,7 +380,6 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
              size_t len, uint8_t *dst, struct diag *d)
 {
     const struct csv_file *file = p;
-    const struct csv_shape *s = &file->shape;
     const struct record_column *c = &file->column[column];
     uint8_t few[ON_STACK], *numbers = few;
     AUTO_FREE uint8_t *more = NULL;
@@ -381,8 +388,8 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
 
     if (c->shown != RECORD_NUMBERS)
         return blob_read(rc, file->blob, dst, len, want_row(file, row, NULL).at + off, d);
-    if (s->columns * width(file) > sizeof(few))
-        numbers = more = malloc(s->columns * width(file));
+    if (numbers_bytes(file) > sizeof(few))
+        numbers = more = malloc(numbers_bytes(file));
     if (!numbers)
         return -ENOMEM;
     r = csv_read_rows(rc, file, &row, 1, numbers, d);
@@ -394,19 +401,72 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
     return r;
 }
 
+void csv_note(const void *p, struct text *t)
+{
+    const struct csv_file *file = p;
+
+    if (file->shape.note.len)
+        text_add(t, "%s", file->shape.note.data);
+    text_add(t, "%s", file->rounded);
+}
+
+void csv_joined(const void *p, const void *other, struct text *t)
+{
+    const struct csv_file *a = p, *b = other;
+
+    if (a->shape.has_header && !b->shape.has_header)
+        text_add(t, "%s: has no names of columns: they are used in the order of %s\n",
+                 blob_name(b->blob), blob_name(a->blob));
+}
+
+static void add_names(const struct csv_shape *shape, struct text *t)
+{
+    const char *name = shape->names.data;
+
+    if (!shape->has_header)
+        text_add(t, "no names");
+    for (size_t i = 0; i < shape->columns && shape->has_header; i++, name += strlen(name) + 1)
+        text_add(t, "%s%s", i ? "," : "", name);
+    if (t->data)
+        text_plain(t->data, "");
+}
+
+/* Columns are joined by their names where both files have names; else by their places. */
+static bool same_names(const struct csv_shape *a, const struct csv_shape *b)
+{
+    return !b->has_header || (a->has_header && a->names.len == b->names.len &&
+                              !memcmp(a->names.data, b->names.data, a->names.len));
+}
+
 int csv_joins(const void *p, const void *other, struct diag *d)
 {
     const struct csv_file *a = p, *b = other;
     const struct csv_shape *one = &a->shape, *two = &b->shape;
+    AUTO_TEXT struct text first = {0}, second = {0};
 
     if (one->columns != two->columns)
         return diag_set(
             d, -EDOM, "%s: has %zu columns, %s has %zu: the files of this folder are not one table",
             blob_name(b->blob), two->columns, blob_name(a->blob), one->columns);
+    if (!same_names(one, two)) {
+        add_names(one, &first);
+        add_names(two, &second);
+        return diag_set(d, -EDOM,
+                        "%s: its columns are not those of %s in the same order: expected %.400s, "
+                        "got %.400s. The files of this folder are not one table",
+                        blob_name(b->blob), blob_name(a->blob), first.data ? first.data : "",
+                        second.data ? second.data : "");
+    }
+    if (one->omitted != two->omitted)
+        return diag_set(d, -EDOM,
+                        "%s: %zu of its columns number the rows, %zu in %s: the files of this "
+                        "folder are not one table",
+                        blob_name(b->blob), two->omitted, one->omitted, blob_name(a->blob));
     if (one->label != two->label || one->weight != two->weight)
         return diag_set(d, -EDOM,
                         "%s: has its label or weight in another column than %s: the files of this "
-                        "folder are not one table",
+                        "folder are not one table. -o label_column= and -o weight_column= with "
+                        "numbers say it for files without names",
                         blob_name(b->blob), blob_name(a->blob));
     return 0;
 }

@@ -21,11 +21,24 @@ struct csv_shape {
     char delimiter, comment; /* comment: 0: there are none */
     size_t columns;          /* cells of a row */
     size_t label, weight;    /* their columns, or CSV_NONE */
+    size_t omitted;          /* columns at the front that are no features: they number the rows */
     bool has_header;
     uint64_t rows_at;  /* byte behind the header, */
     uint64_t lines;    /* and the lines up to there */
     struct text names; /* of the columns, each ended by NUL; empty: no header */
+    struct text note;  /* lines for people: what was decided that they may not expect */
 };
+
+static inline bool csv_is_feature(const struct csv_shape *shape, size_t column)
+{
+    return column >= shape->omitted && column != shape->label && column != shape->weight;
+}
+
+static inline uint64_t csv_features(const struct csv_shape *shape)
+{
+    return shape->columns - shape->omitted - (shape->label != CSV_NONE) -
+           (shape->weight != CSV_NONE);
+}
 
 struct csv_file {
     struct blob *blob;
@@ -37,6 +50,7 @@ struct csv_file {
     struct prepared prepared;
     struct csv_scan *scan; /* while the index is made */
     uint64_t missing;      /* features that are empty or NaN; of a prepared file */
+    char *rounded;         /* lines for people about numbers that are; the same; owned */
 };
 
 /* Find the shape from the head of the file: its delimiter, header and columns. 0, or -errno with
@@ -71,6 +85,8 @@ bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *
 int csv_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
                   uint8_t *dst, struct diag *d);
 int csv_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
+void csv_note(const void *file, struct text *t);
+void csv_joined(const void *file, const void *other, struct text *t);
 int csv_joins(const void *file, const void *other, struct diag *d);
 int csv_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
              size_t len, uint8_t *dst, struct diag *d);

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "format/csv/file.h"
-#include "format/csv/row.h"
+#include "format/csv/probe.h"
 #include "format/encode/encode.h"
 #include "format/records/group.h"
 
@@ -14,7 +14,7 @@ static void describe(const struct shard *shard, unsigned n, const char *indent, 
 {
     const struct csv_file *first = shard[0].file;
     const struct csv_shape *s = &first->shape;
-    uint64_t features = s->columns - (s->label != CSV_NONE) - (s->weight != CSV_NONE);
+    uint64_t features = csv_features(s);
     uint64_t rows = 0, missing = 0;
     size_t at = 0;
 
@@ -31,7 +31,7 @@ static void describe(const struct shard *shard, unsigned n, const char *indent, 
         return;
     text_add(t, "%s\"columns\": [", indent);
     for (size_t i = 0, shown = 0; i < s->columns && at < s->names.len; i++) {
-        if (i != s->label && i != s->weight) {
+        if (csv_is_feature(s, i)) {
             text_add(t, "%s", shown++ ? ", " : "");
             text_add_json(t, s->names.data + at);
         }
@@ -52,66 +52,14 @@ static const struct record_format csv = {
     .dims = csv_dims,
     .extent = csv_extent,
     .joins = csv_joins,
+    .joined = csv_joined,
     .read_rows = csv_read_rows,
     .read = csv_read,
     .verify = csv_verify,
+    .note = csv_note,
     .check = csv_check,
     .describe = describe,
 };
-
-/* Two lines of the head that have cells, of one number, of numbers but for the first. A name that
- * says what the file is makes one number enough, or a line longer than the head: then the fault is
- * named, where there is one. Lines of a single number, with spaces in cells, may be libsvm text,
- * too: the name decides, but not between tabs, which libsvm text has. */
-static enum claim probe(const struct probed_file *file)
-{
-    const char delimiters[] = {',', '\t', ';'};
-    bool named = text_ends_with(file->name, ".csv") || text_ends_with(file->name, ".tsv");
-    uint8_t text[FORMAT_HEAD + DECIMAL_PAD] = {0};
-    char given = file->options ? file->options->delimiter : 0;
-    char comment = file->options ? file->options->comment : 0;
-
-    if (memchr(file->head, '\0', file->len) && !named)
-        return CLAIM_NONE;
-    memcpy(text, file->head, file->len);
-    for (size_t k = 0; k < (given ? 1 : sizeof(delimiters)); k++) {
-        char delimiter = given ? given : delimiters[k];
-        size_t cells = 0, numbers = 0, lines = 0;
-        bool alike = true, cut = false;
-
-        for (size_t at = 0; at < file->len && lines < 8;) {
-            size_t len = strcspn((char *)text + at, "\r\n"), bad, n;
-            float value[64];
-
-            if (at + len >= file->len && !file->whole) {
-                /* Of the first two lines, one longer than the head: its whole cells. */
-                while (lines < 2 && named && len && text[at + len] != (uint8_t)delimiter)
-                    len--;
-                if (lines >= 2 || !named || !len)
-                    break;
-                cut = true;
-            }
-            if (!csv_is_empty(text + at, len, comment)) {
-                uint8_t behind = text[at + len];
-
-                text[at + len] = 0;
-                n = csv_parse(text + at, len, delimiter, value, 64, &bad);
-                text[at + len] = behind;
-                alike = alike && (!lines || n == cells);
-                cells = lines ? cells : n;
-                numbers += lines || bad >= 64 ? (bad >= 64 || (named && bad > 0)) : 0;
-                lines++;
-            }
-            at += cut ? file->len : len + 1;
-        }
-        if (cells >= 2 && ((lines >= 2 && alike && numbers >= lines - 1) ||
-                           (named && (numbers || (cut && lines == 1)))))
-            return named && (delimiter != '\t' || given) && !memchr(file->head, ':', file->len)
-                       ? CLAIM_STRONG
-                       : CLAIM_WEAK;
-    }
-    return CLAIM_NONE;
-}
 
 static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds)
@@ -125,6 +73,7 @@ static const char *option(const struct format_options *options)
            : options->weight_column ? "weight_column"
            : options->delimiter     ? "delimiter"
            : options->comment       ? "comment"
+           : options->header        ? "header"
            : options->doubles       ? "dtype"
                                     : NULL;
 }
@@ -138,7 +87,7 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_csv = {
     .name = "csv",
-    .probe = probe,
+    .probe = csv_probe,
     .open_folder = open_folder,
     .option = option,
     .title = "CSV of numbers",

@@ -3,15 +3,40 @@
 #include <math.h>
 #include <string.h>
 
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
 static bool is_space(uint8_t c, char delimiter)
 {
-    return (c == ' ' || c == '\t' || c == '\v' || c == '\f') && c != (uint8_t)delimiter;
+    return is_blank(c) && (c != (uint8_t)delimiter || c == ' ');
 }
 
 /* The closing quote of the text at p, or NULL. */
 static const uint8_t *quoted_end(const uint8_t *p, const uint8_t *end)
 {
     return p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
+}
+
+/* The delimiter at p or after it, or NULL. Blanks are one together, but not at the end. */
+static const uint8_t *find_delimiter(const uint8_t *p, const uint8_t *end, char delimiter,
+                                     const uint8_t **ret_next)
+{
+    const uint8_t *stop = p;
+
+    *ret_next = NULL;
+    if (delimiter != ' ') {
+        stop = memchr(p, delimiter, (size_t)(end - p));
+        *ret_next = stop ? stop + 1 : NULL;
+        return stop;
+    }
+    while (stop < end && !is_blank(*stop))
+        stop++;
+    for (p = stop; p < end && is_blank(*p);)
+        p++;
+    *ret_next = p < end ? p : NULL;
+    return stop < end ? stop : NULL;
 }
 
 void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_cell *ret,
@@ -23,13 +48,13 @@ void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_c
         p++;
     if (p < end && *p == '"')
         close = quoted_end(p + 1, end);
-    stop = memchr(close ? close : p, delimiter, (size_t)(end - (close ? close : p)));
-    *ret_next = stop ? stop + 1 : NULL;
+    stop = find_delimiter(close ? close : p, end, delimiter, ret_next);
     stop = stop ? stop : end;
     while (stop > p && is_space(stop[-1], delimiter))
         stop--;
     ret->broken = memchr(p, '"', (size_t)(stop - p)) && (!close || stop != close + 1);
-    if (close && !ret->broken) {
+    ret->quoted = close && !ret->broken;
+    if (ret->quoted) {
         p++;
         stop = close;
     }
@@ -96,7 +121,9 @@ static inline size_t parse(const uint8_t *line, size_t len, char delimiter, stru
         const uint8_t *after = p < end ? parse_short(p, number) : NULL;
         struct csv_cell cell;
 
-        if (after && after <= end && (after == end || *after == (uint8_t)delimiter)) {
+        if (after && after <= end &&
+            (after == end || (*after == (uint8_t)delimiter &&
+                              (delimiter != ' ' || (after + 1 < end && !is_blank(after[1])))))) {
             p = after == end ? NULL : after + 1;
         } else {
             csv_cell(p, end, delimiter, &cell, &p);

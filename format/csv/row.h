@@ -15,10 +15,12 @@ struct csv_cell {
     const uint8_t *text;
     size_t len;
     bool broken; /* a quote is not where one may be */
+    bool quoted;
 };
 
 /* The cell that begins at p; *ret_next: the byte behind its delimiter, NULL: it was the last. A
- * text in quotes holds no quote, and no delimiter counts in it. */
+ * text in quotes holds no quote, and no delimiter counts in it. Delimiter ' ': cells are between
+ * blanks, any number of them, before the first and after the last, too. */
 void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_cell *ret,
               const uint8_t **ret_next);
 

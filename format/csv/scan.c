@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/csv/file.h"
+#include "format/csv/exact.h"
 #include "format/csv/row.h"
 #include "format/text/lines.h"
 
@@ -21,6 +21,7 @@ struct csv_scan {
     uint8_t last;     /* the line end before text */
     struct text_masks *mask;
     float *value; /* [columns] */
+    struct csv_exact exact;
 };
 
 void csv_scan_free(struct csv_scan *scan)
@@ -30,6 +31,7 @@ void csv_scan_free(struct csv_scan *scan)
     free(scan->text);
     free(scan->mask);
     free(scan->value);
+    csv_exact_release(&scan->exact);
     free(scan);
 }
 
@@ -38,8 +40,8 @@ static int file_identity(void *impl, struct text *ret)
     const struct csv_file *file = impl;
     const struct csv_shape *s = &file->shape;
 
-    text_add(ret, "csv 2 %d %d %zu %zu %zu %llu", s->delimiter, s->comment, s->columns, s->label,
-             s->weight, (unsigned long long)s->rows_at);
+    text_add(ret, "csv 3 %d %d %zu %zu %zu %zu %d %llu", s->delimiter, s->comment, s->columns,
+             s->omitted, s->label, s->weight, file->doubles, (unsigned long long)s->rows_at);
     return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
@@ -49,9 +51,13 @@ static int file_take(void *impl, const struct index *index)
     struct csv_file *file = impl;
     uint64_t size = file->blob->size, number[ROW_NUMBERS];
 
-    if (index->about_len != sizeof(uint64_t))
+    if (index->about_len < sizeof(uint64_t))
         return -EBADMSG;
     file->missing = load_le64(index->about);
+    file->rounded =
+        strndup((const char *)index->about + sizeof(uint64_t), index->about_len - sizeof(uint64_t));
+    if (!file->rounded)
+        return -ENOMEM;
 
     for (uint64_t row = 0; row < index->rows; row++) {
         index_row(index, row, number);
@@ -77,7 +83,7 @@ static int file_begin(void *impl)
     scan->text_at = scan->read = file->shape.rows_at;
     scan->lines = file->shape.lines;
     file->missing = 0;
-    return scan->text && scan->mask && scan->value ? 0 : -ENOMEM;
+    return scan->text && scan->mask && scan->value ? csv_exact_init(&scan->exact, file) : -ENOMEM;
 }
 
 /* Room for a line that is longer than all so far. */
@@ -129,10 +135,33 @@ static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape,
     }
     empty += end % 64 ? scan->mask[end / 64].mark >> (end % 64 - 1) & 1 : before;
     /* An empty label is parsed, and refused. */
-    if (marks + 1 != shape->columns || shape->label != CSV_NONE || shape->weight != CSV_NONE)
+    if (marks + 1 != shape->columns || shape->label != CSV_NONE || shape->weight != CSV_NONE ||
+        (empty && (shape->omitted || shape->delimiter == ' ')))
         return false;
     *missing += empty;
     return true;
+}
+
+/* Has the line a cell of CSV_EXACT_LEN bytes or more, or its end in common with one? */
+static bool has_long_cell(const struct csv_scan *scan, size_t start, size_t end)
+{
+    uint64_t one = 0, two = 0, four = 0; /* of the word before: a run of so many ends there */
+
+    for (size_t word = start / 64; word * 64 < end; word++) {
+        const struct text_masks *m = &scan->mask[word];
+        uint64_t n = ~(m->mark | m->space | m->end), pair, quad;
+
+        if (word * 64 < start)
+            n &= ~UINT64_C(0) << start % 64;
+        pair = n & (n << 1 | one >> 63);
+        quad = pair & (pair << 2 | two >> 62);
+        if (quad & (quad << 4 | four >> 60))
+            return true;
+        one = n;
+        two = pair;
+        four = quad;
+    }
+    return false;
 }
 
 static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
@@ -198,8 +227,10 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         r = csv_check_line(file, line, text, end - start, scan->value, d);
         scan->text[end] = behind;
         for (size_t i = 0; i < file->shape.columns && r == 0; i++)
-            file->missing += is_missing(scan->value, i); /* neither label nor weight is */
+            file->missing += i >= file->shape.omitted && is_missing(scan->value, i);
     }
+    if (r == 0 && has_long_cell(scan, start, end))
+        csv_exact_see(&scan->exact, file, line, text, end - start);
     return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
 }
 
@@ -234,6 +265,14 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
                : 0;
 }
 
+static int take_notes(struct csv_file *file)
+{
+    AUTO_TEXT struct text t = {0};
+
+    csv_exact_note(&file->scan->exact, file, &t);
+    return text_finish(&t, &file->rounded, NULL);
+}
+
 static int file_step(void *impl, struct diag *d)
 {
     struct csv_file *file = impl;
@@ -256,19 +295,23 @@ static int file_step(void *impl, struct diag *d)
     if (r < 0 || scan->read < file->blob->size)
         return r;
     file->prepared.end[ROW_AT] = file->blob->size;
+    r = take_notes(file);
     csv_scan_free(TAKE_PTR(file->scan));
-    r = blob_check(file->blob);
+    if (r == 0)
+        r = blob_check(file->blob);
     return r < 0 ? r : 1;
 }
 
 static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
+    const struct csv_file *file = impl;
     uint8_t bytes[8];
 
     (void)index;
     (void)d;
-    store_le64(bytes, ((const struct csv_file *)impl)->missing);
+    store_le64(bytes, file->missing);
     text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
+    text_add(ret, "%s", file->rounded);
     return 0;
 }
 

@@ -8,68 +8,10 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "format/csv/file.h"
+#include "format/csv/head.h"
 #include "format/csv/row.h"
 
-static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
-
-/* The next line with cells, from *at on, and how many lines end there; *ret_at: where it begins.
- * false: there is none. */
-static bool next_line(const uint8_t *head, size_t len, bool whole, char comment, size_t *at,
-                      uint64_t *lines, size_t *ret_at, size_t *ret_len)
-{
-    while (*at < len) {
-        size_t start = *at, end = start;
-
-        while (end < len && head[end] != '\n' && head[end] != '\r')
-            end++;
-        if (end == len && !whole)
-            return false;
-        *at = end + 1;
-        if (*at < len && head[end] == '\r' && head[*at] == '\n')
-            ++*at;
-        ++*lines;
-        if (csv_is_empty(head + start, end - start, comment))
-            continue;
-        *ret_at = start;
-        *ret_len = end - start;
-        return true;
-    }
-    return false;
-}
-
-static char find_delimiter(const uint8_t *line, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (line[i] == ',' || line[i] == '\t' || line[i] == ';')
-            return (char)line[i];
-    return ',';
-}
-
-struct cells {
-    size_t n, numbers, empty;
-};
-
-static struct cells count_cells(const uint8_t *line, size_t len, char delimiter)
-{
-    const uint8_t *p = line;
-    struct cells cells = {0};
-
-    while (p) {
-        struct csv_cell cell;
-        uint8_t copy[64 + DECIMAL_PAD] = {0};
-        float number;
-
-        csv_cell(p, line + len, delimiter, &cell, &p);
-        cells.n++;
-        cells.empty += !cell.len;
-        if (!cell.len || cell.len > 64)
-            continue;
-        memcpy(copy, cell.text, cell.len);
-        cell.text = copy;
-        cells.numbers += csv_number(&cell, &number);
-    }
-    return cells;
-}
+#define NAMES_SHOWN 8 /* in notes */
 
 static void read_names(const uint8_t *line, size_t len, char delimiter, struct text *ret)
 {
@@ -138,38 +80,104 @@ static int find_roles(struct csv_shape *shape, const struct format_options *opti
     return r;
 }
 
-int csv_shape_read(const uint8_t *head, size_t len, bool whole,
+/* ---- notes ---- */
+
+/* The first names of the columns, as people see them. */
+static void add_names(const struct csv_shape *shape, struct text *t)
+{
+    const char *name = shape->names.data;
+
+    for (size_t i = 0; i < shape->columns && i < NAMES_SHOWN; i++, name += strlen(name) + 1)
+        text_add(t, "%s'%s'", i ? ", " : "", name);
+    if (shape->columns > NAMES_SHOWN)
+        text_add(t, " ...");
+}
+
+static void note_header(struct csv_shape *shape, uint64_t line, const char *name)
+{
+    text_add(&shape->note, "%s: line %llu is ", name, (unsigned long long)line);
+    if (shape->has_header) {
+        text_add(&shape->note, "used as names of columns: ");
+        add_names(shape, &shape->note);
+        text_add(&shape->note, ". -o header=no makes it a row\n");
+    } else {
+        text_add(&shape->note, "used as a row, but its numbers rise by one. If they are names of "
+                               "columns: -o header=yes\n");
+    }
+}
+
+/* pandas writes the numbers of rows in a first column without a name, and reads that as "Unnamed:
+ * 0". Such columns say nothing about a row. */
+static void omit_row_numbers(struct csv_shape *shape, struct csv_head rows, const char *name)
+{
+    const char *column = shape->names.data;
+
+    while (shape->has_header && shape->omitted + 1 < shape->columns &&
+           shape->omitted != shape->label && shape->omitted != shape->weight &&
+           (!*column || !strncmp(column, "Unnamed: 0", strlen("Unnamed: 0"))) &&
+           csv_column_is_whole(rows, shape->delimiter, shape->omitted)) {
+        text_add(&shape->note,
+                 "%s: column %zu (%s) is omitted from x: it numbers the rows, as pandas does. Give "
+                 "it a name to keep it\n",
+                 name, shape->omitted, *column ? column : "without a name");
+        shape->omitted++;
+        column += strlen(column) + 1;
+    }
+}
+
+/* ---- reading ---- */
+
+static int read_first(struct csv_shape *shape, struct csv_head head,
+                      const struct format_options *options, const char *name, struct diag *d)
+{
+    struct csv_head before = head;
+    struct csv_line line;
+    struct csv_cells cells;
+    bool by_numbers, given = options->header != CSV_HEADER_AUTO;
+    enum csv_first first;
+
+    if (!csv_head_next(&head, &line))
+        return diag_set(d, -EBADMSG, "%s: want lines of numbers, found none in the first %zu bytes",
+                        name, head.len);
+    shape->delimiter = options->delimiter ? options->delimiter : csv_find_delimiter(before);
+    cells = csv_count_cells(&line, shape->delimiter);
+    if (cells.n > CSV_COLUMNS_MOST)
+        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %d columns, found %zu", name,
+                        (unsigned long long)head.lines, CSV_COLUMNS_MOST, cells.n);
+    shape->columns = cells.n;
+    first = csv_judge_first(before, shape->delimiter, &by_numbers);
+    shape->has_header = given ? options->header == CSV_HEADER_YES : first == CSV_FIRST_NAMES;
+    if (!given && first == CSV_FIRST_MIXED)
+        return diag_set(d, -EBADMSG,
+                        "%s: line %llu: want numbers, or names and no numbers, found %zu numbers "
+                        "and %zu names. If it has names of columns: -o header=yes",
+                        name, (unsigned long long)head.lines, cells.numbers,
+                        cells.n - cells.numbers - cells.empty);
+    if (shape->has_header) {
+        shape->rows_at = min_u64(head.at, head.len);
+        shape->lines = head.lines;
+        read_names(line.text, line.len, shape->delimiter, &shape->names);
+    }
+    if (!given && by_numbers && !shape->names.failed)
+        note_header(shape, head.lines, name);
+    return shape->names.failed ? -ENOMEM : 0;
+}
+
+int csv_shape_read(const uint8_t *text, size_t len, bool whole,
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d)
 {
-    size_t at = len >= sizeof(bom) && !memcmp(head, bom, sizeof(bom)) ? sizeof(bom) : 0;
-    size_t line, line_len;
-    uint64_t lines = 0;
-    struct cells cells;
+    const struct csv_head head = csv_head_of(text, len, whole, options->comment);
+    int r;
 
     ret->comment = options->comment;
-    ret->rows_at = at;
-    if (!next_line(head, len, whole, ret->comment, &at, &lines, &line, &line_len))
-        return diag_set(d, -EBADMSG, "%s: want lines of numbers, found none in the first %zu bytes",
-                        name, len);
-    ret->delimiter =
-        options->delimiter ? options->delimiter : find_delimiter(head + line, line_len);
-    cells = count_cells(head + line, line_len, ret->delimiter);
-    if (cells.n > CSV_COLUMNS_MOST)
-        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %d columns, found %zu", name,
-                        (unsigned long long)lines, CSV_COLUMNS_MOST, cells.n);
-    ret->columns = cells.n;
-    ret->has_header = !cells.numbers && cells.empty < cells.n;
-    if (!ret->has_header && cells.numbers + cells.empty < cells.n)
-        return diag_set(d, -EBADMSG,
-                        "%s: line %llu: want numbers, or names and no numbers, found %zu "
-                        "numbers and %zu names",
-                        name, (unsigned long long)lines, cells.numbers,
-                        cells.n - cells.numbers - cells.empty);
-    if (ret->has_header) {
-        ret->rows_at = at;
-        ret->lines = lines;
-        read_names(head + line, line_len, ret->delimiter, &ret->names);
-    }
-    return ret->names.failed ? -ENOMEM : find_roles(ret, options, name, d);
+    ret->rows_at = head.at;
+    r = read_first(ret, head, options, name, d);
+    if (r == 0)
+        r = find_roles(ret, options, name, d);
+    if (r == 0)
+        omit_row_numbers(ret, head, name);
+    if (ret->note.data)
+        text_plain(ret->note.data, "\n");
+    return r == 0 && ret->note.failed ? -ENOMEM : r;
 }

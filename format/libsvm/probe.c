@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "format/libsvm/line.h"
 
 #define PROBE_MOST 32 /* rows that a probe examines */
@@ -72,6 +73,15 @@ static bool has_values(const uint8_t *line, size_t len, const struct libsvm_row 
     return row->n && (fields ? colons >= 2 * row->n + weight : colons > 0);
 }
 
+/* A row without values. */
+static void see_cells(const struct libsvm_row *row, struct impression *seen)
+{
+    uint64_t cells = row->n_labels + row->n;
+
+    seen->cells = seen->weak++ ? seen->cells : cells;
+    seen->ragged |= cells != seen->cells || row->columns;
+}
+
 /* columns: 0 or LIBSVM_FIELD. */
 static void look_at_row(const uint8_t *line, size_t len, unsigned columns, struct impression *seen)
 {
@@ -85,7 +95,7 @@ static void look_at_row(const uint8_t *line, size_t len, unsigned columns, struc
     else if (has_values(line, len, &row, columns))
         seen->strong++;
     else
-        seen->weak++;
+        see_cells(&row, seen);
     seen->lists += row.n_labels > 1 && !row.n;
 }
 
@@ -119,6 +129,13 @@ struct impression look_at_rows(const uint8_t *head, size_t len, bool whole, unsi
     return seen;
 }
 
+/* Rows of whole numbers, as many in each, are a table, unless the name says what they are. */
+static bool is_table(const struct probed_file *file, const struct impression *seen)
+{
+    return seen->weak > 1 && seen->cells > 1 && !seen->ragged &&
+           !text_ends_with(file->name, ".svm") && !text_ends_with(file->name, ".libsvm");
+}
+
 enum claim libsvm_probe(const struct probed_file *file)
 {
     const struct impression seen = look_at_rows(file->head, file->len, file->whole, 0);
@@ -126,7 +143,8 @@ enum claim libsvm_probe(const struct probed_file *file)
     /* Claim broken rows too: the parser of rows reports them best. */
     if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
         return CLAIM_STRONG;
-    return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
+    return seen.weak && !seen.bad && !seen.lists && !is_table(file, &seen) ? CLAIM_WEAK
+                                                                           : CLAIM_NONE;
 }
 
 /* Without values, `field:index` looks like a feature of libsvm text, and is taken for one. */

@@ -8,6 +8,8 @@
 struct impression {
     unsigned strong; /* rows with index:value */
     unsigned weak;   /* other rows that can be read */
+    uint64_t cells;  /* of the first of these: label and indexes, */
+    bool ragged;     /* and others differ from it, or have a weight or a qid */
     unsigned lists;  /* of these, rows with a list of labels: perhaps comma-separated values */
     unsigned alike;  /* lines that cannot be read, but are meant as rows */
     unsigned bad;    /* other lines that cannot be read */

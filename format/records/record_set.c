@@ -283,6 +283,8 @@ static void add_notes(struct dataset *ds)
             set->rf->damage(set->files.shard[i].file, &t);
         if (set->rf->note)
             set->rf->note(set->files.shard[i].file, &t);
+        if (i && set->rf->joined)
+            set->rf->joined(set->files.shard[0].file, set->files.shard[i].file, &t);
         if (t.len && !t.failed)
             notes_add(&ds->notes, "%s", t.data);
     }

@@ -68,6 +68,9 @@ struct record_format {
     /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
      * several files is made. NULL: any two can. */
     int (*joins)(const void *file, const void *other, struct diag *d);
+    /* What a user has to know of two files that are parts of one dataset, the first file of it and
+     * another: added to t, lines. NULL: nothing. */
+    void (*joined)(const void *first, const void *other, struct text *t);
     /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
      * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
     int (*add_folders)(struct dataset *ds);

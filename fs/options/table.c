@@ -349,6 +349,8 @@ static int set_jobs(struct options *o, const char *value, struct diag *d)
 /* The words of options, at the value that each stands for. */
 static const char *const base_words[] = {
     [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+static const char *const header_words[] = {
+    [CSV_HEADER_AUTO] = "auto", [CSV_HEADER_YES] = "yes", [CSV_HEADER_NO] = "no"};
 static const char *const dtype_words[] = {"f4", "f8"};
 static const char *const docs_words[] = {"keep", "split"};
 static const char *const unit_words[] = {"doc", "seq"};
@@ -446,8 +448,11 @@ const struct option options_ours[] = {
     {"weight_column", "COL", "column of CSV that is the weight",
      TEXT(format.weight_column, "a number from 0, or a name of the first line")},
     {"delimiter", "CHAR",
-     "between the cells of CSV, if not the first of comma, tab or semicolon in line 1",
+     "between the cells of CSV, if not the first of comma, tab or semicolon in line 1, or blanks",
      .set = set_delimiter},
+    {"header", "WHETHER",
+     "auto (default); yes: line 1 of CSV has the names of its columns; no: it is a row",
+     WORD(format.header, header_words)},
     {"dtype", "TYPE", "type of the numbers of CSV: f4 (default), or f8",
      WORD(format.doubles, dtype_words)},
     {"comment", "CHAR", "lines of CSV that begin with it are left out", .set = set_comment},

@@ -132,9 +132,12 @@ with mounted(os.path.join(SOURCE, "hash.csv"), "comment=#", "delimiter=|"):
 
 write("one/column.csv", b"5\n7\n\n-1.5\n")  # S-14
 with mounted(os.path.join(SOURCE, "one")):
-    equal(json.loads(text(path("column.csv/dataset.json")))["format"], "libsvm", "labels alone")
-with mounted(os.path.join(SOURCE, "one"), "format=csv"):
     compare("column.csv", b"5\n7\n-1.5\n")
+write("labels/y.txt", b"5\n7\n\n-1.5\n")
+with mounted(os.path.join(SOURCE, "labels")):
+    equal(json.loads(text(path("y.txt/dataset.json")))["format"], "libsvm", "labels alone")
+with mounted(os.path.join(SOURCE, "labels"), "format=csv"):
+    compare("y.txt", b"5\n7\n-1.5\n")
 contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: want idx, npy, npz,")
 for name in ("files", "CSV"):  # one reads no single files
     contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", f"format={name}", code=2), "format=")

@@ -13,8 +13,8 @@ if not os.path.isdir(DATA):
     skip(f"{DATA} is missing")
 
 # What may be in a folder, and how many datasets there are at least, so that none is lost.
-FORMATS = {"idx": ({"idx", "libsvm"}, 5), "libsvm": ({"libsvm"}, 7), "kaldi": ({"kaldi"}, 50), "files": ({"files"}, 10),
-           "tar": ({"tar"}, 20), "tfrecord": ({"tfrecord", "libsvm"}, 30), "recordio": ({"recordio"}, 9),
+FORMATS = {"idx": ({"idx", "csv"}, 5), "libsvm": ({"libsvm"}, 7), "kaldi": ({"kaldi"}, 50), "files": ({"files"}, 10),
+           "tar": ({"tar"}, 20), "tfrecord": ({"tfrecord", "csv"}, 30), "recordio": ({"recordio"}, 9),
            "mindrecord": ({"mindrecord"}, 15), "arrays": ({"npy", "npz"}, 15), "safetensors": ({"safetensors"}, 1), "libfm": ({"libfm"}, 1), "jsonl": ({"jsonl"}, 5),
            "csv": ({"csv"}, 6), "cifar": ({"cifar"}, 4), "tokens": ({"tokens"}, 5)}
 found = {}

@@ -1,0 +1,9 @@
+/* Is a file a table of numbers? */
+#ifndef EPOCHFS_FORMAT_CSV_PROBE_H
+#define EPOCHFS_FORMAT_CSV_PROBE_H
+
+#include "format/core/format.h"
+
+enum claim csv_probe(const struct probed_file *file);
+
+#endif
