@@ -8,7 +8,7 @@ all:
 	cmake --build $(BUILD)
 
 check:
-	tests/run
+	tests/run all
 
 # DESTDIR is taken from the environment.
 install: all

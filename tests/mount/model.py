@@ -8,7 +8,6 @@ import tarfile
 import zipfile
 
 import numpy as np
-from PIL import Image
 
 from lib import content, equal, idx_bytes, idx_parse
 
@@ -162,6 +161,7 @@ def check_file(ds, path, enc, suffix, index, single):
         equal([int(data)] if single else [int(line) for line in data.splitlines()], want, path)
         equal(data.endswith(b"\n") or single or not index, True, path)
     elif enc in ("png", "pgm"):
+        from PIL import Image  # only what shows pictures needs it
         with Image.open(io.BytesIO(data)) as image:
             image.load()
             equal((image.mode, image.format), ("L", {"png": "PNG", "pgm": "PPM"}[enc]), path)

@@ -108,6 +108,9 @@ class World:
 
     def s3(self, objects):
         s3 = FakeS3(objects, bucket="bucket").__enter__()
+        tutorials.environment()  # makes the folder of tools
+        aws = self.file(f"{PRIVATE}/tools/aws", b'#!/bin/sh\nexec /usr/bin/aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"\n')
+        os.chmod(aws, 0o755)  # Debian 12's does not know AWS_ENDPOINT_URL
         os.environ.update(AWS_ENDPOINT_URL=s3.endpoint, AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret",
                           AWS_DEFAULT_REGION="us-east-1", AWS_EC2_METADATA_DISABLED="true",
                           AWS_REQUEST_CHECKSUM_CALCULATION="when_required")  # so that a body of a PUT is the object

@@ -21,13 +21,13 @@ import socket
 import subprocess
 import sys
 
+import needs
 import page_blocks
 from lib import DEADLINE, EPOCHFS, PRIVATE, equal, skip, text
 from servers import wait_until
 
 INIT = "/lib/systemd/systemd"
 UNITS = "/lib/systemd/system"
-PROGRAMS = ("dbus-daemon", "loginctl", "systemd-run", "unshare", "nsenter", "setpriv")
 SCRIPTS = f"{page_blocks.ROOT}/mount-scripts"
 USERS = {"root": 0, "ann": 61001, "bob": 61002}
 HOMES = "/data/home"
@@ -63,18 +63,6 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin co
 """
 
 
-def own_group():
-    """This process' cgroup of version 2, whose folder can be written; else the case is skipped."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as f:
-        tops = [line.split()[4] for line in f if " - cgroup2 " in line]
-    with open("/proc/self/cgroup", encoding="utf-8") as f:
-        paths = [line.rstrip("\n")[3:] for line in f if line.startswith("0::")]
-    found = [os.path.normpath(f"{top}/{path}") for top in tops for path in paths]
-    if not found or not os.access(found[0], os.W_OK):
-        skip("no cgroup of version 2 can be made here")
-    return found[0]
-
-
 def number_inside(path):
     """Of the process, in its own namespace."""
     return next(line.split()[-1] for line in text(path, "status").splitlines() if line.startswith("NSpid:"))
@@ -92,15 +80,10 @@ def mask(folder, name):
 
 class Machine:
     def __init__(self):
-        for program in PROGRAMS:
-            if not shutil.which(program):
-                skip(f"{program} is missing (packages systemd dbus util-linux)")
-        if not os.access(INIT, os.X_OK) or not glob.glob("/lib/*/security/pam_systemd.so"):
-            skip("systemd or its part of PAM is missing (packages systemd libpam-systemd)")
         for folder in ("/etc", "/usr"):
             if os.stat(folder).st_dev != os.stat("/").st_dev:
                 skip(f"{folder} is a file system of its own, which would be changed")
-        self.outside = own_group()
+        self.outside = needs.cgroup2()
         self.group = f"{self.outside}/epochfs-test-{os.getpid()}"
         self.process = self.pid = None
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner's: the cgroup must go

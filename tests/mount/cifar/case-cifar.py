@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """CIFAR-10 and CIFAR-100 in their binary version, made here record by record; and files that are refused or
 are none. Each check names its row of the table of cases."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """What `epochfs info` of a far folder asks for: its list, and the versions of its files where the list has none;
 no picture, unless it is drawn on a terminal, and then the few that are."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """preview.png: a sheet of the first pictures in stored order, no larger than a screen, the same in
 every mount; a remote source sends only the bytes of these pictures."""
 

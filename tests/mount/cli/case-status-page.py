@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: chromium
 """epochfs status --html: a page that a browser shows without an error, readable on a phone and on a wide screen."""
 
 import os

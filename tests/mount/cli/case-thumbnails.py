@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """preview.png of encoded pictures, with and without picture=: a sheet of thumbnails in colours, each
 where its sample is, a crossed box for one that cannot be decoded; and the pictures that `epochfs info
 --check` reports, in folders, tar, RecordIO, TFRecord and on a web server."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """-o picture=HxW: pictures of records as arrays of one size, in samples and batches, as PIL makes
 them; records without a picture, pictures of two kinds in one dataset, a field that is called image
 already; pictures that cannot be decoded, with an error or with bad_rows=skip."""

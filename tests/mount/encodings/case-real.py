@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: data:idx
 """MNIST, QMNIST and the files of the wild, where ../shared/data has them."""
 
 import hashlib
@@ -9,10 +10,8 @@ import numpy as np
 
 import model
 from lib import (SHARED_IDX, contains, content, equal, idx_parse, load_gz, mounted, path, run,
-                 skip, text)
+                 text)
 
-if not os.path.isdir(SHARED_IDX):
-    skip(f"{SHARED_IDX} is missing")
 
 MD5 = {"t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
        "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637"}

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """What `info --check` finds in a folder of pictures (F-10, F-12): a picture without a byte, a text called .jpg, one
 that is cut short, and a PNG under .jpg. All of them are served as they are, and only the first three are no picture:
 an array of them, or a png, is an error of that sample alone."""

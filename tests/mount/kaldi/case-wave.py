@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Rows K-80 to K-86 of the table of Kaldi's edge cases: waves in archives and in files of their
 own, as Kaldi reads them, and the files that show them; Python's wave and scipy read the .wav."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """LibFM text, against a parser of three lines and XGBoost's own; columns (csc) of LibFM and libsvm against scipy; each
 check names its row of the table of cases."""
 

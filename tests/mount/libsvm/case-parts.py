@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """part=KofN of libsvm text: dmlc's byte rule, against the rule on bytes and against XGBoost."""
 
 import gzip

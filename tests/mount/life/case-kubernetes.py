@@ -1,20 +1,17 @@
 #!/usr/bin/python3
+# needs: python3-yaml python3-kubernetes
 """mount-scripts/kubernetes against the schema of Kubernetes' API, as Debian's python3-kubernetes has it (API 1.22): each field is
 known, has its type, and none that must be there is missing. Then what the schema does not say: words of enumerations, names,
 labels that a selector selects, volumes and their mounts. Then the commands of the containers, with folders of this test for those
 of the pod: a new node, its probe, a kill -9, another start, the end."""
 
 import glob
-import importlib.util
 import os
 import re
 import subprocess
 
-from lib import EPOCHFS, PRIVATE, SOURCE, equal, mount_type, skip, small, wait_mounted
+from lib import EPOCHFS, PRIVATE, SOURCE, equal, mount_type, small, wait_mounted
 
-for module, package in (("yaml", "python3-yaml"), ("kubernetes", "python3-kubernetes")):
-    if not importlib.util.find_spec(module):
-        skip(f"{module} is missing (package {package})")
 import kubernetes.client  # noqa: E402
 import yaml  # noqa: E402
 

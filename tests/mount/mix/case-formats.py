@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy python3-pil
 """Mixes of records: ragged arrays, texts, files under their own extensions, rows of libsvm text."""
 
 import io

@@ -1,16 +1,14 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """A PyTorch job reads a mix on four ranks, stops, and goes on with two and with eight, over the end of an epoch: the
 same samples in each global batch."""
 
-import importlib.util
 import os
 
 import numpy as np
 
-from lib import SOURCE, equal, mounted, path, skip, small
+from lib import SOURCE, equal, mounted, path, small
 
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 import torch  # pylint: disable=wrong-import-position
 from torch.utils.data import DataLoader, Dataset  # pylint: disable=wrong-import-position
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
+# needs: python3-torch python3-pil
 """docs/files.md: its loader for PyTorch over its folders of pictures, its class folders of sounds and texts, its line of metadata.jsonl and its line of a manifest."""
 
-import importlib.util
 import io
 import json
 import subprocess
@@ -12,11 +12,9 @@ from PIL import Image
 
 import pages
 import tutorials
-from lib import contains, equal, run, skip
+from lib import contains, equal, run
 from page_blocks import take
 
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 world = pages.World()
 out = io.BytesIO()
 Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(out, "jpeg")

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """docs/cifar.md, mindrecord.md, recordio.md, tfrecord.md, tar.md, pictures.md and kaldi.md, done as by a reader with small
 files of those names."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: awscli
 """README.md, docs/staging.md, remotes.md, index.md and cluster.md, done as by a reader: a web server with HTTPS, a bucket, and the
 site cache that the page sets up."""
 

@@ -1,18 +1,15 @@
 #!/usr/bin/python3
+# needs: python3-xgboost
 """docs/csv.md, libsvm.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
 
-import importlib.util
 import json
 
 import numpy as np
 
 import pages
-from lib import skip
 from page_blocks import take
 from tokens_model import llmc
 
-if not importlib.util.find_spec("xgboost"):
-    skip("xgboost is missing (package python3-xgboost)")
 ROWS = 3000
 rng = np.random.default_rng(5)
 world = pages.World()

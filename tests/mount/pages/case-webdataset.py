@@ -1,8 +1,8 @@
 #!/usr/bin/python3
+# needs: module:webdataset python3-pil
 """The loader of docs/tar.md with the real webdataset: its samples are those of the epoch, in its order. Debian has no such package,
 so this runs where somebody has installed it for /usr/bin/python3."""
 
-import importlib.util
 import io
 import subprocess
 import sys
@@ -11,12 +11,10 @@ import numpy as np
 from PIL import Image
 
 import pages
-from lib import equal, run, skip
+from lib import equal, run
 from page_blocks import take
 from tar_model import shard
 
-if not importlib.util.find_spec("webdataset"):
-    skip("webdataset is missing (no package of Debian has it)")
 SHARD = 800  # samples
 rng = np.random.default_rng(6)
 world = pages.World()

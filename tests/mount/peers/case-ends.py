@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: nginx-light
 """`peers up` that fails or is killed, `peers down` whatever was killed before: nothing of the ring stays, and nothing
 else is touched: neither processes whose numbers are in its files, nor files that it has not made."""
 
@@ -11,12 +12,10 @@ import subprocess
 import sys
 import time
 
-from lib import DEADLINE, PRIVATE, contains, equal, skip, text
+from lib import DEADLINE, PRIVATE, contains, equal, text
 from ring import TOOL, address, free_pair, make_secret, tool
 from servers import end_process, timed, wait_until
 
-if not shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin"):
-    skip("nginx is missing (package nginx-light)")
 SECRET = make_secret(f"{PRIVATE}/secret")
 FOLDER = f"{PRIVATE}/ring"
 NODES = f"{address(0)},{address(1)}"

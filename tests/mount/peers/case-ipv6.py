@@ -1,10 +1,10 @@
 #!/usr/bin/python3
+# needs: root iproute2
 """Peers on nodes that have IPv6 addresses: three network namespaces as nodes, named by address, and spelled in
 other ways than the system does. The origin sends each byte once, only the nodes may ask, `peers status` names the
 addresses, and a node that is killed is missed by nobody."""
 
 import os
-import shutil
 import signal
 import subprocess
 
@@ -17,8 +17,6 @@ from servers import Nginx, check_once, end_process, free_port, place, sent, wait
 NODES = 3
 NET, NET4, ORIGIN = "fd00:e:f5::", "10.77.0.", 100
 SPELLED = ["FD00:E:F5::1", "fd00:e:f5:0:0:0:0:2", "fd00:e:f5::3"]  # as an administrator may
-if os.geteuid() or not shutil.which("ip") or not shutil.which("nsenter"):
-    skip("root, ip and nsenter (packages iproute2, util-linux) are needed")
 if not os.path.exists("/proc/net/if_inet6"):
     skip("this system has no IPv6")
 if not os.environ.get("OWN_NETWORK"):

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: ceph root
 """The first look of a thousand nodes at a bucket that only signed requests may read: each signs for itself, with its
 own time, so no two requests are equal; but the ring asks the gateway once for each 10 s of the clock. A
 wrong signature is refused, and that refusal is nobody else's."""

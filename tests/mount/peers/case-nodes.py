@@ -1,22 +1,20 @@
 #!/usr/bin/python3
+# needs: root iproute2
 """The commands of docs/cluster.md on four nodes, as written: each node is a network, a host name and disks of its own, the origin
 speaks HTTPS, and no two nodes share more than the bridge and the page's secret. The origin sends each byte once to all
 four, and `peers down` ends the ring of its node alone."""
 
 import os
 import re
-import shutil
 import subprocess
 
 import pages
 import tutorials
-from lib import DEADLINE, contains, equal, skip, text
+from lib import DEADLINE, contains, equal, text
 from page_blocks import ROOT, take
 from servers import check_once, end_process, wait_until
 
 NET, ORIGIN = "10.77.0.", 100
-if os.geteuid() or not shutil.which("ip") or not shutil.which("nsenter"):
-    skip("root, ip and nsenter (packages iproute2, util-linux) are needed")
 
 
 def ip(*words):

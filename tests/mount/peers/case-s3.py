@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: ceph root
 """S3 through peers: epochfs signs for the gateway and connects to the front, and the gateway sends each
 byte and each listing once to three nodes; the same with a presigned URL. No signature and no secret is
 in a file of the ring but its configuration. Requests without the job's secret are refused."""

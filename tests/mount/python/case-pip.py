@@ -1,13 +1,13 @@
 #!/usr/bin/python3
+# needs: python3-venv
 """`make python`, then pip install of the wheel and of the sdist into empty venvs: offline, without a compiler; then it mounts."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 
-from lib import EPOCHFS, PRIVATE, SOURCE, contains, equal, skip, small
+from lib import EPOCHFS, PRIVATE, SOURCE, contains, equal, small
 from page_blocks import take
 
 ROOT = os.path.dirname(os.path.dirname(os.environ["CASES"]))
@@ -19,9 +19,6 @@ with epochfs.mount({SOURCE!r}) as mount:
 print(importlib.metadata.version('epochfs'), samples, epochfs.__file__)
 """
 
-for tool in ("venv", "ensurepip"):
-    if not importlib.util.find_spec(tool):
-        skip(f"{tool} is missing (package python3-venv)")
 
 
 def run(*command):

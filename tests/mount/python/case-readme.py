@@ -1,18 +1,16 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """The Python of README.md, as it is: three lines that read, and a training; killed at any batch and started again, it has the
 same weights after each batch as one that was never stopped."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 
-from lib import PRIVATE, SOURCE, content, equal, need_fashion, skip, small
+from lib import PRIVATE, SOURCE, content, equal, need_fashion, small
 from page_blocks import take
 
 need_fashion()
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 BLOCKS = [take("README.md", "with epochfs.mount("), take("README.md", "import os, torch")]
 TRAINED = f"{PRIVATE}/trained"
 # It writes down the weights that it saves, and is killed before torch.save() of some batch, or in the middle of it.

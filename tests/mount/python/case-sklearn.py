@@ -1,18 +1,15 @@
 #!/usr/bin/python3
+# needs: python3-sklearn python3-xgboost python3-scipy
 """epochfs.sklearn and epochfs.xgboost with the real libraries: dense arrays, and sparse rows without a copy."""
 
-import importlib.util
 import os
 
 import numpy as np
 
 import epochfs
 import tutorials
-from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, equal, skip, small, start, stop
+from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, equal, small, start, stop
 
-for module in ("sklearn", "xgboost", "scipy"):
-    if not importlib.util.find_spec(module):
-        skip(f"{module} is missing (package python3-{module})")
 import scipy.sparse
 import xgboost
 from sklearn.linear_model import SGDClassifier

@@ -1,16 +1,14 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """A training that is killed while its workers begin: they end, too, and hold neither its pipes nor the mount."""
 
-import importlib.util
 import os
 import signal
 import subprocess
 import sys
 
-from lib import DEADLINE, MOUNTPOINT, PRIVATE, equal, mounted, skip, small
+from lib import DEADLINE, MOUNTPOINT, PRIVATE, equal, mounted, small
 
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 TRAINING = """
 import os, select, signal, sys
 import epochfs, epochfs.torch

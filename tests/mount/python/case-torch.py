@@ -1,8 +1,8 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """epochfs.torch with real torch: order with any number of workers, positions, ranks, memory."""
 
 import copy
-import importlib.util
 import io
 import json
 import os
@@ -12,10 +12,8 @@ import warnings
 import numpy as np
 
 import epochfs
-from lib import MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, equal, run, skip, small, start, stop, write
+from lib import MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, equal, run, small, start, stop, write
 
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 import torch
 from torch.utils.data import DataLoader
 

@@ -1,20 +1,18 @@
 #!/usr/bin/python3
+# needs: openssl
 """A distant remote: the first batch of scattered samples costs a few round trips, not one for every
 eight samples. With HTTP/2 it uses one connection; a server that accepts only a few connections gets
 no more, and no read fails because of that."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 
-from lib import PRIVATE, content, equal, mounted, path, skip
+from lib import PRIVATE, content, equal, mounted, path
 from servers import PATIENT, Nginx, coverage, make_ca, make_certificate, place, remote
 
-if not shutil.which("openssl"):
-    skip("openssl is missing")
 PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bench/limit_proxy.py")
 DELAY = 0.05  # in each direction
 TRIP = 2 * DELAY

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: ceph root
 """A folder of files in a bucket of Ceph's S3 gateway: it equals the same folder on a disk; no object is
 asked for its size, each byte is fetched once; objects that are replaced or removed are errors, and
 the others go on."""

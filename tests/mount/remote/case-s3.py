@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: ceph root
 """Buckets of Ceph's S3 gateway: long listings, odd keys, both styles of addresses, profiles,
 anonymous access, wrong keys; and the secret appears nowhere else."""
 

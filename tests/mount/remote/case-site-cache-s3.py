@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: ceph root
 """A bucket behind the site cache: for two nodes that read it unsigned the gateway sends each byte
 once; the same with a presigned URL. Requests that nodes sign themselves are refused, with a
 message."""

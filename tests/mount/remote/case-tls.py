@@ -1,15 +1,13 @@
 #!/usr/bin/python3
+# needs: openssl
 """HTTPS with a private CA: ca= names it; without it, and with another host's certificate, the mount
 fails and says why. HTTP/2 if the server offers it."""
 
 import os
-import shutil
 
-from lib import PRIVATE, SOURCE, contains, content, equal, mounted, path, run, skip, small
+from lib import PRIVATE, SOURCE, contains, content, equal, mounted, path, run, small
 from servers import Nginx, check_counters, check_once, make_ca, make_certificate, remote
 
-if not shutil.which("openssl"):
-    skip("openssl is missing")
 images, labels = small(300, side=60)
 SIZES = {f"/{n}": os.path.getsize(f"{SOURCE}/{n}") for n in os.listdir(SOURCE)}
 CA = make_ca(f"{PRIVATE}/ca")

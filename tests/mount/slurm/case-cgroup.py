@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """proctrack/cgroup, as on most clusters: processes started by a step end with the step, even a
 daemon in its own session. So job.sh keeps a step alive; and the prolog's mount belongs to no
 step."""

@@ -1,19 +1,17 @@
 #!/usr/bin/python3
+# needs: python3-torch slurm-wlm root
 """The program of docs/tutorials/ddp.md as a job of Slurm, by the line of the page: eight tasks on two nodes, each with its
 mount; one of four tasks that was stopped goes on with two, and each step has the samples that it has without a stop."""
 
-import importlib.util
 import os
 import re
 import shutil
 
 import slurm
-from lib import SOURCE, contains, equal, skip, small
+from lib import SOURCE, contains, equal, small
 from page_blocks import take
 
 slurm.enter()
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 
 STEPS = 4  # of 256 samples in an epoch
 TASK = take("docs/tutorials/ddp.md", "scontrol show")  # the nodes of the test are this machine, and its python3 may be another

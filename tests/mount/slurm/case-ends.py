@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """However a job or its daemon ends, the epilog leaves nothing, and the next job works: scancel in
 mid-epoch, kill -9 of the daemon, a daemon that is stopped, kill -9 of all that slurmstepd started,
 kill -9 of slurmd. (The time limit and a full disk: slurm/case-limits.py.)"""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """job.sh, which needs no administrator: a mount for the job on each node, held by one long-lived
 step while others come and go. However the job ends, nothing is left; the next job removes what
 SIGKILL leaves."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """The time limit of a job, a disk that is full, a cache that stays: as slurm/case-ends.py."""
 
 import re

@@ -1,4 +1,5 @@
 #!/bin/bash
+# needs: environment-modules lua5.3
 # mount-scripts/modules: what `module load epochfs` sets, and that `module unload` takes it back.
 # shellcheck source=../lib.sh
 source "$CASES/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """A job that says peers: its nodes are one cache, by prolog and by job.sh. The origin sends each byte once
 to both nodes, nothing is left afterwards however the job ends, and without peers the job works, too."""
 

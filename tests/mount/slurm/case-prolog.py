@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: slurm-wlm root
 """Prolog and epilog: each node mounts what the job's comment names, as its user; the tasks read
 disjoint ranks with the epoch as their union; afterwards nothing is left. Whatever a comment says,
 the job runs and its nodes stay in service. The next prolog removes what dead jobs have left."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd
 """The files of mount-scripts/systemd: systemd accepts the units, and their commands work: the
 service is ready when the mount answers, has the rights it needs, is mounted again after its daemon
 was killed, and leaves nothing behind. The lines for fstab become the right units."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, "Mounting at boot": the lines of fstab.example, those that its table names, and a unit of one's own, as
 systemd mounts them."""
 

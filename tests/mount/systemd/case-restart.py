@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, the service whose daemon dies: it is mounted again, with the blocks that are staged."""
 
 import errno

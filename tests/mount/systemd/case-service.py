@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, "As a service": the page's unit, lines and command. It has started when the mount answers, also at boot;
 it has the rights that it needs and no others, and finds the secrets of root, although a service has no $HOME."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, "What to put where": the line for slurmd.service removes what a crash of the node has left, before slurmd
 starts, and never keeps it from starting. slurmd itself is a stand-in here; tests/mount/slurm has the real one."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, the service whose source cannot be opened: the reason is in the log, and how often the start is repeated."""
 
 import os

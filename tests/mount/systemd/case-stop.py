@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, the service that is stopped, and the service whose mount somebody has unmounted."""
 
 import contextlib

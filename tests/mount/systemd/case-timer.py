@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, "Numbers to watch": a timer of systemd instead of cron's line collects the metrics of the node."""
 
 import os

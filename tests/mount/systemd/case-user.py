@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: systemd root cgroup2
 """docs/cluster.md, mounts of users: the service with the rights of a user, by user.conf; and the service that users start
 themselves, which outlives their sessions."""
 

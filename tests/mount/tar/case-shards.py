@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Shards that Python's tarfile made, in each of its forms, compared member by member; their batches
 as WebDataset's own reader finds them; numbers and arrays with numpy."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Files of unsupported kinds are named by their kind, in ERROR.txt and on the terminal; also a
 login page in the place of data."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """The samplers of MindSpore and PyTorch, each with the plan of docs/plans.md that shows the same samples as often. PyTorch's
 run here; MindSpore's are written out from what its documentation and sources say."""
 
@@ -8,15 +9,11 @@ import random
 import re
 
 import numpy as np
+import torch
+from torch.utils.data import sampler as torch_sampler
+from torch.utils.data.distributed import DistributedSampler
 
-from lib import PRIVATE, SOURCE, equal, mounted, path, skip, write
-
-try:
-    from torch.utils.data import sampler as torch_sampler
-    from torch.utils.data.distributed import DistributedSampler
-    import torch
-except ImportError:
-    skip("no PyTorch (package python3-torch)")
+from lib import PRIVATE, SOURCE, equal, mounted, path, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 N, RANKS, DRAWS, EPOCHS = 23, 4, 40, 60

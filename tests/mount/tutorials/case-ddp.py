@@ -1,12 +1,10 @@
 #!/usr/bin/python3
+# needs: python3-torch
 """docs/tutorials/ddp.md, done as a reader would."""
 
-import importlib.util
 
 import tutorials
-from lib import need_fashion, skip
+from lib import need_fashion
 
 need_fashion()
-if not importlib.util.find_spec("torch"):
-    skip("torch is missing (package python3-torch)")
 tutorials.run("ddp")

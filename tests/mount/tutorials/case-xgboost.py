@@ -1,12 +1,9 @@
 #!/usr/bin/python3
+# needs: python3-xgboost
 """docs/tutorials/xgboost.md, done as a reader would."""
 
-import importlib.util
 
 import tutorials
-from lib import skip
 
-if not importlib.util.find_spec("xgboost"):
-    skip("xgboost is missing (package python3-xgboost)")
 tutorials.write_rows("train.txt", 4001)
 tutorials.run("xgboost")

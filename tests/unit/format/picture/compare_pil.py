@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Pictures as arrays against PIL: compare_pil.py EPOCHFS-PICTURE BUILT-WITH-WEBP(0 or 1)
 
 The same geometry, with PIL's own decoders and filter. Where a JPEG is decoded at its full size, no value differs by
