@@ -13,7 +13,8 @@
 struct turned {
     struct blob blob; /* must be first */
     const struct blob *from;
-    uint8_t *bytes; /* owned */
+    uint64_t offset; /* there */
+    uint8_t *bytes;  /* owned */
 };
 
 static const struct turned *turned_of(const struct blob *blob)
@@ -42,7 +43,10 @@ static int turned_identity(const struct blob *blob, char **ret)
 
     if (r < 0)
         return r;
-    return asprintf(ret, "%s in C order", from) < 0 ? -ENOMEM : 0;
+    return asprintf(ret, "%s in C order from %llu", from,
+                    (unsigned long long)turned_of(blob)->offset) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 static void turned_free(struct blob *blob)
@@ -59,7 +63,8 @@ static const struct blob_ops turned_ops = {
     .pread = turned_pread, .check = turned_check, .identity = turned_identity, .free = turned_free};
 
 /* Takes over bytes, also on error. */
-static struct blob *turned_new(const struct blob *from, uint8_t *bytes, uint64_t size)
+static struct blob *turned_new(const struct blob *from, uint64_t offset, uint8_t *bytes,
+                               uint64_t size)
 {
     struct turned *t = calloc(1, sizeof(*t));
 
@@ -73,6 +78,7 @@ static struct blob *turned_new(const struct blob *from, uint8_t *bytes, uint64_t
     t->blob.name = strdup(from->name);
     t->blob.source = from->source ? strdup(from->source) : NULL;
     t->from = from;
+    t->offset = offset;
     t->bytes = bytes;
     if (t->blob.name && (t->blob.source || !from->source))
         return &t->blob;
@@ -138,7 +144,7 @@ int array_in_c_order(struct array *a, uint64_t *left, const char *what, struct d
     if (r < 0)
         return r;
     turn(&a->head, src, dst);
-    blob = turned_new(a->held->blob, TAKE_PTR(dst), a->head.array_bytes);
+    blob = turned_new(a->held->blob, a->offset, TAKE_PTR(dst), a->head.array_bytes);
     held = blob ? held_blob_new(TAKE_PTR(blob), a->held) : NULL;
     if (!held)
         return -ENOMEM;

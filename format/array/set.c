@@ -93,6 +93,17 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
     text_add(t, "],\n");
 }
 
+/* Datasets of one file show different arrays of it under the same names. */
+static int set_identity(const struct dataset *ds, struct text *t)
+{
+    const struct array_set *set = ds->impl;
+
+    for (size_t i = 0; i < set->n; i++)
+        text_add(t, " %s=%s:%llu+%llu", ds->field[i].name, set->used[i].name,
+                 (unsigned long long)set->used[i].off, (unsigned long long)set->used[i].len);
+    return 0;
+}
+
 static void set_about(const struct dataset *ds, struct text *t)
 {
     const struct array_set *set = ds->impl;
@@ -177,8 +188,11 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return r;
 }
 
-static const struct dataset_ops set_ops = {
-    .check = set_check, .describe = set_describe, .about = set_about, .free = set_free};
+static const struct dataset_ops set_ops = {.check = set_check,
+                                           .describe = set_describe,
+                                           .about = set_about,
+                                           .identity = set_identity,
+                                           .free = set_free};
 
 /* ---- fields ---- */
 

@@ -213,6 +213,10 @@ struct dataset_ops {
     size_t (*name)(const struct dataset *ds, uint64_t sample, bool dots,
                    char ret[static KEY_NAME_SIZE]);
     bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
+    /* Add a text that differs wherever samples may differ although the source files are the same:
+     * which parts of the files the dataset shows, and how they are read. Called once it is ready. 0
+     * or -errno. NULL: the files and the options of the mount say it all. */
+    int (*identity)(const struct dataset *ds, struct text *t);
     bool checks_reads; /* each read checks the blobs that it uses */
     bool walks;        /* sizes of files of many samples take a walk, even in stored order */
 };

@@ -256,8 +256,9 @@ int field_input_identity(const struct field_input *in, enum label_kind kind,
 {
     const struct dataset *ds = in->ds;
 
-    text_add(ret, "labels %d %d %s %s %llu", LABEL_FILE_VERSION, (int)kind, ds->format->name,
-             in->field->name, (unsigned long long)ds->samples);
+    text_add(ret, "labels of a dataset %d %d %s %s %s %llu", LABEL_FILE_VERSION, (int)kind,
+             ds->format->name, in->field->name, dtype_info(in->field->dtype)->name,
+             (unsigned long long)ds->samples);
     add_options(options, ret);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         AUTO_FREE char *identity = NULL;
@@ -266,6 +267,12 @@ int field_input_identity(const struct field_input *in, enum label_kind kind,
         if (r < 0)
             return r;
         text_add(ret, " %s", identity);
+    }
+    if (ds->ops && ds->ops->identity) {
+        int r = ds->ops->identity(ds, ret);
+
+        if (r < 0)
+            return r;
     }
     return ret->failed ? -ENOMEM : 0;
 }

@@ -23,7 +23,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
                      enum label_kind kind, struct diag *d);
 
 /* A text that differs wherever the index of that field may: it has the versions of the source
- * files, and how they are read. 0 or -ENOMEM. */
+ * files, which parts of them the dataset shows, and how they are read. 0 or -errno. */
 int field_input_identity(const struct field_input *in, enum label_kind kind,
                          const struct format_options *options, struct text *ret);
 

@@ -248,6 +248,20 @@ static void mix_about(const struct dataset *ds, struct text *t)
     set->setup.about(set->setup.ctx, t);
 }
 
+static int mix_identity(const struct dataset *ds, struct text *t)
+{
+    const struct mix_setup *setup = &mix_set_of(ds)->setup;
+    int r = 0;
+
+    for (unsigned i = 0; i < setup->n && r == 0; i++) {
+        const struct dataset *of = setup->ds[i];
+
+        text_add(t, " source %s %llu", setup->shown[i], (unsigned long long)of->samples);
+        r = of->ops && of->ops->identity ? of->ops->identity(of, t) : 0;
+    }
+    return r;
+}
+
 static void mix_set_free(struct dataset *ds)
 {
     struct mix_set *set = ds->impl;
@@ -263,7 +277,7 @@ static void mix_set_free(struct dataset *ds)
     .prepare = mix_prepare, .check = mix_check, .describe = mix_describe, .about = mix_about,      \
     .locate = mix_locate, .extents = mix_extents, .copy = mix_copy, .free = mix_set_free,          \
     .has = mix_has, .number = mix_number_of, .key = mix_key, .name = mix_name, .find = mix_find,   \
-    .walks = true
+    .identity = mix_identity, .walks = true
 
 static const struct dataset_ops mix_ops = {MIX_OPS};
 static const struct dataset_ops mix_ops_checking = {MIX_OPS, .checks_reads = true};

@@ -466,7 +466,7 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
     .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
     .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
     .copy = set_copy, .copy_of_all = set_copy_of_all, .free = set_free, .has = set_has,            \
-    .checks_reads = true, .walks = true, .class_name = set_class_name
+    .checks_reads = true, .walks = true, .class_name = set_class_name, .identity = set_identity
 
 static const struct dataset_ops set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};

@@ -173,6 +173,18 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
         kaldi_join_describe(set->join, indent, t);
 }
 
+/* Also the files that tables name. */
+static int set_identity(const struct dataset *ds, struct text *t)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        text_add(t, " %s=", set->column[i].table->name);
+        kaldi_table_identity(set->column[i].table, t);
+    }
+    return 0;
+}
+
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                      void *ctx, struct diag *d)
 {
@@ -206,6 +218,7 @@ static const struct dataset_ops kaldi_ops = {
     .describe = set_describe,
     .locate = set_locate,
     .extents = set_extents,
+    .identity = set_identity,
     .free = set_free,
     .checks_reads = true,
     .walks = true,

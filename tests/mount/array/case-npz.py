@@ -215,6 +215,32 @@ def check_changed():
                 pass
 
 
+def loaded(plan):
+    with np.load(path(f"{plan}/epoch=0/npz/000000.npz")) as npz:
+        return dict(npz)
+
+
+def check_draws():
+    """The kept labels and weights of one dataset are not those of another with the same names and sizes."""
+    n = 400
+    weight = {"train": np.arange(n) % 4 == 1, "test": np.arange(n) % 4 == 3}
+    label = {"train": np.arange(n) // 50, "test": 100 + np.arange(n) % 5}
+    for folder, save in (("draws/stored", np.savez), ("draws/deflated", np.savez_compressed)):
+        arrays = {"x_train": np.arange(n), "x_test": np.arange(n)}
+        for split in "train", "test":
+            arrays[f"label_{split}"] = label[split].astype("<i4")
+            arrays[f"w_{split}"] = weight[split].astype("<f4")
+        write(f"{folder}/a.npz", saved(save, **arrays))
+        for _ in range(2):  # makes the tables, then loads them
+            for split in "train", "test":
+                with mounted(f"{SOURCE}/{folder}"):
+                    drawn = loaded(f"{split}/batches/batch=20,draw=20:w,seed=1")
+                    equal([int(i) for i in drawn["index"] if not weight[split][i]], [], f"{folder} {split}: of weight 0")
+                    classes = loaded(f"{split}/batches/batch=8,classes=4x2,seed=1")
+                    counts = np.unique(label[split][classes["index"]], return_counts=True)[1]
+                    equal(counts.tolist(), [2, 2, 2, 2], f"{folder} {split}: samples of each class")
+
+
 def check_many():
     """As docs/limits.md says: 60 arrays are a dataset, 61 one each; of names with `train`, a reason."""
     def info(name, count, *words, code=0):
@@ -244,5 +270,6 @@ with mounted():
 check_info()
 check_kept()
 check_changed()
+check_draws()
 check_many()
 check_shared()
