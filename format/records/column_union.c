@@ -39,11 +39,17 @@ static int compare_kinds(const struct record_column *a, const struct record_colu
     return (axes_of(a) > axes_of(b)) - (axes_of(a) < axes_of(b));
 }
 
+static const char *whole_name(const struct record_column *c)
+{
+    return c->whole ? c->whole : c->name;
+}
+
 static int compare_columns(const struct record_column *a, const struct record_column *b)
 {
     int order = strcmp(a->name, b->name);
 
-    return order ? order : compare_kinds(a, b);
+    order = order ? order : compare_kinds(a, b);
+    return order ? order : strcmp(whole_name(a), whole_name(b));
 }
 
 /* The place of a column, or where it would be. */
@@ -157,6 +163,30 @@ static void rename_column(struct column_union *u, unsigned i, const char *name, 
     u->column[i].name = u->name[i];
 }
 
+/* Do two columns of one name that are not of one extension show the same kind of file? */
+static bool meet(const struct record_column *a, const struct record_column *b)
+{
+    return strcmp(whole_name(a), whole_name(b)) != 0 &&
+           ((has_arrays(a) && has_arrays(b)) ||
+            (a->shown == RECORD_TEXT && b->shown == RECORD_TEXT));
+}
+
+/* Names that were cut are whole again where they meet; columns of one name follow one another. */
+static void name_whole(struct column_union *u)
+{
+    for (unsigned from = 0, end; from < u->n; from = end) {
+        const char *name = u->column[from].name;
+        bool met = false;
+
+        for (end = from + 1; end < u->n && !strcmp(u->column[end].name, name); end++)
+            for (unsigned i = from; i < end; i++)
+                met = met || meet(&u->column[i], &u->column[end]);
+        for (unsigned i = from; i < end && met; i++)
+            if (has_arrays(&u->column[i]) || u->column[i].shown == RECORD_TEXT)
+                u->column[i].name = whole_name(&u->column[i]);
+    }
+}
+
 /* Give each array a name of its own. Which are taken is found out before any is changed. */
 static int name_columns(struct column_union *u)
 {
@@ -165,6 +195,7 @@ static int name_columns(struct column_union *u)
     u->name = calloc(u->n + 1u, sizeof(*u->name));
     if (!taken || !u->name)
         return -ENOMEM;
+    name_whole(u);
     for (unsigned i = 0; i < u->n; i++)
         taken[i] = has_arrays(&u->column[i]) && is_taken(u, i);
     for (unsigned i = 0; i < u->n; i++) {

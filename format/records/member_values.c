@@ -145,9 +145,13 @@ void member_column_make(const struct learned_column *learned, unsigned field,
     ret_shows->shown = shown;
     record_name(learned->name, cut ? (size_t)(part - learned->name) - 1 : learned->len,
                 RECORD_NAME_MAX, ret_shows->name);
+    record_name(learned->name, learned->len, RECORD_NAME_MAX, ret_shows->whole);
+    if (cut && !strcmp(ret_shows->whole + strlen(ret_shows->whole) - 4, ".npy"))
+        ret_shows->whole[strlen(ret_shows->whole) - 4] = '_'; /* numpy takes "x.npy" for "x" */
     record_name(learned->name, learned->len, EXT_SIZE - 1, ret_shows->ext);
     *ret = (struct record_column){
         .name = ret_shows->name,
+        .whole = ret_shows->whole,
         .shown = is_value                  ? RECORD_NUMBERS
                  : shown == MEMBER_AS_TEXT ? RECORD_TEXT
                                            : RECORD_BYTES,

@@ -70,12 +70,12 @@ bool member_array_is_good(const struct index *index, uint64_t row, const uint64_
 struct member_column {
     unsigned field; /* number in the table of learned columns */
     enum member_shown shown;
-    char name[RECORD_NAME_MAX + 1], ext[RECORD_NAME_MAX + 1];
+    char name[RECORD_NAME_MAX + 1], whole[RECORD_NAME_MAX + 1], ext[RECORD_NAME_MAX + 1];
 };
 
 /* Make the column that shows a learned one in that form. But for bytes the last part of an
- * extension is not in its name: "label.cls" is `label`, "seg.txt" is `seg`, unless it is all of it.
- */
+ * extension is not in its name: "label.cls" is `label`, "seg.txt" is `seg`, unless it is all of it;
+ * it is again where such names meet: "x.cls" and "x.id". */
 void member_column_make(const struct learned_column *learned, unsigned field,
                         enum member_shown shown, bool has_holes, struct member_column *ret_shows,
                         struct record_column *ret);

@@ -49,6 +49,8 @@ struct record_column {
     bool unnamed;              /* bytes, text: its files are <key>.<ext>, without the name */
     bool has_holes;            /* has() may be false */
     unsigned without;          /* RECORD_NOT_... */
+    const char *whole; /* the name before it was cut: columns that differ in it are never the same,
+                        * and have it as name where they meet; NULL: name */
 };
 
 struct record_format {

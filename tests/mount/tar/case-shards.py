@@ -181,6 +181,34 @@ def check_names():
              "extensions are beyond the first 300")
 
 
+def check_values():
+    """Extensions that differ in the last part are fields of their own, also where each is a value."""
+    fresh()
+    write("s/s0.tar", shard([("a.x.cls", b"1"), ("b.x.cls", b"2")]))
+    write("s/s1.tar", shard([("c.x.id", b"70001"), ("d.X.ID", b"70002")]))
+    for name, order in (("one", ("x.cls", "x.id", "cls", "cls.cls")), ("two", ("cls.cls", "x.id", "cls", "x.cls"))):
+        write(f"{name}/a.tar", shard([(f"{k}.{ext}", b"%d" % (10 * i + len(ext)))
+                                      for i, k in enumerate("ab") for ext in order]))
+    write("texts/a.tar", shard([("a.txt", b"1"), ("a.txt.txt", b"2"), ("a.t.txt", b"3"), ("a.a.b.json", b"{}"), ("a.a.c.json", b"[]")]))
+    write("bytes/a.tar", shard([("a.png", b"p"), ("a.seg.png", b"s"), ("a.x", b"x"), ("a.x.cls", b"5"), ("a.x.npy", npy(np.int64([4])))]))
+    with mounted():
+        npz = np.load(io.BytesIO(content(path("s/all/batches/batch=all/npz/000000.npz"))))
+        equal(npz["x.cls"].tolist() + npz["x.id"].tolist(), [1, 2, 70001, 70002], "x.cls and x.id of shards")
+        equal(npz["x.cls_offsets"].tolist(), [0, 1, 2, 2, 2], "who has x.cls")
+        equal("x" in npz, False, "x")
+        equal(array(path("s/s0.tar/batches/batch=all/npy/000000.x.npy")).tolist(), [1, 2], "alone")
+        for name in "one", "two":
+            npz = np.load(io.BytesIO(content(path(f"{name}/a.tar/batches/batch=all/npz/000000.npz"))))
+            equal({f: npz[f].tolist() for f in npz if f not in ("index", "key")},
+                  {"x.cls": [5, 15], "x.id": [4, 14], "cls": [3, 13], "cls.cls": [7, 17]}, name)
+        equal({f: content(path("texts/a.tar/samples/txt", f)) for f in os.listdir(path("texts/a.tar/samples/txt"))},
+              {"a.txt": b"1\n", "a.txt.txt.txt": b"2\n", "a.t.txt": b"3\n", "a.a.b.json.txt": b"{}\n",
+               "a.a.c.json.txt": b"[]\n"}, "texts")
+        npz = np.load(io.BytesIO(content(path("bytes/a.tar/samples/npz/a.npz"))))
+        equal({f: npz[f].tobytes() for f in ("png", "seg.png", "x")}, {"png": b"p", "seg.png": b"s", "x": b"x"}, "bytes")
+        equal((int(npz["x.cls"]), npz["x_npy"].tolist()), (5, [4]), "values")
+
+
 def check_members():
     """What stands between members of a sample ends it or not; two names of one file; archives in archives."""
     fresh()
@@ -215,4 +243,5 @@ check_extensions()
 check_forms()
 check_shards()
 check_arrays()
+check_values()
 check_names()

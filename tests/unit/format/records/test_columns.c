@@ -230,6 +230,39 @@ static void test_column_union__kinds_differ__named(void **state)
     }
 }
 
+/* Columns whose names were cut to the same one are not mixed, in one file or in several, whatever
+ * their order. */
+static void test_column_union__cut_names_meet__whole(void **state)
+{
+    static const struct made files[] = {{{I8("x", .whole = "x.cls"),
+                                          I8("y", .whole = "y.cls"),
+                                          BYTES("z", "z"),
+                                          {.name = "t", .whole = "t.txt", .shown = RECORD_TEXT}},
+                                         4},
+                                        {{I8("x", .whole = "x.id"),
+                                          I8("y", .whole = "y.cls"),
+                                          I8("z", .whole = "z.id"),
+                                          {.name = "t", .whole = "t", .shown = RECORD_TEXT}},
+                                         4},
+                                        {{I8("x", .whole = "x.id"), I8("x", .whole = "x.cls")}, 2}};
+    static const char *const want[] = {"t", "t.txt", "x.cls", "x.id", "y", "z.id", "z"};
+
+    (void)state;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        AUTO(column_union_release) struct column_union u = {0};
+        const struct made turned[] = {files[turn ? 2 : 0], files[1], files[turn ? 0 : 2]};
+
+        assert_int_equal(column_union_make(&u, 3, columns_of, (void *)(uintptr_t)turned), 0);
+        assert_int_equal(u.n, ARRAY_LEN(want));
+        for (unsigned i = 0; i < u.n; i++)
+            assert_string_equal(u.column[i].name, want[i]);
+        assert_int_equal(u.map[turn ? 0 : 2][2], 1);
+        assert_int_equal(u.map[turn ? 0 : 2][3], 0);
+        assert_int_equal(u.map[1][2], NO_COLUMN);
+        assert_int_equal(u.map[1][3], 0);
+    }
+}
+
 /* Names that the dataset has itself, or that another column makes, are no column's. */
 static void test_column_union__names_taken__changed(void **state)
 {
@@ -324,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_column_union__shapes_differ__an_axis_varies),
         cmocka_unit_test(test_column_union__columns_missing__holes),
         cmocka_unit_test(test_column_union__kinds_differ__named),
+        cmocka_unit_test(test_column_union__cut_names_meet__whole),
         cmocka_unit_test(test_column_union__names_taken__changed),
         cmocka_unit_test(test_column_union__very_many__the_first_by_name),
         cmocka_unit_test(test_record_name__any_bytes__safe),
