@@ -116,10 +116,16 @@ int recordio_read_idx(const struct blob *idx, uint64_t size, uint64_t **ret, siz
         end = memchr(at, '\n', idx->size + 1 - (size_t)(at - text));
         if (array_capacity(&byte, n, sizeof(*byte)) < 0)
             return -ENOMEM;
-        if (!is_idx_line(at, end, &byte[n]) || byte[n] >= size)
+        if (!is_idx_line(at, end, &byte[n]))
             return diag_set(d, -EBADMSG,
                             "%s: line %zu: want a number, a TAB, and a byte of the file",
                             blob_name(idx), n + 1);
+        if (byte[n] >= size)
+            return diag_set(d, -EBADMSG,
+                            "%s: line %zu: expected a record at byte %llu, got a file of %llu "
+                            "bytes, which may be cut short",
+                            blob_name(idx), n + 1, (unsigned long long)byte[n],
+                            (unsigned long long)size);
     }
     if (n)
         qsort(byte, n, sizeof(*byte), compare_bytes);

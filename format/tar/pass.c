@@ -55,6 +55,7 @@ struct tar_pass {
     bool ended;
     struct diag cut; /* why it has ended early */
     uint64_t rest;   /* where bytes are that are not read; 0: nowhere */
+    bool is_open;    /* the mark of the end is missing */
     struct text notes;
     struct value value;
     struct sample sample;
@@ -417,6 +418,7 @@ static int finish(struct tar_pass *pass, struct diag *d)
         r = judge(pass, d);
     if (r == 0 && !pass->cut.set)
         r = tar_walk_rest(&pass->walk, &pass->rest, d);
+    pass->is_open = !pass->cut.set && tar_walk_is_open(&pass->walk);
     if (r >= 0)
         r = blob_check(shard->blob);
     if (r < 0)
@@ -520,8 +522,18 @@ void tar_pass_damage(const struct tar_pass *pass, struct text *t)
             text_add(t, "%s: %llu samples cannot be read: they %s\n", name,
                      (unsigned long long)pass->faults[i], faults[i]);
     if (pass->rest)
-        text_add(t, "%s: byte %llu: data after the end of the archive, left aside\n", name,
-                 (unsigned long long)pass->rest);
+        text_add(
+            t,
+            "%s: byte %llu: the %llu bytes after the end of the archive are not read: expected "
+            "one archive in a file. Join archives with tar --concatenate, not with cat\n",
+            name, (unsigned long long)pass->rest,
+            (unsigned long long)(pass->shard->blob->size - pass->rest));
+    if (pass->is_open)
+        text_add(t,
+                 "%s: byte %llu: the archive may be cut short: expected two blocks of zeros at its "
+                 "end, got %s. Compare its size with that of the original\n",
+                 name, (unsigned long long)pass->walk.end,
+                 pass->walk.end < pass->shard->blob->size ? "one" : "none");
 }
 
 void tar_pass_notes(const struct tar_pass *pass, const struct index *index, struct text *t)

@@ -40,7 +40,7 @@ static int shard_identity(void *impl, struct text *ret)
 {
     const struct tar_shard *shard = impl;
 
-    text_add(ret, "tar 2");
+    text_add(ret, "tar 3");
     return prepared_add_identity(&shard->prepared, ret, shard->blob);
 }
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define STEP_LEAST 2048u /* bytes that are read after a hop: headers of a small member, too */
-#define STEP_MOST  (256u << 10) /* of small members one after another */
-#define REST_LOOK  (64u << 10)  /* bytes after the end */
-#define MAP_MOST   4096u        /* blocks of a sparse file's map, 21 pieces in each */
+#define STEP_MOST  (256u << 10)  /* of small members one after another */
+#define REST_LOOK  TAR_EXTRA_MAX /* bytes after the end */
+#define MAP_MOST   4096u         /* blocks of a sparse file's map, 21 pieces in each */
 
 /* Of a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is between
  * the headers of smaller members is fetched, too, ahead of them; a job reads it soon. */
@@ -274,5 +274,9 @@ int tar_walk_rest(struct tar_walk *w, uint64_t *ret_at, struct diag *d)
             *ret_at = w->end + i;
             r = 1;
         }
+    if (r == 0 && len < w->blob->size - w->end) {
+        *ret_at = w->end + len;
+        r = 1;
+    }
     return r;
 }

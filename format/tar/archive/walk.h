@@ -53,8 +53,14 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d);
 int tar_walk_bytes(struct tar_walk *w, uint64_t at, size_t len, const uint8_t **ret,
                    struct diag *d);
 
-/* At the end: is there something but zeros after it? It looks at the next 64 KiB only. 1, 0 or
- * -errno. */
+/* At the end: is there something but zeros after it, or more than 1 MiB, which is not looked at? 1
+ * with its place, 0 or -errno. */
 int tar_walk_rest(struct tar_walk *w, uint64_t *ret_at, struct diag *d);
+
+/* At the end: is the mark of it missing, two blocks of zeros? */
+static inline bool tar_walk_is_open(const struct tar_walk *w)
+{
+    return w->blob->size - w->end < (uint64_t)2 * TAR_BLOCK;
+}
 
 #endif

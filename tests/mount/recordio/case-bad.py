@@ -69,6 +69,8 @@ def write_all():
     write("changed/changed.rec", good + good)
     write("empty/empty.rec", b"")
     write("empty/beside.rec", record(b""))
+    write("cut/cut.rec", good)  # between two records, which only its index tells
+    write("cut/cut.idx", b"0\t0\n1\t16\n2\t%d\n" % len(good))
     write("packed/packed.rec.gz", gzip.compress(good))
     write("nan/nan.rec", record(picture(float("nan"), 1, JPG)) + record(picture(3e38, 2, JPG)) +
           record(picture(-1.0, 3, JPG)))
@@ -111,6 +113,7 @@ def check_lying():
 
 
 def check_others():
+    contains(info, f"note     cut/cut.idx: line 3: expected a record at byte {len(good)}, got a file of {len(good)} bytes, which may be cut short")
     equal(content("pads/pads.rec/samples/raw/000001.record"), b"bcdef", "padding that is not zero")
     equal(content("tiny/tiny.rec/samples/raw/000000.record"), b"tiny", "one of the first is no picture")
     equal(content("empty/beside.rec/samples/raw/000000.record"), b"", "an empty record")

@@ -3,6 +3,7 @@
 shards are never taken for one; shards that change while they are mounted."""
 
 import errno
+import gzip
 import io
 import os
 import shutil
@@ -54,7 +55,8 @@ def check_cut():
     other[second + 200] ^= 1
     fresh(header=WHOLE[:header + 300], body=WHOLE[:header + 612], second=WHOLE[:second + 512],
           damaged=bytes(body), half=bytes(other), joined=WHOLE + WHOLE, noend=WHOLE[:header],
-          oneblock=WHOLE[:header] + bytes(512), empty=bytes(10240), first=b"x" + WHOLE[1:])
+          oneblock=WHOLE[:header] + bytes(512), garbage=WHOLE + b"x", wide=WHOLE + bytes(1 << 21), empty=bytes(10240), first=b"x" + WHOLE[1:])
+    write("packed.tar.gz", gzip.compress(WHOLE[:header]))
     with mounted():
         check_first("header.tar", 7, f"byte {header}", "end of the file", "samples before it")
         check_first("body.tar", 7, f"byte {header + 512}", "'007.bin'", "cut short")
@@ -64,10 +66,13 @@ def check_cut():
         check_first("damaged.tar", 7, f"byte {header}", "checksum")
         check_first("half.tar", 7, f"byte {second}", "checksum")
         equal(content(path("half.tar"), "samples/raw/007.bin"), BODY[:700], "a whole member")
-        check_first("joined.tar", 20, f"byte {len(WHOLE)}", "after the end of the archive")
-        for name in ("noend.tar", "oneblock.tar"):
+        for name in ("joined.tar", "wide.tar", "garbage.tar"):
+            check_first(name, 20, "after the end of the archive are not read", "tar --concatenate")
+        contains(run("info", f"{SOURCE}/joined.tar"), f"byte {len(WHOLE)}: the {len(WHOLE)} bytes after")
+        for name, found in (("noend.tar", "none"), ("oneblock.tar", "one")):
             Shards(path(name), shard(entries(7))).check_plan("batch=3")
-            run("info", "--check", f"{SOURCE}/{name}")
+            check_first(name, 7, f"byte {header}: the archive may be cut short", f"two blocks of zeros at its end, got {found}")
+        contains(run("info", "--check", f"{SOURCE}/packed.tar.gz", code=2), f"byte {header}: the archive may be cut short")
         contains(text(path("first.tar"), "ERROR.txt"), "byte 0", "checksum")
         equal(os.path.exists(path("empty.tar", "ERROR.txt")), True, "an archive of nothing")
 

@@ -147,6 +147,7 @@ static void test_keys__repeat__numbered(void **state)
     for (unsigned i = 0; i < 4; i++)
         tar_put_file(&tar, i % 2 ? "b.txt" : "a.txt", "x");
     tar_put_file(&tar, "./a.txt", "y"); /* another sample of the same name */
+    tar_put_end(&tar);
     assert_shard(&tar, "a txt:x\nb txt:x\na~2 txt:x\nb~2 txt:x\na~3 txt:y\n"
                        "x.tar: 3 samples repeat the key of another: they are called <key>~2 and so "
                        "on\n");
@@ -166,6 +167,7 @@ static void test_key__above_1024_bytes__number(void **state)
         tar_put_file(&tar, "short", "y");
     }
     name[KEY_MAX] = '\0';
+    tar_put_end(&tar);
     {
         AUTO_TEXT struct text want = {0};
 
@@ -207,6 +209,7 @@ static void test_extension_twice__sample_refused(void **state)
     tar_put_file(&tar, "a.jpg", "1");
     tar_put_file(&tar, "a.TXT", "2");
     tar_put_file(&tar, "b.txt", "3");
+    tar_put_end(&tar);
     assert_shard(&tar, "a txt:? jpg:?\nb txt:3\n"
                        "x.tar: 1 samples cannot be read: they have two members of one extension\n");
 }
@@ -220,6 +223,7 @@ static void test_sparse__sample_refused(void **state)
     tar_put_pax(&tar, 'x', "GNU.sparse.realsize", "12626929280");
     tar_put_file(&tar, "b.db", "stored");
     tar_put_file(&tar, "c.db", "3");
+    tar_put_end(&tar);
     assert_shard(&tar, "a db:?\nb db:?\nc db:3\n"
                        "x.tar: 2 samples cannot be read: they have a sparse member, which is never "
                        "expanded\n");
@@ -279,8 +283,29 @@ static void test_data_after_the_end__reported(void **state)
     tar_put_file(&tar, "a.jpg", "1");
     tar_put_end(&tar);
     put_three(&tar);
-    assert_shard(&tar,
-                 "a jpg:1\nx.tar: byte 2048: data after the end of the archive, left aside\n");
+    assert_shard(&tar, "a jpg:1\nx.tar: byte 2048: the 3072 bytes after the end of the archive are "
+                       "not read: expected one archive in a file. Join archives with tar "
+                       "--concatenate, not with cat\n");
+}
+
+static void test_no_end__reported(void **state)
+{
+    static const char *const found[] = {"none", "one"};
+
+    (void)state;
+    for (unsigned blocks = 0; blocks < 2; blocks++) {
+        AUTO_TAR tar = {0};
+        char want[256];
+
+        tar_put_file(&tar, "a.jpg", "1");
+        tar_put_end(&tar);
+        tar.len = 1024 + (size_t)512 * blocks;
+        snprintf(want, sizeof(want),
+                 "a jpg:1\nx.tar: byte 1024: the archive may be cut short: expected two blocks of "
+                 "zeros at its end, got %s. Compare its size with that of the original\n",
+                 found[blocks]);
+        assert_shard(&tar, want);
+    }
 }
 
 /* ---- archives that are no shards ---- */
@@ -331,6 +356,7 @@ static void test_project_file_below_folders__no_sign(void **state)
 
     (void)state;
     tar_put_file(&tar, "repo/p/setup.py", "x");
+    tar_put_end(&tar);
     assert_shard(&tar, "repo/p/setup py:x\n");
 }
 
@@ -597,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_cut_in_header__whole_members_stay),
         cmocka_unit_test(test_bad_header__samples_before_stay),
         cmocka_unit_test(test_data_after_the_end__reported),
+        cmocka_unit_test(test_no_end__reported),
         cmocka_unit_test(test_no_shard__refused),
         cmocka_unit_test(test_project_found_late__refused),
         cmocka_unit_test(test_project_file_below_folders__no_sign),
