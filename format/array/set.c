@@ -19,7 +19,6 @@
 struct used_array {
     char *name; /* in its file; owned */
     struct held_blob *held;
-    const char *type_name;
     bool has_crc;
     uint32_t crc;
     uint64_t off, len; /* what the CRC is of, or what the array takes */
@@ -69,10 +68,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
         text_add_json(t, ds->field[i].name);
         text_add(t, ", \"array\": ");
         text_add_json(t, set->used[i].name);
-        if (set->used[i].type_name) {
-            text_add(t, ", \"stored_as\": ");
-            text_add_json(t, set->used[i].type_name);
-        }
+        if (ds->field[i].stored_as)
+            text_add(t, ", \"stored_as\": \"%s\"", ds->field[i].stored_as);
         text_add(t, "}%s\n", i + 1 < set->n ? "," : "");
     }
     text_add(t, "%s],\n", indent);
@@ -203,7 +200,7 @@ static bool is_picture(const struct field *f)
 
     for (unsigned i = 0; i < 2 && has_sides; i++)
         has_sides = f->dim[i] >= PICTURE_LEAST && f->dim[i] <= PICTURE_MOST;
-    return has_sides && f->dtype == DTYPE_U1;
+    return has_sides && f->dtype == DTYPE_U1 && !f->stored_as;
 }
 
 static void add_blob(struct dataset *ds, struct held_blob *held)
@@ -222,7 +219,8 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     struct used_array *used = &set->used[set->n];
     struct field *f = &ds->field[ds->n_fields];
 
-    *f = (struct field){.dtype = a->head.dtype, .ndim = a->head.ndim - 1};
+    *f =
+        (struct field){.dtype = a->head.dtype, .ndim = a->head.ndim - 1, .stored_as = a->type_name};
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->dim = calloc(a->head.ndim, sizeof(*f->dim));
     if (!f->dim)
@@ -244,7 +242,6 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     *used = (struct used_array){
         .name = strdup(a->name),
         .held = held_blob_take(a->held),
-        .type_name = a->type_name,
         .has_crc = a->has_crc,
         .crc = a->crc,
         .off = a->has_crc ? a->crc_off : a->offset,

@@ -121,10 +121,12 @@ struct field {
     /* An item as files show it: little-endian, C order. Unused by fields with their own
      * form(). */
     enum dtype dtype;
-    unsigned ndim;       /* axes of one sample's item */
-    uint64_t *dim;       /* [ndim]; owned */
-    uint64_t width;      /* bytes of an element */
-    uint64_t item_bytes; /* width x product of dim */
+    unsigned ndim;         /* axes of one sample's item */
+    uint64_t *dim;         /* [ndim]; owned */
+    uint64_t width;        /* bytes of an element */
+    uint64_t item_bytes;   /* width x product of dim */
+    const char *stored_as; /* what the source calls the type of elements of which numpy has none, so
+                            * that dtype shows their bits: "BF16"; static. NULL: dtype is it */
 
     /* Where the field comes from; blob is NULL where it is not stored. */
     const struct blob *blob; /* owned by the dataset */

@@ -28,9 +28,9 @@ void field_offer_stored(struct field *f)
     if (has_idx_type(f->dtype) && (f->stored_big_endian || f->width == 1))
         f->in |= IN_IDX;
     f->form = FORM_ITEM;
-    if (f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0)
+    if (f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0 && !f->stored_as)
         f->in |= IN_PICTURES;
-    if (field_is_scalar_integer(f))
+    if (field_is_scalar_integer(f) && !f->stored_as)
         f->in |= IN_CLS;
 }
 

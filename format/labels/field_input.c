@@ -17,7 +17,7 @@ bool field_is_number(const struct field *f)
     char kind = dtype_info(f->dtype)->kind;
 
     return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", kind) &&
-           field_is_in(f, IN_PAGES);
+           !f->stored_as && field_is_in(f, IN_PAGES);
 }
 
 static bool is_float(const struct field *f)
@@ -199,7 +199,7 @@ static int no_such_field(const struct dataset *ds, const char *name, struct diag
 /* Say why a field is none of numbers. */
 static int no_number(const struct field *f, const char *name, struct diag *d)
 {
-    const char *type = dtype_info(f->dtype)->name;
+    const char *type = f->stored_as ? f->stored_as : dtype_info(f->dtype)->name;
 
     if (f->numbering)
         return diag_set(d, -EINVAL,
@@ -207,8 +207,9 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
                         "that epochfs gives to samples",
                         name);
     return diag_set(d, -EINVAL, "field %s: want a number in each sample, found %s%s", name, type,
-                    f->ndim                                       ? " with axes"
-                    : f->form != FORM_ITEM                        ? " that differs in length"
+                    f->ndim                ? " with axes"
+                    : f->form != FORM_ITEM ? " that differs in length"
+                    : f->stored_as         ? ", of which only the bits are shown; convert it to F32"
                     : !strchr("uifb", dtype_info(f->dtype)->kind) ? ", which is no number"
                                                                   : ", which is not stored");
 }

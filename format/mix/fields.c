@@ -90,7 +90,7 @@ static void show_type(const struct field *f, struct text *t)
         text_add(t, "text");
         return;
     }
-    text_add(t, "%s (", dtype_info(f->dtype)->name);
+    text_add(t, "%s (", f->stored_as ? f->stored_as : dtype_info(f->dtype)->name);
     for (unsigned i = 0; i < f->ndim; i++) {
         text_add(t, i ? ", " : "");
         text_add(t, f->dim[i] == DIM_VARIES ? "any" : "%llu", (unsigned long long)f->dim[i]);
@@ -133,7 +133,9 @@ static void leave_out(struct mix_set *set, const struct field *f)
 static bool is_same_type(const struct field *f, const struct field *g)
 {
     return kind_of(f) == kind_of(g) &&
-           (kind_of(f) != KIND_ARRAY || (f->dtype == g->dtype && f->width == g->width));
+           (kind_of(f) != KIND_ARRAY ||
+            (f->dtype == g->dtype && f->width == g->width &&
+             !strcmp(f->stored_as ? f->stored_as : "", g->stored_as ? g->stored_as : "")));
 }
 
 /* Find the fields of the sources for f, one of the first. 1: all have it; 0: it is left out. */
@@ -344,7 +346,7 @@ static void add_file(struct dataset *ds, struct mix_column *c, unsigned in)
 
 static void add_fields(struct dataset *ds, struct mix_column *c)
 {
-    unsigned n = mix_set_of(ds)->setup.n, in = in_all(c, n);
+    unsigned n = mix_set_of(ds)->setup.n, in = in_all(c, n), first = ds->n_fields;
 
     if (kind_of(c->field[0]) == KIND_FILE) {
         c->content.ndim = 1;
@@ -367,6 +369,9 @@ static void add_fields(struct dataset *ds, struct mix_column *c)
         records_add_arrays(ds, &c->content, name_of(c->field[0]), in & IN_TAR);
     else
         records_add_byte_arrays(ds, &c->content, name_of(c->field[0]));
+    for (unsigned i = first; i < ds->n_fields; i++)
+        if (ds->field[i].dtype == c->field[0]->dtype) /* and no lengths */
+            ds->field[i].stored_as = c->field[0]->stored_as;
 }
 
 static void add_source(struct dataset *ds)

@@ -22,6 +22,8 @@ void page_dtype(const struct field *f, struct text *t)
     text_add(t, "%s", dtype_info(f->dtype)->name);
     if (f->dtype == DTYPE_TEXT && f->width)
         text_add(t, "%llu", (unsigned long long)f->width);
+    if (f->stored_as)
+        text_add(t, " (the bits of %s)", f->stored_as);
 }
 
 void page_shape(const struct field *f, struct text *t)
@@ -58,7 +60,10 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
         text_add(t, i ? ", " : "");
         text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
     }
-    text_add(t, "], \"derived\": %s}%s\n", page_shows(f) && !f->derived ? "false" : "true",
+    text_add(t, "]");
+    if (f->stored_as)
+        text_add(t, ", \"stored_as\": \"%s\"", f->stored_as);
+    text_add(t, ", \"derived\": %s}%s\n", page_shows(f) && !f->derived ? "false" : "true",
              last ? "" : ",");
 }
 

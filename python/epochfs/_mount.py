@@ -39,6 +39,8 @@ class Field(NamedTuple):
     """of one sample; None: differs from sample to sample"""
     derived: bool
     """made from other fields, and not in npz files unless it is `index` or `key`"""
+    stored_as: str | None = None
+    """what the source calls the numbers whose bits dtype shows, as numpy has no such type: BF16"""
 
 
 class Missing(NamedTuple):
@@ -60,7 +62,7 @@ class Dataset:
         self.path: str = os.path.join(mount.path, name)
         self.info: dict[str, Any] = mount.read(_load_json, os.path.join(self.path, "dataset.json"))
         """all of dataset.json"""
-        self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"])
+        self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"], f.get("stored_as"))
                        for f in self.info["fields"]}
         self.notes: list[str] = self.info["notes"]
         """what to know about it, such as bytes that are not read"""

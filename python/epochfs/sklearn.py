@@ -23,8 +23,18 @@ def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str 
     Raises KeyError for fields that are not there, ValueError for one whose shape differs from sample to sample, and what
     `Dataset.batches()` and `Batches.read()` raise."""
     sparse = is_sparse(dataset, x)
+    check_numbers(dataset, x, y)
     for batch in dataset.batches(plan, epoch=epoch, start=start, fields=None if sparse else [x, y]):
         yield (csr(batch) if sparse else batch[x].reshape(len(batch[x]), -1)), batch[y]
+
+
+def check_numbers(dataset: Dataset, *names: str) -> None:
+    """Raises ValueError for a field that has the bits of numbers of which numpy has no type."""
+    for name in names:
+        stored_as = dataset.fields[name].stored_as if name in dataset.fields else None
+        if stored_as:
+            raise ValueError(f"{name}: holds {stored_as}, of which numpy has no type, in {dataset.path}; "
+                             f"convert it to float32{', or read it with epochfs.torch' * (stored_as == 'BF16')}")
 
 
 def is_sparse(dataset: Dataset, x: str) -> bool:

@@ -82,7 +82,7 @@ class Batches(IterableDataset):
         self.passes = 0  # that have begun in this process; only the latest one goes on
         epoch = _plan.number("epoch", epoch, EPOCH_MAX)
         self._position = (epoch, 0)  # of the next batch; this process only
-        self._bfloat16 = [a["field"] for a in dataset.info.get("arrays", ()) if a.get("stored_as") == "BF16"]
+        self._bfloat16 = [name for name, field in dataset.fields.items() if field.stored_as == "BF16"]
         self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
         self._owner = os.getpid()  # the process whose workers these are
         self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here

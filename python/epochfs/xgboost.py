@@ -11,7 +11,7 @@ import xgboost
 
 from ._batches import csr
 from ._mount import Dataset
-from .sklearn import is_sparse
+from .sklearn import check_numbers, is_sparse
 
 
 class Batches(xgboost.DataIter):
@@ -28,6 +28,7 @@ class Batches(xgboost.DataIter):
         self._x, self._y = x, y
         self._sparse = is_sparse(dataset, x)
         self._also = [name for name in ("weight", "qid", "base_margin") if name in dataset.fields and name != y]
+        check_numbers(dataset, x, y, *self._also)
         self._batches = dataset.batches(plan, epoch=epoch, fields=None if self._sparse else [x, y, *self._also])
         self._next = 0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from array_model import check, described, error  # noqa: E402
-from lib import CACHE, SOURCE, contains, equal, mounted, run, write  # noqa: E402
+from lib import CACHE, SOURCE, contains, equal, mounted, path, run, status, text, write  # noqa: E402
 from servers import *  # noqa: E402
 
 RNG = np.random.default_rng(12)
@@ -118,6 +118,34 @@ contains(run("info", "--check", os.path.join(SOURCE, "T-1")), "safetensors", "ui
 with Nginx(SOURCE) as server, mounted(f"{server.url}/splits/splits.safetensors", f"cache={CACHE}"):
     check("train", XY)
     check("test", {"x": X[:7], "y": Y[:7]})
+
+# Numbers of which numpy has no type: only those of one type are mixed, and their bits are no numbers, pictures or labels.
+MIXED = {"b0": "BF16", "b1": "BF16", "u": "U16", "f4": "F8_E4M3", "f5": "F8_E5M2"}
+for name, dtype in MIXED.items():
+    size = 1 if dtype[0] == "F" else 2
+    tensors = {"x": (24, 10, 10), "tall": (24, 4 + (name == "b1"), 2), "w": (24,)}
+    data = {key: numbers(f"u{size}", *shape) for key, shape in tensors.items()}
+    MIXED[name] = data
+    write(f"mixed/{name}.safetensors", saved(other={key: (dtype, shape) for key, shape in tensors.items()},
+                                             label=np.arange(24), **data))
+with mounted(f"{SOURCE}/mixed", "mix=bb=b0*1+b1*1", "mix=bu=b0*1+u*1", "mix=ff=f4*1+f5*1"):
+    types = {field["name"]: field.get("stored_as") for field in described("bb")["fields"]}
+    equal({name: types[name] for name in ("x", "w", "tall", "label")},
+          {"x": "BF16", "w": "BF16", "tall": "BF16", "label": None}, "types of a mix")
+    with np.load(path("bb/batches/batch=4/npz/000000.npz")) as batch:
+        for i, (source, k) in enumerate(zip(batch["source"], batch["index"])):
+            equal(batch["x"][i].tolist(), MIXED[f"b{source}"]["x"][k].tolist(), "mixed")
+    contains(text(path("bu/ERROR.txt")), "'x' as BF16 (10, 10) in b0, and as uint16 (10, 10) in u")
+    contains(text(path("ff/ERROR.txt")), "'x' as F8_E4M3 (10, 10) in f4, and as F8_E5M2 (10, 10) in f5")
+    for name, plan in (("b0", "batch=4,draw=8:w,seed=1"), ("f4", "batch=4,draw=8:w,seed=1")):
+        equal(os.path.exists(path(f"{name}/batches/{plan}/epoch=0")), False, plan)
+        contains(status()["last_refused_name"], "field w: want a number in each sample", "only the bits are shown")
+    for name in "b0", "f4":
+        for encoding in "png", "cls":
+            equal(os.path.exists(path(name, "samples", encoding)), False, f"{encoding} of {name}")
+        files = os.listdir(path(name, "samples/npy"))
+        equal([f for f in files if f.endswith(".w.cls")], [], name)
+contains(run("info", f"{SOURCE}/mixed/b0.safetensors"), "uint16 (the bits of BF16)")
 
 if os.path.isdir(REAL):
     with open(f"{REAL}/jfk-codes.safetensors", "rb") as f:

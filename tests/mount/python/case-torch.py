@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import warnings
 
 import numpy as np
@@ -17,6 +18,7 @@ from lib import MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, equal, run, small, 
 import torch
 from torch.utils.data import DataLoader
 
+import epochfs.sklearn
 import epochfs.torch
 from epochfs.torch import Batches, Loader
 
@@ -66,15 +68,20 @@ def write_types():
         write(f"types/{name}.npy", f.getvalue())
     header = json.dumps({"w": {"dtype": "BF16", "shape": [3, 2], "data_offsets": [0, 12]}}).encode()
     write("half/w.safetensors", len(header).to_bytes(8, "little") + header + HALF.view(torch.int16).numpy().tobytes())
+    for name in "a", "b":
+        shutil.copy(f"{SOURCE}/half/w.safetensors", write(f"halves/{name}.safetensors", b""))
     f = io.BytesIO()
     np.save(f, np.array([0, 2 ** 63], "u8"))
     write("above/a.npy", f.getvalue())
 
 
-def check_types(types, above, half):
+def check_types(types, above, half, halves):
     for encoding in ("npz", "npy"):
         found = next(iter(Batches(half, "batch=all", encoding=encoding)))["data"]
         equal((found.dtype, found.tolist()), (torch.bfloat16, HALF.tolist()), f"bfloat16 of {encoding}")
+        found = next(iter(Batches(halves, "batch=2,seed=1", encoding=encoding)))["data"]
+        equal((found.dtype, found.shape), (torch.bfloat16, (2, 2)), f"bfloat16 of a mix, {encoding}")
+    expect(ValueError, ["data: holds BF16", "epochfs.torch"], lambda: next(epochfs.sklearn.rows(half, "batch=all", x="data", y="index")))
     batch = next(iter(Batches(types, "batch=all")))
     for name, want in TYPES.items():
         equal((batch[name].dtype, batch[name].tolist()), (want, [0, 1, top_of(name)]), name)
@@ -343,13 +350,13 @@ def main():
     warnings.filterwarnings("ignore", "This DataLoader will create")
     images, _ = small(N)
     write_types()
-    daemon = start(SOURCE, "mix=mixed=train:split=0@1:1*3+train:split=1@1:1*1")
+    daemon = start(SOURCE, "mix=mixed=train:split=0@1:1*3+train:split=1@1:1*1", "mix=two=halves/a*1+halves/b*1")
     mount = epochfs.open(MOUNTPOINT)
     train = mount["train"]
     want = [indexes(train.batches(PLAN, epoch=e)) for e in range(4)]
     equal(sorted(i for b in want[2] for i in b), list(range(N)), "samples of an epoch")
     check_tensors(train, images)
-    check_types(mount["types/all"], mount["above/a"], mount["half/w"])
+    check_types(mount["types/all"], mount["above/a"], mount["half/w"], mount["two"])
     check_epochs(train, want)
     for context, workers in [("fork", 1), ("fork", 2), ("fork", 3), ("spawn", 2)] if not SLOW else [("fork", 2)]:
         check_workers(train, want, context, workers)
