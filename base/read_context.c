@@ -266,6 +266,7 @@ int blob_wait(struct read_context *rc, const struct blob *blob, uint64_t off, ui
 
     if (!w)
         return -ENOMEM;
+    w->waiter.brief = !rc;
     waiter_begin(&w->waiter);
     blob_fetch(blob, off, len, &w->waiter);
     waiter_done(&w->waiter, 0, NULL);

@@ -121,6 +121,8 @@ struct waiter {
     struct diag reason;
     bool ahead; /* set before missing_fetch(): no reader waits yet, so requests of waiting readers
                    go first */
+    bool brief; /* its reader waits for one file after another, and not for each of them as long
+                   while the remote is silent: READ_WAITS */
     /* For the code that brings the bytes: */
     _Atomic unsigned pending;
 };

@@ -18,15 +18,19 @@
 
 /* Requests of one caller that are under way. */
 struct round {
-    const struct clock *clock; /* constant */
+    struct http *http;         /* constant, */
+    const struct clock *clock; /* its own */
     struct lock lock;
     pthread_cond_t ended;
-    unsigned pending; /* guarded by lock */
+    /* Guarded by lock: */
+    unsigned pending;
+    int64_t heard; /* when the server last gave something, or the first request was made */
 };
 
-static void round_init(struct round *ret, const struct http *http)
+static void round_init(struct round *ret, struct http *http)
 {
-    *ret = (struct round){.clock = http->clock};
+    *ret =
+        (struct round){.http = http, .clock = http->clock, .heard = clock_monotonic(http->clock)};
     lock_init(&ret->lock);
     condition_init(&ret->ended);
 }
@@ -37,10 +41,28 @@ static void round_release(struct round *round)
     lock_release(&round->lock);
 }
 
-static void round_done(struct round *round)
+static void heard_locked(struct round *round)
+{
+    lock_assert_held(&round->lock);
+    round->heard = clock_monotonic(round->clock);
+    atomic_store(&round->http->answered, round->heard);
+}
+
+/* That it is busy, or has failed, is no answer. */
+static bool is_answered(const struct http_request *request)
+{
+    return request->end == HTTP_DONE && request->reply.complete &&
+           (request->reply.status < 300 ||
+            http_status_end(request->reply.status) != TRANSFER_AGAIN);
+}
+
+/* request: NULL: it was not sent. */
+static void round_done(struct round *round, const struct http_request *request)
 {
     LOCK_SCOPE(&round->lock);
 
+    if (request && is_answered(request))
+        heard_locked(round);
     round->pending--;
     pthread_cond_broadcast(&round->ended);
 }
@@ -52,6 +74,34 @@ static void round_wait_below(struct round *round, unsigned n)
 
     while (round->pending >= n)
         lock_wait(&round->lock, &round->ended);
+}
+
+/* Will the retry limit be over in that many ms? */
+static bool round_is_over(struct round *round, uint64_t ms)
+{
+    LOCK_SCOPE(&round->lock);
+
+    return clock_monotonic(round->clock) - round->heard + (int64_t)ms * 1000000 >=
+           round->http->retry_limit_ns;
+}
+
+/* The server is silent: requests that could wait for it fail at once for a while. */
+static void gave_up(struct http *http)
+{
+    if (http->retry_limit_ns < NO_LIMIT)
+        atomic_store(&http->gave_up, clock_monotonic(http->clock));
+}
+
+static bool has_given_up(const struct http *http)
+{
+    return http_is_silent(http, NULL) &&
+           clock_monotonic(http->clock) - atomic_load(&http->gave_up) < http->retry_limit_ns;
+}
+
+static int say_silent(const struct http *http, const char *name, struct diag *d)
+{
+    return diag_set(d, -EREMOTEIO, "%s: the server sent nothing for %lld s", name,
+                    (long long)(http->retry_limit_ns / 1000000000));
 }
 
 /* Let ms milliseconds pass. The server sends nothing meanwhile, so there is no event to wait
@@ -74,7 +124,7 @@ static int round_start(struct http *http, struct round *round, struct http_reque
     lock_drop(&round->lock);
     r = http_request_start(http, request);
     if (r < 0)
-        round_done(round);
+        round_done(round, NULL);
     return r;
 }
 
@@ -143,9 +193,22 @@ struct get {
     struct http_request request; /* first */
     struct round *round;
     struct text body;
-    size_t most;
+    size_t most, heard; /* bytes at the last progress: see transfer_share() */
     bool too_much;
 };
+
+/* So many bytes are progress, of a text that takes long to come. */
+static void note_progress(struct get *get)
+{
+    struct round *round = get->round;
+    uint64_t share = transfer_share((uint64_t)(round->http->retry_limit_ns / 1000000000), 1);
+
+    if (get->body.len - get->heard < share)
+        return;
+    get->heard = get->body.len;
+    LOCK_SCOPE(&round->lock);
+    heard_locked(round);
+}
 
 static bool get_body(struct http_request *request, const void *bytes, size_t n)
 {
@@ -154,6 +217,7 @@ static bool get_body(struct http_request *request, const void *bytes, size_t n)
     get->too_much = n > get->most - get->body.len;
     if (!get->too_much)
         text_add_bytes(&get->body, bytes, n);
+    note_progress(get);
     return !get->too_much && !get->body.failed;
 }
 
@@ -163,6 +227,7 @@ static bool get_aim(struct http_request *request, uint64_t slice)
 
     (void)slice;
     text_release(&get->body);
+    get->heard = 0;
     get->too_much = false;
     return true;
 }
@@ -177,7 +242,7 @@ static bool get_head(struct http_request *request)
 
 static void get_done(struct http_request *request)
 {
-    round_done(((struct get *)request)->round);
+    round_done(((struct get *)request)->round, request);
 }
 
 /* The result of a finished request. */
@@ -248,9 +313,12 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (http_loop_is_here(http))
         return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
                         name);
+    if (!call->plain && has_given_up(http))
+        return say_silent(http, name, d);
     round_init(&round, http);
     for (unsigned n = 1; again && n <= tries; n++) {
         struct get get = {.too_much = false};
+        uint64_t pause;
 
         why = DIAG_INIT;
         r = get_once(http, call, &round, name, &get, &again, &why);
@@ -260,12 +328,16 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             break;
         }
         text_release(&get.body);
-        if (again && n < tries) {
-            let_pass(&round, pause_before(&round, n, get.request.reply.retry_ms));
-        } else if (get.request.error_len) {
-            text_release(ret);
-            text_add_bytes(ret, get.request.error, get.request.error_len);
+        pause = pause_before(&round, n, get.request.reply.retry_ms);
+        if (again && n < tries && !round_is_over(&round, pause)) {
+            let_pass(&round, pause);
+            continue;
         }
+        if (again && !call->plain && !call->tries)
+            gave_up(http);
+        again = false;
+        text_release(ret);
+        text_add_bytes(ret, get.request.error, get.request.error_len);
     }
     round_release(&round);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
@@ -358,7 +430,7 @@ struct stat_one {
 
 static void stat_done(struct http_request *request)
 {
-    round_done(((struct stat_one *)request)->round);
+    round_done(((struct stat_one *)request)->round, request);
 }
 
 /* Send the request for one file. */
@@ -367,6 +439,7 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
     int r;
 
     *one->why = DIAG_INIT;
+    one->again = false;
     one->round = round;
     one->request = (struct http_request){.url = url, .shared = true, .done = stat_done};
     if (one->step == STAT_HEAD)
@@ -378,6 +451,18 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
         one->error = r;
         one->step = STAT_ENDED;
     }
+}
+
+/* The server has been silent for too long. */
+static void stat_give_up(struct http *http, struct stat_one *one, const char *url)
+{
+    char name[HTTP_NAME_SIZE];
+
+    http_url_name(url, name, sizeof(name));
+    one->error = say_silent(http, name, one->why);
+    one->again = false;
+    one->step = STAT_ENDED;
+    gave_up(http);
 }
 
 /* Take the reply, and choose the next step if there is one. crowded: too many requests may have
@@ -442,8 +527,9 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
 {
     AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
     int64_t began = clock_monotonic(round->clock);
-    bool crowded;
     size_t sent = 0;
+    uint64_t pause;
+    bool crowded;
 
     for (size_t i = 0; i < n; i++) {
         if (all[i].step != STAT_ENDED && !turn)
@@ -452,13 +538,18 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
             turn[sent++] = i;
     }
     crowded = min_u64(sent, limiter_most(&http->limiter)) > http->limiter.jobs;
-    if (*failed)
-        let_pass(round, stat_pause(round, all, turn, sent));
+    pause = *failed ? stat_pause(round, all, turn, sent) : 0;
+    if (*failed && !round_is_over(round, pause))
+        let_pass(round, pause);
     *failed = false;
     for (size_t i = 0; i < sent; i++) {
-        all[turn[i]].again = false;
+        struct stat_one *one = &all[turn[i]];
+
         round_wait_below(round, limiter_most(&http->limiter));
-        stat_send(http, &all[turn[i]], round, urls[turn[i]]);
+        if (round_is_over(round, pause))
+            stat_give_up(http, one, urls[turn[i]]);
+        else
+            stat_send(http, one, round, urls[turn[i]]);
     }
     round_wait_below(round, 1);
     for (size_t i = 0; i < sent; i++) {
@@ -482,6 +573,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
+    bool silent = has_given_up(http);
     bool failed = false;
     struct round round;
 
@@ -492,6 +584,8 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
             all[i].why = &why[i];
             all[i].ret = &ret[i];
             all[i].step = http->asks_by_reading ? STAT_GET : STAT_HEAD;
+            if (silent)
+                stat_give_up(http, &all[i], urls[i]);
         }
     }
     if (no < 0)
@@ -511,6 +605,17 @@ void http_stat(struct http *http, size_t n, const char *const *urls, struct remo
 
     for (size_t i = 0; i < n; i += SLICE)
         stat_slice(http, min_u64(n - i, SLICE), urls + i, ret + i, ret_error + i, why + i);
+}
+
+bool http_is_silent(const struct http *http, struct diag *d)
+{
+    int64_t at = atomic_load(&http->gave_up);
+    bool is_silent = at && at > atomic_load(&http->answered);
+
+    if (is_silent)
+        diag_set(d, -EREMOTEIO, "the server has failed for %lld s; some files are not known",
+                 (long long)(http->retry_limit_ns / 1000000000));
+    return is_silent;
 }
 
 /* ---- URLs ---- */

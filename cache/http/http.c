@@ -7,6 +7,8 @@
 
 #include "cache/http/parts.h"
 
+#define NS_PER_S INT64_C(1000000000)
+
 static void http_free(struct http *http)
 {
     if (!http)
@@ -76,7 +78,10 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     limiter_init(&http->limiter, options->jobs < 2 ? 2 : options->jobs, options->most,
                  options->clock);
     http->transport.limiter = &http->limiter;
-    http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;
+    http->retry_limit_ns = options->retry_limit_s ? options->retry_limit_s * NS_PER_S : NO_LIMIT;
+    http->timeout_ns = (options->timeout_s ? options->timeout_s : 1) * NS_PER_S;
+    if (http->timeout_ns > http->retry_limit_ns)
+        http->timeout_ns = http->retry_limit_ns;
     http_signing_init(&http->signing, options->signer, http->clock);
     r = http_via_init(&http->via, options->via, options->via_secret, d);
     if (r == 0 && options->ca)

@@ -31,6 +31,7 @@ void http_secret_release(struct http_secret *secret);
 struct http_options {
     unsigned jobs, most; /* requests at once: see limiter_init(). Texts do not count */
     unsigned timeout_s;  /* a connection fails if it is not made, or gives nothing, for so long */
+    unsigned retry_limit_s; /* how long a caller waits for a server that fails; 0: no limit */
     const char *ca; /* a file of certificates to trust in place of the system's file (the system's
                        folder of certificates still counts); NULL: the system's */
     struct http_signer *signer; /* NULL: requests are not signed */
@@ -47,7 +48,9 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
 /* Its transport, valid as long as http; transport_free() frees http, too. */
 struct transport *http_transport(struct http *http);
 
-/* A request for a text: a listing, a SHA256SUMS. At most `most` bytes; retried a few times. Blocks.
+/* A request for a text: a listing, a SHA256SUMS. At most `most` bytes; retried a few times, within
+ * the retry limit. Once it has given up, others fail at once, until the server has answered, or for
+ * the time of the limit. Blocks.
  * headers: "Name: value" lines, NULL-terminated; NULL: none; not sent to a redirect's target on
  * another host. method NULL: GET. */
 struct http_call {
@@ -80,6 +83,10 @@ void http_ahead_drop(struct http_ahead *ahead);
  * A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
                int *ret_error, struct diag *why);
+
+/* Has a text or a version been given up, and has the server answered none since then? With the
+ * reason in d. Any thread. */
+bool http_is_silent(const struct http *http, struct diag *d);
 
 /* Call changed() when the front stops answering and when it answers again, with a text for the log;
  * now, if it does not answer. A thread of http calls it, no lock held. NULL: nobody. */

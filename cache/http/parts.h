@@ -64,17 +64,22 @@ struct http_request {
 
 struct http_loop;
 
+#define NO_LIMIT (INT64_MAX / 2)
+
 struct http {
     struct transport transport;
     /* Constant: */
     struct limiter limiter;
-    int64_t timeout_ns;
+    int64_t timeout_ns, retry_limit_ns;
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
     bool asks_by_reading;
     struct http_signing signing;
     struct http_via via;
     struct http_loop *loop;
+    /* For those who wait for texts and versions: when the server last answered one, and when the
+     * last of them gave up. Any thread. */
+    _Atomic int64_t answered, gave_up;
 };
 
 static inline struct http *http_of(struct transport *transport)

@@ -35,6 +35,7 @@ int remote_connect(struct source *source, const struct source_options *options,
     const struct http_options how = {.jobs = jobs,
                                      .most = fit_descriptors(&stage),
                                      .timeout_s = options->timeout_s,
+                                     .retry_limit_s = options->stage.retry_limit_s,
                                      .ca = options->ca,
                                      .via = options->via,
                                      .via_secret = options->via_secret,
@@ -180,4 +181,11 @@ void source_listen_via(const struct source *source, void (*changed)(bool answers
 {
     if (source->http)
         http_via_listen(source->http, changed);
+}
+
+unsigned source_silent(const struct source *source, struct diag *d)
+{
+    if (source->http && http_is_silent(source->http, d))
+        return UINT_MAX;
+    return source->stage ? stage_silent(source->stage, d) : 0;
 }

@@ -213,4 +213,9 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
  * reason in d. */
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d);
 
+/* How many files could not be read, or be looked up, because the remote has failed for the retry
+ * limit, and nothing has come since then; with the reason of the first in d. UINT_MAX: any number.
+ * 0: the remote works. */
+unsigned source_silent(const struct source *source, struct diag *d);
+
 #endif

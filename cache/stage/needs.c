@@ -120,7 +120,7 @@ void wait_begin_locked(struct wait *wait)
         waiter_add(wait->waiter);
     wait->need.end = wait->blocks.end;
     wait->need.since = now;
-    wait->quiet.first = (uint64_t)now;
+    wait->quiet.first = now > wait->early ? (uint64_t)(now - wait->early) : 0;
     wait->quiet.end = wait->quiet.first + 1;
     ranges_add(&wait->need.file->waits, &wait->blocks);
     ranges_add(&stage->quiet, &wait->quiet);

@@ -426,6 +426,10 @@ extern const struct blob_ops stage_blob_ops;
  * only they waited for end, too. Returns when to look again. */
 int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over);
 
+/* May the wait begin? It is brief, see struct waiter. -EREMOTEIO: the remote has been silent for
+ * too long. */
+int wait_brief_locked(struct wait *wait, int64_t now);
+
 /* ---- late.c ---- */
 
 /* Stop runs that bring too many unwanted bytes before those that a reader waits for. */

@@ -212,7 +212,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
     w->left = count_missing(file, first, end);
     if (!w->left)
         return 0;
-    if (has_given_up(file, w))
+    if (has_given_up(file, w) ||
+        (w->waiter && w->waiter->brief && wait_brief_locked(w, stage_now(stage)) < 0))
         return -EREMOTEIO;
     runs_hurry_locked(file, first, end, w->need.why);
     wait_begin_locked(w);

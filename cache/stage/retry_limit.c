@@ -6,7 +6,12 @@
  * The progress of a wait is that of the run of its blocks that made progress longest ago; see
  * run_progress_locked(). While some of its blocks have no run yet, bytes of any run count: the
  * queue moves. Blocks that another process fetches (STEAL_S), or that are being dropped, do not
- * count. */
+ * count.
+ *
+ * While the remote is silent, a brief wait lasts a quarter of the limit, because its reader has
+ * waited for another file before. After a whole limit of silence brief waits fail at once, so that
+ * a command ends. After one more the remote is tried again, for as long as the first time. */
+#include <errno.h>
 #include <string.h>
 
 #include "cache/stage/parts.h"
@@ -38,6 +43,55 @@ static int64_t wait_progress_locked(struct wait *w, int64_t now)
     return least;
 }
 
+static int64_t limit_ns(const struct stage *stage)
+{
+    return stage->options.retry_limit_s * NS_PER_S;
+}
+
+/* How long the remote has been silent; -1: it is not, or it is time to try again. */
+static int64_t silence_locked(const struct stage *stage, int64_t now)
+{
+    int64_t silent = now - stage->silent_since;
+
+    lock_assert_held(&stage->lock);
+    return stage->silent_since && silent <= 2 * limit_ns(stage) &&
+                   atomic_load_explicit(&stage->progress, memory_order_relaxed) <
+                       stage->silent_since
+               ? silent
+               : -1;
+}
+
+int wait_brief_locked(struct wait *wait, int64_t now)
+{
+    const struct stage *stage = wait->need.file->stage;
+    int64_t silent = silence_locked(stage, now);
+
+    lock_assert_held(&stage->lock);
+    wait->early = silent < 0 ? 0 : limit_ns(stage) * 3 / 4;
+    return silent > limit_ns(stage) ? -EREMOTEIO : 0;
+}
+
+static void note_silence_locked(struct stage *stage, int64_t now, const struct diag *why)
+{
+    lock_assert_held(&stage->lock);
+    if (silence_locked(stage, now) < 0) {
+        stage->silent_since = now;
+        stage->silent_waits = 0;
+        stage->silent_why = *why;
+    }
+    stage->silent_waits++;
+}
+
+unsigned stage_silent(struct stage *stage, struct diag *d)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    if (silence_locked(stage, stage_now(stage)) < 0)
+        return 0;
+    diag_set(d, -EREMOTEIO, "%s", stage->silent_why.text);
+    return stage->silent_waits;
+}
+
 /* End the wait, and the runs that it caused if no other reader waits for them. */
 static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct wait **over)
 {
@@ -53,6 +107,7 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
         file->gave_up = now;
         file->gave_up_first = first;
         file->gave_up_end = end;
+        note_silence_locked(file->stage, now, &reason);
     }
     wait_end_locked(w, over);
     for (struct run *run = run_first_locked(file, first, end); run; run = next) {
@@ -64,7 +119,7 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
 
 int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over)
 {
-    int64_t patience = stage->options.retry_limit_s * NS_PER_S;
+    int64_t patience = limit_ns(stage);
     struct range *quiet;
 
     lock_assert_held(&stage->lock);
@@ -75,9 +130,12 @@ int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret
         if (now - since <= patience)
             return since + patience + 1;
         progress = wait_progress_locked(w, now);
+        if (atomic_load_explicit(&stage->progress, memory_order_relaxed) < w->need.since)
+            progress -= w->early;
         if (now - progress > patience) {
             give_up_locked(w, now, patience, ret_over);
         } else {
+            progress = progress > 0 ? progress : 0;
             ranges_move(&stage->quiet, quiet, (uint64_t)progress, (uint64_t)progress + 1);
         }
     }

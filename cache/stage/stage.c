@@ -68,7 +68,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->run_bytes = RUN_BYTES;
     yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;
-    stage->trouble = stage->untold = DIAG_INIT;
+    stage->trouble = stage->untold = stage->silent_why = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
     quota_set_keeps(stage->quota, has_url, stage);
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
@@ -202,6 +202,7 @@ void stage_begin(struct stage *stage)
     LOCK_SCOPE(&stage->lock);
 
     stage->begun = true;
+    atomic_store(&stage->progress, stage_now(stage)); /* stage_wait() counts from now on */
     stage_kick_locked(stage);
 }
 
@@ -402,6 +403,19 @@ static int stale_trouble_locked(const struct stage *stage, struct diag *d)
     return 1;
 }
 
+/* Transfers are under way, and bring nothing. */
+static int silence_locked(const struct stage *stage, struct diag *d)
+{
+    const struct run *run;
+
+    lock_assert_held(&stage->lock);
+    TAILQ_FOREACH (run, &stage->active, link)
+        if (run->state == RUN_RUNNING && !run->paused)
+            return diag_set(d, -EREMOTEIO, "%s: the remote sends nothing; waited %u s",
+                            run->file->blob.name, stage->options.retry_limit_s);
+    return 0;
+}
+
 static int progress_locked(struct stage *stage, struct diag *d)
 {
     int64_t idle = stage_now(stage) - atomic_load(&stage->progress);
@@ -422,8 +436,9 @@ static int progress_locked(struct stage *stage, struct diag *d)
     if (r < 0)
         return r;
     if (stage->trouble_error && !is_blocked)
-        return diag_set(d, stage->trouble_error, "%s", stage->trouble.text);
-    return 0;
+        return diag_set(d, stage->trouble_error, "%s; waited %u s", stage->trouble.text,
+                        stage->options.retry_limit_s);
+    return is_blocked ? 0 : silence_locked(stage, d);
 }
 
 int stage_wait(struct stage *stage, int ms, struct diag *d)

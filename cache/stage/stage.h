@@ -122,6 +122,10 @@ void stage_read_no_ahead(struct stage *stage);
  * applies, too. Any thread. */
 void stage_limit_retry(struct stage *stage, unsigned seconds);
 
+/* How many waits the retry limit has ended since the remote last sent something; with the reason of
+ * the first in d. 0: it is not silent, or may be tried again. Any thread. */
+unsigned stage_silent(struct stage *stage, struct diag *d);
+
 /* From now on all readers that wait, and later ones, get -EINTR: the mount ends. Stops
  * transfers. */
 void stage_end(struct stage *stage);

@@ -65,6 +65,7 @@ struct wait {
     struct range quiet;  /* in stage->quiet: [stage_now() of the last progress, as of the last
                             look; that + 1) */
     struct need need;
+    int64_t early;         /* it began that much earlier, as the retry limit counts */
     uint64_t left;         /* blocks that are not here */
     struct waiter *waiter; /* NULL: nobody is told when it is over */
     char *reason;          /* why it was given up; NULL: it was not */
@@ -313,6 +314,10 @@ struct stage {
     int trouble_error;   /* 0: it works again */
     struct diag untold;  /* of a staged file, perhaps before there was a listener; */
     int untold_error;    /* 0: there is nothing to tell */
+    /* The remote is silent: the retry limit has ended a wait, and nothing has come since then. */
+    int64_t silent_since;   /* 0: never */
+    unsigned silent_waits;  /* that were ended since then, */
+    struct diag silent_why; /* and why the first was */
 };
 
 /* The time that the stage goes by. */

@@ -65,6 +65,21 @@ void dataset_free(struct dataset *ds)
     free(ds);
 }
 
+/* r: of its last step. */
+static void settle(struct dataset *ds, int r)
+{
+    if (r < 0)
+        ds->failed = diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
+    atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
+}
+
+void dataset_give_up(struct dataset *ds)
+{
+    assert(ds->trouble.set && dataset_state(ds) == DATASET_PREPARING);
+    ds->reason = ds->trouble;
+    settle(ds, -EREMOTEIO);
+}
+
 int dataset_prepare(struct dataset *ds)
 {
     int r;
@@ -80,9 +95,7 @@ int dataset_prepare(struct dataset *ds)
         ds->reason.set = false;
         return 0;
     }
-    if (r < 0)
-        ds->failed = diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
-    atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
+    settle(ds, r);
     return 1;
 }
 

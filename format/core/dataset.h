@@ -271,6 +271,9 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
  * ds->trouble is set, and each call tries again for as long as a read waits. */
 int dataset_prepare(struct dataset *ds);
 
+/* Let a dataset fail that is not ready, because of its trouble: the caller does not try again. */
+void dataset_give_up(struct dataset *ds);
+
 /* Add "file:offset+length" of a sample's stored fields, or of only one of them. */
 void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                     struct text *t);

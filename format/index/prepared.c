@@ -1,5 +1,6 @@
 #include "format/index/prepared.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,10 @@ static int begin(struct prepared *p)
         return r;
     p->state = PREPARED_MAKING;
     r = index_builder_new(&p->shape, &p->builder);
-    return r == 0 && p->ops->begin ? p->ops->begin(p->impl) : r;
+    if (r == 0 && p->ops->begin)
+        r = p->ops->begin(p->impl);
+    assert(!comes_again(r)); /* it would not be called again */
+    return r;
 }
 
 /* Use the index of bytes that are kept, because it takes less memory than the builder. */

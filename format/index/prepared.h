@@ -30,7 +30,8 @@ struct prepared_ops {
      * `about` are hostile. 0; or -errno with nothing taken: it is damaged, or its sources have
      * changed. NULL: there is nothing to take. */
     int (*take)(void *impl, const struct index *index);
-    /* No index was kept: begin the pass. 0 or -errno. NULL: nothing to do. */
+    /* No index was kept: begin the pass. Called once, so it reads nothing that the index depends
+     * on. 0 or -errno, for good. NULL: nothing to do. */
     int (*begin)(void *impl);
     /* Go on with the pass for a moment, and add the rows to builder. 1: the rows are complete, and
      * the sources were not changed meanwhile; 0: not yet; or -errno with the reason in d. */

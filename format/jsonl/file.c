@@ -86,20 +86,22 @@ static int scan(struct jsonl_file *file, const uint8_t *piece, size_t len)
 static int file_begin(void *impl)
 {
     struct jsonl_file *file = impl;
-    uint8_t start[sizeof(bom)];
 
     file->covered = 0;
     file->piece = malloc(PIECE);
     file->masks = malloc(PIECE / 64 * sizeof(*file->masks));
-    if (!file->piece || !file->masks)
-        return -ENOMEM;
-    if (file->blob->size < sizeof(bom))
-        return 0;
-    int r = blob_read(READ_WAITS, file->blob, start, sizeof(start), 0, NULL);
+    return file->piece && file->masks ? 0 : -ENOMEM;
+}
 
-    if (r == 0 && !memcmp(start, bom, sizeof(bom)))
-        file->at = file->line = sizeof(bom);
-    return r;
+/* A byte order mark at the beginning of the file belongs to no sample: drop it. Returns how many
+ * bytes of the piece are left. */
+static size_t drop_mark(struct jsonl_file *file, size_t n)
+{
+    if (file->at || n < sizeof(bom) || memcmp(file->piece, bom, sizeof(bom)) != 0)
+        return n;
+    file->at = file->line = sizeof(bom);
+    memmove(file->piece, file->piece + sizeof(bom), n - sizeof(bom));
+    return n - sizeof(bom);
 }
 
 static int file_step(void *impl, struct diag *d)
@@ -108,6 +110,8 @@ static int file_step(void *impl, struct diag *d)
     size_t n = (size_t)min_u64(PIECE, file->blob->size - file->at);
     int r = n ? blob_read(READ_WAITS, file->blob, file->piece, n, file->at, d) : 0;
 
+    if (r == 0)
+        n = drop_mark(file, n);
     if (r == 0 && n)
         r = scan(file, file->piece, n);
     atomic_store(&file->prepared.seen, file->at);

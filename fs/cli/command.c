@@ -57,6 +57,22 @@ bool is_cache_error(int r)
            r == -EBUSY || r == -EISDIR;
 }
 
+int check_remote(const char *spec, const struct opened *opened, unsigned least)
+{
+    char shown[PATH_MAX];
+    struct diag d = DIAG_INIT;
+
+    for (size_t i = 0; i < opened->catalog.n; i++) {
+        const struct dataset *ds = opened->catalog.item[i].ds;
+
+        if (ds && dataset_state(ds) == DATASET_FAILED && ds->failed == -EREMOTEIO)
+            diag_set(&d, ds->failed, "%s", ds->reason.text);
+    }
+    if (!d.set && source_silent(opened->source, &d) < least)
+        return EXIT_DONE;
+    return fail(EXIT_SOURCE, "%s: %s", shown_source(spec, shown), d.text);
+}
+
 /* The flag that was probably meant; NULL: none is similar. */
 static const char *guess_flag(const struct command_line *line, const char *word)
 {

@@ -64,6 +64,10 @@ const char *shown_source(const char *spec, char ret[static PATH_MAX]);
 /* Log what was unusual about SOURCE when it was opened. */
 void log_source_note(const struct source *source);
 
+/* Has the remote failed for so long that something is missing? Then say why, and return
+ * EXIT_SOURCE; else EXIT_DONE. least: so many files must have failed. */
+int check_remote(const char *spec, const struct opened *opened, unsigned least);
+
 /* Is r an error of a stage's cache, not of the remote? */
 bool is_cache_error(int r);
 

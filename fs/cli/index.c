@@ -50,7 +50,7 @@ static void prepare(const struct index_call *call, struct catalog *catalog)
     uint64_t done, total;
 
     progress_init(&progress, "indexed", call->progress);
-    while (!catalog_prepare(catalog, monotonic_ns() + SHOW_NS)) {
+    while (!catalog_prepare(catalog, true, monotonic_ns() + SHOW_NS)) {
         count(catalog, &done, &total);
         progress_show(&progress, done, total);
     }

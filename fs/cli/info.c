@@ -383,7 +383,7 @@ static int show(const struct info_call *call, const struct options *options)
 
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
-    catalog_prepare(catalog, INT64_MAX);
+    catalog_prepare(catalog, true, INT64_MAX);
     if (!call->check)
         source_read_no_ahead(opened.source); /* a few samples are drawn */
     if (call->json)
@@ -391,7 +391,8 @@ static int show(const struct info_call *call, const struct options *options)
     else
         print_all(catalog, opened.source, call->source, call->check);
     fflush(stdout);
-    return call->check ? check_catalog(catalog, call->json) : EXIT_DONE;
+    code = check_remote(call->source, &opened, 1);
+    return call->check ? check_catalog(catalog, call->json) : code;
 }
 
 static int run(int argc, char **argv)

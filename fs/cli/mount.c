@@ -393,7 +393,7 @@ static void report_space(struct stage *stage, const struct options *options)
 static void prepare_small(struct catalog *catalog)
 {
     cache_opener_pause(&catalog->tools->opener, true);
-    catalog_prepare(catalog, monotonic_ns() + PREPARE_NS);
+    catalog_prepare(catalog, false, monotonic_ns() + PREPARE_NS);
     cache_opener_pause(&catalog->tools->opener, false);
 }
 
@@ -415,6 +415,10 @@ static int mount_source(const struct mount_call *call, const struct options *opt
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!call->fake)
         prepare_small(&opened.catalog);
+    /* One file alone may be missing behind a server that works. */
+    code = check_remote(call->source, &opened, 2);
+    if (code != EXIT_DONE)
+        return code;
     log_source_note(opened.source);
     report_unusable(&opened.catalog);
     report_space(opened.source->stage, options);

@@ -430,7 +430,7 @@ static int show_all(const struct planning *p)
         fputs(t.data, stdout);
     if (!any)
         return fail(EXIT_SOURCE, "%s: no dataset could be planned", p->shown);
-    return wrong ? EXIT_SOURCE : EXIT_DONE;
+    return wrong ? EXIT_SOURCE : check_remote(p->call->source, &p->opened, 1);
 }
 
 static int plan_source(const struct plan_call *call, const struct options *options)
@@ -446,7 +446,7 @@ static int plan_source(const struct plan_call *call, const struct options *optio
     code = open_catalog(call->source, &how, &p.opened, &d);
     if (code == EXIT_DONE) {
         log_source_note(p.opened.source);
-        catalog_prepare(&p.opened.catalog, monotonic_ns() + (call->dry_run ? 0 : PREPARE_NS));
+        catalog_prepare(&p.opened.catalog, true, monotonic_ns() + (call->dry_run ? 0 : PREPARE_NS));
         p.stage = p.opened.source->stage;
         if (p.stage) {
             look_at_cache(&p);

@@ -411,7 +411,7 @@ const struct option options_ours[] = {
      .least = JOBS_LEAST, .most = JOBS_MOST},
     {"rate", "SIZE", "bytes per second in the background (default: no limit)",
      SIZE(source.stage.rate)},
-    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
+    {"patience", "N", "seconds that a read or a command waits for a remote that fails (default 60)",
      NUMBER(source.stage.retry_limit_s, 1, 86400)},
     {"timeout", "N",
      "seconds after which a connection that transfers nothing is closed (default 20)",

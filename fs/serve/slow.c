@@ -28,6 +28,7 @@ enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARK
 
 #define TROUBLE_SIZE 400
 #define LABELS_NS    INT64_C(50000000) /* until labels that another process makes are looked for */
+#define REMOTE_NS    INT64_C(1000000000) /* until a remote that has failed is tried again */
 
 struct parked {
     struct waiter waiter; /* first: bytes_came() gets its address */
@@ -385,18 +386,29 @@ static void answer_late(struct server *s)
             answer_waiting(s, &catalog->item[i], 0, NULL);
 }
 
-/* Prepare a dataset a step further. false: all are ready. */
-static bool prepare_next(struct server *s, const struct catalog_item **item,
+/* The remote has failed for as long as a reader waits: those that wait for the dataset get the
+ * reason. */
+static void fail_waiting(struct server *s, const struct catalog_item *item,
                          char (*reported)[TROUBLE_SIZE])
+{
+    report_trouble(item->ds, reported);
+    answer_waiting(s, item, -EREMOTEIO, &item->ds->trouble);
+}
+
+/* Prepare a dataset a step further. 0; -ENOENT: all are ready; -EREMOTEIO: not now. */
+static int prepare_next(struct server *s, const struct catalog_item **item,
+                        char (*reported)[TROUBLE_SIZE])
 {
     int r;
 
     *item = next_to_prepare(s, *item);
     if (!*item)
-        return false;
+        return -ENOENT;
     if (!dataset_prepare((*item)->ds)) {
-        report_trouble((*item)->ds, reported);
-        return true;
+        if (!(*item)->ds->trouble.set || s->slow.ending)
+            return 0;
+        fail_waiting(s, *item, reported);
+        return -EREMOTEIO;
     }
     if (dataset_state((*item)->ds) == DATASET_FAILED)
         report_failed(s, (*item)->ds);
@@ -410,7 +422,7 @@ static bool prepare_next(struct server *s, const struct catalog_item **item,
     serve_tell_changed(s, tree_grows(s->tree, *item));
     serve_announce(s, *item);
     answer_waiting(s, *item, 0, NULL);
-    return true;
+    return 0;
 }
 
 static bool is_ending(void *ctx)
@@ -458,9 +470,14 @@ static int make_labels(struct server *s)
     return 0;
 }
 
-/* Wait until a request waits for a dataset or for labels; at most until that time. */
-static void wait_for_work(struct slow *slow, int64_t until)
+/* Wait until a request waits for a dataset or for labels; at most until it is time to try again
+ * what has ended with these. */
+static void wait_for_work(struct slow *slow, int prepared, int made)
 {
+    int64_t until = made == -EAGAIN          ? monotonic_ns() + LABELS_NS
+                    : prepared == -EREMOTEIO ? monotonic_ns() + REMOTE_NS
+                                             : INT64_MAX;
+
     lock_take(&slow->lock);
     while (!slow->ending && !slow->asked && monotonic_ns() < until)
         if (until == INT64_MAX)
@@ -478,12 +495,11 @@ static void *prepare_main(void *arg)
     char reported[TROUBLE_SIZE] = "";
 
     while (!s->slow.ending) {
-        bool prepares = prepare_next(s, &item, &reported);
-        int made = make_labels(s);
+        int prepared = prepare_next(s, &item, &reported), made = make_labels(s);
 
         answer_late(s);
-        if (!prepares && made < 0)
-            wait_for_work(&s->slow, made == -EAGAIN ? monotonic_ns() + LABELS_NS : INT64_MAX);
+        if (prepared < 0 && made < 0)
+            wait_for_work(&s->slow, prepared, made);
     }
     return NULL;
 }

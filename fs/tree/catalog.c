@@ -421,16 +421,28 @@ bool catalog_item_is_joint(const struct catalog_item *item)
     return item->ds && item->ds->shares_blobs;
 }
 
+/* Prepare it a step further. false: it is not ready yet. */
+static bool prepare(struct dataset *ds, bool once)
+{
+    bool ends = dataset_prepare(ds);
+
+    if (!ends && once && ds->trouble.set) {
+        dataset_give_up(ds);
+        ends = true;
+    }
+    return ends;
+}
+
 /* Prepare each a step further, in turn, because one may wait for a command; joint: those of several
  * files, or the others. 1: all are ready, 0: not yet, -1: the time is over. */
-static int prepare_in_turn(struct catalog *catalog, bool joint, int64_t until)
+static int prepare_in_turn(struct catalog *catalog, bool joint, bool once, int64_t until)
 {
     int all = 1;
 
     for (size_t i = 0; i < catalog->n; i++) {
         struct catalog_item *item = &catalog->item[i];
 
-        if (!item->ds || catalog_item_is_joint(item) != joint || dataset_prepare(item->ds))
+        if (!item->ds || catalog_item_is_joint(item) != joint || prepare(item->ds, once))
             continue;
         if (monotonic_ns() > until)
             return -1;
@@ -439,13 +451,13 @@ static int prepare_in_turn(struct catalog *catalog, bool joint, int64_t until)
     return all;
 }
 
-bool catalog_prepare(struct catalog *catalog, int64_t until)
+bool catalog_prepare(struct catalog *catalog, bool once, int64_t until)
 {
     int r = 0;
 
     while (r == 0)
-        r = prepare_in_turn(catalog, true, until);
+        r = prepare_in_turn(catalog, true, once, until);
     for (r = r == 1 ? 0 : r; r == 0;)
-        r = prepare_in_turn(catalog, false, until);
+        r = prepare_in_turn(catalog, false, once, until);
     return r == 1;
 }

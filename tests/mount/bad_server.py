@@ -254,6 +254,7 @@ class BadServer:
         self.stalled = []  # of each waiting request, its event
         self.connections, self.listener, self.next_free = {}, None, 0.0
         self.files = {}
+        self.life, self.death, self.died = None, None, None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.up()
@@ -300,6 +301,26 @@ class BadServer:
             with self.lock:
                 self.connections[id(connection)] = connection
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def dies(self, life, death):
+        """Die when that many bytes were sent, where a request counts as 500. death: "gone", or
+        "silent": it accepts connections, and sends nothing more."""
+        with self.lock:
+            self.life, self.death, self.died = life, death, None
+
+    def spend(self, n):
+        """How many of n bytes may still be sent."""
+        with self.lock:
+            if self.life is None:
+                return n
+            n = min(n, self.life)
+            self.life -= n
+            dies = self.life == 0 and self.died is None
+            if dies:
+                self.died = time.monotonic()
+        if dies and self.death == "gone":
+            self.gone()
+        return n
 
     # -- what the test says --
 
@@ -425,6 +446,9 @@ class BadServer:
 
     def answer_and_log(self, connection, request):
         came = time.monotonic()
+        if self.spend(500) < 500:
+            self.wait_release()
+            return False
         reply = Reply(self, request)
         reply.delay = self.latency
         for act in self.actions(request):
@@ -485,6 +509,10 @@ class BadServer:
                 self.pace(len(part))
                 if self.rate and poll.poll(0):
                     break  # the client is gone
+                part = part[:self.spend(len(part))]
+                if not part:
+                    self.wait_release()
+                    break
                 connection.sendall(b"%x\r\n%b\r\n" % (len(part), part) if in_chunks else part)
                 done += len(part)
         except OSError:
@@ -515,6 +543,8 @@ class BadServer:
 
     def wait_release(self):
         with self.lock:
+            if self.died is not None and self.death == "gone":
+                return
             release = self.release
             self.stalled.append(release)
             self.arrived.notify_all()

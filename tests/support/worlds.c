@@ -308,6 +308,20 @@ void source_recordio(struct world_source *s, bool pictures)
     }
 }
 
+extern const struct format format_csv, format_jsonl;
+
+void source_text(struct world_source *s, bool csv)
+{
+    uint64_t rng = RANDOM_SEED;
+    struct text *t = source_add(s, csv ? "x.csv" : "x.jsonl");
+
+    s->format = csv ? &format_csv : &format_jsonl;
+    text_add(t, "\xef\xbb\xbf%s", csv ? "a,b\n" : "");
+    for (unsigned i = 0; i < 200; i++)
+        text_add(t, csv ? "%u,%u.5\n" : "{\"a\": %u, \"b\": %u.5}\n", i,
+                 (unsigned)random_below(&rng, 1000));
+}
+
 /* ---- datasets ---- */
 
 void world_open(struct world *w, const struct world_source *s, bool absent)

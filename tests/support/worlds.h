@@ -46,6 +46,9 @@ void source_n_records(struct world_source *s, unsigned n);
 void source_learned(struct world_source *s);
 void source_recordio(struct world_source *s, bool pictures);
 
+/* A file of JSON lines, or of CSV, behind a byte order mark. */
+void source_text(struct world_source *s, bool csv);
+
 struct world {
     struct absent absent;
     struct blob_faults faults;

@@ -497,6 +497,89 @@ static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
     test_clock_release(&clock);
 }
 
+/* Does a brief wait for that block, which has begun now, last `seconds` and no longer? */
+static void expect_brief(const struct stage_fixture *f, uint64_t block, unsigned seconds)
+{
+    struct event event;
+
+    event_init(&event);
+    event.waiter.brief = true;
+    blob_fetch(f->blob, block * BLOCK, 10, &event.waiter);
+    if (seconds) {
+        test_clock_turn(f->clock, (seconds - 1) * TEST_S);
+        assert_false(event_is_over(&event));
+        test_clock_turn(f->clock, 2 * TEST_S);
+    }
+    assert_int_equal(event_wait(&event), -EREMOTEIO);
+    assert_diag_has(&event.waiter.reason, "waited 30 s");
+}
+
+/* A command waits for one file after another: for the first one as any reader, for others less, and
+ * for none after a second limit; then the remote is tried again. */
+static void test_failure__silent__brief_waits_end_sooner(void **state)
+{
+    struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN, .stalls = true}};
+    struct stage_options options = stage_fixture_options();
+    struct diag d = DIAG_INIT;
+    struct test_clock clock;
+    struct stage_fixture f;
+
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    assert_int_equal(stage_silent(f.stage, &d), 0);
+    expect_brief(&f, 0, 30);
+    assert_int_equal(stage_silent(f.stage, &d), 1);
+    assert_diag_has(&d, "waited 30 s");
+    expect_brief(&f, 50, 8);
+    expect_brief(&f, 60, 8);
+    assert_int_equal(stage_silent(f.stage, &d), 3);
+    test_clock_turn(f.clock, 20 * TEST_S);
+    expect_brief(&f, 70, 0);
+    test_clock_turn(f.clock, 30 * TEST_S);
+    expect_brief(&f, 80, 30);
+    fake_release(f.fake);
+    fake_set_script(f.fake, NULL, NULL);
+    stage_fixture_read(&f, 90 * BLOCK, 10);
+    assert_int_equal(stage_silent(f.stage, &d), 0);
+    fake_hold(f.fake);
+    fake_set_script(f.fake, fail_first, &failing);
+    expect_brief(&f, 100, 30);
+    fake_release(f.fake);
+    stage_fixture_close(&f);
+    test_clock_release(&clock);
+}
+
+static void test_stage_wait__silent__ends(void **state)
+{
+    struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN, .stalls = true}};
+    struct stage_options options = stage_fixture_options();
+    struct diag d = DIAG_INIT;
+    struct test_clock clock;
+    struct stage_fixture f;
+    int r;
+
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    test_clock_turn(&clock, 100 * TEST_S); /* a long listing before it is no silence */
+    stage_begin(f.stage);
+    fake_wait_stalled(f.fake, 1);
+    test_clock_turn(&clock, 29 * TEST_S);
+    assert_int_equal(stage_wait(f.stage, 0, &d), 0);
+    test_clock_turn(&clock, 2 * TEST_S);
+    while ((r = stage_wait(f.stage, 0, &d)) == 0) { /* the stage may not know yet that it began */
+    }
+    assert_int_equal(r, -EREMOTEIO);
+    assert_diag_has(&d, "waited 30 s");
+    fake_release(f.fake);
+    stage_fixture_close(&f);
+    test_clock_release(&clock);
+}
+
 struct reader {
     const struct blob *blob;
     int result;
@@ -1407,6 +1490,8 @@ int main(int argc, char **argv)
         TEST(test_failure__whole_only__once),
         TEST(test_failure__dead__patience_ends),
         TEST(test_failure__stalled__patience_ends_and_others_go_on),
+        TEST(test_failure__silent__brief_waits_end_sooner),
+        TEST(test_stage_wait__silent__ends),
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
         TEST(test_background__stages_all),
