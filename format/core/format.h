@@ -16,6 +16,7 @@
 #include "format/core/dataset.h"
 
 struct members;
+struct siblings;
 
 enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
@@ -73,11 +74,24 @@ struct unread_file {
     int error;    /* -errno of the read */
 };
 
+/* A file of the folder that is in no dataset. */
+struct left_out_file {
+    char *name;   /* as in source_file */
+    char *reason; /* for people; NULL: it is empty, and nothing is missing without it */
+};
+
 /* Where a format puts what it finds in a folder. The sink makes the names unique. */
 struct finds {
     /* Unread files of the folder, of any format. failed() may add some and move the array. */
     struct unread_file *unread;
     size_t n_unread;
+
+    /* All files of the folder that were reported so far and cannot be used, and empty siblings of
+     * others; failed() adds some, and moves the array. */
+    struct left_out_file *left_out;
+    size_t n_left_out;
+
+    const struct folder_names *names; /* of all files of the folder; NULL: not known */
 
     /* Take ds over. 0 or -ENOMEM. */
     int (*dataset)(struct finds *finds, const char *name, struct dataset *ds);
@@ -94,6 +108,19 @@ char *incomplete_reason(const char *name, int error, const char *why);
 
 /* Report that name cannot be used because the file `missing` cannot be read now. 0 or -ENOMEM. */
 int finds_incomplete(struct finds *finds, const char *name, const struct unread_file *missing);
+
+/* Find the sets of the n files called name and of those that cannot be used, which are numbered
+ * from n on. 0 or -ENOMEM. */
+int finds_siblings(const struct finds *finds, const char *const *name, size_t n,
+                   struct siblings *ret);
+
+#define FINDS_ALL SIZE_MAX
+
+/* What the dataset of a set of finds_siblings(), or of all n files, lacks: siblings that cannot be
+ * used; of all files also those that were reported since there were `from`; and, unless the user
+ * has named the files, siblings that were not found. 0 or -ENOMEM. */
+int finds_missing(const struct finds *finds, size_t from, const struct siblings *siblings, size_t n,
+                  size_t set, const struct format_setup *setup, struct missing_parts *ret);
 
 /* How sure a format is that a file is its own. The first of formats[] with the strongest claim gets
  * the file. */
@@ -122,8 +149,10 @@ struct probed_file {
     const char *name; /* within its folder, without .gz or .xz */
     const uint8_t *head;
     size_t len;
-    bool whole;    /* head is all of it */
-    uint64_t size; /* bytes of all of it, unpacked */
+    bool whole;      /* head is all of it */
+    uint64_t size;   /* bytes of all of it, unpacked */
+    bool is_sibling; /* a file whose name differs by a number only is of the format that is asked:
+                      * the head need not prove it */
     struct folder_names folder;
     const char *folder_name;              /* of its folder, the last part; NULL: not known */
     const struct format_options *options; /* NULL: all are at their defaults */

@@ -5,7 +5,6 @@
 #include "format/csv/file.h"
 #include "format/csv/probe.h"
 #include "format/encode/encode.h"
-#include "format/records/group.h"
 
 extern const struct format format_csv;
 
@@ -44,7 +43,7 @@ static const struct record_format csv = {
     .format = &format_csv,
     .file = {.cut = csv_cut, .drop = csv_drop, .side_by_side = true},
     .open = csv_open,
-    .group = group_name,
+    .has_groups = true,
     .share = csv_share,
     .add_folders = dataset_add_folders,
     .text_folder = "csv",

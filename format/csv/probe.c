@@ -56,7 +56,7 @@ enum claim csv_probe(const struct probed_file *file)
         return CLAIM_NONE;
     seen =
         look(head, options && options->delimiter ? options->delimiter : csv_find_delimiter(head));
-    if (named)
+    if (named || file->is_sibling)
         return named_claim(file, &seen);
     return seen.lines > 1 && seen.cells > 1 && seen.alike && seen.rest_is_rows && seen.begins_number
                ? CLAIM_WEAK

@@ -3,7 +3,6 @@
 
 #include "format/encode/encode.h"
 #include "format/jsonl/file.h"
-#include "format/records/group.h"
 #include "format/records/record_set.h"
 #include "format/text/row.h"
 
@@ -46,7 +45,7 @@ static const struct record_format jsonl = {
     .format = &format_jsonl,
     .file = {.cut = jsonl_cut, .drop = jsonl_drop, .side_by_side = true},
     .open = jsonl_open,
-    .group = group_name,
+    .has_groups = true,
     .share = jsonl_share,
     .add_folders = dataset_add_folders,
     .text_folder = "jsonl",
@@ -126,8 +125,9 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
 /* One object in a file of another name is more likely a description of something. */
 static enum claim probe(const struct probed_file *file)
 {
-    bool named = text_ends_with(file->name, ".jsonl") || text_ends_with(file->name, ".ndjson"), cut,
-         bad;
+    bool named = file->is_sibling || text_ends_with(file->name, ".jsonl") ||
+                 text_ends_with(file->name, ".ndjson"),
+         cut, bad;
     unsigned n = count_objects(file, 2, &cut, &bad);
 
     if (named)

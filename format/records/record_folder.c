@@ -1,24 +1,13 @@
 /* The files of a folder become datasets: each file, each group, and all of them. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "format/core/siblings.h"
 #include "format/records/record_set.h"
-
-/* note: what its log says of it; not set: nothing. */
-static int add_dataset(const struct record_format *rf, const struct shard *file, unsigned n,
-                       const char *name, bool unlisted, const struct diag *note,
-                       const struct format_setup *setup, struct finds *finds)
-{
-    struct dataset *ds = NULL;
-    int r = record_set_new(rf, file, n, setup, &ds);
-
-    if (r < 0)
-        return r;
-    ds->unlisted = unlisted;
-    notes_add(&ds->notes, "%s", note->text);
-    return finds->dataset(finds, name, ds);
-}
 
 /* The opened files of a folder. */
 struct opened {
@@ -26,6 +15,19 @@ struct opened {
     struct shard *file; /* [n] each has one user here */
     const char **name;  /* [n] */
     unsigned n;
+    struct siblings siblings;
+    size_t left_out; /* files that were reported before this folder was opened */
+    const struct format_setup *setup;
+    struct finds *finds;
+};
+
+/* Files of a folder that become one dataset. */
+struct part {
+    const struct shard *file; /* [n] */
+    unsigned n;
+    bool is_whole; /* a set, or all files: what they lack is reported */
+    size_t set;    /* its number, or FINDS_ALL */
+    bool unlisted; /* see struct dataset */
 };
 
 static void opened_release(struct opened *opened)
@@ -34,10 +36,10 @@ static void opened_release(struct opened *opened)
         opened->rf->file.drop(opened->file[--opened->n].file);
     free(opened->file);
     free(opened->name);
+    siblings_release(&opened->siblings);
 }
 
-static int open_files(struct opened *opened, struct source_file *source, size_t n,
-                      const struct format_setup *setup, struct finds *finds)
+static int open_files(struct opened *opened, struct source_file *source, size_t n)
 {
     const struct record_format *rf = opened->rf;
     int r = 0;
@@ -52,74 +54,131 @@ static int open_files(struct opened *opened, struct source_file *source, size_t 
         if (!source[i].blob || (rf->is_beside && rf->is_beside(&source[i])))
             continue;
         opened->name[opened->n] = source[i].name;
-        r = rf->open(source, n, i, setup, &opened->file[opened->n], &d);
+        r = rf->open(source, n, i, opened->setup, &opened->file[opened->n], &d);
         if (r < 0)
-            r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
+            r = opened->finds->failed(opened->finds, source[i].file_name, r, diag_text(&d, r));
         else
             opened->n++;
     }
     return r;
 }
 
-/* The first file from first + 1 on that cannot be in one dataset with file first, and why; end:
- * there is none. */
-static unsigned first_apart(const struct opened *opened, unsigned first, unsigned end,
+/* note: what else is said of it; NULL: nothing. */
+static int add_dataset(const struct opened *opened, const struct part *part, const char *name,
+                       const struct diag *note)
+{
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = record_set_new(opened->rf, part->file, part->n, opened->setup, &ds);
+
+    if (r == 0 && part->is_whole)
+        r = finds_missing(opened->finds, opened->left_out, &opened->siblings, opened->n, part->set,
+                          opened->setup, &ds->missing);
+    if (r < 0)
+        return r;
+    ds->unlisted = part->unlisted;
+    notes_add(&ds->notes, "%s", note ? note->text : "");
+    return opened->finds->dataset(opened->finds, name, TAKE_PTR(ds));
+}
+
+/* The first of n files that cannot be in one dataset with the first, and why; n: there is none. */
+static unsigned first_apart(const struct record_format *rf, const struct shard *file, unsigned n,
                             struct diag *d)
 {
-    const struct record_format *rf = opened->rf;
-    unsigned i = first + 1;
+    unsigned i = 1;
 
-    while (i < end &&
-           (!rf->joins || rf->joins(opened->file[first].file, opened->file[i].file, d) == 0))
+    while (i < n && (!rf->joins || rf->joins(file[0].file, file[i].file, d) == 0))
         i++;
     return i;
 }
 
-/* A dataset for each group of several files, but not for that of all. */
-static int add_groups(const struct opened *opened, const struct format_setup *setup,
-                      struct finds *finds)
+/* A dataset of a set of several files, but not of that of all. */
+static int add_group(const struct opened *opened, size_t set)
 {
-    const struct record_format *rf = opened->rf;
-    char group[RECORD_GROUP_SIZE], next[RECORD_GROUP_SIZE];
-    const struct diag nothing = DIAG_INIT;
+    const struct siblings *siblings = &opened->siblings;
+    AUTO_FREE struct shard *file = calloc(opened->n, sizeof(*file));
+    char own[NAME_MAX + 1], of[sizeof(own) + 32];
     struct diag why = DIAG_INIT;
-    int r = 0;
+    unsigned n = 0;
 
-    for (unsigned first = 0, end; first < opened->n && r == 0; first = end) {
-        end = first + 1;
-        if (!rf->group(opened->name[first], group))
+    if (!file)
+        return -ENOMEM;
+    for (unsigned i = 0; i < opened->n; i++) /* in the order of the files */
+        if (siblings->set_of[i] == set + 1)
+            file[n++] = opened->file[i];
+    if (n < 2 || n == opened->n || !sibling_set_name(siblings, set, own, sizeof(own)) ||
+        first_apart(opened->rf, file, n, &why) < n)
+        return 0;
+    snprintf(of, sizeof(of), "%s-of-%llu", own, (unsigned long long)siblings->set[set].total);
+    return add_dataset(opened, &(struct part){file, n, true, set, false},
+                       sibling_set_other(siblings, set) == set ? own : of, NULL);
+}
+
+/* Report that the files are no one dataset, if the whole of something is among them in two ways. 1:
+ * it is; 0: it is not; or -ENOMEM. */
+static int find_two_cuts(const struct opened *opened)
+{
+    const struct siblings *s = &opened->siblings;
+
+    for (size_t i = 0; i < s->n; i++) {
+        size_t other = sibling_set_other(s, i);
+        char reason[2048];
+        int r;
+
+        if (other == i)
             continue;
-        while (end < opened->n && rf->group(opened->name[end], next) && !strcmp(group, next))
-            end++;
-        if (end - first > 1 && end - first < opened->n &&
-            first_apart(opened, first, end, &why) == end)
-            r = add_dataset(rf, &opened->file[first], end - first, group, false, &nothing, setup,
-                            finds);
+        snprintf(
+            reason, sizeof(reason),
+            "%s and %s belong to two sets: of %llu files, and of %llu. Remove the files of one "
+            "set, or mount the other as a list: epochfs mount 'a;b' MOUNTPOINT",
+            s->name[s->member[s->set[i].first].file], s->name[s->member[s->set[other].first].file],
+            (unsigned long long)s->set[i].total, (unsigned long long)s->set[other].total);
+        r = opened->finds->error(opened->finds, SHARDS_ALL, reason);
+        return r < 0 ? r : 1;
     }
+    return 0;
+}
+
+/* The datasets of several files. one: all can be in one. */
+static int add_joint(const struct opened *opened, bool one)
+{
+    const struct siblings *siblings = &opened->siblings;
+    int cuts = one && !opened->setup->is_list ? find_two_cuts(opened) : 0, r = 0;
+
+    if (cuts < 0)
+        return cuts;
+    if (one && !cuts)
+        r = add_dataset(opened, &(struct part){opened->file, opened->n, true, FINDS_ALL, false},
+                        SHARDS_ALL, NULL);
+    for (size_t i = 0; i < siblings->n && r == 0 && opened->rf->has_groups; i++)
+        if (siblings->set[i].total)
+            r = add_group(opened, i);
     return r;
 }
 
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(opened_release) struct opened opened = {.rf = rf};
-    int r = open_files(&opened, source, n, setup, finds), joins;
-    const struct diag nothing = DIAG_INIT;
+    AUTO(opened_release)
+    struct opened opened = {
+        .rf = rf, .left_out = finds->n_left_out, .setup = setup, .finds = finds};
+    int r = open_files(&opened, source, n), joins;
     struct diag why = DIAG_INIT;
     unsigned apart;
     bool one;
 
+    if (r == 0)
+        r = finds_siblings(finds, opened.name, opened.n, &opened.siblings);
     if (r < 0)
         return r;
     joins = shards_join(opened.n, finds);
-    apart = joins == 1 ? first_apart(&opened, 0, opened.n, &why) : opened.n;
+    apart = joins == 1 ? first_apart(rf, opened.file, opened.n, &why) : opened.n;
     one = joins == 1 && apart == opened.n;
     for (unsigned i = 0; i < opened.n && r == 0; i++)
-        r = add_dataset(rf, &opened.file[i], 1, opened.name[i], one && opened.n > RECORD_LISTED,
-                        i == apart ? &why : &nothing, setup, finds);
-    if (r == 0 && one)
-        r = add_dataset(rf, opened.file, opened.n, SHARDS_ALL, false, &nothing, setup, finds);
-    if (r == 0 && joins == 1 && rf->group)
-        r = add_groups(&opened, setup, finds);
+        r = add_dataset(&opened,
+                        &(struct part){&opened.file[i], 1, opened.n == 1, FINDS_ALL,
+                                       one && opened.n > RECORD_LISTED},
+                        opened.name[i], i == apart ? &why : NULL);
+    if (r == 0 && joins == 1)
+        r = add_joint(&opened, one);
     return r < 0 ? r : joins < 0 ? joins : 0;
 }

@@ -32,8 +32,6 @@ enum {
     RECORD_NOT_ARRAYS = 4, /* npz and npy: another column has the array of that name */
 };
 
-#define RECORD_GROUP_SIZE 256
-
 #define RECORD_NAME_MAX 55 /* bytes of the name of a column, which "_offsets" may follow */
 
 /* Columns of a dataset; those that come after them in the order of names are left out. */
@@ -63,9 +61,7 @@ struct record_format {
                 struct shard *ret, struct diag *d);
     /* Is it a file beside others, which has no dataset of its own? NULL: none is. */
     bool (*is_beside)(const struct source_file *file);
-    /* The set that a file is a part of by its name: files of one set that follow each other are a
-     * dataset of that name. false: it is of none. NULL: none is. */
-    bool (*group)(const char *name, char ret[static RECORD_GROUP_SIZE]);
+    bool has_groups;           /* files <set>-<n>-of-<N> are also a dataset, called like the set */
     void (*share)(void *file); /* it has one user more */
     /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
      * several files is made. NULL: any two can. */

@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/records/group.h"
 #include "format/tfrecord/frame.h"
 #include "format/tfrecord/pass.h"
 
@@ -186,7 +185,6 @@ void tfrecord_drop(void *p)
     column_table_release(&file->features);
     prepared_release(&file->prepared);
     blob_free(file->blob);
-    free(file->missing);
     free(file);
 }
 
@@ -197,12 +195,12 @@ int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct f
     struct blob *blob = TAKE_PTR(source[i].blob);
 
     (void)d;
+    (void)n;
     if (!file) {
         blob_free(blob);
         return -ENOMEM;
     }
-    *file = (struct tfrecord_file){
-        .blob = blob, .users = 1, .memo = setup->memo, .missing = group_missing(source, n, i)};
+    *file = (struct tfrecord_file){.blob = blob, .users = 1, .memo = setup->memo};
     file->prepared = (struct prepared){
         .ops = &index_ops,
         .impl = file,
@@ -260,6 +258,4 @@ void tfrecord_note(const void *p, struct text *t)
                  "%s: %u features have no field: kinds differ inside of a list, or the index "
                  "has no columns left\n",
                  name, file->shown.hidden);
-    if (file->missing)
-        text_add(t, "%s: %s\n", name, file->missing);
 }

@@ -36,7 +36,6 @@ struct tfrecord_file {
     struct blob *blob;
     unsigned users;
     struct memo *memo;
-    char *missing; /* the files of its group that are not there, for people; NULL: none */
     struct prepared prepared;
     struct pass *pass; /* while the index is made */
 

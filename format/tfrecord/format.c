@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "format/encode/encode.h"
-#include "format/records/group.h"
 #include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
 
@@ -10,7 +9,7 @@ static const struct record_format records = {
     .format = &format_tfrecord,
     .file = {.drop = tfrecord_drop, .side_by_side = true},
     .open = tfrecord_open,
-    .group = group_name,
+    .has_groups = true,
     .share = tfrecord_share,
     .add_folders = dataset_add_folders,
     .columns = tfrecord_columns,

@@ -235,7 +235,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.keep = &tools->shared.keep;
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
-    tools->setup.is_list = source->remote->ordered;
+    tools->setup.is_list = source->remote->ordered || source->only_file;
     list_labels_init(&tools->labels, &tools->setup);
     if (r == 0)
         r = named_lists_init(&tools->lists, options, source->stage || options->finds_in_lists, d);

@@ -17,166 +17,9 @@
 #include "format/foreign.h"
 #include "format/registry.h"
 #include "fs/log/log.h"
+#include "fs/tree/folder_scan_parts.h"
 
 #define HEADS_AHEAD 64 /* files whose heads are fetched ahead */
-
-/* The files of one folder, while formats examine them. */
-struct folder_scan {
-    struct finds finds;
-    struct catalog *catalog;
-    const struct source *source;
-    const char *folder;
-    const struct source_entry *entry; /* [n] those of the folder */
-    size_t n;
-    struct folder_names names;          /* of those files */
-    char folder_name[NAME_MAX + 1];     /* the last part of its path */
-    const struct source_entry *end;     /* of the entries of all folders */
-    const struct source_entry *fetched; /* the heads of the entries before it have been requested */
-};
-
-/* The name without .gz or .xz; the caller frees it. NULL: no memory. */
-static char *unpacked_name(const char *name)
-{
-    return strndup(name, unpacked_name_len(name));
-}
-
-static void find_access(const struct source *source, const char *folder, const char *name,
-                        struct access *ret)
-{
-    AUTO_FREE char *path = NULL;
-
-    *ret = (struct access){0};
-    if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
-        path = NULL;
-    else
-        source_access(source, path, ret);
-}
-
-int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
-                    struct dataset *ds, const char *error)
-{
-    struct catalog_item item = {.ds = ds};
-
-    if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
-        dataset_free(ds);
-        return -ENOMEM;
-    }
-    item.name = strdup(name);
-    item.folder = strdup(folder);
-    item.error = error ? strdup(error) : NULL;
-    if (item.error)
-        text_plain(item.error, "\n");
-    if (error && catalog->source)
-        find_access(catalog->source, folder, name, &item.access);
-    catalog->item[catalog->n++] = item;
-    catalog->n_datasets += ds != NULL;
-    return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
-}
-
-static int found_dataset(struct finds *finds, const char *name, struct dataset *ds)
-{
-    struct folder_scan *scan = (struct folder_scan *)finds;
-
-    return folder_scan_add(scan->catalog, scan->folder, name, ds, NULL);
-}
-
-static int found_error(struct finds *finds, const char *name, const char *reason)
-{
-    struct folder_scan *scan = (struct folder_scan *)finds;
-
-    return folder_scan_add(scan->catalog, scan->folder, name, NULL, reason);
-}
-
-static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
-{
-    struct unread_file unread = {0};
-
-    if (error == -ENOMEM)
-        return error;
-    if (blob_may_pass(error)) {
-        if (array_capacity(&finds->unread, finds->n_unread, sizeof(unread)) < 0)
-            return -ENOMEM;
-        unread = (struct unread_file){unpacked_name(file_name), strdup(reason), error};
-        finds->unread[finds->n_unread++] = unread;
-        if (!unread.name || !unread.reason)
-            return -ENOMEM;
-    }
-    return found_error(finds, file_name, reason);
-}
-
-static void finds_release(struct finds *finds)
-{
-    for (size_t i = 0; i < finds->n_unread; i++) {
-        free(finds->unread[i].name);
-        free(finds->unread[i].reason);
-    }
-    free(finds->unread);
-}
-
-/* Text that replaces content stored elsewhere. */
-static const struct pointer {
-    const char *start;
-    const char *what;
-    const char *remedy;
-} pointers[] = {
-    {"version https://git-lfs", "a git-lfs pointer", "git lfs pull"},
-    {"/annex/objects/", "a git-annex pointer", "git annex get"},
-};
-
-/* What a user can do with a file of that kind. */
-static void add_fix(const struct folder_scan *scan, const struct foreign *kind, struct text *t)
-{
-    if (!kind->is_picture)
-        text_add(t, "%s", kind->fix);
-    else if (scan->source->only_file)
-        text_add(t, "Mount the folder of the pictures");
-    else
-        text_add(
-            t,
-            "A folder of pictures is a dataset, and class folders are%s%s. Mount the folder of "
-            "the pictures itself, or give them a manifest (docs/files.md)",
-            scan->catalog->unmet ? "; these are not, because " : "",
-            scan->catalog->unmet ? scan->catalog->unmet : "");
-}
-
-/* Describe why a file that no format takes cannot be used. Returns a -errno that says whether
- * another machine may have the content, as with a pointer. */
-static int describe_unknown(const struct folder_scan *scan, const struct blob *blob,
-                            const struct probed_file *file, struct text *t)
-{
-    const struct foreign *kind = foreign_kind(file);
-    const uint8_t *head = file->head;
-    size_t len = file->len;
-
-    text_add(t, "%s: ", blob_name(blob));
-    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
-        const struct pointer *p = &pointers[i];
-
-        if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
-            text_add(t, "is %s; its content is not on this machine. Fetch it with `%s`", p->what,
-                     p->remedy);
-            return -ENOMEDIUM;
-        }
-    }
-    if (!blob->size) {
-        text_add(t, "is empty");
-    } else if (kind) {
-        text_add(t, "is %s, which epochfs does not read%s. ", kind->name,
-                 kind->is_picture ? " by itself" : "");
-        add_fix(scan, kind, t);
-    } else {
-        text_add(t, "is of no format that epochfs knows; it begins with");
-        for (size_t i = 0; i < min_u64(len, 4); i++)
-            text_add(t, " %02x", head[i]);
-        for (unsigned i = 0; i < n_formats; i++) {
-            const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;
-
-            if (hint)
-                text_add(t, "; %s", hint);
-        }
-    }
-    return -EBADMSG;
-}
 
 /* The strongest claim, and whose it is: the first format that has it. */
 static enum claim best_claim(const struct probed_file *file, unsigned *ret_format)
@@ -234,70 +77,44 @@ bool folder_scan_wants_sides(const struct source *source)
            formats[format]->sides;
 }
 
-static struct probed_file probed(const struct folder_scan *scan, const char *name,
-                                 const uint8_t *head, size_t len, const struct blob *blob)
-{
-    return (struct probed_file){.name = name,
-                                .head = head,
-                                .len = len,
-                                .whole = len == blob->size,
-                                .size = blob->size,
-                                .folder = scan->names,
-                                .folder_name = scan->folder_name,
-                                .options = &scan->catalog->tools->setup.options};
-}
-
-/* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
- */
-static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
-                       const struct blob *blob, unsigned *ret_format)
+/* Find the format that takes the file. Without one, placed->reason says why; a file that others
+ * refer to has neither. 0 or -ENOMEM. */
+static int find_format(struct folder_scan *scan, const struct blob *blob,
+                       struct placed_file *placed)
 {
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
-    const struct probed_file file = probed(scan, name, head, len, blob);
-    unsigned format = n_formats;
-    enum claim best;
+    const struct probed_file file = probed(scan, placed->file.name, head, len, blob);
     AUTO_TEXT struct text t = {0};
-    AUTO_FREE char *reason = NULL;
     struct diag d = DIAG_INIT;
-    int error = blob_read(READ_WAITS, blob, head, len, 0, &d), r;
 
-    if (error < 0) {
-        text_add(&t, "%s", diag_text(&d, error));
+    placed->error = blob_read(READ_WAITS, blob, head, len, 0, &d);
+    if (placed->error < 0) {
+        text_add(&t, "%s", diag_text(&d, placed->error));
     } else {
-        best = best_claim(&file, &format);
-        if (best == CLAIM_ASIDE || foreign_is_mistaken(&file))
-            format = n_formats;
-        if (best && !foreign_is_mistaken(&file)) {
-            *ret_format = format;
+        placed->claim = best_claim(&file, &placed->format);
+        if (foreign_is_mistaken(&file))
+            placed->claim = CLAIM_NONE;
+        if (placed->claim)
             return 0;
-        }
-        error = describe_unknown(scan, blob, &file, &t);
+        placed->format = n_formats;
+        placed->is_empty = !blob->size;
+        placed->error = folder_describe_unknown(scan, blob, &file, &t);
     }
-    r = text_finish(&t, &reason, NULL);
-    if (r == 0)
-        r = found_failed(&scan->finds, file_name, error, reason);
-    if (r == 0)
-        *ret_format = n_formats;
-    return r;
+    return text_finish(&t, &placed->reason, NULL);
 }
 
-/* The files of a folder by format: files[f] can hold all. */
-struct sorted_files {
-    struct source_file *file;
-    size_t n;
-};
-
-static void sorted_files_free(struct sorted_files **sorted)
+static void placed_free(struct folder_scan *scan)
 {
-    for (unsigned f = 0; *sorted && f < n_formats; f++) {
-        for (size_t i = 0; i < (*sorted)[f].n; i++) {
-            free((char *)(*sorted)[f].file[i].name);
-            blob_free((*sorted)[f].file[i].blob);
-        }
-        free((*sorted)[f].file);
+    for (size_t i = 0; scan->placed && i < scan->n; i++) {
+        free((char *)scan->placed[i].file.name);
+        free(scan->placed[i].reason);
+        blob_free(scan->placed[i].file.blob);
     }
-    free(*sorted);
+    free(scan->placed);
+    for (size_t i = 0; i < scan->n_twins; i++)
+        free(scan->twin[i].note);
+    free(scan->twin);
 }
 
 /* Does the format have side files with that suffix? */
@@ -307,11 +124,6 @@ static bool has_side(const struct format *format, const char *suffix)
         if (!strcmp(format->sides[i], suffix))
             return true;
     return false;
-}
-
-static bool is_packed(const struct source_entry *entry)
-{
-    return unpacked_name_len(entry->name) != strlen(entry->name);
 }
 
 /* The file of the folder whose content decides about this one, which is called `own` without .gz or
@@ -421,61 +233,59 @@ static int is_no_side(const struct folder_scan *scan, const char *name, const st
 }
 
 /* main: when guessing, the format of SOURCE; only its side files count. */
-static int sort_file(struct folder_scan *scan, const struct source_entry *entry, unsigned main,
-                     struct sorted_files *sorted)
+static int place_file(struct folder_scan *scan, const struct source_entry *entry, unsigned main)
 {
-    AUTO_FREE char *name = unpacked_name(entry->name);
+    struct placed_file *placed = &scan->placed[entry - scan->entry];
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
-    struct source_file *file;
     unsigned format = n_formats;
     const struct source_entry *decider;
     bool decided;
     int r;
 
-    if (!name)
+    placed->file = (struct source_file){
+        .name = unpacked_name(entry->name), .file_name = entry->name, .folder = scan->folder};
+    if (!placed->file.name)
         return -ENOMEM;
-    decider = find_decider(scan, entry, name, &format);
+    decider = find_decider(scan, entry, placed->file.name, &format);
     decided = decider && is_of(scan, decider, format);
     r = decided && !is_packed(entry)
             ? source_blob_packed(scan->source, entry, &blob, &d)
             : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
     if (r < 0)
-        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+        return folder_found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (!decided)
-        format = format_of_side(scan, name);
+        format = format_of_side(scan, placed->file.name);
     if (!decided && format < n_formats)
-        r = is_no_side(scan, name, blob, format, &d);
+        r = is_no_side(scan, placed->file.name, blob, format, &d);
     if (r < 0 && main < n_formats)
-        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+        return folder_found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (main < n_formats && (r == 1 || format != main))
         return 0;
+    placed->format = format;
+    placed->claim = CLAIM_NAMED;
     if (r == 1 || format == n_formats) {
-        r = find_format(scan, entry->name, name, blob, &format);
-        if (r < 0 || format == n_formats)
+        r = find_format(scan, blob, placed);
+        if (r < 0 || placed->claim == CLAIM_ASIDE || !placed->claim)
             return r;
     }
-    file = &sorted[format].file[sorted[format].n];
-    file->name = TAKE_PTR(name);
-    file->file_name = entry->name;
-    file->folder = scan->folder;
-    file->blob = TAKE_PTR(blob);
-    sorted[format].n++;
+    placed->file.blob = TAKE_PTR(blob);
     return 0;
 }
 
 /* The side files of the one file that SOURCE is. After one that cannot be read no other is waited
  * for. */
-static int sort_guessed(struct folder_scan *scan, struct sorted_files *sorted)
+static int place_guessed(struct folder_scan *scan)
 {
-    unsigned main = 0;
+    unsigned main = n_formats;
     int r = 0;
 
-    while (main < n_formats && !(sorted[main].n && formats[main]->sides))
-        main++;
+    for (size_t i = 0; i < scan->n; i++)
+        if (scan->placed[i].file.blob && formats[scan->placed[i].format]->sides)
+            main = scan->placed[i].format;
     for (size_t i = 0; main < n_formats && i < scan->n && !scan->finds.n_unread && r == 0; i++)
         if (strcmp(scan->entry[i].name, scan->source->only_file) != 0)
-            r = sort_file(scan, &scan->entry[i], main, sorted);
+            r = place_file(scan, &scan->entry[i], main);
     return r;
 }
 
@@ -520,35 +330,91 @@ static bool is_housekeeping(const struct folder_scan *scan, const struct source_
     return false;
 }
 
-static int scan_one_folder(struct folder_scan *scan)
+/* Report the files that no format takes. */
+static int report_unknown(struct folder_scan *scan)
 {
-    AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
-    AUTO_FREE struct folder_name *names = calloc(scan->n, sizeof(*names));
     int r = 0;
 
-    if (!sorted || !names)
+    for (size_t i = 0; i < scan->n && r == 0; i++)
+        if (scan->placed[i].reason)
+            r = folder_found_failed(&scan->finds, scan->entry[i].name, scan->placed[i].error,
+                                    scan->placed[i].reason);
+    return r;
+}
+
+/* Give the format its files; file: room for those of all formats. */
+static int open_format(struct folder_scan *scan, unsigned f, struct source_file *file)
+{
+    size_t n = 0;
+    int r;
+
+    for (size_t i = 0; i < scan->n; i++)
+        if (scan->placed[i].file.blob && scan->placed[i].format == f) {
+            file[n++] = scan->placed[i].file;
+            scan->placed[i].file.blob = NULL;
+        }
+    if (!n)
+        return 0;
+    scan->catalog->found |= UINT64_C(1) << f;
+    r = formats[f]->open_folder(file, n, &scan->catalog->tools->setup, &scan->finds);
+    for (size_t i = 0; i < n; i++)
+        blob_free(file[i].blob);
+    return r;
+}
+
+static int place_files(struct folder_scan *scan)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < scan->n && r == 0; i++) {
+        bool is_read = scan->source->only_file
+                           ? !is_guessing(scan) || is_source(scan, &scan->entry[i])
+                           : !is_housekeeping(scan, &scan->entry[i]);
+
+        fetch_heads(scan, &scan->entry[i]);
+        if (is_read)
+            r = folder_skip_twin(scan, &scan->entry[i]);
+        if (is_read && r == 0)
+            r = place_file(scan, &scan->entry[i], n_formats);
+        r = r < 0 ? r : 0;
+    }
+    if (r == 0)
+        r = is_guessing(scan) ? place_guessed(scan) : folder_join_siblings(scan);
+    return r < 0 ? r : report_unknown(scan);
+}
+
+static int scan_one_folder(struct folder_scan *scan)
+{
+    AUTO_FREE struct folder_name *names = calloc(scan->n, sizeof(*names));
+    AUTO_FREE struct source_file *file = calloc(scan->n, sizeof(*file));
+    int r;
+
+    scan->placed = calloc(scan->n, sizeof(*scan->placed));
+    if (!scan->placed || !names || !file)
         return -ENOMEM;
     name_files(scan, names);
-    for (unsigned f = 0; f < n_formats; f++) {
-        sorted[f].file = calloc(scan->n, sizeof(*sorted[f].file));
-        if (!sorted[f].file)
-            return -ENOMEM;
-    }
-    for (size_t i = 0; i < scan->n && r == 0; i++) {
-        fetch_heads(scan, &scan->entry[i]);
-        if (scan->source->only_file ? !is_guessing(scan) || is_source(scan, &scan->entry[i])
-                                    : !is_housekeeping(scan, &scan->entry[i]))
-            r = sort_file(scan, &scan->entry[i], n_formats, sorted);
-    }
-    if (r == 0 && is_guessing(scan))
-        r = sort_guessed(scan, sorted);
-    for (unsigned f = 0; f < n_formats && r == 0; f++) {
-        scan->catalog->found |= (uint64_t)(sorted[f].n > 0) << f;
-        if (sorted[f].n)
-            r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,
-                                        &scan->finds);
-    }
+    scan->finds.names = &scan->names;
+    r = place_files(scan);
+    for (unsigned f = 0; f < n_formats && r == 0; f++)
+        r = open_format(scan, f, file);
     return r;
+}
+
+static void scan_release(struct folder_scan *scan)
+{
+    struct finds *finds = &scan->finds;
+
+    placed_free(scan);
+    for (size_t i = 0; i < finds->n_unread; i++) {
+        free(finds->unread[i].name);
+        free(finds->unread[i].reason);
+    }
+    free(finds->unread);
+    for (size_t i = 0; i < finds->n_left_out; i++) {
+        free(finds->left_out[i].name);
+        free(finds->left_out[i].reason);
+    }
+    free(finds->left_out);
 }
 
 static void last_part(const char *path, char ret[static NAME_MAX + 1])
@@ -570,7 +436,9 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
 
     for (size_t i = 0; i < list->n && r == 0;) {
         struct folder_scan scan = {
-            .finds = {.dataset = found_dataset, .error = found_error, .failed = found_failed},
+            .finds = {.dataset = folder_found_dataset,
+                      .error = folder_found_error,
+                      .failed = folder_found_failed},
             .catalog = catalog,
             .source = source,
             .folder = list->entry[i].folder,
@@ -583,7 +451,7 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
         while (i + scan.n < list->n && !strcmp(scan.entry[scan.n].folder, scan.folder))
             scan.n++;
         r = scan_one_folder(&scan);
-        finds_release(&scan.finds);
+        scan_release(&scan);
         fetched = scan.fetched;
         i += scan.n;
     }

@@ -1,0 +1,291 @@
+#include "format/core/siblings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/text.h"
+
+#define DIGITS_MAX 18
+#define TOTAL_MAX  1000000 /* files of a set; larger numbers behind "of" are part of a name */
+#define NUMBERS    4       /* of a name that are looked at, from its end */
+
+/* ---- numbers in names ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_joint(char c)
+{
+    return c == '-' || c == '_' || c == '.';
+}
+
+/* The number of the digits at p; false: there are none, or too many. */
+static bool read_number(const char *p, size_t *ret_digits, uint64_t *ret)
+{
+    size_t n = 0;
+
+    for (*ret = 0; is_digit(p[n]) && n < DIGITS_MAX; n++)
+        *ret = *ret * 10 + (uint64_t)(p[n] - '0');
+    *ret_digits = n;
+    return n && !is_digit(p[n]);
+}
+
+/* Find number `which` of a name, counted from its end. */
+static bool find_number(const char *name, unsigned which, struct sibling *ret)
+{
+    size_t end = strlen(name), at;
+
+    for (;; end = at) {
+        while (end && !is_digit(name[end - 1]))
+            end--;
+        if (!end)
+            return false;
+        for (at = end; at && is_digit(name[at - 1]);)
+            at--;
+        if (!which--)
+            break;
+    }
+    ret->at = at;
+    ret->total = 0;
+    return read_number(name + at, &ret->digits, &ret->number) &&
+           !(at >= 4 && !strncasecmp(name + at - 4, "fold", 4)) &&
+           !(at >= 5 && is_joint(name[at - 1]) && !strncasecmp(name + at - 5, "fold", 4));
+}
+
+/* Find <n>-of-<N>, the last one of the name. */
+static bool find_of(const char *name, struct sibling *ret)
+{
+    static const char of[] = "of";
+    struct sibling found = {.file = ret->file};
+    bool any = false;
+
+    for (const char *p = strstr(name, of); p; p = strstr(p + 1, of)) {
+        const char *end = p, *total = p + strlen(of);
+        size_t digits;
+
+        end -= end > name && is_joint(end[-1]);
+        total += is_joint(*total);
+        for (p = end; p > name && is_digit(p[-1]);)
+            p--;
+        found.at = (size_t)(p - name);
+        if (p < end && read_number(p, &found.digits, &found.number) && p + found.digits == end &&
+            read_number(total, &digits, &found.total) && found.total && found.total <= TOTAL_MAX &&
+            found.number <= found.total) {
+            *ret = found;
+            any = true;
+        }
+        p = end + is_joint(*end);
+    }
+    return any;
+}
+
+/* ---- sets ---- */
+
+/* By what the names have beside their numbers, then by number. */
+static int compare_rest(const struct sibling *a, const struct sibling *b, const char *const *name)
+{
+    const char *x = name[a->file], *y = name[b->file];
+    int order = memcmp(x, y, a->at < b->at ? a->at : b->at);
+
+    if (!order && a->at != b->at)
+        order = a->at < b->at ? -1 : 1;
+    return order ? order : strcmp(x + a->at + a->digits, y + b->at + b->digits);
+}
+
+static int compare(const void *a, const void *b, void *ctx)
+{
+    const struct sibling *x = a, *y = b;
+    const char *const *name = ctx;
+    int order = compare_rest(x, y, name);
+
+    if (!order && x->number != y->number)
+        order = x->number < y->number ? -1 : 1;
+    return order ? order : strcmp(name[x->file], name[y->file]);
+}
+
+static int add_set(struct siblings *s, const struct sibling *member, size_t n, size_t *n_members)
+{
+    if (array_capacity(&s->set, s->n, sizeof(*s->set)) < 0)
+        return -ENOMEM;
+    s->set[s->n++] = (struct sibling_set){*n_members, n, member->total};
+    for (size_t i = 0; i < n; i++) {
+        s->member[(*n_members)++] = member[i];
+        s->set_of[member[i].file] = s->n;
+    }
+    return 0;
+}
+
+/* Make sets of those of the n candidates that differ by the number found last. */
+static int make_sets(struct siblings *s, struct sibling *candidate, size_t n, size_t *n_members)
+{
+    int r = 0;
+
+    if (n)
+        qsort_r(candidate, n, sizeof(*candidate), compare, (void *)(uintptr_t)s->name);
+    for (size_t i = 0, end; i < n && r == 0; i = end) {
+        for (end = i + 1; end < n && !compare_rest(&candidate[i], &candidate[end], s->name);)
+            end++;
+        if (end - i > 1 || candidate[i].total)
+            r = add_set(s, &candidate[i], end - i, n_members);
+    }
+    return r;
+}
+
+static int compare_sets(const void *a, const void *b, void *ctx)
+{
+    const struct siblings *s = ctx;
+    const struct sibling_set *x = a, *y = b;
+
+    return strcmp(s->name[s->member[x->first].file], s->name[s->member[y->first].file]);
+}
+
+int siblings_find(const char *const *name, size_t n, struct siblings *ret)
+{
+    AUTO_SIBLINGS struct siblings s = {0};
+    AUTO_FREE struct sibling *candidate = calloc(n + 1, sizeof(*candidate));
+    size_t n_members = 0;
+    int r = 0;
+
+    s.member = calloc(n + 1, sizeof(*s.member));
+    s.set_of = calloc(n + 1, sizeof(*s.set_of));
+    s.name = calloc(n + 1, sizeof(*s.name));
+    if (!candidate || !s.member || !s.set_of || !s.name)
+        return -ENOMEM;
+    memcpy(s.name, name, n * sizeof(*name));
+    for (unsigned which = 0; which <= NUMBERS && r == 0; which++) {
+        size_t n_found = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            candidate[n_found].file = i;
+            if (!s.set_of[i] && (which ? find_number(name[i], which - 1, &candidate[n_found])
+                                       : find_of(name[i], &candidate[n_found])))
+                n_found++;
+        }
+        r = make_sets(&s, candidate, n_found, &n_members);
+    }
+    if (r < 0)
+        return r;
+    if (s.n)
+        qsort_r(s.set, s.n, sizeof(*s.set), compare_sets, &s);
+    for (size_t i = 0; i < s.n; i++)
+        for (size_t k = 0; k < s.set[i].n; k++)
+            s.set_of[s.member[s.set[i].first + k].file] = i + 1;
+    *ret = s;
+    s = (struct siblings){0};
+    return 0;
+}
+
+void siblings_release(struct siblings *siblings)
+{
+    free(siblings->name);
+    free(siblings->member);
+    free(siblings->set);
+    free(siblings->set_of);
+    *siblings = (struct siblings){0};
+}
+
+/* ---- what is said of a set ---- */
+
+/* Where the name goes on behind "-of-<N>". */
+static const char *after_total(const char *p)
+{
+    p += is_joint(*p);
+    p += strlen("of");
+    p += is_joint(*p);
+    return p + strspn(p, "0123456789");
+}
+
+bool sibling_set_name(const struct siblings *siblings, size_t set, char *ret, size_t size)
+{
+    const struct sibling *first = &siblings->member[siblings->set[set].first];
+    const char *name = siblings->name[first->file], *rest = name + first->at + first->digits;
+    size_t len = first->at;
+    int n;
+
+    while (len && is_joint(name[len - 1]))
+        len--;
+    if (first->total)
+        rest = after_total(rest);
+    n = snprintf(ret, size, "%.*s%s", (int)len, name, len ? rest : rest + is_joint(*rest));
+    return n > 0 && (size_t)n < size;
+}
+
+size_t sibling_set_other(const struct siblings *siblings, size_t set)
+{
+    char own[512], other[512];
+
+    if (!siblings->set[set].total || !sibling_set_name(siblings, set, own, sizeof(own)))
+        return set;
+    for (size_t i = 0; i < siblings->n; i++)
+        if (i != set && siblings->set[i].total &&
+            siblings->set[i].total != siblings->set[set].total &&
+            sibling_set_name(siblings, i, other, sizeof(other)) && !strcmp(own, other))
+            return i;
+    return set;
+}
+
+/* What is asked about a name that a set lacks. */
+struct search {
+    const struct siblings *siblings;
+    bool (*exists)(const void *ctx, const char *name);
+    const void *ctx;
+    struct missing_parts *ret;
+};
+
+/* Add the name that the set's member of that number would have. may_be_last: if numbers begin at 1,
+ * the last one is missing instead. */
+static int add_missing(const struct search *search, const struct sibling *like, uint64_t number,
+                       bool may_be_last)
+{
+    const char *name = search->siblings->name[like->file], *rest = name + like->at + like->digits;
+    int width = name[like->at] == '0' || like->total ? (int)like->digits : 1;
+    AUTO_TEXT struct text t = {0};
+
+    text_add_bytes(&t, name, like->at);
+    text_add(&t, "%0*llu%s", width, (unsigned long long)number, rest);
+    if (t.failed)
+        return -ENOMEM;
+    if (search->exists && search->exists(search->ctx, t.data))
+        return 0;
+    return missing_parts_add(search->ret, t.data,
+                             may_be_last ? "no such file, or the last one, if numbers begin at 1"
+                                         : "no such file");
+}
+
+int sibling_set_missing(const struct siblings *siblings, size_t set,
+                        bool (*exists)(const void *ctx, const char *name), const void *ctx,
+                        struct missing_parts *ret)
+{
+    const struct search search = {siblings, exists, ctx, ret};
+    const struct sibling_set *own = &siblings->set[set];
+    const struct sibling *member = &siblings->member[own->first], *last = &member[own->n - 1];
+    uint64_t least = member->number, next, end;
+    bool in_doubt = false;
+    int r = 0;
+
+    if (own->total) { /* numbers begin with 0 or with 1 */
+        next = least && last->number == own->total;
+        end = own->total + next;
+        in_doubt = least && !next;
+    } else {
+        next = least;
+        end = last->number + 1;
+        if (least > 1 || end - least > 2 * (uint64_t)own->n)
+            return 0;
+    }
+    for (size_t i = 0; i <= own->n && r == 0; i++) {
+        uint64_t to = i < own->n ? member[i].number : end;
+
+        for (; next < to && next < end && r == 0; next++)
+            r = add_missing(&search, i < own->n ? &member[i] : last, next, in_doubt && !next);
+        next = max_u64(next, to + 1);
+    }
+    return r;
+}

@@ -1,0 +1,166 @@
+/* What formats report of a folder: datasets, and files that cannot be used; and why no format takes
+ * a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "format/registry.h"
+#include "fs/tree/folder_scan_parts.h"
+
+static void find_access(const struct source *source, const char *folder, const char *name,
+                        struct access *ret)
+{
+    AUTO_FREE char *path = NULL;
+
+    *ret = (struct access){0};
+    if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
+        path = NULL;
+    else
+        source_access(source, path, ret);
+}
+
+int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
+                    struct dataset *ds, const char *error)
+{
+    struct catalog_item item = {.ds = ds};
+
+    if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
+        dataset_free(ds);
+        return -ENOMEM;
+    }
+    item.name = strdup(name);
+    item.folder = strdup(folder);
+    item.error = error ? strdup(error) : NULL;
+    if (item.error)
+        text_plain(item.error, "\n");
+    if (error && catalog->source)
+        find_access(catalog->source, folder, name, &item.access);
+    catalog->item[catalog->n++] = item;
+    catalog->n_datasets += ds != NULL;
+    return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
+}
+
+int folder_found_dataset(struct finds *finds, const char *name, struct dataset *ds)
+{
+    struct folder_scan *scan = (struct folder_scan *)finds;
+
+    for (size_t i = 0; i < scan->n_twins; i++)
+        for (unsigned k = 0; k < ds->n_blobs; k++)
+            if (ds->blob[k] == scan->twin[i].kept)
+                notes_add(&ds->notes, "%s", scan->twin[i].note);
+    return folder_scan_add(scan->catalog, scan->folder, name, ds, NULL);
+}
+
+int folder_found_error(struct finds *finds, const char *name, const char *reason)
+{
+    struct folder_scan *scan = (struct folder_scan *)finds;
+
+    return folder_scan_add(scan->catalog, scan->folder, name, NULL, reason);
+}
+
+/* Takes over the texts. reason: NULL: the file is empty. */
+static int leave_out(struct finds *finds, char *name, char *reason)
+{
+    if (!name ||
+        array_capacity(&finds->left_out, finds->n_left_out, sizeof(*finds->left_out)) < 0) {
+        free(name);
+        free(reason);
+        return -ENOMEM;
+    }
+    finds->left_out[finds->n_left_out++] = (struct left_out_file){name, reason};
+    return 0;
+}
+
+int folder_found_empty(struct finds *finds, const char *name)
+{
+    return leave_out(finds, strdup(name), NULL);
+}
+
+int folder_found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
+{
+    struct unread_file unread = {0};
+    char *copy;
+    int r;
+
+    if (error == -ENOMEM)
+        return error;
+    copy = strdup(reason);
+    r = copy ? leave_out(finds, unpacked_name(file_name), copy) : -ENOMEM;
+    if (r < 0)
+        return r;
+    if (blob_may_pass(error)) {
+        if (array_capacity(&finds->unread, finds->n_unread, sizeof(unread)) < 0)
+            return -ENOMEM;
+        unread = (struct unread_file){unpacked_name(file_name), strdup(reason), error};
+        finds->unread[finds->n_unread++] = unread;
+        if (!unread.name || !unread.reason)
+            return -ENOMEM;
+    }
+    return folder_found_error(finds, file_name, reason);
+}
+
+/* Text that replaces content stored elsewhere. */
+static const struct pointer {
+    const char *start;
+    const char *what;
+    const char *remedy;
+} pointers[] = {
+    {"version https://git-lfs", "a git-lfs pointer", "git lfs pull"},
+    {"/annex/objects/", "a git-annex pointer", "git annex get"},
+};
+
+/* What a user can do with a file of that kind. */
+static void add_fix(const struct folder_scan *scan, const struct foreign *kind, struct text *t)
+{
+    if (!kind->is_picture)
+        text_add(t, "%s", kind->fix);
+    else if (scan->source->only_file)
+        text_add(t, "Mount the folder of the pictures");
+    else
+        text_add(
+            t,
+            "A folder of pictures is a dataset, and class folders are%s%s. Mount the folder of "
+            "the pictures itself, or give them a manifest (docs/files.md)",
+            scan->catalog->unmet ? "; these are not, because " : "",
+            scan->catalog->unmet ? scan->catalog->unmet : "");
+}
+
+int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
+                            const struct probed_file *file, struct text *t)
+{
+    const struct foreign *kind = foreign_kind(file);
+    const uint8_t *head = file->head;
+    size_t len = file->len;
+
+    text_add(t, "%s: ", blob_name(blob));
+    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
+        const struct pointer *p = &pointers[i];
+
+        if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
+            text_add(t, "is %s; its content is not on this machine. Fetch it with `%s`", p->what,
+                     p->remedy);
+            return -ENOMEDIUM;
+        }
+    }
+    if (!blob->size) {
+        text_add(t, "is empty");
+    } else if (kind) {
+        text_add(t, "is %s, which epochfs does not read%s. ", kind->name,
+                 kind->is_picture ? " by itself" : "");
+        add_fix(scan, kind, t);
+    } else {
+        text_add(t, "is of no format that epochfs knows; it begins with");
+        for (size_t i = 0; i < min_u64(len, 4); i++)
+            text_add(t, " %02x", head[i]);
+        for (unsigned i = 0; i < n_formats; i++) {
+            const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;
+
+            if (hint)
+                text_add(t, "; %s", hint);
+        }
+    }
+    return -EBADMSG;
+}

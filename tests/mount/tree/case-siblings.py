@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""Files of a folder whose names differ by a number only: parts of one set. What a set lacks is named by its dataset."""
+
+import gzip
+import json
+import lzma
+import os
+import shutil
+
+import numpy as np
+
+from lib import SOURCE, contains, equal, idx_bytes, mounted, path, run, text, write
+
+
+def make(files):
+    """A source of these files: name -> content."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    os.mkdir(SOURCE)
+    for name, data in files.items():
+        write(name, data if isinstance(data, bytes) else data.encode())
+
+
+def look(*options):
+    """{dataset: its page}, {name of what is unusable: reason}"""
+    found = json.loads(run("info", "--json", *options, SOURCE))
+    return ({d["dataset"]: d for d in found["datasets"]}, {u["name"]: u["reason"] for u in found["unusable"]})
+
+
+def samples(datasets):
+    return {name: d["samples"] for name, d in datasets.items()}
+
+
+def missing(dataset):
+    return [m["name"] for m in dataset["missing"]]
+
+
+def check(code):
+    """`info --check` ends with that exit code."""
+    return run("info", "--check", SOURCE, code=code)
+
+
+def rows(*numbers):
+    return "".join(f'{{"a": {n}}}\n' for n in numbers)
+
+
+# ---- -of-N names the set ----
+
+PARTS = {f"t-{i:05}-of-{n:05}": rows(*range(10 * n + i, 10 * n + i + 2)) for n, have in ((2, (0, 1)), (3, (0, 1)))
+         for i in have}
+make(PARTS)
+datasets, unusable = look()
+equal({name: n for name, n in samples(datasets).items() if name not in PARTS}, {"t-of-2": 4, "t-of-3": 4}, "two sets")
+equal(missing(datasets["t-of-2"]), [], "the whole set")
+equal(datasets["t-of-3"]["missing"], [{"name": "t-00002-of-00003", "reason": "no such file"}], "the other set")
+contains(unusable["all"], "t-00000-of-00002", "t-00000-of-00003", "two sets")
+check(2)
+
+make({name: data for name, data in PARTS.items() if name.endswith("3")})
+datasets, unusable = look()
+equal((samples(datasets)["all"], missing(datasets["all"]), unusable), (4, ["t-00002-of-00003"], {}), "an incomplete set")
+contains(check(2), "missing  t-00002-of-00003: no such file")
+datasets = json.loads(run("info", "--json", ";".join(f"{SOURCE}/t-0000{i}-of-00003" for i in (0, 1))))["datasets"]
+equal([d["missing"] for d in datasets], [[]] * 3, "files that the user has named")
+one = json.loads(run("info", "--json", f"{SOURCE}/t-00000-of-00003"))["datasets"]
+equal([d["missing"] for d in one], [[]], "one file that the user has named")
+with mounted():
+    page = json.loads(text(path("all/dataset.json")))
+    equal(page["missing"], [{"name": "t-00002-of-00003", "reason": "no such file"}], "dataset.json")
+
+make({"m-00001-of-00002.jsonl": rows(1), "m-00002-of-00002.jsonl": rows(2)})  # numbers from 1 on
+equal((samples(look()[0])["all"], missing(look()[0]["all"])), (2, []), "numbers from 1 on")
+check(0)
+
+# ---- parts that alone are not recognised ----
+
+LONG = json.dumps({"a": "x" * 20000}) + "\n"
+for what, files, n in (
+        ("a part of one row", {"part-0.json": rows(1, 2), "part-1.json": rows(3), "part-2.json": rows(4, 5)}, 5),
+        ("a first row beyond the head", {"part-0.json": rows(1, 2), "part-1.json": LONG + rows(3)}, 4),
+        ("names without an extension", {"part-00000": rows(1, 2), "part-00001": rows(3), "part-00002": LONG}, 4),
+        ("an empty part", {"part-0.json": rows(1, 2), "part-1.json": "", "part-2.json": rows(4)}, 3),
+        ("an empty part of JSON lines", {"part-0.jsonl": rows(1, 2), "part-1.jsonl": "", "part-2.jsonl": rows(4)}, 3),
+        ("packed parts", {"part-0.json.gz": gzip.compress(rows(1, 2).encode()),
+                          "part-1.json.gz": gzip.compress(rows(3).encode())}, 3),
+        ("CSV without headers", {"part-00000": "1,2,3\n4,5,6\n", "part-00001": "7,8,9\n", "part-00002": "1,1,1\n2,2,2\n"}, 5),
+        ("CSV of one row each but for one", {"p0.csv": "1,2\n", "p1.csv": "3,4\n5,6\n", "p2.csv": "7,8\n"}, 4),
+        ("CSV of semicolons", {"part0": "1;2;3\n4;5;6\n", "part1": "7;8;9\n"}, 3)):
+    make(files)
+    datasets, unusable = look()
+    equal((samples(datasets).get("all"), datasets["all"]["missing"] if "all" in datasets else None, unusable), (n, [], {}), what)
+    check(0)
+
+# ---- parts that cannot be read ----
+
+make({"part-0.json": rows(1, 2), "part-1.json": b"\x89\x01\x02 damaged", "part-2.json": rows(4, 5)})
+datasets, unusable = look()
+equal((samples(datasets)["all"], missing(datasets["all"]), list(unusable)), (4, ["part-1.json"], ["part-1.json"]), "damaged")
+check(2)
+
+make({"part-0.json": rows(1, 2), "part-2.json": rows(4, 5), "part-3.json": rows(6, 7)})
+equal(look()[0]["all"]["missing"], [{"name": "part-1.json", "reason": "no such file"}], "a gap")
+make({"2018.json": rows(1, 2), "2021.json": rows(4, 5)})
+equal(missing(look()[0]["all"]), [], "years")
+make({"part-0.json": rows(1, 2), "part-1.json": b"version https://git-lfs.github.com/spec/v1\n", "part-2.json": rows(4, 5)})
+datasets, unusable = look()
+equal(("all" in datasets, sorted(unusable)), (False, ["all", "part-1.json"]), "a part that may be fetched")
+make({"part-0.json": rows(1, 2), "part-1.json": '{"a": 1}', "other.json": '{"name": "a description"}', "part-2.json": rows(3)})
+equal((samples(look()[0])["all"], list(look()[1])), (4, ["other.json"]), "a description is no row")
+
+# ---- the same file packed and unpacked ----
+
+IMAGES, LABELS = idx_bytes(np.zeros((4, 9, 9), np.uint8)), idx_bytes(np.arange(4, dtype=np.uint8))
+make({"train-images-idx3-ubyte": IMAGES, "train-images-idx3-ubyte.gz": gzip.compress(IMAGES),
+      "train-labels-idx1-ubyte": LABELS, "train-labels-idx1-ubyte.gz": gzip.compress(LABELS)})
+for name in os.listdir(SOURCE):
+    os.utime(f"{SOURCE}/{name}", (1e9 + name.endswith("ubyte"), 1e9 + name.endswith("ubyte")))
+datasets, unusable = look()
+equal((samples(datasets), unusable), ({"train": 4}, {}), "torchvision's raw folder")
+equal(datasets["train"]["notes"], [f"train-{kind}-ubyte.gz is ignored: train-{kind}-ubyte has the same name, unpacked"
+                                   for kind in ("images-idx3", "labels-idx1")], "notes of twins")
+check(0)
+os.utime(f"{SOURCE}/train-images-idx3-ubyte.gz", (2e9, 2e9))
+contains(look()[0]["train"]["notes"][0], "unpacked, but is older. Remove the one that is out of date")
+make({"a.jsonl": rows(1, 2), "a.jsonl.gz": gzip.compress(rows(1).encode())})
+os.utime(f"{SOURCE}/a.jsonl.gz", (1e9, 1e9))
+contains(look()[0]["a.jsonl"]["notes"][0], "unpacked, but another size")
+make({"a.jsonl": rows(1, 2), "a.jsonl.gz": b"\x1f\x8b broken", "a.jsonl.xz": lzma.compress(rows(1).encode()),
+      "b.jsonl.gz": gzip.compress(rows(3).encode()), "b.jsonl.xz": lzma.compress(rows(4).encode())})
+datasets, unusable = look()
+equal((samples(datasets), unusable), ({"a.jsonl": 2, "b.jsonl": 1, "all": 3}, {}), "other formats")
+contains(datasets["b.jsonl"]["notes"][0], "b.jsonl.xz is ignored: b.jsonl.gz has the same name")
+both = json.loads(run("info", "--json", f"{SOURCE}/b.jsonl.gz;{SOURCE}/b.jsonl.xz"))
+equal(sum(d["samples"] for d in both["datasets"] if d["dataset"] != "all"), 2, "files that the user has named")
