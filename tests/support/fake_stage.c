@@ -223,3 +223,10 @@ int path_transport_new(unsigned jobs, struct transport **ret)
     *ret = NULL;
     return 0;
 }
+
+unsigned stage_silent(struct stage *stage, struct diag *d)
+{
+    (void)stage;
+    (void)d;
+    return 0;
+}
