@@ -19,7 +19,7 @@ struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under)
         blob_free(blob);
         return NULL;
     }
-    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1, false};
+    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1, false, NULL};
     return held;
 }
 
@@ -131,6 +131,10 @@ void arrays_drop_last(struct arrays *arrays)
     arrays->n--;
     free(a->name);
     free(a->left_out);
+    free(a->remark);
+    for (size_t i = 0; i < a->n_parts; i++)
+        held_blob_drop(a->part[i].held);
+    free(a->part);
     held_blob_drop(a->held);
 }
 

@@ -20,7 +20,8 @@ struct held_blob {
     struct blob *blob;       /* owned */
     struct held_blob *under; /* held, too: the source of what blob has. NULL: none */
     unsigned users;
-    bool in_set; /* a dataset has arrays of it */
+    bool in_set;          /* a dataset has arrays of it */
+    const void *last_set; /* the last dataset that has; for comparison only */
 };
 
 /* Takes ownership of blob, also on error, and has one user. under (may be NULL) gets one more.
@@ -35,12 +36,27 @@ static inline void held_blob_scope_end(struct held_blob **held)
 }
 #define AUTO_HELD_BLOB AUTO(held_blob_scope_end)
 
+/* An array of a file that goes on in other files: the rows of one file. */
+struct array_part {
+    struct held_blob *held;           /* one user */
+    uint64_t offset, samples, number; /* number: the file's among its siblings */
+    bool has_crc;                     /* as in struct array */
+    uint32_t crc;
+    uint64_t crc_off, crc_len;
+};
+
 struct array {
+    const char *file;        /* its name in finds_siblings(), not owned; NULL: it has none */
+    struct array_part *part; /* [n_parts] owned; 0: it is in one file */
+    size_t n_parts;
+    bool is_part;           /* another array has it as a part */
+    size_t set;             /* of siblings that its file is in, from 1; 0: none */
+    char *remark;           /* what people have to know; owned; NULL: nothing */
     char *name;             /* safe for the name of a file; owned */
     struct held_blob *held; /* one user; NULL if it is left out */
     uint64_t offset;        /* of its first element in that blob */
     struct npy_head head;   /* type and shape; fortran only until array_in_c_order() */
-    uint64_t samples;       /* head.dim[0] */
+    uint64_t samples;       /* head.dim[0]; of an array in parts: of all */
     uint64_t row_bytes;     /* of one sample */
     uint64_t extra;         /* bytes that follow it in its file, and are not read */
     const char *type_name;  /* what its file calls the type, if numpy has no such; NULL */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "format/array/set.h"
+#include "format/array/shards.h"
+#include "format/core/siblings.h"
 
 extern const struct format format_npy;
 
@@ -34,6 +36,7 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
         r = npy_read(a, 0, size, false, what, &d);
     if (r == 0)
         r = array_in_c_order(a, left, what, &d);
+    a->file = file->name;
     if (r == 0)
         return 1;
     if (r == -ENOMEM)
@@ -69,19 +72,73 @@ static int miss_files(struct arrays *arrays, struct finds *finds)
     return r;
 }
 
+/* What is known of the files of a folder, to say what a dataset lacks. */
+struct folder_sets {
+    const struct finds *finds;
+    const struct format_setup *setup;
+    struct siblings siblings;
+    size_t n;        /* arrays */
+    size_t left_out; /* files that were reported before */
+};
+
+static void folder_sets_release(struct folder_sets *sets)
+{
+    siblings_release(&sets->siblings);
+}
+
+static int add_missing(const struct arrays_source *source, const struct arrays *arrays,
+                       const struct array_group *group, struct missing_parts *ret)
+{
+    const struct folder_sets *sets = source->ctx;
+    int r = 0;
+
+    if (group->is_main)
+        return finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, FINDS_ALL,
+                             sets->setup, ret);
+    for (size_t i = 0; i < group->n && r == 0; i++) {
+        size_t set = arrays->array[group->member[i]].set;
+
+        if (set)
+            r = finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, set - 1,
+                              sets->setup, ret);
+    }
+    return r;
+}
+
+/* Find the sets of the files, and join the arrays of each. */
+static int find_sets(struct arrays *arrays, struct folder_sets *sets)
+{
+    AUTO_FREE const char **name = calloc(arrays->n + 1, sizeof(*name));
+    int r = name ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < arrays->n && r == 0; i++)
+        name[i] = arrays->array[i].file;
+    sets->n = arrays->n;
+    if (r == 0)
+        r = finds_siblings(sets->finds, name, arrays->n, &sets->siblings);
+    return r < 0 ? r : arrays_join_sets(arrays, &sets->siblings);
+}
+
 static int npy_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                            struct finds *finds)
 {
     AUTO_ARRAYS struct arrays arrays = {0};
+    AUTO(folder_sets_release)
+    struct folder_sets sets = {.finds = finds, .setup = setup, .left_out = finds->n_left_out};
     uint64_t left = FORTRAN_MAX;
-    const struct arrays_source source = {
-        .format = &format_npy, .where = n && *files->folder ? files->folder : "the folder"};
+    const struct arrays_source source = {.format = &format_npy,
+                                         .where =
+                                             n && *files->folder ? files->folder : "the folder",
+                                         .missing = add_missing,
+                                         .ctx = &sets};
     int r = 0;
 
     for (size_t i = 0; i < n && r >= 0; i++)
         r = add_file(&arrays, &files[i], &left, finds);
     if (r >= 0)
         r = setup->options.pair_off ? 0 : miss_files(&arrays, finds);
+    if (r >= 0 && !setup->options.pair_off)
+        r = find_sets(&arrays, &sets);
     return r < 0 ? r : arrays_make_sets(&arrays, &source, setup, finds);
 }
 

@@ -3,11 +3,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "format/core/split_name.h"
 
-static const char *const splits[] = {"train", "test", "val", "valid"};
+static const char *const splits[] = {"train", "training", "val", "valid", "validation",
+                                     "test",  "testing",  "dev", "eval"};
+
+static bool is_joint(char c)
+{
+    return c == '_' || c == '-' || c == '.' || c == ' ';
+}
 
 const char *array_split(const char *name, const char **ret_rest, size_t *ret_len)
 {
@@ -18,18 +26,33 @@ const char *array_split(const char *name, const char **ret_rest, size_t *ret_len
 
         if (len <= n + 1)
             continue;
-        if (name[len - n - 1] == '_' && !strcmp(name + len - n, splits[i])) {
+        if (is_joint(name[len - n - 1]) && !strcasecmp(name + len - n, splits[i])) {
             *ret_rest = name;
             *ret_len = len - n - 1;
             return splits[i];
         }
-        if (name[n] == '_' && !strncmp(name, splits[i], n)) {
+        if (is_joint(name[n]) && !strncasecmp(name, splits[i], n)) {
             *ret_rest = name + n + 1;
             *ret_len = len - n - 1;
             return splits[i];
         }
     }
     return NULL;
+}
+
+/* Is a word of the name, between others, one of a split? */
+static bool mentions_split(const char *name)
+{
+    while (*name) {
+        size_t len = 0;
+
+        while (name[len] && !is_joint(name[len]))
+            len++;
+        if (is_split_name(name, len))
+            return true;
+        name += len + (name[len] != '\0');
+    }
+    return false;
 }
 
 static int group_add(struct array_group *group, size_t member)
@@ -130,17 +153,33 @@ static int split_up(struct array_groups *groups)
     return r;
 }
 
-/* The largest group of as many samples is the main one; if there is one array at all, that is. */
-static void find_main(struct array_groups *groups)
+/* Is the group a part of something by its names? */
+static bool is_of_split(const struct arrays *arrays, const struct array_group *group)
 {
+    for (size_t i = 0; i < group->n; i++)
+        if (mentions_split(arrays->array[group->member[i]].name))
+            return true;
+    return false;
+}
+
+/* The largest group of as many samples is the main one, unless it is of a split, or another is as
+ * large; if there is one array at all, that is. */
+static void find_main(const struct arrays *arrays, struct array_groups *groups)
+{
+    bool is_tied = false;
     struct array_group *best = NULL;
 
     for (size_t i = 0; i < groups->n; i++) {
         struct array_group *g = &groups->group[i];
 
-        if (g->rule == PAIR_SAMPLES && (!best || g->n > best->n))
+        if (g->rule != PAIR_SAMPLES)
+            continue;
+        is_tied = best && (g->n == best->n || (is_tied && g->n < best->n));
+        if (!best || g->n > best->n)
             best = g;
     }
+    if (best && (is_tied || is_of_split(arrays, best)))
+        return;
     if (!best && groups->n == 1 && groups->group->rule == PAIR_ALONE)
         best = groups->group;
     if (best)
@@ -160,7 +199,7 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
         struct array_group *g;
         size_t len;
 
-        if (a->left_out)
+        if (a->left_out || a->is_part)
             continue;
         split = pair ? array_split(a->name, &name, &len) : NULL;
         if (pair && !split) {
@@ -176,7 +215,7 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
         r = split_up(&groups);
     if (r < 0)
         return r;
-    find_main(&groups);
+    find_main(arrays, &groups);
     *ret = groups;
     groups = (struct array_groups){0};
     return 0;
@@ -222,6 +261,20 @@ void array_field_name(const struct arrays *arrays, const struct array_group *gro
         snprintf(ret + strlen(ret), 8, "~%u", same);
 }
 
+/* Are the two cut into files at different samples, or is a file missing of one? */
+static bool parts_differ(const struct array *one, const struct array *other)
+{
+    if (!one->n_parts || !other->n_parts)
+        return false;
+    if (one->n_parts != other->n_parts)
+        return true;
+    for (size_t i = 0; i < one->n_parts; i++)
+        if (one->part[i].samples != other->part[i].samples ||
+            one->part[i].number != other->part[i].number)
+            return true;
+    return false;
+}
+
 bool array_group_differs(const struct arrays *arrays, const struct array_group *group,
                          const struct array **ret_one, const struct array **ret_other)
 {
@@ -230,7 +283,7 @@ bool array_group_differs(const struct arrays *arrays, const struct array_group *
     for (size_t i = 1; i < group->n; i++) {
         const struct array *other = &arrays->array[group->member[i]];
 
-        if (other->samples == one->samples)
+        if (other->samples == one->samples && !parts_differ(one, other))
             continue;
         *ret_one = one;
         *ret_other = other;

@@ -40,7 +40,8 @@ void array_groups_release(struct array_groups *groups);
 void array_field_name(const struct arrays *arrays, const struct array_group *group, size_t member,
                       char ret[static ARRAY_NAME_MAX + 8]);
 
-/* Members of the group that have different numbers of samples: true, and the first such two. */
+/* Members of the group that have different numbers of samples, or have them in different parts:
+ * true, and the first such two. */
 bool array_group_differs(const struct arrays *arrays, const struct array_group *group,
                          const struct array **ret_one, const struct array **ret_other);
 

@@ -15,13 +15,20 @@
 
 #define LEFT_OUT_SHOWN 100 /* arrays */
 
-/* An array that is a field. */
-struct used_array {
-    char *name; /* in its file; owned */
+/* Bytes of an array. */
+struct used_bytes {
     struct held_blob *held;
     bool has_crc;
     uint32_t crc;
     uint64_t off, len; /* what the CRC is of, or what the array takes */
+};
+
+/* An array that is a field. */
+struct used_array {
+    char *name;              /* in its file, or its files without their numbers; owned */
+    struct used_bytes *part; /* [n]; owned */
+    size_t n;
+    struct field_run *run; /* of an array in several files; owned */
 };
 
 struct array_set {
@@ -37,8 +44,11 @@ static void set_free(struct dataset *ds)
     struct array_set *set = ds->impl;
 
     for (size_t i = 0; i < set->n; i++) {
+        for (size_t k = 0; k < set->used[i].n; k++)
+            held_blob_drop(set->used[i].part[k].held);
+        free(set->used[i].part);
+        free(set->used[i].run);
         free(set->used[i].name);
-        held_blob_drop(set->used[i].held);
     }
     free(set->used);
     free(set->left_out);
@@ -68,6 +78,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
         text_add_json(t, ds->field[i].name);
         text_add(t, ", \"array\": ");
         text_add_json(t, set->used[i].name);
+        if (set->used[i].n > 1)
+            text_add(t, ", \"files\": %zu", set->used[i].n);
         if (ds->field[i].stored_as)
             text_add(t, ", \"stored_as\": \"%s\"", ds->field[i].stored_as);
         text_add(t, "}%s\n", i + 1 < set->n ? "," : "");
@@ -96,8 +108,10 @@ static int set_identity(const struct dataset *ds, struct text *t)
     const struct array_set *set = ds->impl;
 
     for (size_t i = 0; i < set->n; i++)
-        text_add(t, " %s=%s:%llu+%llu", ds->field[i].name, set->used[i].name,
-                 (unsigned long long)set->used[i].off, (unsigned long long)set->used[i].len);
+        for (size_t k = 0; k < set->used[i].n; k++)
+            text_add(t, " %s=%s:%llu+%llu", ds->field[i].name, set->used[i].name,
+                     (unsigned long long)set->used[i].part[k].off,
+                     (unsigned long long)set->used[i].part[k].len);
     return 0;
 }
 
@@ -147,8 +161,8 @@ static struct blob *root_blob(struct held_blob *held)
     return root(held)->blob;
 }
 
-static int check_array(const struct used_array *used, void (*report)(void *ctx, const char *text),
-                       void *ctx, struct diag *d)
+static int check_bytes(const struct used_bytes *used, const char *name,
+                       void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
 {
     const struct blob *blob = used->has_crc ? root_blob(used->held) : used->held->blob;
     AUTO_FREE uint8_t *buf = malloc(CHECK_PIECE);
@@ -168,7 +182,7 @@ static int check_array(const struct used_array *used, void (*report)(void *ctx, 
         struct diag bad = DIAG_INIT;
 
         diag_set(&bad, 0, "%s: member %s: CRC-32 of its %llu bytes: want %08x, found %08x",
-                 blob_name(blob), used->name, (unsigned long long)used->len, used->crc, crc);
+                 blob_name(blob), name, (unsigned long long)used->len, used->crc, crc);
         report(ctx, bad.text);
     }
     return blob_verify(blob, d);
@@ -181,7 +195,8 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     int r = 0;
 
     for (size_t i = 0; i < set->n && r == 0; i++)
-        r = check_array(&set->used[i], report, ctx, d);
+        for (size_t k = 0; k < set->used[i].n && r == 0; k++)
+            r = check_bytes(&set->used[i].part[k], set->used[i].name, report, ctx, d);
     return r;
 }
 
@@ -205,12 +220,66 @@ static bool is_picture(const struct field *f)
 
 static void add_blob(struct dataset *ds, struct held_blob *held)
 {
-    struct blob *root = root_blob(held);
+    struct held_blob *from = root(held);
 
-    for (unsigned i = 0; i < ds->n_blobs; i++)
-        if (ds->blob[i] == root)
-            return;
-    ds->blob[ds->n_blobs++] = root;
+    if (from->last_set == ds)
+        return;
+    from->last_set = ds;
+    ds->blob[ds->n_blobs++] = from->blob;
+}
+
+/* Where the rows of an array in several files are. */
+static int add_runs(struct field *f, struct used_array *used, const struct array *a)
+{
+    uint64_t first = 0;
+
+    used->run = calloc(a->n_parts, sizeof(*used->run));
+    if (!used->run)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        const struct array_part *part = &a->part[i];
+
+        if (part->samples)
+            used->run[f->n_runs++] = (struct field_run){first, part->held->blob, part->offset};
+        first += part->samples;
+    }
+    f->run = f->n_runs ? used->run : NULL;
+    if (f->n_runs) {
+        f->blob = f->run->blob;
+        f->offset = f->run->offset;
+    }
+    return 0;
+}
+
+/* The bytes of the array, and of the dataset. */
+static int add_bytes(struct dataset *ds, struct used_array *used, const struct array *a)
+{
+    const struct array_part whole = {.held = a->held,
+                                     .offset = a->offset,
+                                     .samples = a->samples,
+                                     .has_crc = a->has_crc,
+                                     .crc = a->crc,
+                                     .crc_off = a->crc_off,
+                                     .crc_len = a->crc_len};
+    const struct array_part *part = a->n_parts ? a->part : &whole;
+    size_t n = a->n_parts ? a->n_parts : 1;
+
+    used->part = calloc(n, sizeof(*used->part));
+    if (!used->part)
+        return -ENOMEM;
+    for (; used->n < n; used->n++) {
+        const struct array_part *p = &part[used->n];
+
+        used->part[used->n] = (struct used_bytes){
+            .held = held_blob_take(p->held),
+            .has_crc = p->has_crc,
+            .crc = p->crc,
+            .off = p->has_crc ? p->crc_off : p->offset,
+            .len = p->has_crc ? p->crc_len : p->samples * a->row_bytes,
+        };
+        add_blob(ds, p->held);
+    }
+    return 0;
 }
 
 static int add_field(struct dataset *ds, const struct array *a, const char *name)
@@ -239,20 +308,15 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     f->in &= ~(unsigned)IN_PICTURES;
     if (is_picture(f))
         f->in |= IN_PICTURES;
-    *used = (struct used_array){
-        .name = strdup(a->name),
-        .held = held_blob_take(a->held),
-        .has_crc = a->has_crc,
-        .crc = a->crc,
-        .off = a->has_crc ? a->crc_off : a->offset,
-        .len = a->has_crc ? a->crc_len : a->head.array_bytes,
-    };
+    *used = (struct used_array){.name = strdup(a->name)};
     set->n++;
-    add_blob(ds, a->held);
+    if (!used->name || add_bytes(ds, used, a) < 0 || (a->n_parts && add_runs(f, used, a) < 0))
+        return -ENOMEM;
     if (a->extra)
         notes_add(&ds->notes, "%s: %llu bytes follow the array, and are not read",
                   blob_name(root_blob(a->held)), (unsigned long long)a->extra);
-    return used->name ? 0 : -ENOMEM;
+    notes_add(&ds->notes, "%s", a->remark ? a->remark : "");
+    return 0;
 }
 
 /* Lines about the arrays that are in no dataset, which each dataset has: about the first ones. */
@@ -262,11 +326,21 @@ static int list_left_out(const struct arrays *arrays, char **ret)
     size_t n = 0;
 
     for (size_t i = 0; i < arrays->n; i++)
-        if (arrays->array[i].left_out && n++ < LEFT_OUT_SHOWN)
+        if (arrays->array[i].left_out && !arrays->array[i].is_part && n++ < LEFT_OUT_SHOWN)
             text_add(&t, "%s: %s\n", arrays->array[i].name, arrays->array[i].left_out);
     if (n > LEFT_OUT_SHOWN)
         text_add(&t, "and %zu more\n", n - LEFT_OUT_SHOWN);
     return text_finish(&t, ret, NULL);
+}
+
+/* Files of these arrays, at most. */
+static size_t count_files(const struct arrays *arrays, const struct array_group *group)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < group->n; i++)
+        n += arrays->array[group->member[i]].n_parts + 1;
+    return n;
 }
 
 static int make_set(const struct arrays *arrays, const struct array_group *group,
@@ -275,7 +349,7 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
     struct array_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     bool shares = false;
-    int r = dataset_new(format, &set_ops, set, group->n + 2, group->n, &ds);
+    int r = dataset_new(format, &set_ops, set, group->n + 2, count_files(arrays, group), &ds);
 
     if (r < 0)
         return r;
@@ -295,8 +369,9 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
         array_field_name(arrays, group, i, name);
         r = add_field(ds, a, name);
     }
-    for (size_t i = 0; i < group->n; i++) /* another dataset has arrays of the same file */
-        shares = shares || root(arrays->array[group->member[i]].held)->in_set;
+    for (size_t i = 0; i < set->n; i++) /* another dataset has arrays of the same file */
+        for (size_t k = 0; k < set->used[i].n; k++)
+            shares = shares || root(set->used[i].part[k].held)->in_set;
     ds->shares_blobs = shares;
     if (r == 0) {
         dataset_add_numbering(ds);
@@ -305,6 +380,16 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;
+}
+
+/* A dataset has arrays of these files. */
+static void mark_used(const struct dataset *ds)
+{
+    const struct array_set *set = ds->impl;
+
+    for (size_t i = 0; i < set->n; i++)
+        for (size_t k = 0; k < set->used[i].n; k++)
+            root(set->used[i].part[k].held)->in_set = true;
 }
 
 static void name_set(const struct arrays *arrays, const struct array_group *group,
@@ -335,12 +420,13 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
 
     name_set(arrays, group, source, name, sizeof(name));
     if (array_group_differs(arrays, group, &one, &other)) {
-        snprintf(
-            reason, sizeof(reason),
-            "%s: arrays of %s: want the same number of samples, found %llu in %s and %llu in %s; "
-            "with -o pair=off each array is a dataset",
-            source->where, group->split, (unsigned long long)one->samples, one->name,
-            (unsigned long long)other->samples, other->name);
+        snprintf(reason, sizeof(reason),
+                 "%s: arrays of %s: want the same number of samples, in files of as many, found "
+                 "%llu in %s "
+                 "and %llu in %s; with -o pair=off each array is a dataset",
+                 source->where, group->split ? group->split : name,
+                 (unsigned long long)one->samples, one->name, (unsigned long long)other->samples,
+                 other->name);
         return finds->error(finds, name, reason);
     }
     if (group->n > PAIRED_MAX) {
@@ -355,8 +441,12 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
         return r;
     if (r < 0)
         return finds->error(finds, name, diag_text(&d, r));
-    for (size_t i = 0; i < group->n; i++)
-        root(arrays->array[group->member[i]].held)->in_set = true;
+    mark_used(ds);
+    r = source->missing ? source->missing(source, arrays, group, &ds->missing) : 0;
+    if (r < 0) {
+        dataset_free(ds);
+        return r;
+    }
     return finds->dataset(finds, name, ds);
 }
 

@@ -67,7 +67,12 @@ static void test_pairs(void **state)
     check("x_train:5 index:5 key:5", true, "train=x_train.x samples(main)=index.index~2,key.key~2");
     check("x_train:5 train_x:5", true, "train=x_train.x,train_x.x~2");
     check("train:5 test:5 _train:5 train_:5", true,
-          "samples(main)=train.train,test.test,_train._train,train_.train_");
+          "samples=train.train,test.test,_train._train,train_.train_");
+    check("train-x:5 train.y:5 X-Test:2 y_TEST:2 dev_x:1 x.validation:3", true,
+          "train=train-x.x,train.y.y test=X-Test.X,y_TEST.y dev=dev_x.x validation=x.validation.x");
+    /* No group is the main one where another is as large, or names say that it is a part. */
+    check("a:5 b:5 c:7 d:7", true, "samples=a.a,b.b samples=c.c,d.d");
+    check("a_test_x:5 a_test_y:5", true, "samples=a_test_x.a_test_x,a_test_y.a_test_y");
     check("x_valid:5 x_val:5 x_trains:5 retrain_x:5", true,
           "valid=x_valid.x val=x_val.x samples(main)=x_trains.x_trains,retrain_x.retrain_x");
     check("x:0", true, "");

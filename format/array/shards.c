@@ -1,0 +1,137 @@
+#include "format/array/shards.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+
+static bool are_alike(const struct array *a, const struct array *b)
+{
+    const struct npy_head *x = &a->head, *y = &b->head;
+
+    return x->dtype == y->dtype && x->big_endian == y->big_endian && x->ndim == y->ndim &&
+           a->type_name == b->type_name &&
+           !memcmp(x->dim + 1, y->dim + 1, (x->ndim - 1) * sizeof(*x->dim));
+}
+
+int array_join(struct array *const *a, const uint64_t *number, size_t n)
+{
+    struct array_part *part;
+    uint64_t samples = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!are_alike(a[0], a[i]) || !checked_add(samples, a[i]->samples, &samples) ||
+            samples > INT64_MAX)
+            return -EDOM;
+    part = calloc(n, sizeof(*part));
+    if (!part)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        part[i] = (struct array_part){held_blob_take(a[i]->held),
+                                      a[i]->offset,
+                                      a[i]->samples,
+                                      number[i],
+                                      a[i]->has_crc,
+                                      a[i]->crc,
+                                      a[i]->crc_off,
+                                      a[i]->crc_len};
+        a[i]->is_part = i > 0;
+    }
+    a[0]->part = part;
+    a[0]->n_parts = n;
+    a[0]->samples = samples;
+    return 0;
+}
+
+static void add_shape(const struct array *a, struct text *t)
+{
+    text_add(t, "%s of rows (", dtype_info(a->head.dtype)->name);
+    for (unsigned i = 1; i < a->head.ndim; i++)
+        text_add(t, "%s%llu", i > 1 ? ", " : "", (unsigned long long)a->head.dim[i]);
+    text_add(t, ")");
+}
+
+/* Say of which rule the array is, or of the n arrays, which could not be joined. */
+static int remark(struct array *const *a, size_t n, bool joined)
+{
+    AUTO_TEXT struct text t = {0};
+    size_t other = 1;
+
+    while (other + 1 < n && are_alike(a[0], a[other]))
+        other++;
+    if (joined) {
+        text_add(
+            &t,
+            "%s to %s are one array in %zu files, because their names differ by a number only; "
+            "with -o pair=off each is a dataset",
+            a[0]->file, a[n - 1]->file, n);
+        return text_finish(&t, &a[0]->remark, NULL);
+    }
+    text_add(&t, "%s and %s are not one array in several files: ", a[0]->file, a[other]->file);
+    add_shape(a[0], &t);
+    text_add(&t, " and ");
+    add_shape(a[other], &t);
+    if (t.failed)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        a[i]->remark = strdup(t.data);
+        if (!a[i]->remark)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Call the array like its set; one without a name "all". */
+static int rename_array(struct array *a, const struct siblings *siblings, size_t set)
+{
+    char name[ARRAY_NAME_MAX + 16];
+    size_t len;
+
+    if (!sibling_set_name(siblings, set, name, sizeof(name)))
+        return 0;
+    len = array_name_without(name, strlen(name), ".npy");
+    free(a->name);
+    a->name = len && strcasecmp(name, "npy") ? strndup(name, len) : strdup("all");
+    return a->name ? 0 : -ENOMEM;
+}
+
+static int join_set(struct arrays *arrays, const struct siblings *siblings, size_t set)
+{
+    const struct sibling_set *s = &siblings->set[set];
+    AUTO_FREE struct array **a = calloc(s->n, sizeof(struct array *));
+    AUTO_FREE uint64_t *number = calloc(s->n, sizeof(*number));
+    size_t n = 0;
+    int r = 0;
+
+    if (!a || !number)
+        return -ENOMEM;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct sibling *member = &siblings->member[s->first + i];
+
+        if (member->file >= arrays->n || arrays->array[member->file].left_out)
+            continue;
+        arrays->array[member->file].set = set + 1;
+        number[n] = member->number;
+        a[n++] = &arrays->array[member->file];
+    }
+    if (n > 1)
+        r = array_join(a, number, n);
+    if (n < 2 || r == -ENOMEM)
+        return r;
+    if (r == 0)
+        r = rename_array(a[0], siblings, set);
+    return remark(a, n, r == 0);
+}
+
+int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < siblings->n && r == 0; i++)
+        r = join_set(arrays, siblings, i);
+    return r;
+}

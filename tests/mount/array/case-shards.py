@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""Arrays in several files, whose names differ by a number only; and names of splits."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+
+from array_model import check, npy
+from lib import SOURCE, contains, equal, mounted, path, run, text, write
+
+RNG = np.random.default_rng(7)
+
+
+def numbers(n, *shape, dtype="<f4"):
+    return RNG.integers(0, 100, (n, *shape)).astype(dtype)
+
+
+def make(files):
+    """A source of these arrays: name -> array, or bytes."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    os.mkdir(SOURCE)
+    for name, data in files.items():
+        write(name, data if isinstance(data, bytes) else npy(data))
+
+
+def look(*options):
+    found = json.loads(run("info", "--json", *options, SOURCE))
+    return ({d["dataset"]: d for d in found["datasets"]}, {u["name"]: u["reason"] for u in found["unusable"]})
+
+
+def shapes(datasets):
+    """{dataset: {field: samples and shape}}"""
+    return {name: {f["name"]: [d["samples"], *f["shape"]] for f in d["fields"] if f["name"] not in ("index", "key")}
+            for name, d in datasets.items()}
+
+
+def missing(dataset):
+    return [m["name"] for m in dataset["missing"]]
+
+
+# ---- one array in several files ----
+
+EMB = [numbers(n, 8) for n in (100, 100, 40)]
+make({f"emb_{i}.npy": a for i, a in enumerate(EMB)})
+datasets, unusable = look()
+equal((shapes(datasets), unusable), ({"emb": {"data": [240, 8]}}, {}), "three files")
+contains(datasets["emb"]["notes"][0], "emb_0.npy to emb_2.npy are one array in 3 files", "-o pair=off")
+equal((datasets["emb"]["missing"], datasets["emb"]["arrays"]),
+      ([], [{"field": "data", "array": "emb", "files": 3}]), "what it is made of")
+with mounted():
+    check("emb", {"data": np.concatenate(EMB)})
+run("info", "--check", SOURCE)
+equal(sorted(look("-o", "pair=off")[0]), ["emb_0", "emb_1", "emb_2"], "pair=off")
+
+TEN = [numbers(3, 2, dtype=">i4") for _ in range(12)]
+for names, what in (([f"p{i}.npy" for i in range(12)], "numbers of several widths"),
+                    ([f"p-{i:03}.npy" for i in range(1, 13)], "numbers from 1 on"),
+                    ([f"{i}.npy" for i in range(12)], "names that are numbers"),
+                    ([f"m-{i:05}-of-00012.npy" for i in range(12)], "-of-N")):
+    make(dict(zip(names, TEN)))
+    datasets, _ = look()
+    equal([(list(f), d["missing"]) for f, d in zip(shapes(datasets).values(), datasets.values())], [(["data"], [])], what)
+    with mounted():
+        check(next(iter(datasets)), {"data": np.concatenate(TEN).astype(">i4")}, batch=5)
+
+# ---- pairs ----
+
+X, Y = [numbers(n, 4, 4, dtype="u1") for n in (7, 5)], [numbers(n, dtype="<i8") for n in (7, 5)]
+make({f"{name}_{i}.npy": a for name, arrays in (("X", X), ("y", Y)) for i, a in enumerate(arrays)})
+equal(shapes(look()[0]), {"all": {"X": [12, 4, 4], "y": [12]}}, "pairs of files")
+with mounted():
+    check("all", {"X": np.concatenate(X), "y": np.concatenate(Y)}, batch=5)
+make({"X_0.npy": X[0], "X_1.npy": X[1], "y_0.npy": Y[1], "y_1.npy": Y[0]})
+contains(run("info", SOURCE, code=2), "in files of as many", "-o pair=off")
+make({f"{name}_train_{i}.npy": a for name, arrays in (("X", X), ("y", Y)) for i, a in enumerate(arrays)} | {"X_test.npy": X[0], "y_test.npy": Y[0]})
+equal(shapes(look()[0]), {"train": {"X": [12, 4, 4], "y": [12]}, "test": {"X": [7, 4, 4], "y": [7]}}, "of splits")
+
+# ---- what is no array in several files ----
+
+make({"layer_1.npy": numbers(9, 4), "layer_2.npy": numbers(9, 6)})
+datasets, _ = look()
+equal(shapes(datasets), {"all": {"layer_1": [9, 4], "layer_2": [9, 6]}}, "other shapes")
+contains(datasets["all"]["notes"][0], "layer_1.npy and layer_2.npy are not one array", "rows (4)", "rows (6)")
+make({"a0.npy": numbers(9, 4), "a1.npy": numbers(9, 4, dtype="<f8")})
+contains(look()[0]["all"]["notes"][0], "float32", "float64")
+make({"x_fold1.npy": X[0], "x_fold2.npy": X[1]})
+equal(sorted(look()[0]), ["x_fold1", "x_fold2"], "folds")
+
+# ---- what is missing ----
+
+make({"emb_0.npy": EMB[0], "emb_1.npy": npy(EMB[1])[:50], "emb_2.npy": EMB[2], "emb_4.npy": EMB[2]})
+datasets, unusable = look()
+equal((shapes(datasets), sorted(missing(datasets["emb"])), list(unusable)), ({"emb": {"data": [180, 8]}}, ["emb_1.npy", "emb_3.npy"], ["emb_1.npy"]),
+      "a damaged file, and a gap")
+run("info", "--check", SOURCE, code=2)
+make({"m-00001-of-00003.npy": EMB[0], "m-00003-of-00003.npy": EMB[1]})
+equal(missing(look()[0]["m"]), ["m-00002-of-00003.npy"], "-of-N")
+
+# ---- names of splits ----
+
+A, B, C, D = numbers(6, 3), numbers(6), numbers(2, 3), numbers(2)
+for train_x, train_y, test_x, test_y in (("train-images", "train-labels", "test-images", "test-labels"),
+                                         ("train.images", "train.labels", "test.images", "test.labels"),
+                                         ("images-train", "labels-train", "images-test", "labels-test"),
+                                         ("Train_images", "TRAIN_labels", "Test_images", "test_labels"),
+                                         ("images_training", "labels_training", "images_testing", "labels_testing"),
+                                         ("train images", "train labels", "test images", "test labels")):
+    make({f"{train_x}.npy": A, f"{train_y}.npy": B, f"{test_x}.npy": C, f"{test_y}.npy": D})
+    found = shapes(look()[0])
+    train, test = ("training", "testing") if "training" in train_x else ("train", "test")
+    equal(found, {train: {"images": [6, 3], "labels": [6]}, test: {"images": [2, 3], "labels": [2]}}, train_x)
+make({"my_train_images.npy": A, "my_train_labels.npy": B, "my_test_images.npy": C, "my_test_labels.npy": D})
+equal("all" in look()[0], False, "`all` is no split")
