@@ -39,7 +39,9 @@ GENERATORS = {"systemd-fstab-generator"}
 # booted. What would change the kernel that all share is read-only.
 INSIDE = f"""
 mount --make-rprivate /
-umount --recursive /dev /sys
+for folder in /dev /sys; do
+    ! mountpoint -q "$folder" || umount --recursive "$folder" # in a chroot, /dev may be a folder
+done
 mount -t proc proc /proc
 mount --bind /proc/sys /proc/sys
 mount -o remount,bind,ro /proc/sys
