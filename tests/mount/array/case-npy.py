@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Arrays of .npy files, against numpy: types, orders, versions of the header, pairs by names and lengths,
 and files that are refused. Each check names its row of the table of cases."""
 

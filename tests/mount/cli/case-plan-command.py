@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: jobs by the clock
 """epochfs plan: its forecast of a job comes true, by the clock and by the server's log; exit codes
 and messages."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many runs of it
 """mount-scripts/quickstart: what it refuses, a second run, and what a run that ends early leaves.
 
 The script is a copy in a checkout with nothing in it. `cmake --build` is the binary of this build, and the
@@ -97,6 +98,9 @@ def refuses_before_it_installs():
         with mount_of_another_user(foreign):
             contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: something else is mounted there")
             equal(mount_type(foreign), "fuse.epochfs", "the mount of another user")
+        hidden = ["unshare", "--mount", "bash", "-euc", 'mount -t tmpfs tmpfs /dev; mknod -m 666 /dev/null c 1 3; exec "$@"', "bash"]
+        contains(quickstart(SOURCE, code=1, prefix=hidden), "quickstart: /dev/fuse is missing: as root, modprobe fuse; a container "
+                 "needs --device /dev/fuse --cap-add SYS_ADMIN")
     equal(os.path.exists(f"{PRIVATE}/apt"), False, "apt-get was run")
     nothing_left()
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """What newcomers type works: README.txt of mounts of each format. The picture in README.md is up to date. Links of README.md
 and docs/ lead somewhere, and docs/README.md lists every page."""
 

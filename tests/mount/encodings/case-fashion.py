@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Every encoding of samples and batches of Fashion-MNIST t10k against numpy, and how readers
 open them: pread, lseek, mmap, np.load, np.memmap, sklearn."""
 

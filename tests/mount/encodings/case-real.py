@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# needs: data:idx
+# needs: data:idx python3-pil
 """MNIST, QMNIST and the files of the wild, where ../shared/data has them."""
 
 import hashlib

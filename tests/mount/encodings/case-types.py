@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-pil
 """Generated IDX files: every type, 1 to 5 and 255 dimensions, special floats, empty axes."""
 
 import io

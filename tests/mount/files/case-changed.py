@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many changes of files
 """(F-25) A file that is replaced, cut, grown or removed under a reader: ESTALE for its sample and for batches
 with it; all others go on. The kept list of files is dropped then."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many files on a server
 """A folder of many pictures on a web server: the first mount asks for the version of each file, the second
 one only for its index pages, and for files of pages that have changed. A file that was replaced in a way
 that its page does not show gives ESTALE, and the mount after that asks for all versions again."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many files in a bucket
 """A bucket of many pictures: the first mount lists ranges of keys side by side, the second one asks for each
 page once and reads those that have changed; both show what a listing page after page shows.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: 100,000 files
 """(F-24) 10^4 and 10^5 files: memory grows by the packed table and the index, and by nothing else; the list of files is
 kept for the next mount; a file that was changed in place since then is right after one mount more."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many files on servers
 """The list of a folder of many files beside the data, on a web server and on S3: the first mount of anybody fetches
 it, looks at a few pages and versions, and asks for no other; one that is not current is left aside, and no sample
 has the bytes of another version."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: archives cut at every byte
 """Rows K-1 to K-10 of the table of Kaldi's edge cases, archives truncated at every byte, objects
 that no Kaldi table holds, and false headers: an error with its place, never a crash, a wrong byte
 or a large allocation. And valid objects of several GB."""

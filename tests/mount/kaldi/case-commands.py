@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for commands that take long
 """Lines of scp files that are shell commands: refused unless allowed, run once, kept, ended after a
 time, and never in the way of other reads."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: makes each index many times
 """The index of Kaldi tables: kept in the cache folder, reused, made again when one of its files has
 changed, rejected when it is damaged, and the mount works even if it cannot be kept."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: every object, against a model in Python
 """Every object that Kaldi tables hold, binary, text, both in one archive, packed with gzip: files
 of samples and of batches, padded and ragged, against the tests' own model of the format. And the
 files that Kaldi itself wrote, if SHARED_DATA is set: compressed matrices to the last bit."""

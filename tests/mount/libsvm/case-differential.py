@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Thousands of generated rows: every number equals, bit for bit, the result of libc's strtof, and
 the rounded one of scikit-learn; white space, comments, line ends and broken rows are read as by the
 model."""

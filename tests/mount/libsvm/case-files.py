@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Files of libsvm text: alone, joined, in lists, packed, with side files, beside other files, with
 bad rows; and info, dataset.json, attributes and README.txt about them."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: indexes of long texts
 """The index of libsvm text: made in the background, kept in the cache folder, rejected when it is
 damaged or of another file, and small in memory."""
 

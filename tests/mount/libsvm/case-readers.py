@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Readers of libsvm text get the same from a mount as from the file: scikit-learn, scipy, XGBoost
 (also its workers, from parts) and svm-train; shuffles, and equal bytes in every mount."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Rows L-1 to L-46 of the table of libsvm's edge cases: each as text and as arrays, and the
 reported place of bad rows. The table also checks the tests' own model of libsvm text."""
 

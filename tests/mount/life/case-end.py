@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for mounts that hang
 """epochfs umount always returns, and mount never waits for an existing mount: mounts in use,
 stopped daemons, dead ones, readers that hang; mounts of other file systems are left alone."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: lists all samples
 """The kernel does not repeat requests for what it has cached: warm reads cause no request, `ls -l`
 few."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: a hundred mounts
 """A hundred mounts of a local folder and of a server, a fifth of them killed; and mounts that end
 while they are made. In the end no mount, process, lock, file or connection is left."""
 

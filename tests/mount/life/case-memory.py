@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: fills memory
 """The daemon in a memory cgroup while other processes use up its memory: the daemon drops what it
 can make again; its bytes are still right, and nothing is killed."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many readers read everything
 """Many readers at once get the right bytes, also while plans are opened."""
 
 import io

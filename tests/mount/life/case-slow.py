@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: starts reads that take hours
 """Reads that take hours (the checksum of a huge archive) block no other reads, and end on
 request."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: every value, against a reader in Python
 """MindRecord, made here and real where ../shared/data has it: every value against a reader in Python,
 as samples, and in batches in stored and in shuffled order; shards as one dataset; decoded pictures."""
 

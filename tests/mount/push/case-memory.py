@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: fills memory
 """The daemon in a memory cgroup smaller than the limit `ahead`: it pushes less, nothing is killed,
 all bytes are right."""
 

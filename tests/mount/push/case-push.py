@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: reads whole epochs
 """The next files are ready in the page cache: reads seldom reach the daemon, all bytes equal those
 of a mount without push, no more is ahead than allowed, and the mount ends cleanly."""
 

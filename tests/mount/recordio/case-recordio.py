@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: every record, against a reader in Python
 """RecordIO, made here and real where ../shared/data has it: every record against a reader in Python,
 as samples, and in batches in stored and in shuffled order; pictures of im2rec with their labels,
 records that are cut where they have the magic number, opaque ones; from a folder and over HTTP."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for servers that hardly send
 """A server that sends a byte now and then, of a head, an index page, a listing or a file, does not
 block info, a mount, or a reader. They do wait for a server that is less slow."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: 10,000 files on a server
 """A folder of 10,000 files on a web server: it equals the same folder on a disk; each byte is fetched
 once, and hardly more requests are made than there are files. A file that is replaced, cut, grown or
 removed gives ESTALE for its sample; all others go on, also in the next mount, which shares the

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """libsvm text and Kaldi data directories on a web server: indexed, joined and read as on a disk,
 each byte fetched once; the files that an scp names are beside it on the server."""
 

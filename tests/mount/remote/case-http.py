@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: three epochs of each byte
 """A dataset on a web server equals the one on a disk, and each byte of it is fetched once: over
 three epochs, by two mounts, after a remount, and (except transfers under way) after kill -9. The
 server's log proves it, and the counters agree with the log."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: kills at many moments
 """kill -9 of the daemon at random moments under load, many times: each next mount has the right
 bytes, and in the end the server has sent the dataset once, apart from transfers under way."""
 

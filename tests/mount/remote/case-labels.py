@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: draws from a server
 """The labels that a plan needs, from a server: fetched once and alone, not at all where folders say them;
 a server that is gone or silent is EIO in time, Ctrl-C releases the reader, and nothing else waits."""
 

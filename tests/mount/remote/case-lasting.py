@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for a server that comes back
 """A server with lasting failures, or with another file than before: a read fails with a clear error
 within `patience`, staged bytes can still be read, and when the server recovers, so does the mount.
 A body that differs from SHA256SUMS."""

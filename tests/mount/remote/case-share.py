@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: twelve processes that share a cache
 """One cache folder for all: 8 processes that read, 3 mounts and `epochfs stage` at once fetch each
 byte once. A process that hangs or is killed while it fetches does not block the others."""
 

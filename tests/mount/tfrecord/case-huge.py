@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: reads 2 GiB
 """A record that is larger than a message can be, in a sparse file: its bytes are served, and so are
 the records beside it."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: the commands of a long page
 """docs/tutorials/kaldi.md, done as a reader would."""
 
 import os
