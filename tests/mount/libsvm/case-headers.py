@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 """Files of the Extreme Classification Repository: the line of counts before the rows is no row; counts that are not those of the
 file; what only looks like such a line."""
 
