@@ -1,5 +1,5 @@
-/* A blob is bound to the state of the file at its opening: size, time of last change, and that it
- * has a name. Once any of these differs, the blob serves nothing more (local_check). */
+/* A blob is bound to the state of the file at its opening: its version, and that it has a name.
+ * Once any of these differs, the blob serves nothing more (local_check). */
 #include "cache/disk/local_blob.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed,
         local_free(&local->blob);
         return r;
     }
-    local->version = file_version_of(&st);
+    local->version = may_be_removed ? file_version_of_own(&st) : file_version_of(&st);
     file_describe(&st, size, &local->blob);
     *ret = &local->blob;
     return 0;

@@ -16,25 +16,47 @@
 
 struct file_version file_version_of(const struct stat *st)
 {
-    return (struct file_version){st->st_dev, st->st_ino, (uint64_t)st->st_size, st->st_mtim};
+    return (struct file_version){st->st_dev, st->st_ino, (uint64_t)st->st_size, st->st_mtim,
+                                 st->st_ctim};
+}
+
+struct file_version file_version_of_own(const struct stat *st)
+{
+    struct file_version version = file_version_of(st);
+
+    version.ctime = (struct timespec){.tv_nsec = -1};
+    return version;
+}
+
+static bool is_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 bool file_version_is(const struct file_version *version, const struct stat *st)
 {
     return version->dev == st->st_dev && version->ino == st->st_ino &&
-           version->size == (uint64_t)st->st_size && version->mtime.tv_sec == st->st_mtim.tv_sec &&
-           version->mtime.tv_nsec == st->st_mtim.tv_nsec;
+           version->size == (uint64_t)st->st_size && is_time(&version->mtime, &st->st_mtim) &&
+           (version->ctime.tv_nsec < 0 || is_time(&version->ctime, &st->st_ctim));
+}
+
+void file_version_print(const struct file_version *version, char ret[static FILE_VERSION_SIZE])
+{
+    snprintf(ret, FILE_VERSION_SIZE, "local %llu %llu %llu %lld.%09ld %lld.%09ld",
+             (unsigned long long)version->dev, (unsigned long long)version->ino,
+             (unsigned long long)version->size, (long long)version->mtime.tv_sec,
+             version->mtime.tv_nsec, (long long)version->ctime.tv_sec, version->ctime.tv_nsec);
 }
 
 int file_version_text(const struct file_version *version, char **ret)
 {
-    char *text;
+    char text[FILE_VERSION_SIZE], *copy;
 
-    if (asprintf(&text, "local %llu %llu %llu %lld.%09ld", (unsigned long long)version->dev,
-                 (unsigned long long)version->ino, (unsigned long long)version->size,
-                 (long long)version->mtime.tv_sec, version->mtime.tv_nsec) < 0)
+    file_version_print(version, text);
+    copy = strdup(text);
+    if (!copy)
         return -ENOMEM;
-    *ret = text;
+    *ret = copy;
     return 0;
 }
 

@@ -11,18 +11,28 @@
 #include "base/diag.h"
 #include "cache/disk/group_file.h"
 
-/* What tells two versions of a file apart. */
+/* The identity of a local file: what tells two versions of it apart. mtime can be set back, as by
+ * `touch -r` and `cp -p`; ctime cannot, but other changes of the inode move it, too: docs/local.md.
+ */
 struct file_version {
     dev_t dev;
     ino_t ino;
     uint64_t size;
-    struct timespec mtime;
+    struct timespec mtime, ctime; /* ctime.tv_nsec -1: any */
 };
 
 struct file_version file_version_of(const struct stat *st);
+
+/* The same of a file that epochfs made in the cache folder: links to it come and go. */
+struct file_version file_version_of_own(const struct stat *st);
+
 bool file_version_is(const struct file_version *version, const struct stat *st);
 
-/* The version as the text that blob_identity() gives; the caller frees it. 0 or -ENOMEM. */
+/* The version as text. */
+#define FILE_VERSION_SIZE 160
+void file_version_print(const struct file_version *version, char ret[static FILE_VERSION_SIZE]);
+
+/* The same, as blob_identity() gives it; the caller frees it. 0 or -ENOMEM. */
 int file_version_text(const struct file_version *version, char **ret);
 
 /* Open a regular file for reading; the caller closes *ret_fd. 0; -EINVAL: it is something else; or

@@ -246,7 +246,7 @@ int lazy_blob_new(struct lazy_pool *pool, int fd, const char *path, const char *
         return -ENOMEM;
     lazy->pool = pool;
     lazy->is_ours = is_ours;
-    lazy->version = file_version_of(&st);
+    lazy->version = is_ours ? file_version_of_own(&st) : file_version_of(&st);
     file_describe(&st, size, &lazy->blob);
     install(lazy, TAKE_FD(taken_over));
     lazy_put(lazy);

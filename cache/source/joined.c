@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/checked.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/sha256.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/listing.h"
 #include "cache/source/source.h"
@@ -57,54 +57,60 @@ bool joined_is(const struct blob *blob)
 
 int joined_blob_identity(const struct blob *blob, char **ret)
 {
-    return joined_identity(joined_members(blob), ret);
+    return joined_identity(joined_members(blob), blob_source(blob), ret);
 }
 
-/* What tells a member apart, without `more`: a time may differ where an ETag does not. */
+/* What tells a member apart. Of `more`, a remote's time may differ where its ETag does not. */
 struct identified {
-    uint64_t place, version[2], folder;
+    uint64_t place, version[2], ctime, folder;
 };
 
-static void hash_members(const struct members *m, XXH3_state_t *state)
+static int digest_members(const struct members *m, struct digest *digest)
 {
     struct identified some[64];
     size_t n = 0;
+    int r = 0;
 
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n && r == 0; i++) {
         const struct member *member = &m->member[i];
 
-        some[n++] = (struct identified){
-            member->place, {member->version[0], member->version[1]}, member->folder};
+        some[n++] = (struct identified){member->place,
+                                        {member->version[0], member->version[1]},
+                                        joined_version_ctime(member),
+                                        member->folder};
         if (n == ARRAY_LEN(some) || i + 1 == m->n) {
-            XXH3_128bits_update(state, some, n * sizeof(*some));
+            r = digest_add(digest, some, n * sizeof(*some));
             n = 0;
         }
     }
-    for (uint32_t i = 0; i < m->n_folders; i++)
-        XXH3_128bits_update(state, members_folder(m, i), strlen(members_folder(m, i)) + 1);
-    for (size_t i = 0; i < m->n; i++)
-        XXH3_128bits_update(state, members_name(m, i), strlen(members_name(m, i)) + 1);
+    for (uint32_t i = 0; i < m->n_folders && r == 0; i++)
+        r = digest_add(digest, members_folder(m, i), strlen(members_folder(m, i)) + 1);
+    for (size_t i = 0; i < m->n && r == 0; i++)
+        r = digest_add(digest, members_name(m, i), strlen(members_name(m, i)) + 1);
+    return r;
 }
 
-int joined_identity(const struct members *members, char **ret)
+int joined_identity(const struct members *members, const char *where, char **ret)
 {
     const uint64_t head[] = {members->n, members->n_folders, members_end(members)};
-    XXH3_state_t *state = XXH3_createState();
-    XXH128_hash_t hash;
-    char *text;
-    int n;
+    AUTO_DIGEST struct digest *digest = NULL;
+    char hex[DIGEST_TEXT_SIZE], *text;
+    uint8_t found[DIGEST_BYTES];
+    int r = digest_new(&digest);
 
-    if (!state)
-        return -ENOMEM;
-    XXH3_128bits_reset(state);
-    XXH3_128bits_update(state, head, sizeof(head));
-    hash_members(members, state);
-    hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    n = asprintf(&text, "joined %016llx%016llx %zu %llu", (unsigned long long)hash.high64,
-                 (unsigned long long)hash.low64, members->n,
-                 (unsigned long long)members_end(members));
-    if (n < 0)
+    if (r == 0)
+        r = digest_add(digest, head, sizeof(head));
+    if (r == 0)
+        r = digest_members(members, digest);
+    if (r == 0)
+        r = digest_add(digest, where, strlen(where));
+    if (r == 0)
+        r = digest_finish(digest, found);
+    if (r < 0)
+        return r;
+    digest_text(found, hex);
+    if (asprintf(&text, "joined %s %zu %llu", hex, members->n,
+                 (unsigned long long)members_end(members)) < 0)
         return -ENOMEM;
     *ret = text;
     return 0;
@@ -165,7 +171,6 @@ static int take_member(struct local_joined *local, size_t i, void *buf, size_t l
 {
     const struct members *m = &local->joined.members;
     AUTO_CLOSE int fd = -1;
-    uint64_t version[2];
     char path[PATH_MAX];
     struct stat st;
     int r = members_path(m, i, path, sizeof(path));
@@ -176,12 +181,8 @@ static int take_member(struct local_joined *local, size_t i, void *buf, size_t l
         r = file_pread(fd, buf, len, off);
     if (r == 0 && fstat(fd, &st) < 0)
         r = -errno;
-    if (r == 0) {
-        joined_version_of_stat(&st, version);
-        if (!S_ISREG(st.st_mode) || !st.st_nlink || (uint64_t)st.st_size != members_size(m, i) ||
-            memcmp(version, m->member[i].version, sizeof(version)) != 0)
-            r = -ESTALE;
-    }
+    if (r == 0 && (!st.st_nlink || !joined_version_is(m, i, &st)))
+        r = -ESTALE;
     if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ||
         r == -EISDIR || r == -ESPIPE || r == -ENXIO) {
         if (!atomic_exchange(&local->forgotten, true))

@@ -42,11 +42,19 @@ const struct members *joined_members(const struct blob *blob);
 /* Is it a joined blob? */
 bool joined_is(const struct blob *blob);
 
-/* The identity of the table: 128 bits as text. The caller frees it. 0 or -ENOMEM. */
-int joined_identity(const struct members *members, char **ret);
+/* The identity of the table as text: the SHA-256 of all that tells its files apart, and of `where`,
+ * a text: "" for the table alone. The caller frees it. 0 or -ENOMEM. */
+int joined_identity(const struct members *members, const char *where, char **ret);
 
-/* The version of a local file in a table: its time of change in nanoseconds, and its inode. */
-void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2]);
+/* Set the version of a local file in a table, with `more`: its two times of change in nanoseconds,
+ * inode and device. */
+void joined_version_of_stat(const struct stat *st, struct member *ret);
+
+/* Is it the file that is number i in the table? */
+bool joined_version_is(const struct members *m, size_t i, const struct stat *st);
+
+/* The second of these times; 0: it is no local file. */
+uint64_t joined_version_ctime(const struct member *member);
 
 /* Set the version of file i of a table, of a remote, all but its size. Two files of different
  * versions have different member.version. 0 or an error of members_set_more(). */

@@ -4,23 +4,20 @@
  * The version of that file is the identity of the table of members. So a folder with another
  * listing is another staged file, and none ever has members of two listings. */
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/checked.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/sha256.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 #include "cache/source/source.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 struct staged_parts {
     struct joined_parts parts; /* first */
@@ -49,9 +46,10 @@ static int where_local(const struct joined_parts *parts, size_t i, char **ret_ur
 {
     const struct staged_parts *staged = (const struct staged_parts *)parts;
     const struct source *source = staged->source;
-    uint64_t ns = staged->members.member[i].version[0];
     char path[PATH_MAX], whole[PATH_MAX];
     AUTO_FREE char *real = NULL;
+    struct file_version version;
+    struct stat st;
 
     if (members_path(&staged->members, i, path, sizeof(path)) < 0 ||
         snprintf(whole, sizeof(whole), "%s/%s", source->root, path) >= (int)sizeof(whole))
@@ -61,9 +59,13 @@ static int where_local(const struct joined_parts *parts, size_t i, char **ret_ur
         return -errno;
     if (!real || within_check_real(&source->within, real, path, NULL) < 0)
         return -ESTALE;
-    *ret_version = (struct remote_version){
-        .size = members_size(&staged->members, i),
-        .mtime = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)}};
+    if (stat(real, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? -ESTALE : -errno;
+    if (!joined_version_is(&staged->members, i, &st))
+        return -ESTALE;
+    version = file_version_of(&st);
+    *ret_version = (struct remote_version){.size = version.size, .mtime = version.mtime};
+    file_version_print(&version, ret_version->etag);
     *ret_url = TAKE_PTR(real);
     return 0;
 }
@@ -117,10 +119,13 @@ static int key_of(const struct source *source, const char *folder, char **ret)
  * file becomes another one. 0 or -ENOMEM. */
 static int without_unreadable(const struct staged_parts *staged, struct remote_version *version)
 {
-    uint64_t unreadable = 0, n = 0;
-    size_t len = strlen(version->etag);
+    AUTO_DIGEST struct digest *unreadable = NULL;
+    uint8_t digest[DIGEST_BYTES];
+    char hex[DIGEST_TEXT_SIZE];
+    size_t len = strlen(version->etag), n = 0;
+    int error = digest_new(&unreadable);
 
-    for (size_t i = 0; i < staged->members.n; i++) {
+    for (size_t i = 0; i < staged->members.n && error == 0; i++) {
         struct remote_version unused;
         AUTO_FREE char *path = NULL;
         AUTO_CLOSE int fd = -1;
@@ -134,12 +139,15 @@ static int without_unreadable(const struct staged_parts *staged, struct remote_v
         if (r != -EACCES && r != -EPERM)
             continue;
         n++;
-        unreadable = XXH3_64bits_withSeed(&i, sizeof(i), unreadable);
+        error = digest_add(unreadable, &i, sizeof(i));
     }
-    if (n)
-        snprintf(version->etag + len, sizeof(version->etag) - len, " without %016" PRIx64,
-                 unreadable);
-    return 0;
+    if (error == 0)
+        error = digest_finish(unreadable, digest);
+    if (error == 0 && n) { /* half of the digits: all of them do not fit */
+        digest_text(digest, hex);
+        snprintf(version->etag + len, sizeof(version->etag) - len, " without %.32s", hex);
+    }
+    return error;
 }
 
 int joined_staged(const struct source *source, const struct joined_head *head,
@@ -151,7 +159,7 @@ int joined_staged(const struct source *source, const struct joined_head *head,
     char url[JOINED_URL_SIZE];
     int r;
 
-    if (!staged || joined_identity(members, &identity) < 0 ||
+    if (!staged || joined_identity(members, "", &identity) < 0 ||
         key_of(source, head->name, &key) < 0) {
         free(staged);
         return -ENOMEM;

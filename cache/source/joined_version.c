@@ -1,18 +1,21 @@
 /* The versions of files in a table of members: 24 bytes for those of most servers.
  *
- *   kind   version[2]           the rest, in `more`
- *   TIME   hash of the time     the time
- *   MD5    the ETag's 16 bytes  how many parts the object was sent in, the time: ETags of S3 are an
- * MD5 SIZED  hash of the ETag     the time: nginx makes its ETags of that and the size text   hash
- * of the ETag,    all, as a text or of the time
- */
+ * clang-format off
+ *   kind   version[2]            the rest, in `more`
+ *   TIME   digest of the time    the time
+ *   MD5    the ETag's 16 bytes   how many parts the object was sent in, and the time: S3's ETags
+ *   SIZED  digest of the ETag    the time: nginx makes its ETags of that and of the size
+ *   text   digest of the ETag,   all, as a text
+ *          or of the time
+ *   local  time, inode, device   the time of the last change of the inode
+ * clang-format on */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/number.h"
+#include "cache/disk/sha256.h"
 #include "cache/source/joined.h"
 #include "cache/stage/transport.h"
 
@@ -23,22 +26,48 @@ enum kind { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
 #define PARTS_BITS   17
 #define WHOLE_ONLY   (UINT64_C(1) << 60)
 #define KIND_SHIFT   61
+#define LOCAL_MOST                                                                                 \
+    WHOLE_ONLY /* a local file has less, the time of its last change of the inode                  \
+                */
 
 #define MD5_LEN   16
 #define PARTS_MIX UINT64_C(0x9e3779b97f4a7c15)
 
-void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2])
+static uint64_t nanoseconds(const struct timespec *t)
 {
-    ret[0] = (uint64_t)st->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st->st_mtim.tv_nsec;
-    ret[1] = st->st_ino;
+    return (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec;
 }
 
-static void hash_text(const char *text, size_t n, uint64_t ret[static 2])
+void joined_version_of_stat(const struct stat *st, struct member *ret)
 {
-    XXH128_hash_t hash = XXH3_128bits(text, n);
+    ret->version[0] = nanoseconds(&st->st_mtim);
+    ret->version[1] = st->st_ino ^ st->st_dev * PARTS_MIX;
+    ret->more = nanoseconds(&st->st_ctim) & (LOCAL_MOST - 1);
+}
 
-    ret[0] = hash.low64;
-    ret[1] = hash.high64;
+bool joined_version_is(const struct members *m, size_t i, const struct stat *st)
+{
+    const struct member *member = &m->member[i];
+    struct member now;
+
+    joined_version_of_stat(st, &now);
+    return S_ISREG(st->st_mode) && (uint64_t)st->st_size == members_size(m, i) &&
+           !memcmp(now.version, member->version, sizeof(now.version)) && now.more == member->more;
+}
+
+uint64_t joined_version_ctime(const struct member *member)
+{
+    return member->more < LOCAL_MOST ? member->more : 0;
+}
+
+static int hash_text(char *text, size_t n, uint64_t ret[static 2])
+{
+    uint8_t digest[DIGEST_BYTES];
+    int r = digest_fields(&(struct iovec){text, n}, 1, digest);
+
+    if (r == 0)
+        memcpy(ret, digest, 2 * sizeof(*ret));
+    return r;
 }
 
 static int hex_digit(char c)
@@ -118,18 +147,21 @@ int joined_version_set(struct members *m, size_t i, const struct remote_version 
     uint8_t md5[MD5_LEN];
     enum kind kind = kind_of(version, md5, &parts);
     char text[sizeof(version->etag) + 64];
-    int n;
+    int n, r = 0;
 
     if (*version->etag)
         n = snprintf(text, sizeof(text), "etag %s", version->etag);
     else
         n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
                      version->mtime.tv_nsec);
-    hash_text(text, (size_t)n, hash);
     if (kind == KIND_MD5) {
         memcpy(hash, md5, sizeof(md5));
         hash[1] ^= parts * PARTS_MIX;
+    } else {
+        r = hash_text(text, (size_t)n, hash);
     }
+    if (r < 0)
+        return r;
     more = (uint64_t)kind << KIND_SHIFT | (version->whole_only ? WHOLE_ONLY : 0);
     if (kind != KIND_TEXT)
         return members_set_more(

@@ -139,7 +139,7 @@ static int add_file(const struct scan *scan, uint32_t folder, const char *name, 
     bool first = !files->n || files->member[files->n - 1].folder != folder;
     struct diag outside = DIAG_INIT;
     char real[PATH_MAX];
-    uint64_t version[2];
+    struct member version;
     struct stat link;
     int r = 0;
 
@@ -147,8 +147,10 @@ static int add_file(const struct scan *scan, uint32_t folder, const char *name, 
         r = within_check_real(&scan->source->within, real, relative, &outside);
     if (r < 0)
         return add_failed(scan, members_folder(files, folder), name, outside.text, r);
-    joined_version_of_stat(st, version);
-    r = members_add(files, folder, name, (uint64_t)st->st_size, version);
+    joined_version_of_stat(st, &version);
+    r = members_add(files, folder, name, (uint64_t)st->st_size, version.version);
+    if (r == 0)
+        r = members_set_more(files, files->n - 1, version.more, NULL);
     if (r == 0)
         add_to_folder(&scan->listing->folder[folder], first, st, mode_of(scan, path, st));
     return r == -E2BIG

@@ -111,7 +111,6 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
                       const char *name, struct blob **ret, struct diag *d)
 {
     struct remote_version version = {0};
-    AUTO_FREE char *text = NULL;
     struct file_version local;
     char real[PATH_MAX];
     struct stat st;
@@ -127,11 +126,9 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
     if (r < 0)
         return r;
     local = file_version_of(&st);
-    if (file_version_text(&local, &text) < 0)
-        return -ENOMEM;
     version.size = local.size;
     version.mtime = local.mtime;
-    snprintf(version.etag, sizeof(version.etag), "%s", text);
+    file_version_print(&local, version.etag);
     return stage_add(stage,
                      &(struct stage_file){.url = real,
                                           .key = real,

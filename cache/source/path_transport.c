@@ -77,8 +77,11 @@ static enum transfer_end fail(const struct transfer *transfer, int r, struct dia
 
 static bool is_version(const struct remote_version *version, const struct stat *st)
 {
-    return version->size == (uint64_t)st->st_size && version->mtime.tv_sec == st->st_mtim.tv_sec &&
-           version->mtime.tv_nsec == st->st_mtim.tv_nsec;
+    struct file_version found = file_version_of(st);
+    char text[FILE_VERSION_SIZE];
+
+    file_version_print(&found, text);
+    return !strcmp(version->etag, text);
 }
 
 static enum transfer_end say_changed(const struct transfer *transfer, struct diag *d)

@@ -110,14 +110,15 @@ struct judging {
     bool by_content; /* the version of a file does not say that it is as it was */
 };
 
-/* The blocks of the file decide. 0, -ENOENT. */
+/* The blocks of the file decide. 0, -ENOENT. same_time: it has the time that it had, which can be
+ * set back; then the index is good if they are the same. */
 static int judge_content(struct judging *j, const struct shared_line *line, const struct blob *blob,
-                         char ret[static DIGEST_TEXT_SIZE])
+                         bool same_time, char ret[static DIGEST_TEXT_SIZE])
 {
     AUTO_TEXT struct text why = {0};
     int r;
 
-    if (is_newer(&j->table->written, blob)) {
+    if (!same_time && is_newer(&j->table->written, blob)) {
         text_add(&why, "%s is newer than " SHARED_INDEX_TABLE " (of a copy, touch that)",
                  line->name);
         leave_aside(j->shared, "an index", why.failed ? "no memory" : why.data);
@@ -129,7 +130,7 @@ static int judge_content(struct judging *j, const struct shared_line *line, cons
         leave_aside(j->shared, "an index", why.failed ? "no memory" : why.data);
         return -ENOENT;
     }
-    j->by_content = true;
+    j->by_content = j->by_content || !same_time;
     return r;
 }
 
@@ -140,7 +141,7 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
     AUTO_TEXT struct text version = {0};
     AUTO_FREE char *name = NULL;
     const struct shared_line *line;
-    bool far = j->shared->far;
+    bool far = j->shared->far, is_same;
     int r = shared_index_file(blob, &name);
 
     if (r < 0)
@@ -155,9 +156,10 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
     r = shared_index_version(far, blob, &version);
     if (r < 0)
         return r;
-    if (line->size != blob->size || !version.len || strcmp(version.data, line->version) != 0 ||
-        !shared_version_is_sure(far, line->version))
-        return judge_content(j, line, blob, ret);
+    is_same = line->size == blob->size && version.len && !strcmp(version.data, line->version) &&
+              shared_version_is_sure(far, line->version);
+    if (!is_same || !far)
+        return judge_content(j, line, blob, is_same, ret);
     memcpy(ret, line->sum, DIGEST_TEXT_SIZE);
     return 0;
 }

@@ -99,7 +99,7 @@ int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
 
     if (joined_is(blob)) {
         AUTO_FREE char *identity = NULL;
-        int r = joined_identity(joined_members(blob), &identity);
+        int r = joined_identity(joined_members(blob), "", &identity);
 
         return r < 0 ? r : shared_index_digest(identity, strlen(identity), ret);
     }

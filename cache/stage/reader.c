@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "cache/disk/sha256.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS    INT64_C(1000000)
@@ -295,9 +296,16 @@ static int stage_open_file(const struct blob *blob, uint64_t off, uint64_t len, 
 static int stage_identity(const struct blob *blob, char **ret)
 {
     const struct file *file = file_of(blob);
-    char *text;
+    const struct iovec field[] = {{file->key, strlen(file->key)},
+                                  {file->version_text, strlen(file->version_text)}};
+    char hex[DIGEST_TEXT_SIZE], *text;
+    uint8_t digest[DIGEST_BYTES];
+    int r = digest_fields(field, ARRAY_LEN(field), digest);
 
-    if (asprintf(&text, "%s %s", file->key, file->version_text) < 0)
+    if (r < 0)
+        return r;
+    digest_text(digest, hex); /* a server may send any text as ETag */
+    if (asprintf(&text, "remote %s", hex) < 0)
         return -ENOMEM;
     *ret = text;
     return 0;

@@ -84,7 +84,7 @@ static void test_listing__folders_and_files__sorted_with_versions(void **state)
 {
     AUTO_LISTING struct listing listing = {0};
     AUTO_WORLD struct world w = {0};
-    uint64_t version[2];
+    struct member version;
     char path[PATH_MAX];
     struct stat st;
 
@@ -105,8 +105,9 @@ static void test_listing__folders_and_files__sorted_with_versions(void **state)
     assert_int_equal(members_end(&listing.files), 6);
     temp_path(w.data, "a/b/two", path);
     assert_int_equal(stat(path, &st), 0);
-    joined_version_of_stat(&st, version);
-    assert_memory_equal(listing.files.member[1].version, version, sizeof(version));
+    joined_version_of_stat(&st, &version);
+    assert_memory_equal(listing.files.member[1].version, version.version, sizeof(version.version));
+    assert_true(listing.files.member[1].more == version.more && version.more);
 }
 
 /* What shows that a listing was kept: a file that was changed in place since has its old size. */
@@ -201,7 +202,7 @@ static void test_listing__damaged__made_anew(void **state)
 
         list(&w, LATER, &listing);
         assert_int_equal(listing.files.n, LISTING_KEPT);
-        assert_int_equal(joined_identity(&listing.files, &identity), 0);
+        assert_int_equal(joined_identity(&listing.files, "", &identity), 0);
         if (!first)
             first = strdup(identity);
         assert_string_equal(identity, first);

@@ -169,6 +169,47 @@ static void test_local__two_versions__two_identities(void **state)
     free(TAKE_PTR(b));
 }
 
+/* Write other bytes of the same number into the file, and set its time back, as `cp -p` may: until
+ * the time of the last change of the inode is another, which the kernel counts in ticks. */
+static void replace_unseen(const char *path, const char *bytes)
+{
+    struct stat before, after;
+
+    assert_int_equal(stat(path, &before), 0);
+    do {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        assert_int_equal(pwrite(fd, bytes, strlen(bytes), 0), strlen(bytes));
+        close(fd);
+        assert_int_equal(
+            utimensat(AT_FDCWD, path, (struct timespec[]){before.st_atim, before.st_mtim}, 0), 0);
+        assert_int_equal(stat(path, &after), 0);
+    } while (after.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+             after.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+    assert_int_equal(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    assert_int_equal(after.st_ino, before.st_ino);
+}
+
+static void test_local__replaced_with_its_old_time__changed(void **state)
+{
+    const char *folder = *state;
+    AUTO_FREE char *before = NULL, *after = NULL;
+    AUTO_BLOB struct blob *blob = NULL, *anew = NULL;
+    char path[PATH_MAX];
+
+    temp_write(folder, "f", "hello", 5);
+    temp_path(folder, "f", path);
+    blob = open_blob(folder, "f");
+    assert_int_equal(blob_check(blob), 0);
+    assert_int_equal(blob_identity(blob, &before), 0);
+    replace_unseen(path, "HELLO");
+    assert_int_equal(blob_check(blob), -ESTALE);
+    anew = open_blob(folder, "f");
+    assert_int_equal(blob_check(anew), 0);
+    assert_int_equal(blob_identity(anew, &after), 0);
+    assert_string_not_equal(before, after);
+}
+
 static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
 {
     const char *folder = *state;
@@ -425,6 +466,7 @@ int main(void)
         IN_TEMP(test_local__unlinked__estale),
         IN_TEMP(test_local__replaced__estale),
         IN_TEMP(test_local__two_versions__two_identities),
+        IN_TEMP(test_local__replaced_with_its_old_time__changed),
         IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
         IN_TEMP(test_open_file__whole_file_alone),
         IN_TEMP(test_source_list__tree__sorted_without_hidden),

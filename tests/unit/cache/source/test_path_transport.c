@@ -1,4 +1,5 @@
 /* The transport of paths: bytes, versions, errors, stopping, threads. */
+#include "cache/disk/local_file.h"
 #include "cache/source/path_transport.h"
 
 #include <errno.h>
@@ -89,6 +90,14 @@ static void take_end(struct transfer *transfer, enum transfer_end how, uint64_t 
 }
 
 /* Of the file as it is now. */
+static void set_version(struct job *job, const struct stat *st)
+{
+    struct file_version version = file_version_of(st);
+
+    job->version = (struct remote_version){.size = version.size, .mtime = version.mtime};
+    file_version_print(&version, job->version.etag);
+}
+
 static void job_init(struct job *job, const char *path, uint64_t off, uint64_t len)
 {
     struct stat st = {0};
@@ -102,7 +111,7 @@ static void job_init(struct job *job, const char *path, uint64_t off, uint64_t l
                         .bytes = malloc(len + 1)};
     memcpy(job->path, path, strlen(path) + 1);
     if (stat(path, &st) == 0)
-        job->version = (struct remote_version){.size = (uint64_t)st.st_size, .mtime = st.st_mtim};
+        set_version(job, &st);
 }
 
 static void job_wait(struct job *job)
@@ -216,6 +225,7 @@ static void check_changed(struct job *job, struct transport *transport, size_t m
 
 static void test_path__another_version__changed(void **state)
 {
+    struct stat st;
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     char path[PATH_MAX], gone[PATH_MAX];
 
@@ -227,9 +237,12 @@ static void test_path__another_version__changed(void **state)
         job_init(&job, i == 3 ? gone : i == 4 ? (const char *)*state : path, 0, 1000);
         if (i == 5) /* a component of the path is no folder */
             memcpy(job.path + strlen(path), "/x", 3);
-        job.version.size += i == 0;
-        job.version.mtime.tv_nsec ^= i == 1;
-        job.version.mtime.tv_sec -= i == 2;
+        if (stat(path, &st) == 0 && i < 3) {
+            st.st_size += i == 0;
+            st.st_mtim.tv_nsec ^= i == 1;
+            st.st_ctim.tv_sec -= i == 2;
+            set_version(&job, &st);
+        }
         check_changed(&job, transport, 0);
     }
 }
