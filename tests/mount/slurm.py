@@ -154,7 +154,8 @@ class Cluster:
 
     def make_tools(self, settings):
         shutil.copytree(os.path.join(HERE, "../../mount-scripts/slurm"), self.tools)
-        shutil.copy(os.path.join(HERE, "../../mount-scripts/peers"), f"{self.dir}/peers")
+        for name in ("peers", "mounts.sh"):
+            shutil.copy(os.path.join(HERE, "../../mount-scripts", name), self.dir)
         shutil.copy(EPOCHFS, self.epochfs)
         shutil.copy(os.path.join(HERE, "slurm", "task.py"), self.task)
         sanitizers = "".join(f"export {name}='{value}'\n" for name, value in os.environ.items()

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 
 import prometheus
-from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, content, equal, run, small, status, stop
+from lib import DEADLINE, PRIVATE, SOURCE, contains, content, equal, run, small, status, stop
 from page_blocks import take
 from servers import start_at
 
@@ -19,7 +19,7 @@ OUT = f"{PRIVATE}/out put"
 def collect(*mountpoints):
     done = subprocess.run([SCRIPT, OUT, *mountpoints], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE,
-                          env=dict(os.environ, EPOCHFS=EPOCHFS), check=False)
+                          check=False)
     equal((done.returncode, done.stdout), (0, b""), "what the script says")
     equal(os.listdir(OUT), ["epochfs.prom"], "files that are there")
     text = content(OUT, "epochfs.prom")
@@ -52,7 +52,7 @@ if os.geteuid() == 0:  # who sees no others
     *times, user, line = take("docs/cluster.md", "prometheus-textfile /var").split(None, 6)
     equal((len(times), user), (5, "root"), "the page's line for cron")
     os.mkdir(f"{PRIVATE}/node-exporter")
-    for at, here in (("/usr/bin/epochfs", EPOCHFS), ("/usr/local/sbin/prometheus-textfile", SCRIPT),
+    for at, here in (("/usr/share/epochfs/prometheus-textfile", SCRIPT),
                      ("/var/lib/prometheus/node-exporter", f"{PRIVATE}/node-exporter")):
         contains(line, at)
         line = line.replace(at, shlex.quote(here))

@@ -4,7 +4,6 @@
 
 import os
 import re
-import shutil
 
 import page_blocks
 import pages
@@ -22,13 +21,12 @@ os.makedirs("/mnt/mnist")
 machine = systemd.Machine()
 machine.empty("/var/lib/prometheus")
 os.mkdir(OUT)
-os.makedirs("/usr/local/sbin", exist_ok=True)
-shutil.copy(f"{systemd.SCRIPTS}/prometheus-textfile", "/usr/local/sbin/")
+os.symlink(systemd.SCRIPTS, "/usr/share/epochfs")
 contains(text(page_blocks.ROOT, PAGE), f"`{COMMAND}` works as well")
-line = re.search("EPOCHFS=.*", page_blocks.take(PAGE, "* * * * *"))[0]
+line = re.search("/usr/share/.*", page_blocks.take(PAGE, "* * * * *"))[0]
 with machine.booted():
     machine.run("epochfs mount /data/mnist /mnt/mnist")
-    machine.run(f"{COMMAND} --unit=metrics env {line}")
+    machine.run(f"{COMMAND} --unit=metrics {line}")
     equal(machine.show("metrics.timer", "ActiveState"), "active", "the timer")
     contains(machine.run("systemctl cat metrics.timer"), "OnCalendar=minutely")
     machine.run("systemctl start metrics.service")  # what the timer does each minute
