@@ -164,15 +164,36 @@ def check_kept(origin, site):
     equal(ask(site, "none", If_Match=tag)[0], 404, "a file that is not there")
 
 
+def check_secrets(origin, site):
+    """The query of a URL is in no file, whether the origin answers or not; what it protects is not kept."""
+    with urllib.request.urlopen(urllib.request.Request(f"{origin.url}/one-data", method="HEAD"),
+                                timeout=DEADLINE) as reply:
+        tag = reply.headers["ETag"]
+    DATA["one-data?X-Amz-Signature=5ECRET"] = DATA["one-data"]
+    for _ in range(2):
+        equal(ask(site, "one-data?X-Amz-Signature=5ECRET", If_Match=tag), (206, None), "a query")
+    with site_cache("http://127.0.0.1:1", f"{PRIVATE}/dead") as dead:
+        equal(ask(dead, "one-data?X-Amz-Signature=5ECRET", If_Match=tag)[0], 502, "no origin")
+        contains(content(PRIVATE, "dead/requests.log").decode(), " /one-data ", " 502 ", "origin:502")
+    n = 0
+    for top in (site.dir, dead.dir, f"{PRIVATE}/site", f"{PRIVATE}/dead"):
+        for folder, _, files in os.walk(top):
+            for name in files:
+                equal(b"5ECRET" in content(folder, name), False, f"a secret in {folder}/{name}")
+                n += 1
+    equal(n > 10, True, f"files that were read: {n}")
+
+
 def check_words():
     """make-conf refuses invalid values."""
     good = "https://data.example.org"
     contains(make_conf(good), "server data.example.org:443;", "listen 8080;", "max_size=100g")
     contains(make_conf("http://h:81/"), "server h:81;", "proxy_set_header Host h:81;")
     equal("@" in make_conf(good).replace("@origin", ""), False, "all is filled in")
+    contains(make_conf("-a", "off", good), "access_log off;")
     for wrong in (["ftp://x"], ["https://x/path"], ["https://x;"], [], [good, good],
                   ["-l", "x y", good], ["-l", "1;", good], ["-n", "all;", good], ["-s", "5", good],
-                  ["-s", "0g", good], ["-d", "relative", good], ["-d", "/a;b", good], ["-x", good]):
+                  ["-s", "0g", good], ["-a", "log", good], ["-a", "/a b", good], ["-d", "relative", good], ["-d", "/a;b", good], ["-x", good]):
         contains(make_conf(*wrong, code=1), "make-conf")
 
 
@@ -180,5 +201,6 @@ check_words()
 with Nginx(WWW, limit_rate=2 * MiB) as the_origin, site_cache(the_origin.url) as the_site:
     timed(check_nodes, the_origin, the_site)
     timed(check_kept, the_origin, the_site)
+    timed(check_secrets, the_origin, the_site)
     timed(check_changed, the_site)
     timed(check_down, the_site)

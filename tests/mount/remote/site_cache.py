@@ -26,8 +26,12 @@ def start_site(origin, folder):
     port = free_port()
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/epochfs.conf", "w", encoding="utf-8") as f:
-        f.write(make_conf("-l", f"127.0.0.1:{port}", "-n", "127.0.0.1", "-d", f"{folder}/kept",
-                          "-s", "1g", origin))
+        conf = make_conf("-l", f"127.0.0.1:{port}", "-n", "127.0.0.1", "-d", f"{folder}/kept",
+                         "-s", "1g", "-a", f"{folder}/requests.log", origin)
+        # In addition, the log that Nginx.log() reads.
+        ours = f"access_log {PRIVATE}/nginx{Nginx.count + 1}/access.log one;"
+        equal(conf.count("    access_log "), 1, "logs of requests")
+        f.write(conf.replace("    access_log ", f"    {ours}\n    access_log "))
     try:
         site = Nginx(folder, servers=f"include {folder}/epochfs.conf;")
     except AssertionError as e:
