@@ -208,9 +208,10 @@ static void test_claim__files_beside_classes__aside(void **state)
 {
     (void)state;
     check("train/cat/1.jpg train/cat/2.jpg train/x.jpg train/README.md",
-          ":train classes 1(jpg) 2(jpg) aside 1 .md, 1 .jpg\n");
+          ":train classes 1(jpg) 2(jpg) aside 1 .md (README.md), 1 .jpg (x.jpg)\n");
     check("cat/1.jpg cat/2.jpg cat/3.jpg cat/Thumbs.db cat/noext",
-          ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .db, 1 without an extension\n");
+          ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .db (Thumbs.db), 1 without an extension "
+          "(noext)\n");
 }
 
 /* F-4 */
@@ -222,7 +223,7 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
     assert_false(
         is_class_folder(FILES_PICTURES, "lost+found", "")); /* of file systems, not of data */
     check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
-          ":all classes 1(jpg) 2(jpg) aside 1 .txt, 1 .db\n");
+          ":all classes 1(jpg) 2(jpg) aside 1 .txt (README.txt), 1 .db (Thumbs.db)\n");
     check("docs/README.md images/1.jpg", ":images flat 1(jpg)\n");
     check("notes/a.json x/1.jpg y/2.jpg", ":x flat 1(jpg)\n:y flat 2(jpg)\n");
 }
@@ -232,7 +233,7 @@ static void test_claim__apple_double_and_hidden__skipped(void **state)
 {
     (void)state;
     check("cat/1.jpg cat/._1.jpg dog/2.jpg __MACOSX/cat/1.jpg .git/3.jpg",
-          ":all classes 1(jpg) 2(jpg) aside 3 .jpg\n");
+          ":all classes 1(jpg) 2(jpg) aside 3 .jpg (3.jpg and 2 more)\n");
 }
 
 /* torchvision: folders below a class sorted as texts, each with its files. */
@@ -276,7 +277,7 @@ static void test_claim__manifests__pictures_of_the_folder(void **state)
 {
     (void)state;
     check("set/x.manifest set/train/1.jpg set/train/2.jpg set/notes.txt",
-          "set:set manifest 1(jpg) 2(jpg) set/x.manifest aside 1 .txt\n");
+          "set:set manifest 1(jpg) 2(jpg) set/x.manifest aside 1 .txt (notes.txt)\n");
     check("lists/x.manifest images/a/1.jpg images/b/2.jpg",
           ":all manifest 1(jpg) 2(jpg) lists/x.manifest\n");
     check("one/lists/x.manifest one/images/1.jpg two/cat/2.jpg two/dog/3.jpg",
@@ -285,7 +286,8 @@ static void test_claim__manifests__pictures_of_the_folder(void **state)
     check("x.manifest 1.jpg a.txt b.txt c.txt d.txt", ":all manifest 1(jpg) x.manifest\n");
     check("setup.py app.manifest icons/1.png", "");
     check("app.manifest data.idx", "");
-    check(".git/x.manifest cat/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+    check(".git/x.manifest cat/1.jpg dog/2.jpg",
+          ":all classes 1(jpg) 2(jpg) aside 1 .manifest (x.manifest)\n");
 }
 
 static void test_claim__dots_in_names__each_is_a_sample(void **state)
@@ -373,11 +375,11 @@ static void test_claim__manifest_by_content__any_name(void **state)
     check_content("lists/all.txt images/1.jpg images/2.jpg", "all.txt", LINE "{\"source\": 1", 1,
                   ":all manifest 1(jpg) 2(jpg) lists/all.txt\n");
     /* Each line that is there is one; whatever else lies beside is not looked into. */
-    check_content(
-        "a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", LINE "[]\n", 1,
-        ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .md, 1 .json, 1 without an extension\n");
+    check_content("a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", LINE "[]\n", 1,
+                  ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .md (README.md), 1 .json (x.json), 1 "
+                  "without an extension (.x)\n");
     check_content("a/1.jpg b/2.jpg x.json", "x.json", "{\"source\": \"1.jpg\"}\n", 1,
-                  ":all classes 1(jpg) 2(jpg) aside 1 .json\n");
+                  ":all classes 1(jpg) 2(jpg) aside 1 .json (x.json)\n");
     check_content("1.jpg 1.json", "1.json", LINE, 0, ":all flat 1(jpg,json)\n");
     /* Nor is a folder that has no pictures, or is of something else. */
     check_content("x.json a/1.txt", "x.json", LINE, 0, "");
@@ -388,9 +390,9 @@ static void test_claim__manifest_by_name__content_says_no(void **state)
 {
     (void)state;
     check_content("a/1.jpg b/2.jpg site.manifest", "site.manifest", "CACHE MANIFEST\n", 1,
-                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest (site.manifest)\n");
     check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "", 1,
-                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest\n");
+                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest (site.manifest)\n");
     check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "{\"source\": \"1.jpg\"}\n{\n", 1,
                   ":all manifest 1(jpg) 2(jpg) x.manifest\n"); /* whose faults are reported */
     check_content("site.manifest data.idx", "site.manifest", "CACHE", 0, "");
@@ -403,7 +405,7 @@ static void test_claim__manifest_unreadable__its_name_says_it(void **state)
     AUTO_FREE char *found = claim("a/1.jpg b/2.jpg x.manifest y.json", &contents);
 
     (void)state;
-    assert_string_equal(found, ":all manifest 1(jpg) 2(jpg) x.manifest aside 1 .json\n");
+    assert_string_equal(found, ":all manifest 1(jpg) 2(jpg) x.manifest aside 1 .json (y.json)\n");
     assert_int_equal(heads, 2);
 }
 
@@ -461,7 +463,8 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
     check("train/1.jpg train/metadata.jsonl", ":train metadata.jsonl 1(jpg)\n");
     check("train/a/1.jpg train/b/2.jpg train/metadata.csv",
           ":train metadata.csv 1(jpg) 2(jpg)\n"); /* no classes */
-    check("set/.x/1.jpg set/1.jpg set/metadata.csv", ":set metadata.csv 1(jpg) aside 1 .jpg\n");
+    check("set/.x/1.jpg set/1.jpg set/metadata.csv",
+          ":set metadata.csv 1(jpg) aside 1 .jpg (1.jpg)\n");
     /* Not of parts, nor of what has tables of its own. */
     check("metadata.csv train/cat/1.jpg val/cat/2.jpg",
           ":train classes 1(jpg)\n:val classes 2(jpg)\n");
@@ -498,7 +501,7 @@ static void test_claim__files_beside_a_sound__of_its_sample(void **state)
     check("a/1.wav a/1.npy b/2.wav", ""); /* an array is a dataset */
     check("a/1.wav a/t.txt b/2.wav", ""); /* and this may be one */
     check("a/1.wav a/.x b/2.wav b/README",
-          ":all sounds 1(wav) 2(wav) aside 2 without an extension\n");
+          ":all sounds 1(wav) 2(wav) aside 2 without an extension (.x and 1 more)\n");
 }
 
 static void test_claim__one_folder_of_sounds__no_classes(void **state)
@@ -513,7 +516,7 @@ static void test_claim__folder_of_noises__no_class(void **state)
 {
     (void)state;
     check("yes/1.wav no/2.wav _background_noise_/n.wav _background_noise_/README.md",
-          ":all sounds 2(wav) 1(wav) aside 1 .md, 1 .wav\n");
+          ":all sounds 2(wav) 1(wav) aside 1 .md (README.md), 1 .wav (n.wav)\n");
     assert_false(is_class_folder(FILES_SOUNDS, "a/_background_noise_", "a"));
     assert_true(is_class_folder(FILES_PICTURES, "a/_background_noise_", "a"));
 }
@@ -539,7 +542,7 @@ static void test_claim__files_beside_class_folders__stay(void **state)
     check("set/a/1.wav set/b/2.wav set/x.feat", "set:sounds sounds 1(wav) 2(wav)\n");
     check("a/1.wav b/2.wav x.json", ":sounds sounds 1(wav) 2(wav)\n");
     check("a/1.wav b/2.wav x.wav README",
-          ":all sounds 1(wav) 2(wav) aside 1 without an extension, 1 .wav\n");
+          ":all sounds 1(wav) 2(wav) aside 1 without an extension (README), 1 .wav (x.wav)\n");
     make_listing(&m, "s/a/1.wav s/b/2.wav s/x.feat");
     claims.taken = calloc(m.n + 1, 1);
     assert_int_equal(files_claim_names(&m, &claims), 0);
@@ -567,8 +570,9 @@ static void test_claim__class_folders_of_texts__looked_into(void **state)
     (void)state;
     check_content("pos/1.txt pos/a.b.TXT neg/3.txt", "-", "", 3,
                   ":all texts 3(txt) 1(txt) a.b(TXT)\n");
-    check_content("alt.x/101 alt.x/102 sci/101 sci/.x sci/LICENSE", "-", "", 3,
-                  ":all texts alt.x/101() 102() sci/101() aside 2 without an extension\n");
+    check_content(
+        "alt.x/101 alt.x/102 sci/101 sci/.x sci/LICENSE", "-", "", 3,
+        ":all texts alt.x/101() 102() sci/101() aside 2 without an extension (.x and 1 more)\n");
     check_content("train/pos/1.txt train/neg/2.txt train/bow.feat", "-", "", 2,
                   "train:texts texts 2(txt) 1(txt)\n");
     check_content("a/1.txt b/2.txt c.txt", "-", "", 2, ":texts texts 1(txt) 2(txt)\n");
