@@ -390,9 +390,9 @@ static void test_claim__manifest_by_name__content_says_no(void **state)
 {
     (void)state;
     check_content("a/1.jpg b/2.jpg site.manifest", "site.manifest", "CACHE MANIFEST\n", 1,
-                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest (x.manifest)\n");
-    check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "", 1,
                   ":all classes 1(jpg) 2(jpg) aside 1 .manifest (site.manifest)\n");
+    check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "", 1,
+                  ":all classes 1(jpg) 2(jpg) aside 1 .manifest (x.manifest)\n");
     check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "{\"source\": \"1.jpg\"}\n{\n", 1,
                   ":all manifest 1(jpg) 2(jpg) x.manifest\n"); /* whose faults are reported */
     check_content("site.manifest data.idx", "site.manifest", "CACHE", 0, "");
