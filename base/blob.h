@@ -48,6 +48,8 @@ struct blob_ops {
      * caller reads them one by one. NULL: always one by one. */
     int (*pread_many)(struct read_context *rc, const struct blob *blob,
                       const struct blob_piece *pieces, size_t n);
+    /* Bytes between two ranges that are fetched with them, up to MISSING_GAP. NULL: that many. */
+    uint64_t (*gap)(const struct blob *blob);
 };
 
 /* The head of every blob. Set by its maker, then constant. */

@@ -73,9 +73,9 @@ static uint16_t *near_locked(struct read_context *rc, const struct blob *blob, u
 static bool is_near(const struct want *want, uint64_t off, uint64_t end)
 {
     uint64_t want_end = want->off + want->len;
+    uint64_t gap = want->blob->ops->gap ? want->blob->ops->gap(want->blob) : MISSING_GAP;
 
-    return off <= want_end ? end >= want->off || want->off - end <= MISSING_GAP
-                           : off - want_end <= MISSING_GAP;
+    return off <= want_end ? end >= want->off || want->off - end <= gap : off - want_end <= gap;
 }
 
 /* A noted range near [off, end), or NULL. */

@@ -127,9 +127,15 @@ static void keep_overflow(struct run *run, uint64_t n)
 
     for (uint64_t i = 0; i < n; i++) {
         uint64_t block = run->first + run->done + i;
+        uint32_t len = file_block_len(file, block), skip = block == run->first ? run->skip : 0,
+                 cut = block == run->first + run->n - 1 ? run->cut : 0;
 
-        overflow_add(&file->stage->overflow, file, block, at, file_block_len(file, block));
-        at += file_block_len(file, block);
+        if (run->skip || run->cut)
+            overflow_add_part(&file->stage->overflow, file, block, at + skip, skip,
+                              len - skip - cut);
+        else
+            overflow_add(&file->stage->overflow, file, block, at, len);
+        at += len;
     }
 }
 
@@ -282,7 +288,7 @@ void runs_flush(struct stage *stage)
     }
 }
 
-/* The next n bytes of the run. bytes: NULL: they are stale. */
+/* The next n bytes of the run. bytes: NULL: they are stale, or do not come. */
 static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
 {
     while (n && run->done < run->n) {
@@ -300,6 +306,8 @@ static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
         if (ready.n && (run->done + ready.n == run->n || is_urgent(run, &ready)))
             publish_blocks(run, &ready);
     }
+    if (run->cut && run->done < run->n && run_bytes_left(run) - run->fill == run->cut)
+        gather(run, NULL, run->cut);
     atomic_store(&run->ready_at, complete_blocks(run).n ? run->came_at : 0);
 }
 

@@ -122,6 +122,8 @@ static enum step start_run(struct stage *stage, struct file *file, struct blocks
     int r;
 
     if (need && stage->options.keep != STAGE_PIN) {
+        if (file_wants_parts(file))
+            return hold(stage, now);
         taken = bytes + RUN_OVERHEAD;
         r = keep_take_ahead(stage, need, taken);
         if (r < 0)

@@ -67,13 +67,23 @@ void needs_again_locked(struct file *file, uint64_t first, uint64_t end)
         need_queue_locked(&w->need, max_u64(first, w->blocks.first));
 }
 
+bool file_is_in_memory(const struct need *need, uint64_t block)
+{
+    struct file *file = need->file;
+    uint64_t start = block * file->block_bytes, end = start + file_block_len(file, block),
+             from = max_u64(start, need->from), to = min_u64(end, need->to);
+
+    return from >= to || overflow_covers(&file->stage->overflow, file, block,
+                                         (size_t)(from - start), (size_t)(to - from));
+}
+
 /* Blocks that memory still has need not come. What a reader in sequence will want does not include
  * what readers have passed. */
 static bool is_to_fetch(const struct need *need, uint64_t block)
 {
     struct file *file = need->file;
 
-    return file_may_fetch(file, block) && !overflow_has(&file->stage->overflow, file, block) &&
+    return file_may_fetch(file, block) && !file_is_in_memory(need, block) &&
            !(need == &file->ahead && file_is_for_readers(file, block));
 }
 

@@ -4,19 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ENOUGH 32   /* dropped blocks are enough to judge, ... */
+#define SHARE  0.75 /* by whether so much of them was read */
+#define LATEST 64   /* how many of them count */
+
 struct overflow_block {
     LIST_ENTRY(overflow_block) in_bucket;
-    TAILQ_ENTRY(overflow_block) in_blocks;
+    TAILQ_ENTRY(overflow_block) in_queue;
     const void *owner;
     uint64_t block;
-    size_t len;
+    size_t from, len; /* bytes of the block; of a whole one from is 0 */
+    uint64_t read;    /* bit i: the i-th 64th of it, or some of it, was read */
+    bool is_part;
     uint8_t bytes[];
 };
 
 void overflow_init(struct overflow *ret, size_t most)
 {
-    *ret = (struct overflow){.most = most};
+    *ret = (struct overflow){.most = most, .read = 1};
     TAILQ_INIT(&ret->blocks);
+    TAILQ_INIT(&ret->parts);
     lock_init(&ret->lock);
 }
 
@@ -29,26 +36,48 @@ static struct overflow_bucket *bucket_of(struct overflow *overflow, const void *
     return &overflow->bucket[(h >> 40) % OVERFLOW_BUCKETS];
 }
 
+/* A whole block, or what has len bytes at byte off of it. */
 static struct overflow_block *find_locked(struct overflow *overflow, const void *owner,
-                                          uint64_t block)
+                                          uint64_t block, bool whole, size_t off, size_t len)
 {
     struct overflow_block *at;
 
     lock_assert_held(&overflow->lock);
     LIST_FOREACH (at, bucket_of(overflow, owner, block), in_bucket)
-        if (at->owner == owner && at->block == block)
+        if (at->owner == owner && at->block == block &&
+            (whole ? !at->is_part : off >= at->from && off + len <= at->from + at->len))
             break;
     return at;
 }
 
 static void remove_locked(struct overflow *overflow, struct overflow_block *overflow_block)
 {
+    struct overflow_queue *queue = overflow_block->is_part ? &overflow->parts : &overflow->blocks;
+
     lock_assert_held(&overflow->lock);
     LIST_REMOVE(overflow_block, in_bucket);
-    TAILQ_REMOVE(&overflow->blocks, overflow_block, in_blocks);
-    overflow->bytes -= overflow_block->len;
-    overflow->n--;
+    TAILQ_REMOVE(queue, overflow_block, in_queue);
+    if (overflow_block->is_part) {
+        overflow->part_bytes -= overflow_block->len;
+    } else {
+        overflow->bytes -= overflow_block->len;
+        overflow->n--;
+    }
     free(overflow_block);
+}
+
+/* Remove a block that others displace, and note how much of it was read. */
+static void displace_locked(struct overflow *overflow, struct overflow_block *overflow_block)
+{
+    lock_assert_held(&overflow->lock);
+    if (!overflow_block->is_part) {
+        overflow->dropped += overflow->dropped < LATEST;
+        overflow->read +=
+            ((double)__builtin_popcountll(overflow_block->read) / 64 - overflow->read) /
+            overflow->dropped;
+        atomic_store(&overflow->is_wasteful, overflow->dropped >= ENOUGH && overflow->read < SHARE);
+    }
+    remove_locked(overflow, overflow_block);
 }
 
 void overflow_release(struct overflow *overflow)
@@ -56,41 +85,93 @@ void overflow_release(struct overflow *overflow)
     lock_take(&overflow->lock);
     while (!TAILQ_EMPTY(&overflow->blocks))
         remove_locked(overflow, TAILQ_FIRST(&overflow->blocks));
+    while (!TAILQ_EMPTY(&overflow->parts))
+        remove_locked(overflow, TAILQ_FIRST(&overflow->parts));
     lock_drop(&overflow->lock);
     lock_release(&overflow->lock);
+}
+
+static struct overflow_block *make(const void *owner, uint64_t block, const void *bytes,
+                                   size_t from, size_t len, bool is_part)
+{
+    struct overflow_block *made = malloc(sizeof(*made) + len);
+
+    if (!made)
+        return NULL;
+    *made = (struct overflow_block){
+        .owner = owner, .block = block, .from = from, .len = len, .is_part = is_part};
+    memcpy(made->bytes, bytes, len);
+    return made;
+}
+
+/* Half of the memory is for parts, and for none of the two until it is known what is needed. */
+static size_t most_of_blocks_locked(const struct overflow *overflow)
+{
+    bool is_known = overflow->dropped >= ENOUGH;
+
+    lock_assert_held(&overflow->lock);
+    return is_known && !overflow->is_wasteful ? overflow->most - overflow->part_bytes
+                                              : overflow->most / 2;
+}
+
+/* Drop the oldest until all have a place. The last one is `added`, and stays. */
+static void drop_oldest_locked(struct overflow *overflow, const struct overflow_block *added)
+{
+    struct overflow_block *oldest;
+
+    lock_assert_held(&overflow->lock);
+    while (overflow->part_bytes > overflow->most / 2 &&
+           (oldest = TAILQ_FIRST(&overflow->parts)) != added)
+        displace_locked(overflow, oldest);
+    while (overflow->bytes > most_of_blocks_locked(overflow) &&
+           (oldest = TAILQ_FIRST(&overflow->blocks)) != added)
+        displace_locked(overflow, oldest);
 }
 
 int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
                  size_t len)
 {
-    struct overflow_block *overflow_block = malloc(sizeof(*overflow_block) + len), *old;
+    struct overflow_block *added = make(owner, block, bytes, 0, len, false), *old;
 
-    if (!overflow_block)
+    if (!added)
         return -ENOMEM;
-    *overflow_block = (struct overflow_block){.owner = owner, .block = block, .len = len};
-    memcpy(overflow_block->bytes, bytes, len);
     LOCK_SCOPE(&overflow->lock);
 
-    old = find_locked(overflow, owner, block);
+    old = find_locked(overflow, owner, block, true, 0, 0);
     if (old)
         remove_locked(overflow, old);
-    LIST_INSERT_HEAD(bucket_of(overflow, owner, block), overflow_block, in_bucket);
-    TAILQ_INSERT_TAIL(&overflow->blocks, overflow_block, in_blocks);
+    LIST_INSERT_HEAD(bucket_of(overflow, owner, block), added, in_bucket);
+    TAILQ_INSERT_TAIL(&overflow->blocks, added, in_queue);
     overflow->bytes += len;
     overflow->n++;
-    while (overflow->bytes > overflow->most && TAILQ_FIRST(&overflow->blocks) != overflow_block)
-        remove_locked(overflow, TAILQ_FIRST(&overflow->blocks));
+    drop_oldest_locked(overflow, added);
+    return 0;
+}
+
+int overflow_add_part(struct overflow *overflow, const void *owner, uint64_t block,
+                      const void *bytes, size_t from, size_t len)
+{
+    struct overflow_block *added = make(owner, block, bytes, from, len, true);
+
+    if (!added)
+        return -ENOMEM;
+    LOCK_SCOPE(&overflow->lock);
+
+    LIST_INSERT_HEAD(bucket_of(overflow, owner, block), added, in_bucket);
+    TAILQ_INSERT_TAIL(&overflow->parts, added, in_queue);
+    overflow->part_bytes += len;
+    drop_oldest_locked(overflow, added);
     return 0;
 }
 
 size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block)
 {
     LOCK_SCOPE(&overflow->lock);
-    struct overflow_block *overflow_block = find_locked(overflow, owner, block);
+    struct overflow_block *overflow_block = find_locked(overflow, owner, block, true, 0, 0);
     size_t len = overflow_block ? overflow_block->len : 0;
 
     if (overflow_block)
-        remove_locked(overflow, overflow_block);
+        displace_locked(overflow, overflow_block);
     return len;
 }
 
@@ -98,14 +179,17 @@ size_t overflow_left(struct overflow *overflow)
 {
     LOCK_SCOPE(&overflow->lock);
 
-    return overflow->bytes < overflow->most ? overflow->most - overflow->bytes : 0;
+    size_t most = most_of_blocks_locked(overflow);
+
+    return overflow->bytes < most ? most - overflow->bytes : 0;
 }
 
 struct memory_held overflow_held(struct overflow *overflow)
 {
     LOCK_SCOPE(&overflow->lock);
 
-    return (struct memory_held){.bytes = overflow->bytes, .limit = overflow->most};
+    return (struct memory_held){.bytes = overflow->bytes + overflow->part_bytes,
+                                .limit = overflow->most};
 }
 
 size_t overflow_count(struct overflow *overflow)
@@ -124,7 +208,7 @@ size_t overflow_list(struct overflow *overflow, struct overflow_place **ret)
     *ret = overflow->n ? calloc(overflow->n, sizeof(**ret)) : NULL;
     if (!*ret)
         return 0;
-    TAILQ_FOREACH (at, &overflow->blocks, in_blocks)
+    TAILQ_FOREACH (at, &overflow->blocks, in_queue)
         (*ret)[n++] = (struct overflow_place){at->owner, at->block};
     return n;
 }
@@ -133,17 +217,37 @@ bool overflow_has(struct overflow *overflow, const void *owner, uint64_t block)
 {
     LOCK_SCOPE(&overflow->lock);
 
-    return overflow->bytes && find_locked(overflow, owner, block);
+    return overflow->bytes && find_locked(overflow, owner, block, true, 0, 0);
+}
+
+bool overflow_covers(struct overflow *overflow, const void *owner, uint64_t block, size_t off,
+                     size_t len)
+{
+    LOCK_SCOPE(&overflow->lock);
+
+    return overflow->bytes + overflow->part_bytes &&
+           find_locked(overflow, owner, block, false, off, len);
+}
+
+static void note_read_locked(struct overflow *overflow, struct overflow_block *overflow_block,
+                             size_t off, size_t len)
+{
+    size_t first = off * 64 / overflow_block->len,
+           last = (off + (len ? len - 1 : 0)) * 64 / overflow_block->len;
+
+    lock_assert_held(&overflow->lock);
+    overflow_block->read |= (UINT64_MAX << first) & (UINT64_MAX >> (63 - last));
 }
 
 bool overflow_read(struct overflow *overflow, const void *owner, uint64_t block, void *buf,
                    size_t off, size_t len)
 {
     LOCK_SCOPE(&overflow->lock);
-    const struct overflow_block *overflow_block = find_locked(overflow, owner, block);
+    struct overflow_block *overflow_block = find_locked(overflow, owner, block, false, off, len);
 
-    if (!overflow_block || off > overflow_block->len || len > overflow_block->len - off)
+    if (!overflow_block)
         return false;
-    memcpy(buf, overflow_block->bytes + off, len);
+    memcpy(buf, overflow_block->bytes + (off - overflow_block->from), len);
+    note_read_locked(overflow, overflow_block, off - overflow_block->from, len);
     return true;
 }

@@ -37,6 +37,9 @@ void stage_tell_early(struct stage *stage, int error, const struct diag *reason)
 
 /* ---- needs.c ---- */
 
+/* Is what is needed of the block in memory? */
+bool file_is_in_memory(const struct need *need, uint64_t block);
+
 /* Queue a need, or change it in its queue: its blocks from `from` on may have no run. The caller
  * has set its end. */
 void need_queue_locked(struct need *need, uint64_t from);
@@ -405,6 +408,10 @@ void run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
 
 /* Start runs for the most urgent needs while connections are free. No lock held. */
 void runs_start(struct stage *stage);
+
+/* The cache is too small for whole blocks: fetch only what readers want of them. Not of a file that
+ * is read in sequence. Any thread. */
+bool file_wants_parts(const struct file *file);
 
 /* Start a run of the background, of those of n blocks, from the first on, that it can fetch. They
  * are needed at `when`; taken: bytes taken from the quota for it. 1: the run is started; 0: nothing

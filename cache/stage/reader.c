@@ -178,12 +178,12 @@ static int stage_pread_many(struct read_context *rc, const struct blob *blob,
 
 /* ---- asking ---- */
 
-static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
+static uint64_t count_missing(const struct wait *w)
 {
     uint64_t n = 0;
 
-    for (uint64_t b = first; b < end; b++)
-        n += file_state(file, b) != BLOCK_HERE && !overflow_has(&file->stage->overflow, file, b);
+    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
+        n += file_state(w->need.file, b) != BLOCK_HERE && !file_is_in_memory(&w->need, b);
     return n;
 }
 
@@ -210,7 +210,7 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return -EINTR;
     if (atomic_load(&file->failed) < 0)
         return atomic_load(&file->failed);
-    w->left = count_missing(file, first, end);
+    w->left = count_missing(w);
     if (!w->left)
         return 0;
     if (has_given_up(file, w) ||
@@ -243,6 +243,8 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     w->blocks.first = off / file->block_bytes;
     w->blocks.end = ceil_div(off + len, file->block_bytes);
     w->need.file = file;
+    w->need.from = off;
+    w->need.to = off + len;
     w->need.why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     w->waiter = waiter;
     look_at_blocks(file, w->blocks.first, w->blocks.end);
@@ -316,6 +318,13 @@ static void stage_blob_free(struct blob *blob)
     (void)blob; /* the stage owns its files: runs may still use them */
 }
 
+static uint64_t stage_gap(const struct blob *blob)
+{
+    const struct file *file = file_of(blob);
+
+    return file_wants_parts(file) ? 0 : MISSING_GAP;
+}
+
 const struct blob_ops stage_blob_ops = {
     .pread = stage_pread,
     .check = stage_check,
@@ -325,4 +334,5 @@ const struct blob_ops stage_blob_ops = {
     .done = stage_done,
     .open_file = stage_open_file,
     .pread_many = stage_pread_many,
+    .gap = stage_gap,
 };

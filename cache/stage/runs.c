@@ -290,6 +290,7 @@ void run_shorten_locked(struct run *run, uint64_t n)
 
     lock_assert_held(&run->file->stage->lock);
     let_go_of_blocks_locked(run, n);
+    run->cut = n < run->n ? 0 : run->cut;
     run_set_blocks_locked(run, run->first, n);
     needs_again_locked(run->file, run->first + n, end);
 }

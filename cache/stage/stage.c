@@ -271,6 +271,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         memcpy(file->sha256, what->sha256, sizeof(file->sha256));
     atomic_store(&file->ahead_at, UINT64_MAX);
     file->ahead.file = file;
+    file->ahead.to = UINT64_MAX;
     file->ahead.why = RUN_AHEAD;
     file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)

@@ -25,6 +25,40 @@ static int try_to_exclude_drops(const struct run *run)
     return run->steals && excludes < 0 ? excludes : 0;
 }
 
+static bool is_full(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    return stage->keeping.is_full;
+}
+
+bool file_wants_parts(const struct file *file)
+{
+    return atomic_load_explicit(&file->stage->overflow.is_wasteful, memory_order_relaxed) &&
+           atomic_load_explicit(&file->ahead_at, memory_order_relaxed) == UINT64_MAX;
+}
+
+/* Of the first block and of the last one, only what readers want of them need come. */
+static void trim(struct run *run)
+{
+    struct file *file = run->file;
+    uint64_t start = run->first * file->block_bytes, end = start + run_bytes_left(run), from = end,
+             to = start;
+    LOCK_SCOPE(&file->stage->lock);
+
+    if (run->done || run->fill || file->version.whole_only || !file_wants_parts(file))
+        return;
+    for (const struct wait *w = wait_first_locked(file, run->first, run->first + run->n); w;
+         w = wait_next_locked(w, run->first, run->first + run->n)) {
+        from = min_u64(from, max_u64(start, w->need.from));
+        to = max_u64(to, min_u64(end, w->need.to));
+    }
+    if (from >= to)
+        return;
+    run->skip = from - start < file->block_bytes ? (uint32_t)(from - start) : 0;
+    run->cut = end - to < file_block_len(file, run->first + run->n - 1) ? (uint32_t)(end - to) : 0;
+}
+
 /* Take disk space from the quota for what is to come; of a file that comes whole, which may be
  * larger than the cache, for the first write: write_blocks() takes the rest. False: there is none,
  * and no reader waits. */
@@ -37,6 +71,12 @@ static bool take_quota(struct run *run)
 
     if (run->taken || run->refused)
         return true;
+    if (is_full(stage)) { /* no block is worth the place of another one */
+        trim(run);
+        run->refused = run->skip || run->cut;
+        if (run->refused)
+            return true;
+    }
     r = run->file->staged.is_in_memory ? -ENOSPC : try_to_exclude_drops(run);
     if (r == 0)
         r = keep_take_quota(stage, want, run_needed_when(run));
@@ -50,6 +90,7 @@ static bool take_quota(struct run *run)
     }
     run->refused = true;
     stage_note_full(stage, r);
+    trim(run);
     return run_is_wanted(run);
 }
 
@@ -100,6 +141,10 @@ static int prepare_transfer(struct run *run)
     int r = get_buffer(run);
     LOCK_SCOPE(&stage->lock);
 
+    if (r == 0 && !run->done && run->fill < run->skip) {
+        memset(run->buffer, 0, run->skip);
+        run->fill = run->skip;
+    }
     run->transfer.url = file->url;
     run->transfer.data = run_data_came;
     run->transfer.end = run_end;
@@ -108,7 +153,7 @@ static int prepare_transfer(struct run *run)
     run->version = file->version;
     run->transfer.version = &run->version;
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
-    run->transfer.len = run_bytes_left(run) - run->fill;
+    run->transfer.len = run_bytes_left(run) - run->fill - run->cut;
     run->bytes = 0;
     run->share = transfer_share(stage->options.retry_limit_s, stage->n_active);
     run->was_paused = false;

@@ -51,9 +51,10 @@ enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
 struct need {
     TAILQ_ENTRY(need) link; /* in stage->needs */
     struct file *file;
-    uint64_t at, end; /* the blocks that may have no run */
-    int64_t since;    /* when it was first queued */
-    enum run_why why; /* never RUN_BACKGROUND */
+    uint64_t at, end;  /* the blocks that may have no run */
+    uint64_t from, to; /* bytes that are needed of them */
+    int64_t since;     /* when it was first queued */
+    enum run_why why;  /* never RUN_BACKGROUND */
     bool is_queued;
 };
 
@@ -175,10 +176,12 @@ struct run {
     _Atomic int64_t ready_at; /* since when the buffer has complete blocks; 0: it has none */
     struct lock buffer_lock;  /* guards incoming bytes; taken before stage->lock */
     /* Belong to the thread that starts the run, then to the holder of buffer_lock: */
-    bool refused;   /* no space: all that comes goes to the overflow blocks */
-    uint64_t taken; /* bytes taken from the quota for blocks to come */
-    uint64_t done;  /* blocks from `first` on that are finished */
-    size_t fill;    /* bytes in buffer, of the blocks after those */
+    bool refused;       /* no space: all that comes goes to the overflow blocks */
+    uint32_t skip, cut; /* bytes of the first block and of the last one that do not come: no reader
+                           wants them; then the run is refused */
+    uint64_t taken;     /* bytes taken from the quota for blocks to come */
+    uint64_t done;      /* blocks from `first` on that are finished */
+    size_t fill;        /* bytes in buffer, of the blocks after those */
     size_t buffer_capacity;
     uint8_t *buffer;
     _Atomic uint64_t bytes; /* of this transfer */

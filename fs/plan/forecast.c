@@ -116,13 +116,15 @@ static void cursor_init(struct cursor *c, const struct forecast_task *t)
 }
 
 /* Bytes fetched for the first k batches. missing: share of the blocks that the cache does not have
- * when the epoch begins; lost: share of the later visits whose block it has not kept. */
+ * when the epoch begins; lost: share of the later visits whose block it has not kept. If those
+ * cost more than the samples, only the samples are fetched. */
 static double fetched(const struct cursor *c, double missing, double lost, double k)
 {
     double first = needed(c, k);
-    double visits = fmax(c->visits * k / (double)c->task->batches, first);
+    double part = k / (double)c->task->batches, visits = fmax(c->visits * part, first);
+    double read = c->list * (double)c->task->elements / fmax((double)c->task->list, 1) * part;
 
-    return first * missing + (visits - first) * lost;
+    return fmin(first * missing + (visits - first) * lost, fmax(first, read) * missing);
 }
 
 static double seconds_of(const struct forecast_task *t, double bytes)
