@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Run a test where nothing that it starts can leave the machine, or say why it is left out:  needs.py TEST [ARGUMENTS]
+    needs.py --of SOURCE PROGRAM [ARGUMENTS]      the same for a program of this source in C
 
 A test says what it needs beyond the build and Python, in comments above its first statement:
 
@@ -120,7 +121,7 @@ def declared(test):
     words, slow = [], None
     with open(test, encoding="utf-8") as f:
         for line in f:
-            found = re.match(r"#(!| needs: (.*)| slow: (.*)| |$)", line)
+            found = re.match(r"(?:#|/\*)(!| needs: (.*)| slow: (.*?)(?: \*/)?$| |$)", line)
             if not found:
                 break
             words += (found[2] or "").split()
@@ -152,15 +153,16 @@ def reason(test):
 
 
 def main():
-    why = reason(sys.argv[1])
+    test, command = (sys.argv[2], sys.argv[3:]) if sys.argv[1] == "--of" else (sys.argv[1], sys.argv[1:])
+    why = reason(test)
     if why:
         print(f"skipped: {why}")
         return SKIP
     stay_here()
-    with open(sys.argv[1], "rb") as f:
-        python = b"python" in f.readline()  # the one that needs.py has asked for modules
+    if test.endswith(".py") or open(test, "rb").readline().startswith(b"#!/usr/bin/python3"):
+        command.insert(0, sys.executable)  # the one that was asked for modules
     sys.stdout.flush()
-    os.execv(sys.executable if python else sys.argv[1], [sys.executable] * python + sys.argv[1:])
+    os.execv(command[0], command)
     return 1
 
 

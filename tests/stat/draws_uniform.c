@@ -1,3 +1,4 @@
+/* slow: ten million draws */
 /* Are draws and classes (docs/order.md) as random as they should be? Chi-square tests over many
  * keys, with fixed seeds, so that every run prints the same figures.
  *

@@ -1,3 +1,4 @@
+/* slow: a hundred million calls */
 /* Is the order of docs/order.md uniform? Chi-square tests over many keys, with fixed seeds, so that
  * every run prints the same figures.
  *

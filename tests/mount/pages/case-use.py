@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# needs: python3-scipy
 # slow: the commands of five pages
 """docs/use.md, memory.md, status.md, local.md and containers.md, done as by a reader: with the real pictures, libsvm text and
 a Kaldi data directory."""
