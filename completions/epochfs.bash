@@ -45,6 +45,7 @@ _epochfs_options() {
     keep=*) values=(pin once plan) ;;
     open=*) values=(auto cached pass) ;;
     stage=*) values=(auto off) ;;
+    version=*) values=(etag time) ;;
     block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
     format=*) values=(csv jsonl libfm libsvm tokens kaldi cifar10 cifar100) ;;
@@ -76,7 +77,7 @@ _epochfs_options() {
 }
 
 _epochfs_option_names=(plan= list= mix= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
-    patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
+    patience= timeout= version= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
     transpose index_base= format= label_column= weight_column= dtype= delimiter= header= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log= allow_other)
 

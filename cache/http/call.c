@@ -165,7 +165,7 @@ static int failure(struct http *http, const struct http_request *request,
                    struct diag *d)
 {
     unsigned status = request->reply.status;
-    char code[64];
+    char code[64], said[HTTP_ERROR_SIZE];
 
     *again = false;
     if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
@@ -174,8 +174,8 @@ static int failure(struct http *http, const struct http_request *request,
         return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
     }
     http_error_code(request->error, request->error_len, code);
-    if (signature &&
-        (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
+    http_error_text(request->error, request->error_len, request->url, said);
+    if (signature && http_code_is_of_secret(code))
         *again = http_signing_expired(&http->signing, signature);
     else
         *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
@@ -184,7 +184,7 @@ static int failure(struct http *http, const struct http_request *request,
                     : status == 401 && !signature    ? -EPERM
                     : status == 401 || status == 403 ? -EACCES
                                                      : -EREMOTEIO,
-                    "%s: want status 200, found %u%s%s", name, status, code[0] ? " " : "", code);
+                    "%s: want status 200, found %u%s", name, status, said);
 }
 
 /* ---- texts ---- */
@@ -485,9 +485,12 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
                                   "%s: want the size of the file in Content-Length or "
                                   "Content-Range, found neither",
                                   name);
+        if (one->error == 0 && http_is_by_time(one->ret, http->by_time))
+            one->ret->etag[0] = '\0';
     } else if (!part && request->end == HTTP_DONE &&
-               (status == 403 || status == 405 || status == 501)) {
-        one->error = -EAGAIN; /* a server that refuses HEAD may send parts */
+               (status == 403 || status == 405 || status == 501 ||
+                (status == 400 && one->signature))) {
+        one->error = -EAGAIN; /* a server that refuses HEAD may send parts, or say why not */
     } else {
         one->error = failure(http, request, one->signature, name, &one->again, one->why);
         one->tries += !crowded;

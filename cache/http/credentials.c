@@ -7,7 +7,8 @@
  *   (nothing)  -> loading   claim_locked()
  *   loading    -> kept      publish_locked(): a secret, or that there is none
  *   loading    -> (nothing) publish_locked(): the error goes to threads that waited
- *   kept       -> loading   claim_locked(), 5 minutes before it expires */
+ *   kept       -> loading   claim_locked(), 5 minutes before it expires, or once the server refuses
+ *                           it */
 #include "cache/http/credentials.h"
 
 #include <errno.h>
@@ -101,6 +102,17 @@ static int credentials_secret(struct http_signer *signer, struct http_secret *re
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : r;
 }
 
+/* Load it again when it is next asked for: soon for files, which are cheap to read. */
+static void credentials_refused(struct http_signer *signer)
+{
+    struct credentials *c = (struct credentials *)signer;
+    int64_t now = clock_wall(c->clock);
+    LOCK_SCOPE(&c->lock);
+
+    if (now >= c->not_before - AGAIN_AFTER + (c->kept.was_asked ? AGAIN_AFTER : SECOND))
+        c->kept.expires = now;
+}
+
 /* ---- made and freed ---- */
 
 static bool is_region(const char *region)
@@ -161,6 +173,7 @@ int credentials_new(const struct credentials_options *options, struct credential
     lock_init(&c->lock);
     condition_init(&c->changed);
     c->signer.secret = credentials_secret;
+    c->signer.refused = credentials_refused;
     c->anonymous = options->anonymous;
     c->clock = clock_or_real(options->clock);
     c->skip_environment = options->profile != NULL;

@@ -11,6 +11,7 @@
 struct loaded {
     struct http_secret secret; /* key_id NULL: there is none */
     int64_t expires;           /* by clock_wall(); INT64_MAX: never */
+    bool was_asked;            /* an endpoint gave it, which is asked seldom */
     char origin[320];
 };
 

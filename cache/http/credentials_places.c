@@ -217,6 +217,7 @@ static int read_answer(const struct text *answer, const char *what, struct loade
                         "%s: want JSON with AccessKeyId, SecretAccessKey and Expiration, found "
                         "something else",
                         what);
+    loaded->was_asked = true;
     snprintf(loaded->origin, sizeof(loaded->origin), "%s", what);
     return r;
 }

@@ -24,6 +24,9 @@ struct http_secret {
  * send the request unsigned; 0; or -errno with the reason in d. */
 struct http_signer {
     int (*secret)(struct http_signer *signer, struct http_secret *ret, struct diag *d);
+    /* The server refuses the last one: perhaps it was renewed where it is kept. Any thread. NULL:
+     * ignored. */
+    void (*refused)(struct http_signer *signer);
     char region[64];
 };
 void http_secret_release(struct http_secret *secret);
@@ -37,6 +40,8 @@ struct http_options {
     struct http_signer *signer; /* NULL: requests are not signed */
     const char *via;            /* the URL of the front of a ring of caches; NULL: none */
     const char *via_secret;     /* the file of its secret; NULL: none */
+    bool by_time; /* files are known by size and time, if the server tells it: ETags differ between
+                     machines that give the same bytes */
     bool asks_by_reading; /* http_stat() reads a byte: so who gets a version may read the file */
     const struct clock *clock; /* must outlive it; NULL: the real one. libcurl has a clock of its
                                   own, for the time that a connection may take to be made */

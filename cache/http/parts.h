@@ -73,7 +73,7 @@ struct http {
     int64_t timeout_ns, retry_limit_ns;
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
-    bool asks_by_reading;
+    bool asks_by_reading, by_time;
     struct http_signing signing;
     struct http_via via;
     struct http_loop *loop;

@@ -325,7 +325,28 @@ static enum transfer_end differs(struct diag *d, const char *name, const char *w
     return TRANSFER_CHANGED;
 }
 
-/* Is it the wanted version, as far as size, ETag and time tell? */
+static bool is_by_etag(const struct http_want *want)
+{
+    return want->version->etag[0] && !http_is_by_time(want->version, want->by_time);
+}
+
+static enum transfer_end judge_etag(const struct http_reply *reply,
+                                    const struct remote_version *version, const char *name,
+                                    struct diag *d)
+{
+    bool same_time =
+        version->mtime.tv_sec && reply->has_modified && reply->modified == version->mtime.tv_sec;
+
+    if (strcmp(version->etag, reply->etag) == 0)
+        return TRANSFER_DONE;
+    diag_set(d, 0, "%s: has changed: its ETag was %s, is %s%s", name, version->etag, reply->etag,
+             same_time ? ". Its size and time are the same: if several machines answer by this "
+                         "name, mount with -o version=time"
+                       : "");
+    return TRANSFER_CHANGED;
+}
+
+/* Is it another version, as far as size, ETag and time tell? */
 static enum transfer_end judge_version(const struct http_reply *reply, const struct http_want *want,
                                        const char *name, struct diag *d)
 {
@@ -335,16 +356,26 @@ static enum transfer_end judge_version(const struct http_reply *reply, const str
         return differs(d, name, "its size", version->size, reply->total);
     if (reply->status != 206 && reply->has_length && reply->length != version->size)
         return differs(d, name, "its size", version->size, reply->length);
-    if (version->etag[0] && reply->etag[0]) {
-        if (strcmp(version->etag, reply->etag) == 0)
-            return TRANSFER_DONE;
-        diag_set(d, 0, "%s: has changed: its ETag was %s, is %s", name, version->etag, reply->etag);
-        return TRANSFER_CHANGED;
-    }
+    if (is_by_etag(want) && reply->etag[0])
+        return judge_etag(reply, version, name, d);
     if (version->mtime.tv_sec && reply->has_modified && reply->modified != version->mtime.tv_sec)
         return differs(d, name, "its time (seconds since 1970)", (uint64_t)version->mtime.tv_sec,
                        (uint64_t)reply->modified);
     return TRANSFER_DONE;
+}
+
+/* Does it say what the file is known by? Otherwise its bytes may be of any version. */
+static enum transfer_end judge_known(const struct http_reply *reply, const struct http_want *want,
+                                     const char *name, struct diag *d)
+{
+    bool by_etag = is_by_etag(want), has_time = want->version->mtime.tv_sec;
+
+    if (by_etag ? reply->etag[0] != '\0' : !has_time || reply->has_modified)
+        return TRANSFER_DONE;
+    diag_set(d, 0, "%s: a reply has no %s, by which this file is known%s", name,
+             by_etag ? "ETag" : "Last-Modified",
+             by_etag && has_time ? ". If none has one, mount with -o version=time" : "");
+    return TRANSFER_AGAIN;
 }
 
 /* Is the body of a 206 exactly the part that was asked for? */
@@ -394,10 +425,10 @@ enum transfer_end http_reply_judge(const struct http_reply *reply, const struct 
     if (how != TRANSFER_DONE)
         return how;
     if (reply->status == 206)
-        return judge_part(reply, want, name, d);
-    if (!want->part || (want->len == want->version->size && reply->has_length))
-        return TRANSFER_DONE;
-    return ended(TRANSFER_WHOLE, d, name, "a part", "the whole file (status 200)");
+        how = judge_part(reply, want, name, d);
+    else if (want->part && (want->len != want->version->size || !reply->has_length))
+        how = ended(TRANSFER_WHOLE, d, name, "a part", "the whole file (status 200)");
+    return how == TRANSFER_DONE ? judge_known(reply, want, name, d) : how;
 }
 
 int http_reply_version(const struct http_reply *reply, bool part, const char *name,

@@ -45,7 +45,8 @@ bool http_reply_redirects(const struct http_reply *reply);
 struct http_want {
     const struct remote_version *version;
     uint64_t off, len;
-    bool part; /* a Range was sent */
+    bool part;    /* a Range was sent */
+    bool by_time; /* see http_is_by_time() */
 };
 
 /* May the caller use the body? TRANSFER_DONE: yes, its first len bytes are what is wanted;
@@ -66,6 +67,18 @@ int http_reply_version(const struct http_reply *reply, bool part, const char *na
 
 /* The code of an S3 error document: "ExpiredToken"; "": not such a document. */
 void http_error_code(const char *body, size_t len, char ret[static 64]);
+
+/* What the body of an error says, for a message: " CODE: MESSAGE", where each part may be missing.
+ * Nothing of the query of url is in it. */
+#define HTTP_ERROR_SIZE 320
+void http_error_text(const char *body, size_t len, const char *url,
+                     char ret[static HTTP_ERROR_SIZE]);
+
+/* Is the version known by its size and time, whatever its ETag is (`version=time`)? */
+static inline bool http_is_by_time(const struct remote_version *version, bool by_time)
+{
+    return by_time && version->mtime.tv_sec;
+}
 
 /* Parse a date of HTTP, in one of its three forms, as seconds since 1970. */
 bool http_date_parse(const char *text, int64_t *ret);

@@ -129,6 +129,18 @@ int http_signing_get(struct http_signing *signing, bool blocks, struct http_sign
     return r;
 }
 
+bool http_code_is_of_secret(const char *code)
+{
+    static const char *const codes[] = {"ExpiredToken",         "InvalidToken",
+                                        "TokenRefreshRequired", "InvalidAccessKeyId",
+                                        "InvalidClientTokenId", "RequestTimeTooSkewed"};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (!strcmp(codes[i], code))
+            return true;
+    return false;
+}
+
 bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature)
 {
     LOCK_SCOPE(&signing->lock);
@@ -136,6 +148,8 @@ bool http_signing_expired(struct http_signing *signing, const struct http_signat
     if (signing->latest && signing->latest->number == signature->number) {
         http_signature_let_go(signing->latest);
         signing->latest = NULL;
+        if (signing->signer->refused)
+            signing->signer->refused(signing->signer);
     }
     /* Is this the first expiry, or one long after the last? Then newer secrets may help. */
     if (signing->expired == 0 || signature->number > signing->expired + 1)

@@ -66,6 +66,7 @@ void http_signature_let_go(struct http_signature *signature); /* takes NULL */
 
 /* The server says that the secrets have expired (or that the clocks differ). Should the caller
  * retry with others? Not if secrets fetched after the first such answer get it, too. */
+bool http_code_is_of_secret(const char *code); /* does that code of S3 say so? */
 bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature);
 
 #endif

@@ -98,20 +98,23 @@ static void decide_status(struct http_transfer *t)
 {
     const struct http_request *request = &t->request;
     enum transfer_end how = http_status_end(request->reply.status);
-    char code[64];
+    char code[64], said[HTTP_ERROR_SIZE];
 
     if (request->reply.status == 412 && request->version)
-        diag_set(&t->why, 0, "%s: has changed: its ETag was %s, and is no longer (status 412)",
-                 t->name, request->version);
+        diag_set(&t->why, 0,
+                 "%s: has changed: its ETag was %s, is %s (status 412). If several machines answer "
+                 "by this name, mount with -o version=time",
+                 t->name, request->version,
+                 request->reply.etag[0] ? request->reply.etag : "another");
     http_error_code(request->error, request->error_len, code);
     if (strcmp(code, "RequestTimeout") == 0)
         how = TRANSFER_AGAIN;
-    if (t->signature &&
-        (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
+    if (t->signature && http_code_is_of_secret(code))
         how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
                                                                     : TRANSFER_REFUSED;
-    diag_set(&t->why, 0, "%s: want status %s, found %u%s%s", t->name, t->want.part ? "206" : "200",
-             request->reply.status, code[0] ? " " : "", code);
+    http_error_text(request->error, request->error_len, request->url, said);
+    diag_set(&t->why, 0, "%s: want status %s, found %u%s", t->name, t->want.part ? "206" : "200",
+             request->reply.status, said);
     decide(t, how);
 }
 
@@ -192,8 +195,10 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
     t->want = (struct http_want){.version = transfer->version,
                                  .off = transfer->off,
                                  .len = transfer->len,
-                                 .part = !transfer->version->whole_only};
-    if (http_etag_is_strong(transfer->version->etag))
+                                 .part = !transfer->version->whole_only,
+                                 .by_time = http->by_time};
+    if (!http_is_by_time(transfer->version, http->by_time) &&
+        http_etag_is_strong(transfer->version->etag))
         t->request.version = transfer->version->etag;
     http_url_name(transfer->url, t->name, sizeof(t->name));
     t->wait.ready = on_ready;

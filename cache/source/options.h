@@ -24,9 +24,10 @@ struct source_options {
     const char *ca;         /* a file of certificates to trust, too */
     const char *via;        /* the URL of the front of a ring of caches; NULL: none */
     const char *via_secret; /* the file of its secret */
-    bool indexes;       /* `epochfs index`: `.epochfs/` is not used, and the list of files is kept
-                           for it */
-    unsigned timeout_s; /* after which a connection that gives nothing has failed */
+    bool indexes;         /* `epochfs index`: `.epochfs/` is not used, and the list of files is kept
+                             for it */
+    bool version_by_time; /* see struct http_options */
+    unsigned timeout_s;   /* after which a connection that gives nothing has failed */
 };
 
 /* Set the defaults and the cache folder. */

@@ -196,10 +196,11 @@ static int describe(struct s3 *s3, int r, const struct text *answer, const struc
     }
     for (size_t i = 0; i < ARRAY_LEN(known_errors); i++)
         if (!strcmp(known_errors[i].code, e.code))
-            return diag_set(d, known_errors[i].error, "%s: %s (%s at %s, region %s%s%s)", s3->shown,
-                            known_errors[i].text, e.code, at, region,
+            return diag_set(d, known_errors[i].error, "%s: %s (%s at %s, region %s%s%s)%s%.200s",
+                            s3->shown, known_errors[i].text, e.code, at, region,
                             known_errors[i].error == -EACCES ? "; credentials: " : "",
-                            known_errors[i].error == -EACCES ? origin : "");
+                            known_errors[i].error == -EACCES ? origin : "", *e.message ? ": " : "",
+                            e.message);
     return diag_set(d, r, "%s: %s says %s: %s", s3->shown, at, e.code, e.message);
 }
 

@@ -28,6 +28,12 @@
 #define FOLDERS_MANY 16 /* from which a list is looked for that spares their pages */
 #define PAGES_AHEAD  16 /* index pages asked for at once */
 
+/* What helps where a server does not say which files there are. */
+#define HELP_LISTING                                                                               \
+    ". Run `find . -type f ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS` in that folder, " \
+    "or have the server show index pages (nginx: `autoindex on;`), or name the files with "        \
+    "-o 'files=NAME;NAME'"
+
 /* A text requested ahead; request NULL: none. */
 struct ahead {
     char *url;
@@ -461,8 +467,8 @@ static int no_listing(const struct source *source, int r, const struct diag *why
     if (r != 0 && r != -ENOENT && r != -EACCES)
         return diag_set(d, r, "%s%s", diag_text(why, r), users);
     return diag_set(d, r ? r : -ENODATA,
-                    "%s: want SHA256SUMS or an index page there, found neither%s%s%s; name the "
-                    "files with -o files=NAME;NAME%s",
+                    "%s: its files are not known: it has neither SHA256SUMS nor an index "
+                    "page%s%s%s" HELP_LISTING "%s",
                     source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "", users);
 }
 
@@ -489,8 +495,8 @@ static int open_unknown(struct source *source, const char *url, const struct url
     if (found < 0)
         return diag_set(d, found, "%s%s%s", diag_text(&why, found),
                         !url[at->query] && (found == -EACCES || found == -ENOENT)
-                            ? "; of a folder with neither SHA256SUMS nor an index page, name the "
-                              "files with -o files=NAME;NAME"
+                            ? ". If it is a folder, it has neither SHA256SUMS nor an index "
+                              "page" HELP_LISTING
                             : "",
                         advice_of_users(source, found, users));
     r = open_file(source, url, at, &version, d);

@@ -144,6 +144,7 @@ int file_verify(struct file *file, struct diag *d)
     uint8_t found[DIGEST_BYTES];
     char want_text[DIGEST_TEXT_SIZE], found_text[DIGEST_TEXT_SIZE];
     uint64_t drops = staged_drops(&file->staged);
+    struct diag why = DIAG_INIT;
     int r = buf ? digest_new(&digest) : -ENOMEM;
     bool overflow_block;
 
@@ -172,11 +173,15 @@ int file_verify(struct file *file, struct diag *d)
     }
     digest_text(file->sha256, want_text);
     digest_text(found, found_text);
+    diag_set(&why, -EBADMSG, "%s: SHA-256: want %s as SHA256SUMS says, found %s", file->blob.name,
+             want_text, found_text);
+    lock_take(&file->stage->lock);
+    file_set_trouble_locked(file, why.text);
+    lock_drop(&file->stage->lock);
     if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
         atomic_fetch_add_explicit(&file->stage->counters.bad_files, 1, memory_order_relaxed);
         atomic_store(&file->failed, -EBADMSG);
         file_drop_blocks(file, 0, file->blocks);
     }
-    return diag_set(d, -EBADMSG, "%s: SHA-256: want %s as SHA256SUMS says, found %s",
-                    file->blob.name, want_text, found_text);
+    return diag_set(d, -EBADMSG, "%s", why.text);
 }

@@ -74,9 +74,17 @@ static int get_missing(struct read_context *rc, struct file *file, size_t len, u
 static int check_first(struct file *file, struct diag *d)
 {
     if (atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_BAD)
-        return diag_set(d, -EBADMSG, "%s: its SHA-256 is not what SHA256SUMS says",
-                        file->blob.name);
+        return -EBADMSG; /* explain_failed() */
     return is_unverified(file) ? file_verify(file, d) : 0;
+}
+
+/* The file has failed for good, with r: say why. */
+static void explain_failed(struct file *file, int r, struct diag *d)
+{
+    LOCK_SCOPE(&file->stage->lock);
+
+    if (r < 0 && r == atomic_load(&file->failed) && file->trouble)
+        diag_set(d, r, "%s", file->trouble);
 }
 
 /* The file could not be taken: try again, to get the reason. */
@@ -125,6 +133,7 @@ static int stage_pread(struct read_context *rc, const struct blob *blob, void *b
             count_read(file, !overflow_block);
         atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
     }
+    explain_failed(file, r, d);
     file_put(file);
     return r;
 }
@@ -252,6 +261,8 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     r = ask_locked(file, off, len, w);
     if (r == -EREMOTEIO)
         wait_explain_locked(file, &reason);
+    else if (r < 0 && file->trouble)
+        diag_set(&reason, r, "%s", file->trouble);
     lock_drop(&stage->lock);
     if (r <= 0)
         free(w);

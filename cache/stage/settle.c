@@ -118,7 +118,8 @@ void run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
         speed_adapt_locked(stage, run, stage_now(stage));
         speed_measure_locked(stage, run, stage_now(stage));
         stage->trouble_error = 0;
-        file_set_trouble_locked(run->file, NULL);
+        if (!atomic_load(&run->file->failed))
+            file_set_trouble_locked(run->file, NULL);
     } else if (fails) {
         file_set_trouble_locked(run->file, diag_text(&reason, error_of(how)));
         stage->trouble = reason;

@@ -361,9 +361,11 @@ static int file_trouble(const struct file *file, struct diag *d)
 {
     int failed = atomic_load(&file->failed);
 
-    return failed == -ESTALE ? diag_set(d, failed, "%s: it was changed or removed", file->blob.name)
-                             : diag_set(d, failed, "%s: its SHA-256 is not what SHA256SUMS says",
-                                        file->blob.name);
+    return failed == -ESTALE
+               ? diag_set(d, failed, "%s: it was changed or removed%s%.600s", file->blob.name,
+                          file->trouble ? ": " : "", file->trouble ? file->trouble : "")
+               : diag_set(d, failed, "%s: its SHA-256 is not what SHA256SUMS says",
+                          file->blob.name);
 }
 
 /* Why what has come cannot be kept. 0: the reason may end soon. */

@@ -359,6 +359,7 @@ static const char *const bad_row_words[] = {"error", "skip"};
 static const char *const open_words[] = {
     [OPEN_AUTO] = "auto", [OPEN_CACHED] = "cached", [OPEN_PASS] = "pass"};
 static const char *const stage_words[] = {"off", "auto"};
+static const char *const version_words[] = {"etag", "time"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
 
 #define AT(member)                                                                                 \
@@ -416,6 +417,11 @@ const struct option options_ours[] = {
     {"timeout", "N",
      "seconds after which a connection that transfers nothing is closed (default 20)",
      NUMBER(source.timeout_s, 1, 3600)},
+    {"version", "WHAT",
+     "etag (default): a remote file is known by its ETag, else by size and time; time: never by "
+     "its "
+     "ETag",
+     WORD(source.version_by_time, version_words)},
     {"files", "NAMES",
      "files of an http source, separated by ;, if it has neither SHA256SUMS nor an index page",
      TEXT(source.files, "names of files, separated by ;")},

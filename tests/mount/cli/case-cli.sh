@@ -23,7 +23,7 @@ expect 0 "$EPOCHFS" --help
 fits_terminal
 expect 0 "$EPOCHFS" mount --help
 says plan= epochs= cache= classes= transpose log= allow_other fstab cache_size= keep= stage= block= \
-    jobs= rate= patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host
+    jobs= rate= patience= timeout= version= files= ca= endpoint= region= profile= anonymous virtual_host
 
 expect 1 "$EPOCHFS"
 says "usage"

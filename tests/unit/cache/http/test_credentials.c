@@ -10,6 +10,7 @@
 #include "cache/http/iso_time.h"
 #include "support/fake_http.h"
 #include "support/temp_folder.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 #define INSTANCE "http://127.0.0.1:1"
@@ -294,6 +295,37 @@ static void test_credentials__about_to_expire__asked_for_again(void **state)
     assert_null(strstr(d.text, "\"S\""));
 }
 
+/* A secret that the server refuses is read again where it is kept, at most once a second. */
+static void test_credentials__refused__loaded_again(void **state)
+{
+    static const char *const texts[] = {
+        "[default]\naws_access_key_id=OLD\naws_secret_access_key=S1\naws_session_token=T1\n",
+        "[default]\naws_access_key_id=NEW\naws_secret_access_key=S2\naws_session_token=T2\n"};
+    struct test_clock clock;
+    struct credentials_options options = {.clock = &clock.clock};
+    AUTO_FIXTURE struct fixture f = {0};
+    struct http_signer *signer;
+
+    test_clock_init(&clock);
+    assert_int_equal(credentials_new(&options, &f.c, NULL), 0);
+    signer = credentials_signer(f.c);
+    write_text(*state, "credentials", texts[0]);
+    check(&f, "OLD", "S1", "T1", "profile default");
+    write_text(*state, "credentials", texts[1]);
+    test_clock_turn(&clock, 2 * TEST_S);
+    check(&f, "OLD", "S1", "T1", "profile default");
+    signer->refused(signer);
+    check(&f, "NEW", "S2", "T2", "profile default");
+    write_text(*state, "credentials", texts[0]);
+    signer->refused(signer);
+    check(&f, "NEW", "S2", "T2", "profile default"); /* it was read just now */
+    test_clock_turn(&clock, 2 * TEST_S);
+    signer->refused(signer);
+    check(&f, "OLD", "S1", "T1", "profile default");
+    credentials_free(TAKE_PTR(f.c));
+    test_clock_release(&clock);
+}
+
 static void test_credentials__bad_answers__ebadmsg(void **state)
 {
     static const char *const bodies[] = {"",
@@ -416,6 +448,7 @@ int main(void)
         IN_TEMP(test_credentials__instance__token_role_secret),
         IN_TEMP(test_credentials__container__token_of_file),
         IN_TEMP(test_credentials__about_to_expire__asked_for_again),
+        IN_TEMP(test_credentials__refused__loaded_again),
         IN_TEMP(test_credentials__bad_answers__ebadmsg),
         cmocka_unit_test(test_container_url__only_near_or_secret),
         cmocka_unit_test(test_iso_time__texts),

@@ -146,7 +146,7 @@ static bool whole(const struct script_request *q)
 
 static bool whole_longer(const struct script_request *q)
 {
-    script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%llx\r\n",
+    script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: " ETAG "\r\n\r\n%llx\r\n",
                (unsigned long long)FILE_SIZE + 1);
     return send_file(q, 0, FILE_SIZE + 1) && script_say(q, "\r\n0\r\n\r\n");
 }
@@ -154,7 +154,8 @@ static bool whole_longer(const struct script_request *q)
 /* The requested bytes come, and then nothing. */
 static bool whole_stalls(const struct script_request *q)
 {
-    script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n\r\n", (unsigned long long)FILE_SIZE);
+    script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\nETag: " ETAG "\r\n\r\n",
+               (unsigned long long)FILE_SIZE);
     send_file(q, 0, 200);
     script_wait_closed(q);
     return false;
@@ -213,14 +214,16 @@ static bool shorter(const struct script_request *q)
 static bool shorter_chunked(const struct script_request *q)
 {
     return script_say(q,
-                      "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT
-                      "\r\n1\r\n%c\r\n0\r\n\r\n",
+                      "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT "ETag: " ETAG
+                      "\r\n\r\n1\r\n%c\r\n0\r\n\r\n",
                       RANGE_OF(q), byte_at(q->first));
 }
 
 static bool longer_chunked(const struct script_request *q)
 {
-    script_say(q, "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT "\r\n%llx\r\n",
+    script_say(q,
+               "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT "ETag: " ETAG
+               "\r\n\r\n%llx\r\n",
                RANGE_OF(q), (unsigned long long)len_of(q) + 10);
     return send_file(q, q->first, len_of(q) + 10) && script_say(q, "\r\n0\r\n\r\n");
 }

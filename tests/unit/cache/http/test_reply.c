@@ -287,7 +287,11 @@ static const struct remote_version version = {
 static const struct remote_version no_etag = {.size = 1000, .mtime.tv_sec = NOW - 1};
 static const struct remote_version whole_only = {
     .size = 1000, .etag = "\"v1\"", .whole_only = true};
+static const struct remote_version unknown = {.size = 1000};
+static const struct remote_version weak = {
+    .size = 1000, .mtime.tv_sec = NOW - 1, .etag = "W/\"v1\""};
 
+#define V1       "ETag: \"v1\"\r\n"
 #define HEAD_206 "HTTP/1.1 206 x\r\nContent-Length: 100\r\n"
 #define RANGE    "Content-Range: bytes 200-299/1000\r\n"
 #define TIME     "Last-Modified: Sun, 09 Sep 2001 01:46:39 GMT\r\n"
@@ -320,14 +324,29 @@ static void test_http_judge(void **state)
 {
     static const struct judgement cases[] = {
         {&version, 200, 100, HEAD_206 RANGE "ETag: \"v1\"\r\n", TRANSFER_DONE, NULL},
-        {&version, 200, 100, HEAD_206 RANGE, TRANSFER_DONE, NULL},
-        {&version, 200, 100, "HTTP/1.1 206 x\r\n" RANGE, TRANSFER_DONE, NULL},
+        /* What lacks that by which the file is known may be any version. */
+        {&version, 200, 100, HEAD_206 RANGE, TRANSFER_AGAIN, "has no ETag"},
+        {&version, 200, 100, HEAD_206 RANGE TIME, TRANSFER_AGAIN, "mount with -o version=time"},
+        {&no_etag, 200, 100, HEAD_206 RANGE, TRANSFER_AGAIN, "has no Last-Modified"},
+        {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"v1\"\r\n", TRANSFER_AGAIN,
+         "has no Last-Modified"},
+        {&no_etag, 0, 1000, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_AGAIN,
+         "has no Last-Modified"},
+        {&unknown, 200, 100, HEAD_206 RANGE, TRANSFER_DONE, NULL},
+        {&weak, 200, 100, HEAD_206 RANGE "ETag: W/\"v1\"\r\n", TRANSFER_DONE, NULL},
+        {&weak, 200, 100, HEAD_206 RANGE "ETag: \"v1\"\r\n", TRANSFER_CHANGED, "is \"v1\""},
+        {&weak, 200, 100, HEAD_206 RANGE, TRANSFER_AGAIN, "has no ETag"},
+        {&version, 200, 100, HEAD_206 RANGE "ETag: \"v1-gzip\"\r\n" TIME, TRANSFER_CHANGED,
+         "Its size and time are the same: if several machines"},
+        {&version, 200, 100, "HTTP/1.1 206 x\r\n" RANGE V1, TRANSFER_DONE, NULL},
         {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"new\"\r\n" TIME, TRANSFER_DONE, NULL},
         /* If both have an ETag, it decides, whatever the times are. */
         {&version, 200, 100,
          HEAD_206 RANGE "ETag: \"v1\"\r\nLast-Modified: Sun, 09 Sep 2001 01:46:00 GMT\r\n",
          TRANSFER_DONE, NULL},
         {&version, 200, 100, HEAD_206 RANGE "ETag: \"v2\"\r\n" TIME, TRANSFER_CHANGED,
+         "its ETag was \"v1\", is \"v2\". Its size and time are the same"},
+        {&version, 200, 100, HEAD_206 RANGE "ETag: \"v2\"\r\n", TRANSFER_CHANGED,
          "its ETag was \"v1\", is \"v2\""},
         {&version, 200, 100, HEAD_206 RANGE "ETag: W/\"v1\"\r\n", TRANSFER_CHANGED, "W/\"v1\""},
         {&no_etag, 200, 100, HEAD_206 RANGE "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n",
@@ -349,16 +368,20 @@ static void test_http_judge(void **state)
          TRANSFER_AGAIN, "cannot be read"},
         {&version, 200, 100, HEAD_206 RANGE "Content-Encoding: gzip\r\n", TRANSFER_REFUSED,
          "Content-Encoding: gzip"},
-        {&version, 200, 100, HEAD_206 RANGE "Content-Encoding: identity\r\n", TRANSFER_DONE, NULL},
+        {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: identity\r\n", TRANSFER_DONE,
+         NULL},
         {&version, 200, 100, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_WHOLE,
          "the whole file"},
         {&version, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_WHOLE,
          "the whole file"},
-        {&version, 0, 1000, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_DONE, NULL},
+        {&version, 0, 1000, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n" V1, TRANSFER_DONE, NULL},
+        {&version, 0, 1000, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_AGAIN,
+         "has no ETag"},
         {&version, 0, 100, "HTTP/1.1 200 x\r\n", TRANSFER_WHOLE, "the whole file"},
         {&version, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 100\r\n", TRANSFER_CHANGED, "is 100"},
-        {&whole_only, 0, 100, "HTTP/1.1 200 x\r\n", TRANSFER_DONE, NULL},
-        {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n", TRANSFER_DONE, NULL},
+        {&whole_only, 0, 100, "HTTP/1.1 200 x\r\n" V1, TRANSFER_DONE, NULL},
+        {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n" V1, TRANSFER_DONE, NULL},
+        {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n", TRANSFER_AGAIN, "has no ETag"},
         {&whole_only, 0, 100, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-99/1000\r\n",
          TRANSFER_AGAIN, "want the whole file"},
         {&whole_only, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 999\r\n", TRANSFER_CHANGED,
@@ -371,6 +394,70 @@ static void test_http_judge(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_judgement(&cases[i]);
+}
+
+static void judge_by_time(const struct remote_version *of, const char *head,
+                          enum transfer_end expected)
+{
+    const struct http_want want = {
+        .version = of, .off = 200, .len = 100, .part = true, .by_time = true};
+    struct http_reply reply = reply_of(head);
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(http_reply_judge(&reply, &want, "http://h/f", &d), expected);
+}
+
+/* With version=time the ETag says nothing, except where there is no time. */
+static void test_http_judge__by_time(void **state)
+{
+    static const struct remote_version no_time = {.size = 1000, .etag = "\"v1\""};
+
+    (void)state;
+    judge_by_time(&version, HEAD_206 RANGE "ETag: \"other\"\r\n" TIME, TRANSFER_DONE);
+    judge_by_time(&version, HEAD_206 RANGE TIME, TRANSFER_DONE);
+    judge_by_time(&version, HEAD_206 RANGE V1, TRANSFER_AGAIN);
+    judge_by_time(&version, HEAD_206 RANGE V1 "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n",
+                  TRANSFER_CHANGED);
+    judge_by_time(&no_time, HEAD_206 RANGE "ETag: \"other\"\r\n" TIME, TRANSFER_CHANGED);
+    judge_by_time(&no_time, HEAD_206 RANGE V1, TRANSFER_DONE);
+}
+
+static void test_http_error_text(void **state)
+{
+    static const struct {
+        const char *body, *url, *expected;
+    } cases[] = {
+        {"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Request has expired"
+         "</Message><Expires>x</Expires></Error>",
+         "http://h/f?X-Amz-Signature=0123456789", " AccessDenied: Request has expired"},
+        {"<Error><Code>InvalidObjectState</Code><Message>The action is not\n valid for the "
+         "object's <b>storage class</Message>",
+         "s3://b/k", " InvalidObjectState: The action is not valid for the object's"},
+        {"<Error><Code>SignatureDoesNotMatch</Code><Message>got 0123456789</Message>",
+         "http://h/f?X-Amz-Signature=0123456789", " SignatureDoesNotMatch"},
+        {"<Error><Code>X</Code><Message>no /f?sig=1 here</Message>", "http://h/f?sig=1", " X"},
+        {"token abc/def is old", "http://h/f?t=abc%2Fdef", ""},
+        {"<html><head><title>404 Not Found</title>", "http://h/f", ""},
+        {"<html><TITLE>Access to this\tpage is denied</TITLE>", "http://h/f",
+         ": Access to this page is denied"},
+        {"{\"error\": \"gated repo\"}", "http://h/f", ": gated repo"},
+        {"{\"code\": 3, \"message\": \"quota\"}", "http://h/f", ": quota"},
+        {"  no such bucket\nsecond line", "http://h/f", ": no such bucket"},
+        {"\x1b[31mred", "http://h/f", ": [31mred"},
+        {"", "http://h/f", ""},
+        {"<Message>never ends", "http://h/f", ""},
+        {"{", "http://h/f", ""},
+    };
+    char said[HTTP_ERROR_SIZE], longer[2000];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        http_error_text(cases[i].body, strlen(cases[i].body), cases[i].url, said);
+        assert_string_equal(said, cases[i].expected);
+    }
+    memset(longer, 'x', sizeof(longer));
+    http_error_text(longer, sizeof(longer), "http://h/f", said);
+    assert_in_range(strlen(said), 150, HTTP_ERROR_SIZE - 1);
 }
 
 static void test_http_status_end(void **state)
@@ -509,6 +596,8 @@ int main(void)
         cmocka_unit_test(test_http_date),
         cmocka_unit_test(test_http_retry_after),
         cmocka_unit_test(test_http_judge),
+        cmocka_unit_test(test_http_judge__by_time),
+        cmocka_unit_test(test_http_error_text),
         cmocka_unit_test(test_http_status_end),
         cmocka_unit_test(test_http_etag_is_strong),
         cmocka_unit_test(test_http_reply_version),

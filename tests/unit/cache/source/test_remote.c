@@ -250,7 +250,7 @@ static void test_http__no_listing__says_what_to_do(void **state)
         struct diag why = DIAG_INIT;
 
         assert_int_equal(open_source(cases[i].url, NULL, &source, &why), cases[i].want);
-        assert_diag_has(&why, "-o files=NAME;NAME");
+        assert_diag_has(&why, "-o 'files=NAME;NAME'");
         assert_diag_has(&why, "SHA256SUMS");
         assert_diag_has(&why, "index page");
         assert_int_equal(strstr(why.text, "~/.netrc") != NULL, cases[i].want == -EACCES);
