@@ -24,6 +24,7 @@ void notes_add(struct notes *notes, const char *format, ...) __attribute__((form
 /* Add the lines to t, with a last one that counts those that are left out. */
 void notes_show(const struct notes *notes, struct text *t);
 void notes_release(struct notes *notes);
+#define AUTO_NOTES AUTO(notes_release)
 
 /* A part of a set that is not in the dataset of the set, such as a shard. */
 struct missing_part {
@@ -47,5 +48,6 @@ static inline size_t missing_parts_kept(const struct missing_parts *missing)
 /* Add a line "NAME: REASON" for each part, up to most, and one that counts the others. */
 void missing_parts_show(const struct missing_parts *missing, size_t most, struct text *t);
 void missing_parts_release(struct missing_parts *missing);
+#define AUTO_MISSING_PARTS AUTO(missing_parts_release)
 
 #endif

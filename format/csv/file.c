@@ -132,6 +132,7 @@ int csv_open(struct source_file *source, size_t n, size_t i, const struct format
         csv_drop(file);
         return r;
     }
+    file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
     set_columns(file);
     file->prepared = (struct prepared){
         .ops = &csv_index_ops,
@@ -444,6 +445,13 @@ int csv_joins(const void *p, const void *other, struct diag *d)
     const struct csv_shape *one = &a->shape, *two = &b->shape;
     AUTO_TEXT struct text first = {0}, second = {0};
 
+    if (one->is_keyed_list || two->is_keyed_list)
+        return diag_set(
+            d, -EDOM,
+            "%s: rows of a number that counts them and another one are a list about "
+            "something else: the files of this folder are not one table. A list of files, "
+            "'a.csv;b.csv', joins what it names",
+            blob_name(two->is_keyed_list ? b->blob : a->blob));
     if (one->columns != two->columns)
         return diag_set(
             d, -EDOM, "%s: has %zu columns, %s has %zu: the files of this folder are not one table",

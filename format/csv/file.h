@@ -23,10 +23,11 @@ struct csv_shape {
     size_t label, weight;    /* their columns, or CSV_NONE */
     size_t omitted;          /* columns at the front that are no features: they number the rows */
     bool has_header;
-    uint64_t rows_at;  /* byte behind the header, */
-    uint64_t lines;    /* and the lines up to there */
-    struct text names; /* of the columns, each ended by NUL; empty: no header */
-    struct text note;  /* lines for people: what was decided that they may not expect */
+    bool is_keyed_list; /* two whole numbers a row, the first of which counts the rows */
+    uint64_t rows_at;   /* byte behind the header, */
+    uint64_t lines;     /* and the lines up to there */
+    struct text names;  /* of the columns, each ended by NUL; empty: no header */
+    struct text note;   /* lines for people: what was decided that they may not expect */
 };
 
 static inline bool csv_is_feature(const struct csv_shape *shape, size_t column)

@@ -163,6 +163,25 @@ static int read_first(struct csv_shape *shape, struct csv_head head,
     return shape->names.failed ? -ENOMEM : 0;
 }
 
+/* Is it a list that a number of each row leads to, such as an entry for each picture? */
+static bool is_keyed_list(const struct csv_shape *shape, struct csv_head head)
+{
+    struct csv_line line;
+    uint64_t rows = 0, low = 0;
+
+    if (shape->has_header || shape->columns != 2 || shape->omitted)
+        return false;
+    for (; csv_head_next(&head, &line); rows++) {
+        const struct csv_cells cells = csv_count_cells(&line, shape->delimiter);
+
+        low = rows ? low : cells.low;
+        if (cells.n != 2 || cells.numbers != 2 || !cells.whole || low > 1 ||
+            cells.low != low + rows)
+            return false;
+    }
+    return rows > 1;
+}
+
 int csv_shape_read(const uint8_t *text, size_t len, bool whole,
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d)
@@ -177,6 +196,8 @@ int csv_shape_read(const uint8_t *text, size_t len, bool whole,
         r = find_roles(ret, options, name, d);
     if (r == 0)
         omit_row_numbers(ret, head, name);
+    if (r == 0)
+        ret->is_keyed_list = is_keyed_list(ret, head);
     if (ret->note.data)
         text_plain(ret->note.data, "\n");
     return r == 0 && ret->note.failed ? -ENOMEM : r;

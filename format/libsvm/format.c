@@ -8,6 +8,7 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
+#include "format/core/siblings.h"
 #include "format/encode/encode.h"
 #include "format/libsvm/probe.h"
 #include "format/libsvm/rows.h"
@@ -218,7 +219,9 @@ struct folder_files {
     size_t *next;    /* [n_sources] number + 1 of the next one of the same source; owned */
     bool *is_side;   /* [n_sources] owned */
     struct libsvm_file **file; /* [n] owned */
+    const char **name;         /* [n] of their sources; owned */
     unsigned n;
+    size_t left_out; /* files that were reported before this folder was opened */
 };
 
 static void folder_files_release(struct folder_files *files)
@@ -226,6 +229,7 @@ static void folder_files_release(struct folder_files *files)
     for (unsigned i = 0; i < files->n; i++)
         libsvm_file_drop(files->file[i]);
     free(files->file);
+    free(files->name);
     free(files->by_name);
     free(files->side);
     free(files->next);
@@ -335,6 +339,7 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
         return r;
     seen = look_at_rows(head, len, len == file->blob->size, file->columns & LIBSVM_FIELD);
     bad = seen.alike + seen.bad;
+    file->has_features = seen.strong || seen.alike || seen.cells != 1 || seen.ragged;
     file->stays_alone = bad * 10 > impression_rows(&seen);
     if (file->stays_alone)
         notes_add(&file->notes,
@@ -370,6 +375,7 @@ static int open_file(struct folder_files *files, struct source_file *source,
     }
     if (r < 0)
         return finds->failed(finds, source->file_name, r, diag_text(&d, r));
+    files->name[files->n] = source->name;
     files->file[files->n++] = file;
     r = take_sides(files, source, file, finds);
     if (r == 0)
@@ -408,29 +414,94 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t c
                                     columns[i].name);
 }
 
-/* Drop those that stay alone. */
-static void keep_alike(struct folder_files *files)
+/* Has a part of the set of the file features? */
+static bool set_has_features(const struct folder_files *files, const struct siblings *siblings,
+                             unsigned i)
+{
+    const struct sibling_set *set =
+        siblings->set_of[i] ? &siblings->set[siblings->set_of[i] - 1] : NULL;
+
+    for (size_t k = 0; set && k < set->n; k++)
+        if (files->file[siblings->member[set->first + k].file]->has_features)
+            return true;
+    return false;
+}
+
+/* Find lists of numbers, such as labels, among other files: none has features, nor has a sibling.
+ */
+static int find_lists(struct folder_files *files)
+{
+    AUTO_SIBLINGS struct siblings siblings = {0};
+    int r = siblings_find(files->name, files->n, &siblings);
+
+    for (unsigned i = 0; i < files->n && files->n > 1 && r == 0; i++) {
+        struct libsvm_file *file = files->file[i];
+
+        if (file->has_features || set_has_features(files, &siblings, i))
+            continue;
+        file->stays_alone = true;
+        notes_add(
+            &file->notes,
+            "%s: no part of `" SHARDS_ALL
+            "`, because its first rows have no features: it may be a list of labels; a list of "
+            "files, 'a.txt;%s', joins what it names",
+            blob_name(file->blob), files->name[i]);
+    }
+    return r;
+}
+
+/* Drop those that stay alone. What `all` lacks without them is added to missing, and what people
+ * have to know to notes. 0 or -ENOMEM. */
+static int keep_alike(struct folder_files *files, struct missing_parts *missing,
+                      struct notes *notes)
 {
     unsigned kept = 0;
+    int r = 0;
 
     for (unsigned i = 0; i < files->n; i++) {
-        if (files->file[i]->stays_alone)
-            libsvm_file_drop(files->file[i]);
-        else
-            files->file[kept++] = files->file[i];
+        struct libsvm_file *file = files->file[i];
+
+        if (!file->stays_alone) {
+            files->name[kept] = files->name[i];
+            files->file[kept++] = file;
+            continue;
+        }
+        if (!file->has_features)
+            notes_add(notes, "%s", file->notes.text.data ? file->notes.text.data : "");
+        else if (r == 0)
+            r = missing_parts_add(missing, files->name[i],
+                                  "more than a tenth of its first rows cannot be read");
+        libsvm_file_drop(file);
     }
     files->n = kept;
+    return r;
+}
+
+/* Add what the files that are joined lack. */
+static int find_missing(const struct folder_files *files, const struct format_setup *setup,
+                        const struct finds *finds, struct missing_parts *missing)
+{
+    AUTO_SIBLINGS struct siblings siblings = {0};
+    int r = finds_siblings(finds, files->name, files->n, &siblings);
+
+    return r < 0 ? r
+                 : finds_missing(finds, files->left_out, &siblings, files->n, FINDS_ALL, setup,
+                                 missing);
 }
 
 /* Make one dataset from all files of the folder, if they have the same columns. */
 static int join_files(struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
 {
-    struct dataset *ds = NULL;
-    int r;
+    AUTO_DATASET struct dataset *ds = NULL;
+    AUTO_MISSING_PARTS struct missing_parts missing = {0};
+    AUTO_NOTES struct notes notes = {0};
+    int r = setup->is_list ? 0 : find_lists(files);
 
-    keep_alike(files);
-    r = shards_join(files->n, finds);
+    if (r == 0)
+        r = keep_alike(files, &missing, &notes);
+    if (r == 0)
+        r = shards_join(files->n, finds);
     if (r != 1)
         return r;
     for (unsigned i = 1; i < files->n; i++) {
@@ -449,15 +520,27 @@ static int join_files(struct folder_files *files, const struct format_setup *set
         return finds->error(finds, SHARDS_ALL, reason);
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);
-    return r < 0 ? r : finds->dataset(finds, SHARDS_ALL, ds);
+    if (r == 0)
+        r = find_missing(files, setup, finds, &missing);
+    if (r < 0)
+        return r;
+    ds->missing = missing;
+    missing = (struct missing_parts){0};
+    notes_add(&ds->notes, "%s", notes.text.data ? notes.text.data : "");
+    return finds->dataset(finds, SHARDS_ALL, TAKE_PTR(ds));
 }
 
 static int open_folder(struct source_file *sources, size_t n, unsigned columns,
                        const struct format_setup *setup, struct finds *finds)
 {
     AUTO(folder_files_release)
-    struct folder_files files = {.columns = columns, .source = sources, .n_sources = n};
+    struct folder_files files = {
+        .columns = columns, .source = sources, .n_sources = n, .left_out = finds->n_left_out};
     int r = find_sides(&files);
+
+    files.name = calloc(n + 1, sizeof(*files.name));
+    if (!files.name)
+        return -ENOMEM;
 
     for (size_t i = 0; i < n && r == 0; i++)
         if (!files.is_side[i])

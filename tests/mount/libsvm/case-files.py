@@ -407,7 +407,7 @@ def check_first_lines():
     files = fresh({"comments": b"# foo bar 1:2\n" * 100 + rows(3),
                    "blanks": b"\r\n" * 100 + rows(3), "long": b"1" + pairs + b"\n" + rows(2),
                    "one": b"1 2:3", "label": b"7\n-1\n",
-                   "first-bad": b"1 0:\n" + rows(20, "wq"), "no-values": b"1 2 3\n2 5 6\n",
+                   "first-bad": b"1 0:\n" + rows(20, "wq"), "no-values": b"1 2 3\n2 5 6 7\n",
                    "lists": b"1,2 3:1\n 4:1\n2 5:1\n", "features": b" 1:2 3:4\n 1:5\n"})
     with mounted():
         for name, data in files.items():

@@ -131,3 +131,30 @@ equal((samples(datasets), unusable), ({"a.jsonl": 2, "b.jsonl": 1, "all": 3}, {}
 contains(datasets["b.jsonl"]["notes"][0], "b.jsonl.xz is ignored: b.jsonl.gz has the same name")
 both = json.loads(run("info", "--json", f"{SOURCE}/b.jsonl.gz;{SOURCE}/b.jsonl.xz"))
 equal(sum(d["samples"] for d in both["datasets"] if d["dataset"] != "all"), 2, "files that the user has named")
+
+# ---- lists of numbers beside data join nothing, unless the user names the files ----
+
+FEATURES = "1 1:0.5 3:2\n0 2:1\n2 1:7\n"
+make({"rank.train": FEATURES, "rank.train.position": "0\n1\n2\n", "notes.txt": "1\n"})
+datasets, _ = look()
+equal(samples(datasets), {"rank.train": 3, "rank.train.position": 3, "notes.txt": 1}, "positions of ranking data")
+contains(datasets["rank.train.position"]["notes"][0], "no part of `all`", "no features")
+make({"rank.train": FEATURES, "rank.test": FEATURES, "rank.train.position": "0\n1\n2\n"})
+datasets, _ = look()
+equal((samples(datasets)["all"], missing(datasets["all"])), (6, []), "two files of rows, and a list")
+contains(datasets["all"]["notes"][0], "rank.train.position: no part of `all`")
+equal([d["samples"] for d in json.loads(run("info", "--json", f"{SOURCE}/rank.train;{SOURCE}/rank.train.position"))["datasets"]
+       if d["dataset"] == "all"], [6], "files that the user has named")
+make({"X_train.txt": "0.1 0.2 0.3\n0.4 0.5 0.6\n", "y_train.txt": "5\n4\n", "subject_train.txt": "1\n1\n"})
+equal("all" in look()[0], False, "UCI HAR")
+make({"balanced-mapping.txt": "0 48\n1 49\n2 50\n", "letters-mapping.txt": "1 65\n2 66\n"})
+equal("all" in look()[0], False, "mappings of EMNIST")
+make({"image_class_labels.txt": "1 1\n2 1\n3 2\n", "train_test_split.txt": "1 0\n2 1\n3 1\n"})
+equal("all" in look()[0], False, "lists of CUB")
+equal([d["samples"] for d in json.loads(run("info", "--json", ";".join(f"{SOURCE}/{name}" for name in sorted(os.listdir(SOURCE)))))["datasets"]
+       if d["dataset"] == "all"], [6], "lists that the user has named")
+make({"a.csv": "1,5\n2,7\n4,9\n", "b.csv": "3,1\n9,9\n"})
+equal(samples(look()[0])["all"], 5, "tables of two columns")
+make({"a.txt": "1 1:2\n0 2:2\n", "b.txt": "1 1:2\n0 2:2\n", "c.txt": "1 1:2\nx y:2\n3 z 1:2\n"})
+datasets, _ = look("-o", "bad_rows=skip")
+equal((samples(datasets)["all"], missing(datasets["all"])), (4, ["c.txt"]), "a text about data")
