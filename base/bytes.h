@@ -70,4 +70,10 @@ static inline void store_le64(uint8_t *p, uint64_t v)
     store_le32(p + 4, (uint32_t)(v >> 32));
 }
 
+/* The bytes of a byte order mark of UTF-8 that the text begins with: 3 or 0. */
+static inline size_t utf8_mark(const void *text, size_t len)
+{
+    return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
 #endif

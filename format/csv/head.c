@@ -5,14 +5,13 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "format/csv/row.h"
 
 #define LINES_JUDGED 32
 #define CELL_MOST    64 /* bytes of a number in the head */
 #define YEAR_FIRST   1800
 #define YEAR_LAST    2200
-
-static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
 
 struct csv_head csv_head_of(const uint8_t *text, size_t len, bool whole, char comment)
 {
@@ -21,7 +20,7 @@ struct csv_head csv_head_of(const uint8_t *text, size_t len, bool whole, char co
         .len = len,
         .whole = whole,
         .comment = comment,
-        .at = len >= sizeof(bom) && !memcmp(text, bom, sizeof(bom)) ? sizeof(bom) : 0,
+        .at = utf8_mark(text, len),
     };
 }
 

@@ -757,6 +757,7 @@ def read_ark(data, type, dtype=np.float32, skip_nul=True):
     """The good objects of an archive, and the Broken that ends it or None."""
     s = Stream(data)
     objects = []
+    s.take(rb"(\xef\xbb\xbf)?")  # a byte order mark
     while True:
         s.skip_space()
         key_at = s.at

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/core/encoder.h"
@@ -71,7 +72,7 @@ static bool is_blank(uint8_t c)
 /* Skip the first key; returns the text after it. NULL: no key. */
 static const uint8_t *behind_key(const uint8_t *head, size_t len, size_t *ret_left)
 {
-    size_t at = 0, key;
+    size_t at = utf8_mark(head, len), key;
 
     while (at < len && is_blank(head[at]))
         at++;
@@ -188,9 +189,10 @@ static void field_name(const struct source_file *file, char ret[static FIELD_NAM
     snprintf(ret, FIELD_NAME_SIZE, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
 }
 
-/* Open the table of a file. *ret NULL: it cannot be used, and the finds have the error. */
+/* Open the table of a file. *ret NULL: it cannot be used, and the finds have the error, as has d.
+ */
 static int open_table(struct folder_files *files, struct source_file *file, const char *name,
-                      struct kaldi_table **ret)
+                      struct kaldi_table **ret, struct diag *d)
 {
     const struct known_file *known = files->is_directory ? known_file(file->name) : NULL;
     struct kaldi_table_setup setup = {
@@ -200,13 +202,14 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
         .type = known ? known->type : KALDI_UNKNOWN,
         .format = files->setup,
     };
-    struct diag d = DIAG_INIT;
-    int r = kaldi_table_new(TAKE_PTR(file->blob), &setup, ret, &d);
+    struct diag why = DIAG_INIT;
+    int r = kaldi_table_new(TAKE_PTR(file->blob), &setup, ret, &why);
 
     if (r == 0)
         return 0;
     *ret = NULL;
-    return files->finds->failed(files->finds, file->file_name, r, diag_text(&d, r));
+    diag_set(d, 0, "%s", diag_text(&why, r));
+    return files->finds->failed(files->finds, file->file_name, r, diag_text(&why, r));
 }
 
 /* ---- archives that scp files of the folder name ---- */
@@ -336,14 +339,14 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
 
 /* Take a file of the data directory: a table, or one of the other files. */
 static int take_known(struct folder_files *files, struct source_file *file,
-                      const struct known_file *known, struct kaldi_parts *parts)
+                      const struct known_file *known, struct kaldi_parts *parts, struct diag *d)
 {
     char name[FIELD_NAME_SIZE];
     int r;
 
     if (known->use == A_FIELD) {
         field_name(file, name);
-        r = open_table(files, file, name, &parts->table[parts->n]);
+        r = open_table(files, file, name, &parts->table[parts->n], d);
         parts->n += parts->table[parts->n] != NULL;
         return r;
     }
@@ -353,10 +356,23 @@ static int take_known(struct folder_files *files, struct source_file *file,
     return 0;
 }
 
+/* A dataset without one of its fields would not be what its folder says. */
+static int lose_field(struct finds *finds, const struct diag *why)
+{
+    char reason[1200];
+
+    snprintf(reason, sizeof(reason),
+             "%s. Without that file, " JOINED " would lack a field. Move it elsewhere, or mount "
+             "with -o kaldi=p, to get " JOINED " without the field",
+             why->text);
+    return finds->error(finds, JOINED, reason);
+}
+
 static int open_directory(struct folder_files *files)
 {
     AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
     const struct unread_file *missing;
+    struct diag lost = DIAG_INIT;
     int r = 0;
 
     parts.table = calloc(files->n, sizeof(struct kaldi_table *));
@@ -366,11 +382,13 @@ static int open_directory(struct folder_files *files)
         const struct known_file *known = known_file(files->file[i].name);
 
         if (known && files->file[i].blob)
-            r = take_known(files, &files->file[i], known, &parts);
+            r = take_known(files, &files->file[i], known, &parts, &lost);
     }
     missing = missing_known(files->finds);
     if (r == 0 && missing)
         return finds_incomplete(files->finds, JOINED, missing);
+    if (r == 0 && lost.set && parts.n && !files->setup->options.kaldi_permissive)
+        return lose_field(files->finds, &lost);
     return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
 }
 
@@ -383,7 +401,7 @@ static int open_alone(struct folder_files *files, struct source_file *file)
     parts.table = calloc(1, sizeof(struct kaldi_table *));
     if (!parts.table)
         return -ENOMEM;
-    r = open_table(files, file, ALONE, &parts.table[0]);
+    r = open_table(files, file, ALONE, &parts.table[0], NULL);
     parts.n = parts.table[0] != NULL;
     return r < 0 || !parts.n ? r : add_dataset(files, file->name, &parts, true);
 }

@@ -10,24 +10,26 @@
 #include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 
-#define VERSION           3
+#define VERSION           4
 #define STEP_NS           10000000
 #define LOOK              64   /* rows between two readings of the clock */
 #define LISTED            1000 /* keys of a list in dataset.json */
 #define LEVEL_ROWS        1000 /* rows that decide what a table is keyed by */
 #define SEGMENTS_REPORTED 10   /* left-out segments that the notes list */
+#define KEYS_NOTED        3    /* of a table, in a note */
 #define TOKENS_MOST       4096 /* bytes of a line of utt2spk */
 
-/* The texts kept with the index, in this order: members of dataset.json, and: */
-enum { ABOUT_NOTES = 3 };
+/* The texts kept with the index, in this order: members of dataset.json, and lines for people. */
+enum { ABOUT_MEMBERS = 3, ABOUT_MISSING = ABOUT_MEMBERS, ABOUT_NOTES };
 
 enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
 
 /* What dataset.json reports about a table. */
 struct misses {
     uint64_t missing;
-    struct text missing_keys; /* JSON strings with commas between */
-    uint8_t *used;            /* [rows / 8 + 1] bits; owned */
+    struct text missing_keys;  /* JSON strings with commas between, */
+    struct text missing_shown; /* and the first KEYS_NOTED for people */
+    uint8_t *used;             /* [rows / 8 + 1] bits; owned */
 };
 
 struct kaldi_join {
@@ -188,10 +190,20 @@ static enum level find_level(struct kaldi_join *join, unsigned column, struct ut
     return best;
 }
 
+/* Key number n of a list for people. */
+static void show_key(struct text *t, uint64_t n, const uint8_t *key, size_t len)
+{
+    if (n < KEYS_NOTED)
+        text_add(t, "%s'%.*s'", n ? ", " : "", (int)min_u64(len, 100), (const char *)key);
+    else if (n == KEYS_NOTED)
+        text_add(t, ", ...");
+}
+
 static void note_missing(struct misses *miss, const struct utterance *u)
 {
     char key[KEY_MAX + 1];
 
+    show_key(&miss->missing_shown, miss->missing, u->key, u->len);
     if (miss->missing++ >= LISTED)
         return;
     memcpy(key, u->key, u->len);
@@ -329,13 +341,50 @@ static void describe_keys(const struct kaldi_join *join, bool extra, struct text
     }
 }
 
+/* A line for each table that lacks utterances. */
+static void add_missing(const struct kaldi_join *join, struct text *t)
+{
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        const struct misses *miss = &join->miss[i];
+
+        if (miss->missing)
+            text_add(t, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
+                     blob_name(join->set->column[i].table->blob), (unsigned long long)miss->missing,
+                     (unsigned long long)join->base->rows,
+                     miss->missing_shown.data ? miss->missing_shown.data : "");
+    }
+}
+
+/* And for each table of utterances that has others. */
+static void add_others(const struct kaldi_join *join, struct text *t)
+{
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        const struct kaldi_table *table = join->set->column[i].table;
+        AUTO_TEXT struct text shown = {0};
+        uint64_t n = 0;
+
+        for (uint64_t row = 0; row < table->prepared.index.rows; row++) {
+            uint8_t key[KEY_MAX];
+
+            if (join->miss[i].used[row / 8] & 1u << row % 8)
+                continue;
+            show_key(&shown, n, key,
+                     n > KEYS_NOTED ? 0 : index_key(&table->prepared.index, row, key));
+            n++;
+        }
+        if (n && join->level[i] == BY_UTTERANCE)
+            text_add(t, "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
+                     blob_name(table->blob), (unsigned long long)n, shown.data ? shown.data : "");
+    }
+}
+
 /* Did memory for the reports run out? */
 static bool texts_failed(const struct kaldi_join *join)
 {
     bool failed = join->notes.failed;
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        failed = failed || join->miss[i].missing_keys.failed;
+        failed = failed || join->miss[i].missing_keys.failed || join->miss[i].missing_shown.failed;
     return failed;
 }
 
@@ -373,8 +422,11 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
     describe_keys(join, false, ret);
     text_add(ret, "}%c\"extra\": {", '\0');
     describe_keys(join, true, ret);
-    text_add(ret, "}%c\"segments_left_out\": %u%c%s", '\0', join->reported, '\0',
-             join->notes.data ? join->notes.data : "");
+    text_add(ret, "}%c\"segments_left_out\": %u%c", '\0', join->reported, '\0');
+    add_missing(join, ret);
+    text_add_bytes(ret, "", 1);
+    add_others(join, ret);
+    text_add(ret, "%s", join->notes.data ? join->notes.data : "");
     if (join->reported > SEGMENTS_REPORTED)
         text_add(ret, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);
     text_add_bytes(ret, "", 1); /* with its NUL */
@@ -501,6 +553,7 @@ void kaldi_join_free(struct kaldi_join *join)
         return;
     for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
         text_release(&join->miss[i].missing_keys);
+        text_release(&join->miss[i].missing_shown);
         free(join->miss[i].used);
     }
     kaldi_in_release(&join->in);
@@ -538,9 +591,14 @@ static const char *about_text(const struct kaldi_join *join, unsigned i)
 
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t)
 {
-    for (unsigned i = 0; i < ABOUT_NOTES; i++)
+    for (unsigned i = 0; i < ABOUT_MEMBERS; i++)
         if (*about_text(join, i))
             text_add(t, "%s%s,\n", indent, about_text(join, i));
+}
+
+const char *kaldi_join_missing(const struct kaldi_join *join)
+{
+    return about_text(join, ABOUT_MISSING);
 }
 
 const char *kaldi_join_notes(const struct kaldi_join *join)

@@ -28,6 +28,9 @@ const struct index *kaldi_join_index(const struct kaldi_join *join);
 /* Members of dataset.json: what each table lacks, and what it has beyond the others. */
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t);
 
+/* What tables lack: lines; "" if they lack nothing. */
+const char *kaldi_join_missing(const struct kaldi_join *join);
+
 /* Notes on problems: lines, the last without an end; "" if there are none. */
 const char *kaldi_join_notes(const struct kaldi_join *join);
 

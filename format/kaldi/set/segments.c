@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
 
@@ -55,6 +56,7 @@ static int index_line(struct kaldi_segments *s)
     s->is_in_long = !end;
     len = end ? (size_t)(end - text) : have;
     s->at += len + (end != NULL);
+    key = utf8_mark(text, len);
     while (key < len && memchr(" \t\r", text[key], 3))
         key++;
     for (key_len = key; key_len < len && !memchr(" \t\r", text[key_len], 3);)

@@ -24,6 +24,8 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
         if (notes->len)
             text_add_bytes(t, notes->data, notes->len);
     }
+    if (set->join)
+        text_add(t, "%s", kaldi_join_missing(set->join));
     if (set->join && *kaldi_join_notes(set->join))
         text_add(t, "%s\n", kaldi_join_notes(set->join));
 }
@@ -185,6 +187,18 @@ static int set_identity(const struct dataset *ds, struct text *t)
     return 0;
 }
 
+static void report_lines(const char *lines, void (*report)(void *ctx, const char *text), void *ctx)
+{
+    for (size_t len; *lines; lines += len + (lines[len] != '\0')) {
+        AUTO_FREE char *line = NULL;
+
+        len = strcspn(lines, "\n");
+        line = strndup(lines, len);
+        if (line)
+            report(ctx, line);
+    }
+}
+
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                      void *ctx, struct diag *d)
 {
@@ -193,6 +207,8 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     for (unsigned i = 0; i < set->n_columns; i++)
         if (set->column[i].table->totals.ends_early)
             report(ctx, set->column[i].table->notes.data);
+    if (set->join)
+        report_lines(kaldi_join_missing(set->join), report, ctx);
     return records_check(ds, report, ctx, d);
 }
 

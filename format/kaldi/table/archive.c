@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 
 #define KEY_USUAL 64 /* bytes searched first */
@@ -38,6 +39,10 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
         nuls = 0;
         if (!have)
             return 0;
+        if (!from && utf8_mark(text, have)) {
+            from += 2;
+            continue;
+        }
         if (!memchr(" \t\n\v\f\r", text[0], 6))
             break;
     }

@@ -34,8 +34,8 @@ struct kaldi_pass {
     struct kaldi_table *table;
     struct kaldi_in in; /* of the table's own file */
     uint64_t at;
-    unsigned nuls; /* that may precede the next key */
-    uint64_t lines;
+    unsigned nuls;         /* that may precede the next key */
+    uint64_t lines, blank; /* of an scp file, so far; the first without text, 0: none */
     bool ended;
 
     struct kaldi_in object; /* of the file that the last line named */

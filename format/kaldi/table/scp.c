@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 
 struct piece {
@@ -259,9 +260,12 @@ static const char *place_parse(struct piece place, struct scp_line *ret)
     return NULL;
 }
 
+const char scp_long_key[] = "want a key of at most 1024 bytes";
+
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 {
-    struct piece place = trim((struct piece){line, len}), key;
+    size_t mark = utf8_mark(line, len);
+    struct piece place = trim((struct piece){line + mark, len - mark}), key;
     struct scp_line parsed = {0};
     const char *wrong;
 

@@ -36,6 +36,9 @@ struct scp_line {
  * ends_table is set, and the key if the line has one. */
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret);
 
+/* What is wrong with a key of more than 1024 bytes. */
+extern const char scp_long_key[];
+
 /* The rows that a range selects from an object of that many rows: first and number. Like Kaldi,
  * allows a last row up to 2 past the end. NULL, or what is wrong. */
 const char *scp_range_rows(const struct scp_range *range, uint64_t rows, uint64_t *ret_first,

@@ -1,6 +1,7 @@
 /* The pass over an scp file: it reads line by line, and the header of each object in its own file.
  * It reads lines ahead, so that several commands can run at once. */
 #include "format/kaldi/table/pass_parts.h"
+#include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -338,14 +339,27 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
     return r < 0 ? r : 1;
 }
 
-/* Read the next line of the scp file as the last one ahead. As in Kaldi, the file ends at a line
- * without key and value. */
+/* The end of a table at a line without key or value, as in Kaldi, with kaldi=p. */
+static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
+{
+    char shown[LINE_SHOWN + 16], reason[1400];
+
+    show_line(line, shown);
+    snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
+             blob_name(pass->table->blob), (unsigned long long)line->number,
+             line->wrong ? line->wrong : scp_long_key, shown);
+    kaldi_note(pass->table, &pass->reported_bad, reason);
+    pass->table->totals.ends_early = true;
+    pass->ended = true;
+}
+
+/* Read the next line of the scp file as the last one ahead, unless it has nothing. */
 static int read_line(struct kaldi_pass *pass, struct diag *d)
 {
     struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
     size_t have = 0, len = 0, want = 256;
     const uint8_t *text, *end;
-    char reason[1400], shown[LINE_SHOWN + 16];
+    int r;
 
     for (;; want *= 4) {
         text = kaldi_in_at(&pass->in, pass->at, want, &have);
@@ -370,19 +384,15 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     line->parsed.ends_table = true;
     line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
-    if ((line->wrong && line->parsed.ends_table) || line->parsed.key_len > KEY_MAX) {
-        show_line(line, shown);
-        snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
-                 blob_name(pass->table->blob), (unsigned long long)line->number,
-                 line->wrong ? line->wrong : "want a key of at most 1024 bytes", shown);
-        kaldi_note(pass->table, &pass->reported_bad, reason);
-        pass->table->totals.ends_early = true;
-        kaldi_line_release(pass, line);
-        pass->ended = true;
+    r = kaldi_check_line(pass->table, line->number, &line->parsed, line->wrong, &pass->blank, d);
+    if (r == 0) {
+        pass->n_ahead++;
         return 0;
     }
-    pass->n_ahead++;
-    return 0;
+    if (r == KALDI_LINE_ENDS)
+        end_script(pass, line);
+    kaldi_line_release(pass, line);
+    return r < 0 ? r : 0;
 }
 
 /* Does a line ahead, before number i, name the same command? */

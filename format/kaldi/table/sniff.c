@@ -15,6 +15,7 @@
 
 #define BINARY_MOST (64u << 20) /* bytes of an archive to examine */
 #define TEXT_MOST   (1u << 20)
+#define FST_LOOK    65536 /* bytes of an object that must show that it is one */
 #define OBJECT_MOST 65536 /* bytes of an object whose values it examines */
 
 static const enum kaldi_type binary_types[] = {
@@ -314,6 +315,16 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
                     first.set ? "" : ": want objects as text, found bytes that are none");
 }
 
+/* How many bytes at the start of the text are one of these characters. */
+static size_t strspn_of(const uint8_t *text, size_t len, const char *characters)
+{
+    size_t n = 0;
+
+    while (n < len && text[n] && strchr(characters, text[n]))
+        n++;
+    return n;
+}
+
 static bool begins_with_bracket(const uint8_t *text, size_t len)
 {
     while (len && memchr(" \t\n\r", *text, 4)) {
@@ -330,6 +341,29 @@ static bool says_itself(enum kaldi_type type)
            type == KALDI_WAVE;
 }
 
+/* Is it a lattice or another FST? As text: no object in the line of the key, then lines of two
+ * states and labels, and a line without text at the end. In binary it has OpenFst's magic, without
+ * Kaldi's header. */
+static bool is_fst(const uint8_t *object, size_t len)
+{
+    size_t blanks = strspn_of(object, len, " \t\r"), states = 0;
+    const uint8_t *at = object + blanks, *end = object + len;
+
+    if (len >= 4 && load_le32(object) == UINT32_C(0x7eb2fdd6))
+        return true;
+    if (at == end || *at++ != '\n')
+        return false;
+    for (; states < 2; states++) {
+        size_t digits = strspn_of(at, (size_t)(end - at), "0123456789");
+
+        at += digits;
+        if (!digits || at == end || (*at != ' ' && *at != '\t'))
+            return false;
+        at += strspn_of(at, (size_t)(end - at), " \t");
+    }
+    return memmem(at, (size_t)(end - at), "\n\n", 2) || memmem(at, (size_t)(end - at), "\n\r\n", 3);
+}
+
 /* Find out the type: the object at byte at decides the method; run() makes an attempt on the
  * file. */
 static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type asked,
@@ -343,9 +377,15 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
     int r;
 
     kaldi_in_init(&in, blob);
-    start = kaldi_in_at(&in, at, 8, &have);
+    start = kaldi_in_at(&in, at, FST_LOOK, &have);
     if (!start)
         return kaldi_bad(&in, at, d, "cannot be read");
+    if (!asked && is_fst(start, have))
+        return diag_set(
+            d, -EBADMSG,
+            "%s: lattices or FSTs, which epochfs does not read. Write what you need of "
+            "them as a table of words, such as: lattice-best-path ark:LATTICES ark,t:text",
+            blob_name(blob));
     if (have && start[0] != 0 && start[0] != 'R') {
         if (!asked)
             return sniff_text(blob, begins_with_bracket(start, have), run, ret, d);

@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "format/kaldi/table/pass.h"
 
-#define VERSION 2
+#define VERSION 3
 
 /* ---- preparing ---- */
 

@@ -3,6 +3,7 @@
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 
+#include "format/kaldi/table/scp.h"
 #include "format/kaldi/table/table.h"
 
 /* Find out the type, unless it is known, and check that the table leads to an object of that type.
@@ -20,5 +21,13 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index);
 
 /* Allocate table->file, for the table's own file and n more. 0 or -ENOMEM. */
 int kaldi_add_own_file(struct kaldi_table *table, size_t n);
+
+/* Does a line of an scp file end the table, as it has no key or no value? Kaldi reads no further,
+ * without a word, so the lines after it would be lost: that is an error, but with kaldi=p. Blank
+ * lines at the end lose none. *blank: the number of the first blank line, 0: there was none. 0: no;
+ * KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or -EBADMSG with the reason in d. */
+enum { KALDI_LINE_BLANK = 1, KALDI_LINE_ENDS };
+int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
+                     const char *wrong, uint64_t *blank, struct diag *d);
 
 #endif

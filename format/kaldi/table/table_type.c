@@ -7,7 +7,9 @@
 #include "base/checked.h"
 #include "format/kaldi/table/scp.h"
 
-#define FIRST_LINES 100 /* of an scp file; one of them must lead to an object */
+#define LINE_MOST    65536
+#define CHECKED_MOST (16u << 20) /* bytes of an scp file that are checked when it is opened */
+#define FIRST_LINES  100         /* of an scp file; one of them must lead to an object */
 
 /* As in Kaldi, a file is no archive if its first object cannot be read. */
 static int check_first(const struct kaldi_table *table, struct diag *d)
@@ -130,12 +132,66 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
     return r == 0 ? r : -EBADMSG;
 }
 
+int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
+                     const char *wrong, uint64_t *blank, struct diag *d)
+{
+    bool is_blank = wrong && !line->key_len;
+
+    if (!is_blank && !*blank && !(wrong && line->ends_table) && line->key_len <= KEY_MAX)
+        return 0;
+    if (table->permissive)
+        return KALDI_LINE_ENDS;
+    if (is_blank) {
+        *blank = *blank ? *blank : number;
+        return KALDI_LINE_BLANK;
+    }
+    if (*blank)
+        return diag_set(d, -EBADMSG,
+                        "%s:%llu: blank line before other lines: Kaldi ends the table there. "
+                        "Remove the line, or mount with -o kaldi=p to end the table there",
+                        blob_name(table->blob), (unsigned long long)*blank);
+    return diag_set(d, -EBADMSG,
+                    "%s:%llu: %s: Kaldi ends the table there. Remove the line, or mount with -o "
+                    "kaldi=p to end the table there",
+                    blob_name(table->blob), (unsigned long long)number,
+                    wrong ? wrong : scp_long_key);
+}
+
+/* The pass finds what comes after these bytes. */
+static int check_lines(const struct kaldi_table *table, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint64_t at = 0, blank = 0, number = 0;
+    int r = 0;
+
+    kaldi_in_init(&in, table->blob);
+    while (r >= 0 && at < in.size && at < CHECKED_MOST) {
+        size_t have = 0;
+        const uint8_t *text = kaldi_in_at(&in, at, LINE_MOST, &have), *end;
+        struct scp_line line;
+        const char *wrong;
+
+        if (!text)
+            return kaldi_bad(&in, at, d, "cannot be read");
+        end = memchr(text, '\n', have);
+        if (!end && have == LINE_MOST)
+            break;
+        have = end ? (size_t)(end - text) : have;
+        at += have + 1;
+        wrong = scp_line_parse((const char *)text, have, &line);
+        r = kaldi_check_line(table, ++number, &line, wrong, &blank, d);
+    }
+    return r < 0 ? r : 0;
+}
+
 int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 {
     int r = 0;
 
-    if (table->kind == KALDI_SCRIPT)
-        return find_type_of_script(table, d);
+    if (table->kind == KALDI_SCRIPT) {
+        r = find_type_of_script(table, d);
+        return r < 0 || table->permissive ? r : check_lines(table, d);
+    }
     if (table->type == KALDI_UNKNOWN)
         r = kaldi_sniff_archive(table->blob, table->asked, &table->type, d);
     return r < 0 ? r : check_first(table, d);

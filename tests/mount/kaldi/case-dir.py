@@ -334,18 +334,21 @@ def check_unusable():
         kd.expect_told(ds.folder, "some/wav.scp", 4)
         kd.expect_told(ds.folder, "some/feats.scp", 6)
         contains(log_text() + text(ds.folder, "dataset.json"), "allow_commands")
+        kd.check_error(path("none/wav.scp"), "wav.scp", "allow_commands")
+        contains(text(path("none/all/ERROR.txt")), "none/wav.scp", "allow_commands", "would lack a field")
+        contains(text(path("stops/all/ERROR.txt")), "stops/feats.scp:6: blank line before other lines")
+        ds, _ = twice.dataset(path("twice/all"))
+        kd.check(ds, samples=[2])
+        contains(log_text(), "twice/text: row 9 has the key of row 3")
+    with mounted(SOURCE, "log=debug", "kaldi=p", log="log.p"):
         ds, _ = none.keep("feats", "text", "utt2spk").dataset(path("none/all"))
         kd.check(ds, samples=[0])
         equal("wav" in {f["name"] for f in kd.page(ds)["fields"]}, False, "no field wav")
-        kd.check_error(path("none/wav.scp"), "wav.scp", "allow_commands")
         stops.tables["feats"] = dict(list(stops.tables["feats"].items())[:5])
         ds, missing = stops.dataset(path("stops/all"))
         kd.check(ds, samples=[4])
         check_missing(ds.folder, missing, {}, "behind a blank line")
-        kd.expect_told(ds.folder, "stops/feats.scp", 6)
-        ds, _ = twice.dataset(path("twice/all"))
-        kd.check(ds, samples=[2])
-        contains(log_text(), "twice/text: row 9 has the key of row 3")
+        kd.expect_told(ds.folder, "stops/feats.scp", 6, "log.p")
 
 
 def check_empty_text():
@@ -432,7 +435,8 @@ def check_mini_librispeech():
     recording = {line.split()[0]: line.split()[1] for line in lines}
     keys, fields, missing = kd.join(list(tables["utt2spk"]), tables, speaker, recording)
     equal((len(keys), missing, len(cut)), (38, {}, 38), "the test's own mini_librispeech")
-    with mounted(log="log.refused"):
+    contains(run("info", os.path.join(SOURCE, "mini"), code=2), "allow_commands")
+    with mounted(SOURCE, "kaldi=p", log="log.refused"):
         ds = Dataset(path("mini/all"), keys, fields)
         kd.check(ds, samples=[0, 37])
         kd.check_error(path("mini/wav.scp"), "allow_commands")

@@ -84,7 +84,7 @@ def check_permissive():
     write("cut.ark", data[:at[4] + 20])
     write("odd.ark", data[:at[3]] + b"oops " + data[at[3]:])  # no object of u3
     lines = kd.table("t", list(zip(keys, [i.raw for i in items])))
-    kd.script("lines.scp", [lines[0], "u1 t.ark:1", lines[2], f"{lines[3]}[0:9]", lines[4], "u5"])
+    kd.script("lines.scp", [lines[0], "u1 t.ark:1", lines[2], f"{lines[3]}[0:9]", lines[4], ""])
     folder = kd.Folder(rng, "dir", 6, 2).keep("utt2spk", "feats", "text").write()
     feats = folder.lines_of("feats")
     kd.script("dir/feats.scp", [*feats[:2], f"{folder.utterances[2]} none.ark:3", *feats[3:]])

@@ -114,9 +114,11 @@ def check_only():
     with mounted():
         kd.check_error(path("t.scp"), "t.scp", "allow_outside")
         kd.check_error(path("dir/feats.scp"), "feats.scp", "allow_outside")
-        kd.check(folder.dataset(path("dir/all"))[0])
+        contains(text(path("dir/all/ERROR.txt")), "dir/feats.scp", "allow_outside", "would lack a field")
         kd.check(Dataset(path("good.ark"), ["k"], {"data": [inside]}))
     contains(run("info", SOURCE), "allow_outside")
+    with mounted(SOURCE, "kaldi=p"):
+        kd.check(folder.dataset(path("dir/all"))[0])
     contains(run("mount", f"{SOURCE}/t.scp", MOUNTPOINT, code=2), "t.scp", "allow_outside")
     with mounted(f"{SOURCE}/t.scp", "allow_outside"):
         kd.check(Dataset(path("t.scp"), "ab", {"data": [secret, secret]}))

@@ -10,7 +10,7 @@ import numpy as np
 
 import kaldi_dirs as kd
 from kaldi_dirs import BAD, Dataset, Item
-from lib import MOUNTPOINT, SLOW, SOURCE, equal, log_text, mounted, path, text, write
+from lib import MOUNTPOINT, SLOW, SOURCE, contains, equal, log_text, mounted, path, text, write
 
 rng = np.random.default_rng(36)
 
@@ -296,13 +296,16 @@ def check_recording_order():
 
 
 def check_without_audio():
-    """segments with a wav.scp that is missing, or refused: the other tables work."""
+    """segments with a wav.scp that is missing: the other tables work; one that is refused: an error, but with kaldi=p."""
     fresh()
     for name in ("refused", "gone"):
         folder = kd.Folder(rng, name, 6, 2).keep("feats", "text", "utt2spk").write()
         kd.script(f"{name}/segments", [f"{u} r 0 0.5" for u in folder.utterances])
     kd.script("refused/wav.scp", ["r cat audio.wav |"])
-    with mounted(log="log.without"):
+    with mounted(log="log.refused"):
+        contains(text(path("refused/all/ERROR.txt")), "refused/wav.scp", "allow_commands")
+        equal(len(os.listdir(path("gone/all/samples/txt"))) > 0, True, "without wav.scp")
+    with mounted(SOURCE, "kaldi=p", log="log.without"):
         for name in ("refused", "gone"):
             found = os.listdir(path(name, "all/samples/txt"))
             equal(len([n for n in found if n.endswith(".text.txt")]), 6, f"{name}: utterances")

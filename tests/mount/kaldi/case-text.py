@@ -181,7 +181,7 @@ ARCHIVES = [
     ("3.1", "matrix", b"a [ 1 ]\nb\f[ 2 ]\n", ["a"], True),
     ("3.1", "matrix", b"a [ 1 ]\nb \0X[ 2 ]\n", ["a"], True),
     ("3.1", "vector", b"\xef\xbb\xbfa [ 1 ]\n\xc3\xa4\0 [ 2 ]\n",
-     ["\xef\xbb\xbfa", "\xc3\xa4\0"], False),
+     ["a", "\xc3\xa4\0"], False),
     ("K-39", "matrix", b"a [\n1 2 ]\nb [\n3 4 ]", ["a", "b"], False),
 ]
 

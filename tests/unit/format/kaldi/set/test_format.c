@@ -1387,14 +1387,12 @@ static const struct {
     {{"text", "spk2utt"}, {"k a\n", "s k\n"}, "all(text) "},
     {{"text", "utt2dur", "x.ark"}, {"k a\n", "k 1.5\n", "k 1\n"}, "x.ark(data) all(text utt2dur) "},
     {{"feats.scp", "a.ark", "text"}, {"k a.ark:2\n", "k [ 1 2 ]\n", "k x\n"}, "all(feats text) "},
-    {{"text", "utt2dur", "utt2spk"}, {"k a\n", "k long\n", "k s\n"}, "!utt2dur all(text utt2spk) "},
-    {{"text", "feats.scp"}, {"k a\n", "k none.ark:5\n"}, "!feats.scp all(text) "},
+    {{"text", "utt2dur", "utt2spk"}, {"k a\n", "k long\n", "k s\n"}, "!utt2dur !all "},
+    {{"text", "feats.scp"}, {"k a\n", "k none.ark:5\n"}, "!feats.scp !all "},
     {{"a.ark", "b.ark"}, {"k 1\n", "k"}, "a.ark(data) !b.ark "},
     {{"a.scp"}, {"k none.ark:4\n"}, "!a.scp "},
     {{"a.scp"}, {"no-value\n"}, "!a.scp "},
-    {{"feats.scp", "utt2spk", "spk2gender"},
-     {"k a.ark:2\n", "k s\n", "s f\n"},
-     "!feats.scp all(utt2spk spk2gender) "},
+    {{"feats.scp", "utt2spk", "spk2gender"}, {"k a.ark:2\n", "k s\n", "s f\n"}, "!feats.scp !all "},
 };
 
 static int by_name(const void *a, const void *b)
@@ -1549,12 +1547,11 @@ static void test_folder__read_fails__no_sample_is_lost(void **state)
             file[!faulty].faults = NULL;
             open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
             ds = kaldi_dataset(&folder, "all");
-            assert_non_null(ds);
-            said = folder.found.n > 1 || dataset_state(ds) == DATASET_FAILED;
+            said = folder.found.n > 1 || !ds || dataset_state(ds) == DATASET_FAILED;
             if (!said)
                 assert_int_equal(ds->samples, 3);
-            /* A table that could not be opened has its ERROR.txt, and speakers are unknown then. */
-            if (folder.found.n == 1 && dataset_state(ds) == DATASET_FAILED && ds->failed != -EIO)
+            if (ds && folder.found.n == 1 && dataset_state(ds) == DATASET_FAILED &&
+                ds->failed != -EIO)
                 fail_msg("read %llu of %s: %d, %s", (unsigned long long)n, file[faulty].path,
                          ds->failed, ds->reason.text);
             kaldi_release(&folder);
