@@ -74,6 +74,12 @@ void member_begin_arrays(uint64_t *number, const struct npy_head *first)
     memcpy(number + MEMBER_DIM, first->dim, first->ndim * sizeof(first->dim[0]));
 }
 
+uint64_t member_array_word(const struct npy_head *head)
+{
+    return head->bytes << MEMBER_ARRAY_SHIFT | (head->big_endian ? MEMBER_ARRAY_BIG_ENDIAN : 0) |
+           (head->fortran ? MEMBER_ARRAY_FORTRAN : 0);
+}
+
 const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row)
 {
     uint64_t *dim = number + MEMBER_DIM;
@@ -83,8 +89,7 @@ const char *member_take_array(uint64_t *number, const struct npy_head *head, uin
         return "want an array of the type that others before it have, found another type";
     if (head->ndim != number[MEMBER_AXES])
         return "want an array with as many axes as others before it have, found another number";
-    *row++ = head->bytes << MEMBER_ARRAY_SHIFT | (head->big_endian ? MEMBER_ARRAY_BIG_ENDIAN : 0) |
-             (head->fortran ? MEMBER_ARRAY_FORTRAN : 0);
+    *row++ = member_array_word(head);
     for (unsigned i = 0; i < head->ndim; i++) {
         row[i] = head->dim[i];
         if (dim[i] != head->dim[i])

@@ -52,6 +52,9 @@ unsigned member_value_columns(const struct npy_head *first);
 /* The first array of a column says what all of them are. */
 void member_begin_arrays(uint64_t *number, const struct npy_head *first);
 
+/* The first of its numbers in a row: the bytes of the header, with MEMBER_ARRAY_... */
+uint64_t member_array_word(const struct npy_head *head);
+
 /* Write the numbers of an array into the row. NULL; or why the arrays cannot be one column. */
 const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row);
 

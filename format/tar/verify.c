@@ -82,6 +82,8 @@ static int verify_array(struct verifying *v, const struct tar_member *m, const u
         npy_head_parse(bytes, (size_t)head, m->size, &found) ||
         (uint64_t)found.dtype != number[MEMBER_TYPE] || found.ndim != number[MEMBER_AXES])
         return differs(v, "an array", d);
+    if (member_array_word(&found) != number_at(v, number[MEMBER_VALUE]))
+        return differs(v, "the order of bytes and axes of an array", d);
     member_array_dims(index, v->row, number, dim);
     return memcmp(dim, found.dim, found.ndim * sizeof(*dim)) ? differs(v, "the axes of an array", d)
                                                              : 0;

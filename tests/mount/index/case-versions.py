@@ -5,13 +5,14 @@ four blocks, and a time that is old, or not known. No byte of a sample is ever w
 rest is right, and the next mount is right everywhere. Copies, whose versions differ, use the index."""
 
 import errno
+import io
 import os
 import random
 import shutil
 
 import numpy as np
 
-from lib import CACHE, PRIVATE, SOURCE, content, contains, equal, log_text, run, stop
+from lib import CACHE, PRIVATE, SOURCE, content, contains, equal, expect_error, log_text, run, stop
 from servers import Nginx, start_at
 from tar_model import shard
 
@@ -158,7 +159,42 @@ def check_far(form):
         equal(mount_and_read(f"{server.url}/", f"{name}-1", form, changed), 0, f"{name}: after a remount")
 
 
+def check_orders():
+    """Arrays whose bytes stay and whose header changes: the order of bytes, of axes, or the type. Sizes and blocks are the same."""
+    arrays = [np.arange(i, i + 600, dtype="<i4").reshape(20, 30) for i in range(N)]
+
+    def member(i):
+        out = io.BytesIO()
+        np.save(out, arrays[i])
+        return out.getvalue()
+
+    name = "orders"
+    data = shard([(f"{i:06d}.npy", member(i)) for i in range(N)])
+    changes = ((N // 6, b"'fortran_order': False", b"'fortran_order': True "), (N // 5, b"'<i4'", b"'>i4'"), (N // 4, b"'<i4'", b"'<f4'"))
+    after = bytearray(data)
+    for i, old, new in changes:
+        at = after.index(old, after.index(b"%06d.npy" % i))
+        after[at:at + len(old)] = new
+    equal((len(after), blocks(bytes(after))), (len(data), blocks(data)), "size and blocks")
+    folder, form = os.path.join(PRIVATE, name), {"name": name, "suffix": "tar"}
+    os.mkdir(folder)
+    put(folder, form, data, OLD * 10**9)
+    run("index", folder, "-o", f"{folder}/.epochfs", "-o", f"cache={CACHE}.{name}")
+    put(folder, form, bytes(after), (OLD + 1) * 10**9)
+    daemon = start_at(f"at.{name}", folder, f"cache={CACHE}.{name}-1", "stage=off")
+    stale = [i for i, _, _ in changes]
+    for i in range(N):
+        file = f"{daemon.at}/s.tar/samples/npy/{i:06d}.npy.npy"
+        if i in stale:
+            expect_error(errno.ESTALE, content, file)
+        else:
+            equal(np.load(file).tolist(), arrays[i].tolist(), f"sample {i}")
+    contains(log_text(f"log.at.{name}"), "the order of bytes and axes of an array")
+    stop(daemon)
+
+
 def main():
+    check_orders()
     for form in FORMATS:
         form["dataset"] = f"s.{form['suffix']}"
         check_local(form)
