@@ -56,14 +56,15 @@ struct array {
     struct held_blob *held; /* one user; NULL if it is left out */
     uint64_t offset;        /* of its first element in that blob */
     struct npy_head head;   /* type and shape; fortran only until array_in_c_order() */
-    uint64_t samples;       /* head.dim[0]; of an array in parts: of all */
-    uint64_t row_bytes;     /* of one sample */
-    uint64_t extra;         /* bytes that follow it in its file, and are not read */
-    const char *type_name;  /* what its file calls the type, if numpy has no such; NULL */
-    bool repeats;           /* an array before it has its name */
-    char *left_out;         /* why it is in no dataset; owned. NULL: it is in one */
-    bool has_crc;           /* of bytes [crc_off, crc_off + crc_len) of the blob: */
-    uint32_t crc;           /* CRC-32, which `info --check` compares */
+    uint64_t samples;   /* head.dim[0]; of an array in parts: of all; of one left out: if known */
+    uint64_t row_bytes; /* of one sample */
+    uint64_t extra;     /* bytes that follow it in its file, and are not read */
+    const char *type_name; /* what its file calls the type, if numpy has no such; NULL */
+    bool repeats;          /* an array before it has its name */
+    char *left_out;        /* why it is in no dataset; owned. NULL: it is in one */
+    bool is_beside;        /* one left out, without which others can be used: texts, scalars */
+    bool has_crc;          /* of bytes [crc_off, crc_off + crc_len) of the blob: */
+    uint32_t crc;          /* CRC-32, which `info --check` compares */
     uint64_t crc_off, crc_len;
 };
 

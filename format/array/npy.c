@@ -40,7 +40,7 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
               bool exact, const char *what, struct diag *d)
 {
     size_t bytes = npy_head_bytes(head, have);
-    bool other = false;
+    char other = 0;
     const char *wrong;
 
     if (!bytes)
@@ -49,6 +49,8 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
         return diag_set(d, -EBADMSG, "%s: header at byte 0: want %zu bytes, found %llu", what,
                         bytes, (unsigned long long)(bytes > len ? len : have));
     wrong = npy_head_parse_array(head, bytes, UINT64_MAX, &a->head, &other);
+    a->samples = other && a->head.ndim ? a->head.dim[0] : 0;
+    a->is_beside = other == 'U' || other == 'S' || other == 'a' || !a->head.ndim;
     if (wrong)
         return diag_set(d, other ? -ENODATA : -EBADMSG, "%s: header at byte %u: %s", what,
                         head[6] > 1 ? 12 : 10, wrong);

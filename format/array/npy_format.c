@@ -9,7 +9,8 @@
 
 extern const struct format format_npy;
 
-/* Read one file. 1: its array was added; 0: the file was reported; or -ENOMEM. */
+/* Read one file. 1: its array was added, perhaps as one that is left out; 0: the file was reported
+ * only; or -ENOMEM. */
 static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
                     struct finds *finds)
 {
@@ -18,7 +19,7 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
     struct diag d = DIAG_INIT;
     uint64_t size = file->blob->size;
     struct array *a;
-    int r = 0;
+    int r = 0, bad;
 
     if (len > ARRAY_NAME_MAX)
         return finds->failed(finds, file->file_name, -EBADMSG,
@@ -36,14 +37,17 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
         r = npy_read(a, 0, size, false, what, &d);
     if (r == 0)
         r = array_in_c_order(a, left, what, &d);
-    a->file = file->name;
+    a->file = r == 0 ? file->name : ""; /* the reported file is a sibling, and no array */
     if (r == 0)
         return 1;
     if (r == -ENOMEM)
         return r;
-    r = finds->failed(finds, file->file_name, r, diag_text(&d, r));
+    bad = finds->failed(finds, file->file_name, r, diag_text(&d, r));
+    a->samples = 0; /* only its name says which files go with it */
+    if (bad == 0 && r == -ENODATA)
+        return array_leave_out(a, d.text + strlen(what) + 2) < 0 ? -ENOMEM : 1;
     arrays_drop_last(arrays);
-    return r;
+    return bad;
 }
 
 /* A file that cannot be read now may be part of a set. Without it, that set is an error. */

@@ -216,6 +216,8 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
     if (r < 0)
         return r;
     find_main(arrays, &groups);
+    for (size_t i = 0; i < groups.n; i++)
+        groups.group[i].is_off = !pair;
     *ret = groups;
     groups = (struct array_groups){0};
     return 0;
@@ -273,6 +275,35 @@ static bool parts_differ(const struct array *one, const struct array *other)
             one->part[i].number != other->part[i].number)
             return true;
     return false;
+}
+
+/* Would an array that is left out be in the group? */
+static bool would_be_in(const struct arrays *arrays, const struct array_group *group,
+                        const struct array *a)
+{
+    const char *rest, *split = array_split(a->name, &rest, &(size_t){0});
+
+    if (!a->left_out || a->repeats)
+        return false;
+    if (group->rule == PAIR_SPLIT)
+        return split == group->split;
+    return !split && a->samples && a->samples == arrays->array[*group->member].samples;
+}
+
+const struct array *array_group_lacks(const struct arrays *arrays, const struct array_group *group)
+{
+    const struct array *half = NULL;
+
+    for (size_t i = 0; i < arrays->n && !group->is_off; i++) {
+        const struct array *a = &arrays->array[i];
+
+        if (!would_be_in(arrays, group, a))
+            continue;
+        if (!a->is_beside)
+            return a;
+        half = a->samples && !half ? a : half;
+    }
+    return group->n == 1 ? half : NULL;
 }
 
 bool array_group_differs(const struct arrays *arrays, const struct array_group *group,

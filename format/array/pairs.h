@@ -16,6 +16,7 @@ enum pair_rule {
 struct array_group {
     enum pair_rule rule;
     bool is_main;      /* called like the file, or `all` */
+    bool is_off;       /* arrays are not to be paired */
     const char *split; /* of PAIR_SPLIT: "train" */
     size_t n;
     size_t *member; /* [n] numbers of arrays; owned */
@@ -39,6 +40,10 @@ void array_groups_release(struct array_groups *groups);
 /* The field that number `member` of the group is; NUL-terminated. */
 void array_field_name(const struct arrays *arrays, const struct array_group *group, size_t member,
                       char ret[static ARRAY_NAME_MAX + 8]);
+
+/* An array that is left out, and without which the group is not what its file says: numbers of its
+ * samples that cannot be read, or whatever else would be half of a pair. NULL: there is none. */
+const struct array *array_group_lacks(const struct arrays *arrays, const struct array_group *group);
 
 /* Members of the group that have different numbers of samples, or have them in different parts:
  * true, and the first such two. */

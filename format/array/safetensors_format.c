@@ -144,6 +144,8 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
                         "%s: data_offsets: want %llu bytes, as dtype and shape say, found %llu",
                         what, (unsigned long long)ceil_div(bits, 8),
                         (unsigned long long)(span->end - span->begin));
+    a->samples = a->head.ndim ? a->head.dim[0] : 0;
+    a->is_beside = !a->head.ndim;
     if (a->head.ndim > NPY_AXES)
         return diag_set(d, -ENODATA, "%s: want at most %d axes, found more", what, NPY_AXES);
     a->head.dtype = type->dtype;
@@ -238,8 +240,10 @@ static int add_tensor(struct tensors *t, const char *key, const json_t *tensor, 
     a->offset = t->data_at + span->begin;
     if (r == -ENODATA)
         return array_leave_out(a, reason.text + strlen(what) + 2);
-    if (len > ARRAY_NAME_MAX)
+    if (len > ARRAY_NAME_MAX) {
+        a->samples = 0; /* no set lacks it */
         return array_leave_out(a, "its name is longer than 48 bytes");
+    }
     return a->repeats ? diag_set(d, -EBADMSG, "%s: want one tensor called so, found two", what) : 0;
 }
 

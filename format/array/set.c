@@ -412,7 +412,7 @@ static void name_set(const struct arrays *arrays, const struct array_group *grou
 static int add_group(struct arrays *arrays, const struct array_group *group,
                      const struct arrays_source *source, const char *left_out, struct finds *finds)
 {
-    const struct array *one = NULL, *other = NULL;
+    const struct array *one = NULL, *other = NULL, *lacks;
     struct dataset *ds = NULL;
     char name[512], reason[512];
     struct diag d = DIAG_INIT;
@@ -427,6 +427,14 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
                  source->where, group->split ? group->split : name,
                  (unsigned long long)one->samples, one->name, (unsigned long long)other->samples,
                  other->name);
+        return finds->error(finds, name, reason);
+    }
+    lacks = array_group_lacks(arrays, group);
+    if (lacks) {
+        snprintf(reason, sizeof(reason),
+                 "%s: array %s cannot be read: %s. With -o pair=off each other "
+                 "array is a dataset",
+                 source->where, lacks->name, lacks->left_out);
         return finds->error(finds, name, reason);
     }
     if (group->n > PAIRED_MAX) {

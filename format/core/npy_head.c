@@ -15,7 +15,9 @@
 struct parser {
     const char *at, *end;
     bool complex; /* numbers are accepted */
-    bool other;   /* the type is none of numbers */
+    /* The type is none of numbers: its letter, '[' of records, and why it is refused. */
+    char other;
+    const char *why;
 };
 
 size_t npy_head_bytes(const uint8_t *start, size_t len)
@@ -84,11 +86,13 @@ static const char *other_type(const char *text, size_t len)
 {
     switch (len ? *text : 0) {
     case 'O':
-        return "want numbers or bool in .npy, found Python objects: a pickle, which is never read";
+        return "want numbers or bool in .npy, found Python objects: a pickle, which is never read; "
+               "make the rows as long as each other, and save numpy.array(rows.tolist())";
     case 'U':
     case 'S':
     case 'a':
-        return "want numbers or bool in .npy, found strings";
+        return "want numbers or bool in .npy, found strings; labels are numbers by "
+               "numpy.unique(labels, return_inverse=True)[1]";
     case 'M':
     case 'm':
         return "want numbers or bool in .npy, found dates or times; convert with astype('int64')";
@@ -102,6 +106,37 @@ static const char *other_type(const char *text, size_t len)
     }
 }
 
+/* The type is none of numbers; what follows it is parsed all the same. */
+static const char *take_other(struct parser *p, char type, const char *why)
+{
+    p->other = type;
+    p->why = why;
+    return NULL;
+}
+
+/* The list of a type of records: "[('x', '<f4', (3,)), ('y', '<i4')]". */
+static const char *take_list(struct parser *p)
+{
+    unsigned depth = 0;
+
+    do {
+        const char *text;
+        size_t len;
+
+        skip_space(p);
+        if (p->at == p->end)
+            return "want the end of a list of types in the header of .npy, found none";
+        if (take_string(p, &text, &len))
+            continue;
+        depth += *p->at == '[';
+        depth -= *p->at == ']';
+        p->at++;
+    } while (depth);
+    return take_other(p, '[',
+                      "want 'descr': one type of numbers in .npy, found a list: records of several "
+                      "fields; save each field as an array of its own");
+}
+
 /* "<f4", ">i2", "|u1", "=f8", "f4", "float32". */
 static const char *take_type(struct parser *p, struct npy_head *ret)
 {
@@ -112,12 +147,10 @@ static const char *take_type(struct parser *p, struct npy_head *ret)
     const char *text;
     size_t len;
 
-    if (!take_string(p, &text, &len)) {
-        p->other = p->at < p->end && *p->at == '[';
-        return p->other ? "want 'descr': one type of numbers in .npy, found a list: records of "
-                          "several fields"
-                        : "want 'descr': a type in the header of .npy, found none that is a string";
-    }
+    if (!take_string(p, &text, &len))
+        return p->at < p->end && *p->at == '['
+                   ? take_list(p)
+                   : "want 'descr': a type in the header of .npy, found none that is a string";
     ret->big_endian = len && *text == '>';
     if (len && strchr("<>|=", *text)) {
         text++;
@@ -132,8 +165,7 @@ static const char *take_type(struct parser *p, struct npy_head *ret)
             return NULL;
         }
     }
-    p->other = true;
-    return other_type(text, len);
+    return take_other(p, len ? *text : '?', other_type(text, len));
 }
 
 static const char *take_order(struct parser *p, struct npy_head *ret)
@@ -211,8 +243,8 @@ static const char *parse(struct parser *p, size_t len, uint64_t size, struct npy
     const char *wrong = take_dict(p, ret);
     unsigned long_axes = 0;
 
-    if (wrong)
-        return wrong;
+    if (wrong || p->other)
+        return wrong ? wrong : p->why;
     ret->bytes = len;
     ret->array_bytes = dtype_info(ret->dtype)->bytes;
     for (unsigned i = 0; i < ret->ndim; i++) {
@@ -230,7 +262,7 @@ static struct parser parser_of(const uint8_t *head, size_t len)
 {
     size_t before = head[6] > 1 ? 12 : 10;
 
-    return (struct parser){(const char *)head + before, (const char *)head + len, false, false};
+    return (struct parser){.at = (const char *)head + before, .end = (const char *)head + len};
 }
 
 const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret)
@@ -241,13 +273,13 @@ const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struc
 }
 
 const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
-                                 struct npy_head *ret, bool *ret_other)
+                                 struct npy_head *ret, char *ret_other)
 {
     struct parser p = parser_of(head, len);
     const char *wrong;
 
     p.complex = true;
     wrong = parse(&p, len, size, ret);
-    *ret_other = p.other;
+    *ret_other = wrong == p.why ? p.other : '\0';
     return wrong;
 }

@@ -110,6 +110,7 @@ static int open_content(const struct reading *r, const struct zip_member *m, str
     uint8_t head[NPY_HEAD_MAX];
     size_t have = (size_t)min_u64(m->size, NPY_HEAD_START), len;
     const char *wrong = no_npy;
+    char other = 0;
     int rc;
 
     if (m->method != ZIP_STORED || m->name_len <= strlen(SUFFIX))
@@ -123,8 +124,8 @@ static int open_content(const struct reading *r, const struct zip_member *m, str
         return diag_set(d, rc, "%s: %s", blob_name(r->blob), strerror(-rc));
     *ret = (struct content){.name = m->name, .name_len = m->name_len - strlen(SUFFIX)};
     if (len && len <= m->size)
-        wrong = npy_head_parse_array(head, len, m->size, &ret->head, &ret->is_text);
-    if (wrong && !ret->is_text)
+        wrong = npy_head_parse_array(head, len, m->size, &ret->head, &other);
+    if (wrong && !other)
         return diag_set(d, -EBADMSG, "%s: %.*s: %s", blob_name(r->blob), (int)m->name_len, m->name,
                         wrong);
     ret->is_text = wrong != NULL;

@@ -241,6 +241,47 @@ def check_draws():
                     equal(counts.tolist(), [2, 2, 2, 2], f"{folder} {split}: samples of each class")
 
 
+OBJECTS = np.array([[1, 2], [3], [4, 5, 6], [7]] * 10, dtype=object)
+RECORDS = np.zeros(40, [("a", "<i4"), ("b", "<f8", (3,)), ("c", "<U3")])
+WORDS = np.array(["cat", "dog"] * 20)
+
+
+def check_halves():
+    """A set that lacks an array is an error that says which and why: not a dataset of labels alone."""
+    lacking = {  # folder -> (arrays, name of the set, words of the reason)
+        "imdb": ({"x_train": OBJECTS, "y_train": Y, "x_test": OBJECTS[:8], "y_test": Y[:8]}, "train",
+                 ["array x_train cannot be read", "a pickle", "numpy.array(rows.tolist())", "-o pair=off"]),
+        "pair": ({"x": OBJECTS, "y": Y}, "a", ["array x cannot be read", "a pickle"]),
+        "three": ({"x": OBJECTS, "y": Y, "w": Y}, "a", ["array x cannot be read", "a pickle"]),
+        "records": ({"x": RECORDS, "y": Y, "w": Y}, "a", ["array x cannot be read", "records of several fields"]),
+        "dates": ({"x": X, "y": Y, "t": np.zeros(40, "M8[s]")}, "a", ["array t cannot be read", "astype('int64')"]),
+        "raw": ({"x": np.zeros(40, "V2"), "y": Y}, "a", ["array x cannot be read", "bfloat16"]),
+        "labels": ({"x": X, "y": WORDS}, "a", ["array y cannot be read", "numpy.unique(labels, return_inverse=True)[1]"]),
+        "bytes": ({"x_train": X, "y_train": WORDS.astype("S3")}, "train", ["array y_train cannot be read", "found strings"]),
+    }
+    for folder, (arrays, _, _) in lacking.items():
+        write(f"half/{folder}/a.npz", saved(**arrays))
+    write("half/split files/x_train.npy", npy(OBJECTS))
+    write("half/split files/y_train.npy", npy(Y))
+    write("half/files/words.npy", npy(WORDS))
+    write("half/files/x.npy", npy(X))
+    write("half/more/a.npz", saved(x=X, y=Y, z=Y.astype("c8"), words=WORDS, count=np.array(3)))
+    with mounted(f"{SOURCE}/half"):
+        for folder, (_, name, words) in lacking.items():
+            contains(error(f"{folder}/{name}"), "a.npz: ", *words)
+            equal(os.listdir(path(f"{folder}/{name}")), ["ERROR.txt"], folder)
+        contains(error("split files/train"), "array x_train cannot be read", "a pickle")
+        contains(error("split files/x_train.npy"), "a pickle")
+        check("files/x", {"data": X})
+        contains(error("files/words.npy"), "found strings")
+        check("more/a", {"x": X, "y": Y, "z": Y.astype("c8")})
+        equal([line.split(":")[0] for line in described("more/a")["left_out"]], ["words", "count"], "left out")
+    for folder in lacking:
+        run("info", "--check", f"{SOURCE}/half/{folder}", code=2)
+    with mounted(f"{SOURCE}/half/imdb", "pair=off"):
+        check("y_train", {"data": Y})
+
+
 def check_many():
     """As docs/limits.md says: 60 arrays are a dataset, 61 one each; of names with `train`, a reason."""
     def info(name, count, *words, code=0):
@@ -271,5 +312,6 @@ check_info()
 check_kept()
 check_changed()
 check_draws()
+check_halves()
 check_many()
 check_shared()

@@ -73,7 +73,8 @@ static const struct {
      "want 'fortran_order': True or False in the header of .npy, found neither"},
 #define TYPE "want numbers or bool in .npy, found another type"
     {"{'descr': '|O', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found Python objects: a pickle, which is never read"},
+     "want numbers or bool in .npy, found Python objects: a pickle, which is never read; make "
+     "the rows as long as each other, and save numpy.array(rows.tolist())"},
     {"{'descr': '<c8', 'fortran_order': False, 'shape': (7,)}",
      "want numbers or bool in .npy, found complex numbers"},
     {"{'descr': '<f16', 'fortran_order': False, 'shape': (7,)}", TYPE},
@@ -81,7 +82,8 @@ static const struct {
      "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert with "
      "astype('float32')"},
     {"{'descr': '<U4', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found strings"},
+     "want numbers or bool in .npy, found strings; labels are numbers by "
+     "numpy.unique(labels, return_inverse=True)[1]"},
     {"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (7,)}",
      "want numbers or bool in .npy, found dates or times; convert with astype('int64')"},
     {"{'descr': 'bytes', 'fortran_order': False, 'shape': (7,)}", TYPE},
@@ -90,7 +92,12 @@ static const struct {
     {"{'descr': '<f\\x34', 'fortran_order': False, 'shape': (7,)}",
      "want 'descr': a type in the header of .npy, found none that is a string"},
     {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (7,)}",
-     "want 'descr': one type of numbers in .npy, found a list: records of several fields"},
+     "want 'descr': one type of numbers in .npy, found a list: records of several fields; save "
+     "each field as an array of its own"},
+    {"{'descr': [('a', '<f4', (3,)), ('b', [('c', '|O')])], 'shape': (7, 2), 'fortran_order': 0}",
+     "want 'fortran_order': True or False in the header of .npy, found neither"},
+    {"{'descr': [('a', '<f4', 'fortran_order': False, 'shape': (7,)}",
+     "want the end of a list of types in the header of .npy, found none"},
 #define OTHER                                                                                      \
     "want 'descr', 'fortran_order' and 'shape' in the header of .npy, found something else"
     {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", OTHER},
