@@ -13,12 +13,16 @@ extern const struct format format_cifar;
 
 #define NAMES_MAX     65536 /* bytes of a file that names classes */
 #define CHECK_AT_ONCE 256   /* records */
+#define BLANKS        " \t\r\v\f"
+#define BOM           "\xef\xbb\xbf"
 
 static const char *const split_names[] = {[CIFAR_TRAIN] = "train", [CIFAR_TEST] = "test"};
 
-/* The text of a file that names classes. */
+/* A file that names classes: one on each line that is not empty. */
 struct class_names {
-    char *text; /* lines; owned. NULL: there is no such file */
+    char *text; /* owned. NULL: there is no such file */
+    unsigned n;
+    const char *name[CIFAR_CLASSES_MAX]; /* [n] in text, without white space at their ends */
 };
 
 struct cifar_set {
@@ -40,43 +44,19 @@ static void set_free(struct dataset *ds)
 
 /* ---- dataset.json, --check ---- */
 
-/* The next line that is not empty, without white space at its ends. NULL: none. */
-static const char *next_line(const char **rest, size_t *ret_len)
-{
-    while (**rest) {
-        const char *line = *rest;
-        size_t len = strcspn(line, "\n"), skip;
-
-        *rest += len + (line[len] != '\0');
-        skip = strspn(line, " \t\r");
-        if (skip >= len)
-            continue;
-        while (strchr(" \t\r", line[len - 1]))
-            len--;
-        *ret_len = len - skip;
-        return line + skip;
-    }
-    return NULL;
-}
-
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct cifar_set *set = ds->impl;
 
     for (unsigned i = set->kind->n_labels; i-- > 0;) {
-        const char *rest = set->names[i].text, *line;
-        bool any = false;
-        size_t len;
+        const struct class_names *names = &set->names[i];
 
-        if (!rest)
+        if (!names->n)
             continue;
         text_add(t, "%s\"%s\": [", indent, set->kind->label[i].list);
-        while ((line = next_line(&rest, &len))) {
-            AUTO_FREE char *name = strndup(line, len);
-
-            text_add(t, "%s", any ? ", " : "");
-            text_add_json(t, name ? name : "");
-            any = true;
+        for (unsigned k = 0; k < names->n; k++) {
+            text_add(t, "%s", k ? ", " : "");
+            text_add_json(t, names->name[k]);
         }
         text_add(t, "],\n");
     }
@@ -125,21 +105,19 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return r;
 }
 
-/* A line of the file that names the classes of `label`. */
 static bool set_class_name(const struct dataset *ds, int64_t number, struct text *t)
 {
     const struct cifar_set *set = ds->impl;
-    const char *line = NULL;
 
-    for (unsigned i = 0; i < set->kind->n_labels; i++)
-        if (!strcmp(set->kind->label[i].field, "label"))
-            line = set->names[i].text;
-    for (; line && *line && number > 0; number--)
-        line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != '\0');
-    if (!line || number || !strcspn(line, "\r\n"))
-        return false;
-    text_add_bytes(t, line, strcspn(line, "\r\n"));
-    return true;
+    for (unsigned i = 0; i < set->kind->n_labels; i++) {
+        const struct class_names *names = &set->names[i];
+
+        if (strcmp(set->kind->label[i].field, "label") != 0 || number < 0 || number >= names->n)
+            continue;
+        text_add(t, "%s", names->name[number]);
+        return true;
+    }
+    return false;
 }
 
 static const struct dataset_ops set_ops = {
@@ -217,14 +195,48 @@ static int add_field(struct dataset *ds, const char *name, uint64_t offset, unsi
     return 0;
 }
 
+/* Find the names in the text. Where their number is not that of the classes, and a line between
+ * them is empty, it is not known which class lacks a name: then none has one. */
+static void find_names(struct class_names *names, unsigned classes, const struct blob *blob,
+                       struct notes *notes)
+{
+    unsigned n = 0, gaps = 0, empty = 0;
+    char *text = names->text + (strncmp(names->text, BOM, strlen(BOM)) ? 0 : strlen(BOM));
+
+    for (char *at = text, *end; *at; at = end) {
+        size_t len = strcspn(at, "\n");
+
+        end = at + len + (at[len] != '\0');
+        at[len] = '\0';
+        at += strspn(at, BLANKS);
+        for (len = strlen(at); len && strchr(BLANKS, at[len - 1]);)
+            at[--len] = '\0';
+        if (!len) {
+            empty++;
+            continue;
+        }
+        gaps += empty;
+        empty = 0;
+        if (n++ < classes)
+            names->name[names->n++] = at;
+    }
+    if (n == classes)
+        return;
+    if (gaps)
+        names->n = 0;
+    notes_add(notes, "%s: expected %u names of classes, got %u%s", blob_name(blob), classes, n,
+              gaps ? " and empty lines between them, so no class has a name" : "");
+}
+
 /* Read a file that names classes. What cannot be read is noted: the records do not need it. */
 static int read_names(const struct cifar_file *file, struct dataset *ds)
 {
     struct cifar_set *set = ds->impl;
-    struct class_names *names = &set->names[file->name.names_of_label];
+    unsigned number = (unsigned)file->name.names_of_label;
+    struct class_names *names = &set->names[number];
     const struct blob *blob = file->source->blob;
     struct diag d = DIAG_INIT;
-    char *text;
+    AUTO_FREE char *text = NULL;
     int r;
 
     if (names->text)
@@ -239,11 +251,11 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
         return -ENOMEM;
     r = blob->size ? blob_read(READ_WAITS, blob, text, (size_t)blob->size, 0, &d) : 0;
     if (r < 0) {
-        free(text);
         notes_add(&ds->notes, "no names of classes: %s", diag_text(&d, r));
         return r == -ENOMEM ? r : 0;
     }
-    names->text = text;
+    names->text = TAKE_PTR(text);
+    find_names(names, set->kind->label[number].classes, blob, &ds->notes);
     return 0;
 }
 

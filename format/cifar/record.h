@@ -6,9 +6,10 @@
 
 #include "format/core/format.h"
 
-#define CIFAR_SIDE   32
-#define CIFAR_PIXELS (3 * CIFAR_SIDE * CIFAR_SIDE)
-#define CIFAR_LABELS 2 /* of a record, at most */
+#define CIFAR_SIDE        32
+#define CIFAR_PIXELS      (3 * CIFAR_SIDE * CIFAR_SIDE)
+#define CIFAR_LABELS      2 /* of a record, at most */
+#define CIFAR_CLASSES_MAX 100
 
 /* ALONE: a file that is a dataset by itself, because the user says what it is. */
 enum cifar_split { CIFAR_TRAIN, CIFAR_TEST, N_CIFAR_SPLITS, CIFAR_ALONE = N_CIFAR_SPLITS };

@@ -5,6 +5,7 @@ are none. Each check names its row of the table of cases."""
 
 import errno
 import gzip
+import json
 import os
 import pickle
 
@@ -174,6 +175,30 @@ def check_given():
     contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar11", code=2), "csv, cifar, cifar10 or cifar100")
 
 
+def check_names():
+    """C-10: files that name classes, with blank lines, other ends of lines and too few or too many names: info, and
+    dataset.json say the same."""
+    lines = [f" {name}\t" for name in TEN]
+    for name, words, want, note in (
+            ("crlf", "\r\n".join(lines) + "\r\n\r\n", TEN, None),
+            ("between", "\n\n".join(["", *lines]), TEN, None),
+            ("bom", "\ufeff" + "\n".join(lines), TEN, None),
+            ("fewer", "\n".join(lines[:7]), TEN[:7], "expected 10 names of classes, got 7"),
+            ("more", "\n".join([*lines, "more"]), TEN, "expected 10 names of classes, got 11"),
+            ("gap", "\n".join([*lines[:3], "", *lines[4:]]), None, "expected 10 names of classes, got 9 and empty lines between them, so no class has a name")):
+        write(f"names/{name}/data_batch_1.bin", b"".join(bytes([k]) * 3073 for k in range(10)))
+        write(f"names/{name}/batches.meta.txt", words.encode())
+        with mounted(f"{SOURCE}/names/{name}"):
+            equal(described("train").get("classes"), want, f"classes of {name}")
+        each = json.loads(run("info", "--json", f"{SOURCE}/names/{name}"))["datasets"][0]["class_counts"]["each"]
+        equal([c.get("name") for c in each], (want or []) + [None] * (10 - len(want or [])), f"classes of {name} in info")
+        found = run("info", f"{SOURCE}/names/{name}")
+        if note:
+            contains(found, f"batches.meta.txt: {note}")
+        else:
+            equal("names of classes" in found, False, found)
+
+
 def check_shared():
     if not os.path.isdir(SHARED):
         return
@@ -190,4 +215,5 @@ check_ten()
 check_hundred()
 check_none()
 check_given()
+check_names()
 check_shared()
