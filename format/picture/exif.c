@@ -6,14 +6,13 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/scope.h"
 
 #define EXIF_HEAD       "Exif\0" /* and one byte more */
 #define EXIF_HEAD_BYTES 6
 #define TIFF_HEAD       8
 #define ENTRY_BYTES     12
 #define TAG_ORIENTATION 0x0112
-#define TYPE_SHORT      3
-#define TYPE_LONG       4
 
 struct bytes {
     const uint8_t *at;
@@ -32,17 +31,78 @@ static uint32_t load32(const uint8_t *p, bool big)
     return big ? load_be32(p) : load_le32(p);
 }
 
-static unsigned value_of(const uint8_t *entry, bool big)
-{
-    uint32_t type = load16(entry + 2, big), value = 0;
+/* The bytes of a value of each type, and how it is read: unsigned, integer, ratio of either, float;
+ * of others, which are bytes and texts, PIL makes no orientation. */
+static const struct value_type {
+    unsigned bytes;
+    char kind;
+} types[] = {[1] = {1, 0},    [2] = {1, 0},    [3] = {2, 'u'},  [4] = {4, 'u'}, [5] = {8, 'q'},
+             [6] = {1, 'i'},  [7] = {1, 0},    [8] = {2, 'i'},  [9] = {4, 'i'}, [10] = {8, 'r'},
+             [11] = {4, 'f'}, [12] = {8, 'f'}, [13] = {4, 'u'}, [16] = {8, 'u'}};
 
-    if (type == TYPE_SHORT)
-        value = load16(entry + 8, big);
-    else if (type == TYPE_LONG)
-        value = load32(entry + 8, big);
-    return load32(entry + 4, big) == 1 && value >= 1 && value <= 8 ? value : ORIENTATION_AS_STORED;
+static int64_t load_integer(const uint8_t *p, unsigned bytes, bool is_signed, bool big)
+{
+    uint64_t v = 0, sign = UINT64_C(1) << (8 * bytes - 1);
+
+    for (unsigned i = 0; i < bytes; i++)
+        v = v << 8 | p[big ? i : bytes - 1 - i];
+    return is_signed && v & sign && bytes < 8 ? (int64_t)(v - 2 * sign) : (int64_t)v;
 }
 
+static double load_float(const uint8_t *p, unsigned bytes, bool big)
+{
+    uint64_t bits = (uint64_t)load_integer(p, bytes, false, big);
+    uint32_t bits32 = (uint32_t)bits;
+    float single;
+    double d;
+
+    memcpy(&single, &bits32, sizeof(single));
+    memcpy(&d, &bits, sizeof(d));
+    return bytes == 4 ? (double)single : d;
+}
+
+/* The value as an orientation. */
+static unsigned value_of(const uint8_t *p, struct value_type type, bool big)
+{
+    bool is_signed = type.kind == 'i' || type.kind == 'r';
+
+    for (unsigned o = 1; o <= 8; o++) {
+        bool is = false;
+
+        if (type.kind == 'u' || type.kind == 'i') {
+            is = load_integer(p, type.bytes, is_signed, big) == o;
+        } else if (type.kind == 'f') {
+            is = load_float(p, type.bytes, big) == o;
+        } else if (type.kind) {
+            int64_t of = load_integer(p, 4, is_signed, big);
+            int64_t by = load_integer(p + 4, 4, is_signed, big);
+
+            is = by && of == by * o;
+        }
+        if (is)
+            return o;
+    }
+    return ORIENTATION_AS_STORED;
+}
+
+/* Take an entry of the directory. false: its values lie outside, where PIL reads no further. */
+static bool take_entry(struct bytes tiff, const uint8_t *entry, bool big, unsigned *ret)
+{
+    uint32_t number = load16(entry + 2, big);
+    struct value_type type = number < ARRAY_LEN(types) ? types[number] : (struct value_type){0, 0};
+    uint64_t size = (uint64_t)type.bytes * load32(entry + 4, big);
+    uint64_t at = size > 4 ? load32(entry + 8, big) : (uint64_t)(entry + 8 - tiff.at);
+
+    if (!size)
+        return true;
+    if (at > tiff.len || size > tiff.len - at)
+        return false;
+    if (load16(entry, big) == TAG_ORIENTATION)
+        *ret = value_of(tiff.at + at, type, big);
+    return true;
+}
+
+/* Some writers have the second half of the head in the other order of bytes. */
 static unsigned orientation_of(struct bytes tiff)
 {
     unsigned found = ORIENTATION_AS_STORED;
@@ -50,7 +110,8 @@ static unsigned orientation_of(struct bytes tiff)
     uint32_t n;
     bool big;
 
-    if (tiff.len < TIFF_HEAD || (memcmp(tiff.at, "II*\0", 4) && memcmp(tiff.at, "MM\0*", 4)))
+    if (tiff.len < TIFF_HEAD || (memcmp(tiff.at, "II", 2) && memcmp(tiff.at, "MM", 2)) ||
+        (memcmp(tiff.at + 2, "*\0", 2) && memcmp(tiff.at + 2, "\0*", 2)))
         return found;
     big = tiff.at[0] == 'M';
     at = load32(tiff.at + 4, big);
@@ -58,12 +119,9 @@ static unsigned orientation_of(struct bytes tiff)
         return found;
     n = load16(tiff.at + at, big);
     left = (tiff.len - at - 2) / ENTRY_BYTES;
-    for (size_t i = 0; i < n && i < left; i++) {
-        const uint8_t *entry = tiff.at + at + 2 + i * ENTRY_BYTES;
-
-        if (load16(entry, big) == TAG_ORIENTATION)
-            found = value_of(entry, big);
-    }
+    for (size_t i = 0; i < n && i < left; i++)
+        if (!take_entry(tiff, tiff.at + at + 2 + i * ENTRY_BYTES, big, &found))
+            break;
     return found;
 }
 

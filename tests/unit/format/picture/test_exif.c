@@ -61,7 +61,12 @@ static void test_exif__numbers_that_mean_nothing__as_stored(void **state)
     exif[18] = 1; /* 0x0106 */
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     make_exif(true, 6, exif);
-    exif[17] = 2; /* two values */
+    exif[17] = 2; /* two values: the first counts */
+    assert_int_equal(app1_of(exif, sizeof(exif)), 6);
+    exif[17] = 3; /* three are elsewhere */
+    assert_int_equal(app1_of(exif, sizeof(exif)), 1);
+    make_exif(true, 6, exif);
+    exif[17] = 0;
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     make_exif(true, 6, exif);
     exif[13] = 2; /* text */
@@ -72,6 +77,78 @@ static void test_exif__numbers_that_mean_nothing__as_stored(void **state)
     make_exif(true, 6, exif);
     exif[0] = 'I'; /* no order of bytes */
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
+}
+
+/* As PIL has it: numbers of any type, the first of several, but neither bytes nor texts. */
+static void test_exif__each_type__as_pil(void **state)
+{
+    static const struct {
+        unsigned type, bytes;
+        uint64_t bits;
+        unsigned want;
+    } cases[] = {
+        {1, 1, 6, 1},
+        {2, 1, 6, 1},
+        {2, 1, '6', 1},
+        {3, 2, 6, 6},
+        {4, 4, 6, 6},
+        {6, 1, 6, 6},
+        {7, 1, 6, 1},
+        {8, 2, 6, 6},
+        {9, 4, 6, 6},
+        {13, 4, 6, 6},
+        {0, 2, 6, 1},
+        {14, 2, 6, 1},
+        {8, 2, 0xfffa, 1},
+        {11, 4, 0x40c00000, 6},
+        {16, 8, 6, 6},
+        {11, 4, 6, 1},
+        {12, 8, UINT64_C(0x4018000000000000), 6},
+    };
+
+    (void)state;
+    for (unsigned big = 0; big < 2; big++)
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+            uint8_t exif[64] = {0}, *value = exif + 18;
+
+            make_exif(big, 1, exif);
+            memset(value, 0, 4);
+            exif[big ? 13 : 12] = (uint8_t)cases[i].type;
+            if (cases[i].bytes > 4) {
+                value = exif + 27; /* an odd place */
+                exif[big ? 21 : 18] = 27;
+            }
+            for (unsigned k = 0; k < cases[i].bytes; k++)
+                value[big ? cases[i].bytes - 1 - k : k] = (uint8_t)(cases[i].bits >> 8 * k);
+            assert_int_equal(app1_of(exif, sizeof(exif)), cases[i].want);
+        }
+}
+
+/* Ratios; a directory at an odd place; the number behind the order of bytes in the other order. */
+static void test_exif__other_forms__as_pil(void **state)
+{
+    uint8_t exif[64] = {0};
+
+    (void)state;
+    make_exif(true, 1, exif);
+    exif[13] = 5;
+    store_be32(exif + 18, 30);
+    store_be32(exif + 30, 12);
+    store_be32(exif + 34, 2);
+    assert_int_equal(app1_of(exif, sizeof(exif)), 6);
+    store_be32(exif + 34, 0);
+    assert_int_equal(app1_of(exif, sizeof(exif)), 1);
+    exif[13] = 10;
+    store_be32(exif + 30, (uint32_t)-6);
+    store_be32(exif + 34, (uint32_t)-1);
+    assert_int_equal(app1_of(exif, sizeof(exif)), 6);
+    make_exif(true, 6, exif);
+    memmove(exif + 9, exif + 8, MADE_EXIF_BYTES - 8);
+    exif[7] = 9;
+    assert_int_equal(app1_of(exif, sizeof(exif)), 6);
+    make_exif(true, 6, exif);
+    memcpy(exif, "MM*\0", 4);
+    assert_int_equal(app1_of(exif, sizeof(exif)), 6);
 }
 
 static void test_exif__long_value__found(void **state)
@@ -168,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exif__each_orientation_in_both_orders__found),
         cmocka_unit_test(test_exif__numbers_that_mean_nothing__as_stored),
+        cmocka_unit_test(test_exif__each_type__as_pil),
+        cmocka_unit_test(test_exif__other_forms__as_pil),
         cmocka_unit_test(test_exif__long_value__found),
         cmocka_unit_test(test_exif__directory_or_entry_outside__as_stored),
         cmocka_unit_test(test_exif__jpeg_segments__passed_over_or_refused),
