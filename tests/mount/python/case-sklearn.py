@@ -83,15 +83,45 @@ def external(dataset, plan, x, want):
 
 
 def weighted():
-    """Weights and groups come, too."""
-    with open(f"{SOURCE}/rank.txt", "w", encoding="ascii") as f:
-        f.writelines(f"{i % 2}:{1 + i % 3} qid:{i // 5} 1:{i} 3:0.5\n" for i in range(40))
-    daemon = start(f"{SOURCE}/rank.txt")
-    rank = epochfs.open(MOUNTPOINT)["rank.txt"]
-    data = xgboost.DMatrix(epochfs.xgboost.Batches(rank, "batch=10", cache_prefix=f"{PRIVATE}/rank"))
-    equal(data.get_weight().tolist()[:4], [1, 2, 3, 1], "weights")
-    equal(data.get_uint_info("group_ptr").tolist(), list(range(0, 41, 5)), "groups")
-    stop(daemon)
+    """Weights and queries come, too: XGBoost takes one weight for each query, and whole queries only."""
+    def ranked(name, lines, plan):
+        with open(f"{SOURCE}/{name}.txt", "w", encoding="ascii") as f:
+            f.writelines(lines)
+        daemon = start(f"{SOURCE}/{name}.txt")
+        try:
+            rank = epochfs.open(MOUNTPOINT)[f"{name}.txt"]
+            data = xgboost.DMatrix(epochfs.xgboost.Batches(rank, plan, cache_prefix=f"{PRIVATE}/{name}"))
+            model = xgboost.train(options, data, 3) if data.get_weight().size else None
+            return data, model
+        finally:
+            stop(daemon)
+
+    options = {"objective": "rank:pairwise", "tree_method": "hist", "nthread": 1}
+    rng = np.random.default_rng(5)
+    values, labels, weights = rng.random((40, 3)).round(3), rng.integers(0, 3, 40), [0.5, 2, 1, 4, 3, 1, 0.25, 2]
+    rows = [f"qid:{i // 5} 1:{a} 2:{b} 3:{c}\n" for i, (a, b, c) in enumerate(values)]
+    with open(f"{SOURCE}/side.txt.group", "w", encoding="ascii") as f:
+        f.write("5\n" * 8)
+    with open(f"{SOURCE}/side.txt.weight", "w", encoding="ascii") as f:
+        f.writelines(f"{w}\n" for w in weights)
+    want = xgboost.DMatrix(dense_of(values), label=labels, qid=np.arange(40) // 5, weight=weights)
+    want = xgboost.train(options, want, 3).predict(xgboost.DMatrix(dense_of(values)))
+    for plan in "batch=10", "batch=8", "batch=2", "batch=all":  # queries end with batches, or do not
+        for name, lines in (("rank", [f"{y}:{weights[i // 5]} {row}" for i, (y, row) in enumerate(zip(labels, rows))]),
+                            ("side", [f"{y} {row.partition(' ')[2]}" for y, row in zip(labels, rows)])):
+            data, model = ranked(name, lines, plan)
+            equal(data.get_weight().tolist(), weights, f"{name}, {plan}: weights")
+            equal(data.get_uint_info("group_ptr").tolist(), list(range(0, 41, 5)), f"{name}, {plan}: queries")
+            found = model.predict(xgboost.DMatrix(dense_of(values)))
+            equal(np.allclose(found, want, atol=1e-5), True, f"{name}, {plan}: predictions")
+    lines = [f"{y}:{1 + i % 2} {row}" for i, (y, row) in enumerate(zip(labels, rows))]
+    expect(ValueError, "rows of query 0 have different weights", lambda: ranked("differ", lines, "batch=10"))
+    expect(ValueError, "take a plan without seed=", lambda: ranked("shuffled", [f"{y} {row}" for y, row in zip(labels, rows)], "batch=10,seed=1"))
+
+
+def dense_of(values):
+    """As the dataset has them: column 0 is never set."""
+    return np.column_stack([np.zeros(len(values)), values]).astype(np.float32)
 
 
 def uneven():
