@@ -62,6 +62,8 @@ class Dataset:
         self.path: str = os.path.join(mount.path, name)
         self.info: dict[str, Any] = mount.read(_load_json, os.path.join(self.path, "dataset.json"))
         """all of dataset.json"""
+        if "error" in self.info:
+            raise Error(None, self.info["error"], self.path)
         self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"], f.get("stored_as"))
                        for f in self.info["fields"]}
         self.notes: list[str] = self.info["notes"]
@@ -161,7 +163,8 @@ class Mount(Mapping):
     __eq__ = object.__eq__
 
     def __getitem__(self, name: str) -> Dataset:
-        """Raises KeyError if there is no such dataset, and Error with the text of ERROR.txt if it cannot be used."""
+        """Raises KeyError if there is no such dataset, and Error with the reason if it cannot be used: that of its ERROR.txt, or
+        why it could not be indexed."""
         if not _is_name(name):
             raise self._missing(name)
         path = os.path.join(self.path, name)
@@ -183,12 +186,11 @@ class Mount(Mapping):
         if not _is_name(name):
             return False
         try:
-            self.read(os.stat, os.path.join(self.path, str(name), "dataset.json"))
+            return "error" not in self.read(_load_json, os.path.join(self.path, str(name), "dataset.json"))
         except Error as e:
             if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
                 return False
             raise
-        return True
 
     def __iter__(self) -> Iterator[str]:
         """The names of all datasets; those of folders are like "audio/train"."""

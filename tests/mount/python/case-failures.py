@@ -4,9 +4,11 @@
 import errno
 import gc
 import importlib.util
+import io
 import os
 import resource
 import signal
+import tarfile
 
 import numpy as np
 
@@ -126,6 +128,26 @@ def source_changes():
         run("umount", MOUNTPOINT)
 
 
+def cannot_be_indexed():
+    """A dataset that is found to be none while it is indexed: each way to it has the reason."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        for name in ["p/data.bin"] * 40 + ["p/setup.py"]:
+            member = tarfile.TarInfo(name)
+            member.size = 1000
+            archive.addfile(member, io.BytesIO(bytes(1000)))
+    write("code/late.tar", tar.getvalue())
+    write("code/rows.txt", b"1 1:1\n" * 3)
+    daemon = start(os.path.join(SOURCE, "code"))
+    mount = epochfs.open(MOUNTPOINT)
+    equal(sorted(mount), ["late.tar", "rows.txt"], "names")
+    for what, call in (("mount[]", lambda: mount["late.tar"]), ("get()", lambda: mount.get("late.tar")),
+                       ("items()", lambda: dict(mount)), ("Dataset", lambda: epochfs.Dataset(mount, "late.tar"))):
+        expect(epochfs.Error, ["late.tar: ", "p/setup.py", "the files of a project"], call, what)
+    equal(["late.tar" in mount, "rows.txt" in mount], [False, True], "what can be used")
+    stop(daemon)
+
+
 def row_is_bad():
     """What the mount cannot read has its reason."""
     write("rows.txt", b"".join(b"1 3:0.5 17:2\n" for _ in range(40)) + b"1 3:x\n")
@@ -195,6 +217,7 @@ def main():
     source_changes()
     small(30)
     file_is_cut()
+    cannot_be_indexed()
     row_is_bad()
     batch_is_left_out()
 
