@@ -75,6 +75,7 @@ static inline void made_close(struct made_file *file) /* takes NULL */
 struct made_counts {
     _Atomic uint64_t decoded; /* pictures */
     _Atomic uint64_t kept;    /* pictures that were read from the store instead */
+    _Atomic uint64_t zeroed;  /* how often zeros were shown for one that cannot be decoded */
 };
 
 #endif

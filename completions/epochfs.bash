@@ -57,7 +57,7 @@ _epochfs_options() {
     tokens=*) values=(u1 u2 u4 i4 i8 raw:u2) ;;
     picture=*) values=(224x224 256x256 64x64) ;;
     keep_made=*) values=(10G 100G) ;;
-    bad_rows=*) values=(error skip) ;;
+    bad_rows=*) values=(error skip zero) ;;
     pair=*) values=(auto off) ;;
     kaldi=*) values=(o p s cs no np ns ncs) ;;
     kaldi_type=*)

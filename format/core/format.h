@@ -21,13 +21,17 @@ struct siblings;
 enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
+/* What becomes of what cannot be read: it fails; rows of text are left out; pictures are zeros in
+ * batches, because their places are known before they are decoded. */
+enum bad_rows { BAD_ROWS_ERROR, BAD_ROWS_SKIP, BAD_ROWS_ZERO };
+
 /* What the user says about the data, with -o. */
 struct format_options {
     const char *format;         /* the name of the format of all files; NULL: found out */
     bool transpose;             /* exchange the axes of pictures (EMNIST stores columns first) */
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
-    bool skip_bad_rows;         /* and pictures */
+    enum bad_rows bad_rows;
     const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
     char delimiter, comment;                  /* of CSV; 0: found out, none */
     enum csv_header header;                   /* is its first line names of columns? */

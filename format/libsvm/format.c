@@ -366,7 +366,7 @@ static int open_file(struct folder_files *files, struct source_file *source,
     r = libsvm_file_new(TAKE_PTR(source->blob),
                         files->columns |
                             (options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u),
-                        options->skip_bad_rows, setup->keep, &file, &d);
+                        options->bad_rows == BAD_ROWS_SKIP, setup->keep, &file, &d);
 
     if (r == 0 && !setup->is_list) {
         r = find_unlike(file, source->name, &d);

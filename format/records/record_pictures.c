@@ -6,7 +6,7 @@
  * is only given while that file is the one that it was made of.
  *
  * That a picture cannot be decoded is remembered, too. Then its array cannot be read; or, with
- * bad_rows=skip, it is zeros in batches, where `image_ok` says so. Its place stays, because which
+ * bad_rows=zero, it is zeros in batches, where `image_ok` says so. Its place stays, because which
  * pictures are bad is only known once all have been decoded. */
 #include "format/records/record_pictures_parts.h"
 
@@ -334,10 +334,14 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
         *dst = !made->is_bad;
     else if (!made->is_bad)
         memcpy(dst, made->bytes + off, len);
-    else if (c == &p->filled.content)
-        memset(dst, 0, len);
+    else if (c != &p->filled.content)
+        return diag_set(d, -EBADMSG, "%s. epochfs info --check lists all such pictures%s",
+                        (const char *)made->bytes,
+                        p->fills ? "" : "; with -o bad_rows=zero they are zeros in batches");
     else
-        return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
+        memset(dst, 0, len);
+    if (c == &p->filled.content && made->is_bad && !off && p->counts)
+        count(&p->counts->zeroed);
     return 0;
 }
 
@@ -490,8 +494,9 @@ int record_pictures_add(struct dataset *ds, const struct format_setup *setup, co
     record_picture_content(p, &p->ok, false, false);
     p->ok.content.ndim = 0;
     p->ok.content.dtype = DTYPE_BOOL;
-    add_fields(ds, &p->strict.content, name, o->skip_bad_rows ? ~batches : ~0u);
-    if (o->skip_bad_rows) {
+    p->fills = o->bad_rows == BAD_ROWS_ZERO;
+    add_fields(ds, &p->strict.content, name, p->fills ? ~batches : ~0u);
+    if (p->fills) {
         snprintf(ok, sizeof(ok), "%s_ok", name);
         add_fields(ds, &p->filled.content, name, batches);
         add_fields(ds, &p->ok.content, ok, batches);

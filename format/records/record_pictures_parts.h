@@ -26,6 +26,7 @@ struct record_pictures {
     unsigned n;
     const struct record_content *source[RECORD_PICTURES_MOST]; /* [n] */
     const char *ext[RECORD_PICTURES_MOST];                     /* [n] of source, without a dot */
+    bool fills;                                                /* batches have filled, not strict */
     struct record_picture strict;                              /* fails where the picture is bad */
     struct record_picture filled;                              /* is zeros there */
     struct record_picture ok;                                  /* false there */

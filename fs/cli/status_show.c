@@ -87,11 +87,15 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
 {
     uint64_t served = status_number(json, "bytes_served");
     uint64_t errors = status_number(json, "read_errors");
+    uint64_t zeroed = status_number(json, "pictures.zeroed");
     char bytes[HUMAN_SIZE];
 
     text_add(t, "reads     %s", human_bytes(served, bytes));
     add_rate(served, last->served, ns, t);
-    text_add(t, ", %llu failed\n", (unsigned long long)errors);
+    text_add(t, ", %llu failed", (unsigned long long)errors);
+    if (zeroed)
+        text_add(t, ", %llu times a picture of zeros", (unsigned long long)zeroed);
+    text_add(t, "\n");
     if (errors)
         add_error(json, "last_read_error", "  last", t);
     add_error(json, "last_broken_promise", "promise", t);

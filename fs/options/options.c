@@ -213,6 +213,17 @@ static int parse_one(struct options *o, const char *option, struct diag *d)
     return o->for_fuse.failed ? -ENOMEM : 0;
 }
 
+/* Options that do not go together. */
+static int check_together(const struct options *o, struct diag *d)
+{
+    if (o->format.bad_rows == BAD_ROWS_SKIP && o->format.picture_height)
+        return diag_set(d, -EINVAL,
+                        "option bad_rows=skip: with picture=, samples cannot be skipped, because "
+                        "their places are known before they are decoded. Use bad_rows=zero: such "
+                        "pictures are zeros, and image_ok says which");
+    return 0;
+}
+
 int options_parse(struct options *o, const char *text, struct diag *d)
 {
     AUTO_FREE char *option = malloc(strlen(text) + 1);
@@ -234,7 +245,7 @@ int options_parse(struct options *o, const char *text, struct diag *d)
                 return r;
         }
         if (!*c)
-            return 0;
+            return check_together(o, d);
         len = 0;
     }
 }

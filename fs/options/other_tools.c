@@ -78,7 +78,8 @@ static const struct {
     {"sequence_length seq_len seq_length block_len context_length max_length", "Use seq=N"},
     {"sep csv_delimiter", "Use delimiter=CHAR"},
     {"token_dtype tokens_dtype token_type", "Use tokens=TYPE"},
-    {"on_error skip_errors ignore_errors error_mode", "Use bad_rows=error or bad_rows=skip"},
+    {"on_error skip_errors ignore_errors error_mode",
+     "Use bad_rows=error, bad_rows=skip or bad_rows=zero"},
     {"num_classes n_classes", "Use classes=N"},
     {"label label_col target target_column y", "Use label_column=COL (CSV)"},
 };

@@ -355,7 +355,8 @@ static const char *const dtype_words[] = {"f4", "f8"};
 static const char *const docs_words[] = {"keep", "split"};
 static const char *const unit_words[] = {"doc", "seq"};
 static const char *const pair_words[] = {"auto", "off"};
-static const char *const bad_row_words[] = {"error", "skip"};
+static const char *const bad_row_words[] = {
+    [BAD_ROWS_ERROR] = "error", [BAD_ROWS_SKIP] = "skip", [BAD_ROWS_ZERO] = "zero"};
 static const char *const open_words[] = {
     [OPEN_AUTO] = "auto", [OPEN_CACHED] = "cached", [OPEN_PASS] = "pass"};
 static const char *const stage_words[] = {"off", "auto"};
@@ -484,9 +485,10 @@ const struct option options_ours[] = {
      "mounts decode nothing",
      SIZE(keep_made)},
     {"bad_rows", "WHAT",
-     "error (default), or skip: leave out rows that cannot be read; in batches, pictures that "
-     "cannot be decoded are zeros, and image_ok says so",
-     WORD(format.skip_bad_rows, bad_row_words)},
+     "error (default); skip: leave out rows of text that cannot be read; zero: pictures that "
+     "cannot "
+     "be decoded are zeros in batches, and image_ok says so",
+     WORD(format.bad_rows, bad_row_words)},
     {"pair", "WHAT",
      "auto (default): arrays of one file or folder are paired by their names and lengths; off: "
      "each "

@@ -97,6 +97,18 @@ static void fail(struct server *s, const struct node *node, int r, const struct 
              diag_text(d, r));
 }
 
+/* Report once that pictures are zeros: that is no failure, but a training should not learn them. */
+static void note_zeros(struct server *s)
+{
+    const struct made_counts *pictures = s->status.pictures;
+
+    if (pictures && atomic_load_explicit(&pictures->zeroed, memory_order_relaxed) &&
+        !atomic_exchange(&s->said_zeros, true))
+        log_warning("batches have pictures of zeros for files that cannot be decoded, as "
+                    "bad_rows=zero says: image_ok is false for them. epochfs info --check lists "
+                    "the files; epochfs status counts");
+}
+
 /* ---- answers ---- */
 
 static void answer_lookup(struct server *s, fuse_req_t req, const struct call *call,
@@ -242,6 +254,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
+    note_zeros(s);
     tell_given(s, &node, off, n, len);
     if (!off)
         promises_read(s->promises, s->open_files, &node, &s->status);

@@ -129,6 +129,7 @@ struct server {
     struct status status;
     struct remote_log remote_log;
     struct stage_listener listener;  /* reports to remote_log */
+    _Atomic bool said_zeros;         /* that pictures are shown as zeros */
     _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads: [1] of bad samples, [0] others */
     _Atomic bool *wanted;            /* [catalog->n] a request waits until the dataset is ready */
     _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */

@@ -126,9 +126,10 @@ static void add_json(struct status *s, struct text *t)
     text_add(t, ",\n  \"open\": {\"mode\": \"%s\", \"reason\": ", passes ? "pass" : "cached");
     text_add_json(t, passes ? NULL : atomic_load(&s->open.reason));
     text_add(t, ", \"passed\": %llu},\n", value(&s->open.opens));
-    text_add(t, "  \"pictures\": {\"decoded\": %llu, \"kept\": %llu},\n  \"memory\": ",
-             s->pictures ? value(&s->pictures->decoded) : 0,
-             s->pictures ? value(&s->pictures->kept) : 0);
+    text_add(
+        t, "  \"pictures\": {\"decoded\": %llu, \"kept\": %llu, \"zeroed\": %llu},\n  \"memory\": ",
+        s->pictures ? value(&s->pictures->decoded) : 0, s->pictures ? value(&s->pictures->kept) : 0,
+        s->pictures ? value(&s->pictures->zeroed) : 0);
     status_memory_json(s->holder, s->n_holders, t);
     if (s->active_plans)
         add_plans(s, LIVE_STATUS, t);
@@ -172,6 +173,9 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_pictures_kept_total",
                 "Pictures that were read from the cache folder, decoded before (keep_made=).",
                 s->pictures ? value(&s->pictures->kept) : 0);
+    metrics_add(t, "epochfs_pictures_zeroed_total",
+                "Times that zeros were shown for a picture that cannot be decoded (bad_rows=zero).",
+                s->pictures ? value(&s->pictures->zeroed) : 0);
     metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
     metrics_add(t, "epochfs_read_twice_total",
                 "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));

@@ -130,8 +130,9 @@ static void check_matrices(const struct dataset *ds, const struct selection *sel
 static void open_file(const uint8_t *data, size_t len, enum index_base base, bool skip)
 {
     struct blob *blob = memory_blob_new("x.ffm", data, len, len, NULL);
-    struct format_setup setup = {.keep = &no_store,
-                                 .options = {.index_base = base, .skip_bad_rows = skip}};
+    struct format_setup setup = {
+        .keep = &no_store,
+        .options = {.index_base = base, .bad_rows = skip ? BAD_ROWS_SKIP : BAD_ROWS_ERROR}};
     AUTO_FREE uint64_t *all = NULL;
     struct memo *memo;
     struct found found;

@@ -400,7 +400,7 @@ static void check_files(const struct dataset *ds, const struct slice *file, size
     FUZZ_CHECK(ds);
     for (size_t i = 0; i < n; i++)
         model_add(&model, &file[i], libsvm_rows_file(libsvm_rows_of(ds), 0)->columns,
-                  options->skip_bad_rows);
+                  options->bad_rows == BAD_ROWS_SKIP);
     check_dataset(ds, &model);
     model_release(&model);
 }
@@ -448,10 +448,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
         part[n] = (struct slice){data + at, end ? (size_t)(end - (data + at)) : len - at};
     }
-    open_parts(part, n < FILES ? n : FILES, n > FILES && side ? &part[FILES] : NULL,
-               (enum libsvm_side_kind)(side ? side - 1 : 0),
-               &(struct format_options){.index_base = (enum index_base)((data[0] & BASE) % 3),
-                                        .skip_bad_rows = data[0] & SKIP_BAD},
-               data[0] & POOL && fuzz_takes(way >> 8, 0, 8) ? pool : NULL);
+    open_parts(
+        part, n < FILES ? n : FILES, n > FILES && side ? &part[FILES] : NULL,
+        (enum libsvm_side_kind)(side ? side - 1 : 0),
+        &(struct format_options){.index_base = (enum index_base)((data[0] & BASE) % 3),
+                                 .bad_rows = data[0] & SKIP_BAD ? BAD_ROWS_SKIP : BAD_ROWS_ERROR},
+        data[0] & POOL && fuzz_takes(way >> 8, 0, 8) ? pool : NULL);
     return 0;
 }

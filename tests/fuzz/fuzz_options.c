@@ -89,7 +89,7 @@ static void describe(const struct options *o, struct text *t)
     text_add(t, "%ux%u\n", o->format.picture_height, o->format.picture_width);
     text_add(t, "%d%d%d%d%d %d%d%d%d%d%d %d%d%d %u\n", o->allow_outside, o->allow_commands,
              o->reads_once, o->reads_sorted, o->allow_other, o->format.transpose,
-             (int)o->format.index_base, o->format.skip_bad_rows, (int)o->format.kaldi_type,
+             (int)o->format.index_base, (int)o->format.bad_rows, (int)o->format.kaldi_type,
              o->format.kaldi_permissive, o->format.kaldi_sorted, s->anonymous, s->virtual_host,
              o->kaldi_may_go_on, o->log_level);
 }

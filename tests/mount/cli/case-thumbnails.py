@@ -112,7 +112,7 @@ def names(about):
 
 
 known = names(json.loads(run("info", "--json", SOURCE)))
-for options in ((), ("picture=16x24",), ("picture=16x24,bad_rows=skip",)):
+for options in ((), ("picture=16x24",), ("picture=16x24,bad_rows=zero",)):
     with mounted(SOURCE, *options):
         for dataset, want in DATASETS.items():
             name = next(n for n in known if n in (dataset, dataset.rsplit(".", 1)[0]))

@@ -36,7 +36,7 @@ def picture():
 for i in range(N):
     os.makedirs(f"{SOURCE}/pets/c{i % 3}", exist_ok=True)
     write(f"pets/c{i % 3}/{i:04}.jpg", picture() if i != 100 else b"no picture")
-OPTIONS = (f"picture={H}x{W}", "bad_rows=skip", f"cache={CACHE}")
+OPTIONS = (f"picture={H}x{W}", "bad_rows=zero", f"cache={CACHE}")
 
 
 def epoch(number, form="npy", at=None):
@@ -164,17 +164,17 @@ for turn in range(12):
             raise AssertionError(f"kept before kill {turn}: {pictures()}")
 
 # SIZE is reached: others that are in no use go first, then no more are kept.
-with mounted(SOURCE, f"picture={H}x{W + 8}", "bad_rows=skip", f"cache={CACHE}", "keep_made=1G", log="log.large"):
+with mounted(SOURCE, f"picture={H}x{W + 8}", "bad_rows=zero", f"cache={CACHE}", "keep_made=1G", log="log.large"):
     epoch(0)
     equal(len(made()), 2, "files")
-with mounted(SOURCE, f"picture={H}x{W + 16}", "bad_rows=skip", f"cache={CACHE}", "keep_made=2M", log="log.limit"):
+with mounted(SOURCE, f"picture={H}x{W + 16}", "bad_rows=zero", f"cache={CACHE}", "keep_made=2M", log="log.limit"):
     first, second = epoch(0), epoch(1)
     equal(first, second, "epochs")
     equal(len(made()), 1, "older files are removed")
     used = sum(os.stat(f).st_blocks * 512 for f in made())
     if not 1 << 20 < used <= (2 << 20) + 65536:
         raise AssertionError(f"kept: {used} bytes")
-with mounted(SOURCE, f"picture={H}x{W + 16}", "bad_rows=skip", f"cache={CACHE}", "keep_made=2M", log="log.limit2"):
+with mounted(SOURCE, f"picture={H}x{W + 16}", "bad_rows=zero", f"cache={CACHE}", "keep_made=2M", log="log.limit2"):
     equal(epoch(0), first, "some are kept")
     if not 100 < pictures()[1] < good:
         raise AssertionError(f"kept: {pictures()}")
@@ -184,9 +184,9 @@ equal(log_text("log.limit").count("no more pictures are kept"), 1, "said once")
 small = f"{PRIVATE}/small"
 os.mkdir(small)
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M,mode=0700", "small", small], check=True)
-with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=skip", f"cache={small}", "keep_made=1G", log="log.full"):
+with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=zero", f"cache={small}", "keep_made=1G", log="log.full"):
     equal(epoch(0), WANT, "full disk")
-with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=skip", f"cache={small}", "keep_made=1G", log="log.full2"):
+with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=zero", f"cache={small}", "keep_made=1G", log="log.full2"):
     equal(epoch(1), WANT, "full disk, some are kept")
     if not 0 < pictures()[1] < good:
         raise AssertionError(f"kept: {pictures()}")

@@ -2,7 +2,7 @@
 # needs: python3-pil
 """-o picture=HxW: pictures of records as arrays of one size, in samples and batches, as PIL makes
 them; records without a picture, pictures of two kinds in one dataset, a field that is called image
-already; pictures that cannot be decoded, with an error or with bad_rows=skip."""
+already; pictures that cannot be decoded, with an error or with bad_rows=zero."""
 
 import errno
 import io
@@ -154,7 +154,7 @@ NAMED = {"cut": "bad.lrn: record 1 (cut): JPEG: want an end marker",
          "empty": "bad.lrn: record 5 (empty): want a JPEG, PNG or WebP picture, found no bytes"}
 
 
-def check_bad(skips):
+def check_bad(zeroes):
     for key in NAMED:
         expect_error(errno.EIO, content, f"bad.lrn/samples/npy/{key}.image.npy")
         expect_error(errno.EIO, content, f"bad.lrn/samples/npz/{key}.npz")
@@ -162,7 +162,7 @@ def check_bad(skips):
     near(load("bad.lrn/samples/npy/k002.image.npy"), GOOD["k002"], "a good one beside")
     good = load("bad.lrn/batches/batch=1/npy/000002.image.npy")
     near(good, GOOD["k002"][None], "a good batch")
-    if not skips:
+    if not zeroes:
         expect_error(errno.EIO, content, "bad.lrn/batches/batch=6/npy/000000.image.npy")
         expect_error(errno.EIO, content, "bad.lrn/batches/batch=6/npz/000000.npz")
         equal(os.path.exists(path("bad.lrn/batches/batch=6/npy/000000.image_ok.npy")), False, "ok")
@@ -190,14 +190,25 @@ with mounted(SOURCE, f"picture={H}x{W}"):
     check_samples()
     check_holes()
     check_names()
-    check_bad(skips=False)
+    check_bad(zeroes=False)
     contains(lib.log_text(), *NAMED.values())
-with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=skip", log="log.skip"):
+    cure = ". epochfs info --check lists all such pictures; with -o bad_rows=zero they are zeros in batches"
+    equal(lib.status()["last_read_error"].endswith(cure), True, "what to do")
+    equal(lib.status()["pictures"]["zeroed"], 0, "pictures of zeros")
+with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=zero", log="log.zero"):
     near(load("good.lrn/batches/batch=64/npy/000000.image.npy"),
-         np.stack([GOOD[k] for k, _ in all_records[:64]]), "with skip")
+         np.stack([GOOD[k] for k, _ in all_records[:64]]), "with zero")
     check_holes()
-    check_bad(skips=True)
-report = run("info", "--check", "-o", f"picture={H}x{W},bad_rows=skip", SOURCE, code=2)
+    equal((lib.status()["pictures"]["zeroed"], "pictures of zeros" in lib.log_text("log.zero")), (0, False), "before")
+    check_bad(zeroes=True)
+    zeroed = lib.status()["pictures"]["zeroed"]
+    equal(zeroed >= 2 * len(NAMED), True, f"pictures of zeros: {zeroed}")
+    contains(run("status", path()), f"{zeroed} times a picture of zeros")
+    contains(lib.text(path(".epochfs/metrics")), f"epochfs_pictures_zeroed_total {zeroed}\n")
+    equal(lib.log_text("log.zero").count("batches have pictures of zeros"), 1, "said once")
+for words in (["-o", f"picture={H}x{W},bad_rows=skip"], ["-o", "bad_rows=skip", "-o", f"picture={H}x{W}"]):
+    contains(run("info", *words, SOURCE, code=1), "samples cannot be skipped", "Use bad_rows=zero")
+report = run("info", "--check", "-o", f"picture={H}x{W},bad_rows=zero", SOURCE, code=2)
 contains(report, *NAMED.values())
 with mounted(SOURCE, log="log.without"):
     equal(os.path.exists(path("good.lrn/samples/npy/k000.image.npy")), False, "without the option")

@@ -673,7 +673,7 @@ static void test_libsvm__bad_row__error_of_its_arrays(void **state)
 
 static void test_libsvm__bad_rows_skipped__others_numbered(void **state)
 {
-    const struct format_options options = {.skip_bad_rows = true};
+    const struct format_options options = {.bad_rows = BAD_ROWS_SKIP};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
@@ -844,9 +844,9 @@ static void test_side__skipped_rows__reason(void **state)
     struct text t = {0};
 
     (void)state;
-    assert_int_equal(
-        libsvm_open(blob, 2, &(struct format_options){.skip_bad_rows = true}, NULL, NULL, &made),
-        0);
+    assert_int_equal(libsvm_open(blob, 2, &(struct format_options){.bad_rows = BAD_ROWS_SKIP}, NULL,
+                                 NULL, &made),
+                     0);
     assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, &d), -EBADMSG);
     assert_diag_has(&d, "1 bad rows are left out");
     libsvm_release(&made);
