@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: all orders and plans, in Python
 """The reference order: the Python block of docs/order.md, loaded as a module.
 
     import order_reference; order_reference.load().order(seed, epoch, N, pos)
