@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: fifty rounds, one after the other
 """Fifty rounds of reading through four peers, in each of which one of them, chosen at random, is killed,
 hangs, becomes slow, or comes back empty while it is needed; also the reader's own node. Every byte is
 compared, and no read takes longer than its limit."""

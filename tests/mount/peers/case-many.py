@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: twelve members, with nothing beside them
 """A ring of twelve members: the origin sends each byte once to nodes that stage at the same time, each member
 keeps a share, and one that dies is missed by nobody. `epochfs index` and `epochfs plan` go through the ring, and
 say what they say without peers."""
