@@ -133,7 +133,7 @@ def check_changed(origin, ring):
             stale += 1
     equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
     equal(good <= SLICE // PIECE, True, f"{good} pieces of the old version, want those of one slice")
-    contains(log_text("log.node0"), "three-data: the file was changed")
+    contains(log_text("log.node0"), "three-data: has changed: its ETag was ")
     stop(daemon)
 
     def new_version():

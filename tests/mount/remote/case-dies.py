@@ -142,7 +142,7 @@ def die(number, what, source, life, death):
         return "" if code == 0 and ended else f"{name}: alive, but {code}: {reason}"
     if not ended:
         return f"{name}: killed after {took:.1f} s: {reason}"
-    if took > LIMIT * PATIENT:
+    if code and took > LIMIT * PATIENT:  # with 0 it has all read, and needed nothing more
         return f"{name}: {took:.1f} s, {code}: {reason}"
     if code not in (0, 2):
         return f"{name}: exit code {code}: {reason}"

@@ -68,7 +68,7 @@ with Nginx(WWW, autoindex=False) as server:
     place(f"{WWW}/bare", "big", BIG)
     for url in (f"{server.url}/bare/", f"{server.url}/bare"):  # nginx says 403
         contains(run("info", "-o", fresh(), url, code=2), "SHA256SUMS", "index page",
-                 "-o files=NAME;NAME")
+                 "-o 'files=NAME;NAME'")
     with mounted(f"{server.url}/bare/", fresh("files=big;" + ";".join(f"sub/{n}" for n in NAMES))):
         check_train("sub")
         equal(content(path("big/source/big")) == BIG, True, "big by files=")

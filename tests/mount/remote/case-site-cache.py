@@ -111,7 +111,7 @@ def check_changed(site):
     os.rename(f"{WWW}/{name}.new", f"{WWW}/{name}")
     good, stale = old_pieces(at, old)
     equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
-    contains(log_text("log.changed"), "three-data: the file was changed")
+    contains(log_text("log.changed"), "three-data: has changed: its ETag was ")
     # A new mount has the new version, through the same cache.
     other = start(f"{site.at}/later/", f"cache={PRIVATE}/cache.new")
     equal(content(other.at, "three-data/source/three-data") == new, True, "the new version")
