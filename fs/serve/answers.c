@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "fs/log/log.h"
@@ -111,6 +112,24 @@ static void note_zeros(struct server *s)
 
 /* ---- answers ---- */
 
+static int look_up(struct server *s, fuse_req_t req, const struct node *parent, const char *name,
+                   struct node *ret, struct diag *d, uint64_t *ret_changed)
+{
+    uid_t user = fuse_req_ctx(req)->uid;
+    int r = tree_lookup(s->tree, parent, name, user && user != geteuid() ? user : TREE_OWNER, ret,
+                        ret_changed, d);
+
+    if (r == -ENFILE)
+        diag_set(d, r,
+                 "this mount has opened %d plans and ranges of epochs, and cannot open more; mount "
+                 "it again",
+                 PLANS_MAX);
+    /* Before the reply, so that a reader that waits for it gets a new listing. */
+    if (*ret_changed)
+        atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
+    return r;
+}
+
 static void answer_lookup(struct server *s, fuse_req_t req, const struct call *call,
                           struct deadline *deadline)
 {
@@ -118,28 +137,21 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     struct diag d = DIAG_INIT, size_reason = DIAG_INIT;
     struct node parent = {0}, node = {0};
     uint64_t changed = 0;
+    bool is_meant = false;
     int r = tree_node(s->tree, call->ino, &parent);
 
     if (r == 0)
-        r = tree_lookup(s->tree, &parent, call->name, &node, &changed, &d);
+        r = look_up(s, req, &parent, call->name, &node, &d, &changed);
     if (r == 0 && node.kind == NODE_LIVE)
         r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
         r = serve_entry(&deadline->rc, s, &node, &entry, &size_reason);
-    if (r == -ENFILE && !d.set)
-        diag_set(&d, r,
-                 "this mount has opened %d plans and ranges of epochs, and cannot open more; mount "
-                 "it again",
-                 PLANS_MAX);
     if ((r == -ENOENT || r == -ENFILE) && d.set && parent.item)
-        refused_name(s, &parent, call->name, r, &d);
+        is_meant = refused_name(s, &parent, call->name, r, &d);
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == 0 && changed && (node.kind == NODE_PLAN || node.kind == NODE_PLAN_LINK))
         serve_note_plan(node.plan);
-    /* Before the reply, so that a reader that waits for it gets a new listing. */
-    if (changed)
-        atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
     serve_tell_changed(s, changed);
     if (park(deadline, call, parent.item, r))
         return;
@@ -147,8 +159,9 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         fail(s, &node, r, &size_reason);
     if (r == -EDOM)
         refused_file(s, &node, &size_reason);
-    /* A name that is missing stays missing: the kernel may remember that, too. */
-    if (r == 0 || r == -ENOENT)
+    /* A name that is missing stays missing, and the kernel may remember that; but who mistypes a
+     * plan again finds the reason in the status again. */
+    if (r == 0 || (r == -ENOENT && !is_meant))
         fuse_reply_entry(req, &entry);
     else
         fuse_reply_err(req, serve_errno(r));
@@ -329,8 +342,26 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
         fuse_reply_buf(req, buffer, used);
 }
 
-static int find_attribute(struct read_context *rc, struct server *s, const struct node *node,
-                          const char *name, struct text *ret)
+/* Why a name in that folder is refused, for programs: the status has only the last one. */
+static int find_reason(struct server *s, fuse_req_t req, const struct node *folder,
+                       const char *name, struct text *ret)
+{
+    struct diag d = DIAG_INIT;
+    uint64_t changed = 0;
+    struct node node;
+    int r = look_up(s, req, folder, name, &node, &d, &changed);
+
+    serve_tell_changed(s, changed);
+    if (r == 0 || (r != -EAGAIN && !d.set))
+        return -ENODATA;
+    if (r == -EAGAIN)
+        return r;
+    text_add(ret, "%s", d.text);
+    return ret->failed ? -ENOMEM : 0;
+}
+
+static int find_attribute(struct read_context *rc, struct server *s, fuse_req_t req,
+                          const struct node *node, const char *name, struct text *ret)
 {
     /* ls asks each file for these; after one EOPNOTSUPP it stops. */
     if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
@@ -338,6 +369,9 @@ static int find_attribute(struct read_context *rc, struct server *s, const struc
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
             return view_attribute(rc, s->open_files, node, (enum attribute)i, ret);
+    if (!strncmp(name, ATTRIBUTE_WHY, strlen(ATTRIBUTE_WHY)) &&
+        (node->kind == NODE_BATCHES || node->kind == NODE_PLAN))
+        return find_reason(s, req, node, name + strlen(ATTRIBUTE_WHY), ret);
     return -ENODATA;
 }
 
@@ -345,14 +379,14 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
                             struct deadline *deadline)
 {
     AUTO_TEXT struct text t = {0};
-    struct node node;
+    struct node node = {0};
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = find_attribute(&deadline->rc, s, &node, call->name, &t);
+        r = find_attribute(&deadline->rc, s, req, &node, call->name, &t);
     if (r == 0)
         serve_reply_attribute(req, &t, call->size);
-    else if (!park(deadline, call, NULL, r))
+    else if (!park(deadline, call, node.kind == NODE_BATCHES ? node.item : NULL, r))
         fuse_reply_err(req, serve_errno(r));
 }
 

@@ -179,8 +179,8 @@ void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size);
 /* ---- fs/serve/refused.c ---- */
 
 /* Report a name in batches/ or in a plan that does not exist (error -ENOENT), or that is one too
- * many, and why. */
-void refused_name(struct server *s, const struct node *parent, const char *name, int error,
+ * many, and why. False: programs look for such names, no user means a plan by it. */
+bool refused_name(struct server *s, const struct node *parent, const char *name, int error,
                   const struct diag *reason);
 
 /* Report a file of a batch that cannot be made, and why. */

@@ -58,11 +58,13 @@ void status_read_error(struct status *s, const char *reason)
     snprintf(s->last_error, sizeof(s->last_error), "%s", reason);
 }
 
-void status_refused(struct status *s, const char *what)
+bool status_refused(struct status *s, const char *what)
 {
     LOCK_SCOPE(&s->lock);
+    bool is_new = strncmp(s->last_refused, what, sizeof(s->last_refused) - 1) != 0;
 
     snprintf(s->last_refused, sizeof(s->last_refused), "%s", what);
+    return is_new;
 }
 
 void status_promise(struct status *s, const char *format, ...)

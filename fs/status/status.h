@@ -94,8 +94,8 @@ void status_release(struct status *s);
 /* Remember why a read has failed. */
 void status_read_error(struct status *s, const char *reason);
 
-/* Remember a name that is not a plan or epoch, and why. */
-void status_refused(struct status *s, const char *what);
+/* Remember a name that is not a plan or epoch, and why. False: it is the last one again. */
+bool status_refused(struct status *s, const char *what);
 
 /* Remember the promise that a read has broken, see fs/serve/promises.h. */
 void status_promise(struct status *s, const char *format, ...)

@@ -315,7 +315,7 @@ int tree_open_listed(struct tree *tree, const struct catalog_item *item)
         bool is_new;
         struct diag d = DIAG_INIT;
         char name[PLAN_NAME_SIZE];
-        int r = tree_open_plan(tree, item, &options->plan[i], &entry, &is_new, &d);
+        int r = tree_open_plan(tree, item, &options->plan[i], TREE_OWNER, &entry, &is_new, &d);
 
         if (r == -EINVAL) {
             plan_name(&options->plan[i], name);
@@ -457,6 +457,7 @@ void tree_free(struct tree *tree)
     free(tree->opened);
     free(tree->page_of);
     free(tree->spans.span);
+    free(tree->user);
     lock_release(&tree->lock);
     free(tree);
 }

@@ -27,6 +27,12 @@ struct item_plans {
     size_t n;
 };
 
+/* What a user other than the owner has opened. */
+struct user_plans {
+    uid_t user;
+    size_t spans, epochs;
+};
+
 struct tree {
     /* Constant once made: */
     const struct catalog *catalog;
@@ -46,16 +52,18 @@ struct tree {
     struct item_plans *plans; /* [catalog->n] */
     size_t n_plans;           /* of all datasets */
     size_t n_epochs;          /* in all plans' lists */
+    struct user_plans *user;  /* [n_users] */
+    size_t n_users;
 };
 
 /* Open the plan, or find it opened. *ret_new: it was not known before. 0; -EINVAL with the reason
- * in d: its words do not hold for this dataset; -ENFILE, -ENOMEM. */
+ * in d: its words do not hold for this dataset; -ENFILE, -ENOMEM. user: see tree_lookup(). */
 int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
-                   struct plan_entry **ret, bool *ret_new, struct diag *d);
+                   uid_t user, struct plan_entry **ret, bool *ret_new, struct diag *d);
 
 /* Open an epoch: give it a span and remember it for listings. *ret_new: it was not listed before.
  */
-int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
-                    struct span *ret_span, bool *ret_new);
+int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch, uid_t user,
+                    struct span *ret_span, bool *ret_new, struct diag *d);
 
 #endif

@@ -56,8 +56,50 @@ static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog
     return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->label, d);
 }
 
+/* What that user has opened. NULL: the owner, who has no limit, or no memory. */
+static struct user_plans *user_locked(struct tree *tree, uid_t user)
+{
+    lock_assert_held(&tree->lock);
+    for (size_t i = 0; user != TREE_OWNER && i < tree->n_users; i++)
+        if (tree->user[i].user == user)
+            return &tree->user[i];
+    if (user == TREE_OWNER || array_capacity(&tree->user, tree->n_users, sizeof(*tree->user)) < 0)
+        return NULL;
+    tree->user[tree->n_users] = (struct user_plans){.user = user};
+    return &tree->user[tree->n_users++];
+}
+
+/* spans_take() for a user. One that has taken as many as are left gets no more: so there are always
+ * some for the next user. */
+static int take_span_locked(struct tree *tree, const struct span *want, uid_t user,
+                            struct span *ret, struct diag *d)
+{
+    size_t left = tree->spans.max - tree->spans.n;
+    struct user_plans *taken = NULL;
+    int r;
+
+    lock_assert_held(&tree->lock);
+    r = spans_find(&tree->spans, want, ret);
+    if (r == 0)
+        return 0;
+    if (!left)
+        return -ENFILE;
+    if (user != TREE_OWNER && !(taken = user_locked(tree, user)))
+        return -ENOMEM;
+    if (taken && taken->spans >= left)
+        return diag_set(
+            d, -ENFILE,
+            "user %u has opened %zu plans and ranges of epochs of this mount, and cannot "
+            "open more, because the rest is for other users; mount it as that user",
+            (unsigned)user, taken->spans);
+    r = spans_take(&tree->spans, want, ret);
+    if (r == 0 && taken)
+        taken->spans++;
+    return r;
+}
+
 /* Make entry the next plan of its dataset and give it a span. */
-static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
+static int plan_add_locked(struct tree *tree, struct plan_entry *entry, uid_t user, struct diag *d)
 {
     struct item_plans *plans = &tree->plans[entry->item - tree->catalog->item];
     struct span want = span_of_plan(entry, 0), span;
@@ -66,7 +108,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     lock_assert_held(&tree->lock);
     if (array_capacity(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
         return -ENOMEM;
-    r = spans_take(&tree->spans, &want, &span);
+    r = take_span_locked(tree, &want, user, &span, d);
     if (r < 0)
         return r;
     entry->ino = span_ino(
@@ -77,7 +119,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
 }
 
 int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
-                   struct plan_entry **ret, bool *ret_new, struct diag *d)
+                   uid_t user, struct plan_entry **ret, bool *ret_new, struct diag *d)
 {
     AUTO_FREE struct plan_entry *entry = calloc(1, sizeof(*entry));
     struct span want, span;
@@ -94,7 +136,7 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
     r = spans_find(&tree->spans, &want, &span);
     is_new = r == -ENOENT;
     if (is_new)
-        r = plan_add_locked(tree, entry);
+        r = plan_add_locked(tree, entry, user, d);
     lock_drop(&tree->lock);
     if (r < 0)
         return r;
@@ -113,22 +155,36 @@ static bool epoch_is_listed(const struct plan_entry *entry, uint64_t epoch)
     return false;
 }
 
-int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
-                    struct span *ret_span, bool *ret_new)
+/* Without memory an epoch is opened, but not listed. */
+static bool list_epoch_locked(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
+                              uid_t user)
+{
+    size_t left = PLANS_MAX - tree->n_epochs;
+    struct user_plans *listed;
+
+    lock_assert_held(&tree->lock);
+    listed = left ? user_locked(tree, user) : NULL;
+    if (!left || (user != TREE_OWNER && (!listed || listed->epochs >= left)) ||
+        array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) < 0)
+        return false;
+    entry->epoch[entry->n_epochs++] = epoch;
+    tree->n_epochs++;
+    if (listed)
+        listed->epochs++;
+    return true;
+}
+
+int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch, uid_t user,
+                    struct span *ret_span, bool *ret_new, struct diag *d)
 {
     struct span want = span_of_plan(entry, epoch);
     bool is_new = false;
     int r;
 
     lock_take(&tree->lock);
-    r = spans_take(&tree->spans, &want, ret_span);
-    /* Without memory the epoch is opened, but not listed. */
-    if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
-        array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
-        entry->epoch[entry->n_epochs++] = epoch;
-        tree->n_epochs++;
-        is_new = true;
-    }
+    r = take_span_locked(tree, &want, user, ret_span, d);
+    if (r == 0 && !epoch_is_listed(entry, epoch))
+        is_new = list_epoch_locked(tree, entry, epoch, user);
     lock_drop(&tree->lock);
     if (r == 0)
         *ret_new = is_new;
@@ -150,10 +206,11 @@ const struct plan_entry *tree_unannounced(struct tree *tree, const struct catalo
 }
 
 /* At most: an array that grows has up to twice as many places as elements. */
-static uint64_t bytes_of(size_t plans, size_t spans, size_t epochs)
+static uint64_t bytes_of(size_t plans, size_t spans, size_t epochs, size_t users)
 {
     return plans * (sizeof(struct plan_entry) + 2 * sizeof(struct plan_entry *)) +
-           2 * spans * sizeof(struct span) + 2 * epochs * sizeof(uint64_t);
+           2 * spans * sizeof(struct span) + 2 * epochs * sizeof(uint64_t) +
+           2 * users * sizeof(struct user_plans);
 }
 
 struct memory_held tree_plans_held(void *owner)
@@ -161,6 +218,7 @@ struct memory_held tree_plans_held(void *owner)
     struct tree *tree = owner;
     LOCK_SCOPE(&tree->lock);
 
-    return (struct memory_held){.bytes = bytes_of(tree->n_plans, tree->spans.n, tree->n_epochs),
-                                .limit = bytes_of(PLANS_MAX, tree->spans.max, PLANS_MAX)};
+    return (struct memory_held){
+        .bytes = bytes_of(tree->n_plans, tree->spans.n, tree->n_epochs, tree->n_users),
+        .limit = bytes_of(PLANS_MAX, tree->spans.max, PLANS_MAX, 2 * PLANS_MAX)};
 }

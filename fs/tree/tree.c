@@ -138,7 +138,7 @@ static void epoch_node(const struct span *span, const struct plan_entry *entry, 
     };
 }
 
-static int lookup_plan(struct tree *tree, const struct node *parent, const char *name,
+static int lookup_plan(struct tree *tree, const struct node *parent, const char *name, uid_t user,
                        struct node *ret, uint64_t *ret_changed, struct diag *d)
 {
     struct plan_entry *entry;
@@ -152,7 +152,7 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
         return diag_set(d, -ENOENT, "%s; is it '%s'?", reason.text, meant);
     if (r < 0)
         return diag_set(d, -ENOENT, "%s", reason.text);
-    r = tree_open_plan(tree, parent->item, &plan, &entry, &is_new, d);
+    r = tree_open_plan(tree, parent->item, &plan, user, &entry, &is_new, d);
     if (r < 0)
         return r == -EINVAL ? -ENOENT : r;
     if (is_new)
@@ -165,7 +165,7 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
     return 0;
 }
 
-static int lookup_epoch(struct tree *tree, const struct node *parent, const char *name,
+static int lookup_epoch(struct tree *tree, const struct node *parent, const char *name, uid_t user,
                         struct node *ret, uint64_t *ret_changed, struct diag *d)
 {
     struct plan_entry *entry = opened_plan(parent);
@@ -180,7 +180,7 @@ static int lookup_epoch(struct tree *tree, const struct node *parent, const char
         diag_set(d, -ENOENT, "want epoch=<a number from 0 to 2^64-1>, found '%s'", name);
         return -ENOENT;
     }
-    r = tree_open_epoch(tree, entry, epoch, &span, &is_new);
+    r = tree_open_epoch(tree, entry, epoch, user, &span, &is_new, d);
     if (r < 0)
         return r;
     if (is_new)
@@ -400,8 +400,8 @@ static int names_known(const struct tree *tree, const struct node *folder, struc
                : 0;
 }
 
-int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
-                uint64_t *ret_changed, struct diag *d)
+int tree_lookup(struct tree *tree, const struct node *parent, const char *name, uid_t user,
+                struct node *ret, uint64_t *ret_changed, struct diag *d)
 {
     struct node found;
     uint64_t changed = 0;
@@ -431,13 +431,13 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
             *ret = found;
         break;
     case NODE_BATCHES:
-        r = lookup_plan(tree, parent, name, ret, &changed, d);
+        r = lookup_plan(tree, parent, name, user, ret, &changed, d);
         break;
     case NODE_SAMPLE_FOLDER:
         r = lookup_sample(tree, parent, name, ret);
         break;
     case NODE_PLAN:
-        r = parent->plan->plan.seeded ? lookup_epoch(tree, parent, name, ret, &changed, d)
+        r = parent->plan->plan.seeded ? lookup_epoch(tree, parent, name, user, ret, &changed, d)
                                       : lookup_batch_folder(tree, parent, name, ret);
         break;
     case NODE_EPOCH:
@@ -503,7 +503,7 @@ static int list_epochs(struct tree *tree, const struct node *parent, uint64_t in
     lock_drop(&tree->lock);
     if (!found)
         return -ENOENT;
-    r = tree_open_epoch(tree, opened_plan(parent), epoch, &span, &is_new);
+    r = tree_open_epoch(tree, opened_plan(parent), epoch, TREE_OWNER, &span, &is_new, NULL);
     if (r < 0)
         return r;
     snprintf(ret_name, TREE_NAME_SIZE, "epoch=%llu", (unsigned long long)epoch);

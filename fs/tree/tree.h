@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/memory.h"
@@ -23,6 +24,7 @@
 #define TREE_NAME_SIZE 320
 #define TREE_LOOKS     256   /* of each live text, at a time; look 0 is what a listing shows */
 #define PLANS_MAX      65536 /* opened plans and epochs of a mount */
+#define TREE_OWNER     ((uid_t)-1) /* the user that has mounted it */
 
 enum node_kind {
     NODE_FOLDER,        /* of the source, the root and .epochfs among them */
@@ -126,13 +128,16 @@ uint64_t tree_look_ino(const struct node *live, unsigned look);
 /* The node of an inode number. 0, or -ESTALE: no such node. */
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 
-/* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
- * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent, or the
- * labels of its samples, must be ready first; -EIO, -ESTALE: it never will be, with the reason in
- * d. *ret_changed (may be NULL): the inode number of a folder whose listing has grown by this
- * lookup, else 0. */
-int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
-                uint64_t *ret_changed, struct diag *d);
+/* The node called name in parent, for a user. 0; -ENOENT (with a reason in d where the name is a
+ * malformed plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent,
+ * or the labels of its samples, must be ready first; -EIO, -ESTALE: it never will be, with the
+ * reason in d. *ret_changed (may be NULL): the inode number of a folder whose listing has grown by
+ * this lookup, else 0.
+ *
+ * A user other than TREE_OWNER may open no more plans than are left for others: -ENFILE, with the
+ * reason in d. */
+int tree_lookup(struct tree *tree, const struct node *parent, const char *name, uid_t user,
+                struct node *ret, uint64_t *ret_changed, struct diag *d);
 
 /* The entry at place index of a folder, and its name. 0; 1: listings leave it out; -ENOENT: behind
  * the last; -EAGAIN and -EIO

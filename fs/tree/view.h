@@ -50,6 +50,10 @@ enum attribute {
 };
 extern const char *const attribute_names[N_ATTRIBUTES];
 
+/* With the name of a plan, or of an epoch, behind it, an attribute of the folder that should have
+ * it: why it is refused. Not listed. */
+#define ATTRIBUTE_WHY "user.epochfs.why."
+
 /* Does the node have that attribute? dtype and shape belong to files that hold one array; index is
  * left out if the list of a batch exceeds the kernel's limit of 64 KiB. */
 bool view_has_attribute(const struct node *node, enum attribute attribute);

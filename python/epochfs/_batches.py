@@ -130,7 +130,14 @@ class Batches:
                 raise explain(e, self.dataset.mount.path, name) from e
 
     def _refused(self, error: Error) -> Error:
-        """Why a plan, an epoch or a batch is not there, as the mount's status tells."""
+        """Why a plan, an epoch or a batch is not there, as the mount tells: of this very name, or of the last one that it refused."""
+        folder = os.path.join(self.dataset.path, "batches")
+        for name in _plan.folder(self.plan, self.epoch).split("/"):
+            try:
+                why = os.getxattr(folder, f"user.epochfs.why.{name}").decode(errors="replace")
+                return PlanError(error.errno, f"the plan {self.plan!r} does not open: {why}", self._folder)
+            except OSError:
+                folder = os.path.join(folder, name)
         try:
             now = self.dataset.mount.status()
         except DeadMountError as e:

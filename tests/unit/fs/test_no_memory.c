@@ -126,7 +126,7 @@ static int run_tree(void)
         r = tree_node(tree, TREE_ROOT, &node);
     for (size_t i = 0; i < ARRAY_LEN(path) && r == 0; i++) {
         parent = node;
-        r = tree_lookup(tree, &parent, path[i], &node, NULL, NULL);
+        r = tree_lookup(tree, &parent, path[i], TREE_OWNER, &node, NULL, NULL);
         if (r == 0 && node.kind == NODE_PLAN_LINK)
             node = parent;
     }

@@ -86,7 +86,7 @@ static struct node node_at(struct world *w, const char *format, ...)
         end = at + strcspn(at, "/");
         if (*end)
             *end++ = '\0';
-        r = tree_lookup(w->tree, &parent, at, &node, NULL, NULL);
+        r = tree_lookup(w->tree, &parent, at, TREE_OWNER, &node, NULL, NULL);
         if (r < 0)
             fail_msg("%s: %s", at, strerror(-r));
     }
@@ -199,7 +199,8 @@ static void check_folder(struct world *w, const char *path)
     node_folder_path(&first, below, sizeof(below));
     assert_string_equal(below, path);
     for (; tree_list(w->tree, &folder, n, &listed, name) == 0; n++) {
-        assert_int_equal(tree_lookup(w->tree, &folder, name, &looked_up, NULL, NULL), 0);
+        assert_int_equal(tree_lookup(w->tree, &folder, name, TREE_OWNER, &looked_up, NULL, NULL),
+                         0);
         assert_int_equal(node_list_place(&looked_up), n + 2); /* behind "." and ".." */
         node_sibling(&first, looked_up.number, node_kind(&looked_up), &sibling);
         assert_memory_equal(&sibling, &looked_up, sizeof(sibling));

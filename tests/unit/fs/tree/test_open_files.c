@@ -67,7 +67,7 @@ static struct node epoch_of(struct mount *m, const struct catalog_item *item, co
     assert_int_equal(tree_node(m->tree, TREE_ROOT, &node), 0);
     for (size_t i = 0; i < ARRAY_LEN(path); i++) {
         parent = node;
-        assert_int_equal(tree_lookup(m->tree, &parent, path[i], &node, NULL, NULL), 0);
+        assert_int_equal(tree_lookup(m->tree, &parent, path[i], TREE_OWNER, &node, NULL, NULL), 0);
     }
     return node;
 }
@@ -209,7 +209,7 @@ static void records_open(struct records *r, const char *plan, bool absent)
     mount_open(&r->mount, &r->source, absent);
     count_forms(r->mount.item[0].ds);
     epoch = epoch_of(&r->mount, &r->mount.item[0], plan);
-    assert_int_equal(tree_lookup(r->mount.tree, &epoch, "npz", &r->npz, NULL, NULL), 0);
+    assert_int_equal(tree_lookup(r->mount.tree, &epoch, "npz", TREE_OWNER, &r->npz, NULL, NULL), 0);
     forms = 0;
 }
 

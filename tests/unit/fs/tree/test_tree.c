@@ -61,7 +61,7 @@ static int walk(struct tree *tree, const char *path, struct node *ret)
         end = at + strcspn(at, "/");
         if (*end)
             *end++ = '\0';
-        r = tree_lookup(tree, &parent, at, ret, NULL, NULL);
+        r = tree_lookup(tree, &parent, at, TREE_OWNER, ret, NULL, NULL);
     }
     return r;
 }
@@ -128,7 +128,7 @@ static void check_listing(struct tree *tree, const struct node *folder, struct i
         if (r == -ENOENT)
             return;
         assert_int_equal(r, 0);
-        if (tree_lookup(tree, folder, name, &looked_up, NULL, NULL) < 0)
+        if (tree_lookup(tree, folder, name, TREE_OWNER, &looked_up, NULL, NULL) < 0)
             fail_msg("%s is listed and does not open", name);
         assert_true(nodes_equal(&listed, &looked_up));
         assert_int_equal(tree_node(tree, listed.ino, &from_ino), 0);
@@ -304,10 +304,10 @@ static void test_tree__malformed_plan__reason(void **state)
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     parent = node_at(tree, "train/batches");
-    assert_int_equal(tree_lookup(tree, &parent, "batch=0", &node, NULL, &d), -ENOENT);
+    assert_int_equal(tree_lookup(tree, &parent, "batch=0", TREE_OWNER, &node, NULL, &d), -ENOENT);
     assert_diag_has(&d, "found '0'");
     parent = node_at(tree, "train/batches/batch=1,seed=1");
-    assert_int_equal(tree_lookup(tree, &parent, "epoch=x", &node, NULL, &e), -ENOENT);
+    assert_int_equal(tree_lookup(tree, &parent, "epoch=x", TREE_OWNER, &node, NULL, &e), -ENOENT);
     assert_diag_has(&e, "'epoch=x'");
     tree_free(tree);
 }
@@ -402,14 +402,16 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
         for (size_t i = 0; i < 3; i++) {
             uint64_t changed = 99;
 
-            assert_int_equal(tree_lookup(tree, &parent, plans[i], &node, &changed, NULL), 0);
+            assert_int_equal(
+                tree_lookup(tree, &parent, plans[i], TREE_OWNER, &node, &changed, NULL), 0);
             assert_int_equal(changed, round ? 0 : parent.ino);
         }
         parent = node_at(tree, "train/batches/batch=2,seed=1");
         for (size_t i = 0; i < 3; i++) {
             uint64_t changed = 99;
 
-            assert_int_equal(tree_lookup(tree, &parent, epochs[i], &node, &changed, NULL), 0);
+            assert_int_equal(
+                tree_lookup(tree, &parent, epochs[i], TREE_OWNER, &node, &changed, NULL), 0);
             assert_int_equal(changed, round ? 0 : parent.ino);
         }
     }
@@ -673,7 +675,7 @@ static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
         }
         snprintf(name, sizeof(name), "epoch=%llu", (unsigned long long)(i % 1024) << 16);
         if (r == 0)
-            r = tree_lookup(tree, &plan, name, &node, NULL, NULL);
+            r = tree_lookup(tree, &plan, name, TREE_OWNER, &node, NULL, NULL);
         opened += r == 0;
     }
     assert_int_equal(r, -ENFILE);
@@ -682,6 +684,54 @@ static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
     node_at(tree, "train/batches/batch=1,seed=0/epoch=0/npy/000001.index.npy");
     node_at(tree, "train/batches/batch=1,seed=7/epoch=65536/npy/000001.index.npy");
     node_at(tree, "train/samples/npz/000001.npz");
+    tree_free(tree);
+}
+
+/* Look up plans batch=1, batch=2 ... for a user, until one is refused. Returns how many are opened,
+ * and why. */
+static unsigned open_all(struct tree *tree, uid_t user, unsigned first, struct diag *d)
+{
+    struct node batches, node;
+    unsigned n = 0;
+    int r = walk(tree, "train/batches", &batches);
+
+    assert_int_equal(r, 0);
+    while (r == 0 && n < PLANS_MAX + 100) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "batch=%u", first + n);
+        r = tree_lookup(tree, &batches, name, user, &node, NULL, d);
+        n += r == 0;
+    }
+    assert_int_equal(r, -ENFILE);
+    return n;
+}
+
+/* However many plans a user opens, another one can open some, and the owner the rest. */
+static void test_tree__many_plans_of_a_user__left_for_others(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct diag d = DIAG_INIT, e = DIAG_INIT, none = DIAG_INIT;
+    struct node node;
+    unsigned n;
+
+    (void)state;
+#ifdef SLOW_BUILD
+    skip(); /* as above */
+#endif
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    n = open_all(tree, 1001, 1, &d);
+    assert_in_range(n, PLANS_MAX / 2 - 10, PLANS_MAX / 2 + 10);
+    assert_non_null(strstr(d.text, "user 1001 has opened "));
+    n += open_all(tree, 1002, n + 1, &e);
+    assert_in_range(n, PLANS_MAX / 4 * 3 - 10, PLANS_MAX / 4 * 3 + 10);
+    assert_non_null(strstr(e.text, "user 1002 has opened "));
+    assert_int_equal(walk(tree, "train/batches/batch=1", &node), 0); /* is known */
+    n += open_all(tree, TREE_OWNER, n + 1, &none);
+    assert_in_range(n, PLANS_MAX - 10, PLANS_MAX + 10);
+    assert_false(none.set);
     tree_free(tree);
 }
 
@@ -731,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_tree__two_hundred_folders__names_nodes_and_numbers_agree),
         cmocka_unit_test(test_tree__eight_threads__same_answers),
         cmocka_unit_test(test_tree__plans_max__enfile_and_the_rest_works),
+        cmocka_unit_test(test_tree__many_plans_of_a_user__left_for_others),
         cmocka_unit_test(test_tree__small_span_inside_large__quick),
     };
 
