@@ -3,9 +3,12 @@
  *     FREE -> TAKEN    mapped_file_open() takes a slot
  *     TAKEN -> MAPPED  its range is set
  *     MAPPED -> LOST   the handler has found a fault in it, before it maps zeros there
- *     any -> FREE      mapped_file_close(), after the range is unmapped
+ *     any -> FREE      mapped_file_close(), before the range is unmapped: the kernel may give the
+ *                      range to another file at once, and its slot is another one
  *
- * A thread that has read zeros has read them after LOST was set. */
+ * A thread that has read zeros has read them after LOST was set. A slot that is taken again while
+ * the handler reads it is known by its turn. A fault is in a file that is being read, so the slot
+ * that has the address stays as it is. */
 #include "base/mapped_file.h"
 
 #include <errno.h>
@@ -18,21 +21,26 @@ enum slot_state { FREE, TAKEN, MAPPED, LOST };
 
 static struct slot {
     _Atomic int state;
+    _Atomic unsigned turn; /* how often it was taken */
     _Atomic uintptr_t start;
     _Atomic size_t size;
 } slots[MAPPED_FILES_MAX];
 
-static struct sigaction before;
+/* The handler before ours. The handler reads it without a lock: a new one goes into the other. */
+static struct sigaction earlier[2];
+static struct sigaction *_Atomic before = earlier;
 
 /* Map zeros over the range that has the address. false: none has it. */
 static bool replace(uintptr_t at)
 {
     for (unsigned i = 0; i < MAPPED_FILES_MAX; i++) {
+        unsigned turn = atomic_load(&slots[i].turn);
         int state = atomic_load(&slots[i].state);
         uintptr_t start = atomic_load(&slots[i].start);
         size_t size = atomic_load(&slots[i].size);
 
-        if ((state != MAPPED && state != LOST) || at - start >= size)
+        if ((state != MAPPED && state != LOST) || at - start >= size ||
+            atomic_load(&slots[i].turn) != turn)
             continue;
         atomic_store(&slots[i].state, LOST);
         return mmap((void *)start, size, PROT_READ, // NOLINT(performance-no-int-to-ptr)
@@ -43,14 +51,15 @@ static bool replace(uintptr_t at)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
+    const struct sigaction *other = atomic_load(&before);
     int saved = errno;
 
     if (!replace((uintptr_t)info->si_addr)) {
         /* Not ours. If nobody handled it before, the fault comes again and ends the process. */
-        if (before.sa_flags & SA_SIGINFO)
-            before.sa_sigaction(number, info, context);
+        if (other->sa_flags & SA_SIGINFO)
+            other->sa_sigaction(number, info, context);
         else
-            sigaction(SIGBUS, &before, NULL);
+            sigaction(SIGBUS, other, NULL);
     }
     errno = saved;
 }
@@ -74,7 +83,10 @@ static void install(void)
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGBUS, NULL, &now) == 0 &&
         !(now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)) {
-        before = now;
+        struct sigaction *other = &earlier[atomic_load(&before) == earlier];
+
+        *other = now;
+        atomic_store(&before, other);
         sigaction(SIGBUS, &action, NULL);
     }
     lock_drop(&lock);
@@ -98,6 +110,7 @@ int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
         if (atomic_compare_exchange_strong(&slots[slot].state, &expected, TAKEN))
             break;
     }
+    atomic_fetch_add(&slots[slot].turn, 1);
     bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED) {
         int r = -errno;
@@ -121,7 +134,7 @@ void mapped_file_close(struct mapped_file *file)
 {
     if (!file->bytes)
         return;
-    munmap((void *)(uintptr_t)file->bytes, file->size);
     atomic_store(&slots[file->slot].state, FREE);
+    munmap((void *)(uintptr_t)file->bytes, file->size);
     *file = (struct mapped_file){0};
 }

@@ -10,6 +10,21 @@
 
 #define SIZE 10000
 
+/* What another thread does just after a range was unmapped. */
+static void (*after_munmap)(void);
+
+int __wrap_munmap(void *bytes, size_t size);
+int __real_munmap(void *bytes, size_t size);
+
+int __wrap_munmap(void *bytes, size_t size)
+{
+    int r = __real_munmap(bytes, size);
+
+    if (after_munmap)
+        after_munmap();
+    return r;
+}
+
 static int make_file(const char *folder, char path[static PATH_MAX])
 {
     uint8_t bytes[SIZE];
@@ -62,6 +77,36 @@ static void test_open__cut_short__zeros_and_lost(void **state)
     mapped_file_close(&other);
 }
 
+/* Another file that gets the range of one that is being closed has a slot of its own: if it is cut
+ * short, it is the one that is lost. */
+static struct mapped_file next;
+static int next_fd;
+
+static void map_next_and_cut(void)
+{
+    after_munmap = NULL;
+    assert_int_equal(mapped_file_open(next_fd, SIZE, &next), 0);
+    assert_int_equal(ftruncate(next_fd, 0), 0);
+    assert_int_equal(((const volatile uint8_t *)next.bytes)[0], 0);
+    assert_true(mapped_file_is_lost(&next));
+}
+
+static void test_close__range_given_to_another__that_one_is_lost(void **state)
+{
+    struct mapped_file file = {0};
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = make_file(*state, path);
+    const uint8_t *range;
+
+    next_fd = fd;
+    assert_int_equal(mapped_file_open(fd, SIZE, &file), 0);
+    range = file.bytes;
+    after_munmap = map_next_and_cut;
+    mapped_file_close(&file);
+    assert_ptr_equal(next.bytes, range); /* else nothing was tested */
+    mapped_file_close(&next);
+}
+
 static void test_open__many__no_more_than_the_most(void **state)
 {
     static struct mapped_file file[MAPPED_FILES_MAX + 1];
@@ -92,6 +137,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
         TEST(test_open__whole_file__its_bytes),
         TEST(test_open__cut_short__zeros_and_lost),
+        TEST(test_close__range_given_to_another__that_one_is_lost),
         TEST(test_open__many__no_more_than_the_most),
         TEST(test_open__no_file__error),
     };
