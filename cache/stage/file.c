@@ -85,13 +85,16 @@ enum block_state file_here(const struct file *file, uint64_t drops)
     return atomic_load(&file->drops) == drops ? BLOCK_HERE : BLOCK_UNKNOWN;
 }
 
-/* Forget the states of all blocks except those that are coming. */
+/* Forget the states of all blocks except those that are coming. Those of which nothing is known are
+ * not written, so that they take no memory. */
 static void forget_locked(struct file *file)
 {
     lock_assert_held(&file->stage->lock);
     for (uint64_t b = 0; b < file->blocks; b++)
-        if (file_state(file, b) != BLOCK_COMING && file_state(file, b) != BLOCK_ELSEWHERE)
+        if (file_state(file, b) == BLOCK_HERE || file_state(file, b) == BLOCK_ABSENT)
             file_set_locked(file, b, BLOCK_UNKNOWN);
+    file->stage->turn.missed++;
+    file->stage->turn.all_here = false;
 }
 
 void file_set_trouble_locked(struct file *file, const char *text)

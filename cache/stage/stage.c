@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "cache/stage/parts.h"
@@ -22,6 +23,7 @@
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
 #define AUTO_BLOCKS     (UINT64_C(1) << 18) /* of a file */
 #define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes one byte of memory, or a few */
+#define STATES_SHARE    4                   /* part of memory that those of all files may take */
 
 /* ---- life ---- */
 
@@ -66,6 +68,11 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->main = stage_main;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 8), 4);
     stage->run_bytes = RUN_BYTES;
+    stage->block_state_bytes = sizeof(*stage->files->state) +
+                               (options->keep == STAGE_ONCE) * sizeof(*stage->files->last) +
+                               (options->keep != STAGE_PIN) * sizeof(*stage->files->when);
+    stage->blocks_most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) /
+                         STATES_SHARE / stage->block_state_bytes;
     yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;
     stage->trouble = stage->untold = stage->silent_why = DIAG_INIT;
@@ -230,19 +237,44 @@ static int describe_version(const struct remote_version *version, char **ret)
     return 0;
 }
 
-/* The size comes from a server: check it. */
-static int check_size(const struct stage *stage, const struct stage_file *what, struct diag *d)
+static int say_too_large(const struct stage *stage, const struct stage_file *what, uint32_t block,
+                         struct diag *d)
 {
-    uint64_t size = what->version->size;
-    uint32_t block = stage->options.block ? stage->options.block : stage_auto_block(size);
+    return diag_set(
+        d, -EFBIG,
+        "%s: a size of %llu bytes needs too much memory: the states of the blocks of all files of "
+        "a mount may take %llu MiB, a quarter of this machine's memory. Is that its size on the "
+        "remote? If so, %s",
+        what->name, (unsigned long long)what->version->size,
+        (unsigned long long)(stage->blocks_most * stage->block_state_bytes >> 20),
+        block < STAGED_BLOCK_MOST ? "use a larger block=" : "mount fewer files");
+}
 
-    if (size / block < BLOCKS_MOST)
-        return 0;
-    return diag_set(d, -EFBIG,
-                    "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size "
-                    "of %llu bytes: is that its size on the remote? If so, use a larger block=",
-                    what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
-                    (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
+/* The size comes from a server: check it. Large files get larger blocks where those of all files
+ * are many. */
+static int choose_block(struct stage *stage, const struct stage_file *what, struct file *file,
+                        struct diag *d)
+{
+    uint64_t size = what->version->size, n;
+    uint32_t block = stage->options.block ? stage->options.block : stage_auto_block(size);
+    LOCK_SCOPE(&stage->lock);
+
+    if (size / block >= BLOCKS_MOST)
+        return diag_set(
+            d, -EFBIG,
+            "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size of %llu "
+            "bytes: is that its size on the remote? If so, use a larger block=",
+            what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
+            (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
+    if (!stage->options.block && stage->n_blocks + ceil_div(size, block) > stage->blocks_most / 2)
+        block = STAGED_BLOCK_MOST;
+    n = ceil_div(size, block);
+    if (n > stage->blocks_most - stage->n_blocks)
+        return say_too_large(stage, what, block, d);
+    stage->n_blocks += n;
+    file->block_bytes = block;
+    file->blocks = n;
+    return 0;
 }
 
 static int fill_file(struct stage *stage, const struct stage_file *what, struct file *file)
@@ -263,9 +295,6 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->key = strdup(what->key);
     file->parts = what->parts;
     file->version = *what->version;
-    file->block_bytes =
-        stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);
-    file->blocks = ceil_div(file->blob.size, file->block_bytes);
     file->has_sha256 = what->sha256 != NULL;
     if (what->sha256)
         memcpy(file->sha256, what->sha256, sizeof(file->sha256));
@@ -322,22 +351,27 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
 
 int stage_add(struct stage *stage, const struct stage_file *what, struct blob **ret, struct diag *d)
 {
-    struct file *file, *added = NULL;
-    int r = check_size(stage, what, d);
+    struct file *file = calloc(1, sizeof(*file)), *added = NULL;
+    int r = file ? choose_block(stage, what, file, d) : -ENOMEM;
     bool is_first = false;
 
-    if (r < 0)
+    if (r < 0) {
+        free(file);
         return r;
-    file = calloc(1, sizeof(*file));
-    r = file ? fill_file(stage, what, file) : -ENOMEM;
+    }
+    r = fill_file(stage, what, file);
     if (r == 0) {
         lock_take(&stage->lock);
         is_first = !stage->n_files;
         r = add_locked(stage, file, &added);
         lock_drop(&stage->lock);
     }
-    if (file && added != file)
+    if (added != file) {
+        lock_take(&stage->lock);
+        stage->n_blocks -= file->blocks;
+        lock_drop(&stage->lock);
         file_free(file);
+    }
     if (r == 0 && added->blocks && is_first) { /* report now a folder that cannot be used */
         r = file_take(added, d);
         if (r == 0)

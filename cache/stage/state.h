@@ -271,6 +271,8 @@ struct stage {
     struct quota *quota;
     void *(*main)(void *stage); /* main function of its thread */
     unsigned open_most;         /* descriptors */
+    uint64_t blocks_most;       /* of all files */
+    size_t block_state_bytes;   /* memory that each takes, once something is known of it */
     struct stage_counters counters;
     struct overflow overflow;
     _Atomic bool ending;
@@ -283,7 +285,8 @@ struct stage {
     /* Guarded by lock: */
     struct file *files, *last_file;
     size_t n_files;
-    void *by_key; /* the files, as tsearch() has them */
+    uint64_t n_blocks; /* of all files */
+    void *by_key;      /* the files, as tsearch() has them */
     unsigned n_open;
     struct file_list open;      /* the least recently looked at first: close_some_locked() */
     struct file_list elsewhere; /* files with blocks that other processes fetch */

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "cache/disk/staged_file.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
@@ -628,6 +629,35 @@ static void test_add__size_of_an_exabyte__says_so(void **state)
     assert_diag_has(&d, "big: want a file of less than ");
     assert_diag_has(&d, "found a size of 1152921504606846976 bytes");
     assert_null(blob);
+    stage_fixture_close(&f);
+}
+
+/* Many files of such sizes: the memory for their blocks is a part of the machine's, and is used
+ * only when something is known of a block. */
+static void test_add__many_of_15_terabytes__bounded(void **state)
+{
+    const struct remote_version version = {.size = UINT64_C(15) * 1000000000000, .etag = "\"v\""};
+    struct stage_options options = stage_fixture_options();
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t each = version.size / STAGED_BLOCK_MOST * 9, n = 0; /* least bytes of a file */
+    struct diag d = DIAG_INIT;
+    struct stage_fixture f;
+    int r = 0;
+
+    options.block = 0;
+    options.keep = STAGE_PLAN;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    for (; r == 0 && n * each < 2 * memory; n++) {
+        char key[32];
+        const struct stage_file what = {.url = key, .key = key, .name = key, .version = &version};
+        struct blob *blob = NULL;
+
+        snprintf(key, sizeof(key), "%u", (unsigned)n);
+        r = stage_add(f.stage, &what, &blob, &d);
+    }
+    assert_int_equal(r, -EFBIG);
+    assert_diag_has(&d, "a size of 15000000000000 bytes needs too much memory");
+    assert_true((n - 1) * each <= memory / 4);
     stage_fixture_close(&f);
 }
 
@@ -1494,6 +1524,7 @@ int main(int argc, char **argv)
         TEST(test_stage_wait__silent__ends),
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
+        TEST(test_add__many_of_15_terabytes__bounded),
         TEST(test_background__stages_all),
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
