@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: openssl
+# slow: measures round trips by the clock
 """A distant remote: the first batch of scattered samples costs a few round trips, not one for every
 eight samples. With HTTP/2 it uses one connection; a server that accepts only a few connections gets
 no more, and no read fails because of that."""
