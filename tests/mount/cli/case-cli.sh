@@ -410,7 +410,7 @@ echo nonsense >"$SOURCE/nonsense"
 expect 0 "$EPOCHFS" info "$SOURCE"
 says "nonsense" "not usable" "of no format"
 expect 2 "$EPOCHFS" info --check "$SOURCE"
-says "1 of 2"
+says "1 other file cannot be used"
 expect 0 "$EPOCHFS" info -o classes=12 --json "$SOURCE"
 says '"shape": [12]'
 expect 1 "$EPOCHFS" info -o clases=12 "$SOURCE"
