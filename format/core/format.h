@@ -44,10 +44,11 @@ struct format_options {
     bool tokens_raw;   /* and of all files *.bin, whatever they begin with */
     enum dtype tokens;
     unsigned picture_height, picture_width; /* of the arrays of pictures; 0: none */
-    unsigned kaldi_type;   /* enum kaldi_type of tables that do not state it; 0: find it out */
-    bool kaldi_permissive; /* p: leave out objects that cannot be read */
-    bool kaldi_sorted;     /* s: the user says that the keys are sorted */
-    bool pair_off;         /* each array is a dataset of its own */
+    unsigned kaldi_type;      /* enum kaldi_type of tables that do not state it; 0: find it out */
+    const char *kaldi_tables; /* of single tables: FILE:TYPE, with ; between them; NULL */
+    bool kaldi_permissive;    /* p: leave out objects that cannot be read */
+    bool kaldi_sorted;        /* s: the user says that the keys are sorted */
+    bool pair_off;            /* each array is a dataset of its own */
 };
 
 /* What a format gets to work with. All of it outlives the datasets. */

@@ -243,13 +243,13 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
 
 static void add_options(const struct format_options *o, struct text *t)
 {
-    text_add(t, " %s %d %d %d %s %s %d %d %d %llu %llu %d %d %d %d %d %u %u %d %d %d",
+    text_add(t, " %s %d %d %d %s %s %d %d %d %d %llu %llu %d %d %d %d %d %u %u %d %s %d %d",
              o->format ? o->format : "", o->transpose, (int)o->index_base, (int)o->bad_rows,
              o->label_column ? o->label_column : "", o->weight_column ? o->weight_column : "",
-             o->delimiter, o->comment, o->doubles, (unsigned long long)o->seq,
+             o->delimiter, o->comment, (int)o->header, o->doubles, (unsigned long long)o->seq,
              (unsigned long long)o->stride, o->split_docs, o->sequences, o->tokens_given,
              o->tokens_raw, (int)o->tokens, o->picture_height, o->picture_width, (int)o->kaldi_type,
-             o->kaldi_permissive, o->pair_off);
+             o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
 }
 
 int field_input_identity(const struct field_input *in, enum label_kind kind,

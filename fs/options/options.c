@@ -98,6 +98,7 @@ void options_release(struct options *o)
     free((char *)o->format.format);
     free((char *)o->format.label_column);
     free((char *)o->format.weight_column);
+    free((char *)o->format.kaldi_tables);
     text_release(&o->for_fuse);
 }
 

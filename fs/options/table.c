@@ -86,23 +86,48 @@ static int set_mix(struct options *o, const char *value, struct diag *d)
                         : r;
 }
 
-/* Find the type that -o kaldi_type= names. */
-static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
+static int refuse_kaldi_type(const char *value, struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
 
-    for (unsigned i = KALDI_UNKNOWN + 1; i < N_KALDI_TYPES; i++) {
-        if (!strcmp(value, kaldi_types[i].name)) {
-            o->format.kaldi_type = i;
-            return 0;
-        }
+    for (unsigned i = KALDI_UNKNOWN + 1; i < N_KALDI_TYPES; i++)
         text_add(&t, "%s%s",
                  i + 1 == N_KALDI_TYPES ? " or "
                  : i > 1                ? ", "
                                         : "",
                  kaldi_types[i].name);
+    return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s; or FILE:TYPE;FILE:TYPE", value,
+                    t.data ? t.data : "");
+}
+
+/* TYPE for all tables, or FILE:TYPE for one; several with ; between them. */
+static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
+{
+    AUTO_TEXT struct text tables = {0};
+    AUTO_FREE char *list = NULL;
+    unsigned all = KALDI_UNKNOWN;
+    int r;
+
+    for (const char *item = value;; item += strcspn(item, ";") + 1) {
+        size_t len = strcspn(item, ";");
+        const char *colon = memrchr(item, ':', len), *name = colon ? colon + 1 : item;
+        enum kaldi_type type = kaldi_type_called(name, (size_t)(item + len - name));
+
+        if (!type || colon == item || (!colon && all))
+            return refuse_kaldi_type(value, d);
+        all = colon ? all : type;
+        if (colon)
+            text_add(&tables, "%s%.*s", tables.len ? ";" : "", (int)len, item);
+        if (!item[len])
+            break;
     }
-    return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s", value, t.data ? t.data : "");
+    r = text_finish(&tables, &list, NULL);
+    if (r < 0)
+        return r;
+    free((char *)o->format.kaldi_tables);
+    o->format.kaldi_tables = *list ? TAKE_PTR(list) : NULL;
+    o->format.kaldi_type = all;
+    return 0;
 }
 
 /* Flags of Kaldi's rspecifiers that a mount takes; option_set_kaldi_flag() knows those with an
@@ -498,7 +523,9 @@ const struct option options_ours[] = {
      "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
      "are not sorted, o and cs count reads that break their promise",
      .set = set_kaldi},
-    {"kaldi_type", "TYPE", "type of objects that do not state theirs: int, float, posterior, ...",
+    {"kaldi_type", "TYPE",
+     "type of objects that do not state theirs: int, float, posterior, ...; of single tables: "
+     "FILE:TYPE;FILE:TYPE",
      .set = set_kaldi_type},
     {"allow_outside", NULL, "read files outside of SOURCE that scp files name or links lead to",
      .set = set_allow_outside},

@@ -110,6 +110,9 @@ struct kaldi_type_info {
  */
 extern const struct kaldi_type_info kaldi_types[N_KALDI_TYPES];
 
+/* The type of that name; KALDI_UNKNOWN: there is none. */
+enum kaldi_type kaldi_type_called(const char *name, size_t len);
+
 /* Measure the object at byte at of the blob: its type, store, length and dims. want: the type to
  * read it as. KALDI_UNKNOWN: the type that the object states itself, as waves and binary objects of
  * the stores FM to NPY8 do; others fail. KALDI_MATRIX and KALDI_VECTOR accept any of their stores.

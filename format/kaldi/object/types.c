@@ -3,6 +3,7 @@
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "format/kaldi/object/walk.h"
@@ -109,4 +110,14 @@ bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype
         return false;
     *ret = object->len - bytes; /* they are at its end */
     return true;
+}
+
+enum kaldi_type kaldi_type_called(const char *name, size_t len)
+{
+    unsigned i = KALDI_UNKNOWN + 1;
+
+    while (i < N_KALDI_TYPES &&
+           (strlen(kaldi_types[i].name) != len || memcmp(kaldi_types[i].name, name, len) != 0))
+        i++;
+    return i < N_KALDI_TYPES ? (enum kaldi_type)i : KALDI_UNKNOWN;
 }

@@ -19,8 +19,15 @@
 static void add_notes(const struct kaldi_set *set, struct text *t)
 {
     for (unsigned i = 0; i < set->n_columns; i++) {
-        const struct text *notes = &set->column[i].table->notes;
+        const struct kaldi_table *table = set->column[i].table;
+        const struct text *notes = &table->notes;
 
+        if (table->looks)
+            text_add(t,
+                     "%s: is read as %s, as -o kaldi_type= says for all tables; its objects look "
+                     "like %s. For single tables: -o 'kaldi_type=FILE:TYPE;FILE:TYPE'\n",
+                     blob_name(table->blob), kaldi_types[table->type].name,
+                     kaldi_types[table->looks].name);
         if (notes->len)
             text_add_bytes(t, notes->data, notes->len);
     }

@@ -114,6 +114,29 @@ static const struct prepared_ops table_ops = {
 
 /* ---- opening ---- */
 
+/* The type that the user gives for a table of that name, packed or not, or for all. */
+static enum kaldi_type asked_type(const struct format_options *options, const char *name,
+                                  bool *ret_of_all)
+{
+    const char *slash = strrchr(name, '/'), *file = slash ? slash + 1 : name;
+    size_t len = strlen(file), unpacked = len;
+
+    if (text_ends_with(file, ".gz") || text_ends_with(file, ".xz"))
+        unpacked -= strlen(".gz");
+    *ret_of_all = false;
+    for (const char *item = options->kaldi_tables; item && *item;) {
+        size_t n = strcspn(item, ";"), name_len = n;
+
+        while (item[--name_len] != ':')
+            ;
+        if ((name_len == len || name_len == unpacked) && !memcmp(item, file, name_len))
+            return kaldi_type_called(item + name_len + 1, n - name_len - 1);
+        item += n + (item[n] != '\0');
+    }
+    *ret_of_all = options->kaldi_type != KALDI_UNKNOWN;
+    return (enum kaldi_type)options->kaldi_type;
+}
+
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d)
 {
@@ -130,7 +153,7 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     table->kind = setup->kind;
     table->type = setup->type;
     table->opener = setup->format->opener;
-    table->asked = (enum kaldi_type)setup->format->options.kaldi_type;
+    table->asked = asked_type(&setup->format->options, blob_name(blob), &table->asked_of_all);
     table->permissive = setup->format->options.kaldi_permissive;
     table->sorted = setup->format->options.kaldi_sorted;
     table->prepared = (struct prepared){

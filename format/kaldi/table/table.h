@@ -61,7 +61,9 @@ struct kaldi_table {
     enum kaldi_table_kind kind;
     enum kaldi_type type;
     const struct opener *opener;
-    enum kaldi_type asked; /* for objects that do not state their type */
+    enum kaldi_type asked; /* for objects that do not state their type, */
+    bool asked_of_all;     /* as for those of all tables; then: */
+    enum kaldi_type looks; /* what these would be without, if it is another */
     bool permissive;       /* leave out rows that cannot be read */
     bool sorted;           /* the user says that the keys are */
 

@@ -55,6 +55,21 @@ static int measure_named(const struct blob *blob, const struct scp_line *line, e
     return kaldi_measure(&in, line->kind == SCP_OFFSET ? line->offset : 0, type, &object, d);
 }
 
+/* A type that is given for all tables may be meant for another: what does this one look like?
+ * object: of an scp file; NULL: the table is an archive. */
+static void see_looks(struct kaldi_table *table, const struct blob *object, uint64_t at,
+                      enum kaldi_type type)
+{
+    enum kaldi_type looks = KALDI_UNKNOWN;
+    int r;
+
+    if (!table->asked_of_all || type != table->asked)
+        return;
+    r = object ? kaldi_sniff_object(object, at, KALDI_UNKNOWN, &looks, NULL)
+               : kaldi_sniff_archive(table->blob, KALDI_UNKNOWN, &looks, NULL);
+    table->looks = r == 0 && looks != type ? looks : KALDI_UNKNOWN;
+}
+
 /* Find out the type, if it is unknown, from the object that a line names. 0; 1: that would take
  * running a command. */
 static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
@@ -76,6 +91,8 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     if (r == 0 && type == KALDI_UNKNOWN)
         r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, table->asked,
                                &type, d);
+    if (r == 0 && table->type == KALDI_UNKNOWN)
+        see_looks(table, blob, line->kind == SCP_OFFSET ? line->offset : 0, type);
     if (r == 0)
         r = measure_named(blob, line, type, d);
     if (r == 0)
@@ -192,7 +209,10 @@ int kaldi_find_type(struct kaldi_table *table, struct diag *d)
         r = find_type_of_script(table, d);
         return r < 0 || table->permissive ? r : check_lines(table, d);
     }
-    if (table->type == KALDI_UNKNOWN)
+    if (table->type == KALDI_UNKNOWN) {
         r = kaldi_sniff_archive(table->blob, table->asked, &table->type, d);
+        if (r == 0)
+            see_looks(table, NULL, 0, table->type);
+    }
     return r < 0 ? r : check_first(table, d);
 }

@@ -2,6 +2,7 @@
 """-o kaldi= and kaldi_type=: what the flags of rspecifiers mean here, how they are written, and
 what is no option."""
 
+import gzip
 import os
 import re
 import shutil
@@ -39,7 +40,8 @@ WRONG = ["kaldi=", "kaldi", "kaldi=x", "kaldi=P", "kaldi=o;p", "kaldi=ark", "kal
          "kaldi=o+x", "kaldi=true", "p", "s", "cs", "o,p", "log=debug,p", "kaldi=p,log=debug,s",
          "kaldis=p",
          "kaldi_types=int", "kaldi_type", "kaldi_type=", "kaldi_type=matrices", "kaldi_type=MATRIX",
-         "kaldi_type=int,int", "kaldi_type=0"]
+         "kaldi_type=int,int", "kaldi_type=0", "kaldi_type=a.ark:", "kaldi_type=:int", "kaldi_type=a.ark:ints",
+         "kaldi_type=int;int", "kaldi_type=a.ark:int;"]
 TYPES = ["matrix", "vector", "packed", "int", "float", "double", "bool", "int-vector",
          "int-vectors", "int-pairs",
          "float-pairs", "posterior", "gauss-posterior", "token", "tokens", "wave"]
@@ -281,6 +283,34 @@ def check_types():
         kd.check_array_file(path("line.ark/samples/npy/u2.data.npy"), np.array([4, 5], np.int32))
 
 
+def check_types_by_table():
+    """A type of one table leaves the others alone; one of all is said where a table looks like another."""
+    fresh()
+    numbers = b"".join(b"u%d \0B\4" % i + np.float32(x).tobytes() for i, x in enumerate((0.5, -3, 1e9)))
+    small = b"".join(b"u%d \0B\4" % i + np.int32(x).tobytes() for i, x in enumerate((1, 2, 300)))
+    write("float.ark", numbers)
+    write("ali.1", small)
+    write("ali.2.ark.gz", gzip.compress(small))
+    kd.script("ali.scp", [f"u{i} ali.1:{3 + 10 * i}" for i in range(3)])
+    floats, ints = np.array([0.5, -3, 1e9], np.float32), np.array([1, 2, 300], np.int32)
+
+    def check(want, *options):
+        printed = run("info", *options, SOURCE)
+        with mounted(SOURCE, *options[1:], log="log.table"):
+            for name, array in want.items():
+                kd.check_array_file(path(f"{name}/batches/batch=all/npy/000000.data.npy"), array)
+        return printed
+
+    all_ints = {"float.ark": floats, "ali.scp": ints, "ali.2.ark": ints}
+    contains(check({"ali.scp": ints, "ali.2.ark": ints}), "can be read as int or float")
+    for value in ("float.ark:float", "ali.scp:int;float.ark:float", "ali.2.ark.gz:int;float.ark:float"):
+        equal("look like" in check(all_ints, "-o", f"kaldi_type={value}"), False, value)
+    printed = check({"float.ark": floats, "ali.scp": ints.view(np.float32), "ali.2.ark": ints}, "-o",
+                    "kaldi_type=float;ali.2.ark:int")
+    contains(printed, "ali.scp: is read as float, as -o kaldi_type= says for all tables; its objects look like int. For single tables: ")
+    equal(printed.count("look like"), 1, printed)
+
+
 def check_types_shared():
     """Kaldi's own archives of every type, through their scp files."""
     shared = f"{kd.SHARED_KALDI}/kaldi-written"
@@ -322,5 +352,6 @@ check_fields_once()
 check_pieces_once()
 check_called_sorted()
 check_types()
+check_types_by_table()
 check_types_shared()
 equal(os.listdir(MOUNTPOINT), [], "nothing is mounted")
