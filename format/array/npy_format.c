@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/text.h"
 #include "format/array/set.h"
 #include "format/array/shards.h"
 #include "format/core/siblings.h"
@@ -50,28 +52,43 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
     return bad;
 }
 
-/* A file that cannot be read now may be part of a set. Without it, that set is an error. */
+/* The split of an unread file that is called .npy; NULL: none. false: it is not called so. */
+static bool unread_split(const struct unread_file *file, const char **ret)
+{
+    size_t n = strlen(file->name), len = array_name_without(file->name, n, ".npy");
+    char stem[ARRAY_NAME_MAX + 1];
+    const char *rest;
+
+    snprintf(stem, sizeof(stem), "%.*s", (int)min_u64(len, ARRAY_NAME_MAX), file->name);
+    *ret = array_split(stem, &rest, &len);
+    return text_ends_with(file->name, ".npy");
+}
+
+/* Files that cannot be read now may be part of a set. Without them, that set is an error, which
+ * names the first. */
 static int miss_files(struct arrays *arrays, struct finds *finds)
 {
+    const char *missed[ARRAY_SPLITS + 1], *split, *rest; /* NULL: of no split */
+    size_t n_missed = 0, n = finds->n_unread, k, len;
     int r = 0;
 
-    for (size_t i = 0; i < finds->n_unread && r == 0; i++) {
-        const struct unread_file *missing = &finds->unread[i];
-        size_t n = strlen(missing->name), len = array_name_without(missing->name, n, ".npy");
-        AUTO_FREE char *stem = strndup(missing->name, len);
-        const char *rest, *split;
-
-        if (!stem)
-            return -ENOMEM;
-        if (len == n) /* not called .npy */
+    for (size_t i = 0; i < n && r == 0; i++) {
+        if (!unread_split(&finds->unread[i], &split))
             continue;
-        split = array_split(stem, &rest, &len);
-        for (size_t k = 0; k < arrays->n && r == 0; k++)
-            if (array_split(arrays->array[k].name, &rest, &len) == split)
-                r = array_leave_out(&arrays->array[k],
-                                    "another file of its dataset cannot be read now");
-        if (r == 0)
-            r = finds_incomplete(finds, split ? split : "all", missing);
+        for (k = 0; k < n_missed && missed[k] != split;)
+            k++;
+        if (k < n_missed)
+            continue;
+        missed[n_missed++] = split;
+        r = finds_incomplete(finds, split ? split : "all", &finds->unread[i]);
+    }
+    for (size_t i = 0; i < arrays->n && n_missed && r == 0; i++) {
+        split = array_split(arrays->array[i].name, &rest, &len);
+        for (k = 0; k < n_missed && missed[k] != split;)
+            k++;
+        if (k < n_missed)
+            r = array_leave_out(&arrays->array[i],
+                                "another file of its dataset cannot be read now");
     }
     return r;
 }
@@ -110,7 +127,7 @@ static int add_missing(const struct arrays_source *source, const struct arrays *
 }
 
 /* Find the sets of the files, and join the arrays of each. */
-static int find_sets(struct arrays *arrays, struct folder_sets *sets)
+static int find_sets(struct arrays *arrays, struct folder_sets *sets, struct finds *finds)
 {
     AUTO_FREE const char **name = calloc(arrays->n + 1, sizeof(*name));
     int r = name ? 0 : -ENOMEM;
@@ -120,7 +137,7 @@ static int find_sets(struct arrays *arrays, struct folder_sets *sets)
     sets->n = arrays->n;
     if (r == 0)
         r = finds_siblings(sets->finds, name, arrays->n, &sets->siblings);
-    return r < 0 ? r : arrays_join_sets(arrays, &sets->siblings);
+    return r < 0 ? r : arrays_join_sets(arrays, &sets->siblings, finds);
 }
 
 static int npy_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
@@ -142,7 +159,7 @@ static int npy_open_folder(struct source_file *files, size_t n, const struct for
     if (r >= 0)
         r = setup->options.pair_off ? 0 : miss_files(&arrays, finds);
     if (r >= 0 && !setup->options.pair_off)
-        r = find_sets(&arrays, &sets);
+        r = find_sets(&arrays, &sets, finds);
     return r < 0 ? r : arrays_make_sets(&arrays, &source, setup, finds);
 }
 

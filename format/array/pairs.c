@@ -9,8 +9,8 @@
 #include "base/scope.h"
 #include "format/core/split_name.h"
 
-static const char *const splits[] = {"train", "training", "val", "valid", "validation",
-                                     "test",  "testing",  "dev", "eval"};
+static const char *const splits[ARRAY_SPLITS] = {"train", "training", "val", "valid", "validation",
+                                                 "test",  "testing",  "dev", "eval"};
 
 static bool is_joint(char c)
 {

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
+#include "format/array/shards.h"
 #include "format/encode/encode.h"
 
 #define PICTURE_LEAST 8 /* of the sides of a picture: smaller ones are tables */
@@ -458,6 +459,38 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
     return finds->dataset(finds, name, ds);
 }
 
+/* Many arrays with as many axes that belong to no other are probably a sample each: they get no
+ * datasets, and are reported at once. 0 or -ENOMEM. */
+static int refuse_samples(const struct arrays *arrays, struct array_groups *groups,
+                          const struct arrays_source *source, struct finds *finds)
+{
+    const struct array *first = NULL, *other = NULL;
+    size_t n = 0, kept = 0;
+
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct array *a = &arrays->array[*groups->group[i].member];
+
+        if (groups->group[i].rule != PAIR_ALONE)
+            continue;
+        first = first ? first : a;
+        if (!arrays_may_be_samples(first, a))
+            continue;
+        other = n++ && (!other || a->row_bytes != first->row_bytes) ? a : other;
+    }
+    if (n <= PAIRED_MAX)
+        return 0;
+    for (size_t i = 0; i < groups->n; i++) {
+        struct array_group *g = &groups->group[i];
+
+        if (g->rule == PAIR_ALONE && arrays_may_be_samples(first, &arrays->array[*g->member]))
+            free(g->member);
+        else
+            groups->group[kept++] = *g;
+    }
+    groups->n = kept;
+    return arrays_refuse_samples(first, other, n, source->stem ? source->stem : "all", finds);
+}
+
 int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
                      const struct format_setup *setup, struct finds *finds)
 {
@@ -467,6 +500,8 @@ int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
 
     if (r == 0)
         r = list_left_out(arrays, &left_out);
+    if (r == 0 && !setup->options.pair_off)
+        r = refuse_samples(arrays, &groups, source, finds);
     for (size_t i = 0; i < groups.n && r == 0; i++)
         r = add_group(arrays, &groups.group[i], source, left_out, finds);
     return r;

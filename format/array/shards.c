@@ -1,6 +1,7 @@
 #include "format/array/shards.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +48,36 @@ int array_join(struct array *const *a, const uint64_t *number, size_t n)
     return 0;
 }
 
+/* "float32 (80, 51)" */
 static void add_shape(const struct array *a, struct text *t)
 {
-    text_add(t, "%s of rows (", dtype_info(a->head.dtype)->name);
-    for (unsigned i = 1; i < a->head.ndim; i++)
-        text_add(t, "%s%llu", i > 1 ? ", " : "", (unsigned long long)a->head.dim[i]);
+    text_add(t, "%s (", dtype_info(a->head.dtype)->name);
+    for (unsigned i = 0; i < a->head.ndim; i++)
+        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)a->head.dim[i]);
     text_add(t, ")");
+}
+
+bool arrays_may_be_samples(const struct array *a, const struct array *b)
+{
+    return a->head.dtype == b->head.dtype && a->head.ndim == b->head.ndim && a->head.ndim > 1;
+}
+
+int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n, const char *name,
+                          struct finds *finds)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "%s: %zu arrays with as many axes, such as %s of ", name, n,
+             a->file ? a->file : a->name);
+    add_shape(a, &t);
+    text_add(&t, " and %s of ", b->file ? b->file : b->name);
+    add_shape(b, &t);
+    text_add(
+        &t,
+        ", are probably one sample each, which epochfs does not read. Store them as members "
+        "of a tar archive (tar --sort=name -cf data.tar FOLDER), where each is a sample, or use "
+        "-o pair=off, which makes each array a dataset of its rows");
+    return t.failed ? -ENOMEM : finds->error(finds, name, t.data);
 }
 
 /* Say of which rule the array is, or of the n arrays, which could not be joined. */
@@ -85,6 +110,30 @@ static int remark(struct array *const *a, size_t n, bool joined)
     return 0;
 }
 
+/* Are the arrays, which cannot be joined, a sample each? 1: they were reported; 0 or -ENOMEM. */
+static int refuse(struct array *const *a, size_t n, const struct siblings *siblings, size_t set,
+                  struct finds *finds)
+{
+    char name[NAME_MAX + 1];
+    size_t other = 1, len;
+    int r = 0;
+
+    while (other + 1 < n && are_alike(a[0], a[other]))
+        other++;
+    for (size_t i = 1; i < n; i++)
+        if (n < 3 || !arrays_may_be_samples(a[0], a[i]))
+            return 0;
+    if (!sibling_set_name(siblings, set, name, sizeof(name)) || !strcasecmp(name, "npy"))
+        snprintf(name, sizeof(name), "all");
+    len = array_name_without(name, strlen(name), ".npy");
+    name[len] = '\0';
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = array_leave_out(a[i], "it is probably one sample");
+    if (r == 0)
+        r = arrays_refuse_samples(a[0], a[other], n, name, finds);
+    return r < 0 ? r : 1;
+}
+
 /* Call the array like its set; one without a name "all". */
 static int rename_array(struct array *a, const struct siblings *siblings, size_t set)
 {
@@ -99,7 +148,8 @@ static int rename_array(struct array *a, const struct siblings *siblings, size_t
     return a->name ? 0 : -ENOMEM;
 }
 
-static int join_set(struct arrays *arrays, const struct siblings *siblings, size_t set)
+static int join_set(struct arrays *arrays, const struct siblings *siblings, size_t set,
+                    struct finds *finds)
 {
     const struct sibling_set *s = &siblings->set[set];
     AUTO_FREE struct array **a = calloc(s->n, sizeof(struct array *));
@@ -122,16 +172,19 @@ static int join_set(struct arrays *arrays, const struct siblings *siblings, size
         r = array_join(a, number, n);
     if (n < 2 || r == -ENOMEM)
         return r;
-    if (r == 0)
+    if (r == 0) {
         r = rename_array(a[0], siblings, set);
-    return remark(a, n, r == 0);
+        return r < 0 ? r : remark(a, n, true);
+    }
+    r = refuse(a, n, siblings, set, finds);
+    return r < 0 ? r : r ? 0 : remark(a, n, false);
 }
 
-int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings)
+int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds)
 {
     int r = 0;
 
     for (size_t i = 0; i < siblings->n && r == 0; i++)
-        r = join_set(arrays, siblings, i);
+        r = join_set(arrays, siblings, i, finds);
     return r;
 }

@@ -3,11 +3,23 @@
 #define EPOCHFS_FORMAT_ARRAY_SHARDS_H
 
 #include "format/array/array.h"
+#include "format/core/format.h"
 #include "format/core/siblings.h"
 
 /* Join the arrays of each set of siblings, whose name number i is that of array i, into the first
- * one, if they agree in type and shape. A remark says which rule was taken. 0 or -ENOMEM. */
-int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings);
+ * one, if they agree in type and shape. A remark says which rule was taken. Three or more that
+ * differ in their rows only are probably a sample each: they are left out, and reported to finds. 0
+ * or -ENOMEM. */
+int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds);
+
+/* Are two arrays of one type, with as many axes, two at least? Of many such arrays each is probably
+ * a sample. */
+bool arrays_may_be_samples(const struct array *a, const struct array *b);
+
+/* Report that the arrays from a to b, n of them, are probably a sample each. name: of what is not
+ * shown. 0 or -ENOMEM. */
+int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n, const char *name,
+                          struct finds *finds);
 
 /* Make a[0] the array of n arrays, one after another: number[i] is that of the file of a[i]. They
  * are parts from then on. 0; -EDOM: type or shape differ; or -ENOMEM. */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Arrays in several files, whose names differ by a number only; and names of splits."""
 
+import io
 import json
 import os
 import shutil
@@ -82,7 +83,7 @@ equal(shapes(look()[0]), {"train": {"X": [12, 4, 4], "y": [12]}, "test": {"X": [
 make({"layer_1.npy": numbers(9, 4), "layer_2.npy": numbers(9, 6)})
 datasets, _ = look()
 equal(shapes(datasets), {"all": {"layer_1": [9, 4], "layer_2": [9, 6]}}, "other shapes")
-contains(datasets["all"]["notes"][0], "layer_1.npy and layer_2.npy are not one array", "rows (4)", "rows (6)")
+contains(datasets["all"]["notes"][0], "layer_1.npy and layer_2.npy are not one array", "(9, 4)", "(9, 6)")
 make({"a0.npy": numbers(9, 4), "a1.npy": numbers(9, 4, dtype="<f8")})
 contains(look()[0]["all"]["notes"][0], "float32", "float64")
 make({"x_fold1.npy": X[0], "x_fold2.npy": X[1]})
@@ -113,3 +114,14 @@ for train_x, train_y, test_x, test_y in (("train-images", "train-labels", "test-
     equal(found, {train: {"images": [6, 3], "labels": [6]}, test: {"images": [2, 3], "labels": [2]}}, train_x)
 make({"my_train_images.npy": A, "my_train_labels.npy": B, "my_test_images.npy": C, "my_test_labels.npy": D})
 equal("all" in look()[0], False, "`all` is no split")
+
+# ---- an array a sample ----
+
+MELS = {f"{i:03}.npy": numbers(80, 50 + i % 7) for i in range(20)}
+for what, files in (("flat", MELS), ("class folders", {f"{kind}/{name}": a for kind in ("cat", "dog") for name, a in MELS.items()}),
+                    ("names", {f"utt-{chr(97 + i // 26)}{chr(97 + i % 26)}.npy": numbers(80, 50 + i) for i in range(80)})):
+    make(files)
+    contains(run("info", SOURCE, code=2), "probably one sample each", "(80, 50)", "tar ", "-o pair=off")
+make({"x.npz": (lambda out: (np.savez(out, **{f"u{chr(97 + i // 26)}{chr(97 + i % 26)}": numbers(80, 50 + i) for i in range(80)}), out.getvalue())[1])(io.BytesIO())})
+contains(run("info", SOURCE, code=2), "probably one sample each")
+equal(len(look("-o", "pair=off")[0]), 80, "pair=off")
