@@ -49,7 +49,6 @@ PACKAGES = {
     "libsvm-tools": ["svm-train"],
     "lua5.3": ["lua5.3"],
     "man-db": ["man"],
-    "make": ["make"],
     "mandoc": ["mandoc"],
     "nginx-light": ["nginx"],
     "openssl": ["openssl"],
