@@ -55,7 +55,7 @@ static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_sh
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    static const char delimiters[] = {0, ',', '\t', '|'};
+    static const char delimiters[] = {0, ',', ' ', '|'};
     struct format_setup setup = {.keep = &no_store};
     struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
     struct csv_file *file;
@@ -68,6 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     setup.options.comment = data[0] & 4 ? '#' : 0;
     setup.options.label_column = data[0] & 8 ? "0" : NULL;
     setup.options.doubles = data[0] & 16;
+    setup.options.header = data[0] & 32   ? CSV_HEADER_YES
+                           : data[0] & 64 ? CSV_HEADER_NO
+                                          : CSV_HEADER_AUTO;
     data++;
     len--;
     source.blob = memory_blob_new("x", data, len, len, NULL);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/libsvm/rows.h"
 #include "fuzz.h"
@@ -40,6 +41,7 @@ struct line {
 struct model {
     size_t n, capacity;
     struct line *line; /* [room] owned */
+    uint64_t counted;  /* features, by headers */
 };
 
 /* Parse with its own memory for what follows the line. A label and a feature take a byte at least,
@@ -83,9 +85,15 @@ static void model_put(struct model *m, const struct line *line)
     m->line[m->n++] = *line;
 }
 
-static void model_add(struct model *m, const struct slice *file, unsigned columns, bool skip_bad)
+/* of: the file as opened, which says where its rows begin. */
+static void model_add(struct model *m, const struct slice *file, const struct libsvm_file *of,
+                      bool skip_bad)
 {
-    size_t at = file->len >= 3 && !memcmp(file->at, "\xef\xbb\xbf", 3) ? 3 : 0, number = 1;
+    size_t at = of->mark, number = of->header.lines + 1;
+
+    FUZZ_CHECK(of->header.counts ||
+               at == (file->len >= 3 && !memcmp(file->at, "\xef\xbb\xbf", 3) ? 3 : 0));
+    m->counted = max_u64(m->counted, of->header.count[1]);
 
     for (; at < file->len; number++) {
         struct line line = {.file = file, .start = at, .number = number};
@@ -96,7 +104,7 @@ static void model_add(struct model *m, const struct slice *file, unsigned column
         at += at + 1 < file->len && file->at[at] == '\r' && file->at[at + 1] == '\n' ? 2 : 1;
         if (!libsvm_is_row(file->at + line.start, line.len))
             continue;
-        parse_line(&line, columns);
+        parse_line(&line, of->columns);
         if (line.good || !skip_bad)
             model_put(m, &line);
         else
@@ -332,7 +340,7 @@ static void check_parts(const struct dataset *ds)
 static void check_totals(const struct dataset *ds, const struct model *m)
 {
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    uint64_t features = 0, labels = 1, total = 0;
+    uint64_t features = m->counted, labels = 1, total = 0;
 
     for (size_t i = 0; i < m->n; i++) {
         const struct libsvm_row *row = &m->line[i].row;
@@ -399,10 +407,25 @@ static void check_files(const struct dataset *ds, const struct slice *file, size
 
     FUZZ_CHECK(ds);
     for (size_t i = 0; i < n; i++)
-        model_add(&model, &file[i], libsvm_rows_file(libsvm_rows_of(ds), 0)->columns,
+        model_add(&model, &file[i], libsvm_rows_file(libsvm_rows_of(ds), (unsigned)i),
                   options->bad_rows == BAD_ROWS_SKIP);
     check_dataset(ds, &model);
     model_release(&model);
+}
+
+/* Is the file a matrix without labels? */
+static bool is_refused(const struct slice *file, const struct format_options *options)
+{
+    size_t mark = utf8_mark(file->at, file->len), len = file->len - mark;
+    AUTO_FREE uint8_t *text = calloc(len + LIBSVM_PAD, 1);
+    struct libsvm_header header;
+    unsigned columns;
+
+    FUZZ_CHECK(text);
+    memcpy(text, file->at + mark, len);
+    libsvm_first_rows(text, len, options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u,
+                      &columns, &header);
+    return header.no_labels;
 }
 
 static void open_parts(const struct slice *file, size_t n_files, const struct slice *side,
@@ -422,7 +445,9 @@ static void open_parts(const struct slice *file, size_t n_files, const struct sl
         blob[n++] = memory_blob_new(sides[kind], side->at, side->len, side->len, NULL);
     FUZZ_CHECK(libsvm_open(blob, n, options, NULL, pool, &made) == 0);
     for (size_t i = 0; i < n_files; i++)
-        if (fuzz_takes(way >> 24, (unsigned)i, (unsigned)n_files))
+        if (is_refused(&file[i], options))
+            FUZZ_CHECK(!libsvm_dataset(&made, names[i]));
+        else if (fuzz_takes(way >> 24, (unsigned)i, (unsigned)n_files))
             check_files(libsvm_dataset(&made, names[i]), &file[i], 1, options);
     all = libsvm_dataset(&made, "all");
     if (all)
