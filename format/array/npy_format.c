@@ -93,41 +93,8 @@ static int miss_files(struct arrays *arrays, struct finds *finds)
     return r;
 }
 
-/* What is known of the files of a folder, to say what a dataset lacks. */
-struct folder_sets {
-    const struct finds *finds;
-    const struct format_setup *setup;
-    struct siblings siblings;
-    size_t n;        /* arrays */
-    size_t left_out; /* files that were reported before */
-};
-
-static void folder_sets_release(struct folder_sets *sets)
-{
-    siblings_release(&sets->siblings);
-}
-
-static int add_missing(const struct arrays_source *source, const struct arrays *arrays,
-                       const struct array_group *group, struct missing_parts *ret)
-{
-    const struct folder_sets *sets = source->ctx;
-    int r = 0;
-
-    if (group->is_main)
-        return finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, FINDS_ALL,
-                             sets->setup, ret);
-    for (size_t i = 0; i < group->n && r == 0; i++) {
-        size_t set = arrays->array[group->member[i]].set;
-
-        if (set)
-            r = finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, set - 1,
-                              sets->setup, ret);
-    }
-    return r;
-}
-
 /* Find the sets of the files, and join the arrays of each. */
-static int find_sets(struct arrays *arrays, struct folder_sets *sets, struct finds *finds)
+static int find_sets(struct arrays *arrays, struct array_sets *sets, struct finds *finds)
 {
     AUTO_FREE const char **name = calloc(arrays->n + 1, sizeof(*name));
     int r = name ? 0 : -ENOMEM;
@@ -144,13 +111,13 @@ static int npy_open_folder(struct source_file *files, size_t n, const struct for
                            struct finds *finds)
 {
     AUTO_ARRAYS struct arrays arrays = {0};
-    AUTO(folder_sets_release)
-    struct folder_sets sets = {.finds = finds, .setup = setup, .left_out = finds->n_left_out};
+    AUTO(array_sets_release)
+    struct array_sets sets = {.finds = finds, .setup = setup, .left_out = finds->n_left_out};
     uint64_t left = FORTRAN_MAX;
     const struct arrays_source source = {.format = &format_npy,
                                          .where =
                                              n && *files->folder ? files->folder : "the folder",
-                                         .missing = add_missing,
+                                         .missing = array_sets_missing,
                                          .ctx = &sets};
     int r = 0;
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/array/set.h"
+#include "base/text.h"
+#include "format/array/archives.h"
 #include "format/array/zip.h"
 
 extern const struct format format_npz;
@@ -145,50 +146,31 @@ static int read_members(struct npz *npz, struct diag *d)
                           blob_name(blob), npz->zip.n);
 }
 
-static int open_file(struct source_file *file, bool alone, uint64_t *left,
-                     const struct format_setup *setup, struct finds *finds)
+/* left: bytes of memory for arrays in Fortran's order, of all files of the folder. */
+static int read_archive(struct blob *blob, const struct format_setup *setup, void *left,
+                        struct arrays *ret, struct diag *d)
 {
-    size_t len = array_name_without(file->name, strlen(file->name), ".npz");
-    AUTO_FREE char *stem = strndup(file->name, len);
     AUTO(npz_release) struct npz npz = {.left = left, .setup = setup};
-    struct diag d = DIAG_INIT;
     int r;
 
-    npz.held = held_blob_new(TAKE_PTR(file->blob), NULL);
-    if (!npz.held || !stem)
+    npz.held = held_blob_new(blob, NULL);
+    if (!npz.held)
         return -ENOMEM;
-    r = read_members(&npz, &d);
-    if (r == -ENOMEM)
-        return r;
+    r = read_members(&npz, d);
     if (r < 0)
-        return finds->failed(finds, file->file_name, r, diag_text(&d, r));
-    return arrays_make_sets(&npz.arrays,
-                            &(struct arrays_source){.format = &format_npz,
-                                                    .stem = stem,
-                                                    .alone = alone,
-                                                    .where = blob_name(npz.held->blob)},
-                            setup, finds);
-}
-
-static bool is_called_npz(const char *name)
-{
-    size_t len = strlen(name);
-
-    return array_name_without(name, len, ".npz") < len;
+        return r;
+    *ret = npz.arrays;
+    npz.arrays = (struct arrays){0};
+    return 0;
 }
 
 static int npz_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                            struct finds *finds)
 {
+    static const struct archive_kind kind = {&format_npz, ".npz", read_archive};
     uint64_t left = FORTRAN_MAX;
-    size_t others = 0;
-    int r = 0;
 
-    for (size_t i = 0; i < finds->n_unread; i++)
-        others += is_called_npz(finds->unread[i].name);
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = open_file(&files[i], n + others == 1, &left, setup, finds);
-    return r;
+    return archives_open_folder(&kind, files, n, setup, &left, finds);
 }
 
 /* An archive whose first member is called .npy; or an empty one that is called .npz. */
@@ -201,7 +183,7 @@ static enum claim npz_probe(const struct probed_file *file)
         array_name_without((const char *)h + 30, len, ".npy") < len)
         return CLAIM_STRONG;
     if (file->len >= 4 && (!memcmp(h, "PK\5\6", 4) || !memcmp(h, "PK\3\4", 4)) &&
-        is_called_npz(file->name))
+        text_ends_with(file->name, ".npz"))
         return CLAIM_STRONG;
     return CLAIM_NONE;
 }

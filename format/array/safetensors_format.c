@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/text.h"
-#include "format/array/set.h"
+#include "format/array/archives.h"
 #include "format/core/json.h"
 
 extern const struct format format_safetensors;
@@ -339,45 +339,30 @@ static int read_tensors(struct tensors *t, bool pair, struct diag *d)
     return 0;
 }
 
-static int open_file(struct source_file *file, bool alone, const struct format_setup *setup,
-                     struct finds *finds)
+static int read_archive(struct blob *blob, const struct format_setup *setup, void *ctx,
+                        struct arrays *ret, struct diag *d)
 {
-    size_t len = array_name_without(file->name, strlen(file->name), ".safetensors");
-    AUTO_FREE char *stem = strndup(file->name, len);
     AUTO(tensors_release) struct tensors t = {0};
-    struct diag d = DIAG_INIT;
     int r;
 
-    t.held = held_blob_new(TAKE_PTR(file->blob), NULL);
-    if (!t.held || !stem)
+    (void)ctx;
+    t.held = held_blob_new(blob, NULL);
+    if (!t.held)
         return -ENOMEM;
-    r = read_tensors(&t, !setup->options.pair_off, &d);
-    if (r == -ENOMEM)
-        return r;
+    r = read_tensors(&t, !setup->options.pair_off, d);
     if (r < 0)
-        return finds->failed(finds, file->file_name, r, diag_text(&d, r));
-    return arrays_make_sets(&t.arrays,
-                            &(struct arrays_source){.format = &format_safetensors,
-                                                    .stem = stem,
-                                                    .alone = alone,
-                                                    .where = blob_name(t.held->blob)},
-                            setup, finds);
+        return r;
+    *ret = t.arrays;
+    t.arrays = (struct arrays){0};
+    return 0;
 }
 
 static int safetensors_open_folder(struct source_file *files, size_t n,
                                    const struct format_setup *setup, struct finds *finds)
 {
-    size_t others = 0;
-    int r = 0;
+    static const struct archive_kind kind = {&format_safetensors, ".safetensors", read_archive};
 
-    for (size_t i = 0; i < finds->n_unread; i++) {
-        const char *name = finds->unread[i].name;
-
-        others += array_name_without(name, strlen(name), ".safetensors") < strlen(name);
-    }
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = open_file(&files[i], n + others == 1, setup, finds);
-    return r;
+    return archives_open_folder(&kind, files, n, setup, NULL, finds);
 }
 
 /* A length that the file can have, and an object with a word that such headers have; or the name.

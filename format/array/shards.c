@@ -19,6 +19,14 @@ static bool are_alike(const struct array *a, const struct array *b)
            !memcmp(x->dim + 1, y->dim + 1, (x->ndim - 1) * sizeof(*x->dim));
 }
 
+bool arrays_are_alike(struct array *const *a, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (!are_alike(a[0], a[i]))
+            return false;
+    return true;
+}
+
 int array_join(struct array *const *a, const uint64_t *number, size_t n)
 {
     struct array_part *part;
@@ -186,5 +194,26 @@ int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, str
 
     for (size_t i = 0; i < siblings->n && r == 0; i++)
         r = join_set(arrays, siblings, i, finds);
+    return r;
+}
+
+int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
+                       const struct array_group *group, struct missing_parts *ret)
+{
+    const struct array_sets *sets = source->ctx;
+    size_t last = 0;
+    int r = 0;
+
+    if (group->is_main && !source->stem)
+        return finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, FINDS_ALL,
+                             sets->setup, ret);
+    for (size_t i = 0; i < group->n && r == 0; i++) {
+        size_t set = arrays->array[group->member[i]].set;
+
+        if (set && set != last)
+            r = finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, set - 1,
+                              sets->setup, ret);
+        last = set;
+    }
     return r;
 }

@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_FORMAT_ARRAY_SHARDS_H
 #define EPOCHFS_FORMAT_ARRAY_SHARDS_H
 
-#include "format/array/array.h"
+#include "format/array/set.h"
 #include "format/core/format.h"
 #include "format/core/siblings.h"
 
@@ -20,6 +20,27 @@ bool arrays_may_be_samples(const struct array *a, const struct array *b);
  * shown. 0 or -ENOMEM. */
 int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n, const char *name,
                           struct finds *finds);
+
+/* What is known of the n files of a folder, to say what a dataset lacks. */
+struct array_sets {
+    const struct finds *finds;
+    const struct format_setup *setup;
+    struct siblings siblings; /* of the files, and of those that cannot be used */
+    size_t n;
+    size_t left_out; /* files that were reported before the folder was opened */
+};
+
+/* missing() of struct arrays_source, whose ctx is a struct array_sets. */
+int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
+                       const struct array_group *group, struct missing_parts *ret);
+
+static inline void array_sets_release(struct array_sets *sets)
+{
+    siblings_release(&sets->siblings);
+}
+
+/* Do n arrays agree in type, and in the shape of their rows? */
+bool arrays_are_alike(struct array *const *a, size_t n);
 
 /* Make a[0] the array of n arrays, one after another: number[i] is that of the file of a[i]. They
  * are parts from then on. 0; -EDOM: type or shape differ; or -ENOMEM. */

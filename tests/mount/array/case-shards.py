@@ -115,6 +115,48 @@ for train_x, train_y, test_x, test_y in (("train-images", "train-labels", "test-
 make({"my_train_images.npy": A, "my_train_labels.npy": B, "my_test_images.npy": C, "my_test_labels.npy": D})
 equal("all" in look()[0], False, "`all` is no split")
 
+# ---- sets of files of several arrays ----
+
+
+def npz(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def safetensors(**arrays):
+    head, data = {}, b""
+    for name, a in arrays.items():
+        head[name] = {"dtype": {"f4": "F32", "u1": "U8", "i8": "I64"}[a.dtype.str[1:]], "shape": list(a.shape),
+                      "data_offsets": [len(data), len(data) + a.nbytes]}
+        data += a.tobytes()
+    head = json.dumps(head).encode()
+    return len(head).to_bytes(8, "little") + head + data
+
+
+for end, pack in ("npz", npz), ("safetensors", safetensors):
+    names = [f"model-0000{i}-of-00002.{end}" for i in (1, 2)] if end == "safetensors" else [f"data_{i}.npz" for i in (0, 1)]
+    stem = names[0][:5].rstrip("_")[:4] if end == "npz" else "model"
+    make({name: pack(x=x, y=y) for name, x, y in zip(names, X, Y)})
+    datasets, unusable = look()
+    equal((shapes(datasets), unusable), ({stem: {"x": [12, 4, 4], "y": [12]}}, {}), f"{end}: two files")
+    contains(datasets[stem]["notes"][0], f"{names[0]} to {names[1]} are one set of 2 files")
+    with mounted():
+        check(stem, {"x": np.concatenate(X), "y": np.concatenate(Y)}, batch=5)
+    run("info", "--check", SOURCE)
+    make({f"d{i}.{end}": pack(**{f"{n}_{s}": a for s, n, a in (("train", "x", X[i]), ("train", "y", Y[i]), ("test", "x", X[1]), ("test", "y", Y[1]))})
+          for i in (0, 1)})
+    equal(shapes(look()[0]), {"train": {"x": [12, 4, 4], "y": [12]}, "test": {"x": [10, 4, 4], "y": [10]}}, f"{end}: splits")
+    make({f"d0.{end}": pack(x=X[0], y=Y[0]), f"d1.{end}": pack(x=X[1]), f"e.{end}": pack(x=X[0])})
+    datasets, _ = look()
+    equal(sorted(datasets), ["d0", "d1", "e"], f"{end}: other arrays")
+    contains(datasets["d0"]["notes"][0], f"d0.{end} and d1.{end} are not one set")
+    make({f"d0.{end}": pack(x=X[0]), f"d2.{end}": pack(x=X[1]), f"d1.{end}": pack(x=X[1])[:-9]})
+    datasets, _ = look()
+    equal((shapes(datasets), missing(datasets["d"])), ({"d": {"data": [12, 4, 4]}}, [f"d1.{end}"]), f"{end}: a damaged file")
+    make({f"d0.{end}": pack(x=X[0], y=Y[0]), f"d1.{end}": pack(x=X[1], y=Y[0])})
+    equal(shapes(look()[0]), {"x": {"data": [12, 4, 4]}, "y": {"data": [14]}}, f"{end}: rows that do not fit")
+
 # ---- an array a sample ----
 
 MELS = {f"{i:03}.npy": numbers(80, 50 + i % 7) for i in range(20)}
@@ -122,6 +164,6 @@ for what, files in (("flat", MELS), ("class folders", {f"{kind}/{name}": a for k
                     ("names", {f"utt-{chr(97 + i // 26)}{chr(97 + i % 26)}.npy": numbers(80, 50 + i) for i in range(80)})):
     make(files)
     contains(run("info", SOURCE, code=2), "probably one sample each", "(80, 50)", "tar ", "-o pair=off")
-make({"x.npz": (lambda out: (np.savez(out, **{f"u{chr(97 + i // 26)}{chr(97 + i % 26)}": numbers(80, 50 + i) for i in range(80)}), out.getvalue())[1])(io.BytesIO())})
+make({"x.npz": npz(**{f"u{chr(97 + i // 26)}{chr(97 + i % 26)}": numbers(80, 50 + i) for i in range(80)})})
 contains(run("info", SOURCE, code=2), "probably one sample each")
 equal(len(look("-o", "pair=off")[0]), 80, "pair=off")

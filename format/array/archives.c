@@ -1,0 +1,289 @@
+#include "format/array/archives.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "format/array/shards.h"
+
+#define JOINED_MAX 1024 /* arrays of a file of a set */
+
+/* A file, or several of a set, whose arrays are those of the first. */
+struct archive {
+    struct arrays arrays;
+    const char *file;
+    char *stem;   /* owned */
+    bool is_part; /* the first one of its set has its arrays */
+};
+
+struct archives {
+    const struct archive_kind *kind;
+    struct archive *archive; /* [n]; owned */
+    size_t n;
+    struct array_sets sets;
+};
+
+static void archives_release(struct archives *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        arrays_release(&a->archive[i].arrays);
+        free(a->archive[i].stem);
+    }
+    free(a->archive);
+    array_sets_release(&a->sets);
+}
+
+/* Read one file. 0, also if it was reported; or -ENOMEM. */
+static int read_file(struct archives *a, struct source_file *file, void *ctx, struct finds *finds)
+{
+    struct archive *archive = &a->archive[a->n];
+    struct diag d = DIAG_INIT;
+    int r = a->kind->read(TAKE_PTR(file->blob), a->sets.setup, ctx, &archive->arrays, &d);
+
+    if (r < 0) {
+        arrays_release(&archive->arrays);
+        return r == -ENOMEM ? r : finds->failed(finds, file->file_name, r, diag_text(&d, r));
+    }
+    archive->file = file->name;
+    archive->stem =
+        strndup(file->name, array_name_without(file->name, strlen(file->name), a->kind->suffix));
+    a->n++;
+    for (size_t i = 0; i < archive->arrays.n; i++)
+        archive->arrays.array[i].file = file->name;
+    return archive->stem ? 0 : -ENOMEM;
+}
+
+/* ---- sets ---- */
+
+/* The array of that name, probably number i. NULL: there is none, or it is left out. */
+static struct array *find_array(struct arrays *arrays, const char *name, size_t i)
+{
+    if (i >= arrays->n || strcmp(arrays->array[i].name, name) != 0)
+        for (i = 0; i < arrays->n && strcmp(arrays->array[i].name, name) != 0;)
+            i++;
+    return i < arrays->n && !arrays->array[i].left_out ? &arrays->array[i] : NULL;
+}
+
+static size_t count_used(const struct arrays *arrays)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < arrays->n; i++)
+        n += !arrays->array[i].left_out;
+    return n;
+}
+
+/* The archives of a set. */
+struct parts {
+    struct archive **archive; /* [n] */
+    uint64_t *number;         /* [n] */
+    struct array **array;     /* [n] those of one name */
+    size_t n;
+};
+
+/* Find the arrays that go on from number i of the first file. false: one lacks it, and *ret_lacks
+ * is its number; or they are not alike. */
+static bool find_arrays(struct parts *p, size_t i, size_t *ret_lacks)
+{
+    const char *name = p->archive[0]->arrays.array[i].name;
+
+    *ret_lacks = 0;
+    for (size_t k = 0; k < p->n; k++) {
+        p->array[k] = find_array(&p->archive[k]->arrays, name, i);
+        if (!p->array[k]) {
+            *ret_lacks = k;
+            return false;
+        }
+    }
+    return arrays_are_alike(p->array, p->n);
+}
+
+/* Are the files no set? Then why is in d. */
+static bool differ(struct parts *p, struct diag *d)
+{
+    const struct arrays *first = &p->archive[0]->arrays;
+    size_t n = count_used(first), lacks;
+
+    if (n > JOINED_MAX)
+        diag_set(d, 0, "%s and %s are not one set: expected at most %d arrays, got %zu",
+                 p->archive[0]->file, p->archive[1]->file, JOINED_MAX, n);
+    for (size_t k = 1; k < p->n && !d->set; k++)
+        if (count_used(&p->archive[k]->arrays) != n)
+            diag_set(d, 0, "%s and %s are not one set: they have %zu arrays and %zu",
+                     p->archive[0]->file, p->archive[k]->file, n,
+                     count_used(&p->archive[k]->arrays));
+    for (size_t i = 0; i < first->n && !d->set; i++)
+        if (!first->array[i].left_out && !find_arrays(p, i, &lacks))
+            diag_set(d, 0, "%s and %s are not one set: %s %s", p->archive[0]->file,
+                     p->archive[lacks ? lacks : p->n - 1]->file, first->array[i].name,
+                     lacks ? "is in the first only" : "has another type or other rows in a file");
+    return d->set;
+}
+
+/* The first array that is used says it. 0 or -ENOMEM. */
+static int remark(struct arrays *arrays, const char *text)
+{
+    for (size_t i = 0; i < arrays->n; i++) {
+        struct array *a = &arrays->array[i];
+
+        if (a->left_out)
+            continue;
+        a->remark = strdup(text);
+        return a->remark ? 0 : -ENOMEM;
+    }
+    return 0;
+}
+
+static int remark_each(struct parts *p, const char *text)
+{
+    int r = 0;
+
+    for (size_t k = 0; k < p->n && r == 0; k++)
+        r = remark(&p->archive[k]->arrays, text);
+    return r;
+}
+
+/* Make the first file the set. */
+static int join_parts(struct archives *a, struct parts *p, size_t set)
+{
+    struct arrays *first = &p->archive[0]->arrays;
+    struct diag d = DIAG_INIT;
+    char name[NAME_MAX + 1];
+    int r = 0;
+
+    for (size_t i = 0; i < first->n && r == 0; i++) {
+        size_t lacks;
+
+        if (first->array[i].left_out)
+            continue;
+        first->array[i].set = set + 1;
+        find_arrays(p, i, &lacks);
+        r = array_join(p->array, p->number, p->n);
+    }
+    for (size_t k = 1; k < p->n; k++)
+        p->archive[k]->is_part = true;
+    if (r == 0 && sibling_set_name(&a->sets.siblings, set, name, sizeof(name))) {
+        size_t len = array_name_without(name, strlen(name), a->kind->suffix);
+
+        free(p->archive[0]->stem);
+        p->archive[0]->stem =
+            strcasecmp(name, a->kind->suffix + 1) ? strndup(name, len) : strdup("all");
+    }
+    if (r == 0 && !p->archive[0]->stem)
+        return -ENOMEM;
+    diag_set(&d, 0,
+             "%s to %s are one set of %zu files, because their names differ by a number only; with "
+             "-o pair=off each array of each is a dataset",
+             p->archive[0]->file, p->archive[p->n - 1]->file, p->n);
+    return r < 0 ? r : remark(first, d.text);
+}
+
+/* A file of the set that cannot be read now. NULL: none. */
+static const struct unread_file *
+find_unread(const struct archives *a, const struct sibling_set *set, const struct finds *finds)
+{
+    const struct siblings *siblings = &a->sets.siblings;
+
+    for (size_t i = 0; i < set->n && finds->n_unread; i++)
+        for (size_t k = 0; k < finds->n_unread; k++)
+            if (!strcmp(siblings->name[siblings->member[set->first + i].file],
+                        finds->unread[k].name))
+                return &finds->unread[k];
+    return NULL;
+}
+
+static int join_set(struct archives *a, size_t set, struct finds *finds)
+{
+    const struct siblings *siblings = &a->sets.siblings;
+    const struct sibling_set *s = &siblings->set[set];
+    AUTO_FREE struct archive **archive = calloc(s->n, sizeof(struct archive *));
+    AUTO_FREE uint64_t *number = calloc(s->n, sizeof(*number));
+    AUTO_FREE struct array **array = calloc(s->n, sizeof(struct array *));
+    struct parts p = {archive, number, array, 0};
+    const struct unread_file *unread;
+    struct diag d = DIAG_INIT;
+    char name[NAME_MAX + 1];
+
+    if (!archive || !number || !array)
+        return -ENOMEM;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct sibling *member = &siblings->member[s->first + i];
+
+        if (member->file >= a->n)
+            continue;
+        number[p.n] = member->number;
+        archive[p.n++] = &a->archive[member->file];
+    }
+    if (p.n < 1)
+        return 0;
+    unread = find_unread(a, s, finds);
+    if (unread) {
+        if (!sibling_set_name(siblings, set, name, sizeof(name)))
+            snprintf(name, sizeof(name), "all");
+        name[array_name_without(name, strlen(name), a->kind->suffix)] = '\0';
+        return finds_incomplete(finds, name, unread);
+    }
+    for (size_t i = 0; i < archive[0]->arrays.n && p.n == 1; i++)
+        archive[0]->arrays.array[i].set = set + 1;
+    if (p.n == 1)
+        return 0;
+    return differ(&p, &d) ? remark_each(&p, d.text) : join_parts(a, &p, set);
+}
+
+static int join_sets(struct archives *a, struct finds *finds)
+{
+    AUTO_FREE const char **name = calloc(a->n + 1, sizeof(*name));
+    int r = name ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        name[i] = a->archive[i].file;
+    a->sets.n = a->n;
+    if (r == 0)
+        r = finds_siblings(finds, name, a->n, &a->sets.siblings);
+    for (size_t i = 0; i < a->sets.siblings.n && r == 0; i++)
+        r = join_set(a, i, finds);
+    return r;
+}
+
+/* Its name in messages. */
+static const char *where(const struct archive *archive)
+{
+    for (size_t i = 0; i < archive->arrays.n; i++)
+        if (archive->arrays.array[i].held)
+            return blob_name(archive->arrays.array[i].held->blob);
+    return archive->file;
+}
+
+int archives_open_folder(const struct archive_kind *kind, struct source_file *files, size_t n,
+                         const struct format_setup *setup, void *ctx, struct finds *finds)
+{
+    AUTO(archives_release)
+    struct archives a = {.kind = kind,
+                         .archive = calloc(n + 1, sizeof(*a.archive)),
+                         .sets = {.finds = finds, .setup = setup, .left_out = finds->n_left_out}};
+    size_t others = 0;
+    int r = a.archive ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < finds->n_unread; i++)
+        others += text_ends_with(finds->unread[i].name, kind->suffix);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = read_file(&a, &files[i], ctx, finds);
+    if (r == 0 && !setup->options.pair_off)
+        r = join_sets(&a, finds);
+    for (size_t i = 0; i < a.n; i++)
+        others += !a.archive[i].is_part;
+    for (size_t i = 0; i < a.n && r == 0; i++)
+        if (!a.archive[i].is_part)
+            r = arrays_make_sets(&a.archive[i].arrays,
+                                 &(struct arrays_source){.format = kind->format,
+                                                         .stem = a.archive[i].stem,
+                                                         .alone = others == 1,
+                                                         .where = where(&a.archive[i]),
+                                                         .missing = array_sets_missing,
+                                                         .ctx = &a.sets},
+                                 setup, finds);
+    return r;
+}
