@@ -333,7 +333,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             let_pass(&round, pause);
             continue;
         }
-        if (again && !call->plain && !call->tries)
+        /* A server that fails for one URL may have the others. */
+        if (again && !call->plain && !call->tries && !get.request.reply.status)
             gave_up(http);
         again = false;
         text_release(ret);

@@ -4,6 +4,9 @@ manifests; and what stands beside a dataset is counted."""
 
 import os
 
+import numpy as np
+
+from kaldi_model import wave_bytes
 from lib import MOUNTPOINT, SOURCE, contains, content, equal, mounted, path, run, small, text, write
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -54,6 +57,8 @@ with mounted(f"{SOURCE}/svm"):
 # A Kaldi table with plots below it.
 write("kaldi/text", b"utt1 hello\nutt2 world\n")
 write("kaldi/wav.scp", b"utt1 wav/1.wav\nutt2 wav/2.wav\n")
+for name in ("kaldi/wav/1.wav", "kaldi/wav/2.wav"):
+    write(name, wave_bytes(np.zeros(80, np.int16), 8000))
 for i in range(20):
     write(f"kaldi/plots/{i}.png", PNG)
 found = run("info", f"{SOURCE}/kaldi")

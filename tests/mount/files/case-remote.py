@@ -72,7 +72,7 @@ with Nginx(WWW, more="location /train/.cache { return 403; } location /train/los
         check_classes([c for c in CLASSES if c != "c1-outside"], "folders that are never data")
 for place_, status in (("/train/c2/", 403), ("/train/c2/", 500), ("/train/c2/0002.jpg", 500), ("/train/c2/0002.jpg", 404)):
     with Nginx(WWW, more=f"location = {place_} {{ return {status}; }}") as server:
-        with mounted(server.url, "patience=1", log=f"log.{status}"):
+        with mounted(server.url, "patience=3", log=f"log.{status}"):
             equal(os.path.exists(path("val/samples/raw/x.jpg")), True, "another dataset")
             if status == 404:
                 equal(json.loads(text(path("train/dataset.json")))["samples"], 119, "it is gone, for everybody")

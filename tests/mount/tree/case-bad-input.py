@@ -146,7 +146,7 @@ equal({u["name"] for u in found["unusable"]}, bad, "info --json: unusable")
 for unusable in found["unusable"]:
     if unusable["name"] in messages:
         equal(unusable["reason"] + "\n", messages[unusable["name"]], "info and ERROR.txt agree")
-contains(run("info", "--check", SOURCE, code=2), f"{len(bad)} of ")
+contains(run("info", "--check", SOURCE, code=2), f"{len(bad)} other files cannot be used")
 contains(run("info", SOURCE), "29 more files are not usable: 29 without an extension")
 contains(run("info", "--json", SOURCE), "i-02-type-0a: type at byte 2: want ")
 

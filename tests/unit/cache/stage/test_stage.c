@@ -12,9 +12,9 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "cache/disk/staged_file.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/sha256.h"
+#include "cache/disk/staged_file.h"
 #include "cache/stage/stage.h"
 #include "tests/support/event.h"
 #include "tests/support/fake_transport.h"

@@ -162,7 +162,7 @@ static void test_forecast__too_large__shares_by_keep(void **state)
     task.is_shuffled = true;
     f = make();
     assert_near(f.pin, 0.5, 1e-9);
-    assert_near(f.plan, 0.81, 0.02);                /* 1 - e^-t where 1 - (1 + t) e^-t = 1/2 */
+    assert_near(f.plan, 0.81, 0.02);                    /* 1 - e^-t where 1 - (1 + t) e^-t = 1/2 */
     assert_near(f.later.fetched, task.bytes / 2, 1e-6); /* samples without their blocks */
     task.keep = FORECAST_PLAN;
     assert_true(make().later.fetched <= f.later.fetched);
