@@ -10,9 +10,9 @@ all:
 check:
 	tests/run all
 
-# DESTDIR is taken from the environment.
+# PREFIX=~/.local: for one user, without root. DESTDIR is taken from the environment.
 install: all
-	cmake --install $(BUILD)
+	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 package:
 	debian/make-package

@@ -59,10 +59,11 @@ int detach(const char *path, enum detach_how how, struct diag *d)
         return diag_set(d, says_busy(said.data) ? -EBUSY : -EPERM, "%s: %s", path, said.data);
     }
     if (r == -NO_FUSERMOUNT3)
-        return diag_set(d, -ENOENT,
-                        "%s: want fusermount3 to unmount it, found none; is the "
-                        "package fuse3 installed?",
-                        path);
+        return diag_set(
+            d, -ENOENT,
+            "%s: fusermount3 cannot be run. Users unmount with it; install it: sudo apt "
+            "install fuse3 (Fedora: sudo dnf install fuse3)",
+            path);
     return r < 0 ? diag_set(d, r, "%s: %s", path, strerror(-r)) : 0;
 }
 

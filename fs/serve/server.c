@@ -226,10 +226,28 @@ static int take_signals(struct server *s)
 
 /* What to do if a mount has failed because of the device, a right or the folder; "": all of them
  * are right. */
+/* As libfuse looks for it. */
+static bool has_fusermount(void)
+{
+    const char *path = getenv("PATH");
+    AUTO_FREE char *copy = strdup(path ? path : "");
+    char *rest = copy, *folder, file[PATH_MAX];
+    bool found = access("/usr/bin/fusermount3", X_OK) == 0;
+
+    while (!found && (folder = strsep(&rest, ":"))) {
+        snprintf(file, sizeof(file), "%s/fusermount3", folder);
+        found = access(file, X_OK) == 0;
+    }
+    return found;
+}
+
 static const char *mount_advice(const char *mountpoint)
 {
     AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
+    if (geteuid() != 0 && !has_fusermount())
+        return ": fusermount3 cannot be run. Users mount with it; install it: sudo apt install "
+               "fuse3 (Fedora: sudo dnf install fuse3)";
     if (fd >= 0 && geteuid() != 0 && access(mountpoint, W_OK) < 0)
         return ": users may mount on folders only that they may write to; want one of yours";
     if (fd >= 0 && (geteuid() != 0 || pass_has_right()))
