@@ -29,7 +29,7 @@ def planted():
     os.mkdir(OUT)
     os.mkdir(HOOKS)
     with open(SECRET, "w", encoding="ascii") as f:
-        f.write("# TYPE epochfs_secret gauge\nepochfs_secret 42\n")
+        f.write("# HELP epochfs_secret A secret.\n# TYPE epochfs_secret gauge\nepochfs_secret 42\n")
     os.chmod(SECRET, 0o600)
     with open(f"{HOOKS}/fuse.conf", "w", encoding="ascii") as f:
         f.write("user_allow_other\n")  # so that root may ask, and wait
