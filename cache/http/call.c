@@ -334,7 +334,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             continue;
         }
         /* A server that fails for one URL may have the others. */
-        if (again && !call->plain && !call->tries && !get.request.reply.status)
+        if (again && !call->plain && !get.request.reply.status &&
+            (!call->tries || round_is_over(&round, 0)))
             gave_up(http);
         again = false;
         text_release(ret);

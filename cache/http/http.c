@@ -79,6 +79,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     limiter_init(&http->limiter, options->jobs < 2 ? 2 : options->jobs, options->most,
                  options->clock);
     http->transport.limiter = &http->limiter;
+    http->transport.gave_up = &http->gave_up;
     http->retry_limit_ns = options->retry_limit_s ? options->retry_limit_s * NS_PER_S : NO_LIMIT;
     http->timeout_ns = (options->timeout_s ? options->timeout_s : 1) * NS_PER_S;
     if (http->timeout_ns > http->retry_limit_ns)

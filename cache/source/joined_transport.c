@@ -425,6 +425,7 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
     }
     j->transport.ops = &ops;
     j->transport.limiter = next->limiter;
+    j->transport.gave_up = next->gave_up;
     j->transport.counts_requests = true;
     j->next = next;
     j->jobs = next->limiter ? next->limiter->jobs : jobs;

@@ -60,6 +60,8 @@ int shared_read_file(const struct source *source, const char *name, size_t most,
 
     if (!source->remote->far)
         return read_local(source, name, most, ret, ret_time);
+    if (source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
+        return -EREMOTEIO;
     if (asprintf(&path, SHARED_INDEX_FOLDER "/%s", name) < 0) {
         path = NULL;
         return -ENOMEM;

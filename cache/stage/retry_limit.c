@@ -48,15 +48,15 @@ static int64_t limit_ns(const struct stage *stage)
     return stage->options.retry_limit_s * NS_PER_S;
 }
 
-/* How long the remote has been silent; -1: it is not, or it is time to try again. */
-static int64_t silence_locked(const struct stage *stage, int64_t now)
+/* How long the remote has been silent, since that time; -1: it is not, or it is time to try again.
+ */
+static int64_t silence_locked(const struct stage *stage, int64_t since, int64_t now)
 {
-    int64_t silent = now - stage->silent_since;
+    int64_t silent = now - since;
 
     lock_assert_held(&stage->lock);
-    return stage->silent_since && silent <= 2 * limit_ns(stage) &&
-                   atomic_load_explicit(&stage->progress, memory_order_relaxed) <
-                       stage->silent_since
+    return since && silent <= 2 * limit_ns(stage) &&
+                   atomic_load_explicit(&stage->progress, memory_order_relaxed) < since
                ? silent
                : -1;
 }
@@ -64,9 +64,12 @@ static int64_t silence_locked(const struct stage *stage, int64_t now)
 int wait_brief_locked(struct wait *wait, int64_t now)
 {
     const struct stage *stage = wait->need.file->stage;
-    int64_t silent = silence_locked(stage, now);
+    const _Atomic int64_t *texts = stage->transport->gave_up;
+    int64_t silent = silence_locked(stage, stage->silent_since, now),
+            longer = texts ? silence_locked(stage, atomic_load(texts), now) : -1;
 
     lock_assert_held(&stage->lock);
+    silent = longer > silent ? longer : silent;
     wait->early = silent < 0 ? 0 : limit_ns(stage) * 3 / 4;
     return silent > limit_ns(stage) ? -EREMOTEIO : 0;
 }
@@ -74,7 +77,7 @@ int wait_brief_locked(struct wait *wait, int64_t now)
 static void note_silence_locked(struct stage *stage, int64_t now, const struct diag *why)
 {
     lock_assert_held(&stage->lock);
-    if (silence_locked(stage, now) < 0) {
+    if (silence_locked(stage, stage->silent_since, now) < 0) {
         stage->silent_since = now;
         stage->silent_waits = 0;
         stage->silent_why = *why;
@@ -86,7 +89,7 @@ unsigned stage_silent(struct stage *stage, struct diag *d)
 {
     LOCK_SCOPE(&stage->lock);
 
-    if (silence_locked(stage, stage_now(stage)) < 0)
+    if (silence_locked(stage, stage->silent_since, stage_now(stage)) < 0)
         return 0;
     diag_set(d, -EREMOTEIO, "%s", stage->silent_why.text);
     return stage->silent_waits;

@@ -95,6 +95,9 @@ struct transport_ops {
 struct transport {
     const struct transport_ops *ops;
     struct limiter *limiter; /* of this and other requests to the remote; NULL: the stage's own */
+    /* When requests for texts of the same remote were last given up, clock_monotonic(); NULL: not
+     * known. */
+    const _Atomic int64_t *gave_up;
     /* It counts its requests itself, because a transfer may be any number of them. Where, set
      * before the first transfer; NULL: nowhere. */
     bool counts_requests;

@@ -448,7 +448,9 @@ static int plan_source(const struct plan_call *call, const struct options *optio
         log_source_note(p.opened.source);
         catalog_prepare(&p.opened.catalog, true, monotonic_ns() + (call->dry_run ? 0 : PREPARE_NS));
         p.stage = p.opened.source->stage;
-        if (p.stage) {
+        if (source_silent(p.opened.source, NULL)) /* there is nothing to measure */
+            code = check_remote(call->source, &p.opened, 1);
+        if (p.stage && code == EXIT_DONE) {
             look_at_cache(&p);
             code = find_rate(&p);
         }

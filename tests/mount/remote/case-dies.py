@@ -139,7 +139,8 @@ def die(number, what, source, life, death):
             daemon.terminate()
             daemon.wait(DEADLINE)
     if not died:
-        return "" if code == 0 and ended else f"{name}: alive, but {code}: {reason}"
+        return "" if (code == 0 and ended) or "nothing to index" in reason else \
+            f"{name}: alive, but {code}: {reason}"
     if not ended:
         return f"{name}: killed after {took:.1f} s: {reason}"
     if code and took > LIMIT * PATIENT:  # with 0 it has all read, and needed nothing more
