@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/status_html.h"
+#include "fs/cli/status_mounts.h"
 #include "fs/cli/status_show.h"
 #include "fs/cli/status_values.h"
 #include "fs/life/mounts.h"
@@ -48,8 +49,10 @@ static void on_signal(int number)
 
 static void print_help(void)
 {
-    printf("usage: epochfs status [--json] [--watch] [--html=FILE] MOUNTPOINT\n\n"
-           "Shows the progress of a mount: datasets, reads, staged bytes, errors.\n"
+    printf("usage: epochfs status [--json] [--watch] [--html=FILE] [MOUNTPOINT]\n\n"
+           "Shows the progress of a mount: datasets, reads, staged bytes, errors. Without\n"
+           "MOUNTPOINT: lists the mounts of this user, with their sources and whether they\n"
+           "answer (root: of all users).\n"
            "--json: everything, for programs (MOUNTPOINT/.epochfs/status.json).\n"
            "--watch: repeats it each second, with rates, until Ctrl-C or until it is\n"
            "unmounted. A terminal is redrawn; elsewhere a line with the time is printed for\n"
@@ -291,7 +294,7 @@ static int run(int argc, char **argv)
     struct status_call call = {0};
     const struct command_line line = {
         "status",
-        "MOUNTPOINT",
+        "[MOUNTPOINT]",
         print_help,
         NULL,
         {{"json", .set = &call.json}, {"watch", .set = &call.watch}, {"html", .text = &call.html}}};
@@ -300,6 +303,11 @@ static int run(int argc, char **argv)
 
     if (code >= 0)
         return code;
+    if (!call.mountpoint && (call.watch || call.html))
+        return fail(EXIT_USAGE, "status: --%s: expected a MOUNTPOINT; `epochfs status` lists them",
+                    call.watch ? "watch" : "html");
+    if (!call.mountpoint)
+        return status_mounts(call.json);
     r = mounts_real_path(call.mountpoint, call.path);
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: %s", call.mountpoint, strerror(-r));
@@ -317,4 +325,4 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_status = {"status", run,
-                                       "status [--json] [--watch] [--html=FILE] MOUNTPOINT"};
+                                       "status [--json] [--watch] [--html=FILE] [MOUNTPOINT]"};

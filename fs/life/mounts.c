@@ -169,33 +169,59 @@ int mounts_watch(void)
     return fd < 0 ? -errno : fd;
 }
 
-bool mounts_find(const char *path, struct mount_entry *ret)
+void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const char *path,
+                              const char *type, const char *source),
+                 void *ctx)
 {
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
     size_t capacity = 0;
-    bool found = false;
 
     while (mounts && getline(&line, &capacity, mounts) > 0) {
-        const char *type = strstr(line, " - ");
+        const char *rest = strstr(line, " - ");
         struct mount_entry entry;
-        char where[PATH_MAX];
+        char path[PATH_MAX], type[64], source[PATH_MAX] = "";
 
-        if (!type || sscanf(line, "%*s %*s %u:%u %*s %4095s", &entry.device_major,
-                            &entry.device_minor, where) != 3)
+        if (!rest || sscanf(line, "%*s %*s %u:%u %*s %4095s", &entry.device_major,
+                            &entry.device_minor, path) != 3)
             continue;
-        unescape(where);
-        if (strcmp(where, path) != 0)
+        if (sscanf(rest, " - %63[^ ] %4095[^ \n]", type, source) < 1)
             continue;
-        read_users(type, &entry);
-        found = !strncmp(type + 3, "fuse.epochfs ", 13); /* later mounts cover earlier ones */
-        if (found && ret)
-            *ret = entry;
+        unescape(path);
+        unescape(source);
+        read_users(rest, &entry);
+        each(ctx, &entry, path, type, source);
     }
     free(line);
     if (mounts)
         fclose(mounts);
-    return found;
+}
+
+struct find {
+    const char *path;
+    struct mount_entry *ret;
+    bool found;
+};
+
+static void find(void *ctx, const struct mount_entry *entry, const char *path, const char *type,
+                 const char *source)
+{
+    struct find *f = ctx;
+
+    (void)source;
+    if (strcmp(path, f->path) != 0)
+        return;
+    f->found = !strcmp(type, MOUNTS_TYPE); /* later mounts cover earlier ones */
+    if (f->found && f->ret)
+        *f->ret = *entry;
+}
+
+bool mounts_find(const char *path, struct mount_entry *ret)
+{
+    struct find f = {.path = path, .ret = ret};
+
+    mounts_each(find, &f);
+    return f.found;
 }
 
 bool mounts_find_above(const char *path, char ret[static PATH_MAX])

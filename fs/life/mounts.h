@@ -14,6 +14,14 @@ struct mount_entry {
     bool is_for_all; /* allow_other */
 };
 
+#define MOUNTS_TYPE "fuse.epochfs"
+
+/* Call each for every mount of the table, of any type, the earliest first; later ones on the same
+ * path cover earlier ones. */
+void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const char *path,
+                              const char *type, const char *source),
+                 void *ctx);
+
 /* Is the topmost mount on path, an absolute real path, an epochfs? Does not touch the mount, so it
  * works if the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);

@@ -60,10 +60,15 @@ expect 1 "$EPOCHFS" umount
 expect 1 "$EPOCHFS" umount a b
 expect 1 "$EPOCHFS" info
 expect 1 "$EPOCHFS" info --jason "$SOURCE"
+expect 0 "$EPOCHFS" status
+expect 1 "$EPOCHFS" status --watch
+says "--watch: expected a MOUNTPOINT"
 for command in plan stage status cache; do
-    expect 1 "$EPOCHFS" "$command"
-    one_line
-    says "epochfs: " "epochfs $command --help"
+    if [ "$command" != status ]; then
+        expect 1 "$EPOCHFS" "$command"
+        one_line
+        says "epochfs: " "epochfs $command --help"
+    fi
     expect 1 "$EPOCHFS" "$command" --jason "$SOURCE"
     says "epochfs $command --help"
 done
