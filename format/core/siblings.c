@@ -191,6 +191,14 @@ void siblings_release(struct siblings *siblings)
     *siblings = (struct siblings){0};
 }
 
+bool are_siblings(const char *a, const char *b)
+{
+    AUTO_SIBLINGS struct siblings s = {0};
+
+    return siblings_find((const char *const[]){a, b}, 2, &s) == 0 && s.set_of[0] &&
+           s.set_of[0] == s.set_of[1];
+}
+
 /* ---- what is said of a set ---- */
 
 /* Where the name goes on behind "-of-<N>". */

@@ -41,6 +41,9 @@ int siblings_find(const char *const *name, size_t n, struct siblings *ret);
 void siblings_release(struct siblings *siblings);
 #define AUTO_SIBLINGS AUTO(siblings_release)
 
+/* Are two different names those of siblings? */
+bool are_siblings(const char *a, const char *b);
+
 /* The name of a set: what its members' names have in common, without "-of-<N>" and what joins the
  * number to the name. false: nothing is left, or size is too small. */
 bool sibling_set_name(const struct siblings *siblings, size_t set, char *ret, size_t size);

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/core/siblings.h"
 #include "format/csv/row.h"
 #include "format/text/row.h"
 
@@ -445,7 +446,8 @@ int csv_joins(const void *p, const void *other, struct diag *d)
     const struct csv_shape *one = &a->shape, *two = &b->shape;
     AUTO_TEXT struct text first = {0}, second = {0};
 
-    if (one->is_keyed_list || two->is_keyed_list)
+    if ((one->is_keyed_list || two->is_keyed_list) &&
+        !are_siblings(blob_name(a->blob), blob_name(b->blob)))
         return diag_set(
             d, -EDOM,
             "%s: rows of a number that counts them and another one are a list about "

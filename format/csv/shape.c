@@ -179,7 +179,7 @@ static bool is_keyed_list(const struct csv_shape *shape, struct csv_head head)
             cells.low != low + rows)
             return false;
     }
-    return rows > 1;
+    return rows > 2;
 }
 
 int csv_shape_read(const uint8_t *text, size_t len, bool whole,

@@ -84,6 +84,7 @@ for what, files, n in (
                           "part-1.json.gz": gzip.compress(rows(3).encode())}, 3),
         ("CSV without headers", {"part-00000": "1,2,3\n4,5,6\n", "part-00001": "7,8,9\n", "part-00002": "1,1,1\n2,2,2\n"}, 5),
         ("CSV of one row each but for one", {"p0.csv": "1,2\n", "p1.csv": "3,4\n5,6\n", "p2.csv": "7,8\n"}, 4),
+        ("CSV of counted rows", {"p_0.csv": "0,5\n1,7\n2,9\n", "p_1.csv": "3,1\n4,2\n", "p_2.csv": "1,1\n2,2\n3,3\n"}, 8),
         ("CSV of semicolons", {"part0": "1;2;3\n4;5;6\n", "part1": "7;8;9\n"}, 3)):
     make(files)
     datasets, unusable = look()

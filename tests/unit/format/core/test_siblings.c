@@ -112,6 +112,15 @@ static void test_other_total(void **state)
     assert_int_equal(sibling_set_other(&s, 2), 2);
 }
 
+static void test_two(void **state)
+{
+    (void)state;
+    assert_true(are_siblings("d/p0.csv", "d/p1.csv"));
+    assert_false(are_siblings("d/a.csv", "d/b.csv"));
+    assert_false(are_siblings("t-0-of-2", "t-0-of-3"));
+    assert_false(are_siblings("t-0-of-2", "u"));
+}
+
 /* First numbers that may begin with 0 or 1 say so. */
 static void test_doubt(void **state)
 {
@@ -158,9 +167,8 @@ static void test_many(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_other_total),
-        cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_sets),  cmocka_unit_test(test_other_total),
+        cmocka_unit_test(test_doubt), cmocka_unit_test(test_two),
         cmocka_unit_test(test_many),
     };
 
