@@ -24,7 +24,8 @@ struct round {
     pthread_cond_t ended;
     /* Guarded by lock: */
     unsigned pending;
-    int64_t heard; /* when the server last gave something, or the first request was made */
+    int64_t heard;    /* when the server last gave something, or the first request was made */
+    bool is_answered; /* it gave something */
 };
 
 static void round_init(struct round *ret, struct http *http)
@@ -45,6 +46,7 @@ static void heard_locked(struct round *round)
 {
     lock_assert_held(&round->lock);
     round->heard = clock_monotonic(round->clock);
+    round->is_answered = true;
     atomic_store(&round->http->answered, round->heard);
 }
 
@@ -83,6 +85,13 @@ static bool round_is_over(struct round *round, uint64_t ms)
 
     return clock_monotonic(round->clock) - round->heard + (int64_t)ms * 1000000 >=
            round->http->retry_limit_ns;
+}
+
+static bool round_is_answered(struct round *round)
+{
+    LOCK_SCOPE(&round->lock);
+
+    return round->is_answered;
 }
 
 /* The server is silent: requests that could wait for it fail at once for a while. */
@@ -455,15 +464,23 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
     }
 }
 
-/* The server has been silent for too long. */
-static void stat_give_up(struct http *http, struct stat_one *one, const char *url)
+/* The server has been silent for too long. A server that fails for one URL may have the others.
+ */
+static void stat_give_up(struct http *http, struct stat_one *one, const char *url, bool answered)
 {
+    bool fails_here = answered && one->request.reply.status;
     char name[HTTP_NAME_SIZE];
 
     http_url_name(url, name, sizeof(name));
-    one->error = say_silent(http, name, one->why);
     one->again = false;
     one->step = STAT_ENDED;
+    if (fails_here) {
+        one->error = diag_set(
+            one->why, -EREMOTEIO, "%s: failed for %lld s, the last time with status %u", name,
+            (long long)(http->retry_limit_ns / 1000000000), one->request.reply.status);
+        return;
+    }
+    one->error = say_silent(http, name, one->why);
     gave_up(http);
 }
 
@@ -552,7 +569,7 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
 
         round_wait_below(round, limiter_most(&http->limiter));
         if (round_is_over(round, pause))
-            stat_give_up(http, one, urls[turn[i]]);
+            stat_give_up(http, one, urls[turn[i]], round_is_answered(round));
         else
             stat_send(http, one, round, urls[turn[i]]);
     }
@@ -590,7 +607,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
             all[i].ret = &ret[i];
             all[i].step = http->asks_by_reading ? STAT_GET : STAT_HEAD;
             if (silent)
-                stat_give_up(http, &all[i], urls[i]);
+                stat_give_up(http, &all[i], urls[i], false);
         }
     }
     if (no < 0)

@@ -397,9 +397,24 @@ int record_picture_make(struct read_context *rc, const struct dataset *ds,
     return t.is_missing ? -EAGAIN : 0;
 }
 
+/* A check says what is wrong, not that a check would say it. */
+static int picture_check(struct read_context *rc, const struct dataset *ds,
+                         const struct record_content *c, uint64_t record, struct diag *d)
+{
+    const struct record_pictures *p = pictures_of(c);
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    int r = record_picture_get(rc, ds, c, record, &thing, d);
+    const struct made *made = r == 0 ? memo_bytes(thing) : NULL;
+
+    if (r < 0 || !made->is_bad || c == &p->ok.content || c == &p->filled.content)
+        return r;
+    return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
+}
+
 static const struct record_ops picture_ops = {
     .dims = picture_dims,
     .read = picture_read,
+    .check = picture_check,
     .extent = record_picture_extent,
     .where = record_picture_where,
     .has = record_picture_has,
