@@ -112,7 +112,7 @@ void kernel_pass_negotiate(struct server *s, struct fuse_conn_info *conn)
     bool wants = s->pass.wanted && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH);
 
     if (wants)
-        conn->max_backing_stack_depth = STACK_DEPTH;
+        conn->max_backing_stack_depth = STACK_DEPTH - 1; /* libfuse adds the layer that is ours */
     pass_offered(&s->pass, wants);
 }
 
