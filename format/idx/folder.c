@@ -198,11 +198,10 @@ static int largest_label(const struct field *label, uint64_t samples, int64_t *r
         return -ENOMEM;
     for (uint64_t at = 0; at < bytes; at += SCAN_BYTES) {
         size_t n = (size_t)min_u64(SCAN_BYTES, bytes - at);
-        int r = blob_pread(READ_WAITS, label->blob, buf, n, label->offset + at);
+        int r = blob_read(READ_WAITS, label->blob, buf, n, label->offset + at, d);
 
         if (r < 0)
-            return diag_set(d, r, "%s: labels at byte %llu: %s", blob_name(label->blob),
-                            (unsigned long long)(label->offset + at), strerror(-r));
+            return r;
         for (size_t i = 0; i < n; i += label->stored_bytes) {
             int64_t v = stored_integer(label, buf + i);
 

@@ -28,9 +28,9 @@ static int read_start(const struct blob *blob, struct idx_header *h, struct diag
     if (blob->size < sizeof(start))
         return diag_set(d, -EBADMSG, "%s: header at byte 0: want at least 4 bytes, found %llu",
                         blob_name(blob), (unsigned long long)blob->size);
-    r = blob_pread(READ_WAITS, blob, start, sizeof(start), 0);
+    r = blob_read(READ_WAITS, blob, start, sizeof(start), 0, d);
     if (r < 0)
-        return diag_set(d, r, "%s: header at byte 0: %s", blob_name(blob), strerror(-r));
+        return r;
     if (start[0] || start[1])
         return diag_set(d, -EBADMSG, "%s: magic at byte 0: want 00 00, found %02x %02x",
                         blob_name(blob), start[0], start[1]);
@@ -52,9 +52,9 @@ static int read_dims(const struct blob *blob, struct idx_header *h, struct diag 
                         "%s: header at byte 0: want %llu bytes for %u dimensions, found %llu",
                         blob_name(blob), (unsigned long long)h->payload, h->axes,
                         (unsigned long long)blob->size);
-    r = blob_pread(READ_WAITS, blob, dims, 4 * (size_t)h->axes, 4);
+    r = blob_read(READ_WAITS, blob, dims, 4 * (size_t)h->axes, 4, d);
     if (r < 0)
-        return diag_set(d, r, "%s: dimensions at byte 4: %s", blob_name(blob), strerror(-r));
+        return r;
     for (unsigned i = 0; i < h->axes; i++)
         h->dim[i] = load_be32(dims + 4 * i);
     return 0;

@@ -184,17 +184,20 @@ struct fetch {
     size_t len;
     uint64_t off;
     int result;
+    struct diag why;
 };
 
 static void *run_fetch(void *arg)
 {
     struct fetch *fetch = arg;
 
-    fetch->result = blob_pread(READ_WAITS, fetch->blob, fetch->dst, fetch->len, fetch->off);
+    fetch->result =
+        blob_read(READ_WAITS, fetch->blob, fetch->dst, fetch->len, fetch->off, &fetch->why);
     return NULL;
 }
 
-static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len, uint64_t off)
+static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len, uint64_t off,
+                         struct diag *d)
 {
     struct fetch fetch[LIBSVM_PASS_THREADS];
     unsigned n = len < SLICE ? 1 : pass->threads;
@@ -204,12 +207,13 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
     for (unsigned i = 0; i < n; i++) {
         size_t part = i + 1 == n ? len - done : len / n;
 
-        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0};
+        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0, DIAG_INIT};
         done += part;
     }
     run_together(n, run_fetch, fetch, sizeof(fetch[0]));
     for (unsigned i = 0; i < n; i++)
-        r = r < 0 ? r : fetch[i].result;
+        if (r == 0 && fetch[i].result < 0)
+            r = diag_set(d, fetch[i].result, "%s", fetch[i].why.text);
     return r;
 }
 
@@ -232,12 +236,11 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
     memset(text + len, 0, LIBSVM_SCAN_PAD);
     if (pass->at > pass->mark)
-        r = blob_pread(READ_WAITS, pass->blob, text - 1, 1, pass->at - 1);
+        r = blob_read(READ_WAITS, pass->blob, text - 1, 1, pass->at - 1, d);
     if (r == 0)
-        r = read_together(pass, text, len, pass->at);
+        r = read_together(pass, text, len, pass->at, d);
     if (r < 0)
-        return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,
-                        (unsigned long long)pass->at, strerror(-r));
+        return r;
     *ret_text = text;
     return 0;
 }

@@ -72,7 +72,8 @@ const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t
     }
     in->start = at;
     in->have = kept;
-    in->error = blob_pread(READ_WAITS, in->blob, in->buffer + kept, len - kept, at + kept);
+    in->why = DIAG_INIT;
+    in->error = blob_read(READ_WAITS, in->blob, in->buffer + kept, len - kept, at + kept, &in->why);
     if (in->error)
         return NULL;
     in->have = len;
@@ -86,8 +87,10 @@ int kaldi_bad(const struct kaldi_in *in, uint64_t at, struct diag *d, const char
     va_list args;
 
     if (in->error)
-        return diag_set(d, in->error, "%s: byte %llu: %s", blob_name(in->blob),
-                        (unsigned long long)at, strerror(-in->error));
+        return in->error != -EIO && in->why.set
+                   ? diag_set(d, in->error, "%s", in->why.text)
+                   : diag_set(d, in->error, "%s: byte %llu: %s", blob_name(in->blob),
+                              (unsigned long long)at, strerror(-in->error));
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

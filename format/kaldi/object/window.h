@@ -15,10 +15,11 @@ struct kaldi_in {
     uint64_t size; /* bytes of the blob */
     uint8_t *buffer;
     size_t capacity;
-    uint64_t start; /* byte of the blob at buffer[0] */
-    size_t have;    /* bytes in the buffer */
-    size_t step;    /* bytes, the least that the next read asks for */
-    int error;      /* -errno of a read that failed, kept until the caller sets it to 0 */
+    uint64_t start;  /* byte of the blob at buffer[0] */
+    size_t have;     /* bytes in the buffer */
+    size_t step;     /* bytes, the least that the next read asks for */
+    int error;       /* -errno of a read that failed, kept until the caller sets it to 0, */
+    struct diag why; /* and why */
 };
 
 /* To move the window to another blob, release it and init it again. */

@@ -19,8 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from bad_server import BadServer
-from lib import DEADLINE, EPOCHFS, PRIVATE, equal, log_text
-from servers import PATIENT, place, sha256sums, wait_until
+from lib import (DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, contains, content, equal, log_text,
+                 mounted, status)
+from servers import PATIENT, error_of, place, sha256sums, wait_until, within
 
 DEATHS = int(os.environ.get("DEATHS", 0))
 PATIENCE = 5 if DEATHS else 2
@@ -152,6 +153,29 @@ def die(number, what, source, life, death):
         else f"{name}: no reason: {reason}"
 
 
+def check_indexing():
+    """The server falls silent while text is indexed: reads in the mount get EIO and the reason after
+    patience, again when they are tried again, and the bytes when it is back."""
+    place(f"{PRIVATE}/large", "a.svm", rows(900_000))
+    with BadServer(f"{PRIVATE}/large", rate=4_000_000) as server:
+        server.dies(9_500_000, "silent")
+        code, reason, ended = command(["info", "-o", f"cache={PRIVATE}/cache.l,patience={PATIENCE}",
+                                       f"{server.url}/a.svm"], 4 * LIMIT)
+        equal((code, ended, "the remote sends nothing" in reason), (2, True, True), reason)
+    with BadServer(f"{PRIVATE}/large", rate=4_000_000) as server:
+        server.dies(9_500_000, "silent")
+        with mounted(f"{server.url}/a.svm", f"cache={PRIVATE}/cache.m,patience={PATIENCE}"):
+            wait_until(lambda: server.died, "the server is silent")
+            for _ in range(2):
+                with within(2 * PATIENCE + 2, "a read while it is indexed"):
+                    equal(error_of(content, MOUNTPOINT, "a.svm/dataset.json"), errno.EIO, "read")
+                contains(status()["last_read_error"], "a.svm: the remote sends nothing; waited")
+            server.dies(1 << 40, "silent")
+            server.healthy()
+            wait_until(lambda: error_of(content, MOUNTPOINT, "a.svm/dataset.json") == 0,
+                       "it is indexed")
+
+
 COMMANDS = ["info", "index", "stage", "mount", "plan", "mount"]
 random.seed(int(os.environ.get("SEED", 1)))
 todo = []
@@ -162,3 +186,4 @@ for k, what in zip(range(DEATHS or len(COMMANDS)), itertools.cycle(COMMANDS)):
 with ThreadPoolExecutor(4) as threads:
     wrong = [w for w in threads.map(lambda t: die(*t), todo) if w]
 equal(wrong, [], "rounds that went wrong")
+check_indexing()
