@@ -753,11 +753,13 @@ def read_wave(s):
     return rate, np.frombuffer(data, f"{e}i2").astype(np.int16).reshape(-1, channels)
 
 
-def read_ark(data, type, dtype=np.float32, skip_nul=True):
-    """The good objects of an archive, and the Broken that ends it or None."""
+def read_ark(data, type, dtype=np.float32, skip_nul=True, skip_mark=True):
+    """The good objects of an archive, and the Broken that ends it or None. skip_mark: a byte order
+    mark at the start is no part of the first key, unlike in Kaldi."""
     s = Stream(data)
     objects = []
-    s.take(rb"(\xef\xbb\xbf)?")  # a byte order mark
+    if skip_mark:
+        s.take(rb"(\xef\xbb\xbf)?")
     while True:
         s.skip_space()
         key_at = s.at
@@ -932,7 +934,7 @@ def check_ark(file, scp, table, samples):
     it names."""
     data = content(file)
     equal(len(data), os.stat(file).st_size, f"{file}: size")
-    objects, broken = read_ark(data, table.type, skip_nul=False)
+    objects, broken = read_ark(data, table.type, skip_nul=False, skip_mark=False)
     equal(broken and broken.args, None, f"{file}: breaks")
     equal([o.key for o in objects], [table.keys[i] for i in samples], f"{file}: keys")
     for o, i in zip(objects, samples):
