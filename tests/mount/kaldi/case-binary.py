@@ -229,8 +229,9 @@ def check_errors():
 
 def check_type(type, files, encodings=None):
     """Files read as this type: their good objects, and the places of the bad ones. All in one
-    mount."""
+    mount. An empty file among them is not shown."""
     fresh(files)
+    files = {name: data for name, data in files.items() if data}
     log = f"log.{type}"
     daemon = start(SOURCE, f"kaldi_type={type}", log=log)
     try:
