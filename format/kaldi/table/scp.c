@@ -278,6 +278,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     parsed.key_len = ret->key_len = key.len;
     if (!place.len)
         return "want a path or a command after the key, found nothing";
+    parsed.has_value = ret->has_value = true;
     wrong = take_range(&place, &parsed.range, &ret->ends_table);
     if (!wrong) {
         ret->ends_table = false;

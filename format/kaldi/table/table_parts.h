@@ -24,8 +24,10 @@ int kaldi_add_own_file(struct kaldi_table *table, size_t n);
 
 /* Does a line of an scp file end the table, as it has no key or no value? Kaldi reads no further,
  * without a word, so the lines after it would be lost: that is an error, but with kaldi=p. Blank
- * lines at the end lose none. *blank: the number of the first blank line, 0: there was none. 0: no;
- * KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or -EBADMSG with the reason in d. */
+ * lines at the end lose none. A line whose range cannot be told from its path ends the table with
+ * kaldi=p alone; else it is an object that cannot be read. *blank: the number of the first blank
+ * line, 0: there was none. 0: no; KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or -EBADMSG
+ * with the reason in d. */
 enum { KALDI_LINE_BLANK = 1, KALDI_LINE_ENDS };
 int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
                      const char *wrong, uint64_t *blank, struct diag *d);

@@ -126,7 +126,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         wrong = scp_line_parse((const char *)text, len, &line);
         if (wrong) {
             diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->blob), i + 1, wrong);
-            if (line.ends_table)
+            if (line.ends_table && (table->permissive || !line.has_value))
                 break;
             continue;
         }
@@ -153,8 +153,9 @@ int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const str
                      const char *wrong, uint64_t *blank, struct diag *d)
 {
     bool is_blank = wrong && !line->key_len;
+    bool ends = wrong && line->ends_table && (table->permissive || !line->has_value);
 
-    if (!is_blank && !*blank && !(wrong && line->ends_table) && line->key_len <= KEY_MAX)
+    if (!is_blank && !*blank && !ends && line->key_len <= KEY_MAX)
         return 0;
     if (table->permissive)
         return KALDI_LINE_ENDS;
