@@ -276,8 +276,10 @@ with mounted():
     check_combinations("blank-runs", [FILES["blank-runs"]], 30 if SLOW else 150)
     check_empty_part("one-row", 1, 3, 4)
     check_empty_part("lf", 1, 1000, 12)
-    check_parts("all", [FILES[name] for name in sorted(FILES)])
-    check_combinations("all", [FILES[name] for name in sorted(FILES)], 10)
+    # Rows without features may be a list of labels: such a file is no part of `all`.
+    joined_files = [FILES[name] for name in sorted(FILES) if name != "four-bytes"]
+    check_parts("all", joined_files)
+    check_combinations("all", joined_files, 10)
 
 write("empty-1", b"")
 write("empty-2", b"")
