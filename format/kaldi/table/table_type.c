@@ -8,8 +8,8 @@
 #include "format/kaldi/table/scp.h"
 
 #define LINE_MOST    65536
-#define CHECKED_MOST (16u << 20) /* bytes of an scp file that are checked when it is opened */
-#define FIRST_LINES  100         /* of an scp file; one of them must lead to an object */
+#define CHECKED_MOST (128u << 10) /* bytes of an scp file that are checked at each opening */
+#define FIRST_LINES  100          /* of an scp file; one of them must lead to an object */
 
 /* As in Kaldi, a file is no archive if its first object cannot be read. */
 static int check_first(const struct kaldi_table *table, struct diag *d)
@@ -183,7 +183,8 @@ static int check_lines(const struct kaldi_table *table, struct diag *d)
     int r = 0;
 
     kaldi_in_init(&in, table->blob);
-    while (r >= 0 && at < in.size && at < CHECKED_MOST) {
+    in.size = min_u64(in.size, CHECKED_MOST);
+    while (r >= 0 && at < in.size) {
         size_t have = 0;
         const uint8_t *text = kaldi_in_at(&in, at, LINE_MOST, &have), *end;
         struct scp_line line;
@@ -192,7 +193,7 @@ static int check_lines(const struct kaldi_table *table, struct diag *d)
         if (!text)
             return kaldi_bad(&in, at, d, "cannot be read");
         end = memchr(text, '\n', have);
-        if (!end && have == LINE_MOST)
+        if (!end && (have >= LINE_MOST || in.size < table->blob->size))
             break;
         have = end ? (size_t)(end - text) : have;
         at += have + 1;
