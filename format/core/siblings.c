@@ -262,6 +262,12 @@ static int add_missing(const struct search *search, const struct sibling *like, 
         return -ENOMEM;
     if (search->exists && search->exists(search->ctx, t.data))
         return 0;
+    if (search->exists && text_ends_with(t.data, ".tar")) { /* x-1.tgz is x-1.tar, packed */
+        memcpy(t.data + t.len - 2, "gz", 2);
+        if (search->exists(search->ctx, t.data))
+            return 0;
+        memcpy(t.data + t.len - 2, "ar", 2);
+    }
     return missing_parts_add(search->ret, t.data,
                              may_be_last ? "no such file, or the last one, if numbers begin at 1"
                                          : "no such file");

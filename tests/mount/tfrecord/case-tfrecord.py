@@ -170,7 +170,7 @@ def check_set():
     equal(seen == sorted(seen), False, "the epoch is shuffled")
     equal(array("set/val.tfrecord/batches/batch=all/npy/000000.label.npy").tolist(),
           [MODEL[i]["label"][1][0] for i in [*range(0, N, 20), *range(1, N, 20)]], "the other set")
-    contains(run("info", path_of("set")), "1 of 6 files of `train.tfrecord` are not here, the first is number 5")
+    contains(run("info", path_of("set")), "missing  train.tfrecord-00005-of-00006: no such file")
 
 
 def path_of(name):
