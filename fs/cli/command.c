@@ -62,7 +62,7 @@ int check_remote(const char *spec, const struct opened *opened, unsigned least)
     char shown[PATH_MAX];
     struct diag d = DIAG_INIT;
 
-    for (size_t i = 0; i < opened->catalog.n; i++) {
+    for (size_t i = 0; least < 2 && i < opened->catalog.n; i++) { /* a mount shows each reason */
         const struct dataset *ds = opened->catalog.item[i].ds;
 
         if (ds && dataset_state(ds) == DATASET_FAILED && ds->failed == -EREMOTEIO)

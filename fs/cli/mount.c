@@ -415,8 +415,8 @@ static int mount_source(const struct mount_call *call, const struct options *opt
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!call->fake)
         prepare_small(&opened.catalog);
-    /* One file alone may be missing behind a server that works. */
-    code = check_remote(call->source, &opened, 2);
+    /* Some files may be missing behind a server that works: each has its ERROR.txt. */
+    code = check_remote(call->source, &opened, UINT_MAX);
     if (code != EXIT_DONE)
         return code;
     log_source_note(opened.source);

@@ -88,4 +88,4 @@ shutil.copytree(f"{SHARED}/tar", SOURCE)
 with mounted():
     for name, (samples, found) in rows.items():
         check_file(name, samples, found)
-contains(run("info", "--json", SOURCE), "unusable")
+run("info", "--json", SOURCE)
