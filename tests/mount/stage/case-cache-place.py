@@ -36,7 +36,7 @@ def stand(place, what):
 
 def staged():
     found = sorted(os.listdir(f"{CACHE}/staged"))
-    equal([name[32:] for name in found], ["", ".content"], "staged files")
+    equal([name[64:] for name in found], ["", ".content"], "staged files")
     return f"{CACHE}/staged/{found[0]}"
 
 
