@@ -7,9 +7,8 @@
 #include "base/checked.h"
 #include "format/kaldi/table/scp.h"
 
-#define LINE_MOST    65536
-#define CHECKED_MOST (128u << 10) /* bytes of an scp file that are checked at each opening */
-#define FIRST_LINES  100          /* of an scp file; one of them must lead to an object */
+#define LINE_MOST   65536 /* bytes; also those of an scp file that are checked at each opening */
+#define FIRST_LINES 100   /* of an scp file; one of them must lead to an object */
 
 /* As in Kaldi, a file is no archive if its first object cannot be read. */
 static int check_first(const struct kaldi_table *table, struct diag *d)
@@ -101,25 +100,23 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 }
 
 /* The first line that leads to an object decides; if none does, d keeps the first reason. */
-static int find_type_of_script(struct kaldi_table *table, struct diag *d)
+static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, struct diag *d)
 {
-    AUTO_KALDI_IN struct kaldi_in in = {0};
     enum kaldi_type guess = KALDI_UNKNOWN;
     uint64_t at = 0;
     int r = -ENODATA;
 
-    kaldi_in_init(&in, table->blob);
-    for (unsigned i = 0; i < FIRST_LINES && at < in.size; i++) {
+    for (unsigned i = 0; i < FIRST_LINES && at < in->size; i++) {
         size_t have = 0, len;
-        const uint8_t *text = kaldi_in_at(&in, at, 65536, &have), *end;
+        const uint8_t *text = kaldi_in_at(in, at, LINE_MOST, &have), *end;
         struct diag reason = DIAG_INIT;
         struct scp_line line;
         const char *wrong;
 
         if (!text)
-            return kaldi_bad(&in, at, d, "cannot be read");
+            return kaldi_bad(in, at, d, "cannot be read");
         if (i == 0 && have >= 2 && text[0] == 0 && text[1] == 'B')
-            return kaldi_bad(&in, 0, d, "want lines of text, found a binary object");
+            return kaldi_bad(in, 0, d, "want lines of text, found a binary object");
         end = memchr(text, '\n', have);
         len = end ? (size_t)(end - text) : have;
         at += len + 1;
@@ -175,25 +172,23 @@ int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const str
                     wrong ? wrong : scp_long_key);
 }
 
-/* The pass finds what comes after these bytes. */
-static int check_lines(const struct kaldi_table *table, struct diag *d)
+/* The first bytes, which the window holds. The pass finds what comes after them. */
+static int check_lines(const struct kaldi_table *table, struct kaldi_in *in, struct diag *d)
 {
-    AUTO_KALDI_IN struct kaldi_in in = {0};
     uint64_t at = 0, blank = 0, number = 0;
     int r = 0;
 
-    kaldi_in_init(&in, table->blob);
-    in.size = min_u64(in.size, CHECKED_MOST);
-    while (r >= 0 && at < in.size) {
+    in->size = min_u64(in->size, LINE_MOST);
+    while (r >= 0 && at < in->size) {
         size_t have = 0;
-        const uint8_t *text = kaldi_in_at(&in, at, LINE_MOST, &have), *end;
+        const uint8_t *text = kaldi_in_at(in, at, in->size - at, &have), *end;
         struct scp_line line;
         const char *wrong;
 
         if (!text)
-            return kaldi_bad(&in, at, d, "cannot be read");
+            return kaldi_bad(in, at, d, "cannot be read");
         end = memchr(text, '\n', have);
-        if (!end && (have >= LINE_MOST || in.size < table->blob->size))
+        if (!end && in->size < table->blob->size)
             break;
         have = end ? (size_t)(end - text) : have;
         at += have + 1;
@@ -205,11 +200,13 @@ static int check_lines(const struct kaldi_table *table, struct diag *d)
 
 int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 {
+    AUTO_KALDI_IN struct kaldi_in in = {0};
     int r = 0;
 
     if (table->kind == KALDI_SCRIPT) {
-        r = find_type_of_script(table, d);
-        return r < 0 || table->permissive ? r : check_lines(table, d);
+        kaldi_in_init(&in, table->blob);
+        r = find_type_of_script(table, &in, d);
+        return r < 0 || table->permissive ? r : check_lines(table, &in, d);
     }
     if (table->type == KALDI_UNKNOWN) {
         r = kaldi_sniff_archive(table->blob, table->asked, &table->type, d);
