@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "format/core/format.h"
 
 static int by_name(const void *a, const void *b)
@@ -26,4 +27,16 @@ const struct folder_name *folder_names_find(const struct folder_names *names, co
     const struct folder_name wanted = {.name = name, .len = len};
 
     return names->n ? bsearch(&wanted, names->file, names->n, sizeof(wanted), by_name) : NULL;
+}
+
+bool format_item_names(const char *item, const char *file)
+{
+    size_t n = strcspn(item, ";"), len = strlen(file);
+    const char *colon = memrchr(item, ':', n);
+    size_t name_len = colon ? (size_t)(colon - item) : 0;
+
+    if (name_len + strlen(".gz") == len &&
+        (text_ends_with(file, ".gz") || text_ends_with(file, ".xz")))
+        len = name_len;
+    return name_len && name_len == len && !memcmp(item, file, len);
 }

@@ -259,6 +259,9 @@ struct format {
     void (*example)(const struct dataset *ds, struct text *t);
 };
 
+/* item: one of kaldi_tables, which ends at ; or NUL. Does it name that file, packed or not? */
+bool format_item_names(const char *item, const char *file);
+
 /* Is it what format= calls by that name? */
 static inline bool format_is_called(const struct format *format, const char *name)
 {

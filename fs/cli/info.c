@@ -374,6 +374,15 @@ static int check_catalog(const struct catalog *catalog, bool json)
                 catalog->n_datasets, bad == 1 ? "has" : "have", unusable, unusable == 1 ? "" : "s");
 }
 
+/* Can none be read, though their files looked right? The reasons were shown. */
+static bool all_failed(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].ds && dataset_state(catalog->item[i].ds) != DATASET_FAILED)
+            return false;
+    return true;
+}
+
 static int show(const struct info_call *call, const struct options *options)
 {
     AUTO_OPENED struct opened opened = {0};
@@ -392,7 +401,9 @@ static int show(const struct info_call *call, const struct options *options)
         print_all(catalog, opened.source, call->source, call->check);
     fflush(stdout);
     code = check_remote(call->source, &opened, 1);
-    return call->check ? check_catalog(catalog, call->json) : code;
+    if (call->check)
+        return check_catalog(catalog, call->json);
+    return code == EXIT_DONE && all_failed(catalog) ? EXIT_SOURCE : code;
 }
 
 static int run(int argc, char **argv)

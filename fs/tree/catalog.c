@@ -379,6 +379,26 @@ static int check_format_options(const struct catalog *catalog, const struct opti
     return 0;
 }
 
+/* An option that names a file which SOURCE lacks does nothing: the name is misspelt. list: all
+ * files; empty if SOURCE has an index of whole collections. */
+static int check_named_files(const struct source_list *list, const struct options *options,
+                             struct diag *d)
+{
+    for (const char *item = options->format.kaldi_tables; list->n && item && *item;) {
+        size_t len = strcspn(item, ";"), i = 0;
+
+        while (i < list->n && !format_item_names(item, list->entry[i].name))
+            i++;
+        if (i == list->n)
+            return diag_set(d, -EINVAL,
+                            "option kaldi_type=%.*s: no file in SOURCE has that name. Write the "
+                            "name without its folder, as FILE:TYPE",
+                            (int)min_u64(len, 100), item);
+        item += len + (item[len] != '\0');
+    }
+    return 0;
+}
+
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d)
 {
@@ -400,6 +420,8 @@ int catalog_open(const struct source *source, const struct options *options, str
         r = folder_scan_all(source, &list, &catalog);
     if (r == 0)
         r = check_format_options(&catalog, options, d);
+    if (r == 0)
+        r = check_named_files(&list, options, d);
     if (r < 0)
         return r;
     if (!catalog.n_datasets)

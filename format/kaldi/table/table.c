@@ -114,23 +114,19 @@ static const struct prepared_ops table_ops = {
 
 /* ---- opening ---- */
 
-/* The type that the user gives for a table of that name, packed or not, or for all. */
+/* The type that the user gives for a table of that name, or for all. */
 static enum kaldi_type asked_type(const struct format_options *options, const char *name,
                                   bool *ret_of_all)
 {
-    const char *slash = strrchr(name, '/'), *file = slash ? slash + 1 : name;
-    size_t len = strlen(file), unpacked = len;
+    const char *slash = strrchr(name, '/');
 
-    if (text_ends_with(file, ".gz") || text_ends_with(file, ".xz"))
-        unpacked -= strlen(".gz");
     *ret_of_all = false;
     for (const char *item = options->kaldi_tables; item && *item;) {
-        size_t n = strcspn(item, ";"), name_len = n;
+        size_t n = strcspn(item, ";");
+        const char *colon = memrchr(item, ':', n);
 
-        while (item[--name_len] != ':')
-            ;
-        if ((name_len == len || name_len == unpacked) && !memcmp(item, file, name_len))
-            return kaldi_type_called(item + name_len + 1, n - name_len - 1);
+        if (colon && format_item_names(item, slash ? slash + 1 : name))
+            return kaldi_type_called(colon + 1, (size_t)(item + n - colon - 1));
         item += n + (item[n] != '\0');
     }
     *ret_of_all = options->kaldi_type != KALDI_UNKNOWN;

@@ -114,6 +114,12 @@ write("large/lines.csv", b"a,b\r\n1,2\r\n\r\n-1e39,inf\r\n3,1e40\r\n")
 contains(run("info", "--check", os.path.join(SOURCE, "large"), code=2), "line 4, column 0: want a number that float32 holds")
 run("info", "--check", os.path.join(SOURCE, "large"), "-o", "dtype=f8")
 run("info", "--check", os.path.join(SOURCE, "good/words.csv"))
+# The only dataset has a fault after what is looked into first.
+late = os.path.join(PRIVATE, "late-fault")
+os.mkdir(late)
+with open(f"{late}/x.csv", "w", encoding="ascii") as f:
+    f.write("x,y,label\n" + "0.5,1.5,1\n" * 100000 + "1,2\n")
+contains(run("info", late, code=2), "line 100002: want 3 columns")
 contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: want f4 or f8")
 with mounted(os.path.join(SOURCE, "label/named.csv")):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2)

@@ -206,6 +206,8 @@ def check_asked():
     with mounted(SOURCE, "kaldi_type=float"):
         for type, data in files.items():
             check_archive(f"{type}.ark", data, type)
+    contains(run("info", "-o", "kaldi_type=matrix.ark:matrix;vectors.ark:vector", SOURCE, code=2),
+             "vectors.ark:vector: no file in SOURCE has that name")
 
 
 def check_errors():
