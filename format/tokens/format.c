@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/opener.h"
+#include "format/core/siblings.h"
 #include "format/records/record_set.h"
 #include "format/records/shards.h"
 #include "format/tokens/document_set.h"
@@ -80,6 +81,7 @@ struct open_folder {
     size_t n_sources;
     const struct format_setup *setup;
     struct finds *finds;
+    size_t left_out;              /* finds->n_left_out before this folder */
     struct source_file **by_name; /* [n_sources] */
     struct token_stream **stream; /* [n] each has one user here, */
     struct document_file **file;  /* or, if documents are samples, its file has */
@@ -296,6 +298,24 @@ static const struct token_stream *stream_of(const struct open_folder *o, unsigne
     return o->file ? document_file_stream(o->file[i]) : o->stream[i];
 }
 
+/* Siblings of the files that a dataset of n streams lacks. */
+static int find_missing(const struct open_folder *o, unsigned first, unsigned n,
+                        struct missing_parts *ret)
+{
+    AUTO_SIBLINGS struct siblings siblings = {0};
+    AUTO_FREE const char **name = calloc(n, sizeof(*name));
+    int r = name ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < n && r == 0; i++)
+        name[i] = stream_of(o, first + i)->name;
+    if (r == 0)
+        r = finds_siblings(o->finds, name, n, &siblings);
+    if (r < 0 || (n < o->n && !siblings.set_of[0]))
+        return r;
+    return finds_missing(o->finds, o->left_out, &siblings, n,
+                         n < o->n ? siblings.set_of[0] - 1 : FINDS_ALL, o->setup, ret);
+}
+
 static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const char *name,
                        bool unlisted)
 {
@@ -306,6 +326,11 @@ static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const 
     if (r < 0)
         return r;
     ds->unlisted = unlisted;
+    r = n > 1 ? find_missing(o, first, n, &ds->missing) : 0;
+    if (r < 0) {
+        dataset_free(ds);
+        return r;
+    }
     return o->finds->dataset(o->finds, name, ds);
 }
 
@@ -391,7 +416,11 @@ static void release(struct open_folder *o)
 static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
                        struct finds *finds)
 {
-    struct open_folder o = {.source = source, .n_sources = n, .setup = setup, .finds = finds};
+    struct open_folder o = {.source = source,
+                            .n_sources = n,
+                            .setup = setup,
+                            .finds = finds,
+                            .left_out = finds->n_left_out};
     int r = -ENOMEM;
 
     o.by_name = calloc(n, sizeof(struct source_file *));

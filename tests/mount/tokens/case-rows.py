@@ -79,7 +79,7 @@ with mounted(os.path.join(SOURCE, "gz")):
 pair("gzbad/x", documents)
 write("gzbad/x.bin.gz", gzip.compress(b"12345"))
 os.remove(os.path.join(SOURCE, "gzbad/x.bin"))
-contains(run("info", os.path.join(SOURCE, "gzbad")), "want it inside the 5 bytes of x.bin.gz")
+contains(run("info", os.path.join(SOURCE, "gzbad"), code=2), "want it inside the 5 bytes of x.bin.gz")
 
 # TK-43: meta.pkl is never unpickled, and is no error
 os.makedirs(os.path.join(SOURCE, "chars"))
@@ -109,6 +109,11 @@ with mounted(os.path.join(SOURCE, "llmc"), "seq=7"):
         equal(about(f"fineweb_{split}")["samples"], len(windows), f"windows of {split}")
         for k in range(len(windows)):
             same(tokens_of(f"fineweb_{split}", k), windows.field("tokens", k), f"{split} {k}")
+os.unlink(os.path.join(SOURCE, "llmc/fineweb_train_000004.bin"))
+lacks = json.loads(run("info", "--json", os.path.join(SOURCE, "llmc"), "-o", "seq=7"))["datasets"]
+equal({ds["dataset"]: [part["name"] for part in ds["missing"]] for ds in lacks if ds["missing"]},
+      dict.fromkeys(("all", "fineweb_train"), ["fineweb_train_000004.bin"]), "what a shard less leaves out")
+run("info", "--check", os.path.join(SOURCE, "llmc"), "-o", "seq=7", code=2)
 odd = bytearray(llmc(some(20)))
 odd[12:1024] = rng.integers(0, 256, 1012, dtype="u1").tobytes()
 write("words/x.bin", bytes(odd))
