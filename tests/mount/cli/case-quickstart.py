@@ -25,7 +25,7 @@ from tar_model import shard
 
 CASES = os.environ["CASES"]
 CHECKOUT = f"{PRIVATE}/checkout"
-QUICKSTART = f"{CHECKOUT}/{take('README.md', 'mount-scripts/quickstart').split()[0]}"
+QUICKSTART = f"{CHECKOUT}/mount-scripts/quickstart"
 TOOLS = f"{PRIVATE}/tools"
 TMP = f"{PRIVATE}/tmp"
 ENV = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}", TMPDIR=TMP)
@@ -132,6 +132,26 @@ def drawn(said, images):
 
 def daemon_of(mountpoint):
     return status(mountpoint)["pid"]
+
+
+def as_readme_says():
+    """Its block, from `git clone` on: what is cloned is the checkout of this test."""
+    clone = f"{PRIVATE}/where/epochfs"
+    tools(cmake=f"mkdir -p {clone}/build/release; ln -sfn {EPOCHFS} {clone}/build/release/epochfs")
+    tool("git", f'[[ "$*" == "clone https://example.org/epochfs.git epochfs" ]] && cp -r {CHECKOUT} epochfs')
+    os.makedirs(os.path.dirname(clone))
+    block = take("README.md", "mount-scripts/quickstart")
+    said = subprocess.run(["bash", "-euc", block], env=dict(ENV, REPOSITORY="https://example.org/epochfs.git"), text=True,
+                          cwd=os.path.dirname(clone), stdin=subprocess.DEVNULL, timeout=DEADLINE, check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    mounted_at = re.search(r"epochfs mount \S+ (\S+)", said)[1]
+    contains(said, "it stays mounted")
+    equal(sorted(os.listdir(mounted_at)), [".epochfs", "README.txt", "t10k", "train"], "the sample dataset")
+    run("umount", mounted_at)
+    os.rmdir(mounted_at)
+    os.remove(f"{TOOLS}/git")
+    shutil.rmtree(os.path.dirname(clone))
+    nothing_left()
 
 
 def a_second_run_replaces_the_first(images):
@@ -305,6 +325,7 @@ def main():
     refuses_before_it_installs()
     says_what_failed()
     a_second_run_replaces_the_first(images)
+    as_readme_says()
     takes_any_source()
     does_not_list_the_samples()
     says_what_its_lines_need()

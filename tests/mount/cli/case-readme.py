@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: python3-scipy
-"""What newcomers type works: README.txt of mounts of each format. The picture in README.md is up to date. Links of README.md
-and docs/ lead somewhere, and docs/README.md lists every page."""
+"""What newcomers type works: README.txt of mounts of each format. The chart in README.md and docs/tree.svg are up to date. Links
+of README.md and docs/ lead somewhere, and docs/README.md lists every page."""
 
 import glob
 import os
@@ -83,14 +83,15 @@ check_readme(f"{SOURCE}/speech", "all", "assert x.shape[0] == 32 and x.shape[2] 
 # ---- README.md and docs/ ----
 
 def check_readme_md():
-    """README.md: its bars exist, its batch is a file, and its picture shows what a mount has."""
-    readme = text(TOP, "README.md")
-    for group, bar in re.findall(r"`bench/run (\w+) ?(\w*)`", readme):
+    """README.md: its bars exist, and its chart has the figures of docs/overlap.md. The other picture is up to date."""
+    for group, bar in re.findall(r"`bench/run (\w+) ?(\w*)`", text(TOP, "README.md")):
         contains(re.search(r"^BARS=\((.*)\)", text(TOP, f"bench/groups/{group}.sh"), re.M)[1], bar)
-    file = re.search(r"a batch is a file, `/mnt/mnist/(\S+)`", readme)  # its Python: tests/mount/python/case-readme.py
-    daemon = start(FASHION)
-    equal(os.path.getsize(os.path.join(MOUNTPOINT, file[1])) > 128 * 784, True, "the file of a batch")
-    unmount(daemon, f"epochfs umount '{MOUNTPOINT}'")
+    row = re.search(r"^\| 1000 MB \| 1 \| 1 \|  \|(.*)", text(TOP, "docs/overlap.md"), re.M)[1]
+    transfer, _, loader, _, copy, ours = [cell.strip(" *") for cell in row.split("|")[:6]]
+    equal(re.findall(r"([\d.]+) s\b", text(TOP, "docs/performance.svg")), [copy, loader, ours, transfer], "seconds of the chart")
+    widths = re.findall(r'class="(?:other|ours)".* width="([\d.]+)"', text(TOP, "docs/performance.svg"))
+    equal([float(w) for w in widths], [round(20 * float(n), 1) for n in (copy, loader, ours)], "bars: 20 pixels a second")
+    contains(text(TOP, "README.md"), f"download, then train {copy}; loader without prefetch {loader}; epochfs {ours}")
     do([f"{TOP}/docs/tree.py", EPOCHFS], f"{PRIVATE}/tree.svg")
     equal(text(PRIVATE, "tree.svg"), text(TOP, "docs/tree.svg"), "docs/tree.svg, and what docs/tree.py draws")
 

@@ -18,12 +18,14 @@ shards = {f"set-{s}.tar": shard([(f"{100 * s + i:06}.cls", b"%d" % i) for i in r
 for name, data in shards.items():
     world.file(f"/data/shards/{name}", data)
 objects = {f"{folder}/{name}": data for folder in ("mnist", "prefix") for name, data in small.items()}
-s3 = world.s3({**objects, **{f"shards/{name}": data for name, data in shards.items()}})
+objects |= {f"shards/{name}": data for name, data in shards.items()}
+objects |= {f"clothes/train/{name}/{i}.jpg": b"\xff\xd8\xff\xe0 an image" for i, name in enumerate(("boot", "dress", "boot"))}
+s3 = world.s3(objects)
 world.web({"mnist": "/data/mnist", "data": "/data/small", "shards": "/data/shards"})
 for name in ("mnist", "data", "prefix"):
     os.makedirs(f"/mnt/{name}")
 
-world.run("README.md", {"s3://bucket/mnist /mnt": "test -e /mnt/mnist/t10k/dataset.json"})
+world.run("README.md", {"s3://bucket/clothes ~/mnt-s3": "test $(ls ~/mnt-s3/train/samples/npy/*.image.npy | wc -l) = 3; epochfs umount ~/mnt-s3"})
 os.environ["EPOCHFS_CACHE"] = "/local/cache"  # new, as the page has it
 world.run("docs/staging.md", {"stage --check": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
                               "cache_size=20G": "ls /mnt/mnist/t10k/batches"})

@@ -1,19 +1,22 @@
 #!/usr/bin/python3
-# needs: python3-torch
-"""The Python of README.md, as it is: three lines that read, and a training; killed at any batch and started again, it has the
-same weights after each batch as one that was never stopped."""
+# needs: python3-torch python3-pil dataset-fashion-mnist
+"""The training of README.md, as it is, on the images that its quick start mounts: killed at any batch and started again, it
+has the same weights at each checkpoint as one that was never stopped."""
 
 import os
 import subprocess
 import sys
 
-from lib import PRIVATE, SOURCE, content, equal, need_fashion, small
+import clothes
+from lib import MOUNTPOINT, PRIVATE, SOURCE, content, equal, mounted
 from page_blocks import take
 
-need_fashion()
-BLOCKS = [take("README.md", "with epochfs.mount("), take("README.md", "import os, torch")]
+BLOCK = take("README.md", "import os, torch")
+STEPS = 3 * (len(clothes.CLASSES) * clothes.EACH // 32 + 1)  # batches of three epochs
+SAVES = 3 * (len(clothes.CLASSES) * clothes.EACH // 32 // 10 + 1)  # every 10 batches, and at the end of an epoch
 TRAINED = f"{PRIVATE}/trained"
-# It writes down the weights that it saves, and is killed before torch.save() of some batch, or in the middle of it.
+HOME = f"{PRIVATE}/home"
+# It writes down the weights that it saves, and is killed before torch.save() of some checkpoint, or in the middle of it.
 BEFORE = f"""
 import hashlib, os, sys, torch
 torch.manual_seed(1)
@@ -33,35 +36,30 @@ torch.save = save_and_stop
 """
 
 
-def program(block, *arguments):
-    return subprocess.run([sys.executable, "-c", BEFORE + block, *arguments], cwd=PRIVATE, check=False,
-                          env=dict(os.environ, TMPDIR=PRIVATE))
-
-
-def three_lines():
-    small(30)
-    block = BLOCKS[0].replace("/usr/share/datasets/fashion-mnist", SOURCE)
-    equal(len(BLOCKS[0].splitlines()), 3, "lines")
-    done = subprocess.run([sys.executable, "-c", "import epochfs\n" + block + "\nprint(len(y))"], check=True,
-                          stdout=subprocess.PIPE, env=dict(os.environ, TMPDIR=PRIVATE))
-    equal(done.stdout, b"30\n", "samples of the last batch")
+def program(*arguments):
+    return subprocess.run([sys.executable, "-c", BEFORE + BLOCK, *arguments], cwd=PRIVATE, check=False,
+                          env=dict(os.environ, TMPDIR=PRIVATE, HOME=HOME))
 
 
 def training():
-    equal(len(BLOCKS[1].splitlines()) <= 13, True, f"lines: {BLOCKS[1]}")
-    equal(program(BLOCKS[1], "0", "0").returncode, 0, "exit code without a stop")
+    loop = BLOCK[BLOCK.index("if os.path.exists"):].splitlines()
+    equal(len(loop) <= 12, True, f"lines that train, save and resume: {loop}")
+    equal(program("0", "0").returncode, 0, "exit code without a stop")
     whole = content(TRAINED).split()
-    equal((len(whole), len(set(whole))), (3 * 469, 3 * 469), "batches of three epochs")
+    equal((len(whole), len(set(whole))), (SAVES, SAVES), f"checkpoints of {STEPS} batches")
     os.unlink(TRAINED)
-    os.unlink(f"{PRIVATE}/state")
-    stops = (("5", "0"), ("0", "20"), ("470", "0"), ("0", "900"), ("1000", "0"))
+    os.unlink(f"{PRIVATE}/checkpoint.pt")
+    stops = (("1", "0"), ("0", "3"), ("5", "0"), ("0", "8"), ("10", "0"))
     for stop in stops:
-        equal(program(BLOCKS[1], *stop).returncode, 9, f"exit code of {stop}")
-    equal(program(BLOCKS[1], "0", "0").returncode, 0, "exit code at the end")
-    # A batch that was trained, but not saved, is trained again.
+        equal(program(*stop).returncode, 9, f"exit code of {stop}")
+    equal(program("0", "0").returncode, 0, "exit code at the end")
+    # What was trained after the last checkpoint is trained again.
     found, again = content(TRAINED).split(), [max(int(n) for n in stop) for stop in stops]
     equal([b for i, b in enumerate(found) if i + 1 not in again], whole, "weights")
 
 
-three_lines()
-training()
+clothes.make(SOURCE)
+os.makedirs(HOME)
+os.symlink(MOUNTPOINT, f"{HOME}/mnt")
+with mounted(SOURCE, "picture=28x28"):
+    training()
