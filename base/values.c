@@ -15,8 +15,8 @@ int value_count(const char *name, const char *value, uint64_t least, uint64_t mo
     uint64_t v = 0;
 
     if (number_parse(value, strlen(value), most, &v) != strlen(value) || !*value || v < least)
-        return diag_set(d, -EINVAL, "option %s=%s: want a number from %llu to %llu", name, value,
-                        (unsigned long long)least, (unsigned long long)most);
+        return diag_set(d, -EINVAL, "option %s=%s: expected a number from %llu to %llu", name,
+                        value, (unsigned long long)least, (unsigned long long)most);
     *ret = v;
     return 0;
 }
@@ -42,10 +42,11 @@ int value_size(const char *name, const char *value, uint64_t *ret, struct diag *
 
     if (number_parse(value, n, UINT64_MAX, &v) != n || !v || value[n + (unit != NULL)] ||
         !checked_mul(v, UINT64_C(1) << shift, &v))
-        return diag_set(d, -EINVAL,
-                        "option %s=%s: want a number of bytes, such as 500, or with K, M, G or T "
-                        "after it, such as 200G",
-                        name, value);
+        return diag_set(
+            d, -EINVAL,
+            "option %s=%s: expected a number of bytes, such as 500, or with K, M, G or T "
+            "after it, such as 200G",
+            name, value);
     *ret = v;
     return 0;
 }
@@ -62,7 +63,7 @@ int value_word(const char *name, const char *value, const char *const *words, un
         }
         text_add(&t, "%s%s", !i ? "" : i + 1 == n ? " or " : ", ", words[i]);
     }
-    return diag_set(d, -EINVAL, "option %s=%s: want %s", name, value, t.data ? t.data : "");
+    return diag_set(d, -EINVAL, "option %s=%s: expected %s", name, value, t.data ? t.data : "");
 }
 
 /* Takes copy over. */
@@ -79,7 +80,7 @@ int value_text(const char *name, const char *value, const char *want, const char
                struct diag *d)
 {
     if (!*value)
-        return diag_set(d, -EINVAL, "option %s=: want %s", name, want);
+        return diag_set(d, -EINVAL, "option %s=: expected %s", name, want);
     return replace(text, strdup(value));
 }
 
@@ -92,11 +93,11 @@ int value_path(const char *name, const char *value, const char *want, const char
     if (!*value || *value == '/')
         return value_text(name, value, want, text, d);
     if (value[0] == '~' && (!value[1] || value[1] == '/'))
-        return diag_set(d, -EINVAL,
-                        "option %s=%s: want %s, found ~, which only a shell replaces, and only at "
-                        "the start of a word; write the home folder itself, or ./~ if it is so "
-                        "called",
-                        name, value, want);
+        return diag_set(
+            d, -EINVAL,
+            "option %s=%s: ~ is not expanded here. Write $HOME or the whole path, or ./~ "
+            "for a folder of that name",
+            name, value);
     here = getcwd(NULL, 0);
     if (!here)
         return diag_set(d, -EINVAL, "option %s=%s: the current folder: %s", name, value,

@@ -61,7 +61,7 @@ def take(page, words):
     """The text of the one block of the page that has these words."""
     having = [block.text for block in blocks(page) if words in block.text]
     if len(having) != 1:
-        raise AssertionError(f"{page}: {len(having)} blocks have {words!r}, want one")
+        raise AssertionError(f"{page}: {len(having)} blocks have {words!r}, expected one")
     return having[0]
 
 

@@ -85,7 +85,7 @@ int allowance_refused(const struct allowance *a, const char *folder, struct diag
     const char *slash = strrchr(folder, '/');
 
     return diag_set(d, -ENOSPC,
-                    "want space for at least %llu bytes in the cache folder %.*s, found %llu of "
+                    "expected space for at least %llu bytes in the cache folder %.*s, got %llu of "
                     "its limit of %llu in use; see cache_size= and `epochfs cache prune`",
                     (unsigned long long)a->wanted,
                     (int)(slash && slash > folder ? slash - folder : (int)strlen(folder)), folder,

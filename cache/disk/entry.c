@@ -429,7 +429,7 @@ static void say_disk_is_full(const struct entry_sink *sink, const char *folder, 
 
     if (fstatvfs(sink->fd, &fs) == 0)
         diag_set(d, -ENOSPC,
-                 "No space left on the disk of %s: want at least %llu bytes, found %llu free",
+                 "No space left on the disk of %s: expected at least %llu bytes, got %llu free",
                  folder, (unsigned long long)sink->wanted,
                  (unsigned long long)(sink->size + (uint64_t)fs.f_bavail * fs.f_frsize));
 }
@@ -461,7 +461,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
         }
     }
     if (r == -EISDIR)
-        diag_set(d, r, "%s/%s: want a file, found a folder that is not empty; remove it",
+        diag_set(d, r, "%s/%s: expected a file, got a folder that is not empty; remove it",
                  entry->folder, entry->id);
     if (r < 0)
         return r;

@@ -131,7 +131,7 @@ static int check_owner(const char *path, bool is_default, struct diag *d)
         return diag_set(d, -errno, "cache folder %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return diag_set(d, -EPERM,
-                        "cache folder %s: want a folder of user %u, found one of user %u; choose "
+                        "cache folder %s: expected a folder of user %u, got one of user %u; choose "
                         "another with -o cache=DIR",
                         path, (unsigned)geteuid(), (unsigned)st.st_uid);
     return 0;
@@ -147,17 +147,18 @@ static int check_sub(const char *path, bool must_own, struct diag *d)
         return diag_set(d, -errno, "cache folder %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return diag_set(d, -EPERM,
-                        "cache folder: %s: want a folder, found a link; remove it, or choose "
+                        "cache folder: %s: expected a folder, got a link; remove it, or choose "
                         "another cache folder with -o cache=DIR",
                         path);
     if (must_own && st.st_uid != geteuid())
-        return diag_set(d, -EPERM,
-                        "cache folder: %s: want a folder of user %u, found one of user %u; remove "
-                        "it, or choose another cache folder with -o cache=DIR",
-                        path, (unsigned)geteuid(), (unsigned)st.st_uid);
+        return diag_set(
+            d, -EPERM,
+            "cache folder: %s: expected a folder of user %u, got one of user %u; remove "
+            "it, or choose another cache folder with -o cache=DIR",
+            path, (unsigned)geteuid(), (unsigned)st.st_uid);
     if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
         return diag_set(d, -EPERM,
-                        "cache folder: %s: want a folder that others cannot write to, found mode "
+                        "cache folder: %s: expected a folder that others cannot write to, got mode "
                         "%04o; check what is in it and `chmod o-w` it, or choose another cache "
                         "folder with -o cache=DIR",
                         path, (unsigned)st.st_mode & 07777);
@@ -184,17 +185,17 @@ static int read_marker(const char *folder, struct diag *d)
         return 0;
     if (strncmp(found, MARKER_START, strlen(MARKER_START)) != 0)
         return diag_set(d, -EPROTO,
-                        "cache folder %s: want the marker of a cache folder of epochfs, found "
+                        "cache folder %s: expected the marker of a cache folder of epochfs, got "
                         "another file " MARKER_NAME "; " CHOOSE,
                         folder, folder);
     if (strncmp(found, MARKER, strlen(MARKER)) == 0)
         return diag_set(d, -EPROTO,
-                        "cache folder %s: want %zu bytes in its file " MARKER_NAME
-                        ", found more; " CHOOSE,
+                        "cache folder %s: expected %zu bytes in its file " MARKER_NAME
+                        ", got more; " CHOOSE,
                         folder, strlen(MARKER), folder);
     found[strcspn(found, "\n")] = '\0';
     return diag_set(d, -EPROTO,
-                    "cache folder %s: want version " MARKER_VERSION ", found version %s; " CHOOSE,
+                    "cache folder %s: expected version " MARKER_VERSION ", got version %s; " CHOOSE,
                     folder, found + strlen(MARKER_START), folder);
 }
 
@@ -272,10 +273,11 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
     if (r == -ENOENT) {
         r = find_foreign(folder, foreign);
         if (r == 0 && *foreign && read_marker(folder, d) == -ENOENT) /* still has no marker */
-            return diag_set(d, -EPROTO,
-                            "cache folder %s: want an empty folder or a cache folder of epochfs, "
-                            "found %s in it; " CHOOSE,
-                            folder, foreign, folder);
+            return diag_set(
+                d, -EPROTO,
+                "cache folder %s: expected an empty folder or a cache folder of epochfs, "
+                "got %s in it; " CHOOSE,
+                folder, foreign, folder);
         if (r == 0 && !*foreign) {
             if (!is_shared)
                 make_private(folder);
@@ -287,7 +289,7 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
     if (r == -EACCES && !is_shared && stat(folder, &st) == 0 && st.st_mode & S_IWGRP)
         return diag_set(d, r,
                         "cache folder %s: another user has it for himself; a folder that a group "
-                        "shares has the mode 2770 before it is used, found %04o; choose another "
+                        "shares has the mode 2770 before it is used, got %04o; choose another "
                         "with -o cache=DIR",
                         folder, (unsigned)st.st_mode & 07777);
     if (r < 0)
@@ -305,8 +307,7 @@ static int make_in(const struct cache_folder *folder, const char *path, struct d
 
     if (folder->path[0] == '~' && (!folder->path[1] || folder->path[1] == '/'))
         return diag_set(d, -EINVAL,
-                        "cache folder %s: want a folder, found ~, which only a shell replaces, and "
-                        "only at the start of a word; write the home folder itself",
+                        "cache folder %s: ~ is not expanded here. Write $HOME or the whole path",
                         folder->path);
     snprintf(text, sizeof(text), "%s", path);
     r = make_folders(text);
@@ -328,21 +329,24 @@ static int check_group(const struct cache_folder *folder, const char *sub, struc
     if (stat(folder->path, &st) < 0)
         return diag_set(d, -errno, "cache folder %s: %s", folder->path, strerror(errno));
     if (!group_shares(&st, &now) || now.gid != folder->group.gid)
-        return diag_set(d, -EPERM,
-                        "cache folder %s: want mode 2770 and group %u, as it had, found mode %04o "
-                        "and group %u; mount again",
-                        folder->path, (unsigned)folder->group.gid, (unsigned)st.st_mode & 07777,
-                        (unsigned)st.st_gid);
+        return diag_set(
+            d, -EPERM,
+            "cache folder %s: expected mode 2770 and group %u, as it had, got mode %04o "
+            "and group %u; mount again",
+            folder->path, (unsigned)folder->group.gid, (unsigned)st.st_mode & 07777,
+            (unsigned)st.st_gid);
     if (geteuid() == 0 && *sub)
-        return diag_set(d, -EPERM,
-                        "cache folder %s: want a folder that is root's alone, found one that group "
-                        "%u shares (mode 2770); choose another with -o cache=DIR",
-                        folder->path, (unsigned)folder->group.gid);
+        return diag_set(
+            d, -EPERM,
+            "cache folder %s: expected a folder that is root's alone, got one that group "
+            "%u shares (mode 2770); choose another with -o cache=DIR",
+            folder->path, (unsigned)folder->group.gid);
     if (geteuid() != 0 && !group_has_me(folder->group.gid))
-        return diag_set(d, -EPERM,
-                        "cache folder %s: want a user in group %u, which shares it (mode 2770), "
-                        "found user %u; choose another with -o cache=DIR",
-                        folder->path, (unsigned)folder->group.gid, (unsigned)geteuid());
+        return diag_set(
+            d, -EPERM,
+            "cache folder %s: expected a user in group %u, which shares it (mode 2770), "
+            "got user %u; choose another with -o cache=DIR",
+            folder->path, (unsigned)folder->group.gid, (unsigned)geteuid());
     return 0;
 }
 

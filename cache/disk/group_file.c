@@ -57,7 +57,7 @@ static int say_folder(const char *path, size_t len, const struct cache_group *gr
                       const struct stat *st, struct diag *d)
 {
     return diag_set(d, -EPERM,
-                    "cache folder: %.*s: want a folder of group %u with mode %04o, found %s of "
+                    "cache folder: %.*s: expected a folder of group %u with mode %04o, got %s of "
                     "user %u and group %u with mode %04o; its owner may `chmod %04o` it, or choose "
                     "another cache folder with -o cache=DIR",
                     (int)len, path, (unsigned)group->gid, FOLDER_MODE,
@@ -71,12 +71,13 @@ static int say_folder(const char *path, size_t len, const struct cache_group *gr
 static int say_file(const char *path, const struct cache_group *group, const struct stat *st,
                     struct diag *d)
 {
-    return diag_set(d, -EPERM,
-                    "cache folder: %s: want a file that group %u may read and write, found one of "
-                    "user %u and group %u with mode %04o; its owner may `chmod g+rw` it, or any "
-                    "member may remove it",
-                    path, (unsigned)group->gid, (unsigned)st->st_uid, (unsigned)st->st_gid,
-                    (unsigned)st->st_mode & 07777);
+    return diag_set(
+        d, -EPERM,
+        "cache folder: %s: expected a file that group %u may read and write, got one of "
+        "user %u and group %u with mode %04o; its owner may `chmod g+rw` it, or any "
+        "member may remove it",
+        path, (unsigned)group->gid, (unsigned)st->st_uid, (unsigned)st->st_gid,
+        (unsigned)st->st_mode & 07777);
 }
 
 static bool has_rights(const struct cache_group *group, const struct stat *st)

@@ -334,7 +334,7 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
     if (stat(cache->path, &st) < 0)
         return diag_set(d, -errno, "cache folder %s: %s", cache->path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return diag_set(d, -EPROTO, "cache folder %s: want a folder, found something else",
+        return diag_set(d, -EPROTO, "cache folder %s: expected a folder, got something else",
                         cache->path);
     if (snprintf(path, sizeof(path), "%s/" MARKER, cache->path) >= (int)sizeof(path))
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
@@ -342,7 +342,7 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
         return diag_set(d, -errno, "cache folder %s: %s", cache->path, strerror(errno));
     if (lstat(path, &st) < 0)
         return diag_set(d, -EPROTO,
-                        "%s: want a cache folder of epochfs, found a folder without its "
+                        "%s: expected a cache folder of epochfs, got a folder without its "
                         "marker " MARKER,
                         cache->path);
     return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */

@@ -207,11 +207,11 @@ int file_clear_place(const struct cache_group *group, const char *path, struct d
     else if (r == 0 && !S_ISREG(st.st_mode))
         r = unlinkat(folder, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
     if (r == -ENOTEMPTY || r == -EEXIST)
-        return diag_set(d, -EISDIR, "%s: want a file, found a folder that is not empty; remove it",
-                        path);
+        return diag_set(d, -EISDIR,
+                        "%s: expected a file, got a folder that is not empty; remove it", path);
     return r < 0 && r != -ENOENT
                ? diag_set(d, r,
-                          "%s: want a file, found something else, which cannot be removed: %s",
+                          "%s: expected a file, got something else, which cannot be removed: %s",
                           path, file_error(r))
                : 0;
 }

@@ -268,7 +268,7 @@ static int store_open(struct made_store *store, const char *identity, const char
     *file = (struct file){{&file_ops}, made, {.fd = -1, .n = rows, .row_bytes = row_bytes}};
     r = entry_init(&entry, made->folder, KIND, identity, source, &reason);
     if (r == 0 && !place_rows(&file->rows, entry.id, &size))
-        r = diag_set(&reason, -EFBIG, "want at most 2^60 bytes of arrays");
+        r = diag_set(&reason, -EFBIG, "expected at most 2^60 bytes of arrays");
     if (r == 0)
         r = begin_file(made, &entry, &file->rows, size, &reason);
     if (r < 0) {

@@ -99,10 +99,10 @@ static int check_key(const struct staged_key *key, struct diag *d)
 {
     if (key->block < STAGED_BLOCK_LEAST || key->block > STAGED_BLOCK_MOST ||
         (key->block & (key->block - 1)))
-        return diag_set(d, -EINVAL, "block: want a power of two from %u to %u, found %u",
+        return diag_set(d, -EINVAL, "block: expected a power of two from %u to %u, got %u",
                         STAGED_BLOCK_LEAST, STAGED_BLOCK_MOST, key->block);
     if (key->size > STAGED_SIZE_MOST)
-        return diag_set(d, -EFBIG, "%s: want at most 2^60 bytes, found %" PRIu64, key->url,
+        return diag_set(d, -EFBIG, "%s: expected at most 2^60 bytes, got %" PRIu64, key->url,
                         key->size);
     return 0;
 }
@@ -159,7 +159,7 @@ static int open_new(struct staged *staged, const struct cache_folder *cache, con
     int r = quota_take(quota, NEW_TAKES);
 
     if (r < 0)
-        return diag_set(d, r, "staged file %s: want %d bytes of the cache's limit: %s", path,
+        return diag_set(d, r, "staged file %s: expected %d bytes of the cache's limit: %s", path,
                         NEW_TAKES, strerror(-r));
     r = open_at(staged, &cache->group, path, header, d);
     if (r == 0)

@@ -257,7 +257,7 @@ int staged_prepare(const struct staged *staged, int use, const uint8_t want[stat
 
     if (r == -EPROTO)
         return diag_set(d, r,
-                        "staged file %s: want version %d, found %u; remove it, or choose another "
+                        "staged file %s: expected version %d, got %u; remove it, or choose another "
                         "folder with -o cache=DIR",
                         path, HEADER_VERSION, version);
     if (r < 0 && r != -EBADMSG)

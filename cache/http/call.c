@@ -193,7 +193,7 @@ static int failure(struct http *http, const struct http_request *request,
                     : status == 401 && !signature    ? -EPERM
                     : status == 401 || status == 403 ? -EACCES
                                                      : -EREMOTEIO,
-                    "%s: want status 200, found %u%s", name, status, said);
+                    "%s: expected status 200, got %u%s", name, status, said);
 }
 
 /* ---- texts ---- */
@@ -262,16 +262,17 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
 
     *again = false;
     if (get->too_much)
-        return diag_set(d, -EFBIG, "%s: want at most %zu bytes, found more", name, get->most);
+        return diag_set(d, -EFBIG, "%s: expected at most %zu bytes, got more", name, get->most);
     if (get->body.failed)
         return -ENOMEM;
     if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
         return failure(http, &get->request, signature, name, again, d);
     if (reply->status == 206)
-        return diag_set(d, -EREMOTEIO, "%s: want status 200, found 206, a part", name);
+        return diag_set(d, -EREMOTEIO, "%s: expected status 200, got 206, a part", name);
     if (reply->encoding[0])
-        return diag_set(d, -EREMOTEIO, "%s: want the bytes as they are, found Content-Encoding: %s",
-                        name, reply->encoding);
+        return diag_set(d, -EREMOTEIO,
+                        "%s: expected the bytes as they are, got Content-Encoding: %s", name,
+                        reply->encoding);
     return 0;
 }
 
@@ -501,8 +502,8 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
         one->error = http_reply_version(&request->reply, part, name, one->ret, one->why);
         if (one->error == -EAGAIN && part)
             one->error = diag_set(one->why, -EREMOTEIO,
-                                  "%s: want the size of the file in Content-Length or "
-                                  "Content-Range, found neither",
+                                  "%s: expected the size of the file in Content-Length or "
+                                  "Content-Range, got neither",
                                   name);
         if (one->error == 0 && http_is_by_time(one->ret, http->by_time))
             one->ret->etag[0] = '\0';

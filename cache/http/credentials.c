@@ -141,7 +141,7 @@ static int find_region(struct credentials *c, const char *given, struct diag *d)
         region = r > 0 ? of_profile : "us-east-1";
     }
     if (!is_region(region))
-        return diag_set(d, -EINVAL, "region %.100s: want a name such as us-east-1", region);
+        return diag_set(d, -EINVAL, "region %.100s: expected a name such as us-east-1", region);
     snprintf(c->signer.region, sizeof(c->signer.region), "%s", region);
     return 0;
 }
@@ -154,8 +154,8 @@ static int check_profile(const struct credentials *c, struct diag *d)
 
     if (r == 0)
         r = credentials_of_profile(c, true, NULL, NULL, d);
-    return r == 0 ? diag_set(d, -ENOENT, "profile %.100s: want it in %s or %s, found none",
-                             c->profile, credentials.shown, config.shown)
+    return r == 0 ? diag_set(d, -ENOENT, "profile %.100s: is in neither %s nor %s", c->profile,
+                             credentials.shown, config.shown)
                   : r;
 }
 

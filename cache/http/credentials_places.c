@@ -61,8 +61,8 @@ static int load_environment(struct loaded *loaded, struct diag *d)
         return 0;
     if (!id || !key)
         return diag_set(d, -EINVAL,
-                        "environment: want AWS_ACCESS_KEY_ID and "
-                        "AWS_SECRET_ACCESS_KEY, found only one of them");
+                        "environment: expected AWS_ACCESS_KEY_ID and "
+                        "AWS_SECRET_ACCESS_KEY, got only one of them");
     loaded->expires = INT64_MAX;
     snprintf(loaded->origin, sizeof(loaded->origin), "environment");
     if (credentials_copy(id, &loaded->secret.key_id) < 0 ||
@@ -145,11 +145,12 @@ static int refuse_others(const struct credentials *c, struct diag *d)
         if (r < 0)
             return r;
         if (r > 0)
-            return diag_set(d, -EOPNOTSUPP,
-                            "profile %.100s: want access keys in it, found %s; let AWS's tool get "
-                            "them: eval \"$(aws configure export-credentials --format env "
-                            "--profile %.100s)\"",
-                            c->profile, others[i], c->profile);
+            return diag_set(
+                d, -EOPNOTSUPP,
+                "profile %.100s: expected access keys in it, got %s; let AWS's tool get "
+                "them: eval \"$(aws configure export-credentials --format env "
+                "--profile %.100s)\"",
+                c->profile, others[i], c->profile);
     }
     return 0;
 }
@@ -168,8 +169,8 @@ static int load_shared(const struct credentials *c, struct loaded *loaded, struc
             continue;
         if (r == 0)
             return diag_set(d, -EINVAL,
-                            "profile %.100s of %s: want aws_secret_access_key beside "
-                            "aws_access_key_id, found none",
+                            "profile %.100s of %s: expected aws_secret_access_key beside "
+                            "aws_access_key_id, got none",
                             c->profile, file.shown);
         if (r > 0)
             r = credentials_of_profile(c, in_config, "aws_session_token", &loaded->secret.token, d);
@@ -214,7 +215,7 @@ static int read_answer(const struct text *answer, const char *what, struct loade
     wipe_text(&expires);
     if (r == 0 || r == -EBADMSG)
         return diag_set(d, -EBADMSG,
-                        "%s: want JSON with AccessKeyId, SecretAccessKey and Expiration, found "
+                        "%s: expected JSON with AccessKeyId, SecretAccessKey and Expiration, got "
                         "something else",
                         what);
     loaded->was_asked = true;
@@ -247,9 +248,10 @@ static int container_token(struct text *ret, struct diag *d)
     }
     r = read_small(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ret, d);
     if (r <= 0)
-        return r < 0 ? r
-                     : diag_set(d, -ENOENT,
-                                "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: want a file, found none");
+        return r < 0
+                   ? r
+                   : diag_set(d, -ENOENT,
+                              "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: expected a file, got none");
     while (ret->len && strchr("\r\n \t", ret->data[ret->len - 1]))
         ret->data[--ret->len] = '\0';
     return 0;
@@ -293,7 +295,7 @@ static int load_container(const struct credentials *c, struct loaded *loaded, st
     else if (!relative && full)
         url = strdup(full);
     if (!url || !container_url_is_good(url))
-        return diag_set(d, -EINVAL, "$AWS_CONTAINER_CREDENTIALS_%s: want a %s",
+        return diag_set(d, -EINVAL, "$AWS_CONTAINER_CREDENTIALS_%s: expected a %s",
                         relative ? "RELATIVE_URI" : "FULL_URI",
                         relative ? "path" : "URL with https, or one of this machine");
     return ask_container(c, url, loaded, d);

@@ -71,7 +71,7 @@ static void probe_done(struct http_request *request)
     if (request->end == HTTP_DONE && status == 403)
         snprintf(why, sizeof(why), "refuses the secret of this job (status 403)");
     else if (request->end == HTTP_DONE)
-        snprintf(why, sizeof(why), "want status 204, found %u: it is no front of peers", status);
+        snprintf(why, sizeof(why), "expected status 204, got %u: it is no front of peers", status);
     else
         snprintf(why, sizeof(why), "does not answer: %s", request->why);
     http_via_fail(probe->http, why);

@@ -38,8 +38,8 @@ static int check_ca(const char *path, char **ret, struct diag *d)
     fclose(f);
     if (!found)
         return diag_set(d, -EINVAL,
-                        "%s: certificates to trust: want a line -----BEGIN CERTIFICATE-----, "
-                        "found none",
+                        "%s: certificates to trust: expected a line -----BEGIN CERTIFICATE-----, "
+                        "got none",
                         path);
     *ret = realpath(path, NULL); /* a daemon changes to / */
     return *ret ? 0 : diag_set(d, -errno, "%s: %s", path, strerror(errno));

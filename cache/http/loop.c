@@ -72,7 +72,8 @@ static bool is_late(const struct http_active *active, int64_t now, char *why, si
     else if (now - active->given_ns > timeout)
         snprintf(why, size, "the server sent nothing for %lld s", seconds);
     else if (now - active->heard_ns > timeout + timeout / 8)
-        snprintf(why, size, "too slow: the server sent %" PRIu64 " bytes in %lld s, want %" PRIu64,
+        snprintf(why, size,
+                 "too slow: the server sent %" PRIu64 " bytes in %lld s, expected %" PRIu64,
                  active->heard_bytes, seconds,
                  transfer_share((uint64_t)seconds, active->http->loop->counted));
     else

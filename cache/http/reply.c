@@ -314,7 +314,7 @@ enum transfer_end http_status_end(unsigned status)
 static enum transfer_end ended(enum transfer_end how, struct diag *d, const char *name,
                                const char *wanted, const char *found)
 {
-    diag_set(d, 0, "%s: want %s, found %s", name, wanted, found);
+    diag_set(d, 0, "%s: expected %s, got %s", name, wanted, found);
     return how;
 }
 
@@ -437,8 +437,9 @@ int http_reply_version(const struct http_reply *reply, bool part, const char *na
     struct remote_version found = {0};
 
     if (reply->encoding[0])
-        return diag_set(d, -EREMOTEIO, "%s: want the bytes as they are, found Content-Encoding: %s",
-                        name, reply->encoding);
+        return diag_set(d, -EREMOTEIO,
+                        "%s: expected the bytes as they are, got Content-Encoding: %s", name,
+                        reply->encoding);
     if (reply->contradicts)
         return diag_set(d, -EREMOTEIO,
                         "%s: its Content-Length or Content-Range cannot be read, or there are two "

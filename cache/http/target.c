@@ -72,7 +72,7 @@ const char *http_target_first(struct http_active *active)
         !is_http(url)) {
         why = "it is not an http or https URL";
     } else if (active->request->signature && !may_be_signed(url, active->request->url)) {
-        why = "want a path without . and .., which is signed; found one";
+        why = "expected a path without . and .., which is signed; got one";
     } else {
         active->user = url_part(url, CURLUPART_USER, CURLU_URLDECODE);
         active->password = url_part(url, CURLUPART_PASSWORD, CURLU_URLDECODE);

@@ -81,7 +81,7 @@ static bool on_body(struct http_request *request, const void *bytes, size_t n)
         t->transfer->passed(t->transfer, skip);
     t->passed += skip;
     if (n - skip > take && all) {
-        diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
+        diag_set(&t->why, 0, "%s: expected %" PRIu64 " bytes, got more", t->name, t->want.len);
         return decide(t, TRANSFER_AGAIN);
     }
     t->given += take;
@@ -113,7 +113,7 @@ static void decide_status(struct http_transfer *t)
         how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
                                                                     : TRANSFER_REFUSED;
     http_error_text(request->error, request->error_len, request->url, said);
-    diag_set(&t->why, 0, "%s: want status %s, found %u%s", t->name, t->want.part ? "206" : "200",
+    diag_set(&t->why, 0, "%s: expected status %s, got %u%s", t->name, t->want.part ? "206" : "200",
              request->reply.status, said);
     decide(t, how);
 }
@@ -135,8 +135,8 @@ static void on_done(struct http_request *request)
         decide(t, request->end == HTTP_UNTRUSTED ? TRANSFER_REFUSED : TRANSFER_AGAIN);
     } else if (t->judged || on_head(request)) {
         if (t->given < t->want.len)
-            diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found %" PRIu64, t->name, t->want.len,
-                     t->given);
+            diag_set(&t->why, 0, "%s: expected %" PRIu64 " bytes, got %" PRIu64, t->name,
+                     t->want.len, t->given);
         decide(t, t->given < t->want.len ? TRANSFER_AGAIN : TRANSFER_DONE);
     }
     if (t->how == TRANSFER_CHANGED && t->http->transport.changed)

@@ -65,22 +65,25 @@ int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag 
     if (!clean)
         return -ENOMEM;
     if (has_control(url) || !find_parts(url, &at))
-        return diag_set(d, -EINVAL, "SOURCE: want a URL such as http://host/folder/, found %s",
+        return diag_set(d, -EINVAL, "SOURCE: expected a URL such as http://host/folder/, got %s",
                         has_control(url) ? "control characters in it" : "no host in it");
     if (memchr(url + at.host, '@', at.path - at.host)) {
         const char *host = memrchr(url + at.host, '@', at.path - at.host);
 
-        return diag_set(d, -EINVAL,
-                        "%.*s...%.*s: want a URL without user and password, because everybody on "
-                        "this machine can see them there; put them into ~/.netrc",
-                        (int)at.host, url, (int)(at.query - (size_t)(host - url)), host);
+        return diag_set(
+            d, -EINVAL,
+            "%.*s...%.*s: expected a URL without user and password, because everybody on "
+            "this machine can see them there; put them into ~/.netrc",
+            (int)at.host, url, (int)(at.query - (size_t)(host - url)), host);
     }
     if (!has_good_port(url, &at))
-        return diag_set(d, -EINVAL,
-                        "SOURCE: want a URL such as http://host:port/folder/, found a port that is "
-                        "not a number");
+        return diag_set(
+            d, -EINVAL,
+            "SOURCE: expected a URL such as http://host:port/folder/, got a port that is "
+            "not a number");
     if (strchr(url, '#'))
-        return diag_set(d, -EINVAL, "%.*s: want a URL without '#'; in a name it is written %%23",
+        return diag_set(d, -EINVAL,
+                        "%.*s: expected a URL without '#'; in a name it is written %%23",
                         (int)at.query, url);
     for (const char *from = url; *from; from++) {
         if ((size_t)(from - url) == at.path && *from == '?')

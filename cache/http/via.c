@@ -33,12 +33,13 @@ static int check_secret_file(int fd, const char *path, uid_t *ret_owner, struct 
     if (fstat(fd, &st) < 0)
         return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "via_secret=%s: want a file, found something else", path);
+        return diag_set(d, -EINVAL, "via_secret=%s: expected a file, got something else", path);
     if (st.st_mode & 077)
-        return diag_set(d, -EACCES,
-                        "via_secret=%s: want a file that only its owner can read (mode 600), found "
-                        "mode %o",
-                        path, st.st_mode & 0777);
+        return diag_set(
+            d, -EACCES,
+            "via_secret=%s: expected a file that only its owner can read (mode 600), got "
+            "mode %o",
+            path, st.st_mode & 0777);
     *ret_owner = st.st_uid;
     return 0;
 }
@@ -65,7 +66,7 @@ static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct di
             len = 0;
     if (len < SECRET_LEAST || len > SECRET_MOST)
         r = diag_set(d, -EINVAL,
-                     "via_secret=%s: want one line of %d to %d letters and digits, found another "
+                     "via_secret=%s: expected one line of %d to %d letters and digits, got another "
                      "text",
                      path, SECRET_LEAST, SECRET_MOST);
     else if (asprintf(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes) < 0)

@@ -388,7 +388,7 @@ int commands_start(struct commands *commands, const char *command, struct opener
 
     if (!commands->allowed)
         return diag_set(d, -EACCES,
-                        "%.500s |: want a file, found a command; mount with -o allow_commands to "
+                        "%.500s |: expected a file, got a command; mount with -o allow_commands to "
                         "run it",
                         command);
     run = new_run(commands, command);

@@ -44,7 +44,7 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
     if (r == 0)
         (*ret)->mode &= mode;
     return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
-                            r == -EINVAL ? "want a regular file" : strerror(-r))
+                            r == -EINVAL ? "expected a regular file" : strerror(-r))
                  : 0;
 }
 

@@ -85,7 +85,7 @@ int resolve(const struct resolver *resolver, const char *folder, const char *pat
     int r;
 
     if (!*path || strchr(path, '\n'))
-        return diag_set(d, -EINVAL, "'%.500s': want a path, found %s", path,
+        return diag_set(d, -EINVAL, "'%.500s': expected a path, got %s", path,
                         *path ? "a line end in it" : "nothing");
     r = search(&s, folder);
     if (r > 0)
@@ -97,7 +97,7 @@ int resolve(const struct resolver *resolver, const char *folder, const char *pat
                         "%.500s: lies outside of SOURCE; mount with -o allow_outside to read files "
                         "outside of SOURCE",
                         s.outside);
-    return diag_set(d, -ENOENT, "%.500s: want a file, found none%s", path,
+    return diag_set(d, -ENOENT, "%.500s: expected a file, got none%s", path,
                     *path == '/' ? ""
                                  : " where the mount was started, nor in the folder that names it "
                                    "or above");

@@ -50,7 +50,7 @@ static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *nam
         if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
             return diag_set(d, -EBADMSG, "%s: %s data near byte %llu: %s", name, g->name,
                             (unsigned long long)gzip_place(g, read_to),
-                            g->z.msg ? g->z.msg : "want a valid stream, found damage");
+                            g->z.msg ? g->z.msg : "expected a valid stream, got damage");
         r = entry_write(sink, g->out, GZIP_CHUNK - g->z.avail_out);
         if (r < 0)
             return r;
@@ -70,13 +70,13 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     if (!g->z.avail_in)
         return 0;
     if (g->is_zlib)
-        return diag_set(d, -EBADMSG, "%s: byte %llu, after the zlib data: want zeros, found %02x",
+        return diag_set(d, -EBADMSG, "%s: byte %llu, after the zlib data: expected zeros, got %02x",
                         name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
     if (*g->z.next_in != 0x1f)
-        return diag_set(
-            d, -EBADMSG,
-            "%s: byte %llu, after the gzip data: want another member (1f 8b) or zeros, found %02x",
-            name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
+        return diag_set(d, -EBADMSG,
+                        "%s: byte %llu, after the gzip data: expected another member (1f 8b) or "
+                        "zeros, got %02x",
+                        name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
     inflateReset(&g->z);
     return 1;
 }
@@ -123,7 +123,7 @@ static int inflate_all(const struct unpack_input *in, bool is_zlib, struct entry
     }
     if (inside)
         return diag_set(d, -EBADMSG,
-                        "%s: %s data: want its end, found the end of the file at byte %llu",
+                        "%s: %s data: expected its end, got the end of the file at byte %llu",
                         blob_name(packed), g->name, (unsigned long long)at);
     return 0;
 }

@@ -35,7 +35,7 @@ static void part_job_free(struct part_job **job)
 
 static int too_much(const struct part_job *job, struct diag *d)
 {
-    return diag_set(d, -EBADMSG, "%s: member %s: want %llu bytes unpacked, found more",
+    return diag_set(d, -EBADMSG, "%s: member %s: expected %llu bytes unpacked, got more",
                     blob_name(job->blob), job->part->name, (unsigned long long)job->part->size);
 }
 
@@ -58,7 +58,7 @@ static int inflate_some(struct part_job *job, struct entry_sink *sink, bool *ret
         if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR)
             return diag_set(d, -EBADMSG, "%s: member %s: deflated data: %s", blob_name(job->blob),
                             job->part->name,
-                            job->z.msg ? job->z.msg : "want a valid stream, found damage");
+                            job->z.msg ? job->z.msg : "expected a valid stream, got damage");
         n = PART_CHUNK - job->z.avail_out;
         if (n > job->part->size - job->written)
             return too_much(job, d);
@@ -77,14 +77,15 @@ static int check_end(const struct part_job *job, bool ended, uint64_t read, stru
     const struct packed_part *part = job->part;
 
     if (!ended || read != part->len || job->z.avail_in || job->written != part->size)
-        return diag_set(d, -EBADMSG,
-                        "%s: member %s: want %llu bytes unpacked from %llu, found %llu from %llu%s",
-                        blob_name(job->blob), part->name, (unsigned long long)part->size,
-                        (unsigned long long)part->len, (unsigned long long)job->written,
-                        (unsigned long long)(read - job->z.avail_in), ended ? "" : " and no end");
+        return diag_set(
+            d, -EBADMSG,
+            "%s: member %s: expected %llu bytes unpacked from %llu, got %llu from %llu%s",
+            blob_name(job->blob), part->name, (unsigned long long)part->size,
+            (unsigned long long)part->len, (unsigned long long)job->written,
+            (unsigned long long)(read - job->z.avail_in), ended ? "" : " and no end");
     if (job->crc != part->crc)
         return diag_set(
-            d, -EBADMSG, "%s: member %s: CRC-32 of its %llu bytes: want %08x, found %08x",
+            d, -EBADMSG, "%s: member %s: CRC-32 of its %llu bytes: expected %08x, got %08x",
             blob_name(job->blob), part->name, (unsigned long long)part->size, part->crc, job->crc);
     return blob_verify(job->blob, d);
 }
@@ -192,7 +193,7 @@ int unpack_part(const struct blob *blob, const struct packed_part *part,
     if (size == part->size)
         return make_blob(job, fd, ret);
     close(fd);
-    return diag_set(d, -EBADMSG, "%s: member %s: the cache holds %llu bytes of it, want %llu",
+    return diag_set(d, -EBADMSG, "%s: member %s: the cache holds %llu bytes of it, expected %llu",
                     blob_name(blob), part->name, (unsigned long long)size,
                     (unsigned long long)part->size);
 }

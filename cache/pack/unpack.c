@@ -15,10 +15,11 @@ extern const struct unpacker unpacker_xz;
 static int xz_refused(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
     (void)sink;
-    return diag_set(d, -EOPNOTSUPP,
-                    "%s: want a packing of this build, found xz data; unpack it, or build epochfs "
-                    "with liblzma",
-                    blob_name(in->packed));
+    return diag_set(
+        d, -EOPNOTSUPP,
+        "%s: expected a packing of this build, got xz data; unpack it, or build epochfs "
+        "with liblzma",
+        blob_name(in->packed));
 }
 
 static const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0},

@@ -26,13 +26,13 @@ static const char *describe(lzma_ret code)
 {
     switch (code) {
     case LZMA_BUF_ERROR:
-        return "want its end, found the end of the file";
+        return "expected its end, got the end of the file";
     case LZMA_MEMLIMIT_ERROR:
-        return "want a decoder of at most 256 MiB, found more";
+        return "expected a decoder of at most 256 MiB, got more";
     case LZMA_FORMAT_ERROR:
-        return "want an xz stream or zeros, found neither";
+        return "expected an xz stream or zeros, got neither";
     default:
-        return "want a valid stream, found damage";
+        return "expected a valid stream, got damage";
     }
 }
 

@@ -93,7 +93,7 @@ bool piece_verify(struct joined *j, struct piece *piece)
     set_bit(piece->file->bad, piece->member);
     piece->state = PIECE_STALE;
     piece->error = -EBADMSG;
-    diag_set(&piece->why, 0, "%s: SHA-256: want %s as SHA256SUMS says, found %s",
+    diag_set(&piece->why, 0, "%s: SHA-256: expected %s as SHA256SUMS says, got %s",
              members_name(piece->file->parts->members, piece->member), want_text,
              known ? found_text : "no memory to compute it");
     if (j->transport.spare_bytes)

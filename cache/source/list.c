@@ -129,7 +129,8 @@ static int add_pattern(struct source_list *list, const char *element, struct dia
                  element);
     snprintf(whole, sizeof(whole), "^(%s)$", name);
     if (regcomp(&pattern, whole, REG_EXTENDED | REG_NOSUB) != 0)
-        return diag_set(d, -ENOENT, "%s: want a file, a folder, or a regular expression", element);
+        return diag_set(d, -ENOENT, "%s: expected a file, a folder, or a regular expression",
+                        element);
     r = add_folder(list, folder, &pattern, d);
     regfree(&pattern);
     return r == 0 && list->n == first

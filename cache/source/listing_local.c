@@ -89,7 +89,7 @@ static int describe_dangling(const char *path, const char *relative, int err, ch
     target[n > 0 ? n : 0] = '\0';
     if (strstr(target, "annex/objects")) {
         snprintf(ret, capacity,
-                 "%s: a git-annex link whose content is not here: want the file, found a link to "
+                 "%s: a git-annex link whose content is not here: expected the file, got a link to "
                  "%.300s; fetch it with `git annex get`",
                  relative, target);
         return -ENOMEDIUM;
@@ -185,7 +185,7 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
     struct stat st;
 
     if (join(level->folder, name, relative) < 0 || join(level->path, name, path) < 0) {
-        snprintf(error, sizeof(error), "%.200s...: want a path of at most %d bytes, found more",
+        snprintf(error, sizeof(error), "%.200s...: expected a path of at most %d bytes, got more",
                  level->folder, PATH_MAX - 1);
         return folders ? 0 : add_failed(scan, level->folder, name, error, -EINVAL);
     }
@@ -291,7 +291,7 @@ static int scan_folder(const struct scan *scan, const struct level *level)
 
     if (level->depth > DEPTH_MOST) {
         snprintf(error, sizeof(error),
-                 "%s: want at most %d folders on the way from SOURCE, found more; mount a folder "
+                 "%s: expected at most %d folders on the way from SOURCE, got more; mount a folder "
                  "further down",
                  level->folder, DEPTH_MOST);
         return add_unread(scan, level->folder, error, -EINVAL);

@@ -119,7 +119,7 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
     if (!realpath(path, real) || stat(real, &st) < 0)
         return diag_set(d, -errno, "%s: %s", name, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "%s: want a regular file", name);
+        return diag_set(d, -EINVAL, "%s: expected a regular file", name);
     r = within_check_real(within, real, name, d);
     if (r == 0 && stage_is_shared(stage))
         r = may_read(real, name, d);
@@ -152,7 +152,8 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
         return stage_path(stage, within, path, name, ret, d);
     r = file_open(path, &fd, &st);
     if (r < 0)
-        return diag_set(d, r, "%s: %s", name, r == -EINVAL ? "want a regular file" : strerror(-r));
+        return diag_set(d, r, "%s: %s", name,
+                        r == -EINVAL ? "expected a regular file" : strerror(-r));
     r = within_check(within, fd, path, name, d);
     if (r < 0)
         return r;
@@ -198,7 +199,7 @@ static int local_make(struct source *source, const char *rest, const struct sour
 
     if (strstr(rest, "://"))
         return diag_set(d, -EPROTONOSUPPORT,
-                        "%.500s: want a path, file://, http://, https:// or s3://", rest);
+                        "%.500s: expected a path, file://, http://, https:// or s3://", rest);
     source->spelled = strdup(rest);
     if (!source->spelled)
         return -ENOMEM;
@@ -206,11 +207,11 @@ static int local_make(struct source *source, const char *rest, const struct sour
     if (!source->root || stat(source->root, &st) < 0)
         return diag_set(d, -errno, "%s: %s%s", rest, strerror(errno),
                         strstr(rest, "?format=")
-                            ? "; want the path alone: the format is found by content, and "
+                            ? "; expected the path alone: the format is found by content, and "
                               "-o index_base= says where indexes start"
                             : "");
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "%s: want a folder or a file", rest);
+        return diag_set(d, -EINVAL, "%s: expected a folder or a file", rest);
     if (S_ISREG(st.st_mode)) {
         slash = strrchr(source->root, '/');
         source->only_file = strdup(slash + 1);
@@ -252,10 +253,11 @@ static int file_make(struct source *source, const char *rest, const struct sourc
     if (!strncasecmp(rest, here, sizeof(here) - 1))
         rest += sizeof(here) - 2;
     if (*rest != '/')
-        return diag_set(d, -EINVAL,
-                        "file://%.500s: want file:// and an absolute path, as file:///data, found "
-                        "the host or folder '%.*s'; mount a path of this machine",
-                        rest, (int)strcspn(rest, "/"), rest);
+        return diag_set(
+            d, -EINVAL,
+            "file://%.500s: expected file:// and an absolute path, as file:///data, got "
+            "the host or folder '%.*s'; mount a path of this machine",
+            rest, (int)strcspn(rest, "/"), rest);
     return local_make(source, rest, options, d);
 }
 

@@ -130,7 +130,7 @@ int remote_find(const struct source *source, const char *folder, const char *pat
     name_show(path, shown, sizeof(shown));
     shown[strstr(shown, "://") ? strcspn(shown, "?") : strlen(shown)] = '\0';
     if (!*path)
-        return diag_set(d, -EINVAL, "'': want a path, found nothing");
+        return diag_set(d, -EINVAL, "'': expected a path, got nothing");
     if (strstr(path, "://"))
         r = find_url(source, path, &outside, ret, d);
     else if (!outside)
@@ -141,7 +141,7 @@ int remote_find(const struct source *source, const char *folder, const char *pat
                                      : "");
     if (r == -ENOENT)
         return diag_set(d, r,
-                        "%s: want a file of %s, found none of that path there, nor in the folder "
+                        "%s: expected a file of %s, got none of that path there, nor in the folder "
                         "that names it or above",
                         shown, source->root);
     return r;

@@ -61,7 +61,7 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
             *c = '_';
     if (*name == '.')
         *name = '_';
-    snprintf(error, sizeof(error), "%s: want names that files can have, found %s", shown, wrong);
+    snprintf(error, sizeof(error), "%s: expected names that files can have, got %s", shown, wrong);
     return known_add_failed(&source->known, *name ? name : "_", error, -EINVAL);
 }
 

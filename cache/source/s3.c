@@ -57,7 +57,7 @@ static int split(struct s3 *s3, const char *rest, struct diag *d)
     name_show(rest, s3->shown + 5, sizeof(s3->shown) - 5);
     memcpy(s3->shown, "s3://", 5);
     if (!len || *rest == '.' || (rest[len] && rest[len] != '/'))
-        return diag_set(d, -EINVAL, "%s: want s3://bucket/prefix, found no name of a bucket",
+        return diag_set(d, -EINVAL, "%s: expected s3://bucket/prefix, got no name of a bucket",
                         s3->shown);
     s3->bucket = strndup(rest, len);
     s3->prefix = rest + len + (rest[len] == '/');
@@ -85,12 +85,12 @@ static int find_endpoint(struct s3 *s3, struct diag *d)
     if (!given)
         return 0;
     if (strncasecmp(given, "http://", 7) != 0 && strncasecmp(given, "https://", 8) != 0)
-        return diag_set(d, -EINVAL, "endpoint: want a URL with http:// or https://");
+        return diag_set(d, -EINVAL, "endpoint: expected a URL with http:// or https://");
     r = url_clean(given, &s3->endpoint, &at, d);
     if (r < 0)
         return r;
     if (s3->endpoint[at.query])
-        return diag_set(d, -EINVAL, "endpoint: want a URL without a query");
+        return diag_set(d, -EINVAL, "endpoint: expected a URL without a query");
     for (len = at.query; len > at.path && s3->endpoint[len - 1] == '/'; len--)
         s3->endpoint[len - 1] = '\0';
     return 0;
@@ -152,7 +152,7 @@ static const struct known_error {
     int error;
     const char *text;
 } known_errors[] = {
-    {"NoSuchBucket", -ENOENT, "want a bucket of that name, found none"},
+    {"NoSuchBucket", -ENOENT, "expected a bucket of that name, got none"},
     {"AccessDenied", -EACCES, "may not be listed (s3:ListBucket is needed, and s3:GetObject)"},
     {"AllAccessDisabled", -EACCES, "access is disabled for this bucket"},
     {"InvalidAccessKeyId", -EACCES, "the server does not know the access key"},
@@ -230,7 +230,8 @@ static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t
     for (size_t i = 0; i < n && r == 0; i++)
         r = add_object(s3->source, &object[i], len);
     if (r == 0 && known->files.n + known->failed.n > s3->most)
-        return diag_set(d, -E2BIG, "%s: want at most %zu objects, found more; name a longer prefix",
+        return diag_set(d, -E2BIG,
+                        "%s: expected at most %zu objects, got more; name a longer prefix",
                         s3->shown, s3->most);
     return r == -E2BIG
                ? diag_set(d, r, "%s: too many files, or too large, for one mount", s3->shown)
@@ -429,7 +430,7 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
         return 0;
     }
     if (listed)
-        return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
+        return diag_set(d, -ENOENT, "%s: expected keys that begin with this, got none", s3->shown);
     r = http_encode(s3->prefix, true, &encoded);
     if (r == 0 && asprintf(&url, "%s/%s", s3->url, encoded) < 0) {
         url = NULL;
@@ -449,7 +450,7 @@ static int open_object(struct s3 *s3, bool listed, struct diag *d)
     int r = stat_object(s3, listed, &version, d);
 
     if (r == 0 && wrong)
-        return diag_set(d, -EINVAL, "%s: want a name that a file can have, found %s", s3->shown,
+        return diag_set(d, -EINVAL, "%s: expected a name that a file can have, got %s", s3->shown,
                         wrong);
     if (r == 0)
         r = set_folder(s3, s3->prefix, (size_t)(name - s3->prefix));
@@ -501,7 +502,7 @@ static int open_any(struct s3 *s3, struct diag *d)
     if (r < 0)
         return diag_set(d, r, "%s", diag_text(&why, r));
     if (!any)
-        return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
+        return diag_set(d, -ENOENT, "%s: expected keys that begin with this, got none", s3->shown);
     return use_sums(s3);
 }
 

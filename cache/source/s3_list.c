@@ -210,7 +210,7 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
     int r = read_page(&reading, &at);
 
     if (r == -EBADMSG)
-        return diag_set(d, r, "%s: byte %zu of the listing: want %s, found something else", what,
+        return diag_set(d, r, "%s: byte %zu of the listing: expected %s, got something else", what,
                         (size_t)(at.at - xml), reading.wrong ? reading.wrong : "XML");
     if (r < 0)
         return r;

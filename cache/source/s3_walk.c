@@ -187,7 +187,7 @@ static int use(struct s3_walk *walk, const struct s3_page *page, const char *upt
     for (; n < page->n && (!upto || strcmp(page->object[n].key, upto) <= 0); n++)
         if (strncmp(page->object[n].key, walk->prefix, len) != 0)
             return diag_set(d, -EBADMSG,
-                            "%s: want keys that begin with this, found another in the listing",
+                            "%s: expected keys that begin with this, got another in the listing",
                             walk->shown);
     walk->any = walk->any || n;
     *ret_n = n;

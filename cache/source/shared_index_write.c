@@ -199,10 +199,10 @@ static int write_all(struct writing *w, struct diag *d)
     for (size_t i = 0; i < w->shared->n_uses && r == 0; i++)
         r = write_index(w, &w->shared->use[i], d);
     if (r == 0 && !w->n_indexes && !(w->shared->source && w->shared->source->whole.len))
-        return diag_set(
-            d, -ENODATA,
-            "nothing to index: want files whose samples take a pass to find, such as text, tar or "
-            "TFRecord");
+        return diag_set(d, -ENODATA,
+                        "nothing to index: expected files whose samples take a pass to find, such "
+                        "as text, tar or "
+                        "TFRecord");
     if (r == 0)
         r = write_table(w);
     return r == 0 && fsync(w->dir) < 0 ? -errno : r;
@@ -218,7 +218,7 @@ int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret
 
     if (r == -EEXIST || r == -ENOTDIR)
         return diag_set(d, r,
-                        "%s: want a new or empty folder, or one that `epochfs index` made; found "
+                        "%s: expected a new or empty folder, or one that `epochfs index` made; got "
                         "something else there",
                         dir);
     if (r < 0 && r != -ENOENT)

@@ -166,7 +166,7 @@ int shared_list_load(struct source *source, struct kept_pages *ret)
         return r;
     r = parse(&kept, ret);
     if (r < 0)
-        shared_list_refuse(source, "want a list of files, found something else");
+        shared_list_refuse(source, "expected a list of files, got something else");
     return r;
 }
 

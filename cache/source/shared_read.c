@@ -82,7 +82,7 @@ int shared_read_line(const struct source *source, const struct shared_line *line
     if (r == 0)
         r = ret->failed ? -ENOMEM : shared_index_digest(ret->data, ret->len, sum);
     if (r == 0 && (ret->len != line->size || strcmp(sum, line->sum) != 0))
-        r = diag_set(d, -EBADMSG, "want %llu bytes of SHA-256 %.8s..., found %zu of %.8s...",
+        r = diag_set(d, -EBADMSG, "expected %llu bytes of SHA-256 %.8s..., got %zu of %.8s...",
                      (unsigned long long)line->size, line->sum, ret->len, sum);
     return r;
 }

@@ -131,9 +131,10 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
     bool old = len >= head && !memcmp(text, SHARED_INDEX_HEAD_1, head);
 
     if (!old && (len < head || memcmp(text, SHARED_INDEX_HEAD, head) != 0))
-        return diag_set(d, -EBADMSG, "line 1: want '%.*s'", (int)head - 1, SHARED_INDEX_HEAD);
+        return diag_set(d, -EBADMSG, "line 1: expected '%.*s'", (int)head - 1, SHARED_INDEX_HEAD);
     if (memchr(text, '\0', len) || text[len - 1] != '\n')
-        return diag_set(d, -EBADMSG, "want lines of text, found a NUL or no end of the last line");
+        return diag_set(d, -EBADMSG,
+                        "expected lines of text, got a NUL or no end of the last line");
     for (char *at = text + head, *end; at < text + len; at = end + 1, number++) {
         struct shared_line line;
         int r;
@@ -144,10 +145,11 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
         if (r < 0)
             return r;
         if (!r)
-            return diag_set(d, -EBADMSG,
-                            "line %zu: want 'file SIZE SHA256 %sNAME' or 'index SIZE SHA256 NAME', "
-                            "sorted",
-                            number, old ? "" : "VERSION ");
+            return diag_set(
+                d, -EBADMSG,
+                "line %zu: expected 'file SIZE SHA256 %sNAME' or 'index SIZE SHA256 NAME', "
+                "sorted",
+                number, old ? "" : "VERSION ");
     }
     *ret = table;
     table = (struct shared_table){0};

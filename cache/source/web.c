@@ -191,7 +191,7 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     if (++crawl->entries > crawl->entries_most)
         return diag_set(
             d, -E2BIG,
-            "%s: want at most %zu entries in index pages, found more; use a SHA256SUMS, "
+            "%s: expected at most %zu entries in index pages, got more; use a SHA256SUMS, "
             "-o files=, or `epochfs index` once",
             crawl->source->root, crawl->entries_most);
     if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
@@ -397,8 +397,9 @@ static int open_named(struct source *source, const char *files, struct diag *d)
         const char *wrong = *name ? name_wrong(name) : NULL;
 
         if (wrong)
-            return diag_set(d, -EINVAL, "files=%.300s: want names of files below SOURCE, found %s",
-                            name, wrong);
+            return diag_set(d, -EINVAL,
+                            "files=%.300s: expected names of files below SOURCE, got %s", name,
+                            wrong);
         r = *name ? remote_add(source, name, NULL) : 0;
     }
     if (r == 0)
@@ -426,7 +427,7 @@ static int open_file(struct source *source, const char *url, const struct url_pa
         return -ENOMEM;
     if (!len || !url_decode(slash + 1, len, name) || name_wrong(name) || strchr(name, '/'))
         return diag_set(d, -EINVAL,
-                        "%.*s: want the URL of a file, or of a folder with '/' at its "
+                        "%.*s: expected the URL of a file, or of a folder with '/' at its "
                         "end",
                         (int)at->query, url);
     return remote_set_file(source, name, url, version);
@@ -451,8 +452,8 @@ static const char *advice_of_users(const struct source *source, int r, char ret[
     if (r == -EPERM || r == -EACCES)
         snprintf(ret, ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",
                  *origin       ? origin
-                 : r == -EPERM ? "it wants a user"
-                               : "if it wants a user",
+                 : r == -EPERM ? "it expects a user"
+                               : "if it expects a user",
                  *origin ? "" : ": put one into ~/.netrc");
     return ret;
 }
@@ -512,8 +513,8 @@ static int open_any(struct source *source, const char *url, const struct url_par
     int r;
 
     if (files && url[at->query])
-        return diag_set(d, -EINVAL, "%s: want no query in the URL of a folder, for files= is given",
-                        source->root);
+        return diag_set(d, -EINVAL,
+                        "%s: the URL of a folder cannot have a query with files=", source->root);
     if (files)
         return open_named(source, files, d);
     if (url[at->query - 1] != '/' || url[at->query])

@@ -173,7 +173,7 @@ int file_verify(struct file *file, struct diag *d)
     }
     digest_text(file->sha256, want_text);
     digest_text(found, found_text);
-    diag_set(&why, -EBADMSG, "%s: SHA-256: want %s as SHA256SUMS says, found %s", file->blob.name,
+    diag_set(&why, -EBADMSG, "%s: SHA-256: expected %s as SHA256SUMS says, got %s", file->blob.name,
              want_text, found_text);
     lock_take(&file->stage->lock);
     file_set_trouble_locked(file, why.text);

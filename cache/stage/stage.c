@@ -262,7 +262,7 @@ static int choose_block(struct stage *stage, const struct stage_file *what, stru
     if (size / block >= BLOCKS_MOST)
         return diag_set(
             d, -EFBIG,
-            "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size of %llu "
+            "%s: expected a file of less than %llu GiB (%llu blocks of %u KiB), got a size of %llu "
             "bytes: is that its size on the remote? If so, use a larger block=",
             what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
             (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
@@ -415,7 +415,7 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
                                      "staged file, and does not finish",
                                      stage->cache->path);
     if (r != -ENOSPC && r != -EDQUOT)
-        return diag_set(d, r, "the cache folder %s: want to write a staged file, found: %s",
+        return diag_set(d, r, "the cache folder %s: a staged file cannot be written: %s",
                         stage->cache->path, strerror(-r));
     return diag_set(
         d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",

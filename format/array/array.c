@@ -161,12 +161,13 @@ int array_set_shape(struct array *a, const char *what, struct diag *d)
 
     if (!h->ndim)
         return diag_set(d, -ENODATA,
-                        "%s: want an axis of samples, found a scalar, which has no rows", what);
+                        "%s: expected an axis of samples, got a scalar, which has no rows", what);
     for (unsigned i = 1; i < h->ndim; i++)
         if (!checked_mul(bytes, h->dim[i], &bytes))
-            return diag_set(d, -EBADMSG, "%s: shape: want rows below 2^64 bytes, found more", what);
+            return diag_set(d, -EBADMSG, "%s: shape: expected rows below 2^64 bytes, got more",
+                            what);
     if (!bytes && h->dim[0] > EMPTY_ROWS_MAX)
-        return diag_set(d, -EBADMSG, "%s: shape: want at most %lu rows without bytes, found %llu",
+        return diag_set(d, -EBADMSG, "%s: shape: expected at most %lu rows without bytes, got %llu",
                         what, (unsigned long)EMPTY_ROWS_MAX, (unsigned long long)h->dim[0]);
     a->samples = h->dim[0];
     a->row_bytes = bytes;

@@ -15,15 +15,15 @@ static int refuse_start(const uint8_t *start, size_t have, const char *what, str
 
     if (have < NPY_HEAD_START || memcmp(start, "\x93NUMPY", 6) != 0)
         return diag_set(d, -EBADMSG,
-                        "%s: byte 0: want the header of .npy (93 4e 55 4d 50 59), found "
+                        "%s: byte 0: expected the header of .npy (93 4e 55 4d 50 59), got "
                         "%zu bytes of something else",
                         what, have);
     if (start[6] < 1 || start[6] > 3 || start[7])
-        return diag_set(d, -EBADMSG, "%s: version at byte 6: want 1.0, 2.0 or 3.0, found %u.%u",
+        return diag_set(d, -EBADMSG, "%s: version at byte 6: expected 1.0, 2.0 or 3.0, got %u.%u",
                         what, start[6], start[7]);
     text = start[6] == 1 ? load_le16(start + 8) : load_le32(start + 8);
     return diag_set(d, -EBADMSG,
-                    "%s: length of the header at byte 8: want at most %u bytes, found %llu", what,
+                    "%s: length of the header at byte 8: expected at most %u bytes, got %llu", what,
                     NPY_HEAD_MAX - 12, (unsigned long long)text);
 }
 
@@ -31,7 +31,7 @@ static int refuse_size(const struct npy_head *h, uint64_t len, const char *what,
 {
     bool is_short = h->array_bytes > len - h->bytes;
 
-    return diag_set(d, -EBADMSG, "%s: data at byte %zu: want %llu bytes, found %llu (%s)", what,
+    return diag_set(d, -EBADMSG, "%s: data at byte %zu: expected %llu bytes, got %llu (%s)", what,
                     h->bytes, (unsigned long long)h->array_bytes,
                     (unsigned long long)(len - h->bytes), is_short ? "cut short" : "too long");
 }
@@ -46,7 +46,7 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
     if (!bytes)
         return refuse_start(head, have, what, d);
     if (bytes > len || bytes > have)
-        return diag_set(d, -EBADMSG, "%s: header at byte 0: want %zu bytes, found %llu", what,
+        return diag_set(d, -EBADMSG, "%s: header at byte 0: expected %zu bytes, got %llu", what,
                         bytes, (unsigned long long)(bytes > len ? len : have));
     wrong = npy_head_parse_array(head, bytes, UINT64_MAX, &a->head, &other);
     a->samples = other && a->head.ndim ? a->head.dim[0] : 0;

@@ -25,7 +25,7 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
 
     if (len > ARRAY_NAME_MAX)
         return finds->failed(finds, file->file_name, -EBADMSG,
-                             "the name: want at most 48 bytes before .npy, found more");
+                             "the name: expected at most 48 bytes before .npy, got more");
     a = arrays_add(arrays, file->name, len);
     if (!a)
         return -ENOMEM;
@@ -33,8 +33,8 @@ static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *l
     if (!a->held)
         return -ENOMEM;
     if (a->repeats)
-        r = diag_set(&d, -EBADMSG, "%s: want one array called %s in its folder, found another",
-                     what, a->name);
+        r = diag_set(&d, -EBADMSG, "%s: another array in its folder is also called %s", what,
+                     a->name);
     if (r == 0)
         r = npy_read(a, 0, size, false, what, &d);
     if (r == 0)

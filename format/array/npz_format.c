@@ -84,8 +84,7 @@ static int add_member(struct npz *npz, const struct zip_member *m, uint8_t *head
     if (name > ARRAY_NAME_MAX)
         return array_leave_out(a, "its name is longer than 48 bytes");
     if (a->repeats)
-        return diag_set(d, -EBADMSG, "%s: want one member called %s, found two", blob_name(blob),
-                        a->name);
+        return diag_set(d, -EBADMSG, "%s: two members are called %s", blob_name(blob), a->name);
     a->held = held_blob_take(npz->held);
     snprintf(what, sizeof(what), "%s: member %s", blob_name(blob), a->name);
     r = take_array(npz, m, head, len, a, what, &reason);
@@ -120,7 +119,7 @@ static int read_members(struct npz *npz, struct diag *d)
     if (r < 0)
         return r;
     if (!npz->zip.n)
-        return diag_set(d, -EBADMSG, "%s: want arrays, found an empty archive", blob_name(blob));
+        return diag_set(d, -EBADMSG, "%s: expected arrays, got an empty archive", blob_name(blob));
     for (size_t i = 0; i < npz->zip.n && r == 0; i++)
         r = zip_check(blob, &npz->zip.member[i], d);
     if (r == 0)
@@ -131,7 +130,7 @@ static int read_members(struct npz *npz, struct diag *d)
         return r;
     if (is_sparse(&npz->arrays))
         return diag_set(d, -EBADMSG,
-                        "%s: want arrays of samples, found a sparse matrix of scipy, which "
+                        "%s: expected arrays of samples, got a sparse matrix of scipy, which "
                         "epochfs does not read; convert it to libsvm text with "
                         "sklearn.datasets.dump_svmlight_file",
                         blob_name(blob));
@@ -140,9 +139,9 @@ static int read_members(struct npz *npz, struct diag *d)
     if (any)
         return 0;
     return npz->arrays.n
-               ? diag_set(d, -EBADMSG, "%s: want an array of samples, found %s: %s",
+               ? diag_set(d, -EBADMSG, "%s: expected an array of samples, got %s: %s",
                           blob_name(blob), npz->arrays.array[0].name, npz->arrays.array[0].left_out)
-               : diag_set(d, -EBADMSG, "%s: want arrays, found none in %zu members",
+               : diag_set(d, -EBADMSG, "%s: expected arrays, got none in %zu members",
                           blob_name(blob), npz->zip.n);
 }
 

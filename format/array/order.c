@@ -133,8 +133,8 @@ int array_in_c_order(struct array *a, uint64_t *left, const char *what, struct d
     if (a->head.array_bytes > *left)
         return diag_set(
             d, -EBADMSG,
-            "%s: 'fortran_order': want C order, or at most %llu bytes of such arrays in a "
-            "folder, found %llu more; convert with numpy.ascontiguousarray",
+            "%s: 'fortran_order': expected C order, or at most %llu bytes of such arrays in a "
+            "folder, got %llu more; convert with numpy.ascontiguousarray",
             what, (unsigned long long)FORTRAN_MAX, (unsigned long long)a->head.array_bytes);
     src = malloc(a->head.array_bytes);
     dst = malloc(a->head.array_bytes);

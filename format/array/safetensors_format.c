@@ -72,12 +72,12 @@ static int read_span(const json_t *tensor, uint64_t size, const char *what, stru
 
     if (json_array_size(offsets) != 2 || !is_number(json_array_get(offsets, 0), &ret->begin) ||
         !is_number(json_array_get(offsets, 1), &ret->end))
-        return diag_set(d, -EBADMSG, "%s: want data_offsets of two numbers, found others", what);
+        return diag_set(d, -EBADMSG, "%s: expected data_offsets of two numbers, got others", what);
     if (ret->begin > ret->end || ret->end > size)
-        return diag_set(d, -EBADMSG,
-                        "%s: data_offsets: want a begin and an end up to %llu, found %llu and %llu",
-                        what, (unsigned long long)size, (unsigned long long)ret->begin,
-                        (unsigned long long)ret->end);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: data_offsets: expected a begin and an end up to %llu, got %llu and %llu", what,
+            (unsigned long long)size, (unsigned long long)ret->begin, (unsigned long long)ret->end);
     return 0;
 }
 
@@ -91,12 +91,12 @@ static int read_shape(const json_t *tensor, const struct type *type, const char 
     uint64_t bits = type->bits, dim;
 
     if (!json_is_array(shape))
-        return diag_set(d, -EBADMSG, "%s: want a shape, found none", what);
+        return diag_set(d, -EBADMSG, "%s: expected a shape, got none", what);
     for (size_t i = 0; i < n; i++) {
         if (!is_number(json_array_get(shape, i), &dim))
-            return diag_set(d, -EBADMSG, "%s: shape: want numbers, found something else", what);
+            return diag_set(d, -EBADMSG, "%s: shape: expected numbers, got something else", what);
         if (!checked_mul(bits, dim, &bits))
-            return diag_set(d, -EBADMSG, "%s: shape: want less than 2^64 bits, found more", what);
+            return diag_set(d, -EBADMSG, "%s: shape: expected less than 2^64 bits, got more", what);
         if (i < NPY_AXES)
             ret->dim[i] = dim;
     }
@@ -134,25 +134,25 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
     int r;
 
     if (!type)
-        return diag_set(d, -EBADMSG, "%s: dtype: want a type such as F32, found '%.40s'", what,
+        return diag_set(d, -EBADMSG, "%s: dtype: expected a type such as F32, got '%.40s'", what,
                         name ? name : "none");
     r = read_shape(tensor, type, what, &a->head, &bits, d);
     if (r < 0)
         return r;
     if (bits % 8 || bits / 8 != span->end - span->begin)
         return diag_set(d, -EBADMSG,
-                        "%s: data_offsets: want %llu bytes, as dtype and shape say, found %llu",
+                        "%s: data_offsets: expected %llu bytes, as dtype and shape say, got %llu",
                         what, (unsigned long long)ceil_div(bits, 8),
                         (unsigned long long)(span->end - span->begin));
     a->samples = a->head.ndim ? a->head.dim[0] : 0;
     a->is_beside = !a->head.ndim;
     if (a->head.ndim > NPY_AXES)
-        return diag_set(d, -ENODATA, "%s: want at most %d axes, found more", what, NPY_AXES);
+        return diag_set(d, -ENODATA, "%s: expected at most %d axes, got more", what, NPY_AXES);
     a->head.dtype = type->dtype;
     a->head.array_bytes = bits / 8;
     a->type_name = type->other ? type->name : NULL;
     if (a->head.ndim && type->bits < 8 && !count_bytes(&a->head, type->bits))
-        return diag_set(d, -ENODATA, "%s: want rows of whole bytes, found elements of %u bits",
+        return diag_set(d, -ENODATA, "%s: expected rows of whole bytes, got elements of %u bits",
                         what, type->bits);
     return array_set_shape(a, what, d);
 }
@@ -186,7 +186,7 @@ static int read_head(struct tensors *t, struct diag *d)
     int r;
 
     if (blob->size < HEAD_AT)
-        return diag_set(d, -EBADMSG, "%s: want at least %d bytes, found %llu", blob_name(blob),
+        return diag_set(d, -EBADMSG, "%s: expected at least %d bytes, got %llu", blob_name(blob),
                         HEAD_AT, (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, start, sizeof(start), 0, d);
     if (r < 0)
@@ -195,7 +195,7 @@ static int read_head(struct tensors *t, struct diag *d)
     most = min_u64(HEAD_MAX, blob->size - HEAD_AT);
     if (len > most)
         return diag_set(d, -EBADMSG,
-                        "%s: length of the header at byte 0: want at most %llu, found %llu",
+                        "%s: length of the header at byte 0: expected at most %llu, got %llu",
                         blob_name(blob), (unsigned long long)most, (unsigned long long)len);
     text = malloc(len + 1);
     if (!text)
@@ -209,7 +209,7 @@ static int read_head(struct tensors *t, struct diag *d)
     if (r < 0)
         return r;
     if (!json_is_object(t->head))
-        return diag_set(d, -EBADMSG, "%s: want an object of tensors, found none", what);
+        return diag_set(d, -EBADMSG, "%s: expected an object of tensors, got none", what);
     t->data_at = HEAD_AT + len;
     t->size = blob->size - t->data_at;
     return 0;
@@ -230,7 +230,7 @@ static int add_tensor(struct tensors *t, const char *key, const json_t *tensor, 
     span = &t->span[t->n];
     span->tensor = t->n++;
     if (!json_is_object(tensor))
-        return diag_set(d, -EBADMSG, "%s: want an object, found something else", what);
+        return diag_set(d, -EBADMSG, "%s: expected an object, got something else", what);
     r = read_span(tensor, t->size, what, span, d);
     if (r == 0)
         r = read_tensor(a, tensor, span, what, &reason);
@@ -244,7 +244,7 @@ static int add_tensor(struct tensors *t, const char *key, const json_t *tensor, 
         a->samples = 0; /* no set lacks it */
         return array_leave_out(a, "its name is longer than 48 bytes");
     }
-    return a->repeats ? diag_set(d, -EBADMSG, "%s: want one tensor called so, found two", what) : 0;
+    return a->repeats ? diag_set(d, -EBADMSG, "%s: two tensors have this name", what) : 0;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -268,16 +268,17 @@ static int check_spans(struct tensors *t, struct diag *d)
         const struct span *s = &t->span[i];
 
         if (s->begin != at)
-            return diag_set(d, -EBADMSG,
-                            "%s: tensor %s: data_offsets: want %llu, where the one before it ends, "
-                            "found %llu",
-                            name, t->arrays.array[s->tensor].name, (unsigned long long)at,
-                            (unsigned long long)s->begin);
+            return diag_set(
+                d, -EBADMSG,
+                "%s: tensor %s: data_offsets: expected %llu, where the one before it ends, "
+                "got %llu",
+                name, t->arrays.array[s->tensor].name, (unsigned long long)at,
+                (unsigned long long)s->begin);
         at = s->end;
     }
     return at == t->size ? 0
                          : diag_set(d, -EBADMSG,
-                                    "%s: want tensors up to the end, byte %llu, found none from "
+                                    "%s: expected tensors up to the end, byte %llu, got none from "
                                     "byte %llu on",
                                     name, (unsigned long long)(t->data_at + t->size),
                                     (unsigned long long)(t->data_at + at));
@@ -326,14 +327,14 @@ static int read_tensors(struct tensors *t, bool pair, struct diag *d)
     for (size_t i = 0; i < t->arrays.n; i++)
         any = any || !t->arrays.array[i].left_out;
     if (!any)
-        return t->arrays.n ? diag_set(d, -EBADMSG, "%s: want a tensor of samples, found %s: %s",
+        return t->arrays.n ? diag_set(d, -EBADMSG, "%s: expected a tensor of samples, got %s: %s",
                                       blob_name(t->held->blob), t->arrays.array[0].name,
                                       t->arrays.array[0].left_out)
-                           : diag_set(d, -EBADMSG, "%s: want tensors, found none",
+                           : diag_set(d, -EBADMSG, "%s: expected tensors, got none",
                                       blob_name(t->held->blob));
     if (pair && are_weights(&t->arrays))
         return diag_set(d, -EBADMSG,
-                        "%s: want tensors of samples, found %zu tensors whose first axes differ, "
+                        "%s: expected tensors of samples, got %zu tensors whose first axes differ, "
                         "as the weights of a model have; with -o pair=off each is a dataset",
                         blob_name(t->held->blob), t->arrays.n);
     return 0;

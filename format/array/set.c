@@ -182,7 +182,7 @@ static int check_bytes(const struct used_bytes *used, const char *name,
     if (used->has_crc && crc != used->crc) {
         struct diag bad = DIAG_INIT;
 
-        diag_set(&bad, 0, "%s: member %s: CRC-32 of its %llu bytes: want %08x, found %08x",
+        diag_set(&bad, 0, "%s: member %s: CRC-32 of its %llu bytes: expected %08x, got %08x",
                  blob_name(blob), name, (unsigned long long)used->len, used->crc, crc);
         report(ctx, bad.text);
     }
@@ -422,7 +422,7 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
     name_set(arrays, group, source, name, sizeof(name));
     if (array_group_differs(arrays, group, &one, &other)) {
         snprintf(reason, sizeof(reason),
-                 "%s: arrays of %s: want the same number of samples, in files of as many, found "
+                 "%s: arrays of %s: expected the same number of samples, in files of as many, got "
                  "%llu in %s "
                  "and %llu in %s; with -o pair=off each array is a dataset",
                  source->where, group->split ? group->split : name,
@@ -440,7 +440,7 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
     }
     if (group->n > PAIRED_MAX) {
         snprintf(reason, sizeof(reason),
-                 "%s: arrays of %s: want at most %u, found %zu; with -o pair=off each array is a "
+                 "%s: arrays of %s: expected at most %u, got %zu; with -o pair=off each array is a "
                  "dataset",
                  source->where, group->split, PAIRED_MAX, group->n);
         return finds->error(finds, name, reason);

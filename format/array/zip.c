@@ -56,12 +56,12 @@ static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *
     at = load_le64(locator + 8);
     if (load_le32(locator + 4) || load_le32(locator + 16) > 1)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an archive of one file, found a part of one "
+                        "%s: byte %llu: expected an archive of one file, got a part of one "
                         "of several",
                         blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES));
     if (at > end_at - LOCATOR_BYTES || end_at - LOCATOR_BYTES - at < END64_BYTES)
         return diag_set(
-            d, -EBADMSG, "%s: byte %llu: want the offset of a record before it, found %llu",
+            d, -EBADMSG, "%s: byte %llu: expected the offset of a record before it, got %llu",
             blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES), (unsigned long long)at);
     r = blob_read(READ_WAITS, blob, record, sizeof(record), at, d);
     if (r < 0)
@@ -69,7 +69,7 @@ static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *
     if (load_le32(record) != END64_MAGIC || load_le32(record + 16) || load_le32(record + 20) ||
         load_le64(record + 24) != load_le64(record + 32))
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want the 64-bit end of an archive of one file, found "
+                        "%s: byte %llu: expected the 64-bit end of an archive of one file, got "
                         "something else",
                         blob_name(blob), (unsigned long long)at);
     end->at = at;
@@ -94,8 +94,8 @@ static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d
             break;
     if (!i)
         return diag_set(d, -EBADMSG,
-                        "%s: end: want the directory of the archive (50 4b 05 06 near the "
-                        "end), found none: cut short?",
+                        "%s: end: expected the directory of the archive (50 4b 05 06 near the "
+                        "end), got none: cut short?",
                         blob_name(blob));
     i--;
     *ret = (struct zip_end){.at = start + i,
@@ -105,7 +105,7 @@ static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d
     if (load_le16(tail + i + 8) != load_le16(tail + i + 10) ||
         (load_le16(tail + i + 4) && load_le16(tail + i + 4) != UINT16_MAX))
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an archive of one file, found a part of one of "
+                        "%s: byte %llu: expected an archive of one file, got a part of one of "
                         "several",
                         blob_name(blob), (unsigned long long)(start + i));
     return read_end64(blob, start + i, ret, d);
@@ -117,12 +117,12 @@ static int check_end(const struct blob *blob, const struct zip_end *end, struct 
 
     if (!checked_add(end->offset, end->size, &want) || want != end->at)
         return diag_set(d, -EBADMSG,
-                        "%s: directory: want it to end at byte %llu, found offset %llu and "
+                        "%s: directory: expected it to end at byte %llu, got offset %llu and "
                         "%llu bytes; are there bytes before the archive?",
                         blob_name(blob), (unsigned long long)end->at,
                         (unsigned long long)end->offset, (unsigned long long)end->size);
     if (end->size > DIRECTORY_MAX)
-        return diag_set(d, -EBADMSG, "%s: directory: want at most %llu bytes, found %llu",
+        return diag_set(d, -EBADMSG, "%s: directory: expected at most %llu bytes, got %llu",
                         blob_name(blob), (unsigned long long)DIRECTORY_MAX,
                         (unsigned long long)end->size);
     return 0;
@@ -167,7 +167,7 @@ static int read_entry(const struct blob *blob, const uint8_t *at, size_t left, u
 
     if (left < ENTRY_BYTES || load_le32(at) != ENTRY_MAGIC)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an entry of the directory (50 4b 01 02), found "
+                        "%s: byte %llu: expected an entry of the directory (50 4b 01 02), got "
                         "something else",
                         blob_name(blob), (unsigned long long)place);
     name = load_le16(at + 28);
@@ -183,12 +183,12 @@ static int read_entry(const struct blob *blob, const uint8_t *at, size_t left, u
                                .header = load_le32(at + 42)};
     if (*ret_len > left || !take_64(ret, at + ENTRY_BYTES + name, extra))
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an entry inside of the directory, found %zu bytes "
+                        "%s: byte %llu: expected an entry inside of the directory, got %zu bytes "
                         "of %zu",
                         blob_name(blob), (unsigned long long)place, *ret_len, left);
     if (load_le16(at + 34) && load_le16(at + 34) != UINT16_MAX)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an archive of one file, found a part of one of "
+                        "%s: byte %llu: expected an archive of one file, got a part of one of "
                         "several",
                         blob_name(blob), (unsigned long long)place);
     return 0;
@@ -221,7 +221,7 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
         at += len;
     }
     if (r == 0 && zip.n != end.entries)
-        r = diag_set(d, -EBADMSG, "%s: directory at byte %llu: want %llu members, found %zu",
+        r = diag_set(d, -EBADMSG, "%s: directory at byte %llu: expected %llu members, got %zu",
                      blob_name(blob), (unsigned long long)end.offset,
                      (unsigned long long)end.entries, zip.n);
     if (r < 0)
@@ -240,12 +240,11 @@ int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *
     const char *name = "another one";
 
     if (m->flags & (FLAG_ENCRYPTED | FLAG_STRONG))
-        return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: want one that is not encrypted, found one that is",
+        return diag_set(d, -EBADMSG, "%s: member %.*s: is encrypted, which epochfs does not read",
                         blob_name(blob), (int)min_u64(m->name_len, 64), m->name);
     if (m->method == ZIP_STORED && m->packed_size != m->size)
         return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: want as many bytes in the archive as it has, found "
+                        "%s: member %.*s: expected as many bytes in the archive as it has, got "
                         "%llu and %llu",
                         blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
                         (unsigned long long)m->packed_size, (unsigned long long)m->size);
@@ -254,9 +253,10 @@ int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (methods[i].method == m->method)
             name = methods[i].name;
-    return diag_set(d, -EBADMSG,
-                    "%s: member %.*s: want it stored or deflated, found method %u (%s)",
-                    blob_name(blob), (int)min_u64(m->name_len, 64), m->name, m->method, name);
+    return diag_set(
+        d, -EBADMSG,
+        "%s: member %.*s: its compression method is %u (%s): expected stored or deflated",
+        blob_name(blob), (int)min_u64(m->name_len, 64), m->name, m->method, name);
 }
 
 static int find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
@@ -269,7 +269,7 @@ static int find_member(const struct blob *blob, struct zip *zip, struct zip_memb
 
     if (m->header > zip->directory || zip->directory - m->header < len)
         return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: want its header before byte %llu, found it at %llu",
+                        "%s: member %.*s: expected its header before byte %llu, got it at %llu",
                         blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
                         (unsigned long long)zip->directory, (unsigned long long)m->header);
     r = blob_read(READ_WAITS, blob, local, len, m->header, d);
@@ -278,13 +278,13 @@ static int find_member(const struct blob *blob, struct zip *zip, struct zip_memb
     if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->name_len ||
         memcmp(local + LOCAL_BYTES, m->name, m->name_len) != 0)
         return diag_set(
-            d, -EBADMSG, "%s: byte %llu: want the header of member %.*s, found something else",
+            d, -EBADMSG, "%s: byte %llu: expected the header of member %.*s, got something else",
             blob_name(blob), (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name);
     m->at = m->header + len + load_le16(local + 28);
     if (!checked_add(m->at, m->packed_size, &end) || end > zip->directory)
         return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: want its %llu bytes from %llu on before byte %llu, "
-                        "found more",
+                        "%s: member %.*s: expected its %llu bytes from %llu on before byte %llu, "
+                        "got more",
                         blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
                         (unsigned long long)m->packed_size, (unsigned long long)m->at,
                         (unsigned long long)zip->directory);
@@ -313,7 +313,7 @@ int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
     for (size_t i = 1; i < zip->n; i++)
         if (order[i - 1]->at + order[i - 1]->packed_size > order[i]->header)
             return diag_set(d, -EBADMSG,
-                            "%s: byte %llu: want members one after another, found two that "
+                            "%s: byte %llu: expected members one after another, got two that "
                             "overlap",
                             blob_name(blob), (unsigned long long)order[i]->header);
     return 0;
@@ -349,7 +349,7 @@ static int inflate_head(const struct blob *blob, const struct zip_member *m, z_s
                ? 0
                : diag_set(d, -EBADMSG, "%s: member %.*s: deflated data: %s", blob_name(blob),
                           (int)min_u64(m->name_len, 64), m->name,
-                          z->msg ? z->msg : "want a valid stream, found damage");
+                          z->msg ? z->msg : "expected a valid stream, got damage");
 }
 
 int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,

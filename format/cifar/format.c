@@ -84,7 +84,7 @@ static int check_file(const struct cifar_kind *kind, const struct blob *blob,
 
                 if (found <= most)
                     continue;
-                diag_set(&bad, 0, "%s: record %llu, byte %llu: %s: want 0 to %u, found %u",
+                diag_set(&bad, 0, "%s: record %llu, byte %llu: %s: expected 0 to %u, got %u",
                          blob_name(blob), (unsigned long long)(k + i),
                          (unsigned long long)((k + i) * each + label), kind->label[label].field,
                          most, found);
@@ -242,7 +242,7 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
     if (names->text)
         return 0;
     if (blob->size > NAMES_MAX) {
-        notes_add(&ds->notes, "%s: want at most %u bytes of names of classes, found %llu",
+        notes_add(&ds->notes, "%s: expected at most %u bytes of names of classes, got %llu",
                   blob_name(blob), NAMES_MAX, (unsigned long long)blob->size);
         return 0;
     }
@@ -314,7 +314,7 @@ static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *
         if (blob->size % each == 0)
             continue;
         snprintf(reason, sizeof(reason),
-                 "%s: want records of %s of %llu bytes, found %llu records and %llu bytes",
+                 "%s: expected records of %s of %llu bytes, got %llu records and %llu bytes",
                  blob_name(blob), part->kind->name, (unsigned long long)each,
                  (unsigned long long)(blob->size / each), (unsigned long long)(blob->size % each));
         return finds->error(finds, name, reason);
@@ -341,7 +341,7 @@ static int refuse_name(const struct cifar_file *file, struct finds *finds)
     char reason[1024];
 
     snprintf(reason, sizeof(reason),
-             "%s: want a name that says which CIFAR it is (data_batch_1.bin, test_batch.bin, "
+             "%s: expected a name that says which CIFAR it is (data_batch_1.bin, test_batch.bin, "
              "train.bin, test.bin), or format=%s or format=%s",
              blob_name(file->source->blob), cifar_10.word, cifar_100.word);
     return finds->failed(finds, file->source->file_name, -EBADMSG, reason);
@@ -353,7 +353,7 @@ static int refuse_pickle(const struct cifar_file *file, struct finds *finds)
 
     snprintf(
         reason, sizeof(reason),
-        "%s: byte 0: want the binary version of CIFAR-10 (data_batch_1.bin), found a pickle of "
+        "%s: byte 0: expected the binary version of CIFAR-10 (data_batch_1.bin), got a pickle of "
         "Python, which is never read; take cifar-10-binary.tar.gz",
         blob_name(file->source->blob));
     return finds->failed(finds, file->source->file_name, -EBADMSG, reason);

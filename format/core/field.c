@@ -428,7 +428,7 @@ static int make_one_hot(struct read_context *rc, const struct dataset *ds, const
     if (r < 0)
         return r;
     if (value < 0 || (uint64_t)value >= f->dim[0])
-        return diag_set(d, -EBADMSG, "%s: label of sample %llu: want 0 to %llu, found %lld",
+        return diag_set(d, -EBADMSG, "%s: label of sample %llu: expected 0 to %llu, got %lld",
                         blob_name(f->blob), (unsigned long long)sample,
                         (unsigned long long)f->dim[0] - 1, (long long)value);
     memset(dst, 0, len);

@@ -86,23 +86,24 @@ static const char *other_type(const char *text, size_t len)
 {
     switch (len ? *text : 0) {
     case 'O':
-        return "want numbers or bool in .npy, found Python objects: a pickle, which is never read; "
+        return "expected numbers or bool in .npy, got Python objects: a pickle, which is never "
+               "read; "
                "make the rows as long as each other, and save numpy.array(rows.tolist())";
     case 'U':
     case 'S':
     case 'a':
-        return "want numbers or bool in .npy, found strings; labels are numbers by "
+        return "expected numbers or bool in .npy, got strings; labels are numbers by "
                "numpy.unique(labels, return_inverse=True)[1]";
     case 'M':
     case 'm':
-        return "want numbers or bool in .npy, found dates or times; convert with astype('int64')";
+        return "expected numbers or bool in .npy, got dates or times; convert with astype('int64')";
     case 'c':
-        return "want numbers or bool in .npy, found complex numbers";
+        return "expected numbers or bool in .npy, got complex numbers";
     case 'V':
-        return "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert "
+        return "expected numbers or bool in .npy, got raw bytes (V); bfloat16 is saved so: convert "
                "with astype('float32')";
     default:
-        return "want numbers or bool in .npy, found another type";
+        return "expected numbers or bool in .npy, got another type";
     }
 }
 
@@ -125,16 +126,17 @@ static const char *take_list(struct parser *p)
 
         skip_space(p);
         if (p->at == p->end)
-            return "want the end of a list of types in the header of .npy, found none";
+            return "expected the end of a list of types in the header of .npy, got none";
         if (take_string(p, &text, &len))
             continue;
         depth += *p->at == '[';
         depth -= *p->at == ']';
         p->at++;
     } while (depth);
-    return take_other(p, '[',
-                      "want 'descr': one type of numbers in .npy, found a list: records of several "
-                      "fields; save each field as an array of its own");
+    return take_other(
+        p, '[',
+        "expected 'descr': one type of numbers in .npy, got a list: records of several "
+        "fields; save each field as an array of its own");
 }
 
 /* "<f4", ">i2", "|u1", "=f8", "f4", "float32". */
@@ -150,7 +152,7 @@ static const char *take_type(struct parser *p, struct npy_head *ret)
     if (!take_string(p, &text, &len))
         return p->at < p->end && *p->at == '['
                    ? take_list(p)
-                   : "want 'descr': a type in the header of .npy, found none that is a string";
+                   : "expected 'descr': a type in the header of .npy, got none that is a string";
     ret->big_endian = len && *text == '>';
     if (len && strchr("<>|=", *text)) {
         text++;
@@ -173,14 +175,14 @@ static const char *take_order(struct parser *p, struct npy_head *ret)
     ret->fortran = take(p, "True");
     if (ret->fortran || take(p, "False"))
         return NULL;
-    return "want 'fortran_order': True or False in the header of .npy, found neither";
+    return "expected 'fortran_order': True or False in the header of .npy, got neither";
 }
 
 /* "()", "(7,)", "(7, 3)", "(7, 3,)"; Python 2 wrote 7L. */
 static const char *take_shape(struct parser *p, struct npy_head *ret)
 {
     static const char wrong[] =
-        "want 'shape': a tuple of numbers in the header of .npy, found none";
+        "expected 'shape': a tuple of numbers in the header of .npy, got none";
 
     if (!take(p, "("))
         return wrong;
@@ -188,7 +190,7 @@ static const char *take_shape(struct parser *p, struct npy_head *ret)
         size_t used;
 
         if (ret->ndim == NPY_AXES)
-            return "want at most 8 axes in the header of .npy, found more";
+            return "expected at most 8 axes in the header of .npy, got more";
         skip_space(p);
         used = number_parse(p->at, (size_t)(p->end - p->at), INT64_MAX, &ret->dim[ret->ndim]);
         if (!used)
@@ -216,12 +218,13 @@ static const char *take_member(struct parser *p, struct npy_head *ret, unsigned 
                 *seen |= 1u << i;
                 return members[i].take(p, ret);
             }
-    return "want 'descr', 'fortran_order' and 'shape' in the header of .npy, found something else";
+    return "expected 'descr', 'fortran_order' and 'shape' in the header of .npy, got something "
+           "else";
 }
 
 static const char *take_dict(struct parser *p, struct npy_head *ret)
 {
-    static const char wrong[] = "want a dict of three members in the header of .npy, found none";
+    static const char wrong[] = "expected a dict of three members in the header of .npy, got none";
     unsigned seen = 0;
 
     if (!take(p, "{"))
@@ -250,10 +253,10 @@ static const char *parse(struct parser *p, size_t len, uint64_t size, struct npy
     for (unsigned i = 0; i < ret->ndim; i++) {
         long_axes += ret->dim[i] > 1;
         if (!checked_mul(ret->array_bytes, ret->dim[i], &ret->array_bytes))
-            return "want a shape that memory can hold in .npy, found a larger one";
+            return "expected a shape that memory can hold in .npy, got a larger one";
     }
     if (ret->array_bytes > size - len)
-        return "want the array that the header of .npy describes, found fewer bytes";
+        return "expected the array that the header of .npy describes, got fewer bytes";
     ret->fortran = ret->fortran && long_axes > 1 && ret->array_bytes;
     return NULL;
 }

@@ -26,8 +26,8 @@ struct npy_head {
  * at most NPY_HEAD_MAX. 0: that is no .npy, or its header is too long. */
 size_t npy_head_bytes(const uint8_t *start, size_t len);
 
-/* Parse a header of that many bytes; size: of the file. NULL, or what is wrong with it: "want ...,
- * found ...". */
+/* Parse a header of that many bytes; size: of the file. NULL, or what is wrong with it: "expected
+ * ..., got ...". */
 const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret);
 
 /* The same, complex numbers too. *ret_other (also on failure): the header is good, but for the

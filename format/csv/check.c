@@ -101,7 +101,7 @@ int csv_check(void *p, struct diag *d)
         return r;
     return diag_set(
         d, -EBADMSG,
-        "%s: line %llu, column %zu: want a number that %s holds%s, found '%s', which is "
+        "%s: line %llu, column %zu: expected a number that %s holds%s, got '%s', which is "
         "read as infinite, as are %llu more",
         blob_name(file->blob), (unsigned long long)number, large.column,
         file->doubles ? "float64" : "float32", file->doubles ? "" : ", or dtype=f8", large.text,

@@ -174,10 +174,10 @@ static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t
         csv_cell(p, text + len, file->shape.delimiter, &cell, &p);
     for (size_t i = 0; i < cell.len && i < 40; i++)
         if (cell.text[i] < ' ' || cell.text[i] > '~')
-            return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: want %s, found byte %02x",
+            return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got byte %02x",
                             blob_name(file->blob), (unsigned long long)line, column, want,
                             cell.text[i]);
-    return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: want %s, found '%.*s'",
+    return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got '%.*s'",
                     blob_name(file->blob), (unsigned long long)line, column, want,
                     (int)min_u64(cell.len, 40), (const char *)cell.text);
 }
@@ -197,7 +197,7 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
         return refuse_cell(file, line, text, len, bad, "a number", d);
     if (n != shape->columns)
         return diag_set(d, -EBADMSG,
-                        "%s: line %llu: want %zu columns, as in the first line, found "
+                        "%s: line %llu: expected %zu columns, as in the first line, got "
                         "%zu",
                         blob_name(file->blob), (unsigned long long)line, shape->columns, n);
     if (is_missing(value, shape->label))
@@ -217,7 +217,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
     if (csv_is_empty(text, end - start, file->shape.comment))
         return 0;
     if (end - start > CSV_LINE_MOST)
-        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found %zu",
+        return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got %zu",
                         blob_name(file->blob), (unsigned long long)line,
                         (unsigned long long)CSV_LINE_MOST, end - start);
     if (!is_plain(scan, &file->shape, start, end, &file->missing)) {
@@ -259,7 +259,7 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
     scan->text_at += lines.start;
     memmove(scan->text, scan->text + lines.start, scan->used);
     return scan->used > CSV_LINE_MOST
-               ? diag_set(d, -EBADMSG, "%s: line %llu: want at most %llu bytes, found more",
+               ? diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got more",
                           blob_name(file->blob), (unsigned long long)scan->lines + 1,
                           (unsigned long long)CSV_LINE_MOST)
                : 0;

@@ -53,7 +53,7 @@ static int find_column(const struct csv_shape *shape, const char *option, const 
         *ret = find_name(shape, value);
     if (*ret != CSV_NONE)
         return 0;
-    return diag_set(d, -EINVAL, "%s: option %s=%s: want a column from 0 to %zu%s, found no such",
+    return diag_set(d, -EINVAL, "%s: option %s=%s: expected a column from 0 to %zu%s, got no such",
                     name, option, value, shape->columns - 1,
                     shape->has_header ? ", or its name in line 1" : "");
 }
@@ -74,7 +74,7 @@ static int find_roles(struct csv_shape *shape, const struct format_options *opti
         r = find_column(shape, "weight_column", options->weight_column, name, &shape->weight, d);
     if (r == 0 && shape->label != CSV_NONE && shape->label == shape->weight)
         return diag_set(d, -EINVAL,
-                        "%s: want two columns as label and weight, found column %zu as "
+                        "%s: expected two columns as label and weight, got column %zu as "
                         "both",
                         name, shape->label);
     return r;
@@ -137,19 +137,20 @@ static int read_first(struct csv_shape *shape, struct csv_head head,
     enum csv_first first;
 
     if (!csv_head_next(&head, &line))
-        return diag_set(d, -EBADMSG, "%s: want lines of numbers, found none in the first %zu bytes",
-                        name, head.len);
+        return diag_set(d, -EBADMSG,
+                        "%s: expected lines of numbers, got none in the first %zu bytes", name,
+                        head.len);
     shape->delimiter = options->delimiter ? options->delimiter : csv_find_delimiter(before);
     cells = csv_count_cells(&line, shape->delimiter);
     if (cells.n > CSV_COLUMNS_MOST)
-        return diag_set(d, -EBADMSG, "%s: line %llu: want at most %d columns, found %zu", name,
+        return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %d columns, got %zu", name,
                         (unsigned long long)head.lines, CSV_COLUMNS_MOST, cells.n);
     shape->columns = cells.n;
     first = csv_judge_first(before, shape->delimiter, &by_numbers);
     shape->has_header = given ? options->header == CSV_HEADER_YES : first == CSV_FIRST_NAMES;
     if (!given && first == CSV_FIRST_MIXED)
         return diag_set(d, -EBADMSG,
-                        "%s: line %llu: want numbers, or names and no numbers, found %zu numbers "
+                        "%s: line %llu: expected numbers, or names and no numbers, got %zu numbers "
                         "and %zu names. If it has names of columns: -o header=yes",
                         name, (unsigned long long)head.lines, cells.numbers,
                         cells.n - cells.numbers - cells.empty);

@@ -138,13 +138,13 @@ static int read_integer(struct values_pass *pass, uint64_t *number, size_t membe
     int64_t value;
     int r = 0;
 
-    *ret_wrong = "want a decimal integer, found something else";
+    *ret_wrong = "expected a decimal integer, got something else";
     if (size > MEMBER_INTEGER_MAX)
         return 0;
     if (!number[MEMBER_VALUE])
         r = add_columns(pass, member_value_columns(NULL), &number[MEMBER_VALUE]);
     if (r == -E2BIG) {
-        *ret_wrong = "want columns of the index, found too many fields";
+        *ret_wrong = "expected columns of the index, got too many fields";
         return 0;
     }
     if (r == 0)
@@ -163,7 +163,7 @@ static int parse_head(struct values_pass *pass, size_t member, struct npy_head *
     size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
     int r = read_bytes(pass, member, 0, have, d);
 
-    *ret_wrong = "want a header of .npy, found none";
+    *ret_wrong = "expected a header of .npy, got none";
     len = r == 0 ? npy_head_bytes(pass->head, have) : 0;
     if (!len || len > size)
         return r;
@@ -185,7 +185,7 @@ static int read_array(struct values_pass *pass, uint64_t *number, size_t member,
     if (!number[MEMBER_VALUE]) {
         r = add_columns(pass, member_value_columns(&head), &number[MEMBER_VALUE]);
         if (r == -E2BIG) {
-            *ret_wrong = "want columns of the index for an array, found too many fields";
+            *ret_wrong = "expected columns of the index for an array, got too many fields";
             return 0;
         }
         member_begin_arrays(number, &head);

@@ -132,7 +132,7 @@ static int add_stored(struct dataset *ds, const struct idx_file *file,
     if (options->transpose && file->name.role == ROLE_IMAGES && !exchange)
         notes_add(
             &ds->notes,
-            "%s: transpose does nothing here: want images of 2 axes and at most 64 MiB, found "
+            "%s: transpose does nothing here: expected images of 2 axes and at most 64 MiB, got "
             "%u axes and %llu bytes",
             blob_name(file->source->blob), ndim, (unsigned long long)h->item_bytes);
     for (unsigned i = 0; i < ndim; i++)
@@ -302,11 +302,12 @@ static int add_pair(struct idx_file *images, struct idx_file *labels,
     pair_name(images, name, sizeof(name));
     if (images->header.dim[0] == labels->header.dim[0])
         return add_dataset(images, labels, name, options, finds);
-    snprintf(reason, sizeof(reason),
-             "%s has %lu samples and %s has %lu labels at byte 4: want the same number. Each is "
-             "served alone under its own name.",
-             blob_name(images->source->blob), (unsigned long)images->header.dim[0],
-             blob_name(labels->source->blob), (unsigned long)labels->header.dim[0]);
+    snprintf(
+        reason, sizeof(reason),
+        "%s has %lu samples and %s has %lu labels at byte 4: expected the same number. Each is "
+        "served alone under its own name.",
+        blob_name(images->source->blob), (unsigned long)images->header.dim[0],
+        blob_name(labels->source->blob), (unsigned long)labels->header.dim[0]);
     return finds->error(finds, name, reason);
 }
 

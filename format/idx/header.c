@@ -15,7 +15,7 @@ static int read_type(const struct blob *blob, uint8_t code, enum dtype *ret, str
             return 0;
         }
     }
-    return diag_set(d, -EBADMSG, "%s: type at byte 2: want 08, 09, 0b, 0c, 0d or 0e, found %02x",
+    return diag_set(d, -EBADMSG, "%s: type at byte 2: expected 08, 09, 0b, 0c, 0d or 0e, got %02x",
                     blob_name(blob), code);
 }
 
@@ -26,16 +26,16 @@ static int read_start(const struct blob *blob, struct idx_header *h, struct diag
     int r;
 
     if (blob->size < sizeof(start))
-        return diag_set(d, -EBADMSG, "%s: header at byte 0: want at least 4 bytes, found %llu",
+        return diag_set(d, -EBADMSG, "%s: header at byte 0: expected at least 4 bytes, got %llu",
                         blob_name(blob), (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, start, sizeof(start), 0, d);
     if (r < 0)
         return r;
     if (start[0] || start[1])
-        return diag_set(d, -EBADMSG, "%s: magic at byte 0: want 00 00, found %02x %02x",
+        return diag_set(d, -EBADMSG, "%s: magic at byte 0: expected 00 00, got %02x %02x",
                         blob_name(blob), start[0], start[1]);
     if (!start[3])
-        return diag_set(d, -EBADMSG, "%s: number of dimensions at byte 3: want 1 to 255, found 0",
+        return diag_set(d, -EBADMSG, "%s: number of dimensions at byte 3: expected 1 to 255, got 0",
                         blob_name(blob));
     h->axes = start[3];
     h->payload = 4 + 4 * (uint64_t)h->axes;
@@ -49,7 +49,7 @@ static int read_dims(const struct blob *blob, struct idx_header *h, struct diag 
 
     if (blob->size < h->payload)
         return diag_set(d, -EBADMSG,
-                        "%s: header at byte 0: want %llu bytes for %u dimensions, found %llu",
+                        "%s: header at byte 0: expected %llu bytes for %u dimensions, got %llu",
                         blob_name(blob), (unsigned long long)h->payload, h->axes,
                         (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, dims, 4 * (size_t)h->axes, 4, d);
@@ -85,11 +85,11 @@ static int check_payload(const struct blob *blob, struct idx_header *h, struct d
 
     if (!fits)
         return diag_set(d, -EBADMSG,
-                        "%s: dimensions at byte 4: want a product below 2^64 bytes, found "
+                        "%s: dimensions at byte 4: expected a product below 2^64 bytes, got "
                         "more, and %llu bytes of data",
                         blob_name(blob), (unsigned long long)found);
     if (found != want)
-        return diag_set(d, -EBADMSG, "%s: data at byte %llu: want %llu bytes, found %llu (%s)",
+        return diag_set(d, -EBADMSG, "%s: data at byte %llu: expected %llu bytes, got %llu (%s)",
                         blob_name(blob), (unsigned long long)h->payload, (unsigned long long)want,
                         (unsigned long long)found, found < want ? "cut short" : "too long");
     return 0;

@@ -233,7 +233,7 @@ static int check_line(const struct jsonl_file *file, const uint64_t *number, str
     r = line_number(file, number[LINE_AT], &n, d);
     if (r < 0)
         return r;
-    return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: want an object of JSON, found %s",
+    return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: expected an object of JSON, got %s",
                     blob_name(file->blob), (unsigned long long)n,
                     (unsigned long long)number[LINE_AT],
                     read == 0 ? "another value" : diag_text(&fault, read));

@@ -84,7 +84,7 @@ static int convert(const struct field_input *in, uint64_t first, size_t count, c
 
         if (!fits) {
             in->input.where(&in->input, first + i, where, sizeof(where));
-            return diag_set(d, -EBADMSG, "%s: %s: want a number below 2^63, found %llu", in->name,
+            return diag_set(d, -EBADMSG, "%s: %s: expected a number below 2^63, got %llu", in->name,
                             where, (unsigned long long)whole);
         }
         memcpy(to, is_float(f) ? (const void *)&real : (const void *)&whole, 8);
@@ -110,8 +110,8 @@ static int check_all_have(const struct field_input *in, uint64_t first, size_t c
 {
     for (uint64_t i = first; in->ds->ops && in->ds->ops->has && i < first + count; i++)
         if (!dataset_has(in->ds, i, in->field))
-            return diag_set(d, -EBADMSG, "%s: want it in all samples, sample %llu lacks it",
-                            in->name, (unsigned long long)i);
+            return diag_set(d, -EBADMSG, "%s: sample %llu lacks it", in->name,
+                            (unsigned long long)i);
     return 0;
 }
 
@@ -128,7 +128,7 @@ static int read_once(const struct field_input *in, struct read_context *rc, uint
     int r = field_form(in->ds, f, &sel, &form, &bytes);
 
     if (r == 0 && (bytes != len || form.ndim != 1))
-        r = diag_set(d, -EBADMSG, "%s: want a number in each sample", in->name);
+        r = diag_set(d, -EBADMSG, "%s: expected a number in each sample", in->name);
     return r < 0 ? r : f->ops->read(rc, in->ds, f, &sel, 0, len, ret, d);
 }
 
@@ -203,10 +203,10 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
 
     if (f->numbering)
         return diag_set(d, -EINVAL,
-                        "field %s: want a field that the source has, found the numbers "
+                        "field %s: expected a field that the source has, got the numbers "
                         "that epochfs gives to samples",
                         name);
-    return diag_set(d, -EINVAL, "field %s: want a number in each sample, found %s%s", name, type,
+    return diag_set(d, -EINVAL, "field %s: expected a number in each sample, got %s%s", name, type,
                     f->ndim                ? " with axes"
                     : f->form != FORM_ITEM ? " that differs in length"
                     : f->stored_as         ? ", of which only the bits are shown; convert it to F32"
@@ -224,7 +224,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
     if (!field_is_number(f))
         return no_number(f, name, d);
     if (ds->samples >= LABEL_SAMPLES_MAX)
-        return diag_set(d, -EINVAL, "field %s: want fewer than %llu samples, found %llu", name,
+        return diag_set(d, -EINVAL, "field %s: expected fewer than %llu samples, got %llu", name,
                         (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);
     *ret = (struct field_input){.input = {.n = ds->samples,
                                           .are_floats = is_float(f),

@@ -103,7 +103,7 @@ static int refuse(const struct label_input *input, uint64_t sample, const char *
     char where[WHERE_SIZE] = "";
 
     input->where(input, sample, where, sizeof(where));
-    return diag_set(d, -EBADMSG, "%s: %s: want %s, found %.17g", input->name, where, want, found);
+    return diag_set(d, -EBADMSG, "%s: %s: expected %s, got %.17g", input->name, where, want, found);
 }
 
 int label_read_whole(const struct label_input *input, struct read_context *rc, uint64_t first,
@@ -139,7 +139,7 @@ static int read_classes(struct label_making *m, size_t n, struct diag *d)
         r = class_table_add(&m->table, m->value.whole[i], &m->number[i]);
     if (r == -E2BIG)
         return diag_set(d, r,
-                        "%s: want at most %llu classes, found more different values up to sample "
+                        "%s: expected at most %llu classes, got more different values up to sample "
                         "%llu",
                         m->input->name, (unsigned long long)LABEL_CLASSES_MAX,
                         (unsigned long long)(m->at + n - 1));
@@ -180,7 +180,7 @@ static int step_reading(struct label_making *m, struct read_context *rc, struct 
     if (m->at < m->input->n)
         return 0;
     if (!classes && m->most == 0)
-        return diag_set(d, -EBADMSG, "%s: want a weight above 0, found 0 in all %llu samples",
+        return diag_set(d, -EBADMSG, "%s: expected a weight above 0, got 0 in all %llu samples",
                         m->input->name, (unsigned long long)m->input->n);
     m->stage = classes ? PLACING : ADDING;
     m->at = 0;
@@ -335,7 +335,7 @@ static int step_adding(struct label_making *m, struct diag *d)
 
         m->value.sum[i] = m->total;
         if (!checked_add(m->total, w, &m->total) || m->total >> 63)
-            r = diag_set(d, -ERANGE, "%s: want a sum of weights below 2^63, found more",
+            r = diag_set(d, -ERANGE, "%s: expected a sum of weights below 2^63, got more",
                          m->input->name);
     }
     if (r == 0)

@@ -121,7 +121,7 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     if (w->features > MATRIX_MAX || w->entries > MATRIX_MAX || bytes > MATRIX_MAX ||
         rows > MATRIX_MAX / sizeof(*w->end))
         return diag_set(w->d, -EFBIG,
-                        "csc: want a batch whose columns take at most %llu MiB of memory, found "
+                        "csc: expected a batch whose columns take at most %llu MiB of memory, got "
                         "%llu rows with %llu entries in %llu columns: take a smaller batch, or npz",
                         (unsigned long long)(MATRIX_MAX >> 20), (unsigned long long)rows,
                         (unsigned long long)w->entries, (unsigned long long)w->features);

@@ -291,7 +291,7 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
         text_add(&found, "a longer one");
     else
         describe_found(line, len, fault->at, &found);
-    return diag_set(d, -EBADMSG, "%s:%llu:%zu: want %s, found %s", blob_name(file->blob),
+    return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->blob),
                     (unsigned long long)line_number, fault->at + 1, fault->want,
                     found.data ? found.data : "something else");
 }

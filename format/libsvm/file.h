@@ -49,7 +49,8 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
  * starts at it, belongs before the cut, unless the cut is the start of the file. */
 uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 
-/* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG. */
+/* Fill d with "file:line:column: expected ..., got ..." for a fault in a row, and return -EBADMSG.
+ */
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d);
 

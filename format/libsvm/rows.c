@@ -35,7 +35,8 @@ int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind kind,
         if (side->failed)
             return diag_set(d, side->failed, "%s", side->reason.text);
         if (kind == LIBSVM_SIDE_MARGIN && side->per_row != first->per_row)
-            return diag_set(d, -EBADMSG, "%s: want %llu numbers for each row as %s has, found %llu",
+            return diag_set(d, -EBADMSG,
+                            "%s: expected %llu numbers for each row as %s has, got %llu",
                             blob_name(side->blob), (unsigned long long)first->per_row,
                             blob_name(first->blob), (unsigned long long)side->per_row);
     }

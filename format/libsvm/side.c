@@ -92,7 +92,7 @@ static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *tex
         if (n)
             r = groups ? add_group(side, text + i, n) : add_value(side, text + i, n);
         if (r == -EBADMSG)
-            return diag_set(&side->reason, r, "%s: byte %llu: want %s, found '%.*s'",
+            return diag_set(&side->reason, r, "%s: byte %llu: expected %s, got '%.*s'",
                             blob_name(side->blob), (unsigned long long)(at + i),
                             groups ? "a number of rows" : "a number", (int)min_u64(n, 40),
                             (const char *)text + i);
@@ -129,7 +129,7 @@ static int side_read(struct libsvm_side *side, bool groups)
         used = at + len == side->blob->size ? len + 1 : whole_numbers(text, len);
         if (!used)
             return diag_set(&side->reason, -EBADMSG,
-                            "%s: byte %llu: want a number, found a word of %zu bytes",
+                            "%s: byte %llu: expected a number, got a word of %zu bytes",
                             blob_name(side->blob), (unsigned long long)at, len);
         r = add_numbers(side, groups, text, used, at);
         at += used;
@@ -150,22 +150,23 @@ static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
         if ((side->n ? side->end[side->n - 1] : 0) == rows)
             return 0;
         return diag_set(&side->reason, -EBADMSG,
-                        "%s: want groups of %llu rows in all, found groups of %llu", name,
+                        "%s: expected groups of %llu rows in all, got groups of %llu", name,
                         (unsigned long long)rows,
                         (unsigned long long)(side->n ? side->end[side->n - 1] : 0));
     case LIBSVM_SIDE_WEIGHT:
         side->per_group = has_groups && side->n != rows;
         if (side->n == (side->per_group ? groups->n : rows))
             return 0;
-        return diag_set(
-            &side->reason, -EBADMSG, "%s: want %llu numbers, one for each row%s, found %llu", name,
-            (unsigned long long)rows, has_groups ? " or group" : "", (unsigned long long)side->n);
+        return diag_set(&side->reason, -EBADMSG,
+                        "%s: expected %llu numbers, one for each row%s, got %llu", name,
+                        (unsigned long long)rows, has_groups ? " or group" : "",
+                        (unsigned long long)side->n);
     default:
         side->per_row = rows ? side->n / rows : 1;
         if (side->n && side->n == side->per_row * rows)
             return 0;
         return diag_set(&side->reason, -EBADMSG,
-                        "%s: want a multiple of %llu numbers, as many for each row, found %llu",
+                        "%s: expected a multiple of %llu numbers, as many for each row, got %llu",
                         name, (unsigned long long)rows, (unsigned long long)side->n);
     }
 }
@@ -184,7 +185,7 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
         if (!side->blob)
             continue;
         r = skipped ? diag_set(&side->reason, -EBADMSG,
-                               "%s: want a number for each row, but %llu bad rows are left out",
+                               "%s: expected a number for each row, but %llu bad rows are left out",
                                blob_name(side->blob), (unsigned long long)skipped)
                     : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
         if (r == 0)

@@ -10,18 +10,18 @@
 #include "format/mindrecord/file.h"
 
 static const char *const faults[KIND_BIN] = {
-    [FAULT_NO_PAGE] = "want its page in the file, found the end of the file before",
+    [FAULT_NO_PAGE] = "expected its page in the file, got the end of the file before",
     [FAULT_PAGE] =
-        "want a row inside the used bytes of its page, found a length that goes past them",
-    [FAULT_NO_RAW] = "want a raw page with its row group, found none",
-    [FAULT_MAP] = "want a MessagePack map of numbers and text, found something else",
-    [FAULT_LENGTH] = "want lengths of fields that are together that of the blob, found others",
-    [FAULT_ELEMENTS] = "want whole elements, found bytes that are left",
-    [FAULT_PACKED] = "want packed integers of the bytes that are there, found others",
-    [FAULT_SHAPE] = "want the elements of its shape, found another number of them",
-    [FAULT_LACKS] = "want a value, found none",
-    [FAULT_TYPE] = "want a value of its type, found another",
-    [FAULT_RANGE] = "want a number that its type has, found a larger one",
+        "expected a row inside the used bytes of its page, got a length that goes past them",
+    [FAULT_NO_RAW] = "expected a raw page with its row group, got none",
+    [FAULT_MAP] = "expected a MessagePack map of numbers and text, got something else",
+    [FAULT_LENGTH] = "expected lengths of fields that are together that of the blob, got others",
+    [FAULT_ELEMENTS] = "expected whole elements, got bytes that are left",
+    [FAULT_PACKED] = "expected packed integers of the bytes that are there, got others",
+    [FAULT_SHAPE] = "expected the elements of its shape, got another number of them",
+    [FAULT_LACKS] = "expected a value, got none",
+    [FAULT_TYPE] = "expected a value of its type, got another",
+    [FAULT_RANGE] = "expected a number that its type has, got a larger one",
 };
 
 static uint64_t number_of(const struct mindrecord *file, uint64_t row, unsigned field,

@@ -205,10 +205,10 @@ static bool is_incomplete(const struct opened *file, unsigned n, const char *nam
         if (found == shard)
             continue;
         if (i && found == shard - 1)
-            text_add(t, "%s: want each shard once, found shard %u as %s and as %s", name, found,
+            text_add(t, "%s: expected each shard once, got shard %u as %s and as %s", name, found,
                      file[i - 1].name, file[i].name);
         else
-            text_add(t, "%s: want %u shards, found none that is shard %u, '%s'", name,
+            text_add(t, "%s: expected %u shards, got none that is shard %u, '%s'", name,
                      header->n_shards, shard, header->address[shard]);
         return true;
     }

@@ -106,7 +106,7 @@ static int differs(const struct mix_set *set, unsigned i, const struct field *f,
     show_type(f, &a);
     show_type(g, &b);
     return diag_set(d, -EINVAL,
-                    "mix %s: want fields of one type whose axes agree but for the first, found "
+                    "mix %s: expected fields of one type whose axes agree but for the first, got "
                     "'%s' as %s in %s, and as %s in %s",
                     set->setup.name, f->name, a.data ? a.data : "", set->setup.shown[0],
                     b.data ? b.data : "", set->setup.shown[i]);
@@ -220,7 +220,7 @@ static int find_columns(struct mix_set *set, struct diag *d)
     name_left_out(set);
     if (!set->n_columns)
         return diag_set(d, -EINVAL,
-                        "mix %s: want sources that have a field in common, found none in %s and "
+                        "mix %s: expected sources that have a field in common, got none in %s and "
                         "%s: %s",
                         set->setup.name, set->setup.shown[0], set->setup.shown[set->setup.n - 1],
                         set->left_out.data ? set->left_out.data : "none has any");

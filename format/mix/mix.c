@@ -69,7 +69,7 @@ static int prepare_source(const struct mix_set *set, unsigned i, struct diag *d)
         return diag_set(d, ds->failed, "mix %s: %s cannot be used: %s", set->setup.name,
                         set->setup.shown[i], ds->reason.text);
     if (!ds->samples)
-        return diag_set(d, -EINVAL, "mix %s: want sources that have samples, found none in %s",
+        return diag_set(d, -EINVAL, "mix %s: expected sources that have samples, got none in %s",
                         set->setup.name, set->setup.shown[i]);
     return 1;
 }

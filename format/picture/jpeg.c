@@ -17,7 +17,7 @@
 #include "format/picture/parts.h"
 
 #ifndef LIBJPEG_TURBO_VERSION
-#error "want libjpeg-turbo, found another libjpeg"
+#error "expected libjpeg-turbo, got another libjpeg"
 #endif
 
 #define REDUCED_MOST 8
@@ -74,8 +74,9 @@ static void on_progress(j_common_ptr lib)
     struct jpeg *jpeg = jpeg_of(lib);
 
     if (jpeg->lib.input_scan_number > SCANS_MAX)
-        leave(jpeg, diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: want at most %d scans, found more",
-                             jpeg->job->file->name, SCANS_MAX));
+        leave(jpeg,
+              diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: expected at most %d scans, got more",
+                       jpeg->job->file->name, SCANS_MAX));
 }
 
 static void source_init(j_decompress_ptr lib)
@@ -87,10 +88,11 @@ static __attribute__((noreturn)) void cut_short(j_decompress_ptr lib)
 {
     struct jpeg *jpeg = lib->client_data;
 
-    leave(jpeg, diag_set(jpeg->job->d, -EBADMSG,
-                         "%s: JPEG: want an end marker, found the end of the file at byte %zu; it "
-                         "is cut short",
-                         jpeg->job->file->name, jpeg->job->file->len));
+    leave(jpeg,
+          diag_set(jpeg->job->d, -EBADMSG,
+                   "%s: JPEG: expected an end marker, got the end of the file at byte %zu; it "
+                   "is cut short",
+                   jpeg->job->file->name, jpeg->job->file->len));
 }
 
 static boolean source_fill(j_decompress_ptr lib)

@@ -23,7 +23,7 @@ static bool webp_is_ours(const uint8_t *head, size_t len)
 static int webp_refused(struct picture_job *job)
 {
     return diag_set(job->d, -EOPNOTSUPP,
-                    "%s: want a picture that this build decodes, found WebP; build epochfs with "
+                    "%s: expected a picture that this build decodes, got WebP; build epochfs with "
                     "libwebp",
                     job->file->name);
 }
@@ -127,7 +127,7 @@ int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsi
     if (!width || !height || width > PICTURE_SOURCE_SIDE_MAX || height > PICTURE_SOURCE_SIDE_MAX ||
         !checked_mul(width, height, &pixels) || pixels > PICTURE_PIXELS_MAX)
         return diag_set(job->d, -EFBIG,
-                        "%s: want a picture of 1 to %llu pixels, at most %u on a side, found "
+                        "%s: expected a picture of 1 to %llu pixels, at most %u on a side, got "
                         "%llu x %llu",
                         job->file->name, (unsigned long long)PICTURE_PIXELS_MAX,
                         PICTURE_SOURCE_SIDE_MAX, (unsigned long long)width,
@@ -146,10 +146,10 @@ int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsi
 
 int picture_too_large(const struct picture_job *job, uint64_t bytes)
 {
-    return diag_set(job->d, -EFBIG,
-                    "%s: want a picture that takes at most %llu bytes of memory, found one of %llu",
-                    job->file->name, (unsigned long long)PICTURE_MEMORY_MAX,
-                    (unsigned long long)bytes);
+    return diag_set(
+        job->d, -EFBIG,
+        "%s: expected a picture that takes at most %llu bytes of memory, got one of %llu",
+        job->file->name, (unsigned long long)PICTURE_MEMORY_MAX, (unsigned long long)bytes);
 }
 
 /* ---- turning ---- */
@@ -178,11 +178,11 @@ static int unknown(const struct picture_file *file, struct diag *d)
     char found[3 * 4 + 1] = "";
 
     if (kind != PICTURE_NONE)
-        return diag_set(d, -EBADMSG, "%s: want a JPEG, PNG or WebP picture, found %s", file->name,
+        return diag_set(d, -EBADMSG, "%s: expected a JPEG, PNG or WebP picture, got %s", file->name,
                         picture_kind_name(kind));
     for (size_t i = 0; i < 4 && i < file->len; i++)
         snprintf(found + 3 * i, 4, " %02x", file->bytes[i]);
-    return diag_set(d, -EBADMSG, "%s: want a JPEG, PNG or WebP picture, found %s%s", file->name,
+    return diag_set(d, -EBADMSG, "%s: expected a JPEG, PNG or WebP picture, got %s%s", file->name,
                     file->len ? "bytes" : "no bytes", found);
 }
 

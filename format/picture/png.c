@@ -50,7 +50,7 @@ static void take_bytes(png_structp lib, png_bytep dst, size_t n)
 
     if (n > file->len - png->at) {
         png->error = diag_set(png->job->d, -EBADMSG,
-                              "%s: PNG: byte %zu: want %zu bytes, found %zu; it is cut short",
+                              "%s: PNG: byte %zu: expected %zu bytes, got %zu; it is cut short",
                               file->name, png->at, n, file->len - png->at);
         png_error(lib, "cut short");
     }

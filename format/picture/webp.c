@@ -64,7 +64,7 @@ static int decode(struct picture_job *job)
     if (status != VP8_STATUS_OK)
         return bad(job, status);
     if (config.input.has_animation)
-        return diag_set(job->d, -EOPNOTSUPP, "%s: WebP: want a picture, found an animation",
+        return diag_set(job->d, -EOPNOTSUPP, "%s: WebP: expected a picture, got an animation",
                         file->name);
     r = picture_begin(job, (uint64_t)config.input.width, (uint64_t)config.input.height,
                       exif_of_webp(file->bytes, file->len), 1, &reduced);

@@ -144,7 +144,7 @@ static int verify_picture(struct read_context *rc, const struct recordio *file,
         (at <= length &&
          (uint64_t)(KIND_OTHER + bytes_kind_of(picture, n)) != number[RECORDIO_KIND]))
         return diag_set(d, -EBADMSG,
-                        "byte %llu: want a picture of that id and label, found another",
+                        "byte %llu: expected a picture of that id and label, got another",
                         (unsigned long long)number[RECORDIO_AT]);
     return 0;
 }
@@ -167,7 +167,7 @@ int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct
     wrong = recordio_part(header, number[RECORDIO_AT], file->blob->size, &flag, &len, &end, why);
     if (!wrong && (flag != (number[RECORDIO_N_PARTS] > 1) || len > number[RECORDIO_LENGTH] ||
                    (!flag && len != number[RECORDIO_LENGTH])))
-        wrong = "want a record of another length";
+        wrong = "expected a record of another length";
     if (wrong)
         return diag_set(d, -EBADMSG, "byte %llu: %s", (unsigned long long)number[RECORDIO_AT],
                         wrong);
@@ -232,13 +232,13 @@ static int check(const struct recordio *file, uint64_t row, unsigned shows, stru
         return 0;
     if (number[RECORDIO_KIND] == KIND_SHORT)
         return diag_set(d, -EIO,
-                        "%s: byte %llu: want a picture behind 24 bytes, found a record of "
+                        "%s: byte %llu: expected a picture behind 24 bytes, got a record of "
                         "%llu bytes",
                         blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
                         (unsigned long long)number[RECORDIO_LENGTH]);
     if (shows == COLUMN_ID || shows == COLUMN_ID_HIGH)
         return 0;
-    return diag_set(d, -EIO, "%s: byte %llu: want %llu labels, found a record of %llu bytes",
+    return diag_set(d, -EIO, "%s: byte %llu: expected %llu labels, got a record of %llu bytes",
                     blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
                     (unsigned long long)number[RECORDIO_LABELS_OWN],
                     (unsigned long long)number[RECORDIO_LENGTH]);

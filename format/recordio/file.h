@@ -93,7 +93,7 @@ void recordio_set_columns(struct recordio *file);
 int recordio_read(struct read_context *rc, const struct blob *blob, uint64_t at, uint64_t length,
                   uint64_t n_parts, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* Parse the header of the part at byte at. NULL; or what is wrong with it: "want ..., found ...",
+/* Parse the header of the part at byte at. NULL; or what is wrong with it: "expected ..., got ...",
  * in text. *ret_end: the byte after its zeros. size: of the file. */
 #define RECORDIO_WHY 128
 const char *recordio_part(const uint8_t header[static RECORDIO_PART], uint64_t at, uint64_t size,

@@ -48,19 +48,19 @@ static int check_start(const struct blob *blob, struct diag *d)
     int r;
 
     if (blob->size < sizeof(header))
-        return diag_set(d, -EBADMSG, "%s: want the header of a part (8 bytes), found %llu bytes",
+        return diag_set(d, -EBADMSG, "%s: expected the header of a part (8 bytes), got %llu bytes",
                         blob_name(blob), (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, header, sizeof(header), 0, d);
     if (r < 0)
         return r;
     if (load_be32(header) == RECORDIO_MAGIC)
         return diag_set(d, -EBADMSG,
-                        "%s: byte 0: want 0a 23 d7 ce (RecordIO), found the same in big-endian "
+                        "%s: byte 0: expected 0a 23 d7 ce (RecordIO), got the same in big-endian "
                         "order, which is not supported",
                         blob_name(blob));
     wrong = recordio_part(header, 0, blob->size, &flag, &len, &end, why);
     if (!wrong && flag > 1)
-        wrong = "want the start of a record, found a further part of one";
+        wrong = "expected the start of a record, got a further part of one";
     return wrong ? diag_set(d, -EBADMSG, "%s: byte 0: %s", blob_name(blob), wrong) : 0;
 }
 

@@ -61,7 +61,7 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
         int r;
 
         if (size - at < RECORDIO_PART) {
-            snprintf(why, 256, "byte %llu: want the header of a part, found %llu bytes",
+            snprintf(why, 256, "byte %llu: expected the header of a part, got %llu bytes",
                      (unsigned long long)at, (unsigned long long)(size - at));
             return -EBADMSG;
         }
@@ -70,13 +70,13 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
             return r;
         wrong = recordio_part(header, at, size, &flag, &len, &ret->end, text);
         if (!wrong && (ret->parts ? flag < 2 : flag > 1))
-            wrong = ret->parts ? "want a further part of a record, found the start of one"
-                               : "want the start of a record, found a further part";
+            wrong = ret->parts ? "expected a further part of a record, got the start of one"
+                               : "expected the start of a record, got a further part";
         ret->length += ret->parts++ ? len + 4 : len;
         if (!wrong && flag % 3 && len % 4) /* only the last part of several may be */
-            wrong = "want a part whose length is a multiple of 4";
+            wrong = "expected a part whose length is a multiple of 4";
         if (!wrong && (ret->length > RECORDIO_MOST || ret->parts > RECORDIO_PARTS))
-            wrong = "want a record of at most 2^29 - 1 bytes and 65536 parts";
+            wrong = "expected a record of at most 2^29 - 1 bytes and 65536 parts";
         if (wrong) {
             snprintf(why, 256, "byte %llu: %s", (unsigned long long)at, wrong);
             return -EBADMSG;

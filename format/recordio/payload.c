@@ -20,13 +20,14 @@ const char *recordio_part(const uint8_t header[static RECORDIO_PART], uint64_t a
     end = at + RECORDIO_PART + (len + 3) / 4 * 4; /* at is inside a file, so no sum overflows */
     *ret_end = end;
     if (magic != RECORDIO_MAGIC)
-        snprintf(text, RECORDIO_WHY, "want the magic number 0a 23 d7 ce, found %02x %02x %02x %02x",
-                 header[0], header[1], header[2], header[3]);
+        snprintf(text, RECORDIO_WHY,
+                 "expected the magic number 0a 23 d7 ce, got %02x %02x %02x %02x", header[0],
+                 header[1], header[2], header[3]);
     else if (*ret_flag > 3)
-        snprintf(text, RECORDIO_WHY, "want flags from 0 to 3, found %u", *ret_flag);
+        snprintf(text, RECORDIO_WHY, "expected flags from 0 to 3, got %u", *ret_flag);
     else if (end > size)
-        snprintf(text, RECORDIO_WHY, "want %llu bytes, found %llu", (unsigned long long)(end - at),
-                 (unsigned long long)(size - at));
+        snprintf(text, RECORDIO_WHY, "expected %llu bytes, got %llu",
+                 (unsigned long long)(end - at), (unsigned long long)(size - at));
     else
         return NULL;
     return text;

@@ -101,7 +101,7 @@ int recordio_read_idx(const struct blob *idx, uint64_t size, uint64_t **ret, siz
     int r;
 
     if (idx->size > TEXT_MOST)
-        return diag_set(d, -EBADMSG, "%s: want at most %llu bytes, found %llu", blob_name(idx),
+        return diag_set(d, -EBADMSG, "%s: expected at most %llu bytes, got %llu", blob_name(idx),
                         (unsigned long long)TEXT_MOST, (unsigned long long)idx->size);
     text = malloc(idx->size + 1);
     if (!text)
@@ -118,7 +118,7 @@ int recordio_read_idx(const struct blob *idx, uint64_t size, uint64_t **ret, siz
             return -ENOMEM;
         if (!is_idx_line(at, end, &byte[n]))
             return diag_set(d, -EBADMSG,
-                            "%s: line %zu: want a number, a TAB, and a byte of the file",
+                            "%s: line %zu: expected a number, a TAB, and a byte of the file",
                             blob_name(idx), n + 1);
         if (byte[n] >= size)
             return diag_set(d, -EBADMSG,

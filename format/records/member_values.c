@@ -86,9 +86,9 @@ const char *member_take_array(uint64_t *number, const struct npy_head *head, uin
 
     row += number[MEMBER_VALUE];
     if (head->dtype != number[MEMBER_TYPE])
-        return "want an array of the type that others before it have, found another type";
+        return "expected an array of the type that others before it have, got another type";
     if (head->ndim != number[MEMBER_AXES])
-        return "want an array with as many axes as others before it have, found another number";
+        return "expected an array with as many axes as others before it have, got another number";
     *row++ = member_array_word(head);
     for (unsigned i = 0; i < head->ndim; i++) {
         row[i] = head->dim[i];
@@ -298,7 +298,7 @@ int member_array_read(struct read_context *rc, const struct extent *bytes,
                                  * member_array_is_good() */
     if (a.flags & MEMBER_ARRAY_FORTRAN && a.elements * a.width > FORTRAN_MOST)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an array of at most 64 MiB in Fortran order, found "
+                        "%s: byte %llu: expected an array of at most 64 MiB in Fortran order, got "
                         "%llu bytes; numpy.ascontiguousarray() makes it one in C order",
                         blob_name(a.bytes.blob), (unsigned long long)a.bytes.off,
                         (unsigned long long)(a.elements * a.width));

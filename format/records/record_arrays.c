@@ -21,11 +21,11 @@ static int differs(const struct record_items *items, uint64_t sample, unsigned a
     c->ops->where(items->ds, c, sample, where);
     if (c->ndim == 2)
         return diag_set(items->reason, -EDOM,
-                        "%s: want %llu columns, as others of the batch have, found %llu; they "
+                        "%s: expected %llu columns, as others of the batch have, got %llu; they "
                         "cannot be one array",
                         where, want, has);
     return diag_set(items->reason, -EDOM,
-                    "%s: want %llu along axis %u, as others of the batch have, found %llu; they "
+                    "%s: expected %llu along axis %u, as others of the batch have, got %llu; they "
                     "cannot be one array",
                     where, want, axis, has);
 }

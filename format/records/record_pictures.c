@@ -173,8 +173,9 @@ static int read_bytes(struct work *w)
         return r;
     if (dim[0] > PICTURE_MAX_BYTES) {
         record_picture_where(w->ds, w->c, w->record, where);
-        return diag_set(&w->reason, -EFBIG, "%s: want a picture of at most %llu bytes, found %llu",
-                        where, (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
+        return diag_set(&w->reason, -EFBIG,
+                        "%s: expected a picture of at most %llu bytes, got %llu", where,
+                        (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
     }
     bytes = malloc(dim[0] ? dim[0] : 1);
     if (!bytes)

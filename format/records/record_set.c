@@ -320,7 +320,7 @@ static int set_keys(struct dataset *ds, struct diag *d)
     }
     r = keys_step(&set->keys, set->files.n, index_of, set);
     if (r == -EBADMSG)
-        diag_set(d, r, "%s: want a key for each sample in its index, found a sample without",
+        diag_set(d, r, "%s: expected a key for each sample in its index, got a sample without",
                  blob_name(set->files.shard[set->keys.file].blob));
     if (r != 1)
         return r;

@@ -80,7 +80,7 @@ static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
     if (picture_kind_of_ext(ext) == made->kind)
         return 0;
     record_picture_where(ds, c, record, where);
-    return diag_set(d, -EBADMSG, "%s: want %s, as the extension .%s says, found a %s picture",
+    return diag_set(d, -EBADMSG, "%s: expected %s, as the extension .%s says, got a %s picture",
                     where, picture_kind_name(picture_kind_of_ext(ext)), ext,
                     picture_kind_name(made->kind));
 }

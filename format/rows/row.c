@@ -86,7 +86,7 @@ static int find_row(struct row_walk *walk, size_t *ret, struct diag *d)
             end = len; /* the last one ends with the table */
         if (end > ROW_MOST || (!end && filled))
             return diag_set(d, -EBADMSG,
-                            "%s, line %" PRIu64 ": want at most %" PRIu64 " bytes, found more",
+                            "%s, line %" PRIu64 ": expected at most %" PRIu64 " bytes, got more",
                             walk->name, walk->lines + 1, ROW_MOST);
         *ret = end;
         if (end)
@@ -184,7 +184,7 @@ static int parse_json(struct row *row, const char *bytes, size_t len, const char
     if (r < 0)
         return r == -EFBIG ? -EBADMSG : r;
     if (!json_is_object(row->json))
-        return diag_set(d, -EBADMSG, "%s: want a JSON object, {\"file_name\": ...}", what);
+        return diag_set(d, -EBADMSG, "%s: expected a JSON object, {\"file_name\": ...}", what);
     json_object_foreach(row->json, name, value)
     {
         struct row_cell *cell = add_cell(row);
@@ -281,7 +281,7 @@ static int parse_field(struct row_cell *cell, const char *bytes, size_t len, siz
         }
         i++;
         if (i < len && bytes[i] != ',')
-            return diag_set(d, -EBADMSG, "%s: byte %zu: want a comma after a quote, found '%c'",
+            return diag_set(d, -EBADMSG, "%s: byte %zu: expected a comma after a quote, got '%c'",
                             what, i, bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
         cell->text = cell->made;
     } else {

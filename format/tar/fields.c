@@ -51,7 +51,7 @@ static int check_fault(const struct tar_shard *shard, uint64_t row, struct diag 
 
     if (!fault)
         return 0;
-    return diag_set(d, -EBADMSG, "%s: byte %llu: want a sample, found %s", blob_name(shard->blob),
+    return diag_set(d, -EBADMSG, "%s: byte %llu: expected a sample, got %s", blob_name(shard->blob),
                     (unsigned long long)number_at(shard, row, TAR_AT),
                     fault < N_TAR_FAULTS ? faults[fault] : "a fault");
 }

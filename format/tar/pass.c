@@ -145,7 +145,7 @@ static int read_integer(struct tar_pass *pass, struct diag *d)
     if (r < 0)
         return r;
     if (m->size > MEMBER_INTEGER_MAX || !member_integer_parse(bytes, (size_t)m->size, &value))
-        show_bytes(pass, "want a decimal integer, found something else");
+        show_bytes(pass, "expected a decimal integer, got something else");
     else
         pass->sample.number[number[MEMBER_VALUE]] = (uint64_t)value;
     return 0;
@@ -169,7 +169,7 @@ static int parse_array(struct tar_pass *pass, struct npy_head *ret, const char *
     const uint8_t *bytes;
     int r = tar_walk_bytes(&pass->walk, m->at, start, &bytes, d);
 
-    *ret_wrong = "want a header of .npy, found none";
+    *ret_wrong = "expected a header of .npy, got none";
     len = r == 0 ? npy_head_bytes(bytes, start) : 0;
     if (!len || len > m->size)
         return r;
@@ -190,7 +190,7 @@ static int read_array(struct tar_pass *pass, struct diag *d)
         if (has_columns(pass, member_value_columns(&head)))
             r = begin_arrays(pass, &head);
         else
-            wrong = "want columns of the index for an array, found too many fields";
+            wrong = "expected columns of the index for an array, got too many fields";
     }
     if (r == 0 && !wrong)
         wrong = member_take_array(number, &head, pass->sample.number);
@@ -328,7 +328,7 @@ static void leave(struct left *left, const struct tar_member *m)
 static int refuse_project(const struct blob *blob, const struct tar_member *m, struct diag *d)
 {
     return diag_set(d, -EBADMSG,
-                    "%s: want samples, found '%.*s': the files of a project; unpack it to use "
+                    "%s: expected samples, got '%.*s': the files of a project; unpack it to use "
                     "data that may be in it",
                     blob_name(blob), (int)min_u64(m->name_len, FIRST_LEN), (const char *)m->name);
 }
@@ -389,7 +389,7 @@ static bool has_common_field(const struct tar_pass *pass)
 
 static int refuse_empty(const struct blob *blob, struct diag *d)
 {
-    return diag_set(d, -EBADMSG, "%s: want samples, files <key>.<extension>, found none",
+    return diag_set(d, -EBADMSG, "%s: expected samples, files <key>.<extension>, got none",
                     blob_name(blob));
 }
 
@@ -403,7 +403,7 @@ static int judge(const struct tar_pass *pass, struct diag *d)
         return refuse_empty(pass->shard->blob, d);
     if (pass->good >= JUDGED && !has_common_field(pass))
         return diag_set(d, -EBADMSG,
-                        "%s: want samples, which have extensions in common, found files of %u "
+                        "%s: expected samples, which have extensions in common, got files of %u "
                         "kinds, none with half of the keys",
                         name, pass->shard->table.n);
     return 0;

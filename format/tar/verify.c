@@ -60,7 +60,7 @@ static bool is_key(const struct verifying *v, const uint8_t *name, size_t len)
 
 static int differs(const struct verifying *v, const char *what, struct diag *d)
 {
-    return diag_set(d, -EBADMSG, "byte %llu: want %s of the sample, found another",
+    return diag_set(d, -EBADMSG, "byte %llu: expected %s of the sample, got another",
                     (unsigned long long)v->at, what);
 }
 

@@ -31,6 +31,6 @@ int text_row_verify(struct read_context *rc, const struct blob *blob, uint64_t f
     is_one = (!before || ends(*bytes, has_cr)) && ends_at(row + len, bytes + n, has_cr) &&
              !memchr(row, '\n', len) && !(has_cr && memchr(row, '\r', len));
     return is_one ? 0
-                  : diag_set(d, -EBADMSG, "byte %llu: want a line of %llu bytes, found another",
+                  : diag_set(d, -EBADMSG, "byte %llu: expected a line of %llu bytes, got another",
                              (unsigned long long)at, (unsigned long long)len);
 }

@@ -221,15 +221,15 @@ int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct f
 void tfrecord_damage(const void *p, struct text *t)
 {
     static const char *const wanted[N_TAILS] = {
-        [TAIL_HEAD] = "a record's length that matches its checksum, found another",
-        [TAIL_HEAD_CUT] = "the 12 bytes that begin a record, found the end of the file",
-        [TAIL_DATA_CUT] = "the data of a record, found the end of the file",
+        [TAIL_HEAD] = "a record's length that matches its checksum, got another",
+        [TAIL_HEAD_CUT] = "the 12 bytes that begin a record, got the end of the file",
+        [TAIL_DATA_CUT] = "the data of a record, got the end of the file",
     };
     const struct tfrecord_file *file = p;
     const struct findings *f = &file->findings;
 
     if (f->tail != TAIL_NONE)
-        text_add(t, "%s: byte %llu: want %s; only the %llu records before it are served\n",
+        text_add(t, "%s: byte %llu: expected %s; only the %llu records before it are served\n",
                  blob_name(file->blob), (unsigned long long)f->tail_at, wanted[f->tail],
                  (unsigned long long)file->prepared.index.rows);
 }
@@ -241,11 +241,11 @@ void tfrecord_note(const void *p, struct text *t)
     const char *name = blob_name(file->blob);
 
     if (f->spoilt)
-        text_add(
-            t,
-            "%s: records that cannot be read: %llu, the first at byte %llu: want data that match "
-            "their checksum, found others\n",
-            name, (unsigned long long)f->spoilt, (unsigned long long)f->first_spoilt);
+        text_add(t,
+                 "%s: records that cannot be read: %llu, the first at byte %llu: expected data "
+                 "that match "
+                 "their checksum, got others\n",
+                 name, (unsigned long long)f->spoilt, (unsigned long long)f->first_spoilt);
     if (f->others && f->examples && f->others <= f->examples)
         text_add(
             t, "%s: records that are no tf.train.Example: %llu; they have the file .record alone\n",

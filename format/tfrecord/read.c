@@ -33,7 +33,7 @@ static int refuse(const struct tfrecord_file *file, uint64_t row, int error, con
     uint64_t at, bytes;
 
     tfrecord_place(file, row, &at, &bytes);
-    return diag_set(d, error, "%s: record %llu, at byte %llu: want %s", blob_name(file->blob),
+    return diag_set(d, error, "%s: record %llu, at byte %llu: expected %s", blob_name(file->blob),
                     (unsigned long long)row, (unsigned long long)at, wanted);
 }
 
@@ -67,7 +67,7 @@ static int count_elements(const struct tfrecord_file *file, uint64_t row,
     *ret = 0;
     if (kind != EXAMPLE_NONE && kind != what->kind)
         return refuse(file, row, -EBADMSG,
-                      "a feature of the kind that it has in most records, found another kind", d);
+                      "a feature of the kind that it has in most records, got another kind", d);
     if (what->part == EXAMPLE_STEPS)
         *ret = number_of(file, row, numbers[FEATURE_STEPS]);
     else if (what->kind == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
@@ -90,15 +90,15 @@ int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     tfrecord_place(file, row, &at, &bytes);
     n = bytes - FRAME_BYTES;
     if (state == RECORD_SPOILT)
-        return refuse(file, row, -EIO, "data that match their checksum, found others", d);
+        return refuse(file, row, -EIO, "data that match their checksum, got others", d);
     if (!what->is_record && state != RECORD_EXAMPLE)
-        return refuse(file, row, -EBADMSG, "a tf.train.Example, found other data", d);
+        return refuse(file, row, -EBADMSG, "a tf.train.Example, got other data", d);
     if (!what->is_record)
         r = count_elements(file, row, what, &n, d);
     if (r == 0 && (n > bytes - FRAME_BYTES ||
                    (shown->shown == RECORD_NUMBERS && n != (shown->ndim == 0 ? 1 : shown->dim[0]) &&
                     (shown->ndim == 0 || shown->dim[0] != DIM_VARIES))))
-        r = refuse(file, row, -EBADMSG, "what its index says of it, found other numbers", d);
+        r = refuse(file, row, -EBADMSG, "what its index says of it, got other numbers", d);
     if (r == 0)
         ret[0] = n;
     return r;
@@ -129,7 +129,7 @@ int tfrecord_verify(struct read_context *rc, const void *p, uint64_t row, struct
         return r;
     return frame_head(head, &len) && len == bytes - FRAME_BYTES
                ? 0
-               : diag_set(d, -EBADMSG, "byte %llu: want a record of %llu bytes, found none",
+               : diag_set(d, -EBADMSG, "byte %llu: expected a record of %llu bytes, got none",
                           (unsigned long long)at, (unsigned long long)bytes);
 }
 
@@ -178,7 +178,7 @@ static int read_frame(const struct making *making, uint64_t at, uint64_t bytes, 
     if (r < 0 || (frame_head(frame, &len) && len == bytes - FRAME_BYTES &&
                   frame_data(frame + FRAME_HEAD, len)))
         return r;
-    return refuse(file, making->row, -EIO, "bytes that match their checksums, found others",
+    return refuse(file, making->row, -EIO, "bytes that match their checksums, got others",
                   making->d);
 }
 
@@ -208,7 +208,7 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
     making->record = record;
     if (example_parse(record->data, record->len, take_feature, making, &fault) < 0 &&
         state_of(file, making->row) == RECORD_EXAMPLE)
-        return refuse(file, making->row, -EBADMSG, "what its index says of it, found other data",
+        return refuse(file, making->row, -EBADMSG, "what its index says of it, got other data",
                       making->d);
     *ret_size = head + (size_t)bytes;
     if (bytes > KEPT_MAX && !making->keeps_all) {
@@ -267,7 +267,7 @@ static int read_feature(struct making *making, const struct record *record,
 
     if (!agrees(what, f, off + len))
         return refuse(making->file, making->row, -EBADMSG,
-                      "what its index says of it, found other numbers", making->d);
+                      "what its index says of it, got other numbers", making->d);
     if (!record->has_data)
         return read_large(making, what, f, off, len, dst);
     if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)

@@ -43,7 +43,7 @@ static int read_metadata(const struct blob *blob, struct metadata *ret, struct d
     n = (size_t)(text + line - bar) - 1;
     if (number_parse(bar + 1, n, 8, &width) != n || (width != 2 && width != 4))
         return diag_set(d, -EBADMSG,
-                        "%s: line 1: want 2 or 4 bytes of a token after the last |, found '%.*s'",
+                        "%s: line 1: expected 2 or 4 bytes of a token after the last |, got '%.*s'",
                         blob_name(blob), (int)min_u64(n, 32), bar + 1);
     ret->known = true;
     ret->width = (unsigned)width;
@@ -74,7 +74,7 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     if (r == 0 && about.counts && about.known &&
         (tokens->size % about.width || about.tokens != tokens->size / about.width))
         return diag_set(d, -EBADMSG,
-                        "%s: line 2: want the number of tokens of %u bytes in %s, %llu%s, found "
+                        "%s: line 2: expected the number of tokens of %u bytes in %s, %llu%s, got "
                         "%llu",
                         blob_name(beside->metadata), about.width, blob_name(tokens),
                         (unsigned long long)(tokens->size / about.width),
@@ -91,10 +91,11 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     if (r < 0)
         return r;
     if (!end || (tokens->size / 2 != end && tokens->size / 4 != end))
-        return diag_set(d, -EBADMSG,
-                        "%s: how wide is a token? want %s.metadata that says it, or -o tokens=u2 "
-                        "or u4",
-                        blob_name(tokens), blob_name(tokens));
+        return diag_set(
+            d, -EBADMSG,
+            "%s: how wide is a token? expected %s.metadata that says it, or -o tokens=u2 "
+            "or u4",
+            blob_name(tokens), blob_name(tokens));
     *ret = tokens->size / 2 == end ? DTYPE_U2 : DTYPE_U4;
     return 0;
 }
@@ -104,7 +105,7 @@ static int check_width(const struct blob *blob, enum dtype dtype, struct diag *d
     unsigned width = dtype_info(dtype)->bytes;
 
     if (blob->size % width)
-        return diag_set(d, -EBADMSG, "%s: want a multiple of %u bytes, a token of %s, found %llu",
+        return diag_set(d, -EBADMSG, "%s: expected a multiple of %u bytes, a token of %s, got %llu",
                         blob_name(blob), width, dtype_info(dtype)->name,
                         (unsigned long long)blob->size);
     return 0;
@@ -128,7 +129,7 @@ static int check_start(const struct blob *blob, struct diag *d)
     for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++)
         if (!memcmp(head, kinds[i].start, strlen(kinds[i].start)))
             return diag_set(d, -EBADMSG,
-                            "%s: byte 0: want tokens, found %s; with raw: in front, as in -o "
+                            "%s: byte 0: expected tokens, got %s; with raw: in front, as in -o "
                             "tokens=raw:u2, it is read as tokens",
                             blob_name(blob), kinds[i].what);
     return r;
@@ -167,13 +168,13 @@ int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
     if (r < 0)
         return r;
     if (loss && loss->size != tokens->size / dtype_info(dtype)->bytes)
-        return diag_set(d, -EBADMSG, "%s: want a byte for each of %llu tokens, found %llu",
+        return diag_set(d, -EBADMSG, "%s: expected a byte for each of %llu tokens, got %llu",
                         blob_name(loss),
                         (unsigned long long)(tokens->size / dtype_info(dtype)->bytes),
                         (unsigned long long)loss->size);
     if (index && index->size % 8)
         return diag_set(d, -EBADMSG,
-                        "%s: want a multiple of 8 bytes, the end of a document, found "
+                        "%s: expected a multiple of 8 bytes, the end of a document, got "
                         "%llu",
                         blob_name(index), (unsigned long long)index->size);
     s = stream_new(TOKENS_DATATROVE, TAKE_PTR(tokens), dtype);
@@ -205,7 +206,7 @@ int datatrove_prepare(struct token_stream *s, struct diag *d)
         return r;
     if (end > s->tokens)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want an end of at most %llu tokens, found %llu",
+                        "%s: byte %llu: expected an end of at most %llu tokens, got %llu",
                         blob_name(s->index), (unsigned long long)(s->index->size - 8),
                         (unsigned long long)s->tokens, (unsigned long long)end);
     docs->n = s->index->size / 8 + (end < s->tokens);

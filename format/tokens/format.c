@@ -157,7 +157,7 @@ static int open_megatron(struct open_folder *o, struct source_file *file, struct
         return r;
     if (!bin)
         return diag_set(d, -EBADMSG,
-                        "%s: want the tokens in %.*s.bin beside it, found no such file",
+                        "%s: expected the tokens in %.*s.bin beside it, got no such file",
                         blob_name(file->blob), (int)stem, file->name);
     r = stream_megatron(file, bin, o->setup->options.sequences, ret, d);
     if (r == 0)
@@ -190,7 +190,7 @@ static int check_option(const struct format_options *options, const struct token
 {
     if (!options->tokens_given || s->kind == TOKENS_RAW || s->dtype == options->tokens)
         return 0;
-    return diag_set(d, -EBADMSG, "%s: want tokens of %s, as -o tokens= says, found %s",
+    return diag_set(d, -EBADMSG, "%s: expected tokens of %s, as -o tokens= says, got %s",
                     blob_name(s->blob), dtype_info(options->tokens)->name,
                     dtype_info(s->dtype)->name);
 }
@@ -214,10 +214,11 @@ static int open_stream(struct open_folder *o, struct source_file *file, struct t
         return stream_llmc(file, ret, d);
     if (options->tokens_given && is_bin)
         return stream_raw(file, options, ret, d);
-    return diag_set(d, -EBADMSG,
-                    "%s: byte 0: want the header of a Megatron-LM index in the .idx beside it, or "
-                    "-o tokens=u2 (or u1, u4, i4, i8) for tokens without a header",
-                    blob_name(file->blob));
+    return diag_set(
+        d, -EBADMSG,
+        "%s: byte 0: expected the header of a Megatron-LM index in the .idx beside it, or "
+        "-o tokens=u2 (or u1, u4, i4, i8) for tokens without a header",
+        blob_name(file->blob));
 }
 
 static int add_stream(struct open_folder *o, struct source_file *file)
@@ -234,8 +235,8 @@ static int add_stream(struct open_folder *o, struct source_file *file)
         r = check_option(options, s, &d);
     if (r == 0 && !options->seq && s->documents.kind == DOCUMENTS_NONE)
         r = diag_set(&d, -EBADMSG,
-                     "%s: give -o seq=T for samples of T + 1 tokens: want to know where documents "
-                     "end, found nothing that says it",
+                     "%s: nothing says where its documents end. For samples of T + 1 tokens, "
+                     "give -o seq=T",
                      blob_name(s->blob));
     if (r == 0 && !options->seq)
         r = document_file_new(TAKE_PTR(s), o->setup, &o->file[o->n]);

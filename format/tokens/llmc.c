@@ -38,19 +38,19 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
     int r;
 
     if (blob->size < HEAD)
-        return diag_set(d, -EBADMSG, "%s: want a header of %d bytes, found %llu bytes",
+        return diag_set(d, -EBADMSG, "%s: expected a header of %d bytes, got %llu bytes",
                         blob_name(blob), HEAD, (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, head, sizeof(head), 0, d);
     if (r < 0)
         return r;
     if (load_le32(head) == EVALUATION)
         return diag_set(d, -EBADMSG,
-                        "%s: byte 0: want a file of tokens, found an evaluation file of llm.c",
+                        "%s: byte 0: expected a file of tokens, got an evaluation file of llm.c",
                         blob_name(blob));
     while (kind + 1 < ARRAY_LEN(kinds) && kinds[kind].magic != load_le32(head))
         kind++;
     if (load_le32(head + 4) != kinds[kind].version)
-        return diag_set(d, -EBADMSG, "%s: byte 4: want version %u of llm.c's file %u, found %u",
+        return diag_set(d, -EBADMSG, "%s: byte 4: expected version %u of llm.c's file %u, got %u",
                         blob_name(blob), kinds[kind].version, kinds[kind].magic,
                         load_le32(head + 4));
     tokens = (blob->size - HEAD) / dtype_info(kinds[kind].dtype)->bytes;
@@ -59,8 +59,8 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
         (uint32_t)tokens != load_le32(head + 8))
         return diag_set(
             d, -EBADMSG,
-            "%s: byte 8: %u tokens of %u bytes after a header of %d: want a file of "
-            "%llu bytes, found %llu",
+            "%s: byte 8: %u tokens of %u bytes after a header of %d: expected a file of "
+            "%llu bytes, got %llu",
             blob_name(blob), load_le32(head + 8), dtype_info(kinds[kind].dtype)->bytes, HEAD,
             HEAD + (unsigned long long)load_le32(head + 8) * dtype_info(kinds[kind].dtype)->bytes,
             (unsigned long long)blob->size);

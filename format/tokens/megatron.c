@@ -43,7 +43,7 @@ static int find_dtype(const struct blob *index, unsigned code, enum dtype *ret, 
             return 0;
         }
     return diag_set(d, -EBADMSG,
-                    "%s: byte 17: want a type of tokens (1, 2, 3, 4, 5 or 8), found %u%s",
+                    "%s: byte 17: expected a type of tokens (1, 2, 3, 4, 5 or 8), got %u%s",
                     blob_name(index), code,
                     code == 6 || code == 7 ? ": floating point numbers, whose width differs from "
                                              "program to program"
@@ -61,20 +61,21 @@ static int check_sizes(const struct blob *index, uint64_t sequences, uint64_t nu
         modes = bytes + sequences;
     }
     if (!bytes)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte 18: want as many sequences and document numbers as %llu bytes "
-                        "hold, found %llu and %llu",
-                        blob_name(index), (unsigned long long)index->size,
-                        (unsigned long long)sequences, (unsigned long long)numbers);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: byte 18: expected as many sequences and document numbers as %llu bytes "
+            "hold, got %llu and %llu",
+            blob_name(index), (unsigned long long)index->size, (unsigned long long)sequences,
+            (unsigned long long)numbers);
     if (index->size != bytes && index->size != modes)
         return diag_set(d, -EBADMSG,
-                        "%s: byte 18: %llu sequences and %llu document numbers: want a file of "
-                        "%llu bytes, or %llu with modes, found %llu",
+                        "%s: byte 18: %llu sequences and %llu document numbers: expected a file of "
+                        "%llu bytes, or %llu with modes, got %llu",
                         blob_name(index), (unsigned long long)sequences,
                         (unsigned long long)numbers, (unsigned long long)bytes,
                         (unsigned long long)modes, (unsigned long long)index->size);
     if (!numbers)
-        return diag_set(d, -EBADMSG, "%s: byte 26: want at least 1 document number, found 0",
+        return diag_set(d, -EBADMSG, "%s: byte 26: expected at least 1 document number, got 0",
                         blob_name(index));
     return 0;
 }
@@ -90,13 +91,13 @@ int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence
     int r;
 
     if (index->size < HEAD)
-        return diag_set(d, -EBADMSG, "%s: want a header of %d bytes, found %llu bytes",
+        return diag_set(d, -EBADMSG, "%s: expected a header of %d bytes, got %llu bytes",
                         blob_name(index), HEAD, (unsigned long long)index->size);
     r = blob_read(READ_WAITS, index, head, HEAD, 0, d);
     if (r < 0)
         return r;
     if (load_le64(head + 9) != VERSION)
-        return diag_set(d, -EBADMSG, "%s: byte 9: want version %d, found %llu", blob_name(index),
+        return diag_set(d, -EBADMSG, "%s: byte 9: expected version %d, got %llu", blob_name(index),
                         VERSION, (unsigned long long)load_le64(head + 9));
     r = find_dtype(index, head[17], &dtype, d);
     sequences = load_le64(head + 18);
@@ -142,17 +143,18 @@ static int check_sequence(const struct token_stream *s, uint64_t i, int64_t poin
 
     if (len < 0)
         return diag_set(
-            d, -EBADMSG, "%s: byte %llu: sequence %llu: want a length of at least 0, found %d",
+            d, -EBADMSG, "%s: byte %llu: sequence %llu: expected a length of at least 0, got %d",
             blob_name(docs->blob), (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
     bytes = (uint64_t)len * s->width;
     if (pointer < 0 || (uint64_t)pointer > s->blob->size ||
         bytes > s->blob->size - (uint64_t)pointer)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: sequence %llu of %llu bytes: want it inside the %llu bytes "
-                        "of %s, found it at byte %lld",
-                        blob_name(docs->blob), (unsigned long long)(docs->pointers + 8 * i),
-                        (unsigned long long)i, (unsigned long long)bytes,
-                        (unsigned long long)s->blob->size, blob_name(s->blob), (long long)pointer);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: byte %llu: sequence %llu of %llu bytes: expected it inside the %llu bytes "
+            "of %s, got it at byte %lld",
+            blob_name(docs->blob), (unsigned long long)(docs->pointers + 8 * i),
+            (unsigned long long)i, (unsigned long long)bytes, (unsigned long long)s->blob->size,
+            blob_name(s->blob), (long long)pointer);
     return 0;
 }
 
@@ -222,8 +224,8 @@ static int check_last_number(const struct token_stream *s, struct diag *d)
 
     if (r == 0 && load_le64(bytes) != docs->sequences)
         return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: want %llu as the last document number, as many as "
-                        "sequences, found %lld",
+                        "%s: byte %llu: expected %llu as the last document number, as many as "
+                        "sequences, got %lld",
                         blob_name(s->index), (unsigned long long)at,
                         (unsigned long long)docs->sequences, (long long)load_le64(bytes));
     return r;
@@ -239,7 +241,7 @@ static int begin(struct token_stream *s, struct diag *d)
         return r;
     if (ends.first_number)
         return diag_set(
-            d, -EBADMSG, "%s: byte %llu: want 0 as the first document number, found %lld",
+            d, -EBADMSG, "%s: byte %llu: expected 0 as the first document number, got %lld",
             blob_name(s->index), (unsigned long long)docs->numbers, (long long)ends.first_number);
     if (docs->sequences) {
         r = check_sequence(s, 0, ends.first, 0, d);
@@ -338,8 +340,8 @@ int megatron_check(const struct token_stream *s, struct diag *d)
         r = pass_piece(&pass, i, (size_t)min_u64(CHUNK, sequences - i), d);
     if (r == 0 && (!pass.in_order || pass.tokens != s->tokens))
         return diag_set(d, -EBADMSG,
-                        "%s: want sequences that follow each other in %s, %llu tokens in all, "
-                        "found %llu tokens%s",
+                        "%s: expected sequences that follow each other in %s, %llu tokens in all, "
+                        "got %llu tokens%s",
                         blob_name(s->index), blob_name(s->blob), (unsigned long long)s->tokens,
                         (unsigned long long)pass.tokens, pass.in_order ? "" : " in another order");
     return r;

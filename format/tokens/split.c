@@ -63,7 +63,7 @@ int split_place(struct read_context *rc, const struct split *split, const struct
         }
         left -= here;
     }
-    return diag_set(d, -ESTALE, "%s: documents %llu to %llu: want as many tokens as at first",
+    return diag_set(d, -ESTALE, "%s: documents %llu to %llu: expected as many tokens as at first",
                     blob_name(docs->blob), (unsigned long long)(low * GROUP),
                     (unsigned long long)(low * GROUP + n));
 }

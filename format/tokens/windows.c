@@ -62,7 +62,7 @@ static int place_streams(struct dataset *ds, struct diag *d)
         uint64_t n = windows_of_stream(w, i);
 
         if (!checked_add(w->first[i], n, &w->first[i + 1]) || w->first[i + 1] > INT64_MAX)
-            return diag_set(d, -EFBIG, "want at most %lld windows", (long long)INT64_MAX);
+            return diag_set(d, -EFBIG, "expected at most %lld windows", (long long)INT64_MAX);
         w->run[i] = (struct field_run){w->first[i], s->blob, s->offset};
         w->loss_run[i] = (struct field_run){w->first[i], s->loss, 0};
         tokens += s->tokens;

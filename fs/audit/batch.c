@@ -106,7 +106,7 @@ static const struct zip_member *find_member(const struct zip *zip, const char *n
 static int open_content(const struct reading *r, const struct zip_member *m, struct content *ret,
                         struct diag *d)
 {
-    static const char no_npy[] = "want a .npy";
+    static const char no_npy[] = "expected a .npy";
     uint8_t head[NPY_HEAD_MAX];
     size_t have = (size_t)min_u64(m->size, NPY_HEAD_START), len;
     const char *wrong = no_npy;
@@ -114,7 +114,7 @@ static int open_content(const struct reading *r, const struct zip_member *m, str
     int rc;
 
     if (m->method != ZIP_STORED || m->name_len <= strlen(SUFFIX))
-        return diag_set(d, -EBADMSG, "%s: %.*s: want a stored member *.npy", blob_name(r->blob),
+        return diag_set(d, -EBADMSG, "%s: %.*s: expected a stored member *.npy", blob_name(r->blob),
                         (int)m->name_len, m->name);
     rc = blob_pread(READ_WAITS, r->blob, head, have, m->at);
     len = rc == 0 ? npy_head_bytes(head, have) : 0;
@@ -181,7 +181,8 @@ static int read_number(struct reading *r, const struct content *c, uint64_t i, d
     } else if (c->head.dtype == DTYPE_F2) {
         *ret = half_to_double((uint16_t)whole);
     } else if (type->kind == 'f' || type->kind == 'c') {
-        return diag_set(d, -EBADMSG, "%s: %.*s: want whole numbers, float16, float32 or float64",
+        return diag_set(d, -EBADMSG,
+                        "%s: %.*s: expected whole numbers, float16, float32 or float64",
                         blob_name(r->blob), (int)c->name_len, c->name);
     }
     return 0;
@@ -199,7 +200,7 @@ static int read_column(struct reading *r, const struct content *c, uint64_t n, d
     int rc = 0;
 
     if (!is_column(c, n))
-        return diag_set(d, -EBADMSG, "%s: %.*s: want one little-endian number for each of %llu",
+        return diag_set(d, -EBADMSG, "%s: %.*s: expected one little-endian number for each of %llu",
                         blob_name(r->blob), (int)c->name_len, c->name, (unsigned long long)n);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         double value;
@@ -223,7 +224,7 @@ static int read_named(struct reading *r, const char *name, double *ret, uint64_t
     int rc;
 
     if (!m)
-        return diag_set(d, -ENOENT, "%s: want a member %s.npy, found none", blob_name(r->blob),
+        return diag_set(d, -ENOENT, "%s: expected a member %s.npy, got none", blob_name(r->blob),
                         name);
     rc = open_content(r, m, &c, d);
     return rc < 0 ? rc : read_column(r, &c, r->batch->n, ret, ret_whole, d);
@@ -253,10 +254,10 @@ static int find_bounds(struct reading *r, const struct content *c, uint64_t *ret
     *ret_each = r->bound[n] ? c->bytes / r->bound[n] : 0;
     for (uint64_t i = 0; i < n; i++)
         if (r->bound[i] > r->bound[i + 1] || (!i && r->bound[0]))
-            return diag_set(d, -EBADMSG, "%s: %.*s: want offsets that grow from 0",
+            return diag_set(d, -EBADMSG, "%s: %.*s: expected offsets that grow from 0",
                             blob_name(r->blob), (int)bounds.name_len, bounds.name);
     if (c->bytes != *ret_each * r->bound[n])
-        return diag_set(d, -EBADMSG, "%s: %.*s: want %llu elements, as its offsets say",
+        return diag_set(d, -EBADMSG, "%s: %.*s: expected %llu elements, as its offsets say",
                         blob_name(r->blob), (int)c->name_len, c->name,
                         (unsigned long long)r->bound[n]);
     return 0;
@@ -311,7 +312,7 @@ static int add_member(struct reading *r, const struct content *c, struct diag *d
         each = c->bytes / n;
         if (!rows || c->bytes % n)
             return diag_set(d, -EBADMSG,
-                            "%s: %.*s: want an array whose first axis has %llu samples",
+                            "%s: %.*s: expected an array whose first axis has %llu samples",
                             blob_name(r->blob), (int)c->name_len, c->name, (unsigned long long)n);
     }
     for (uint64_t i = 0; i < n; i++) {
@@ -353,12 +354,13 @@ static int start(struct reading *r, struct diag *d)
     int rc;
 
     if (!m)
-        return diag_set(d, -EBADMSG, "%s: want a member index.npy, found none", blob_name(r->blob));
+        return diag_set(d, -EBADMSG, "%s: expected a member index.npy, got none",
+                        blob_name(r->blob));
     rc = open_content(r, m, &c, d);
     if (rc < 0)
         return rc;
     if (c.is_text || c.head.dtype != DTYPE_I8 || c.head.ndim != 1)
-        return diag_set(d, -EBADMSG, "%s: index.npy: want int64 numbers along one axis",
+        return diag_set(d, -EBADMSG, "%s: index.npy: expected int64 numbers along one axis",
                         blob_name(r->blob));
     rc = make_space(r->batch, c.head.dim[0]);
     return rc < 0 ? rc : digest_new(&r->digest);

@@ -99,7 +99,7 @@ int audit_tally_list(struct audit_tally *t, const struct audit_batch *batch, con
 
         t->places++;
         if (!e)
-            FAULT(t, "%s: place %zu: want a sample below %llu, found %llu\n", name, i,
+            FAULT(t, "%s: place %zu: expected a sample below %llu, got %llu\n", name, i,
                   (ull)t->samples, (ull)batch->number[i]);
         else if (e->listed++ && memcmp(e->digest, batch->digest[i], DIGEST_BYTES) != 0)
             FAULT(t, "%s: place %zu: sample %llu is not what it was before\n", name, i,
@@ -151,13 +151,14 @@ int audit_tally_runs(struct audit_tally *t, const struct audit_batch *batch, con
         if (i % each == 0)
             class[n++] = batch->value[i];
         else if (batch->value[i] != batch->value[i - 1])
-            FAULT(t, "%s: place %zu: want a run of %llu samples of a class, found another class\n",
+            FAULT(t,
+                  "%s: place %zu: expected a run of %llu samples of a class, got another class\n",
                   name, i, (ull)each);
     }
     qsort(class, n, sizeof(*class), by_number);
     for (size_t i = 1; i < n; i++)
         if (class[i] == class[i - 1])
-            FAULT(t, "%s: want %llu different classes, found %g again\n", name, (ull)classes,
+            FAULT(t, "%s: expected %llu different classes, got %g again\n", name, (ull)classes,
                   class[i]);
     return t->shown.failed ? -ENOMEM : 0;
 }
@@ -299,9 +300,10 @@ static void compare_source(struct audit_tally *t, const struct audit_rule *rule,
         return;
     if (rule->read == rule->elements && rule->elements == rule->positions &&
         (seen < source->least || seen > source->most))
-        FAULT(t,
-              "samples from %llu on: want %llu to %llu of their source in the epoch, found %llu\n",
-              (ull)source->first, (ull)source->least, (ull)source->most, (ull)seen);
+        FAULT(
+            t,
+            "samples from %llu on: expected %llu to %llu of their source in the epoch, got %llu\n",
+            (ull)source->first, (ull)source->least, (ull)source->most, (ull)seen);
     if (rule->read == rule->elements && source->least / places)
         least = (source->least / places - 1) * times;
     if (most > 1)
@@ -311,7 +313,7 @@ static void compare_source(struct audit_tally *t, const struct audit_rule *rule,
         u128 from = (u128)least * e->listed, to = (u128)most * (times + more) * e->listed;
 
         if (e->seen < from || e->seen > to)
-            FAULT(t, "sample %llu: want it %llu to %llu times in the epoch, found it %llu times\n",
+            FAULT(t, "sample %llu: expected %llu to %llu times in the epoch, got %llu times\n",
                   (ull)i, (ull)from, (ull)to, (ull)e->seen);
     }
 }
@@ -321,9 +323,11 @@ int audit_tally_compare(struct audit_tally *t, const struct audit_rule *rule)
     AUTO(shares_release) struct shares s = {.rule = rule, .sum = sum_of_values(t)};
 
     if (t->places != rule->places)
-        FAULT(t, "want %llu samples in the list, found %llu\n", (ull)rule->places, (ull)t->places);
+        FAULT(t, "expected %llu samples in the list, got %llu\n", (ull)rule->places,
+              (ull)t->places);
     if (t->elements != rule->read)
-        FAULT(t, "want %llu samples in the epoch, found %llu\n", (ull)rule->read, (ull)t->elements);
+        FAULT(t, "expected %llu samples in the epoch, got %llu\n", (ull)rule->read,
+              (ull)t->elements);
     if (rule->promise == AUDIT_BALANCED && find_classes(t, &s.class, &s.n) < 0)
         return -ENOMEM;
     for (unsigned i = 0; i < rule->n_sources; i++)
@@ -336,7 +340,7 @@ int audit_tally_compare(struct audit_tally *t, const struct audit_rule *rule)
             continue;
         bounds_of(&s, e, &least, &most);
         if ((double)e->seen < least || (double)e->seen > most)
-            FAULT(t, "sample %llu: want it %.0f to %.0f times in the epoch, found it %llu times\n",
+            FAULT(t, "sample %llu: expected %.0f to %.0f times in the epoch, got %llu times\n",
                   (ull)i, least, most, (ull)e->seen);
     }
     return t->shown.failed ? -ENOMEM : 0;

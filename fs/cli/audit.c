@@ -103,7 +103,7 @@ static int note_batch(struct walk *walk, uint64_t number, const char *name, stru
     int r = number_mix(walk, walk->note == audit_tally_list);
 
     if (r < 0)
-        return diag_set(d, r, "%s: want samples of the mix's sources, found others", name);
+        return diag_set(d, r, "%s: expected samples of the mix's sources, got others", name);
     r = walk->note(walk->tally, &walk->batch, name);
     if (r == 0 && walk->classes && is_whole)
         r = audit_tally_runs(walk->tally, &walk->batch, name, walk->classes, walk->each);
@@ -191,7 +191,7 @@ static int count_batches(const struct audit_call *call, const char *folder, uint
     if (errno)
         return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
     if (n != most)
-        return diag_set(d, -EBADMSG, "%s: want batches 0 to %llu, found %llu of them", folder,
+        return diag_set(d, -EBADMSG, "%s: expected batches 0 to %llu, got %llu of them", folder,
                         (unsigned long long)most - 1, (unsigned long long)n);
     *ret = n;
     return 0;
@@ -459,11 +459,11 @@ static int parse_words(struct audit_call *call)
     if (plan_parse(call->plan_text, strlen(call->plan_text), ',', &call->plan, &d) < 0)
         return fail(EXIT_USAGE, "%s: %s", call->plan_text, diag_text(&d, -EINVAL));
     if (call->all_ranks && call->plan.ranks > RANKS_MOST)
-        return fail(EXIT_USAGE, "--all-ranks: want at most %u ranks, found %llu", RANKS_MOST,
+        return fail(EXIT_USAGE, "--all-ranks: expected at most %u ranks, got %llu", RANKS_MOST,
                     (unsigned long long)call->plan.ranks);
     if (text && !plan_has_epochs(&call->plan))
         return fail(EXIT_USAGE,
-                    "--epoch: want a plan with epochs, such as one with seed=, found %s",
+                    "--epoch: expected a plan with epochs, such as one with seed=, got %s",
                     call->plan_text);
     return -1;
 }

@@ -76,14 +76,15 @@ int audit_dataset_find(const char *mountpoint, uint64_t batch, struct audit_data
     else
         n = find_datasets(mountpoint, 2, ret->folder, &names);
     if (n != 1)
-        return fail(EXIT_USAGE, "%s: want the folder of one dataset, found %u%s%s", mountpoint, n,
+        return fail(EXIT_USAGE, "%s: expected the folder of one dataset, got %u%s%s", mountpoint, n,
                     n ? ": " : "", n ? names.data : "");
     snprintf(path, sizeof(path), "%s/dataset.json", ret->folder);
     r = audit_read_text(path, json, sizeof(json));
     if (r == 0 && !status_value(json, "samples"))
         r = -EBADMSG;
     if (r < 0)
-        return fail(EXIT_MOUNT, "%s: want the description of a dataset: %s", path, strerror(-r));
+        return fail(EXIT_MOUNT, "%s: expected the description of a dataset: %s", path,
+                    strerror(-r));
     ret->samples = status_number(json, "samples");
     r = audit_mix_read(json, ret->folder, ret->samples, batch, ret->mix);
     return r < 0 ? fail(EXIT_MOUNT, "%s: the description of the mix: %s", path, strerror(-r)) : -1;

@@ -180,7 +180,8 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
 /* Why a file could not be changed. */
 static const char *why_not(int r)
 {
-    return r == -EISDIR ? "want a file, found a folder that is not empty; remove it" : strerror(-r);
+    return r == -EISDIR ? "expected a file, got a folder that is not empty; remove it"
+                        : strerror(-r);
 }
 
 /* ---- verify ---- */
@@ -207,8 +208,8 @@ static void verify_one(const struct inventory *inventory, const struct inventory
     progress->line_is_open = false;
     title(file, name, sizeof(name));
     if (r < 0)
-        fail(EXIT_CACHE, "%s/%s/%s: %s: %s, found: %s", inventory->path, file->kind, file->id, name,
-             bad ? "want to drop it, because it is damaged" : "want to read it", why_not(r));
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %s: %s", inventory->path, file->kind, file->id, name,
+             bad ? "is damaged, and cannot be removed" : "cannot be read", why_not(r));
     else if (good)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong and have been dropped",
              inventory->path, file->kind, file->id, name, (unsigned long long)bad,
@@ -413,7 +414,7 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
             return code;
     }
     if (argc - optind > 1)
-        return fail(EXIT_USAGE, "want one DIR, found %d; see `epochfs cache --help`",
+        return fail(EXIT_USAGE, "expected one DIR, got %d; see `epochfs cache --help`",
                     argc - optind);
     call->folder = argv[optind];
     return EXIT_DONE;
@@ -426,8 +427,8 @@ static int fail_unknown(const char *word)
     guess_init(&guess, word);
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
         guess_at(&guess, verbs[i].name);
-    return fail(EXIT_USAGE, "want list, verify or prune%s%s%s%s%s; see `epochfs cache --help`",
-                *word ? ", found " : "", word, guess.name ? " (is it '" : "",
+    return fail(EXIT_USAGE, "expected list, verify or prune%s%s%s%s%s; see `epochfs cache --help`",
+                *word ? ", got " : "", word, guess.name ? " (is it '" : "",
                 guess.name ? guess.name : "", guess.name ? "'?)" : "");
 }
 

@@ -89,7 +89,8 @@ static int say_unknown(const struct command_line *line, const char *word)
     const char *guess = !strncmp(word, "--", 2) ? guess_flag(line, word + 2) : NULL;
 
     if (line->options && !strcmp(word, "-o"))
-        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing after -o; see `epochfs %s --help`",
+        return fail(EXIT_USAGE,
+                    "expected -o OPTIONS, got nothing after -o; see `epochfs %s --help`",
                     line->name);
     return fail(EXIT_USAGE, "%s: cannot make sense of '%s'%s%s%s; see `epochfs %s --help`",
                 line->name, word, guess ? " (is it '--" : "", guess ? guess : "",
@@ -120,7 +121,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
         } else if (c >= FIRST_FLAG) {
             *line->flag[c - FIRST_FLAG].set = true;
         } else if (c == '?' && optopt >= FIRST_FLAG && line->flag[optopt - FIRST_FLAG].text) {
-            return fail(EXIT_USAGE, "%s: want --%s=VALUE; see `epochfs %s --help`", line->name,
+            return fail(EXIT_USAGE, "%s: expected --%s=VALUE; see `epochfs %s --help`", line->name,
                         line->flag[optopt - FIRST_FLAG].name, line->name);
         } else if (c == 'h' || c == HELP_FLAG) {
             line->help();
@@ -137,7 +138,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     if (may_be_none && argc == optind)
         return -1;
     if (argc - optind != words)
-        return fail(EXIT_USAGE, "want %s%s, found %d argument%s; see `epochfs %s --help`",
+        return fail(EXIT_USAGE, "expected %s%s, got %d argument%s; see `epochfs %s --help`",
                     words == 1 && !may_be_none ? "one " : "", line->word, argc - optind,
                     argc - optind == 1 ? "" : "s", line->name);
     for (int i = 0; i < words; i++)
@@ -206,7 +207,7 @@ static int make_cache_folder(const char *spec, const struct options *options,
         r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
         if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
             r = diag_set(d, -errno,
-                         "cache folder %s: want to write to %s, found: %s; choose another with "
+                         "cache folder %s: %s cannot be written: %s; choose another with "
                          "-o cache=DIR",
                          cache->path, subs[i], strerror(errno));
     }
@@ -250,7 +251,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
     if (is_mountpoint(spec)) {
         diag_set(
             d, -EINVAL,
-            "%s: want a source, found the mountpoint of an epochfs; `epochfs status` names its "
+            "%s: expected a source, got the mountpoint of an epochfs; `epochfs status` names its "
             "source",
             spec);
         return EXIT_SOURCE;

@@ -138,7 +138,7 @@ static int run(int argc, char **argv)
         return code;
     if (!call.dir || strchr(call.dir, '='))
         return fail(EXIT_USAGE,
-                    "index: want -o DIR before other options, found %s%s%s; see "
+                    "index: expected -o DIR before other options, got %s%s%s; see "
                     "`epochfs index --help`",
                     call.dir ? "'" : "", call.dir ? call.dir : "none", call.dir ? "'" : "");
     return make(&call, &options);

@@ -131,10 +131,10 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     if (r == 0)
         r = watched_child_do(&look, &content);
     if (r == -ENOENT)
-        return fail(EXIT_MOUNT, "mountpoint %s: want a folder, found none; make it: mkdir -p %s",
+        return fail(EXIT_MOUNT, "mountpoint %s: expected a folder, got none; make it: mkdir -p %s",
                     path, path);
     if (r == -ENOTDIR)
-        return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
+        return fail(EXIT_MOUNT, "mountpoint %s: expected a folder", path);
     if (r == -ETIMEDOUT)
         return fail(EXIT_MOUNT, "mountpoint %s: the file system there does not answer", path);
     if (r < 0)
@@ -162,7 +162,7 @@ static void report_notes(const struct catalog *catalog, const struct catalog_ite
 /* What an error says between the name of the file and what the file has there; its length, or 0. */
 static const char *wanted(const char *error, size_t *ret_len)
 {
-    static const char *const ends[] = {", found", ", got", "; it begins"};
+    static const char *const ends[] = {", got", "; it begins"};
     const char *from = strstr(error, ": "), *to = NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(ends) && !to; i++)
@@ -463,7 +463,7 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
     }
     if (argc - optind != 2)
         return fail(EXIT_USAGE,
-                    "want SOURCE and MOUNTPOINT, found %d argument%s; see `epochfs mount --help`",
+                    "expected SOURCE and MOUNTPOINT, got %d argument%s; see `epochfs mount --help`",
                     argc - optind, argc - optind == 1 ? "" : "s");
     call->source = argv[optind];
     call->mountpoint = argv[optind + 1];

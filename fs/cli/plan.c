@@ -345,7 +345,7 @@ static int show_nodes(const struct planning *p, const struct planned *x, struct 
     if (!nodes.origin_rate)
         nodes.origin_rate = p->rate;
     if (!nodes.origin_rate)
-        return diag_set(d, -EINVAL, "the rate of the origin is not known: want --origin-rate=");
+        return diag_set(d, -EINVAL, "the rate of the origin is not known: expected --origin-rate=");
     if (!p->call->json)
         return plan_nodes_print(&nodes, &x->task, x->plan->ranks, d);
     text_add(json, ",\n     ");
@@ -473,7 +473,7 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
     double v = strtod(value, &end);
 
     if (!*value || strspn(value, "0123456789.") != strlen(value) || *end)
-        return diag_set(d, -EINVAL, "option --compute=%s: want seconds, such as 0.25", value);
+        return diag_set(d, -EINVAL, "option --compute=%s: expected seconds, such as 0.25", value);
     *ret = v;
     return 0;
 }

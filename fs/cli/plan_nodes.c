@@ -40,7 +40,7 @@ int plan_nodes_rate(const char *name, const char *value, uint64_t *ret, struct d
     if (value_size(name, value, ret, &ignored) == 0)
         return 0;
     return diag_set(d, -EINVAL,
-                    "option %s=%s: want bytes a second, such as 500M, or bits, such as 10Gbit",
+                    "option %s=%s: expected bytes a second, such as 500M, or bits, such as 10Gbit",
                     name, value);
 }
 
@@ -55,20 +55,20 @@ static int check_together(const struct plan_nodes_text *text, bool each, bool so
                                             : NULL;
 
     if (!text->nodes && alone)
-        return diag_set(d, -EINVAL, "option %s: want --nodes= beside it", alone);
+        return diag_set(d, -EINVAL, "option %s: expected --nodes= beside it", alone);
     if (text->nodes && !text->node_rate)
         return diag_set(d, -EINVAL,
-                        "option --nodes: want --node-rate= beside it, the rate of a "
+                        "option --nodes: expected --node-rate= beside it, the rate of a "
                         "node's link, such as 10Gbit");
     if (text->bytes && source)
-        return diag_set(d, -EINVAL, "option --bytes: want no SOURCE beside it");
+        return diag_set(d, -EINVAL, "option --bytes: stands in for SOURCE, so it takes none");
     if (!text->bytes && !source)
-        return diag_set(d, -EINVAL, "want SOURCE, or --bytes=; see `epochfs plan --help`");
+        return diag_set(d, -EINVAL, "expected SOURCE, or --bytes=; see `epochfs plan --help`");
     if (text->bytes && !text->origin_rate)
-        return diag_set(d, -EINVAL, "option --bytes: want --origin-rate= beside it");
+        return diag_set(d, -EINVAL, "option --bytes: expected --origin-rate= beside it");
     if (each && source)
         return diag_set(d, -EINVAL,
-                        "option --each: want no SOURCE beside it; a plan without "
+                        "option --each: takes no SOURCE; a plan without "
                         "rank= is what each node reads");
     return 0;
 }
@@ -107,7 +107,7 @@ static int make(const struct plan_nodes *nodes, const struct forecast_task *plan
                                 .origin_rate = (double)nodes->origin_rate};
 
     if (ranks > 1 && ranks < nodes->nodes)
-        return diag_set(d, -EINVAL, "want a rank for each of %llu nodes, found rank=KofN of %llu",
+        return diag_set(d, -EINVAL, "expected a rank for each of %llu nodes, got rank=KofN of %llu",
                         (unsigned long long)nodes->nodes, (unsigned long long)ranks);
     cluster_make(&task, ret);
     return 0;

@@ -174,13 +174,14 @@ static int say_no_space(const struct staging *s)
     total = load(&c->total_bytes);
     if (statvfs(s->opened.cache.path, &fs) == 0)
         human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
-    return fail(EXIT_CACHE,
-                "%s: the cache %s is full: want %s more (%s of %s are staged), found %s in use of "
-                "%s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
-                s->shown, s->opened.cache.path,
-                human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
-                human_bytes(total, all), human_bytes(stage_quota_used(stage), used),
-                human_bytes(stage_quota_limit(stage), limit), left);
+    return fail(
+        EXIT_CACHE,
+        "%s: the cache %s is full: expected %s more (%s of %s are staged), got %s in use of "
+        "%s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
+        s->shown, s->opened.cache.path, human_bytes(total > staged ? total - staged : 0, want),
+        human_bytes(staged, have), human_bytes(total, all),
+        human_bytes(stage_quota_used(stage), used), human_bytes(stage_quota_limit(stage), limit),
+        left);
 }
 
 static int say_failed(const struct staging *s, int r, const struct diag *d)
@@ -327,7 +328,7 @@ static int stage_source(const struct stage_call *call, struct options *options)
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!s.opened.source->stage)
-        return fail(EXIT_SOURCE, "%s: want a source that can be staged, found one that is not",
+        return fail(EXIT_SOURCE, "%s: expected a source that can be staged, got one that is not",
                     s.shown);
     log_source_note(s.opened.source);
     r = open_files(&s, &d);

@@ -97,7 +97,8 @@ static int read_live(const struct status_call *call, const char *name, const cha
                     ANSWER_MS / 1000);
     if (r == -ENOTCONN || r == -ECONNABORTED)
         return fail(EXIT_MOUNT, "%s: its daemon has died; `epochfs umount` it", call->mountpoint);
-    return fail(EXIT_MOUNT, "%s: %s", path, r ? strerror(-r) : "want its status, found other text");
+    return fail(EXIT_MOUNT, "%s: %s", path,
+                r ? strerror(-r) : "expected its status, got other text");
 }
 
 static int read_status(const struct status_call *call, struct text *ret)
@@ -312,13 +313,14 @@ static int run(int argc, char **argv)
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: %s", call.mountpoint, strerror(-r));
     if (mounts_find_above(call.path, above))
-        return fail(EXIT_MOUNT, "%s: want the folder on which an epochfs is mounted, which is %s",
+        return fail(EXIT_MOUNT,
+                    "%s: expected the folder on which an epochfs is mounted, which is %s",
                     call.mountpoint, above);
     if (!mounts_find(call.path, NULL))
-        return fail(EXIT_MOUNT, "%s: want an epochfs that is mounted there, found none",
+        return fail(EXIT_MOUNT, "%s: expected an epochfs that is mounted there, got none",
                     call.mountpoint);
     if (call.html && (call.json || call.watch))
-        return fail(EXIT_USAGE, "status: want --html alone, found it with --json or --watch");
+        return fail(EXIT_USAGE, "status: expected --html alone, got it with --json or --watch");
     code = call.html ? show_html(&call) : call.watch ? watch(&call) : show_once(&call);
     status_lines_release(&call.shown);
     return code;

@@ -209,7 +209,8 @@ static int run(int argc, char **argv)
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: %s", mountpoint, strerror(-r));
     if (mounts_find_above(path, above))
-        return fail(EXIT_MOUNT, "%s: want the folder on which an epochfs is mounted, which is %s",
+        return fail(EXIT_MOUNT,
+                    "%s: expected the folder on which an epochfs is mounted, which is %s",
                     mountpoint, above);
     if (!mounts_find(path, &mount))
         return fail(EXIT_MOUNT, "%s: no epochfs is mounted there", mountpoint);

@@ -172,10 +172,10 @@ static int set_ours(struct options *o, const struct option *option, const char *
                     struct diag *d)
 {
     if (option->form && !value)
-        return diag_set(d, -EINVAL, "option %s: want %s=%s", option->name, option->name,
+        return diag_set(d, -EINVAL, "option %s: expected %s=%s", option->name, option->name,
                         option->form);
     if (!option->form && value)
-        return diag_set(d, -EINVAL, "option %s takes no value, found '%s'", option->name, value);
+        return diag_set(d, -EINVAL, "option %s takes no value, got '%s'", option->name, value);
     return option_set(o, option, value, d);
 }
 

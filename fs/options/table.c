@@ -54,7 +54,7 @@ static int set_list(struct options *o, const char *value, struct diag *d)
     if (!value[len] || !value[len + 1] || !plan_is_word(value, len))
         return diag_set(
             d, -EINVAL,
-            "option list=%s: want NAME=FILE, a file of keys and a name of at most %d ASCII "
+            "option list=%s: expected NAME=FILE, a file of keys and a name of at most %d ASCII "
             "characters without spaces and , + / : ; & = and no . at its start",
             value, PLAN_WORD_SIZE - 1);
     for (size_t i = 0; i < o->n_lists; i++)
@@ -96,7 +96,7 @@ static int refuse_kaldi_type(const char *value, struct diag *d)
                  : i > 1                ? ", "
                                         : "",
                  kaldi_types[i].name);
-    return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s; or FILE:TYPE;FILE:TYPE", value,
+    return diag_set(d, -EINVAL, "option kaldi_type=%s: expected %s; or FILE:TYPE;FILE:TYPE", value,
                     t.data ? t.data : "");
 }
 
@@ -168,10 +168,11 @@ static int set_kaldi(struct options *o, const char *value, struct diag *d)
         return -ENOMEM;
     while ((word = strsep(&rest, "+"))) {
         if (!option_is_kaldi_flag(word))
-            return diag_set(d, -EINVAL,
-                            "option kaldi=%s: want o, p, s, cs, or one of them with n in front, "
-                            "found '%s'",
-                            value, word);
+            return diag_set(
+                d, -EINVAL,
+                "option kaldi=%s: expected o, p, s, cs, or one of them with n in front, "
+                "got '%s'",
+                value, word);
         option_set_kaldi_flag(o, word);
     }
     o->kaldi_may_go_on = true;
@@ -191,8 +192,9 @@ static int set_picture(struct options *o, const char *value, struct diag *d)
         o->format.picture_width = (unsigned)width;
         return 0;
     }
-    return diag_set(d, -EINVAL, "option picture=%s: want HEIGHTxWIDTH, as 224x224, each 1 to %u",
-                    value, PICTURE_SIDE_MAX);
+    return diag_set(d, -EINVAL,
+                    "option picture=%s: expected HEIGHTxWIDTH, as 224x224, each 1 to %u", value,
+                    PICTURE_SIDE_MAX);
 }
 
 /* The type of tokens that no header tells: a type, perhaps with raw: in front. */
@@ -214,7 +216,7 @@ static int set_tokens(struct options *o, const char *value, struct diag *d)
             return 0;
         }
     return diag_set(d, -EINVAL,
-                    "option tokens=%s: want u1, u2, u4, i4 or i8, perhaps with raw: in front",
+                    "option tokens=%s: expected u1, u2, u4, i4 or i8, perhaps with raw: in front",
                     value);
 }
 
@@ -233,7 +235,7 @@ static int set_character(const char *name, const char *value, char *ret, struct 
         }
     if (strlen(value) != 1 || strchr("0123456789+-.eE\"\r\n", value[0]))
         return diag_set(d, -EINVAL,
-                        "option %s=%s: want a character that is in no number, or comma, tab, "
+                        "option %s=%s: expected a character that is in no number, or comma, tab, "
                         "semicolon, space",
                         name, value);
     *ret = value[0];
@@ -278,19 +280,20 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
 
     o->source.limits_all = true;
     if (strcmp(value + n, "%") != 0) {
-        int r = n && !value[n] && strspn(value, "0") == n
-                    ? diag_set(
-                          d, -EINVAL,
-                          "option cache_size=%s: want a number of bytes of at least 1, as 200G, or "
-                          "a share of the file system, as 80%%",
-                          value)
-                    : value_size("cache_size", value, &stage->limit, d);
+        int r =
+            n && !value[n] && strspn(value, "0") == n
+                ? diag_set(
+                      d, -EINVAL,
+                      "option cache_size=%s: expected a number of bytes of at least 1, as 200G, or "
+                      "a share of the file system, as 80%%",
+                      value)
+                : value_size("cache_size", value, &stage->limit, d);
 
         stage->limit_percent = r == 0 ? 0 : stage->limit_percent;
         return r;
     }
     if (number_parse(value, n, 100, &percent) != n || !percent)
-        return diag_set(d, -EINVAL, "option cache_size=%s: want 1%% to 100%%", value);
+        return diag_set(d, -EINVAL, "option cache_size=%s: expected 1%% to 100%%", value);
     stage->limit = 0;
     stage->limit_percent = (unsigned)percent;
     return 0;
@@ -303,8 +306,9 @@ static int set_block(struct options *o, const char *value, struct diag *d)
     int r = is_auto ? 0 : value_size("block", value, &v, d);
 
     if (r == 0 && !is_auto && (v & (v - 1) || v < STAGED_BLOCK_LEAST || v > STAGED_BLOCK_MOST))
-        return diag_set(d, -EINVAL, "option block=%s: want a power of two from %uK to %uK, or auto",
-                        value, STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
+        return diag_set(d, -EINVAL,
+                        "option block=%s: expected a power of two from %uK to %uK, or auto", value,
+                        STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
     if (r == 0)
         o->source.stage.block = (uint32_t)v;
     return r;
@@ -319,7 +323,8 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
     if (!host ||
         (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||
         !host[3] || host[3] == '/')
-        return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
+        return diag_set(d, -EINVAL, "option endpoint=%s: expected a URL, https://HOST[:PORT]",
+                        value);
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
 }
 
@@ -338,7 +343,7 @@ static int set_via(struct options *o, const char *value, struct diag *d)
         !((len == 9 && !strncasecmp(host, "localhost", 9)) || len == 5 ||
           (strspn(host, "0123456789.") == len && !strncmp(host, "127.", 4))))
         return diag_set(d, -EINVAL,
-                        "option via: want http://127.0.0.1:PORT, the front of peers on this "
+                        "option via: expected http://127.0.0.1:PORT, the front of peers on this "
                         "machine, as `peers up` prints it");
     return value_text("via", value, "a URL", &o->source.via, d);
 }

@@ -56,7 +56,7 @@ static void report(struct text *t, const struct list_lines *lines, uint64_t belo
 {
     text_add(t, "%sline %llu: ", t->len ? "; " : "", (unsigned long long)lines->number);
     if (below)
-        text_add(t, "want a number below %llu, found '", (unsigned long long)below);
+        text_add(t, "expected a number below %llu, got '", (unsigned long long)below);
     else
         text_add(t, "no sample has the key '");
     for (size_t i = 0; i < len && i < SHOWN_MOST; i++)
@@ -229,11 +229,11 @@ int list_parse(const char *name, const char *text, size_t len, const struct list
     int r;
 
     if (!n)
-        return diag_set(d, -EINVAL, "%s: want a key or #number a line, found no line", name);
+        return diag_set(d, -EINVAL, "%s: expected a key or #number a line, got no line", name);
     if (n >= PLAN_LIST_MOST || samples->samples > PLAN_LIST_MOST)
         return diag_set(d, -EINVAL,
-                        "%s: want fewer than 2^32 lines, of a dataset of at most 2^32 samples, "
-                        "found %llu lines and %llu samples",
+                        "%s: expected fewer than 2^32 lines, of a dataset of at most 2^32 samples, "
+                        "got %llu lines and %llu samples",
                         name, (unsigned long long)n, (unsigned long long)samples->samples);
     sample = list_array(n, sizeof(*sample));
     if (!sample)

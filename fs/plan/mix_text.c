@@ -50,7 +50,7 @@ static int take_text(struct parser *p, const char *stops, const char *what, char
         text_add_bytes(&t, p->at++, 1);
     }
     if (!t.failed && (!t.len || !*p->at))
-        return diag_set(p->d, -EINVAL, "want %s, found '%.60s'", what, begin);
+        return diag_set(p->d, -EINVAL, "expected %s, got '%.60s'", what, begin);
     return text_finish(&t, ret, &len);
 }
 
@@ -74,7 +74,7 @@ static int parse_words(struct parser *p, const char *words, struct plan *ret)
         if (!is_word_of_sources(word, len))
             return diag_set(
                 p->d, -EINVAL,
-                "'%.60s': '%.*s' is no word of a source; want only, take, split, part or "
+                "'%.60s': '%.*s' is no word of a source; expected only, take, split, part or "
                 "limit (others belong to plans of the mix)",
                 words, (int)len, word);
         word += strcspn(word, "+");
@@ -112,7 +112,7 @@ static int add_source(struct parser *p, struct mix_source *source, unsigned *ret
         i++;
     *ret = i;
     if (r == 0 && i == MIX_SOURCES_MAX)
-        r = diag_set(p->d, -EINVAL, "want at most %d sources, found more", MIX_SOURCES_MAX);
+        r = diag_set(p->d, -EINVAL, "expected at most %d sources, got more", MIX_SOURCES_MAX);
     if (r == 0 && i == spec->n_sources) {
         r = array_capacity(&spec->source, spec->n_sources, sizeof(*spec->source));
         if (r == 0) {
@@ -142,10 +142,11 @@ static int parse_weight(struct parser *p, uint64_t *ret)
     }
     *ret = whole * SCALE + part;
     if (!is_good || !*ret)
-        return diag_set(p->d, -EINVAL,
-                        "want a weight above 0 with up to 9 digits before and behind the point, as "
-                        "7 or 0.25, found '%.60s'",
-                        p->at);
+        return diag_set(
+            p->d, -EINVAL,
+            "expected a weight above 0 with up to 9 digits before and behind the point, as "
+            "7 or 0.25, got '%.60s'",
+            p->at);
     p->at = s;
     return 0;
 }
@@ -182,7 +183,7 @@ static int too_long(struct parser *p, const unsigned *named, unsigned n, const u
     for (unsigned i = 0; i < n && i < NAMES_MOST; i++)
         text_add(&t, "%s%s*%u", i ? "+" : "", p->spec.source[named[i]].shown, fit[i]);
     return diag_set(p->d, -EINVAL,
-                    "want weights that sum to at most %d as whole numbers without a common "
+                    "expected weights that sum to at most %d as whole numbers without a common "
                     "divisor; the nearest that do are %s%s",
                     MIX_PERIOD_MAX, t.data ? t.data : "", n > NAMES_MOST ? "+..." : "");
 }
@@ -214,7 +215,7 @@ static int parse_stretch(struct parser *p, uint64_t start)
     int r;
 
     if (spec->n_stretches == MIX_STRETCHES_MAX)
-        return diag_set(p->d, -EINVAL, "want at most %d changes of weights, found more",
+        return diag_set(p->d, -EINVAL, "expected at most %d changes of weights, got more",
                         MIX_STRETCHES_MAX - 1);
     r = array_capacity(&spec->weights, spec->n_stretches, sizeof(*weights));
     if (r < 0)
@@ -225,7 +226,7 @@ static int parse_stretch(struct parser *p, uint64_t start)
         r = parse_source(p);
     } while (r == 0 && *p->at == '+' && *++p->at);
     if (r == 0 && p->at[-1] == '+')
-        r = diag_set(p->d, -EINVAL, "want NAME*WEIGHT behind the last +");
+        r = diag_set(p->d, -EINVAL, "expected NAME*WEIGHT behind the last +");
     return r < 0 ? r : end_stretch(p, weights);
 }
 
@@ -238,7 +239,7 @@ static int parse_position(struct parser *p, uint64_t *ret)
     if (!n || p->at[1 + n] != ':' || *ret <= before)
         return diag_set(
             p->d, -EINVAL,
-            "want @POSITION: with a position above %llu and at most 2^48, found '%.60s'",
+            "expected @POSITION: with a position above %llu and at most 2^48, got '%.60s'",
             (unsigned long long)before, p->at);
     p->at += n + 2;
     return 0;
@@ -262,10 +263,11 @@ static int parse_end(struct parser *p)
              spec->length)
         spec->end = MIX_LENGTH;
     else
-        return diag_set(p->d, -EINVAL,
-                        "want + and another source, @POSITION: and other weights, or the end of an "
-                        "epoch: /first, /all or /N with N from 1 to 2^48, found '%.60s'",
-                        s);
+        return diag_set(
+            p->d, -EINVAL,
+            "expected + and another source, @POSITION: and other weights, or the end of an "
+            "epoch: /first, /all or /N with N from 1 to 2^48, got '%.60s'",
+            s);
     return 0;
 }
 
@@ -273,8 +275,8 @@ static int check_name(const char *name, struct diag *d)
 {
     if (*name == '.' || strchr(name, '/') || strlen(name) > MIX_NAME_MAX)
         return diag_set(d, -EINVAL,
-                        "want a name of at most %d characters without / and no . at its start, "
-                        "found '%.60s'",
+                        "expected a name of at most %d characters without / and no . at its start, "
+                        "got '%.60s'",
                         MIX_NAME_MAX, name);
     return 0;
 }

@@ -37,7 +37,7 @@ static int fail_unknown(const char *word, size_t len, struct diag *d)
                  : i + 1 == n_plan_parameters ? " or "
                                               : ", ",
                  plan_parameters[i].word);
-    return diag_set(d, -EINVAL, "'%.*s' is not a parameter of a plan; want %s", (int)len, word,
+    return diag_set(d, -EINVAL, "'%.*s' is not a parameter of a plan; expected %s", (int)len, word,
                     words.data ? words.data : "batch");
 }
 
@@ -66,7 +66,7 @@ static int parse_one(const char *item, size_t len, uint32_t *seen, struct plan *
         return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= UINT32_C(1) << number;
     if (!equals || !p->parse(plan, equals + 1, len - word_len - 1))
-        return diag_set(d, -EINVAL, "%s: want %s, found '%.*s'%s", p->word, p->want,
+        return diag_set(d, -EINVAL, "%s: expected %s, got '%.*s'%s", p->word, p->want,
                         equals ? (int)(len - word_len - 1) : 0, equals ? equals + 1 : "",
                         equals && has_leading_zero(equals + 1, len - word_len - 1)
                             ? "; numbers have no leading zeros"
@@ -99,17 +99,17 @@ static int check_words(const struct plan *plan, struct diag *d)
     if (!plan->of_class)
         return 0;
     if (plan->draw)
-        return diag_set(d, -EINVAL, "want classes= or draw=, found both");
+        return diag_set(d, -EINVAL, "expected classes= or draw=, got both");
     if (plan->window)
-        return diag_set(d, -EINVAL, "classes: want shuffle=full, found window:%llu",
+        return diag_set(d, -EINVAL, "classes: expected shuffle=full, got window:%llu",
                         (unsigned long long)plan->window);
     if (!checked_mul(plan->batch_classes, plan->of_class, &size) || size > PLAN_NUMBER_MAX)
         return diag_set(
-            d, -EINVAL, "classes: want a batch of at most 2^48 samples, found %llux%llu",
+            d, -EINVAL, "classes: expected a batch of at most 2^48 samples, got %llux%llu",
             (unsigned long long)plan->batch_classes, (unsigned long long)plan->of_class);
     if (plan->batch != size)
         return diag_set(d, -EINVAL,
-                        "classes: want batch=%llu for batches of %llu times %llu, found "
+                        "classes: expected batch=%llu for batches of %llu times %llu, got "
                         "batch=%s%.0llu",
                         (unsigned long long)size, (unsigned long long)plan->batch_classes,
                         (unsigned long long)plan->of_class, plan->batch ? "" : "all",
@@ -162,7 +162,7 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
     if (r == 0)
         r = check_words(&plan, d);
     if (r == 0 && write_name(&plan, NULL, 0) >= PLAN_NAME_SIZE)
-        r = diag_set(d, -EINVAL, "want a name of at most %d characters, found more",
+        r = diag_set(d, -EINVAL, "expected a name of at most %d characters, got more",
                      PLAN_NAME_SIZE - 1);
     if (r == 0)
         *ret = plan;

@@ -182,23 +182,23 @@ static int check_order(const struct schedule *s, struct diag *d)
 
     if (plan->only[0] && !s->only)
         return diag_set(d, -EINVAL,
-                        "only: want the name of a list that list=NAME=FILE gives to "
-                        "the mount, found '%s'",
+                        "only: expected the name of a list that list=NAME=FILE gives to "
+                        "the mount, got '%s'",
                         plan->only);
     if (plan->draw == DRAW_WEIGHTS && !o->weights)
-        return diag_set(d, -EINVAL, "draw: want a field of weights, found no '%s'",
+        return diag_set(d, -EINVAL, "draw: expected a field of weights, got no '%s'",
                         plan->draw_field);
     if ((plan->draw == DRAW_BALANCED || plan->of_class) && !o->classes)
         return diag_set(d, -EINVAL,
-                        "%s: want a dataset whose samples have classes, found no 'label'",
+                        "%s: expected a dataset whose samples have classes, got no 'label'",
                         plan->draw ? "draw" : "classes");
     if (plan->of_class && plan->batch_classes > o->classes->n)
         return diag_set(d, -EINVAL,
-                        "classes: want at most %llu classes, those of the list, in a "
-                        "batch, found %llu",
+                        "classes: expected at most %llu classes, those of the list, in a "
+                        "batch, got %llu",
                         (unsigned long long)o->classes->n, (unsigned long long)plan->batch_classes);
     if (o->length > ORDER_MAX)
-        return diag_set(d, -EINVAL, "want an epoch of at most 2^48 samples, found more");
+        return diag_set(d, -EINVAL, "expected an epoch of at most 2^48 samples, got more");
     return 0;
 }
 
@@ -208,11 +208,11 @@ int schedule_check_list(const struct schedule *s, struct diag *d)
 
     if (plan->splits && !split(plan, s->taken.length).length)
         return diag_set(d, -EINVAL,
-                        "split: want a share that has samples, found none in share %u "
+                        "split: expected a share that has samples, got none in share %u "
                         "of %llu samples",
                         plan->split, (unsigned long long)s->taken.length);
     if (((plan->draw && plan->draws) || plan->of_class) && !s->length)
-        return diag_set(d, -EINVAL, "%s: want a list that has samples, found none",
+        return diag_set(d, -EINVAL, "%s: expected a list that has samples, got none",
                         plan->draw ? "draw" : "classes");
     return 0;
 }
@@ -224,7 +224,7 @@ int schedule_check(const struct schedule *s, struct diag *d)
     if (schedule_check_list(s, d) < 0 || check_order(s, d) < 0)
         return -EINVAL;
     if (plan->limits && plan->limit > s->order.length)
-        return diag_set(d, -EINVAL, "limit: want at most %llu, the samples of the %s, found %llu",
+        return diag_set(d, -EINVAL, "limit: expected at most %llu, the samples of the %s, got %llu",
                         (unsigned long long)s->order.length,
                         s->order.kind == &order_permutation ? "list" : "epoch",
                         (unsigned long long)plan->limit);
@@ -235,7 +235,7 @@ int schedule_check(const struct schedule *s, struct diag *d)
 static void note_place(const struct schedule *s, const struct plan_place *place, struct text *t)
 {
     if (!place->is_percent && place->n > s->samples)
-        text_add(t, "%stake: found %llu, beyond the %llu %s; it means the end", t->len ? "; " : "",
+        text_add(t, "%stake=: %llu is past the end (%llu %s); using the end", t->len ? "; " : "",
                  (unsigned long long)place->n, (unsigned long long)s->samples,
                  s->only ? "lines of the list" : "samples of the dataset");
 }

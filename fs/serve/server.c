@@ -249,7 +249,8 @@ static const char *mount_advice(const char *mountpoint)
         return ": fusermount3 cannot be run. Users mount with it; install it: sudo apt install "
                "fuse3 (Fedora: sudo dnf install fuse3)";
     if (fd >= 0 && geteuid() != 0 && access(mountpoint, W_OK) < 0)
-        return ": users may mount on folders only that they may write to; want one of yours";
+        return ": you need write permission on the mountpoint. Use a folder that you own, such as "
+               "~/mnt";
     if (fd >= 0 && (geteuid() != 0 || pass_has_right()))
         return "";
     if (fd >= 0)

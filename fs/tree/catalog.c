@@ -327,7 +327,7 @@ static int add_mixes(struct catalog *catalog, const struct source_list *list,
             is_taken = is_taken || !strcmp(options->mix[k].name, item.name);
         if (is_taken)
             r = diag_set(d, -EINVAL,
-                         "option mix=%s=%.60s: want a name that nothing else in the mount has",
+                         "option mix=%s=%.60s: expected a name that nothing else in the mount has",
                          item.name, options->mix[i].text);
     }
     if (r == 0)
@@ -357,7 +357,7 @@ static int check_format_name(const char *name, struct diag *d)
             last = word;
         }
     }
-    return name ? diag_set(d, -EINVAL, "option format=%s: want %s or %s", name,
+    return name ? diag_set(d, -EINVAL, "option format=%s: expected %s or %s", name,
                            t.data ? t.data : "", last ? last : "none")
                 : 0;
 }
@@ -373,7 +373,7 @@ static int check_format_options(const struct catalog *catalog, const struct opti
         if (given && format_is_called(formats[f], given)) /* a folder of files is of none */
             option = "format";
         if (option && !(catalog->found & UINT64_C(1) << f))
-            return diag_set(d, -EINVAL, "option %s=: want a source of %s, found no such file",
+            return diag_set(d, -EINVAL, "option %s=: expected a source of %s, got no such file",
                             option, formats[f]->title);
     }
     return 0;

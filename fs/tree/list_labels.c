@@ -275,7 +275,8 @@ static int finish(struct list_label *l, const struct label_arrays *arrays, uint6
                                      : run_weights_init(&l->weights, arrays, first, length, &held);
 
     if (r == -EDOM)
-        return diag_set(&l->reason, r, "%s: want a weight above 0 in the list, found 0 in all %llu",
+        return diag_set(&l->reason, r,
+                        "%s: expected a weight above 0 in the list, got 0 in all %llu",
                         l->whole->input.name, (unsigned long long)length);
     l->held = held;
     atomic_fetch_add(&l->all->memory.used, held);
@@ -455,7 +456,7 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     schedule_init_data(&s, plan, data);
     r = schedule_check_list(&s, d);
     if (r == 0 && !s.length)
-        r = diag_set(d, -EINVAL, "draw: want a list that has samples, found none");
+        r = diag_set(d, -EINVAL, "draw: expected a list that has samples, got none");
     if (r < 0)
         return r;
     r = field_input_init(&input, ds, field, kind, d);

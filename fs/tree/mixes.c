@@ -36,7 +36,7 @@ static int set_list(const struct mixture *m, const struct dataset *ds, unsigned 
     if (r < 0)
         return diag_set(d, r, "mix %s: %s: %s", m->spec->name, m->shown[i], diag_text(&reason, r));
     if (!list->schedule.positions)
-        return diag_set(d, -EINVAL, "mix %s: want sources that have samples, found none in %s",
+        return diag_set(d, -EINVAL, "mix %s: expected sources that have samples, got none in %s",
                         m->spec->name, m->shown[i]);
     return 0;
 }
@@ -51,12 +51,13 @@ static int set_length(const struct mixture *m, struct diag *d)
         passes[i] = m->order->list[i].schedule.positions;
     r = mix_length(m->mix, passes, m->spec->end, m->spec->length, &m->order->length, &source);
     if (r == -EDOM)
-        return diag_set(d, -EINVAL,
-                        "mix %s: want an epoch that ends, found that %s rests for ever before all "
-                        "its samples were shown",
-                        m->spec->name, m->shown[source]);
+        return diag_set(
+            d, -EINVAL,
+            "mix %s: expected an epoch that ends, got that %s rests for ever before all "
+            "its samples were shown",
+            m->spec->name, m->shown[source]);
     if (r < 0)
-        return diag_set(d, -EINVAL, "mix %s: want an epoch of at most 2^48 samples, found more",
+        return diag_set(d, -EINVAL, "mix %s: expected an epoch of at most 2^48 samples, got more",
                         m->spec->name);
     return 0;
 }
@@ -189,9 +190,10 @@ static int unknown_source(const struct catalog *catalog, const struct mix_spec *
     }
     if (names.data)
         text_plain(names.data, "");
-    return diag_set(d, -EINVAL,
-                    "option mix=%s=%.60s: want names of datasets of SOURCE, such as %s; found '%s'",
-                    spec->name, spec->text, names.data ? names.data : "", name);
+    return diag_set(
+        d, -EINVAL,
+        "option mix=%s=%.60s: expected names of datasets of SOURCE, such as %s; got '%s'",
+        spec->name, spec->text, names.data ? names.data : "", name);
 }
 
 /* The item of a source. NULL with the reason in d: -EINVAL. */
@@ -203,12 +205,12 @@ static const struct catalog_item *find_source(const struct catalog *catalog,
     const char *name = spec->source[number].name;
 
     if (!strcmp(name, spec->name))
-        diag_set(d, -EINVAL, "option mix=%s=%.60s: want other datasets, found the mix itself",
+        diag_set(d, -EINVAL, "option mix=%s=%.60s: expected other datasets, got the mix itself",
                  spec->name, spec->text);
     else if (mix_called(options, name))
         diag_set(
             d, -EINVAL,
-            "option mix=%s=%.60s: want datasets of SOURCE, found '%s', which is a mix; write its "
+            "option mix=%s=%.60s: expected datasets of SOURCE, got '%s', which is a mix; write its "
             "sources here, with their weights multiplied",
             spec->name, spec->text, name);
     for (size_t i = 0; i < catalog->n && !d->set; i++)

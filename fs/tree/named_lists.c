@@ -44,7 +44,7 @@ struct known_list {
 
 static int no_list(const struct option_list *option, int r, const char *found, struct diag *d)
 {
-    return diag_set(d, r, "option list=%s=%s: want a file of keys, found: %s", option->name,
+    return diag_set(d, r, "option list=%s=%s: the file of keys cannot be read: %s", option->name,
                     option->file, found);
 }
 
@@ -116,7 +116,7 @@ static int read_list(const struct option_list *option, struct named_list *ret, s
     for (size_t i = 0; i < ret->text.len; i++)
         if (ret->text.bytes[i] != '\n' && ret->text.bytes[i] != '\r')
             return 0;
-    return diag_set(d, -EINVAL, "option list=%s=%s: want a key or #number a line, found no line",
+    return diag_set(d, -EINVAL, "option list=%s=%s: expected a key or #number a line, got no line",
                     option->name, option->file);
 }
 
@@ -137,10 +137,11 @@ static int take_text(struct named_lists *lists, struct named_list *list, struct 
     if (r == 0)
         r = digest_of(ret, sha256);
     if (r == 0 && memcmp(sha256, list->sha256, sizeof(sha256)) != 0)
-        r = diag_set(d, -EINVAL,
-                     "option list=%s=%s: want the file that was there when the mount began, found "
-                     "another text in it; mount again",
-                     list->option->name, list->option->file);
+        r = diag_set(
+            d, -EINVAL,
+            "option list=%s=%s: expected the file that was there when the mount began, got "
+            "another text in it; mount again",
+            list->option->name, list->option->file);
     return r;
 }
 
@@ -238,10 +239,11 @@ static int no_such_list(const struct named_lists *lists, const char *name, struc
 
     for (size_t i = 0; i < lists->n; i++)
         text_add(&names, "%s%s", i ? ", " : "", lists->list[i].option->name);
-    return diag_set(d, -EINVAL,
-                    "only: want the name of a list that list=NAME=FILE gives to the mount (%s), "
-                    "found '%s'",
-                    names.data ? names.data : "there is none", name);
+    return diag_set(
+        d, -EINVAL,
+        "only: expected the name of a list that list=NAME=FILE gives to the mount (%s), "
+        "got '%s'",
+        names.data ? names.data : "there is none", name);
 }
 
 int named_lists_get(struct named_lists *lists, const struct dataset *ds, const char *name,

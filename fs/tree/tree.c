@@ -177,7 +177,7 @@ static int lookup_epoch(struct tree *tree, const struct node *parent, const char
 
     if (strncmp(name, "epoch=", 6) != 0 ||
         number_parse(digits, strlen(digits), UINT64_MAX, &epoch) != strlen(digits) || !*digits) {
-        diag_set(d, -ENOENT, "want epoch=<a number from 0 to 2^64-1>, found '%s'", name);
+        diag_set(d, -ENOENT, "expected epoch=<a number from 0 to 2^64-1>, got '%s'", name);
         return -ENOENT;
     }
     r = tree_open_epoch(tree, entry, epoch, user, &span, &is_new, d);

@@ -37,7 +37,7 @@ class Batches:
             if encoding == "npz" and name not in NUMBERS and name in dataset.fields and dataset.fields[name].derived:
                 raise KeyError(f"{name}: a derived field, which encoding='npy' has")
         if encoding not in ("npy",) + OF_ARCHIVES:
-            raise ValueError(f"encoding: want npz, npy or csc, found {encoding!r}")
+            raise ValueError(f"encoding: expected npz, npy or csc, got {encoding!r}")
         self.dataset = dataset
         self.plan = plan
         self.epoch = _plan.number("epoch", epoch, _plan.EPOCH_MAX)
@@ -97,7 +97,7 @@ class Batches:
             names = [""] if self.encoding in OF_ARCHIVES else wanted
             for name in names:
                 if name not in files:
-                    raise KeyError(f"{name}: want one of {', '.join(files)}, in {self._folder}")
+                    raise KeyError(f"{name}: expected one of {', '.join(files)}, in {self._folder}")
                 if files.get(name, 0) != last + 1:
                     raise self._refused(Error(None, f"has {files[name]} batches, and {last} is the last", self._folder))
             self._listed = last + 1, width, tuple(names)
@@ -159,7 +159,7 @@ def names_of(fields: Collection[str] | None) -> tuple[str, ...] | None:
         return None
     found = () if isinstance(fields, (str, bytes)) else tuple(fields)
     if isinstance(fields, (str, bytes)) or not all(isinstance(name, str) for name in found):
-        raise TypeError(f"fields: want a list of names, found {fields!r}")
+        raise TypeError(f"fields: expected a list of names, got {fields!r}")
     return found
 
 
@@ -172,9 +172,9 @@ def csr(batch: dict[str, np.ndarray]) -> Any:
 
     for name in ("data", "indices", "indptr", "format", "shape"):
         if name not in batch:
-            raise KeyError(f"{name}: want a batch of sparse rows, with all its fields, found {', '.join(batch)}")
+            raise KeyError(f"{name}: expected a batch of sparse rows, with all its fields, got {', '.join(batch)}")
     if batch["format"] != b"csr":
-        raise ValueError(f"want sparse rows, of encoding npz, found {batch['format'].item().decode()}; scipy.sparse.csc_matrix "
+        raise ValueError(f"expected sparse rows, of encoding npz, got {batch['format'].item().decode()}; scipy.sparse.csc_matrix "
                          f"takes the same arrays")
     shape = tuple(int(n) for n in batch["shape"])
     return scipy.sparse.csr_matrix((batch["data"], batch["indices"], batch["indptr"]), shape=shape, copy=False)

@@ -100,7 +100,7 @@ class Dataset:
     def __contains__(self, key: object) -> bool:
         """Is there a sample of this key?"""
         if not isinstance(key, (str, bytes)):
-            raise TypeError(f"want a key of a sample, found {key!r}")
+            raise TypeError(f"expected a key of a sample, got {key!r}")
         try:
             self[key]
         except KeyError:
@@ -179,7 +179,7 @@ class Mount(Mapping):
 
     def _missing(self, name: object) -> KeyError:
         some = list(itertools.islice(self, NAMED_MAX + 1))
-        return KeyError(f"{name}: no such dataset, want one of {', '.join(some[:NAMED_MAX])}" + ", ..." * (len(some) > NAMED_MAX))
+        return KeyError(f"{name}: no such dataset, expected one of {', '.join(some[:NAMED_MAX])}" + ", ..." * (len(some) > NAMED_MAX))
 
     def __contains__(self, name: object) -> bool:
         """Is it a dataset that can be used?"""
@@ -264,7 +264,7 @@ def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object)
         if mountpoint is None:
             made.append(os.path.realpath(tempfile.mkdtemp(prefix="epochfs-")))
         elif not os.fspath(mountpoint):
-            raise FileNotFoundError(errno.ENOENT, "mountpoint: want a folder, found an empty name")
+            raise FileNotFoundError(errno.ENOENT, "mountpoint: expected a folder, got an empty name")
         where = os.path.realpath(made[0] if mountpoint is None else os.fsdecode(mountpoint))
         _make(where, made)
     except OSError as e:

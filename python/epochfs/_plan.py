@@ -13,9 +13,9 @@ def words(plan: str) -> dict[str, str]:
     """The parameters of "batch=128,seed=7" by their names. Raises PlanError for what cannot be the name of a folder, and
     TypeError for what is no text; what a plan means is for the mount to say."""
     if not isinstance(plan, str):
-        raise TypeError(f"plan: want text as 'batch=128,seed=7', found {plan!r}")
+        raise TypeError(f"plan: expected text as 'batch=128,seed=7', got {plan!r}")
     if "/" in plan or "\0" in plan or not plan.startswith("batch=") and ",batch=" not in plan:
-        raise PlanError(None, f"want batch=N and further words joined by commas, found {plan!r}")
+        raise PlanError(None, f"expected batch=N and further words joined by commas, got {plan!r}")
     return {name: value for name, _, value in (word.partition("=") for word in plan.split(","))}
 
 
@@ -24,9 +24,9 @@ def number(name: str, value: int, end: int) -> int:
     try:
         found = int(operator.index(value))
     except TypeError as e:
-        raise TypeError(f"{name}: want a whole number, found {value!r}") from e
+        raise TypeError(f"{name}: expected a whole number, got {value!r}") from e
     if not 0 <= found <= end:
-        raise ValueError(f"{name}: want a number from 0 to {end}, found {found}")
+        raise ValueError(f"{name}: expected a number from 0 to {end}, got {found}")
     return found
 
 
@@ -44,7 +44,7 @@ def step_size(plan: str) -> int | None:
     try:
         return int(found["batch"]) * int(found.get("rank", "0of1").partition("of")[2])
     except ValueError as e:
-        raise PlanError(None, f"want batch=N and rank=KofN with numbers, found {plan!r}") from e
+        raise PlanError(None, f"expected batch=N and rank=KofN with numbers, got {plan!r}") from e
 
 
 def samples_of(plan: str) -> str:

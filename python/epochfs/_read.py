@@ -79,7 +79,7 @@ class _File:
             done += n
 
     def short(self, at: int) -> BadBatchError:
-        return bad(self.path, f"the file ends at byte {at}, want {self.size} bytes")
+        return bad(self.path, f"the file ends at byte {at}, expected {self.size} bytes")
 
 
 @lru_cache(maxsize=1024)
@@ -89,7 +89,7 @@ def _parse_header(header: bytes) -> tuple[np.dtype, tuple[int, ...], int]:
     if not match:
         raise ValueError(f"an array's header cannot be read: {header[:120]!r}")
     if match[2] == b"True":
-        raise ValueError("an array is in Fortran's order, want C order")
+        raise ValueError("an array is in Fortran's order, expected C order")
     dtype = np.dtype(match[1].decode())
     shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
     size = dtype.itemsize
@@ -101,7 +101,7 @@ def _parse_header(header: bytes) -> tuple[np.dtype, tuple[int, ...], int]:
 def _array(file: _File, head: bytes, offset: int, size: int, memory: Allocate) -> np.ndarray:
     """The array whose .npy is the size bytes from offset on; head has what begins there."""
     if head[:6] != b"\x93NUMPY" or len(head) < 12:
-        raise bad(file.path, f"byte {offset}: want an array (93 NUMPY), found {head[:6]!r}")
+        raise bad(file.path, f"byte {offset}: expected an array (93 NUMPY), got {head[:6]!r}")
     if head[6] == 1:
         start, length = 10, head[8] | head[9] << 8
     else:
@@ -147,7 +147,7 @@ def _member_size(extra: bytes, stored: int, size: int) -> int:
 def _check_end(file: _File, offset: int, members: int) -> None:
     """The central directory begins at offset, and its end is the file's end: the file is whole."""
     if file.size - offset > DIRECTORY_MAX:
-        raise bad(file.path, f"byte {offset}: want the archive's directory, found {file.size - offset} bytes")
+        raise bad(file.path, f"byte {offset}: expected the archive's directory, got {file.size - offset} bytes")
     tail = file.bytes(offset, file.size - offset)
     if tail[:4] not in (b"PK\x01\x02", b"PK\x05\x06") or len(tail) < END.size:
         raise bad(file.path, f"byte {offset}: the archive's directory is missing; the file is cut short")
@@ -183,7 +183,7 @@ def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate 
             name = head[LOCAL.size:LOCAL.size + name_len].decode("utf-8", "surrogateescape")
             size = _member_size(head[LOCAL.size + name_len:start], stored, size)
             if method or flags & ENCRYPTED_OR_STREAMED or not name.endswith(".npy"):
-                raise bad(path, f"member {name!r}: want an array that is stored as it is")
+                raise bad(path, f"member {name!r}: expected an array that is stored as it is")
             if not 0 <= size <= file.size - offset - start:
                 raise bad(path, f"member {name!r} goes beyond the file's end at byte {file.size}; the file is cut short")
             names.append(name[:-4])
@@ -193,5 +193,5 @@ def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate 
         _check_end(file, offset, len(names))
     for field in fields or ():
         if field not in arrays:
-            raise KeyError(f"{field}: want one of {', '.join(names)}, in {path}")
+            raise KeyError(f"{field}: expected one of {', '.join(names)}, in {path}")
     return arrays

@@ -54,7 +54,7 @@ def status(root: str) -> dict[str, Any]:
         advice = "; is it another user's mount, without allow_other?" if e.errno == errno.EACCES else ""
         raise Error(e.errno, os.strerror(e.errno or 0) + advice, root) from e
     except ValueError as e:
-        raise Error(None, f"want the JSON of a mount's status, found {e}", path) from e
+        raise Error(None, f"expected the JSON of a mount's status, got {e}", path) from e
 
 
 def dead(root: str, number: int) -> DeadMountError:

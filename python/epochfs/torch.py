@@ -128,7 +128,7 @@ class Batches(IterableDataset):
         none, or if the plan takes other samples or another order."""
         missing = [name for name in STATE if name not in state]
         if missing:
-            raise ValueError(f"want the state of epochfs.torch.Batches, found one without {', '.join(missing)}")
+            raise ValueError(f"expected the state of epochfs.torch.Batches, got one without {', '.join(missing)}")
         mine, size = _plan.samples_of(self.plan), _plan.step_size(self.plan)
         if state["samples_of"] != mine:
             raise ValueError(f"the state is of the plan {state['samples_of']!r}, this one is {mine!r}")
@@ -240,7 +240,7 @@ class Loader(DataLoader):
 
     def __init__(self, batches: Batches, **options: Any) -> None:
         if not isinstance(batches, Batches):
-            raise TypeError(f"want epochfs.torch.Batches, found {batches!r:.80}")
+            raise TypeError(f"expected epochfs.torch.Batches, got {batches!r:.80}")
         for name, where in ELSEWHERE.items():
             if options.pop(name, None):
                 raise TypeError(f"{name}: {where}")

@@ -36,7 +36,7 @@ static inline bool fuzz_takes(uint64_t hash, unsigned i, unsigned n)
 #define FUZZ_CHECK(condition)                                                                      \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: want %s\n", __FILE__, __LINE__, #condition);                   \
+            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);               \
             abort();                                                                               \
         }                                                                                          \
     } while (0)

@@ -19,7 +19,7 @@ static char *copy_of(const uint8_t *data, size_t len)
 
 static void check_message(const char *wrong)
 {
-    FUZZ_CHECK(!strncmp(wrong, "want ", 5) && strstr(wrong, ", found "));
+    FUZZ_CHECK(!strncmp(wrong, "expected ", 5) && strstr(wrong, ", got "));
 }
 
 static void check_range(const struct scp_range *range)

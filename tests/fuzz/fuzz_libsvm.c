@@ -180,7 +180,7 @@ static void check_fault(const struct expected *e, const struct diag *d)
         const struct line *line = e->line[i];
         char place[64];
 
-        snprintf(place, sizeof(place), "%zu:%zu: want ", line->number, line->fault + 1);
+        snprintf(place, sizeof(place), "%zu:%zu: expected ", line->number, line->fault + 1);
         found = !line->good && !strncmp(d->text + strlen("a.txt:"), place, strlen(place));
     }
     FUZZ_CHECK(d->set && found);

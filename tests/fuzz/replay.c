@@ -57,7 +57,7 @@ int main(int argc, char **argv)
         int n = replay_folder(argv[i]);
 
         if (!n) {
-            fprintf(stderr, "%s: want a folder of files\n", argv[i]);
+            fprintf(stderr, "%s: expected a folder of files\n", argv[i]);
             return 1;
         }
         printf("%s: %d files\n", argv[i], n);

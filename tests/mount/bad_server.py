@@ -370,13 +370,13 @@ class BadServer:
         """Wait until n requests have arrived, answered or not."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.seen["*"] >= n, seconds):
-                raise AssertionError(f"{self.seen['*']} requests came, want {n}")
+                raise AssertionError(f"{self.seen['*']} requests came, expected {n}")
 
     def wait_stalled(self, n=1, seconds=60):
         """Wait until n requests are stalled."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.count_stalled() >= n, seconds):
-                raise AssertionError(f"{self.count_stalled()} requests are stalled, want {n}")
+                raise AssertionError(f"{self.count_stalled()} requests are stalled, expected {n}")
 
     def actions(self, request):
         listing = request.path.endswith("/") or request.path.endswith("SHA256SUMS")

@@ -677,7 +677,7 @@ def check_error(folder, *words):
     equal(os.listdir(folder), ["ERROR.txt"], folder)
     message = text(folder, "ERROR.txt")
     for word in words:
-        equal(word in message, True, f"{folder}/ERROR.txt: want {word!r} in {message!r}")
+        equal(word in message, True, f"{folder}/ERROR.txt: expected {word!r} in {message!r}")
 
 
 # ---- data directories ----

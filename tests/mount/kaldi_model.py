@@ -277,7 +277,7 @@ class Stream:
 
     def read(self, n):
         if n < 0 or n > len(self.data) - self.at:
-            raise Broken(self.at, f"want {n} bytes, found {len(self.data) - self.at}")
+            raise Broken(self.at, f"expected {n} bytes, got {len(self.data) - self.at}")
         self.at += n
         return self.data[self.at - n:self.at]
 
@@ -293,19 +293,19 @@ class Stream:
         self.skip_space()
         found = self.take(rb"[^ \t\n\v\f\r]*")
         if not found:
-            raise Broken(self.at, "want a word, found the end")
+            raise Broken(self.at, "expected a word, got the end")
         return found
 
     def need(self, token):
         at = self.at
         if self.word() != token:
-            raise Broken(at, f"want {token}")
+            raise Broken(at, f"expected {token}")
         self.get()
 
     def line(self):
         """getline(): fails at the end of the file."""
         if self.at == len(self.data):
-            raise Broken(self.at, "want a line, found the end")
+            raise Broken(self.at, "expected a line, got the end")
         found = self.take(rb"[^\n]*")
         self.get()
         return found
@@ -315,21 +315,21 @@ class Stream:
     def int32(self):
         at = self.at
         if self.read(1) != b"\4":
-            raise Broken(at, "want 04, an integer of 4 bytes")
+            raise Broken(at, "expected 04, an integer of 4 bytes")
         return struct.unpack("<i", self.read(4))[0]
 
     def count(self, most=2 ** 31):
         at = self.at
         n = self.int32()
         if n < 0 or n > most:
-            raise Broken(at, f"want a count, found {n}")
+            raise Broken(at, f"expected a count, got {n}")
         return n
 
     def real(self):
         at = self.at
         size = self.read(1)
         if size not in (b"\4", b"\x08"):
-            raise Broken(at, "want 04 or 08, a real number")
+            raise Broken(at, "expected 04 or 08, a real number")
         return np.frombuffer(self.read(size[0]), f"<f{size[0]}")[0]
 
     # Numbers in text: what num_get accepts, and how it fails.
@@ -339,7 +339,7 @@ class Stream:
         at = self.at
         found = self.take(rb"[+-]?[0-9]*")
         if not re.search(rb"[0-9]", found) or int(found) not in INT32:
-            raise Broken(at, f"want an integer, found {found}")
+            raise Broken(at, f"expected an integer, got {found}")
         return int(found)
 
     def text_real(self, dtype):
@@ -349,10 +349,10 @@ class Stream:
         if re.search(rb"[0-9]", found):
             found += self.take(rb"(?:[eE][+-]?[0-9]*)?")
         if not re.fullmatch(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", found):
-            raise Broken(at, f"want a number, found {found}")
+            raise Broken(at, f"expected a number, got {found}")
         value = to_real(found, dtype)
         if np.isinf(value):
-            raise Broken(at, f"want a number, found {found}")
+            raise Broken(at, f"expected a number, got {found}")
         return value
 
     def after_bracket(self):
@@ -379,13 +379,13 @@ def read_object(s, type, dtype=np.float32, skip_nul=True):
         word = s.word()
         s.take(rb"[ \t\v\f\r]*")
         if s.get() != b"\n":
-            raise Broken(s.at, "want a line's end behind the token")
+            raise Broken(s.at, "expected a line's end behind the token")
         return word
     if type == "tokens":
         return s.line().strip(SPACE)
     if s.peek() == b"\0":
         if s.data[s.at:s.at + 2] != b"\0B":
-            raise Broken(s.at, "want 00 B")
+            raise Broken(s.at, "expected 00 B")
         s.at += 2
         return read_binary(s, type, skip_nul)
     return read_text(s, type, dtype)
@@ -398,7 +398,7 @@ def read_binary(s, type, skip_nul=True):
         at = s.at
         found = s.read(1)
         if found not in (b"T", b"F"):
-            raise Broken(at, "want T or F")
+            raise Broken(at, "expected T or F")
         return np.bool_(found == b"T")
     if type == "int":
         return np.int32(s.int32())
@@ -406,7 +406,7 @@ def read_binary(s, type, skip_nul=True):
         return s.real()
     n = s.count(10000000 if type == "posterior" else 2 ** 31)
     if n > len(s.data):
-        raise Broken(s.at, f"want {n} elements, found the end")
+        raise Broken(s.at, f"expected {n} elements, got the end")
     if type == "int-vector":
         return ints([s.int32() for _ in range(n)])
     if type == "int-vectors":
@@ -439,7 +439,7 @@ def read_real_array(s, type, skip_nul=True):
     stores = {"matrix": ("FM", "DM", "CM", "CM2", "CM3", "SM"), "vector": ("FV", "DV", "SV"),
               "packed": ("FP", "DP")}[type]
     if token not in stores or s.get() not in (b" ", b"\t"):
-        raise Broken(at, f"want one of {stores}, found {token!r}")
+        raise Broken(at, f"expected one of {stores}, got {token!r}")
     if token == "SM":
         return read_sparse(s)
     if token == "SV":
@@ -449,7 +449,7 @@ def read_real_array(s, type, skip_nul=True):
     at = s.at
     dims = [s.count() for _ in range(2 if type == "matrix" else 1)]
     if type == "matrix" and (dims[0] == 0) != (dims[1] == 0):
-        raise Broken(at, f"want both dimensions 0 or none, found {dims}")
+        raise Broken(at, f"expected both dimensions 0 or none, got {dims}")
     n = dims[0] * (dims[0] + 1) // 2 if type == "packed" else int(np.prod(dims, dtype=object))
     data = np.frombuffer(s.read(n * dtype_of(token).itemsize), dtype_of(token))
     return data.reshape(dims) if type == "matrix" else data
@@ -459,7 +459,7 @@ def read_compressed(s, kind, skip_nul):
     at = s.at
     least, width, rows, columns = struct.unpack("<ffii", s.read(16))
     if rows < 0 or columns < 0 or (rows == 0 and columns != 0):
-        raise Broken(at + 8, f"want a number of rows and columns, found {rows}, {columns}")
+        raise Broken(at + 8, f"expected a number of rows and columns, got {rows}, {columns}")
     if columns == 0:
         if skip_nul and s.data[s.at:s.at + 4] == bytes(4):
             s.at += 4
@@ -490,14 +490,14 @@ def read_sparse_row(s):
 def sparse_matrix(rows, at):
     """Kaldi cannot make a matrix from rows without elements."""
     if rows and rows[0][0] == 0:
-        raise Broken(at, f"want rows of elements, found {len(rows)} of none")
+        raise Broken(at, f"expected rows of elements, got {len(rows)} of none")
     return dense(rows, at)
 
 
 def dense(rows, at):
     dims = {dim for dim, _ in rows}
     if len(dims) > 1:
-        raise Broken(at, f"want rows of one length, found {dims}")
+        raise Broken(at, f"expected rows of one length, got {dims}")
     values = [v for _, pairs in rows for _, v in pairs]
     out = np.zeros((len(rows), dims.pop() if dims else 0),
                    np.result_type(np.float32, *[v.dtype for v in values]))
@@ -505,7 +505,7 @@ def dense(rows, at):
         last = -1
         for index, value in pairs:
             if not last < index < dim:
-                raise Broken(at, f"want indexes that grow up to {dim}, found {index}")
+                raise Broken(at, f"expected indexes that grow up to {dim}, got {index}")
             row[index] = value
             last = index
     return out
@@ -519,7 +519,7 @@ def read_text(s, type, dtype):
         values = np.concatenate([np.zeros(0, dtype), *read_text_rows(s, dtype, False)])
         n = int(np.sqrt(2 * len(values)))
         if n * (n + 1) // 2 != len(values):
-            raise Broken(s.at, f"want n (n + 1) / 2 values, found {len(values)}")
+            raise Broken(s.at, f"expected n (n + 1) / 2 values, got {len(values)}")
         return values
     if type == "vector":
         s.skip_space()
@@ -550,7 +550,7 @@ def text_count(s):
     at = s.at
     n = s.text_int()
     if n < 0:
-        raise Broken(at, f"want a count, found {n}")
+        raise Broken(at, f"expected a count, got {n}")
     return n
 
 
@@ -559,7 +559,7 @@ def special(s):
     at = s.at
     word = s.word().lower()
     if word not in (b"inf", b"infinity", b"nan"):
-        raise Broken(at, f"want a number, found {word}")
+        raise Broken(at, f"expected a number, got {word}")
     return float(word)
 
 
@@ -570,12 +570,12 @@ def read_text_rows(s, dtype, tolerant=True):
     if word == b"[]" and tolerant:
         return []
     if word != b"[":
-        raise Broken(at, f"want [, found {word}")
+        raise Broken(at, f"expected [, got {word}")
     rows = [[]]
     while True:
         c = s.peek()
         if not c:
-            raise Broken(s.at, "want ], found the end")
+            raise Broken(s.at, "expected ], got the end")
         if c == b"]":
             s.get()
             s.after_bracket()
@@ -594,7 +594,7 @@ def read_text_rows(s, dtype, tolerant=True):
 def read_text_matrix(s, dtype):
     rows = read_text_rows(s, dtype)
     if len({len(row) for row in rows}) > 1:
-        raise Broken(s.at, "want rows of one length")
+        raise Broken(s.at, "expected rows of one length")
     return np.array(rows, dtype) if rows else np.zeros((0, 0), dtype)
 
 
@@ -604,12 +604,12 @@ def read_text_vector(s, dtype):
     if word == b"[]":
         return np.zeros(0, dtype)
     if word != b"[":
-        raise Broken(at, f"want [, found {word}")
+        raise Broken(at, f"expected [, got {word}")
     out = []
     while True:
         c = s.peek()
         if not c or c in b"\r\n":
-            raise Broken(s.at, f"want ], found {c}")
+            raise Broken(s.at, f"expected ], got {c}")
         if c == b"]":
             s.get()
             s.after_bracket()
@@ -617,7 +617,7 @@ def read_text_vector(s, dtype):
         if c in b"0123456789-":
             out.append(s.text_real(dtype))
             if not s.peek() or s.peek() not in SPACE + b"]":
-                raise Broken(s.at, "want a blank behind a number")
+                raise Broken(s.at, "expected a blank behind a number")
         elif c in b" \t":
             s.get()
         else:
@@ -628,7 +628,7 @@ def read_text_sparse(s, dtype):
     at = s.at
     found = re.match(rb"rows=([+-]?[0-9]+)", s.word())
     if not found or int(found[1]) not in INT32 or int(found[1]) < 0:
-        raise Broken(at, "want rows=")
+        raise Broken(at, "expected rows=")
     rows = [read_text_sparse_row(s, dtype) for _ in range(int(found[1]))]
     return sparse_matrix(rows, at).astype(dtype)
 
@@ -637,7 +637,7 @@ def read_text_sparse_row(s, dtype):
     at = s.at
     dim = re.match(rb"dim=([+-]?[0-9]+)", s.word())
     if not dim or int(dim[1]) not in INT32 or int(dim[1]) < 0 or s.word() != b"[":
-        raise Broken(at, "want dim= and [")
+        raise Broken(at, "expected dim= and [")
     pairs = []
     s.skip_space()
     while s.peek() != b"]":
@@ -651,18 +651,18 @@ def read_text_scalar(s, type, dtype):
     s.take(rb"[ \t\v\f\r]*")
     at = s.at
     if s.peek() == b"\n":
-        raise Broken(at, "want a value, found a line's end")
+        raise Broken(at, "expected a value, got a line's end")
     if type == "int":
         value = np.int32(s.text_int())
     elif type == "bool":
         if s.peek() not in (b"T", b"F"):
-            raise Broken(at, "want T or F")
+            raise Broken(at, "expected T or F")
         value = np.bool_(s.get() == b"T")
     else:
         value = s.text_real(np.float64 if type == "double" else dtype)
     s.take(rb"[ \t\v\f\r]*")
     if s.get() != b"\n":
-        raise Broken(s.at, "want a line's end")
+        raise Broken(s.at, "expected a line's end")
     return value
 
 
@@ -672,7 +672,7 @@ def read_text_posterior(line, dtype):
     while line.peek():
         at = line.at
         if line.word() != b"[":
-            raise Broken(at, "want [")
+            raise Broken(at, "expected [")
         index, value = [], []
         line.skip_space()
         while line.peek() != b"]":
@@ -692,14 +692,14 @@ def read_text_lists(s, type, dtype):
     while True:
         c = s.peek()
         if not c:
-            raise Broken(s.at, "want a line's end, found the end")
+            raise Broken(s.at, "expected a line's end, got the end")
         if type != "int-vectors" and c in b";\n" and len(now) != 2 and (now or lists or c == b";"):
-            raise Broken(s.at, f"want a pair, found {len(now)} numbers")
+            raise Broken(s.at, f"expected a pair, got {len(now)} numbers")
         if c == b"\n":
             s.get()
             if type == "int-vectors":
                 if now:
-                    raise Broken(s.at, "want ; before the line's end")
+                    raise Broken(s.at, "expected ; before the line's end")
                 return [ints(v) for v in lists]
             lists += [now] if now else []
             return np.array(lists, np.int32 if type == "int-pairs" else dtype).reshape(-1, 2)
@@ -716,12 +716,12 @@ def read_text_lists(s, type, dtype):
 def read_wave(s):
     tag = s.read(4)
     if tag not in (b"RIFF", b"RIFX"):
-        raise Broken(s.at, f"want RIFF or RIFX, found {tag}")
+        raise Broken(s.at, f"expected RIFF or RIFX, got {tag}")
     e = "<" if tag == b"RIFF" else ">"
     number = lambda: struct.unpack(f"{e}I", s.read(4))[0]
     riff = number()
     if s.read(4) != b"WAVE":
-        raise Broken(s.at, "want WAVE")
+        raise Broken(s.at, "expected WAVE")
     while s.read(4) != b"fmt ":
         s.read(number())
     at, size = s.at, number()
@@ -731,14 +731,14 @@ def read_wave(s):
         extra, _, _, *guid = struct.unpack(f"{e}HHI4I", s.read(24))
         used = 40
         if size < 40 or extra < 22 or guid != [1, 0x00100000, 0xAA000080, 0x719B3800]:
-            raise Broken(at, f"want PCM, found {guid}")
+            raise Broken(at, f"expected PCM, got {guid}")
     elif form != 1 or size < 16:
-        raise Broken(at, f"want format 1, found {form}")
+        raise Broken(at, f"expected format 1, got {form}")
     if size > used:
         s.read(size - used)
     if channels == 0 or bits != 16 or align != channels * 2 or \
             bytes_rate != rate * bits % 2 ** 32 // 8 * channels % 2 ** 32:
-        raise Broken(at, "want 16 bits")
+        raise Broken(at, "expected 16 bits")
     while s.read(4) != b"data":
         s.read(number())
     size = number()
@@ -746,10 +746,10 @@ def read_wave(s):
     to_end = riff in (0, 2 ** 32 - 1) or size in (0, 2 ** 32 - 1, 0x7ffff000)
     size = left if to_end else min(size // align * align, left)
     if size == 0:
-        raise Broken(s.at, "want data, found none")
+        raise Broken(s.at, "expected data, got none")
     data = s.read(size)[:size // align * align]
     if not data:
-        raise Broken(s.at, "want a sample, found less")
+        raise Broken(s.at, "expected a sample, got less")
     return rate, np.frombuffer(data, f"{e}i2").astype(np.int16).reshape(-1, channels)
 
 
@@ -768,7 +768,7 @@ def read_ark(data, type, dtype=np.float32, skip_nul=True, skip_mark=True):
             return objects, None
         bad = None
         if s.peek() not in (b" ", b"\t", b"\n"):
-            bad = Broken(s.at, "want a blank behind the key")
+            bad = Broken(s.at, "expected a blank behind the key")
             key = None
         elif s.peek() != b"\n":
             s.get()
@@ -1227,7 +1227,7 @@ def check_archive(name, data, type, permissive=False, encodings=None, full=True)
             check_place(message, table, f"{name}: ERROR.txt")
         return table
     if os.path.exists(path(name, "ERROR.txt")):
-        raise AssertionError(f"{name}: want {len(table)} samples, found: "
+        raise AssertionError(f"{name}: expected {len(table)} samples, found: "
                              f"{text(path(name, 'ERROR.txt'))}")
     page = json.loads(text(path(name, "dataset.json")))
     equal((page["format"], page["samples"]), ("kaldi", len(table)), f"{name}: dataset.json")
@@ -1253,4 +1253,4 @@ def check_place(message, table, what):
     places = [int(n) for n in re.findall(r"byte (\d+)", message)]
     first = table.broken.start
     equal([n for n in places if first <= n <= len(table.data)] != [], True,
-          f"{what}: want `byte N`, N from {first} to {len(table.data)}, found: {message}")
+          f"{what}: expected `byte N`, N from {first} to {len(table.data)}, found: {message}")

@@ -39,13 +39,13 @@ def need_fashion():
 
 def equal(got, want, what=""):
     if got != want:
-        raise AssertionError(f"{what}: want {want!r:.2000}, found {got!r:.2000}")
+        raise AssertionError(f"{what}: expected {want!r:.2000}, got {got!r:.2000}")
 
 
 def contains(text, *words):
     for word in words:
         if word not in text:
-            raise AssertionError(f"want {word!r} in: {text!r:.3000}")
+            raise AssertionError(f"expected {word!r} in: {text!r:.3000}")
 
 
 # ---- mounts ----
@@ -143,9 +143,9 @@ def expect_error(want, function, *arguments, **kwargs):
     except OSError as e:
         if e.errno in want:
             return
-        raise AssertionError(f"{function.__name__}{arguments}: want "
-                             f"{[errno.errorcode[w] for w in want]}, found {e}") from e
-    raise AssertionError(f"{function.__name__}{arguments}: want an error, found none")
+        raise AssertionError(f"{function.__name__}{arguments}: expected "
+                             f"{[errno.errorcode[w] for w in want]}, got {e}") from e
+    raise AssertionError(f"{function.__name__}{arguments}: expected an error, got none")
 
 
 # ---- files ----

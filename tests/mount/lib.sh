@@ -49,7 +49,7 @@ expect() {
     local want=$1 code=0
     shift
     OUT=$("$@" 2>&1 </dev/null) || code=$?
-    [ "$code" = "$want" ] || die "$*: want exit code $want, found $code: $OUT"
+    [ "$code" = "$want" ] || die "$*: expected exit code $want, got $code: $OUT"
 }
 
 # says TEXT...: each must be in $OUT.
@@ -62,7 +62,7 @@ says() {
 
 # one_line: $OUT must be one message.
 one_line() {
-    [ "$(grep -c . <<<"$OUT")" = 1 ] || die "want one line, found: $OUT"
+    [ "$(grep -c . <<<"$OUT")" = 1 ] || die "expected one line, got: $OUT"
 }
 
 # small_source: a small pair of IDX files in $SOURCE.

@@ -163,4 +163,4 @@ def must_fail(text, *words):
     except AssertionError as e:
         contains(str(e), *words)
         return
-    raise AssertionError(f"want an error, found none: {text!r}")
+    raise AssertionError(f"expected an error, got none: {text!r}")

@@ -101,7 +101,7 @@ def end_process(process):
 
 
 def took(seconds, what, limit):
-    equal(seconds < limit * PATIENT, True, f"{what}: {seconds:.2f} s, want less than "
+    equal(seconds < limit * PATIENT, True, f"{what}: {seconds:.2f} s, expected less than "
           f"{limit * PATIENT} s")
 
 
@@ -318,7 +318,7 @@ def check_once(requests, sizes, what, spare=0):
         equal(got[path][1], size, f"{what}: different bytes of {path} that were fetched")
     total, want = sum(t for t, _ in got.values()), sum(sizes.values())
     equal(want <= total <= want + spare, True,
-          f"{what}: {total} bytes fetched, want {want}" + (f" + {spare} at most" if spare else ""))
+          f"{what}: {total} bytes fetched, expected {want}" + (f" + {spare} at most" if spare else ""))
 
 
 def remote(at=None):

@@ -66,7 +66,7 @@ def check_printed(printed, wanted, numbers=False):
     lines = iter(printed.splitlines())
     for want in wanted.splitlines():
         if not any(re.fullmatch(pattern_of(want, numbers), line.rstrip()) for line in lines):
-            raise AssertionError(f"want a line {want!r}, in order, in:\n{printed}")
+            raise AssertionError(f"expected a line {want!r}, in order, in:\n{printed}")
 
 
 def check_pages():

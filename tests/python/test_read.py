@@ -75,7 +75,7 @@ class Read(unittest.TestCase):
     def test_npz__some_fields(self):
         self.npz(**ARRAYS)
         self.same(read_npz(self.path, ["label", "image"]), {n: ARRAYS[n] for n in ("image", "label")})
-        with self.assertRaisesRegex(KeyError, "sound: want one of image, label, "):
+        with self.assertRaisesRegex(KeyError, "sound: expected one of image, label, "):
             read_npz(self.path, ["image", "sound"])
 
     def test_npz__no_members(self):
@@ -111,7 +111,7 @@ class Read(unittest.TestCase):
     def test_npz__a_member_is_gone(self):
         data = self.npz(image=ARRAYS["image"], label=ARRAYS["label"])
         self.write(data[data.index(b"PK\x03\x04", 1):])
-        with self.assertRaisesRegex(BadBatchError, "the archive's end tells 2 members before byte [0-9]+, found 1 before"):
+        with self.assertRaisesRegex(BadBatchError, "the archive's end tells 2 members before byte [0-9]+, got 1 before"):
             read_npz(self.path)
 
     def test_npz__the_file_shrinks_while_it_is_read(self):
@@ -120,7 +120,7 @@ class Read(unittest.TestCase):
             with self.assertRaisesRegex(BadBatchError, "the file ends at byte"):
                 read_npz(self.path)
         with mock.patch.object(os, "pread", return_value=b""):
-            with self.assertRaisesRegex(BadBatchError, "the file ends at byte 0, want [0-9]+ bytes"):
+            with self.assertRaisesRegex(BadBatchError, "the file ends at byte 0, expected [0-9]+ bytes"):
                 read_npz(self.path)
 
     def test_npz__short_reads_go_on(self):
@@ -141,7 +141,7 @@ class Read(unittest.TestCase):
     def test_npz__deflated(self):
         with open(self.path, "wb") as f:
             np.savez_compressed(f, **ARRAYS)
-        with self.assertRaisesRegex(BadBatchError, "'image.npy': want an array that is stored"):
+        with self.assertRaisesRegex(BadBatchError, "'image.npy': expected an array that is stored"):
             read_npz(self.path)
 
     def test_npz__damage_is_an_error_or_other_data(self):
@@ -170,7 +170,7 @@ class Read(unittest.TestCase):
         np.save(self.path + ".npy", ARRAYS["image"])
         with open(self.path + ".npy", "ab") as f:
             f.write(b"x")
-        with self.assertRaisesRegex(BadBatchError, "of 1568 bytes, found 1569"):
+        with self.assertRaisesRegex(BadBatchError, "of 1568 bytes, got 1569"):
             read_npy(self.path + ".npy")
 
     def test_npy__version_2(self):
@@ -187,7 +187,7 @@ class Read(unittest.TestCase):
                 ("no-such-type", good.replace(b"<i2", b"<i7"), "i7"),
                 ("code", good.replace(b"(2,)", b"(1+1,)"), "cannot be read"),
                 ("negative", good.replace(b"(2,)", b"(-2,)"), "cannot be read"),
-                ("too-large", good.replace(b"(2,)", b"(999999999999999999, 999999999999999999)"), "found 4"),
+                ("too-large", good.replace(b"(2,)", b"(999999999999999999, 999999999999999999)"), "got 4"),
                 ("many-axes", good.replace(b"(2,)", b"(" + b"1," * 99 + b"2)"), "100 axes"),
                 ("many-digits", digits, "cannot be read"),
                 ("empty", b"", "cannot be read")]:

@@ -89,7 +89,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (!answer && fake_http_serve) {
         int r = fake_http_serve(call->url, ret);
 
-        return r < 0 ? diag_set(d, r, "%.*s: want status 200, found an error",
+        return r < 0 ? diag_set(d, r, "%.*s: expected status 200, got an error",
                                 (int)strcspn(call->url, "?"), call->url)
                      : 0;
     }
@@ -98,7 +98,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (ret->failed)
         return -ENOMEM;
     if (!answer || answer->error)
-        return diag_set(d, answer ? answer->error : -ENOENT, "%.*s: want status 200, found %s",
+        return diag_set(d, answer ? answer->error : -ENOENT, "%.*s: expected status 200, got %s",
                         (int)strcspn(call->url, "?"), call->url, answer ? "an error" : "404");
     return 0;
 }
@@ -143,7 +143,7 @@ void http_stat(struct http *http, size_t n, const char *const *urls, struct remo
         if (ret_error[i] == 0)
             ret[i] = answer->version;
         else
-            diag_set(&why[i], ret_error[i], "%.*s: want status 200, found 404",
+            diag_set(&why[i], ret_error[i], "%.*s: expected status 200, got 404",
                      (int)strcspn(urls[i], "?"), urls[i]);
     }
 }

@@ -69,7 +69,7 @@ static void file_drop(void *p)
 static int take(struct file *file, uint64_t *at, void *ret, size_t len, struct diag *d)
 {
     uint64_t left = file->blob->size - *at;
-    int r = left < len ? diag_set(d, -EBADMSG, "%s: byte %llu: want %zu bytes, found %llu",
+    int r = left < len ? diag_set(d, -EBADMSG, "%s: byte %llu: expected %zu bytes, got %llu",
                                   blob_name(file->blob), (unsigned long long)*at, len,
                                   (unsigned long long)left)
                        : blob_read(READ_WAITS, file->blob, ret, len, *at, d);
@@ -320,7 +320,7 @@ static int read_decimal(struct read_context *rc, const struct extent *e, uint8_t
     if (e->len < sizeof(text))
         v = strtoll(text, &end, 10);
     if (end == text || *end)
-        return diag_set(d, -EIO, "%s: byte %llu: want a decimal number, found '%s'",
+        return diag_set(d, -EIO, "%s: byte %llu: expected a decimal number, got '%s'",
                         blob_name(e->blob), (unsigned long long)e->off, text);
     store_le64(ret, (uint64_t)v);
     return 0;

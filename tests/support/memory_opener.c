@@ -78,7 +78,7 @@ static int start(const struct opener *opener, const char *command, struct opener
     struct opener_run *run;
 
     if (!opener->runs_commands)
-        return diag_set(d, -EACCES, "command '%s': want -o allow_commands", command);
+        return diag_set(d, -EACCES, "command '%s': expected -o allow_commands", command);
     if (m->most && m->running == m->most)
         return diag_set(d, -EAGAIN, "command '%s': %u are running", command, m->running);
     run = calloc(1, sizeof(*run));
@@ -138,7 +138,7 @@ static int unpack(const struct opener *opener, const struct blob *blob,
     z.avail_out = (uInt)part->size + 1;
     assert(inflateInit2(&z, -15) == Z_OK);
     if (r == 0 && (inflate(&z, Z_FINISH) != Z_STREAM_END || z.total_out != part->size))
-        r = diag_set(d, -EBADMSG, "%s: member %s: want %llu bytes unpacked, found others",
+        r = diag_set(d, -EBADMSG, "%s: member %s: expected %llu bytes unpacked, got others",
                      blob_name(blob), part->name, (unsigned long long)part->size);
     inflateEnd(&z);
     if (r == 0)

@@ -275,7 +275,7 @@ static void check_plan(const struct plan *p, const struct model_data *data, uint
         char name[PLAN_NAME_SIZE];
 
         plan_name(p, name);
-        fail_msg("%s of %d: %d batches, want %d", name, (int)data->samples, (int)s.batches,
+        fail_msg("%s of %d: %d batches, expected %d", name, (int)data->samples, (int)s.batches,
                  (int)m.batches);
     }
     for (uint64_t b = 0; b < m.batches; b++) {

@@ -74,7 +74,7 @@ static int add_record(struct file *file, struct diag *d)
                  number[TEXT];
     }
     if (left < bytes || !key_len || key_len > KEY_MAX)
-        return diag_set(d, -EBADMSG, "%s: byte %llu: want a record, found %llu bytes",
+        return diag_set(d, -EBADMSG, "%s: byte %llu: expected a record, got %llu bytes",
                         blob_name(file->blob), (unsigned long long)file->at,
                         (unsigned long long)left);
     r = blob_read(READ_WAITS, file->blob, key, key_len, file->at + HEAD_BYTES, d);
@@ -143,7 +143,7 @@ static int file_open(struct source_file *source, size_t n, size_t i,
 
     (void)n;
     if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
-        r = diag_set(d, -EBADMSG, "%s: byte 7: want version '1', found '%c'", blob_name(blob),
+        r = diag_set(d, -EBADMSG, "%s: byte 7: expected version '1', got '%c'", blob_name(blob),
                      magic[MAGIC_BYTES - 1]);
     if (r < 0) {
         free(file);

@@ -19,7 +19,7 @@
 #define assert_diag_has(d, piece)                                                                  \
     do {                                                                                           \
         if (!(d)->set || !strstr((d)->text, (piece)))                                              \
-            fail_msg("message \"%s\": want \"%s\" in it", (d)->text, (piece));                     \
+            fail_msg("message \"%s\": expected \"%s\" in it", (d)->text, (piece));                 \
     } while (0)
 
 /* Notes of a dataset, or texts like them, contain that piece. */
@@ -28,7 +28,7 @@
         const char *lines_ = (notes)->text.data ? (notes)->text.data : "";                         \
                                                                                                    \
         if (!strstr(lines_, (piece)))                                                              \
-            fail_msg("notes \"%s\": want \"%s\" in them", lines_, (piece));                        \
+            fail_msg("notes \"%s\": expected \"%s\" in them", lines_, (piece));                    \
     } while (0)
 
 #endif

@@ -36,13 +36,13 @@ static int take_labels(struct manifest_line *line, const json_t *annotation, con
     size_t n = json_array_size(annotation);
 
     if (annotation && !json_is_array(annotation))
-        return bad(what, "want an array 'annotation', found something else", d);
+        return bad(what, "expected an array 'annotation', got something else", d);
     if (n > MANIFEST_LABELS_MAX)
-        return bad(what, "want at most 256 annotations, found more", d);
+        return bad(what, "expected at most 256 annotations, got more", d);
     for (size_t i = 0; i < n; i++) {
         line->label[i] = text_of(json_array_get(annotation, i), "name");
         if (!line->label[i])
-            return bad(what, "want a text 'name' in each annotation, found none", d);
+            return bad(what, "expected a text 'name' in each annotation, got none", d);
     }
     line->n = n;
     return 0;
@@ -60,13 +60,13 @@ int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len
     if (r < 0)
         return r;
     if (!json_is_object(ret->json))
-        return bad(what, "want a JSON object, found something else", d);
+        return bad(what, "expected a JSON object, got something else", d);
     ret->source = text_of(ret->json, "source");
     if (!ret->source)
-        return bad(what, "want a text 'source', found none", d);
+        return bad(what, "expected a text 'source', got none", d);
     ret->usage = text_of(ret->json, "usage");
     if (!ret->usage)
-        return bad(what, "want a text 'usage', found none", d);
+        return bad(what, "expected a text 'usage', got none", d);
     return take_labels(ret, json_object_get(ret->json, "annotation"), what, d);
 }
 

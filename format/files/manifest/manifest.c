@@ -84,8 +84,8 @@ static int take_labels(struct manifest_file *file, const struct manifest_line *l
         int r = column_table_add(&file->names, line->label[i], strlen(line->label[i]), &number);
 
         if (r == -E2BIG)
-            return diag_set(d, -EBADMSG, "%s: want at most %u labels, of at most %u bytes", what,
-                            MANIFEST_NAMES_MAX, COLUMN_KEY_MAX);
+            return diag_set(d, -EBADMSG, "%s: expected at most %u labels, of at most %u bytes",
+                            what, MANIFEST_NAMES_MAX, COLUMN_KEY_MAX);
         if (r < 0)
             return r;
         file->number[MANIFEST_FIXED + i] = number;
@@ -160,7 +160,7 @@ static int next_line(struct manifest_file *file, struct diag *d)
         return r < 0 ? r : 1;
     if (file->walk.line != file->line + 1)
         return diag_set(d, -EBADMSG,
-                        "%s, line %" PRIu64 ": want a JSON object, found an empty line",
+                        "%s, line %" PRIu64 ": expected a JSON object, got an empty line",
                         file->walk.name, file->line + 1);
     file->line = file->walk.line;
     snprintf(what, sizeof(what), "%s, line %" PRIu64, file->walk.name, file->walk.line);
@@ -274,7 +274,7 @@ int manifest_prepare(void *p, struct diag *d)
     }
     if (r == 1 && !file->exts.n && file->missing)
         r = diag_set(d, -EBADMSG,
-                     "%s, usage %s: want a line whose file is in SOURCE, found none in %" PRIu64,
+                     "%s, usage %s: expected a line whose file is in SOURCE, got none in %" PRIu64,
                      file->name, file->usage, file->missing);
     return r;
 }
@@ -291,7 +291,7 @@ static const char *add_usage(struct usages *usages, const char *usage, size_t le
     char name[USAGE_MAX];
 
     if (len >= USAGE_MAX)
-        return "want a usage of at most 63 bytes, found a longer one";
+        return "expected a usage of at most 63 bytes, got a longer one";
     for (size_t i = 0; i < len; i++)
         name[i] = (char)tolower((unsigned char)usage[i]);
     name[len] = '\0';
@@ -299,7 +299,7 @@ static const char *add_usage(struct usages *usages, const char *usage, size_t le
         if (!strcmp(usages->name[i], name))
             return NULL;
     if (usages->n == USAGES)
-        return "want at most 32 usages, found more";
+        return "expected at most 32 usages, got more";
     memcpy(usages->name[usages->n++], name, len + 1);
     return NULL;
 }
@@ -378,7 +378,7 @@ static int find_usages(const struct manifest_set *set, size_t table, struct usag
     return r < 0 || ret->n
                ? r
                : diag_set(d, -EBADMSG,
-                          "%s: want lines that are JSON objects with 'source' and 'usage', found "
+                          "%s: expected lines that are JSON objects with 'source' and 'usage', got "
                           "none; if it is no manifest of pictures, give it another name",
                           walk.name);
 }

@@ -184,11 +184,11 @@ int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     else if (find_picture(file, row, &member))
         ret[0] = members_size(file->set->source.members, member);
     else
-        return diag_set(d, -EBADMSG,
-                        "%s: sample %" PRIu64 " (%.*s): want a file of SOURCE, found none of that "
-                        "path or the end of it",
-                        file->name, row, (int)index_key(&file->prepared.index, row, key),
-                        (const char *)key);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: sample %" PRIu64 " (%.*s): expected a file of SOURCE, got none of that "
+            "path or the end of it",
+            file->name, row, (int)index_key(&file->prepared.index, row, key), (const char *)key);
     return 0;
 }
 

@@ -158,7 +158,7 @@ static int take_names(struct metadata_file *file, const char *what, struct diag 
     const struct row *row = &file->row;
 
     if (row->n > METADATA_COLUMNS_MAX)
-        return diag_set(d, -EBADMSG, "%s: want at most %u columns, found %zu", what,
+        return diag_set(d, -EBADMSG, "%s: expected at most %u columns, got %zu", what,
                         METADATA_COLUMNS_MAX, row->n);
     for (size_t i = 0; i < row->n; i++) {
         unsigned column;
@@ -167,7 +167,7 @@ static int take_names(struct metadata_file *file, const char *what, struct diag 
         if (r == -ENOMEM)
             return r;
         if (r < 0 || column != i)
-            return diag_set(d, -EBADMSG, "%s: column %zu: want a name that no other has", what,
+            return diag_set(d, -EBADMSG, "%s: column %zu: expected a name that no other has", what,
                             i + 1);
     }
     return 0;
@@ -182,7 +182,7 @@ static int add_row(struct metadata_file *file, const struct row_bytes *bytes, co
     int r = 0;
 
     if (file->kind == TABLE_CSV && row->n != file->cells.n)
-        return diag_set(d, -EBADMSG, "%s: want %u fields, as the first line has, found %zu", what,
+        return diag_set(d, -EBADMSG, "%s: expected %u fields, as the first line has, got %zu", what,
                         file->cells.n, row->n);
     memset(file->number, 0, (METADATA_FIXED + 2 * METADATA_COLUMNS_MAX) * sizeof(*file->number));
     file->number[METADATA_AT] = bytes->at;
@@ -265,14 +265,15 @@ static int metadata_begin(void *impl)
 static int refuse_table(const struct metadata_file *file, struct diag *d)
 {
     if (file->other)
-        return diag_set(d, -EBADMSG, "%s: want one table of metadata, found %s and %s",
+        return diag_set(d, -EBADMSG, "%s: expected one table of metadata, got %s and %s",
                         blob_name(file->source.blob),
                         members_name(file->source.members, file->table), file->other);
     if (file->is_parquet)
-        return diag_set(d, -EBADMSG,
-                        "%s: want metadata.jsonl or metadata.csv, found a table of Parquet, which "
-                        "epochfs does not read",
-                        file->walk.name);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: expected metadata.jsonl or metadata.csv, got a table of Parquet, which "
+            "epochfs does not read",
+            file->walk.name);
     return 0;
 }
 

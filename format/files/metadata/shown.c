@@ -135,12 +135,12 @@ int metadata_make_columns(struct metadata_file *file, struct diag *d)
         return r;
     if (!file->exts.n && (file->missing || file->refused))
         return diag_set(d, -EBADMSG,
-                        "%s: want a row whose file is there, found none in %" PRIu64 " rows",
+                        "%s: expected a row whose file is there, got none in %" PRIu64 " rows",
                         file->name, file->prepared.index.rows);
     if (!file->exts.n)
         return diag_set(d, -EBADMSG,
-                        "%s: want a column file_name, or <name>_file_name, that names files "
-                        "beside it; found none in %" PRIu64 " rows",
+                        "%s: expected a column file_name, or <name>_file_name, that names files "
+                        "beside it; got none in %" PRIu64 " rows",
                         file->name, file->prepared.index.rows);
     file->columns = calloc(file->exts.n + file->cells.n, sizeof(*file->columns));
     file->shows = calloc(file->exts.n + file->cells.n, sizeof(*file->shows));
@@ -190,7 +190,7 @@ static int say_missing(const struct metadata_file *file, uint64_t row, unsigned 
 
     return diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s", file->name, row, (int)len,
                     (const char *)key, file->cells.column[cell].name,
-                    refused ? "want a path below the folder of the table"
+                    refused ? "expected a path below the folder of the table"
                             : "there is no such file");
 }
 

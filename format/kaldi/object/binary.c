@@ -27,7 +27,7 @@ static int check_shape(const struct kaldi_walk *w, uint64_t rows, uint64_t colum
     if (!rows == !columns)
         return 0;
     return kaldi_bad(w->in, w->at, w->diag,
-                     "want rows and columns, or neither, found %llu rows of %llu columns",
+                     "expected rows and columns, or neither, got %llu rows of %llu columns",
                      (unsigned long long)rows, (unsigned long long)columns);
 }
 
@@ -110,26 +110,26 @@ static int bad_start(const struct kaldi_walk *w, enum kaldi_type want)
     size_t n = 0;
 
     if (!w->have)
-        return kaldi_bad(w->in, w->at, w->diag, "want %s, found the end of the file",
+        return kaldi_bad(w->in, w->at, w->diag, "expected %s, got the end of the file",
                          type_text(want));
     while (n < w->have && n < TOKEN_MOST && w->p[n] > ' ' && w->p[n] < 0x7f) {
         token[n] = (char)w->p[n];
         n++;
     }
     if (n && w->at + n == w->in->size)
-        return kaldi_bad(w->in, w->at, w->diag, "want %s, found \"%s\" and the end of the file",
+        return kaldi_bad(w->in, w->at, w->diag, "expected %s, got \"%s\" and the end of the file",
                          type_text(want), token);
     if (n >= 2 && (want || (*token != 'T' && *token != 'F')))
         return kaldi_bad(w->in, w->at, w->diag,
-                         "want %s, found \"%s\", which is opaque: where its end is, only the "
+                         "expected %s, got \"%s\", which is opaque: where its end is, only the "
                          "program that wrote it knows",
                          type_text(want), token);
     if (!want)
         return kaldi_bad(w->in, w->at, w->diag,
-                         "want %s, found byte %02x, as a number or a list of numbers; "
+                         "expected %s, got byte %02x, as a number or a list of numbers; "
                          "-o kaldi_type= names it",
                          type_text(want), *w->p);
-    return kaldi_bad(w->in, w->at, w->diag, "want %s, found byte %02x", type_text(want), *w->p);
+    return kaldi_bad(w->in, w->at, w->diag, "expected %s, got byte %02x", type_text(want), *w->p);
 }
 
 static int bad_type(const struct kaldi_walk *w, const struct named *found, enum kaldi_type want,
@@ -138,9 +138,9 @@ static int bad_type(const struct kaldi_walk *w, const struct named *found, enum 
     size_t len = strlen(found->token);
 
     if (o->store == KALDI_NPY || o->store == KALDI_NPY8)
-        return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found a .npy file, of type %s",
+        return kaldi_bad(w->in, o->start + 2, w->diag, "expected %s, got a .npy file, of type %s",
                          type_text(want), type_text(o->type));
-    return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found %.*s, of type %s",
+    return kaldi_bad(w->in, o->start + 2, w->diag, "expected %s, got %.*s, of type %s",
                      type_text(want), (int)len - 1, found->token, type_text(found->type));
 }
 
@@ -169,7 +169,8 @@ static int measure_bool(struct kaldi_walk *w)
     if (r < 0)
         return r;
     if (*p != 'T' && *p != 'F')
-        return kaldi_bad(w->in, w->at - 1, w->diag, "want bool ('T' or 'F'), found byte %02x", *p);
+        return kaldi_bad(w->in, w->at - 1, w->diag, "expected bool ('T' or 'F'), got byte %02x",
+                         *p);
     return 0;
 }
 
@@ -206,7 +207,7 @@ static int measure_any(struct kaldi_walk *w, enum kaldi_type want, struct kaldi_
 
     if (want == KALDI_TOKEN || want == KALDI_TOKENS)
         return kaldi_bad(w->in, o->start, w->diag,
-                         "want %s, which is always text, found a binary object (00 'B')",
+                         "expected %s, which is always text, got a binary object (00 'B')",
                          kaldi_types[want].name);
     if (want == KALDI_BOOL) /* the 'F' of a bool may precede a key "M" */
         return measure_unnamed(w, o);
@@ -258,7 +259,8 @@ static int measure_again(const struct kaldi_object *object, const uint8_t *bytes
     if (r == 0 && now.store == object->store && now.len == object->len &&
         !memcmp(now.dim, object->dim, sizeof(now.dim)))
         return 0;
-    return kaldi_bad(&in, object->start, d, "want the object that was there before, found another");
+    return kaldi_bad(&in, object->start, d,
+                     "expected the object that was there before, got another");
 }
 
 int kaldi_binary_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,

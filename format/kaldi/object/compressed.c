@@ -33,8 +33,8 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o)
         return 0; /* empty, whatever the rest of the header says */
     if (!rows || rows > INT32_MAX || columns > INT32_MAX)
         return kaldi_bad(w->in, w->at - 8, w->diag,
-                         "want rows and columns of a compressed matrix, found %d and %d", (int)rows,
-                         (int)columns);
+                         "expected rows and columns of a compressed matrix, got %d and %d",
+                         (int)rows, (int)columns);
     o->dim[0] = rows;
     o->dim[1] = columns;
     if (o->store == KALDI_CM)

@@ -43,8 +43,8 @@ static int measure_vector(struct measure *m)
         return r;
     if ((*token != 'F' && *token != 'D') || token[1] != 'V' || token[2] != ' ')
         return kaldi_bad(m->w->in, m->w->at - 3, m->w->diag,
-                         "want a vector (FV or DV), found bytes %02x %02x %02x", token[0], token[1],
-                         token[2]);
+                         "expected a vector (FV or DV), got bytes %02x %02x %02x", token[0],
+                         token[1], token[2]);
     wide = *token == 'D';
     r = kaldi_take_count(m->w, "elements", &n);
     if (r == 0)
@@ -93,7 +93,7 @@ static int measure_lists(struct measure *m, bool limited)
 
     if (r == 0 && limited && m->lists > FRAMES_MOST)
         r = kaldi_bad(m->w->in, m->w->at - 4, m->w->diag,
-                      "want at most %u frames of a posterior, as Kaldi does, found %llu",
+                      "expected at most %u frames of a posterior, as Kaldi does, got %llu",
                       FRAMES_MOST, (unsigned long long)m->lists);
     for (uint64_t i = 0; i < m->lists && r == 0; i++) {
         r = kaldi_take_count(m->w, m->form->inner, &n);

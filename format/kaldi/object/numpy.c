@@ -96,8 +96,8 @@ static int take_length(struct kaldi_walk *w, size_t *ret)
     if (r < 0)
         return r;
     if (p[0] < 1 || p[0] > 3 || p[1])
-        return kaldi_bad(w->in, w->at - 4, w->diag, "want .npy of version 1.0 to 3.0, found %u.%u",
-                         p[0], p[1]);
+        return kaldi_bad(w->in, w->at - 4, w->diag,
+                         "expected .npy of version 1.0 to 3.0, got %u.%u", p[0], p[1]);
     len = load_le16(p + 2);
     if (p[0] > 1) {
         before = 12;
@@ -107,10 +107,11 @@ static int take_length(struct kaldi_walk *w, size_t *ret)
         len |= (size_t)load_le16(p) << 16;
     }
     if ((before + len) % 64 || len > HEADER_MOST)
-        return kaldi_bad(w->in, w->at, w->diag,
-                         "want a header of .npy that ends at a multiple of 64 bytes, of at most %u "
-                         "bytes, found %zu + %zu bytes",
-                         HEADER_MOST, before, len);
+        return kaldi_bad(
+            w->in, w->at, w->diag,
+            "expected a header of .npy that ends at a multiple of 64 bytes, of at most %u "
+            "bytes, got %zu + %zu bytes",
+            HEADER_MOST, before, len);
     *ret = len;
     return 0;
 }
@@ -128,7 +129,7 @@ int kaldi_numpy_measure(struct kaldi_walk *w, struct kaldi_object *o)
         return r;
     want = parse((struct header){(const char *)text, (const char *)text + len}, o);
     if (want)
-        return kaldi_bad(w->in, w->at - len, w->diag, "want %s, found \"%.*s\"", want,
+        return kaldi_bad(w->in, w->at - len, w->diag, "expected %s, got \"%.*s\"", want,
                          (int)min_u64(len, 100), (const char *)text);
     return kaldi_skip(w, o->dim[0] * (o->type == KALDI_MATRIX ? o->dim[1] : 1),
                       kaldi_plain_width(o), "the values of .npy");

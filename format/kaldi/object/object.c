@@ -44,12 +44,12 @@ static int measure_text(struct kaldi_in *in, uint64_t at, enum kaldi_type want, 
         return kaldi_text_measure(in, at, want, ret, d);
     if (start)
         return kaldi_bad(in, at, d,
-                         "want %s, found \"%s\": an object of kaldiio, which Kaldi cannot read "
+                         "expected %s, got \"%s\": an object of kaldiio, which Kaldi cannot read "
                          "either",
                          want ? kaldi_types[want].name : "an object", start);
     if (!want)
-        return kaldi_bad(in, at, d,
-                         "want an object that says its type, found text; -o kaldi_type= names it");
+        return kaldi_bad(
+            in, at, d, "expected an object that says its type, got text; -o kaldi_type= names it");
     return kaldi_text_measure(in, at, want, ret, d);
 }
 
@@ -60,19 +60,19 @@ int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct
     size_t have = 0;
 
     if (at >= in->size)
-        return kaldi_bad(in, at, d, "want an object, found the end of the file");
+        return kaldi_bad(in, at, d, "expected an object, got the end of the file");
     p = kaldi_in_at(in, at, 5, &have);
     if (!p)
-        return kaldi_bad(in, at, d, "want an object");
+        return kaldi_bad(in, at, d, "expected an object");
     if (want == KALDI_WAVE ||
         (!want && have >= 4 && (!memcmp(p, "RIFF", 4) || !memcmp(p, "RIFX", 4))))
         return measure_wave(in, at, ret, d);
     if (*p)
         return measure_text(in, at, want, p, have, ret, d);
     if (have < 2)
-        return kaldi_bad(in, at, d, "want 00 'B', found 00 and the end of the file");
+        return kaldi_bad(in, at, d, "expected 00 'B', got 00 and the end of the file");
     if (p[1] != 'B')
-        return kaldi_bad(in, at, d, "want 00 'B', found 00 %02x", p[1]);
+        return kaldi_bad(in, at, d, "expected 00 'B', got 00 %02x", p[1]);
     return kaldi_binary_measure(in, at, want, ret, d);
 }
 

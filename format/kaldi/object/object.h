@@ -117,8 +117,8 @@ enum kaldi_type kaldi_type_called(const char *name, size_t len);
  * read it as. KALDI_UNKNOWN: the type that the object states itself, as waves and binary objects of
  * the stores FM to NPY8 do; others fail. KALDI_MATRIX and KALDI_VECTOR accept any of their stores.
  * in: a window on the blob. Fills in all of *ret, start too. Checks every number: an object that
- * does not fit into its file is bad. 0; -EBADMSG with "file: byte: want, found" in d, or -errno of
- * reading. */
+ * does not fit into its file is bad. 0; -EBADMSG with "file: byte: expected, got" in d, or -errno
+ * of reading. */
 int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct kaldi_object *ret,
                   struct diag *d);
 

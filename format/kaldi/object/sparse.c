@@ -16,7 +16,7 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *wide)
     if (r < 0)
         return r;
     if ((uint64_t)index >= elements) /* true for a negative index too */
-        return kaldi_bad(w->in, w->at - 4, w->diag, "want an index below %llu, found %d",
+        return kaldi_bad(w->in, w->at - 4, w->diag, "expected an index below %llu, got %d",
                          (unsigned long long)elements, index);
     return kaldi_skip_real(w, wide);
 }
@@ -29,7 +29,7 @@ static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *wi
     if (r == 0)
         r = kaldi_take_count(w, "entries", &entries);
     if (r == 0 && entries > elements)
-        r = kaldi_bad(w->in, w->at - 4, w->diag, "want at most %llu entries, found %llu",
+        r = kaldi_bad(w->in, w->at - 4, w->diag, "expected at most %llu entries, got %llu",
                       (unsigned long long)elements, (unsigned long long)entries);
     if (r == 0)
         r = kaldi_expect(w, entries, 10, "entries");
@@ -50,11 +50,11 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bo
     if (r < 0)
         return r;
     if (memcmp(token, "SV ", 3) != 0)
-        return kaldi_bad(w->in, at, w->diag, "want a row (SV), found bytes %02x %02x %02x",
+        return kaldi_bad(w->in, at, w->diag, "expected a row (SV), got bytes %02x %02x %02x",
                          token[0], token[1], token[2]);
     r = measure_vector(w, &elements, wide);
     if (r == 0 && row && elements != *columns)
-        r = kaldi_bad(w->in, at, w->diag, "want a row of %llu elements as row 0, found %llu",
+        r = kaldi_bad(w->in, at, w->diag, "expected a row of %llu elements as row 0, got %llu",
                       (unsigned long long)*columns, (unsigned long long)elements);
     if (r == 0)
         *columns = elements;
@@ -68,14 +68,14 @@ static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *wi
 
     if (r == 0 && rows > ROWS_MOST)
         r = kaldi_bad(w->in, w->at - 4, w->diag,
-                      "want at most %u rows of a sparse matrix, as Kaldi does, found %llu",
+                      "expected at most %u rows of a sparse matrix, as Kaldi does, got %llu",
                       ROWS_MOST, (unsigned long long)rows);
     if (r == 0)
         r = kaldi_expect(w, rows, 13, "rows");
     for (uint64_t i = 0; i < rows && r == 0; i++)
         r = measure_row(w, i, &columns, wide);
     if (r == 0 && rows && !columns)
-        r = kaldi_bad(w->in, w->at, w->diag, "want rows of elements, found %llu rows of none",
+        r = kaldi_bad(w->in, w->at, w->diag, "expected rows of elements, got %llu rows of none",
                       (unsigned long long)rows);
     o->dim[0] = rows;
     o->dim[1] = columns;

@@ -88,7 +88,7 @@ int kaldi_text_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
     int r;
 
     if (!parsers[want])
-        return kaldi_bad(in, at, d, "want an object that can be written as text");
+        return kaldi_bad(in, at, d, "expected an object that can be written as text");
     kaldi_scan_blob(&t.s, buffer, in, at);
     r = parsers[want](&t);
     if (r == 0 && in->error)

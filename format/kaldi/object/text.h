@@ -40,7 +40,7 @@ struct kaldi_text {
     uint64_t rows, columns;       /* of matrices; columns: of sparse vectors, too */
 };
 
-/* Report "want ..., found ..." with the text at p; returns -EBADMSG, or the error of reading. All
+/* Report "expected ..., got ..." with the text at p; returns -EBADMSG, or the error of reading. All
  * int functions below return 0 or that result. */
 int kaldi_text_fail(struct kaldi_text *t, const char *want);
 

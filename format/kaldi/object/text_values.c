@@ -39,8 +39,8 @@ int kaldi_text_fail(struct kaldi_text *t, const char *want)
 
     show_found(t, found);
     if (t->s.in)
-        return kaldi_bad(t->s.in, at, t->d, "want %s, found %s", want, found);
-    return diag_set(t->d, -EBADMSG, "%s: byte %llu: want %s, found %s", t->name,
+        return kaldi_bad(t->s.in, at, t->d, "expected %s, got %s", want, found);
+    return diag_set(t->d, -EBADMSG, "%s: byte %llu: expected %s, got %s", t->name,
                     (unsigned long long)at, want, found);
 }
 

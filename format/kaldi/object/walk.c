@@ -23,7 +23,7 @@ int kaldi_take(struct kaldi_walk *w, size_t n, const char *what, const uint8_t *
                                &w->have);
         if (n > left || !w->p) {
             w->have = 0;
-            return kaldi_bad(w->in, w->at, w->diag, "want %zu bytes of %s, found %llu", n, what,
+            return kaldi_bad(w->in, w->at, w->diag, "expected %zu bytes of %s, got %llu", n, what,
                              (unsigned long long)left);
         }
     }
@@ -40,7 +40,7 @@ int kaldi_take_int(struct kaldi_walk *w, const char *what, int32_t *ret)
     if (r < 0)
         return r;
     if (*p != 4)
-        return kaldi_bad(w->in, w->at - 5, w->diag, "want %s as int32 (byte 04), found byte %02x",
+        return kaldi_bad(w->in, w->at - 5, w->diag, "expected %s as int32 (byte 04), got byte %02x",
                          what, *p);
     *ret = (int32_t)load_le32(p + 1);
     return 0;
@@ -54,7 +54,7 @@ int kaldi_take_count(struct kaldi_walk *w, const char *what, uint64_t *ret)
     if (r < 0)
         return r;
     if (v < 0)
-        return kaldi_bad(w->in, w->at - 4, w->diag, "want %s of 0 or more, found %d", what, v);
+        return kaldi_bad(w->in, w->at - 4, w->diag, "expected %s of 0 or more, got %d", what, v);
     *ret = (uint64_t)v;
     return 0;
 }
@@ -88,7 +88,7 @@ int kaldi_skip_real(struct kaldi_walk *w, bool *wide)
         return r;
     if (*p != 4 && *p != 8)
         return kaldi_bad(w->in, w->at - 5, w->diag,
-                         "want a real number (byte 04 or 08), found byte %02x", *p);
+                         "expected a real number (byte 04 or 08), got byte %02x", *p);
     if (*p == 4)
         return 0;
     *wide = true;
@@ -101,10 +101,10 @@ int kaldi_expect(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *wh
 
     if (!checked_mul(n, each, &bytes))
         return kaldi_bad(
-            w->in, w->at, w->diag, "want %llu times %llu bytes of %s, found %llu bytes",
+            w->in, w->at, w->diag, "expected %llu times %llu bytes of %s, got %llu bytes",
             (unsigned long long)n, (unsigned long long)each, what, (unsigned long long)left);
     if (bytes > left)
-        return kaldi_bad(w->in, w->at, w->diag, "want %llu bytes of %s, found %llu",
+        return kaldi_bad(w->in, w->at, w->diag, "expected %llu bytes of %s, got %llu",
                          (unsigned long long)bytes, what, (unsigned long long)left);
     w->expected = max_u64(w->expected, bytes);
     return 0;

@@ -47,7 +47,7 @@ static const uint8_t *take(struct reader *r, size_t n, const char *what)
     if (n <= left)
         p = kaldi_in_at(r->in, r->at, n, &have);
     if (!p) {
-        kaldi_bad(r->in, r->at, r->d, "want %zu bytes of %s, found %llu", n, what,
+        kaldi_bad(r->in, r->at, r->d, "expected %zu bytes of %s, got %llu", n, what,
                   (unsigned long long)left);
         return NULL;
     }
@@ -77,7 +77,7 @@ static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
             return 0;
         if (*ret_size > r->in->size - r->at)
             return kaldi_bad(r->in, r->at - 4, r->d,
-                             "want %s, found one of %u bytes and the end of the file", what,
+                             "expected %s, got one of %u bytes and the end of the file", what,
                              *ret_size);
         r->at += *ret_size;
     }
@@ -96,12 +96,12 @@ static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t siz
     unsigned format = get16(r, fmt);
 
     if (format != PCM && format != EXTENSIBLE)
-        return kaldi_bad(r->in, at, r->d, "want PCM (format 1), found format %u%s", format,
+        return kaldi_bad(r->in, at, r->d, "expected PCM (format 1), got format %u%s", format,
                          format == 3                  ? ", float"
                          : format == 6 || format == 7 ? ", a-law or mu-law"
                                                       : "");
     if (size < (format == PCM ? FMT : FMT_LONG))
-        return kaldi_bad(r->in, at, r->d, "want a chunk \"fmt \" of at least %u bytes, found %u",
+        return kaldi_bad(r->in, at, r->d, "expected a chunk \"fmt \" of at least %u bytes, got %u",
                          format == PCM ? FMT : FMT_LONG, size);
     return 0;
 }
@@ -113,15 +113,15 @@ static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kald
     uint32_t channels = get16(r, fmt + 2), rate = get32(r, fmt + 4), bits = get16(r, fmt + 14);
 
     if (!channels)
-        return kaldi_bad(r->in, at + 2, r->d, "want channels, found none");
+        return kaldi_bad(r->in, at + 2, r->d, "expected channels, got none");
     if (bits != BITS)
-        return kaldi_bad(r->in, at + 14, r->d, "want samples of 16 bits, found %u", bits);
+        return kaldi_bad(r->in, at + 14, r->d, "expected samples of 16 bits, got %u", bits);
     /* In 32 bits, as in Kaldi. */
     if (get32(r, fmt + 8) != rate * BITS / 8 * channels)
-        return kaldi_bad(r->in, at + 8, r->d, "want %u bytes a second, found %u",
+        return kaldi_bad(r->in, at + 8, r->d, "expected %u bytes a second, got %u",
                          rate * BITS / 8 * channels, get32(r, fmt + 8));
     if (get16(r, fmt + 12) != channels * BITS / 8)
-        return kaldi_bad(r->in, at + 12, r->d, "want %u bytes for all channels, found %u",
+        return kaldi_bad(r->in, at + 12, r->d, "expected %u bytes for all channels, got %u",
                          channels * BITS / 8, get16(r, fmt + 12));
     wave->channels = channels;
     wave->rate = rate;
@@ -149,11 +149,11 @@ static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
             return failed(r);
         if (get16(r, fmt + 16) < 22 || !is_pcm_guid(r, fmt))
             return kaldi_bad(r->in, r->at - FMT_LONG, r->d,
-                             "want PCM, found another kind of WAVE_FORMAT_EXTENSIBLE");
+                             "expected PCM, got another kind of WAVE_FORMAT_EXTENSIBLE");
     }
     if (end > r->in->size)
-        return kaldi_bad(r->in, r->at, r->d, "want a chunk \"fmt \" of %u bytes, found %llu", size,
-                         (unsigned long long)(r->in->size - (end - size)));
+        return kaldi_bad(r->in, r->at, r->d, "expected a chunk \"fmt \" of %u bytes, got %llu",
+                         size, (unsigned long long)(r->in->size - (end - size)));
     r->at = end;
     return 0;
 }
@@ -166,7 +166,7 @@ static int read_data(struct reader *r, uint32_t riff, uint32_t size, struct kald
     if (!is_endless(riff, size))
         bytes = min_u64(left, size / frame * frame);
     if (bytes < frame)
-        return kaldi_bad(r->in, r->at, r->d, "want samples, found %llu bytes of data",
+        return kaldi_bad(r->in, r->at, r->d, "expected samples, got %llu bytes of data",
                          (unsigned long long)bytes);
     wave->frames = bytes / frame;
     wave->data = r->at;
@@ -186,8 +186,8 @@ int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret,
         return failed(&r);
     wave.big_endian = r.big_endian = !memcmp(p, "RIFX", 4);
     if ((!wave.big_endian && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
-        return kaldi_bad(in, at, d,
-                         "want \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, found others");
+        return kaldi_bad(
+            in, at, d, "expected \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, got others");
     riff = get32(&r, p + 4);
     bad = find_chunk(&r, "fmt ", &size);
     if (bad == 0)

@@ -31,8 +31,8 @@ void kaldi_in_release(struct kaldi_in *in);
  * the blob. at may be any. Valid until the next call. NULL: see in->error. */
 const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t *ret_have);
 
-/* Write "file: byte N: want ..., found ..." to d and return -EBADMSG; but if in->error is set,
- * return that with its reason. format: the text from "want" on. */
+/* Write "file: byte N: expected ..., got ..." to d and return -EBADMSG; but if in->error is set,
+ * return that with its reason. format: the text from "expected" on. */
 int kaldi_bad(const struct kaldi_in *in, uint64_t at, struct diag *d, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

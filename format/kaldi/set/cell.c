@@ -62,7 +62,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         cell.channel = (unsigned)number[c->join + 3];
         if (first > cell.row.n[0] || n > cell.row.n[0] - first || cell.channel > cell.row.n[1])
             return diag_set(d, -EBADMSG,
-                            "%s: row %llu: want a part of %llu audio samples, found %llu "
+                            "%s: row %llu: expected a part of %llu audio samples, got %llu "
                             "from %llu on",
                             blob_name(c->table->blob), (unsigned long long)cell.number + 1,
                             (unsigned long long)cell.row.n[0], (unsigned long long)n,
@@ -219,7 +219,7 @@ static int decode(void *ctx, void **ret, size_t *ret_size)
     if (!kaldi_array_bytes(o, w->array, w->dtype, &size) || size > DECODE_MOST ||
         o->len > DECODE_MOST)
         return diag_set(w->d, -EFBIG,
-                        "%s: byte %llu: want an object of at most %llu MiB to decode, found a "
+                        "%s: byte %llu: expected an object of at most %llu MiB to decode, got a "
                         "larger one",
                         blob_name(blob), (unsigned long long)o->start,
                         (unsigned long long)DECODE_MOST >> 20);

@@ -333,7 +333,8 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
     if (r == 0)
         r = kaldi_set_new(&format_kaldi, files->setup, parts, is_alone, &ds);
     if (r == -E2BIG)
-        return files->finds->error(files->finds, name, "want fewer tables in one data directory");
+        return files->finds->error(files->finds, name,
+                                   "expected fewer tables in one data directory");
     return r < 0 ? r : files->finds->dataset(files->finds, name, ds);
 }
 

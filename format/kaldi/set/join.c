@@ -405,13 +405,13 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
     for (unsigned i = 0; i < join->set->n_columns; i++)
         if (join->miss[i].missing == join->base->rows)
             text_add(&lacking, "%s%s", lacking.len ? ", " : "", join->set->column[i].table->name);
-    return diag_set(d, -EBADMSG,
-                    "%s: want utterances that all tables have, found none; nothing for any of %llu "
-                    "utterances is in: %s. A table by speaker needs utt2spk, one by recording "
-                    "segments; a table of something else should be in another folder",
-                    blob_name(join->set->column[0].table->blob),
-                    (unsigned long long)join->base->rows,
-                    lacking.data ? lacking.data : "no single table");
+    return diag_set(
+        d, -EBADMSG,
+        "%s: expected utterances that all tables have, got none; nothing for any of %llu "
+        "utterances is in: %s. A table by speaker needs utt2spk, one by recording "
+        "segments; a table of something else should be in another folder",
+        blob_name(join->set->column[0].table->blob), (unsigned long long)join->base->rows,
+        lacking.data ? lacking.data : "no single table");
 }
 
 static int join_about(void *impl, const struct index *index, struct text *ret, struct diag *d)

@@ -103,23 +103,23 @@ static const char *parse_line(char *text, struct kaldi_segment *ret)
         if (!*w)
             continue;
         if (n == ARRAY_LEN(word))
-            return "want at most a recording, two times and a channel, found more";
+            return "expected at most a recording, two times and a channel, got more";
         word[n++] = w;
     }
     if (n != 3 && n != 4)
-        return "want a recording, two times and perhaps a channel";
+        return "expected a recording, two times and perhaps a channel";
     ret->recording = word[0];
     ret->channel = -1;
     if (!parse_time(word[1], &ret->start) || !parse_time(word[2], &ret->end))
-        return "want times in seconds";
+        return "expected times in seconds";
     if (ret->start < 0 || (ret->end != -1 && ret->end <= 0) ||
         (ret->end > 0 && ret->start >= ret->end))
-        return "want a start that is not negative and an end after it, or -1";
+        return "expected a start that is not negative and an end after it, or -1";
     if (n == 4) {
         long channel = strtol(word[3], &end, 10);
 
         if (*end || channel < 0 || channel > 65535)
-            return "want a channel from 0 on";
+            return "expected a channel from 0 on";
         ret->channel = (int)channel;
     }
     return NULL;
@@ -141,7 +141,7 @@ const char *kaldi_segment_cut(const struct kaldi_segment *segment, const struct 
     if (end - segment->start < (double)SEGMENT_LEAST)
         return "it is shorter than 0.1 s";
     if (segment->channel < 0 && channels != 1)
-        return "the recording has several channels: want a channel after the times";
+        return "the recording has several channels: expected a channel after the times";
     if (segment->channel >= 0 && (uint64_t)segment->channel >= channels)
         return "the recording has no such channel";
     ret[0] = min_u64((uint64_t)(segment->start * (double)rate + 0.5), samples);
@@ -162,7 +162,7 @@ const char *kaldi_segments_line(struct kaldi_segments *s, uint64_t row,
 
     index_row(&s->index, row, number);
     if (number[1] >= SEGMENT_LINE)
-        return "want a line of less than 4096 bytes";
+        return "expected a line of less than 4096 bytes";
     len = (size_t)number[1];
     line = kaldi_in_at(&s->in, number[0], len, &have);
     if (!line || have < len)

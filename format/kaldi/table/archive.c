@@ -54,11 +54,11 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
         len = key_end(text, have);
     }
     if (len > KEY_MAX)
-        return kaldi_bad(in, from, d, "want a key of at most %u bytes, found more", KEY_MAX);
+        return kaldi_bad(in, from, d, "expected a key of at most %u bytes, got more", KEY_MAX);
     if (len == have)
         return 0; /* a key with nothing after it ends the archive for Kaldi too */
     if (text[len] != ' ' && text[len] != '\t' && text[len] != '\n')
-        return kaldi_bad(in, from + len, d, "want a space after key '%.*s', found byte %02x",
+        return kaldi_bad(in, from + len, d, "expected a space after key '%.*s', got byte %02x",
                          (int)min_u64(len, 60), (const char *)text, text[len]);
     memcpy(ret_key, text, len);
     *ret_len = len;

@@ -51,7 +51,7 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
         order = pass->last_len < len ? -1 : pass->last_len > len;
     if (pass->rows && order >= 0) {
         snprintf(text, sizeof(text),
-                 "%s: row %llu: want keys in the order of their bytes (kaldi=s), found '%.*s' %s "
+                 "%s: row %llu: expected keys in the order of their bytes (kaldi=s), got '%.*s' %s "
                  "'%.*s'",
                  blob_name(pass->table->blob), (unsigned long long)pass->rows + 1,
                  (int)min_u64(len, 100), (const char *)key, order ? "after" : "twice, after",

@@ -109,12 +109,12 @@ static const char *range_part_parse(struct piece part, uint64_t ret[static 2])
 
     if (!piece_is(part, ":")) {
         if (!split(&part, is_colon, &first))
-            return "want two numbers with ':' between in a range, found no ':'";
+            return "expected two numbers with ':' between in a range, got no ':'";
         if (!range_number_parse(first, &v[0]) || !range_number_parse(part, &v[1]))
-            return "want numbers from 0 to 2147483647 on both sides of ':' in a range, found "
+            return "expected numbers from 0 to 2147483647 on both sides of ':' in a range, got "
                    "something else";
         if (v[0] > v[1])
-            return "want a range that does not end before it starts, found one that does";
+            return "expected a range that does not end before it starts, got one that does";
     }
     memcpy(ret, v, sizeof(v));
     return NULL;
@@ -127,10 +127,10 @@ static const char *range_parse(struct piece text, struct scp_range *ret)
     const char *wrong;
 
     if (!text.len)
-        return "want a range between '[' and ']', found nothing";
+        return "expected a range between '[' and ']', got nothing";
     range.has_columns = split(&text, is_comma, &rows);
     if (range.has_columns && piece_has(text, ','))
-        return "want rows, or rows and columns, in a range, found more than one ','";
+        return "expected rows, or rows and columns, in a range, got more than one ','";
     wrong = range_part_parse(rows, range.row);
     if (!wrong && range.has_columns)
         wrong = range_part_parse(text, range.column);
@@ -152,11 +152,11 @@ static const char *take_range(struct piece *place, struct scp_range *ret, bool *
     bracket = memchr(place->at, '[', place->len);
     *ret_ends_table = true;
     if (!bracket)
-        return "want '[' before the ']' at the end of the line, found none";
+        return "expected '[' before the ']' at the end of the line, got none";
     name = (struct piece){place->at, (size_t)(bracket - place->at)};
     text = (struct piece){bracket + 1, place->len - name.len - 2};
     if (piece_has(text, '['))
-        return "want one '[' in a line that ends with ']', found more";
+        return "expected one '[' in a line that ends with ']', got more";
     *place = name;
     *ret_ends_table = !text.len;
     return range_parse(text, ret);
@@ -222,21 +222,21 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
     size_t path_len = path_of_offset(place);
 
     if (is_blank(place.at[place.len - 1]))
-        return "want no white space before the range, found some";
+        return "white space before the range";
     if (is_specifier(place))
-        return "want a file, found a specifier of a table such as \"ark:\" or \"scp:\"";
+        return "expected a file, got a specifier of a table such as \"ark:\" or \"scp:\"";
     if (path_len == 0)
-        return "want a path before the ':' of an offset, found none";
+        return "expected a path before the ':' of an offset, got none";
     if (path_len == SIZE_MAX) {
         if (piece_has(place, '|'))
-            return "want '|' at the end of a command and nowhere in a path, found it inside";
+            return "expected '|' at the end of a command and nowhere in a path, got it inside";
         ret->kind = SCP_FILE;
         ret->path_len = place.len;
         return NULL;
     }
     if (!digits_parse((struct piece){place.at + path_len + 1, place.len - path_len - 1}, INT64_MAX,
                       &ret->offset))
-        return "want an offset of up to 9223372036854775807, found a larger one";
+        return "expected an offset of up to 9223372036854775807, got a larger one";
     ret->kind = SCP_OFFSET;
     ret->path_len = path_len;
     return NULL;
@@ -246,13 +246,13 @@ static const char *place_parse(struct piece place, struct scp_line *ret)
 {
     ret->path = place.at;
     if (!place.len)
-        return "want a path before the range, found none";
+        return "expected a path before the range, got none";
     if (piece_has(place, '\0'))
-        return "want a path or a command, found a NUL byte in it";
+        return "expected a path or a command, got a NUL byte in it";
     if (piece_is(place, "-"))
-        return "want a file or a command, found '-', which is standard input";
+        return "expected a file or a command, got '-', which is standard input";
     if (place.at[0] == '|')
-        return "want a file, or a command with '|' after it, found '|' before it";
+        return "expected a file, or a command with '|' after it, got '|' before it";
     if (place.at[place.len - 1] != '|')
         return file_parse(place, ret);
     ret->kind = SCP_COMMAND;
@@ -260,7 +260,7 @@ static const char *place_parse(struct piece place, struct scp_line *ret)
     return NULL;
 }
 
-const char scp_long_key[] = "want a key of at most 1024 bytes";
+const char scp_long_key[] = "expected a key of at most 1024 bytes";
 
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 {
@@ -271,13 +271,13 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 
     *ret = (struct scp_line){.ends_table = true};
     if (!place.len)
-        return "want a key and where its object is, found a blank line";
+        return "expected a key and where its object is, got a blank line";
     split(&place, is_blank, &key);
     place = trim(place);
     parsed.key = ret->key = key.at;
     parsed.key_len = ret->key_len = key.len;
     if (!place.len)
-        return "want a path or a command after the key, found nothing";
+        return "expected a path or a command after the key, got nothing";
     parsed.has_value = ret->has_value = true;
     wrong = take_range(&place, &parsed.range, &ret->ends_table);
     if (!wrong) {
@@ -298,11 +298,11 @@ static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t
     uint64_t last = range[1] == UINT64_MAX ? n - 1 : range[1];
 
     if (!n)
-        return "want a range of an object with rows and columns, found an empty one";
+        return "expected a range of an object with rows and columns, got an empty one";
     if (last >= n && last - n >= behind)
-        return "want a range within the object, found one that ends after it";
+        return "expected a range within the object, got one that ends after it";
     if (range[0] >= n)
-        return "want a range within the object, found one that starts after it";
+        return "expected a range within the object, got one that starts after it";
     *ret_first = range[0];
     *ret_n = min_u64(last, n - 1) - range[0] + 1;
     return NULL;

@@ -33,7 +33,7 @@ struct scp_line {
     bool has_value;  /* something behind the key, good or not */
 };
 
-/* Parse a line, without its end. NULL, or what is wrong with it: "want ..., found ..."; then only
+/* Parse a line, without its end. NULL, or what is wrong with it: "expected ..., got ..."; then only
  * ends_table and has_value are set, and the key if the line has one. */
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret);
 

@@ -228,9 +228,9 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
     const char *wrong;
 
     if (type != KALDI_MATRIX && type != KALDI_VECTOR)
-        return "want a range of a matrix or a vector, found one of another object";
+        return "expected a range of a matrix or a vector, got one of another object";
     if (type == KALDI_VECTOR && range->has_columns)
-        return "want a range of one part for a vector, found two";
+        return "expected a range of one part for a vector, got two";
     wrong = scp_range_rows(range, object->dim[0], &ret[0], &ret[2]);
     if (!wrong && type == KALDI_MATRIX)
         wrong = scp_range_columns(range, object->dim[1], &ret[1], &ret[3]);
@@ -382,7 +382,7 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     line->text[len] = '\0';
     pass->at += len + (end != NULL);
     line->parsed.ends_table = true;
-    line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
+    line->wrong = len > LINE_MOST ? "expected a shorter line, got one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
     r = kaldi_check_line(pass->table, line->number, &line->parsed, line->wrong, &pass->blank, d);
     if (r == 0) {

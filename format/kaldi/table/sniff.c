@@ -276,10 +276,11 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
     }
     if (!n)
         return -EBADMSG;
-    return diag_set(d, -EBADMSG,
-                    "%s: want objects that say what they are, found bytes that can be read as %s; "
-                    "mount with -o kaldi_type=<one of them>",
-                    blob_name(blob), names.data ? names.data : "");
+    return diag_set(
+        d, -EBADMSG,
+        "%s: expected objects that say what they are, got bytes that can be read as %s; "
+        "mount with -o kaldi_type=<one of them>",
+        blob_name(blob), names.data ? names.data : "");
 }
 
 /* brackets: the first object begins with a bracket, so it is no list of words. */
@@ -312,7 +313,7 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
         return 0;
     }
     return diag_set(d, -EBADMSG, "%s%s", first.set ? first.text : blob_name(blob),
-                    first.set ? "" : ": want objects as text, found bytes that are none");
+                    first.set ? "" : ": expected objects as text, got bytes that are none");
 }
 
 /* How many bytes at the start of the text are one of these characters. */
@@ -417,7 +418,7 @@ int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kal
     kaldi_in_init(&in, blob);
     r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
     if (r == 0)
-        return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
+        return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
     return r < 0 ? r : sniff(blob, at, try_archive, asked, ret, d);
 }
 

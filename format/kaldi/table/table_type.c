@@ -24,7 +24,7 @@ static int check_first(const struct kaldi_table *table, struct diag *d)
     kaldi_in_init(&in, table->blob);
     r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
     if (r == 0)
-        return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
+        return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
     return r < 0 ? r : kaldi_measure(&in, at, table->type, &object, d);
 }
 
@@ -116,7 +116,7 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
         if (!text)
             return kaldi_bad(in, at, d, "cannot be read");
         if (i == 0 && have >= 2 && text[0] == 0 && text[1] == 'B')
-            return kaldi_bad(in, 0, d, "want lines of text, found a binary object");
+            return kaldi_bad(in, 0, d, "expected lines of text, got a binary object");
         end = memchr(text, '\n', have);
         len = end ? (size_t)(end - text) : have;
         at += len + 1;

@@ -30,7 +30,7 @@ static int number_in(const struct header_text *text, const json_t *object, const
                      uint64_t least, uint64_t most, uint64_t *ret)
 {
     if (!header_number(object, key, ret) || *ret < least || *ret > most)
-        return diag_set(text->d, -EBADMSG, "%s: header: want %s from %llu to %llu, found %s",
+        return diag_set(text->d, -EBADMSG, "%s: header: expected %s from %llu to %llu, got %s",
                         text->name, key, (unsigned long long)least, (unsigned long long)most,
                         json_object_get(object, key) ? "another value" : "none");
     return 0;
@@ -48,7 +48,7 @@ struct pages {
 
 static int refuse_page(const struct pages *pages, size_t i, const char *why)
 {
-    return diag_set(pages->text->d, -EBADMSG, "%s: header: page %zu of the list: want %s",
+    return diag_set(pages->text->d, -EBADMSG, "%s: header: page %zu of the list: expected %s",
                     pages->text->name, i, why);
 }
 
@@ -179,13 +179,13 @@ static int check_rows(const struct pages *pages)
     for (size_t i = 0; i < header->n_pages; i++) {
         if (header->page[i].start != header->rows)
             return diag_set(text->d, -EBADMSG,
-                            "%s: header: want row %llu in the next blob page, found row %llu",
+                            "%s: header: expected row %llu in the next blob page, got row %llu",
                             text->name, (unsigned long long)header->rows,
                             (unsigned long long)header->page[i].start);
         header->rows = header->page[i].end;
     }
     if (header->rows > max_u64(ROWS_UNPROVEN, pages->size / MINDRECORD_LENGTH))
-        return diag_set(text->d, -EBADMSG, "%s: header: want %llu rows, found %llu bytes",
+        return diag_set(text->d, -EBADMSG, "%s: header: expected %llu rows, got %llu bytes",
                         text->name, (unsigned long long)header->rows,
                         (unsigned long long)pages->size);
     return 0;
@@ -208,8 +208,7 @@ static int read_pages(struct pages *pages)
     qsort(header->page, header->n_pages, sizeof(*header->page), by_group);
     for (size_t i = 1; i < header->n_pages && r == 0; i++)
         if (header->page[i - 1].group == header->page[i].group)
-            r = diag_set(pages->text->d, -EBADMSG,
-                         "%s: header: want one blob page of row group %llu, found two",
+            r = diag_set(pages->text->d, -EBADMSG, "%s: header: row group %llu has two blob pages",
                          pages->text->name, (unsigned long long)header->page[i].group);
     for (size_t i = 0; i < n && r == 0; i++)
         if (is_type(json_array_get(pages->page, i), "RAW_DATA"))
@@ -231,7 +230,7 @@ static int read_shards(const struct header_text *text, const json_t *json,
 
     if (!n || n > MINDRECORD_SHARDS)
         return diag_set(text->d, -EBADMSG,
-                        "%s: header: want from 1 to %u shard_addresses, found %zu", text->name,
+                        "%s: header: expected from 1 to %u shard_addresses, got %zu", text->name,
                         MINDRECORD_SHARDS, n);
     r = number_in(text, json, "shard_id", 0, n - 1, &shard);
     if (r < 0)
@@ -244,7 +243,7 @@ static int read_shards(const struct header_text *text, const json_t *json,
         const char *address = json_string_value(json_array_get(addresses, header->n_shards));
 
         if (!address || !*address)
-            return diag_set(text->d, -EBADMSG, "%s: header: want names in shard_addresses",
+            return diag_set(text->d, -EBADMSG, "%s: header: expected names in shard_addresses",
                             text->name);
         header->address[header->n_shards] = strdup(address);
         if (!header->address[header->n_shards])
@@ -281,13 +280,13 @@ static int parse(const struct header_text *text, const json_t *json, uint64_t si
     int r;
 
     if (!version || (strcmp(version, "2.0") != 0 && strcmp(version, "3.0") != 0))
-        return diag_set(text->d, -EBADMSG, "%s: header: want version 2.0 or 3.0, found %.20s",
+        return diag_set(text->d, -EBADMSG, "%s: header: expected version 2.0 or 3.0, got %.20s",
                         text->name, version ? version : "none");
     r = number_in(text, json, "header_size", HEADER_LEAST, HEADER_MOST, &pages.header_size);
     if (r == 0)
         r = number_in(text, json, "page_size", PAGE_LEAST, PAGE_MOST, &pages.page_size);
     if (r == 0 && text->len + MINDRECORD_LENGTH > pages.header_size)
-        r = diag_set(text->d, -EBADMSG, "%s: want a header of %llu bytes, found %zu", text->name,
+        r = diag_set(text->d, -EBADMSG, "%s: expected a header of %llu bytes, got %zu", text->name,
                      (unsigned long long)pages.header_size, text->len + MINDRECORD_LENGTH);
     if (r == 0)
         r = read_shards(text, json, ret);
@@ -331,17 +330,18 @@ int mindrecord_header_read(const struct blob *blob, struct mindrecord_header *re
     int r;
 
     if (blob->size < sizeof(bytes))
-        return diag_set(d, -EBADMSG, "%s: want the length of a header, found %llu bytes",
+        return diag_set(d, -EBADMSG, "%s: expected the length of a header, got %llu bytes",
                         blob_name(blob), (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, bytes, sizeof(bytes), 0, d);
     if (r < 0)
         return r;
     len = load_le64(bytes);
     if (len < 8 || len > JSON_MOST || len > blob->size - sizeof(bytes))
-        return diag_set(d, -EBADMSG,
-                        "%s: byte 0: want the length of a header in the file, at most %llu, found "
-                        "%llu",
-                        blob_name(blob), (unsigned long long)JSON_MOST, (unsigned long long)len);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: byte 0: expected the length of a header in the file, at most %llu, got "
+            "%llu",
+            blob_name(blob), (unsigned long long)JSON_MOST, (unsigned long long)len);
     json = malloc((size_t)len);
     if (!json)
         return -ENOMEM;

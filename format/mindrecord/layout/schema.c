@@ -19,7 +19,8 @@ static const struct type {
 
 static int refuse(const struct header_text *text, const char *key, const char *why)
 {
-    return diag_set(text->d, -EBADMSG, "%s: schema: field '%.100s': want %s", text->name, key, why);
+    return diag_set(text->d, -EBADMSG, "%s: schema: field '%.100s': expected %s", text->name, key,
+                    why);
 }
 
 static int read_type(const struct header_text *text, const char *key, const json_t *spec,
@@ -120,8 +121,8 @@ int mindrecord_schema(const struct header_text *text, const json_t *schemas, boo
 
     if (json_array_size(schemas) != 1 || !n || n > MINDRECORD_FIELDS)
         return diag_set(text->d, -EBADMSG,
-                        "%s: schema: want one, with 1 to %u fields, found %zu with %zu", text->name,
-                        MINDRECORD_FIELDS, json_array_size(schemas), n);
+                        "%s: schema: expected one, with 1 to %u fields, got %zu with %zu",
+                        text->name, MINDRECORD_FIELDS, json_array_size(schemas), n);
     ret->field = calloc(n, sizeof(*ret->field));
     if (!ret->field)
         return -ENOMEM;

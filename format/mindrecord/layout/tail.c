@@ -84,7 +84,7 @@ int mindrecord_check_hash(const struct blob *blob, struct diag *d)
     }
     if (r)
         return r < 0 ? r : 0;
-    return diag_set(d, -EBADMSG, "%s: byte %llu: want the hash of the bytes before it, found %s",
+    return diag_set(d, -EBADMSG, "%s: byte %llu: expected the hash of the bytes before it, got %s",
                     blob_name(blob), (unsigned long long)(blob->size - sizeof(tail) - len),
                     known ? "another" : "one of a length that no known hash has");
 }

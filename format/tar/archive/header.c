@@ -181,9 +181,9 @@ const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_h
         return NULL;
     }
     if (!checksum_is_right(block, sum))
-        return "want a tar header, found a checksum that does not fit it";
+        return "expected a tar header, got a checksum that does not fit it";
     if (!parse_number(block + SIZE, SIZE_LEN, &ret->stored))
-        return "want a tar header with a size, found none that is a number of bytes";
+        return "expected a tar header with a size, got none that is a number of bytes";
     take_name(block, ret);
     take_type(block[TYPE], ret);
     ret->has_map = ret->kind == TAR_SPARSE && block[is_star(block) ? STAR_HAS_MAP : HAS_MAP];
@@ -206,9 +206,9 @@ static const char *copy_path(const uint8_t *value, size_t len, uint8_t ret[stati
                              size_t *ret_len)
 {
     if (memchr(value, '\0', len))
-        return "want a path in the pax header, found one with a NUL in it";
+        return "expected a path in the pax header, got one with a NUL in it";
     if (len > TAR_NAME_MAX)
-        return "want a path of at most 4096 bytes in the pax header, found a longer one";
+        return "expected a path of at most 4096 bytes in the pax header, got a longer one";
     memcpy(ret, value, len);
     *ret_len = len;
     return NULL;
@@ -231,7 +231,7 @@ static const char *take_size(struct tar_pax *pax, const uint8_t *value, size_t l
         len--;
     }
     if (len && number_parse((const char *)value, len, INT64_MAX, &pax->size_value) != len)
-        return "want a size in the pax header, found none that is a number of bytes";
+        return "expected a size in the pax header, got none that is a number of bytes";
     pax->size = len ? TAR_PAX_SET : TAR_PAX_DELETED;
     return NULL;
 }
@@ -244,7 +244,7 @@ static const char *take_record(struct tar_pax *pax, const uint8_t *key, size_t l
     size_t key_len, value_len;
 
     if (!equals || equals == key)
-        return "want key=value in the pax header, found a record without";
+        return "expected key=value in the pax header, got a record without";
     key_len = (size_t)(equals - key);
     value = equals + 1;
     value_len = len - key_len - 1;
@@ -270,7 +270,7 @@ const char *tar_pax_parse(const uint8_t *bytes, size_t len, struct tar_pax *pax)
         if (!digits && !*bytes)
             break;
         if (!digits || digits + 2 > record || bytes[digits] != ' ' || bytes[record - 1] != '\n')
-            return "want records with their length in the pax header, found another length";
+            return "expected records with their length in the pax header, got another length";
         wrong = take_record(pax, bytes + digits + 1, (size_t)record - digits - 2);
         if (wrong)
             return wrong;

@@ -32,7 +32,7 @@ struct tar_header {
     uint8_t name[TAR_HEADER_NAME];
 };
 
-/* Parse a block. NULL, or what is wrong with it: "want ..., found ..." without numbers. */
+/* Parse a block. NULL, or what is wrong with it: "expected ..., got ..." without numbers. */
 const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_header *ret);
 
 /* Whether another block of a sparse file's map follows this one. */

@@ -86,7 +86,7 @@ static const char *take_long_name(struct tar_walk *w, const uint8_t *bytes, size
 
     len = nul ? (size_t)(nul - bytes) : len;
     if (len > TAR_NAME_MAX)
-        return "want a long name of at most 4096 bytes, found a longer one";
+        return "expected a long name of at most 4096 bytes, got a longer one";
     memcpy(w->long_name, bytes, len);
     w->long_len = len;
     return NULL;
@@ -125,11 +125,11 @@ static int read_extra(struct tar_walk *w, uint64_t size, struct diag *d)
     int r;
 
     if (size > TAR_EXTRA_MAX)
-        return bad(w, w->at, d, "want a header of at most 1 MiB, found a larger one");
+        return bad(w, w->at, d, "expected a header of at most 1 MiB, got a larger one");
     if (bit & w->seen)
-        return bad(w, w->at, d, "want a member after its headers, found one of them again");
+        return bad(w, w->at, d, "expected a member after its headers, got one of them again");
     if (round_up(size) > w->blob->size - w->at - TAR_BLOCK)
-        return bad(w, w->at, d, "want a header with its data, found the end of the file");
+        return bad(w, w->at, d, "expected a header with its data, got the end of the file");
     r = tar_walk_bytes(w, w->at + TAR_BLOCK, (size_t)size, &bytes, d);
     if (r < 0)
         return r;
@@ -188,9 +188,9 @@ static int find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
         int r;
 
         if (n == MAP_MOST)
-            return bad(w, w->at, d, "want a sparse member of fewer pieces, found a larger map");
+            return bad(w, w->at, d, "expected a sparse member of fewer pieces, got a larger map");
         if (w->blob->size - at < TAR_BLOCK)
-            return bad(w, at, d, "want the map of a sparse member, found the end of the file");
+            return bad(w, at, d, "expected the map of a sparse member, got the end of the file");
         r = tar_walk_bytes(w, at, TAR_BLOCK, &block, d);
         if (r < 0)
             return r;
@@ -221,7 +221,7 @@ static int read_member(struct tar_walk *w, struct tar_member *m, struct diag *d)
     if (m->is_cut)
         return diag_set(
             d, -EBADMSG,
-            "%s: byte %llu: want %llu bytes of '%.*s', found %llu: the file is cut short",
+            "%s: byte %llu: expected %llu bytes of '%.*s', got %llu: the file is cut short",
             blob_name(w->blob), (unsigned long long)m->at, (unsigned long long)m->size,
             (int)min_u64(m->name_len, 200), (const char *)m->name, (unsigned long long)left);
     if (w->seen & SEEN_PAX)
@@ -242,7 +242,7 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
     if (!w->seen)
         w->start = w->at;
     if (left < TAR_BLOCK && (left || w->seen))
-        return bad(w, w->at, d, "want a tar header of 512 bytes, found the end of the file");
+        return bad(w, w->at, d, "expected a tar header of 512 bytes, got the end of the file");
     if (!left)
         return 0;
     r = tar_walk_bytes(w, w->at, TAR_BLOCK, &block, d);
@@ -250,7 +250,7 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
         return r;
     wrong = tar_header_parse(block, &w->header);
     if (!wrong && w->header.kind == TAR_END && w->seen)
-        wrong = "want a member after its headers, found the end of the archive";
+        wrong = "expected a member after its headers, got the end of the archive";
     if (wrong)
         return bad(w, w->at, d, wrong);
     ret->kind = w->header.kind;

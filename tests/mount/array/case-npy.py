@@ -41,8 +41,8 @@ def bad(folder, data, *words):
 def make():
     for version in (1, 0), (2, 0), (3, 0):
         good(f"A-1 version {version[0]}", F4, header("'<f4'", "False", "(10, 3)", F4.tobytes(), version))
-    bad("A-1 4.0", header("'<f4'", "False", "(10, 3)", F4.tobytes(), (4, 0)), "version at byte 6", "found 4.0")
-    bad("A-1 1.1", header("'<f4'", "False", "(10, 3)", F4.tobytes(), (1, 1)), "found 1.1")
+    bad("A-1 4.0", header("'<f4'", "False", "(10, 3)", F4.tobytes(), (4, 0)), "version at byte 6", "got 4.0")
+    bad("A-1 1.1", header("'<f4'", "False", "(10, 3)", F4.tobytes(), (1, 1)), "got 1.1")
     for i, words in enumerate(("{'descr':'<f4','fortran_order':False,'shape':(10,3)}",
                                '{"shape": (10L, 3L), "fortran_order": False, "descr": "<f4",}\n',
                                " {'fortran_order': False , 'shape': ( 10 , 3 , ) , 'descr' : '<f4'}   \n")):
@@ -58,12 +58,12 @@ def make():
     bad("A-4", npy(np.float32(3.5)), "a scalar, which has no rows")
     good("A-5", np.zeros((0, 7), "<f4"))
     bad("A-6 negative", header("'<f4'", "False", "(-10, 3)", data), "'shape': a tuple of numbers")
-    bad("A-6 overflow", header("'<f4'", "False", "(4611686018427387904, 8)", data), "found a larger one")
-    bad("A-6 large", header("'<f4'", "False", "(1000000000000, 3)", data), "want 12000000000000 bytes, found 120")
+    bad("A-6 overflow", header("'<f4'", "False", "(4611686018427387904, 8)", data), "got a larger one")
+    bad("A-6 large", header("'<f4'", "False", "(1000000000000, 3)", data), "expected 12000000000000 bytes, got 120")
     bad("A-6 rows of nothing", header("'<f4'", "False", "(1000000000000, 0)", data), "rows without bytes")
     good("A-7", F4, npy(F4) + b"more" * 5)
-    bad("A-8", npy(F4)[:-1], "want 120 bytes, found 119 (cut short)")
-    bad("A-8 in the header", npy(F4)[:40], "header at byte 0: want 128 bytes, found 40")
+    bad("A-8", npy(F4)[:-1], "expected 120 bytes, got 119 (cut short)")
+    bad("A-8 in the header", npy(F4)[:40], "header at byte 0: expected 128 bytes, got 40")
     bad("A-8 in the start", npy(F4)[:9], "header of .npy")
     good("A-9 matrix", np.asfortranarray(numbers("<i2", 40, 6)))
     good("A-9 cube", np.asfortranarray(numbers("<f8", 11, 3, 5)))
@@ -85,11 +85,11 @@ def make():
         good(f"A-12 {np.dtype(kind).name}", numbers(kind, 9, 2))
     for name, array in (("long double", np.zeros(3, "g")), ("dates", np.zeros(3, "M8[s]")),
                         ("strings", np.array(["a", "bc"])), ("bytes", np.array([b"a", b"bc"]))):
-        bad(f"A-12 {name}", npy(array), "want numbers or bool in .npy")
-    bad("A-13 records", npy(np.zeros(2, [("a", "<i4"), ("b", "<f8")])), "found a list: records")
+        bad(f"A-12 {name}", npy(array), "expected numbers or bool in .npy")
+    bad("A-13 records", npy(np.zeros(2, [("a", "<i4"), ("b", "<f8")])), "got a list: records")
     bad("A-13 bfloat16", header("'<V2'", "False", "(4,)", bytes(8)), "bfloat16", "astype('float32')")
     bad("A-14", npy(np.array([{}, 1], object)), "a pickle, which is never read")
-    bad("A-15", b"\x93NUMPY\2\0" + b"\xff\xff\xff\xff" + bytes(100), "want at most 65524 bytes, found 4294967295")
+    bad("A-15", b"\x93NUMPY\2\0" + b"\xff\xff\xff\xff" + bytes(100), "expected at most 65524 bytes, got 4294967295")
     for i, code in enumerate(("__import__('os').system('touch /tmp/x')", "{'descr': print('x')}",
                               "{'descr': '<f4', 'fortran_order': False, 'shape': (1+9, 3)}",
                               "{'descr': '<f4', 'fortran_order': not 1, 'shape': (10, 3)}")):
@@ -127,7 +127,7 @@ def check_shown(x, y, test, sources):
     check("medmnist/train", {"images": x, "labels": y.reshape(30, 1)})
     check("medmnist/all", {"other": test[1], "more": test[0]})
     check("medmnist/alone", {"data": sources["medmnist alone"]})
-    contains(error("differ/val"), "found 30 in x_val and 8 in y_val", "pair=off")
+    contains(error("differ/val"), "got 30 in x_val and 8 in y_val", "pair=off")
     check("named/all", {"index~2": y, "key~2": y + 1})
     check("twice/x", {"data": x})
     contains(described("twice/x")["notes"][0], "x.npy.gz is ignored: x.npy has the same name, unpacked")
@@ -169,7 +169,7 @@ def check_off(sources):
         equal(described("pairs/x_train").get("paired"), None, "paired")
     contains(run("info", "-o", "pair=off", f"{SOURCE}/pairs"), "y_test\n", "int64, scalar")
     contains(run("info", f"{SOURCE}/pairs"), "paired   x_train, y_train: their names say train")
-    contains(run("info", "-o", "pair=of", SOURCE, code=1), "option pair=of: want auto or off")
+    contains(run("info", "-o", "pair=of", SOURCE, code=1), "option pair=of: expected auto or off")
 
 
 def check_shared():

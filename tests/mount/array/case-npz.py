@@ -94,23 +94,23 @@ DIRECTORY = MEMBER.index(b"PK\1\2")
 DEFLATED = zipped(("x.npy", npy(X)), method=zipfile.ZIP_DEFLATED)
 OTHER = DEFLATED.index(b"PK\1\2")
 BAD = {  # folder -> (file, words of the message)
-    "A-30 empty": (zipped(), ["want arrays, found an empty archive"]),
+    "A-30 empty": (zipped(), ["expected arrays, got an empty archive"]),
     "A-33 bzip2": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_BZIP2), ["member x.npy", "method 12 (bzip2)"]),
     "A-33 lzma": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_LZMA), ["method 14 (LZMA)"]),
     "A-36 encrypted": (patched(MEMBER, (DIRECTORY + 8, b"\1")), ["not encrypted"]),
     "A-36 disks": (patched(MEMBER, (len(MEMBER) - 18, b"\1")), ["an archive of one file"]),
-    "A-37 deflated": (patched(DEFLATED, (OTHER + 16, b"abcd")), ["member x: CRC-32", "want 64636261"]),
+    "A-37 deflated": (patched(DEFLATED, (OTHER + 16, b"abcd")), ["member x: CRC-32", "expected 64636261"]),
     "A-37 damage": (patched(DEFLATED, (OTHER - 500, b"\xff" * 300)), ["member x"]),
-    "A-38": (zipped(("x.npy", npy(X)), ("x.npy", npy(Y))), ["want one member called x, found two"]),
-    "A-38 two names": (zipped(("x.npy", npy(X)), ("x", npy(Y))), ["want one member called x, found two"]),
+    "A-38": (zipped(("x.npy", npy(X)), ("x.npy", npy(Y))), ["two members are called x"]),
+    "A-38 two names": (zipped(("x.npy", npy(X)), ("x", npy(Y))), ["two members are called x"]),
     "A-41 before": (MEMBER[:30] + MEMBER, ["are there bytes before the archive?"]),
-    "A-41 cut short": (MEMBER[:-30], ["want the directory", "cut short?"]),
-    "A-42 outside": (patched(MEMBER, (DIRECTORY + 42, b"\xff\xff\xff\x7f")), ["want its header before byte"]),
+    "A-41 cut short": (MEMBER[:-30], ["expected the directory", "cut short?"]),
+    "A-42 outside": (patched(MEMBER, (DIRECTORY + 42, b"\xff\xff\xff\x7f")), ["expected its header before byte"]),
     "A-42 too many": (patched(MEMBER, (DIRECTORY + 20, struct.pack("<II", 2**31, 2**31))), ["before byte"]),
-    "A-42 declared": (patched(DEFLATED, (OTHER + 24, struct.pack("<I", 2**31))), ["want 2880 bytes, found 2147483520"]),
+    "A-42 declared": (patched(DEFLATED, (OTHER + 24, struct.pack("<I", 2**31))), ["expected 2880 bytes, got 2147483520"]),
     "A-42 count": (patched(MEMBER, (len(MEMBER) - 14, b"\2\0\2\0")), None),
     "A-43": (saved(indices=Y, indptr=Y, format=np.array("csr"), shape=np.array([4, 5]), data=Y), ["sparse matrix"]),
-    "A-44 nothing": (saved(x=np.array(["a"]), n=np.array(3)), ["want an array of samples", "found strings"]),
+    "A-44 nothing": (saved(x=np.array(["a"]), n=np.array(3)), ["expected an array of samples", "got strings"]),
     "A-14 alone": (saved(x=np.array([{}, 1], object)), ["a pickle, which is never read"]),
 }
 
@@ -139,8 +139,8 @@ def make():
         archive.writestr("x.npy", npy(X), zipfile.ZIP_DEFLATED)
         archive.writestr("y.npy", npy(Y))
     GOOD["A-31 and A-32"] = (mixed.getvalue(), XY)
-    BAD["A-42 overlap"] = (overlapping(), ["found two that overlap"])
-    BAD["A-42 count"] = (BAD["A-42 count"][0], ["want 2 members, found 1"])
+    BAD["A-42 overlap"] = (overlapping(), ["got two that overlap"])
+    BAD["A-42 count"] = (BAD["A-42 count"][0], ["expected 2 members, got 1"])
     for folder, (data, fields) in GOOD.items():
         write(f"{folder}/a.npz", data)
         with np.load(io.BytesIO(data)) as archive:  # numpy agrees
@@ -173,7 +173,7 @@ def check_all():
     check("A-44/a", XY)
     left = described("A-44/a")["left_out"]
     equal([line.split(":")[0] for line in left], ["names", "count", "things"], "left out")
-    contains(" ".join(left), "found strings", "a scalar", "a pickle, which is never read")
+    contains(" ".join(left), "got strings", "a scalar", "a pickle, which is never read")
     equal(len(described("A-44/other")["arrays"]), 1, "another length")
 
 
@@ -182,7 +182,7 @@ def check_info():
     contains(out, "paired   x, y: they have the same number of samples", "left out names: ")
     # stored members are compared by --check
     check_text = run("info", "--check", f"{SOURCE}/A-37 stored", code=2)
-    contains(check_text, "a.npz: member x: CRC-32", "want 64636261, found ")
+    contains(check_text, "a.npz: member x: CRC-32", "expected 64636261, got ")
     for folder in GOOD:
         run("info", "--check", f"{SOURCE}/{folder}")
 
@@ -257,7 +257,7 @@ def check_halves():
         "dates": ({"x": X, "y": Y, "t": np.zeros(40, "M8[s]")}, "a", ["array t cannot be read", "astype('int64')"]),
         "raw": ({"x": np.zeros(40, "V2"), "y": Y}, "a", ["array x cannot be read", "bfloat16"]),
         "labels": ({"x": X, "y": WORDS}, "a", ["array y cannot be read", "numpy.unique(labels, return_inverse=True)[1]"]),
-        "bytes": ({"x_train": X, "y_train": WORDS.astype("S3")}, "train", ["array y_train cannot be read", "found strings"]),
+        "bytes": ({"x_train": X, "y_train": WORDS.astype("S3")}, "train", ["array y_train cannot be read", "got strings"]),
     }
     for folder, (arrays, _, _) in lacking.items():
         write(f"half/{folder}/a.npz", saved(**arrays))
@@ -273,7 +273,7 @@ def check_halves():
         contains(error("split files/train"), "array x_train cannot be read", "a pickle")
         contains(error("split files/x_train.npy"), "a pickle")
         check("files/x", {"data": X})
-        contains(error("files/words.npy"), "found strings")
+        contains(error("files/words.npy"), "got strings")
         check("more/a", {"x": X, "y": Y, "z": Y.astype("c8")})
         equal([line.split(":")[0] for line in described("more/a")["left_out"]], ["words", "count"], "left out")
     for folder in lacking:
@@ -290,7 +290,7 @@ def check_many():
 
     for name, count, want in ("{}", 60, ["a"]), ("x{}_train", 60, ["train"]), ("{}", 61, [f"{i:02}" for i in range(61)]):
         equal([d["dataset"] for d in json.loads(info(name, count, "--json"))["datasets"]], want, f"datasets of {count} arrays {name}")
-    contains(info("x{}_train", 61, code=2), "arrays of train: want at most 60, found 61; with -o pair=off each array is a dataset")
+    contains(info("x{}_train", 61, code=2), "arrays of train: expected at most 60, got 61; with -o pair=off each array is a dataset")
 
 
 def check_shared():

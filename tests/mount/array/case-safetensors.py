@@ -67,28 +67,28 @@ GOOD = {  # folder -> (file, datasets)
 }
 HALF = {"x": entry("U8", (4,), 0, 4)}
 BAD = {  # folder -> (file, words of the message)
-    "T-1 length": (file(HALF, b"abcd", 10**6), ["length of the header at byte 0: want at most", "found 1000000"]),
-    "T-2 size": (file({"x": entry("U8", (4,), 0, 5)}, b"abcde"), ["tensor x", "want 4 bytes", "found 5"]),
-    "T-2 order": (file({"x": entry("U8", (4,), 4, 0)}, b"abcd"), ["tensor x", "found 4 and 0"]),
-    "T-2 outside": (file(HALF, b"abc"), ["tensor x", "up to 3, found 0 and 4"]),
-    "T-2 hole": (file({**HALF, "y": entry("U8", (1,), 5, 6)}, b"abcdef"), ["tensor y", "want 4", "found 5"]),
-    "T-2 first hole": (file({"y": entry("U8", (1,), 1, 2)}, b"ab"), ["tensor y", "want 0", "found 1"]),
-    "T-2 overlap": (file({**HALF, "y": entry("U8", (3,), 2, 5)}, b"abcde"), ["tensor y", "want 4", "found 2"]),
-    "T-2 behind": (file(HALF, b"abcdef"), ["want tensors up to the end"]),
+    "T-1 length": (file(HALF, b"abcd", 10**6), ["length of the header at byte 0: expected at most", "got 1000000"]),
+    "T-2 size": (file({"x": entry("U8", (4,), 0, 5)}, b"abcde"), ["tensor x", "expected 4 bytes", "got 5"]),
+    "T-2 order": (file({"x": entry("U8", (4,), 4, 0)}, b"abcd"), ["tensor x", "got 4 and 0"]),
+    "T-2 outside": (file(HALF, b"abc"), ["tensor x", "up to 3, got 0 and 4"]),
+    "T-2 hole": (file({**HALF, "y": entry("U8", (1,), 5, 6)}, b"abcdef"), ["tensor y", "expected 4", "got 5"]),
+    "T-2 first hole": (file({"y": entry("U8", (1,), 1, 2)}, b"ab"), ["tensor y", "expected 0", "got 1"]),
+    "T-2 overlap": (file({**HALF, "y": entry("U8", (3,), 2, 5)}, b"abcde"), ["tensor y", "expected 4", "got 2"]),
+    "T-2 behind": (file(HALF, b"abcdef"), ["expected tensors up to the end"]),
     "T-2 overflow": (file({"x": entry("U8", (2**62, 2**62), 0, 4)}, b"abcd"), ["tensor x", "2^64"]),
     "T-2 negative": (file({"x": entry("U8", (-4,), 0, 4)}, b"abcd"), ["tensor x", "shape"]),
     "T-2 text": (file({"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, "4"]}}, b"abcd"), ["tensor x", "data_offsets"]),
-    "T-3 unknown": (file({"x": entry("F128", (4,), 0, 4)}, b"abcd"), ["tensor x", "found 'F128'"]),
+    "T-3 unknown": (file({"x": entry("F128", (4,), 0, 4)}, b"abcd"), ["tensor x", "got 'F128'"]),
     "T-4": (saved(**{f"w{i}": numbers("u1", 4 + i % 3) for i in range(70)}), ["70 tensors", "weights", "pair=off"]),
     "twice": (file(b'{"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}, '
                    b'"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}', b"abcd"), ["duplicate"]),
-    "one name": (saved(**{"a/b": X, "a.b": Y}), ["tensor a.b", "found two"]),
-    "no shape": (file({"x": {"dtype": "U8", "data_offsets": [0, 4]}}, b"abcd"), ["tensor x", "want a shape"]),
+    "one name": (saved(**{"a/b": X, "a.b": Y}), ["tensor a.b", "got two"]),
+    "no shape": (file({"x": {"dtype": "U8", "data_offsets": [0, 4]}}, b"abcd"), ["tensor x", "expected a shape"]),
     "an array": (file({"x": [1, "data_offsets"], **HALF}, b"abcd"), None),
     "cut short": (saved(**XY)[:-1], ["up to 3039"]),
     "JSON": (file(b'{"data_offsets" 1}'), ["header", "line 1"]),
-    "nothing": (file({"__metadata__": {"a": "b"}}), ["want tensors, found none"]),
-    "a scalar alone": (saved(n=np.array(3)), ["want a tensor of samples", "a scalar"]),
+    "nothing": (file({"__metadata__": {"a": "b"}}), ["expected tensors, got none"]),
+    "a scalar alone": (saved(n=np.array(3)), ["expected a tensor of samples", "a scalar"]),
 }
 
 for name, (data, _) in {**GOOD, **BAD}.items():
@@ -139,7 +139,7 @@ with mounted(f"{SOURCE}/mixed", "mix=bb=b0*1+b1*1", "mix=bu=b0*1+u*1", "mix=ff=f
     contains(text(path("ff/ERROR.txt")), "'x' as F8_E4M3 (10, 10) in f4, and as F8_E5M2 (10, 10) in f5")
     for name, plan in (("b0", "batch=4,draw=8:w,seed=1"), ("f4", "batch=4,draw=8:w,seed=1")):
         equal(os.path.exists(path(f"{name}/batches/{plan}/epoch=0")), False, plan)
-        contains(status()["last_refused_name"], "field w: want a number in each sample", "only the bits are shown")
+        contains(status()["last_refused_name"], "field w: expected a number in each sample", "only the bits are shown")
     for name in "b0", "f4":
         for encoding in "png", "cls":
             equal(os.path.exists(path(name, "samples", encoding)), False, f"{encoding} of {name}")

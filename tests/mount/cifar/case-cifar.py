@@ -138,15 +138,15 @@ def check_none():
     write("later/data_batch_1.bin", bytes(later))
     write("good/test_batch.bin", data)
     with mounted():
-        contains(error("bad/train"), "bad/data_batch_2.bin: want records of CIFAR-10 of 3073 bytes, found 3 records and "
+        contains(error("bad/train"), "bad/data_batch_2.bin: expected records of CIFAR-10 of 3073 bytes, got 3 records and "
                  "3068 bytes")                                                                    # C-2
-        contains(error("bad/test"), "found 0 records and 100 bytes")
-        contains(error("pickle/data_batch_1"), "found a pickle of Python, which is never read", "binary")  # C-8
+        contains(error("bad/test"), "got 0 records and 100 bytes")
+        contains(error("pickle/data_batch_1"), "got a pickle of Python, which is never read", "binary")  # C-8
         contains(error("labels/data_batch_1.bin"), "of no format")                                # C-1
         contains(error("nano/train.bin"), "nano/train.bin: ")                                      # C-11
         equal(int(text(path("later/train/samples/png/000007.label.cls"))), 12, "C-5")
     contains(run("info", "--check", f"{SOURCE}/later", code=2),
-             "data_batch_1.bin: record 7, byte 21511: label: want 0 to 9, found 12")               # C-5
+             "data_batch_1.bin: record 7, byte 21511: label: expected 0 to 9, got 12")               # C-5
     run("info", "--check", f"{SOURCE}/good")
     write("cifar-100-nano/train.bin", records(2, True, 100)[0])
     with mounted(f"{SOURCE}/cifar-100-nano", "tokens=u2,seq=5"):                                   # C-11
@@ -164,14 +164,14 @@ def check_given():
         check("odd.dat", *ten[1:3])
         check("train", *both[1:3], batch=1000)
         equal(described("odd.dat")["classes"], TEN, "classes")
-        contains(error("bad.dat"), "bad.dat: want records of CIFAR-10 of 3073 bytes, found 4 records and 3072 bytes")
+        contains(error("bad.dat"), "bad.dat: expected records of CIFAR-10 of 3073 bytes, got 4 records and 3072 bytes")
     with mounted(f"{SOURCE}/given", "format=cifar100"):
         equal(described("train")["samples"], 3073, "the same bytes as CIFAR-100")
-        contains(error("odd.dat"), "of CIFAR-100 of 3074 bytes, found 4 records and 3069 bytes")
+        contains(error("odd.dat"), "of CIFAR-100 of 3074 bytes, got 4 records and 3069 bytes")
     write("hundred/odd.dat", hundred[0])
     with mounted(f"{SOURCE}/hundred", "format=cifar100"):
         check("odd.dat", *hundred[1:])
-    contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar", code=2), "odd.dat: want a name that says which CIFAR")
+    contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar", code=2), "odd.dat: expected a name that says which CIFAR")
     contains(run("info", f"{SOURCE}/hundred", "-o", "format=cifar11", code=2), "csv, cifar, cifar10 or cifar100")
 
 

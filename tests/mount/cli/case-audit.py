@@ -39,7 +39,7 @@ def audit(dataset, plan, *flags):
     """The fields of its line: samples, batches, places of the list, how often."""
     printed = run("audit", *flags, path(dataset), plan)
     match = LINE.fullmatch(printed)
-    equal(bool(match), True, f"the one line, found {printed!r}")
+    equal(bool(match), True, f"the one line, got {printed!r}")
     equal(match[1], plan, "the plan's name")
     return int(match[4]), int(match[5]), int(match[6]), match[7], match[8]
 
@@ -123,8 +123,8 @@ def check_wrong_classes():
     run("audit", copied, plan)
     with np.load(f"{copied}/batches/{plan}/epoch=0/npz/000001.npz") as batch:
         arrays = {k: batch[k] for k in batch.files}
-    for places, found in (([0, 2, 1, 3, 4, 5, 6, 7], "want a run of 2 samples of a class, found another class"),
-                          ([0, 1, 2, 3, 0, 1, 6, 7], "want 4 different classes")):
+    for places, found in (([0, 2, 1, 3, 4, 5, 6, 7], "expected a run of 2 samples of a class, got another class"),
+                          ([0, 1, 2, 3, 0, 1, 6, 7], "expected 4 different classes")):
         np.savez(f"{copied}/batches/{plan}/epoch=0/npz/000001.npz", **{k: v[places] for k, v in arrays.items()})
         contains(run("audit", copied, plan, code=3), found)
 
@@ -144,7 +144,7 @@ def check_wrong_mix():
     np.savez(f"{epoch}/000003.npz", **{k: v[order] for k, v in arrays.items()})
     contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "has not the share of its weight")
     np.savez(f"{epoch}/000003.npz", **arrays | {"source": arrays["source"] + 7})
-    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "want samples of the mix's sources")
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "expected samples of the mix's sources")
     arrays["image"][0, 0, 0] ^= 1
     np.savez(f"{epoch}/000003.npz", **arrays)
     contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "differs from the stored order")
@@ -165,7 +165,7 @@ def check_wrong_shares():
         places = np.where(source == 1, np.flatnonzero(source == 0)[0], np.arange(8))
         arrays = {k: old[k][places] for k in old.files}
     np.savez(batch, **arrays)
-    contains(run(*arguments, code=3), "samples from 0 on: want 75 to 75 of their source in the epoch, found")
+    contains(run(*arguments, code=3), "samples from 0 on: expected 75 to 75 of their source in the epoch, got")
 
 
 def check_digest():
@@ -231,15 +231,15 @@ def check_wrong(folder):
     copy(folder)  # a batch twice, and another not
     shutil.copyfile(f"{EPOCH}/000001.npz", f"{EPOCH}/000004.npz")
     printed = run("audit", COPY, PLAN, code=3)
-    contains(printed, "want it 1 to 1 times in the epoch, found it", "16 faults")
+    contains(printed, "expected 1 to 1 times in the epoch, got", "16 faults")
     equal(len(printed.splitlines()), 4, "lines: the first three faults, and a count")
 
     copy(folder)
     os.remove(f"{EPOCH}/000006.npz")  # the last one
-    refused("want 50 samples in the epoch, found 48", "3 faults")
+    refused("expected 50 samples in the epoch, got 48", "3 faults")
     copy(folder)
     os.remove(f"{EPOCH}/000003.npz")
-    refused("want batches 0 to 6, found 6 of them")
+    refused("expected batches 0 to 6, got 6 of them")
     copy(folder)
     os.truncate(f"{EPOCH}/000003.npz", 500)
     refused("000003.npz")
@@ -256,22 +256,22 @@ def check_wrong(folder):
             zipfile.ZipFile(f"{EPOCH}/000001.npz") as old:
         for name in old.namelist():
             z.writestr(name, old.read(name))
-    refused("want a stored member")
+    refused("expected a stored member")
 
 
 def check_usage(folder):
     for words, code, found in (
-            ((MOUNTPOINT,), 1, "want MOUNTPOINT PLAN, found 1 argument; see"),
-            ((MOUNTPOINT, "batch=8"), 1, "want the folder of one dataset, found 9"),
+            ((MOUNTPOINT,), 1, "expected MOUNTPOINT PLAN, got 1 argument; see"),
+            ((MOUNTPOINT, "batch=8"), 1, "expected the folder of one dataset, got 9"),
             ((folder, "batch=x"), 1, "batch"),
             ((folder, "batch=8,sed=3"), 1, "'sed' is not a parameter"),
-            (("--epoch=1", folder, "batch=8"), 1, "want a plan with epochs"),
+            (("--epoch=1", folder, "batch=8"), 1, "expected a plan with epochs"),
             (("--epoch=-1", folder, PLAN), 1, "--epoch"),
-            (("--all-ranks", folder, "batch=8,rank=0of99999"), 1, "want at most 65536 ranks"),
+            (("--all-ranks", folder, "batch=8,rank=0of99999"), 1, "expected at most 65536 ranks"),
             ((f"{PRIVATE}/none", "batch=8"), 3, "No such file"),
-            ((folder, "batch=8,limit=1000"), 3, "train/batches/batch=8,limit=1000: limit: want at most 50"),
-            ((folder, "batch=8,only=none"), 3, "only: want the name of a list"),
-            ((MOUNTPOINT + "/train/", "batch=99,seed=1,classes=99x1"), 3, "classes: want at most")):
+            ((folder, "batch=8,limit=1000"), 3, "train/batches/batch=8,limit=1000: limit: expected at most 50"),
+            ((folder, "batch=8,only=none"), 3, "only: expected the name of a list"),
+            ((MOUNTPOINT + "/train/", "batch=99,seed=1,classes=99x1"), 3, "classes: expected at most")):
         contains(run("audit", *words, code=code), found)
 
 

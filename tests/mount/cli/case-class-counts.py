@@ -24,7 +24,7 @@ equal([(c["value"], c["samples"]) for c in found["each"]], [(0, 1), (3, 5), (7, 
 
 os.makedirs(f"{SOURCE}/huge")
 np.savez(f"{SOURCE}/huge/d.npz", x=np.zeros((2, 2)), label=np.array([1, 2 ** 63], np.uint64))
-contains(run("info", f"{SOURCE}/huge"), "    classes  of field label: sample 1 (d.npz:", "want a number below 2^63, found 9223372036854775808")
+contains(run("info", f"{SOURCE}/huge"), "    classes  of field label: sample 1 (d.npz:", "expected a number below 2^63, got 9223372036854775808")
 
 contains(run("info", f"{SOURCE}/rows"), "    classes  of label; --check counts them\n")
 checked = run("info", "--check", f"{SOURCE}/rows/b.libsvm")

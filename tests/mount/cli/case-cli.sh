@@ -74,7 +74,7 @@ for command in plan stage status cache; do
 done
 for command in info stage status umount; do
     expect 1 "$EPOCHFS" "$command" a b
-    says "found 2 arguments" "epochfs $command --help"
+    says "got 2 arguments" "epochfs $command --help"
     expect 1 "$EPOCHFS" "$command" -qz "$SOURCE"
     says "$command: cannot make sense of '-q';"
     expect 0 "$EPOCHFS" "$command" --help
@@ -85,12 +85,12 @@ says "cannot make sense of '--chekc' (is it '--check'?)"
 expect 1 "$EPOCHFS" status --json=1 "$SOURCE"
 says "cannot make sense of '--json=1'"
 expect 1 "$EPOCHFS" info "$SOURCE" -o
-says "want -o OPTIONS"
+says "expected -o OPTIONS"
 expect 1 "$EPOCHFS" stage a b
 expect 1 "$EPOCHFS" status a b
 expect 1 "$EPOCHFS" cache list a b
 expect 1 "$EPOCHFS" cache lsit
-says "want list, verify or prune, found lsit (is it 'list'?)"
+says "expected list, verify or prune, got lsit (is it 'list'?)"
 expect 1 "$EPOCHFS" cache list --all
 says "cache list: cannot make sense of '--all'"
 expect 1 "$EPOCHFS" cache prune --to 1.5G
@@ -112,23 +112,23 @@ bad_option cash=/tmp "is it 'cache'?"
 bad_option transpos "is it 'transpose'?"
 bad_option ro,defaults,gibberish "unknown option 'gibberish'"
 bad_option seed=7 "plan=batch=128+seed=7"
-bad_option plan "want plan=PLAN"
+bad_option plan "expected plan=PLAN"
 bad_option plan= "batch"
-bad_option plan=batch=0 "plan=batch=0" "batch: want"
+bad_option plan=batch=0 "plan=batch=0" "batch: expected"
 bad_option plan=seed=1 "batch= is missing"
-bad_option plan=batch=1+rank=4of4 "rank: want"
-bad_option epochs=x "epochs=x" "want a number"
-bad_option epochs=-1 "want a number"
-bad_option classes=0 "classes=0" "want a number from 1"
-bad_option log=loud "want error, warning, info or debug"
+bad_option plan=batch=1+rank=4of4 "rank: expected"
+bad_option epochs=x "epochs=x" "expected a number"
+bad_option epochs=-1 "expected a number"
+bad_option classes=0 "classes=0" "expected a number from 1"
+bad_option log=loud "expected error, warning, info or debug"
 bad_option transpose=yes "takes no value"
-bad_option cache= "want a folder"
+bad_option cache= "expected a folder"
 bad_option cache_size=1.5G "cache_size=1.5G" "200G"
-bad_option cache_size=0% "want 1% to 100%"
-bad_option keep=plam "keep=plam" "want pin, once or plan"
-bad_option block=3K "want a power of two"
-bad_option jobs=1 "want a number from 2 to 64"
-bad_option endpoint=example.org "want a URL"
+bad_option cache_size=0% "expected 1% to 100%"
+bad_option keep=plam "keep=plam" "expected pin, once or plan"
+bad_option block=3K "expected a power of two"
+bad_option jobs=1 "expected a number from 2 to 64"
+bad_option endpoint=example.org "expected a URL"
 bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "/.aws/credentials"
 [[ $OUT != *HUSH* ]] || die "a secret is shown: $OUT"
 
@@ -138,10 +138,10 @@ for words in "mount -o keep=pin,cache=~/c $SOURCE $MOUNTPOINT" "stage -o cache=~
     # shellcheck disable=SC2086 # words
     expect 1 "$EPOCHFS" $words
     one_line
-    says "option cache=~" "want a folder" "found ~, which only a shell replaces" "write the home folder itself"
+    says "option cache=~" "~ is not expanded here" "Write \$HOME or the whole path"
 done
 expect 4 env EPOCHFS_CACHE="~/c" "$EPOCHFS" mount http://127.0.0.1:9/x "$MOUNTPOINT"
-says "cache folder ~/c: want a folder, found ~, which only a shell replaces"
+says "cache folder ~/c: ~ is not expanded here"
 [ ! -e "$PRIVATE/~" ] || die "a folder ~ was made"
 expect 0 "$EPOCHFS" stage -o "cache=./~/c" "$SOURCE"
 [ -d "$PRIVATE/~/c/staged" ] || die "./~/c was not used"
@@ -159,11 +159,11 @@ says "http://127.0.0.1:9/x"
 expect 2 "$EPOCHFS" mount /dev/null "$MOUNTPOINT"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/missing"
 one_line
-says "mountpoint $PRIVATE/missing: want a folder, found none; make it: mkdir -p $PRIVATE/missing"
+says "mountpoint $PRIVATE/missing: expected a folder, got none; make it: mkdir -p $PRIVATE/missing"
 touch "$PRIVATE/a-file"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/a-file"
 one_line
-says "want a folder"
+says "expected a folder"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/a-file/below"
 expect 4 "$EPOCHFS" mount -o "cache=$PRIVATE/a-file/x" "$SOURCE" "$MOUNTPOINT"
 one_line
@@ -216,7 +216,7 @@ for command in status umount; do
     for folder in "$MOUNTPOINT/train" "$MOUNTPOINT/train/samples/"; do
         expect 3 "$EPOCHFS" "$command" "$folder"
         one_line
-        says "$folder: want the folder on which an epochfs is mounted, which is $MOUNTPOINT"
+        says "$folder: expected the folder on which an epochfs is mounted, which is $MOUNTPOINT"
     done
 done
 mkdir "$PRIVATE/second"
@@ -224,7 +224,7 @@ for words in "info $MOUNTPOINT" "info file://$MOUNTPOINT" "stage $MOUNTPOINT/" "
     # shellcheck disable=SC2086 # words
     expect 2 "$EPOCHFS" $words
     one_line
-    says "$MOUNTPOINT" "want a source, found the mountpoint of an epochfs; \`epochfs status\` names its source"
+    says "$MOUNTPOINT" "expected a source, got the mountpoint of an epochfs; \`epochfs status\` names its source"
 done
 expect 0 "$EPOCHFS" info "$MOUNTPOINT/train/source"
 
@@ -268,7 +268,7 @@ kill -KILL "$DAEMON"
 { wait "$DAEMON" || true; } 2>/dev/null
 expect 2 ls "$MOUNTPOINT/"
 expect 2 "$EPOCHFS" info "$MOUNTPOINT"
-says "want a source, found the mountpoint"
+says "expected a source, got the mountpoint"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 kill -KILL "$("$PYTHON3" -c 'import lib; print(lib.status()["pid"])')"
@@ -298,7 +298,7 @@ for words in --help "info $SOURCE" "info --json $SOURCE"; do
     code=0
     # shellcheck disable=SC2086 # words
     "$EPOCHFS" $words >/dev/full 2>"$PRIVATE/said" || code=$?
-    [ "$code" = 1 ] || die "$words: want exit code 1 on a full disk, found $code"
+    [ "$code" = 1 ] || die "$words: expected exit code 1 on a full disk, got $code"
     grep -q "standard output" "$PRIVATE/said" || die "$words: $(cat "$PRIVATE/said")"
 done
 

@@ -48,7 +48,7 @@ def plan(source, *arguments):
 
 
 def near(found, want, spare, what):
-    equal(abs(found - want) <= spare, True, f"{what}: {found}, want {want}, +- {spare}")
+    equal(abs(found - want) <= spare, True, f"{what}: {found}, expected {want}, +- {spare}")
 
 
 def check_in_place():

@@ -40,7 +40,7 @@ def plan(source, *arguments):
 
 
 def near(found, want, share, what):
-    equal(abs(found - want) <= share * want, True, f"{what}: {found}, want {want}, +- {share:.0%}")
+    equal(abs(found - want) <= share * want, True, f"{what}: {found}, expected {want}, +- {share:.0%}")
 
 
 def by_clock(found, want, share, what):
@@ -224,8 +224,8 @@ def check_errors(server):
                              (("--compute=-1", WWW), "compute=-1"),
                              (("--compute=", WWW), "compute="),
                              (("--compute=1e3", WWW), "compute=1e3"),
-                             (("--epochs=0", WWW), "epochs=0"), ((), "want SOURCE, or --bytes="),
-                             ((WWW, WWW), "want [SOURCE], found 2"), (("--jason", WWW), "--jason"),
+                             (("--epochs=0", WWW), "epochs=0"), ((), "expected SOURCE, or --bytes="),
+                             ((WWW, WWW), "expected [SOURCE], got 2"), (("--jason", WWW), "--jason"),
                              (("-o", "plan=batch=0", WWW), "batch")):
         said = run("plan", *arguments, code=1)
         contains(said, piece)

@@ -19,7 +19,7 @@ LINKS = ("--nodes=4", "--node-rate=80M", "--origin-rate=20M")
 
 
 def near(found, want, share, what):
-    equal(abs(found - want) <= share * want, True, f"{what}: {found}, want {want}, +- {share:.0%}")
+    equal(abs(found - want) <= share * want, True, f"{what}: {found}, expected {want}, +- {share:.0%}")
 
 
 def of_source(server, plan, *more):
@@ -75,13 +75,13 @@ def check_page():
 
 
 def check_errors(server):
-    for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: want --nodes="),
-                             ((WWW, "--bytes=1G", *LINKS), "no SOURCE"), (LINKS, "want SOURCE, or --bytes="),
+    for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: expected --nodes="),
+                             ((WWW, "--bytes=1G", *LINKS), "no SOURCE"), (LINKS, "expected SOURCE, or --bytes="),
                              (("--bytes=1G", "--nodes=4", "--node-rate=1G"), "--origin-rate="),
                              ((WWW, "--each", *LINKS), "--each"), (("--bytes=1G", *LINKS, "--dead=4"), "from 0 to 3"),
                              (("--bytes=1G", "--node-rate=1G", "--origin-rate=1G", "--nodes=1"), "from 2 to"),
                              (("--bytes=0", *LINKS), "bytes=0"),
-                             ((WWW, "--nodes=4", "--node-rate=10Gbits"), "node-rate=10Gbits: want bytes a second"),
+                             ((WWW, "--nodes=4", "--node-rate=10Gbits"), "node-rate=10Gbits: expected bytes a second"),
                              ((WWW, "--nodes=4", "--node-rate=Gbit"), "node-rate=Gbit"),
                              ((WWW, "--nodes=4", "--node-rate=0Gbit"), "node-rate=0Gbit"),
                              ((WWW, "--nodes=4", "--node-rate=99999999999999999999Gbit"), "node-rate=9999")):
@@ -89,7 +89,7 @@ def check_errors(server):
         contains(said, piece)
         equal(said.count("\n"), 1, f"lines of {said!r}")
     contains(run("plan", "-o", f"cache={PRIVATE}/cache,plan=batch=32+rank=0of2", *LINKS, f"{server.url}/", code=2),
-             "want a rank for each of 4 nodes, found rank=KofN of 2")
+             "expected a rank for each of 4 nodes, got rank=KofN of 2")
 
 
 with Nginx(WWW) as the_server:

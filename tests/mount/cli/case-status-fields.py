@@ -65,7 +65,7 @@ def check_json(found, parts):
         equal(path in FIELDS, True, f"{path} stands in docs/status.md")
         words = FIELDS[path][0].split(" or ")
         kinds = [kind for word in words for kind in TYPES[word]]
-        equal(type(value) in kinds, True, f"{path} is {words}, found {value!r}")
+        equal(type(value) in kinds, True, f"{path} is {words}, got {value!r}")
         seen_types.add((path, "null" if value is None else words[0]))
     equal({path for path, row in FIELDS.items() if is_there(row[2], parts)}, there,
           f"fields of a mount that has {parts}")

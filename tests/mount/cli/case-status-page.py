@@ -120,7 +120,7 @@ with mounted():
     contains(run("status", f"--html={PRIVATE}/none/x.html", MOUNTPOINT, code=3), "none/x.html: No such file")
     others()
     names()
-    contains(run("status", "--html=x", "--json", MOUNTPOINT, code=1), "want --html alone")
+    contains(run("status", "--html=x", "--json", MOUNTPOINT, code=1), "expected --html alone")
     contains(text(MOUNTPOINT, ".epochfs/history.json"), '"interval_seconds": 10', '"batches_per_second"')
 with browser() as b:
     check(b, PAGE, 0, "mount")

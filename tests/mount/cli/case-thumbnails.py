@@ -35,7 +35,7 @@ GOOD = [picture(c) for c in COLOURS]
 CUT, TEXT, PNG = GOOD[0][:-300], b"Hello, this is no picture\n" * 9, picture(COLOURS[2], "PNG")
 #: samples of a set: (key, bytes); those that are bad, and what is said of them
 SAMPLES = [("a", GOOD[0]), ("b", CUT), ("c", GOOD[1]), ("d", PNG), ("e", GOOD[4])]
-REPORTS = {"b": "cut short", "d": "want JPEG, as the extension .jpg says, found a PNG picture"}
+REPORTS = {"b": "cut short", "d": "expected JPEG, as the extension .jpg says, got a PNG picture"}
 
 
 def make_tar(name, samples):
@@ -123,6 +123,6 @@ for key, why in REPORTS.items():
     contains(found, f"({key}): ", why)
 equal(found.count(REPORTS["d"]), 2, "folder and tar have the PNG that is called .jpg")
 equal(found.count("cut short"), 5, "each set has the picture that is cut short")
-contains(found, "(x): want a JPEG, PNG or WebP picture, found bytes 48 65 6c 6c")
+contains(found, "(x): expected a JPEG, PNG or WebP picture, got bytes 48 65 6c 6c")
 with Nginx(SOURCE) as server, mounted(f"{server.url}/folder/", "stage=off"):
     check_sheet("all" if os.path.exists(path("all")) else "folder", WANT)

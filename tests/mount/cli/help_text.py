@@ -62,7 +62,7 @@ def foreign_options(epochfs, title):
 def words(epochfs, option):
     """The only words that the option takes as its value; [] if it takes others too."""
     text = said(epochfs, "mount", "-o", f"{option}=@", "/nowhere/source", "/nowhere/mountpoint")
-    found = re.search(r": want ((?:[\w-]+, )*[\w-]+ or [\w-]+)$", text.strip())
+    found = re.search(r": expected ((?:[\w-]+, )*[\w-]+ or [\w-]+)$", text.strip())
     return re.split(", | or ", found[1]) if found else []
 
 

@@ -108,10 +108,10 @@ with mounted(os.path.join(SOURCE, "good"), "dtype=f8"):  # S-13
 with mounted(os.path.join(SOURCE, "label/named.csv"), "dtype=f8"):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2, dtype=np.float64)
 printed = run("info", "--check", os.path.join(SOURCE, "good/large.csv"), code=2)
-contains(printed, "large.csv: line 1, column 0: want a number that float32 holds, or dtype=f8, found '1e400', which is "
+contains(printed, "large.csv: line 1, column 0: expected a number that float32 holds, or dtype=f8, got '1e400', which is "
                   "read as infinite, as are 0 more")
 write("large/lines.csv", b"a,b\r\n1,2\r\n\r\n-1e39,inf\r\n3,1e40\r\n")
-contains(run("info", "--check", os.path.join(SOURCE, "large"), code=2), "line 4, column 0: want a number that float32 holds")
+contains(run("info", "--check", os.path.join(SOURCE, "large"), code=2), "line 4, column 0: expected a number that float32 holds")
 run("info", "--check", os.path.join(SOURCE, "large"), "-o", "dtype=f8")
 run("info", "--check", os.path.join(SOURCE, "good/words.csv"))
 # The only dataset has a fault after what is looked into first.
@@ -119,8 +119,8 @@ late = os.path.join(PRIVATE, "late-fault")
 os.mkdir(late)
 with open(f"{late}/x.csv", "w", encoding="ascii") as f:
     f.write("x,y,label\n" + "0.5,1.5,1\n" * 100000 + "1,2\n")
-contains(run("info", late, code=2), "line 100002: want 3 columns")
-contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: want f4 or f8")
+contains(run("info", late, code=2), "line 100002: expected 3 columns")
+contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: expected f4 or f8")
 with mounted(os.path.join(SOURCE, "label/named.csv")):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2)
 with mounted(os.path.join(SOURCE, "label/numbers.csv"), "label_column=0"):
@@ -144,12 +144,12 @@ with mounted(os.path.join(SOURCE, "labels")):
     equal(json.loads(text(path("y.txt/dataset.json")))["format"], "libsvm", "labels alone")
 with mounted(os.path.join(SOURCE, "labels"), "format=csv"):
     compare("y.txt", b"5\n7\n-1.5\n")
-contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: want idx, npy, npz,")
+contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", "format=cvs", code=2), "option format=cvs: expected idx, npy, npz,")
 for name in ("files", "CSV"):  # one reads no single files
     contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", f"format={name}", code=2), "format=")
 for folder in ("a", "b"):  # a folder of pictures, which no file alone is
     write(f"pictures/{folder}/1.jpg", b"\xff\xd8\xff\xe0")
-contains(run("info", os.path.join(SOURCE, "pictures"), "-o", "format=csv", code=2), "option format=: want a source of CSV of numbers")
+contains(run("info", os.path.join(SOURCE, "pictures"), "-o", "format=csv", code=2), "option format=: expected a source of CSV of numbers")
 rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1000))
 write("count/rows.csv", rows + b"1000,1")  # S-21
 with mounted(os.path.join(SOURCE, "count")):
@@ -164,31 +164,31 @@ if os.path.isdir(REAL):
 # ---- what is refused ----
 
 bad = {
-    "ragged": (b"1,2,3\n4,5\n6,7,8\n", "line 2: want 3 columns, as in the first line, found 2"),  # S-7
-    "firstmixed": (b"a,2,b\n1,2,3\n", "line 1: want numbers, or names and no numbers, found 1 numbers and 2 names"),  # S-8
-    "infancy": (b"1,2\ninfancy,1\n", "line 2, column 0: want a number, found 'infancy'"),  # S-9
-    "quoteinside": (b'1,2\n3,4"5\n', "line 2, column 1: want a number, found '4\"5'"),  # S-10
-    "quoteopen": (b'1,2\n"3,4\n', "line 2, column 0: want a number"),
-    "tail": (b"1,2\n1abc,2\n", "line 2, column 0: want a number, found '1abc'"),  # S-12
-    "two": (b"1,2\n\n2 3,4\n", "line 3, column 0: want a number, found '2 3'"),
-    "hex": (b"1,2\n0x10,4\n", "found '0x10'"),
-    "under": (b"1,2\n1_0,4\n", "found '1_0'"),
+    "ragged": (b"1,2,3\n4,5\n6,7,8\n", "line 2: expected 3 columns, as in the first line, got 2"),  # S-7
+    "firstmixed": (b"a,2,b\n1,2,3\n", "line 1: expected numbers, or names and no numbers, got 1 numbers and 2 names"),  # S-8
+    "infancy": (b"1,2\ninfancy,1\n", "line 2, column 0: expected a number, got 'infancy'"),  # S-9
+    "quoteinside": (b'1,2\n3,4"5\n', "line 2, column 1: expected a number, got '4\"5'"),  # S-10
+    "quoteopen": (b'1,2\n"3,4\n', "line 2, column 0: expected a number"),
+    "tail": (b"1,2\n1abc,2\n", "line 2, column 0: expected a number, got '1abc'"),  # S-12
+    "two": (b"1,2\n\n2 3,4\n", "line 3, column 0: expected a number, got '2 3'"),
+    "hex": (b"1,2\n0x10,4\n", "got '0x10'"),
+    "under": (b"1,2\n1_0,4\n", "got '1_0'"),
     "decimalcomma": (b"1,2;3,4\n1,5;2\n", "want"),
-    "nul": (b"1,2\n3,\x004\n", "line 2, column 1: want a number, found byte 00"),  # S-19
-    "utf8": (b"1,2\n3,\xe4\n", "line 2, column 1: want a number, found byte e4"),
-    "minus": (b"1,2\n-,4\n", "line 2, column 0: want a number, found '-'"),
-    "dots": (b"1,2\n1.2.3,4\n", "found '1.2.3'"),
-    "point": (b"1,2\n.,4\n", "found '.'"),
-    "signs": (b"1,2\n1-2,4\n", "found '1-2'"),
-    "emptylabel": (b"label,b\n1,2\n,4\n", "line 3, column 0: want a number as the label, found ''"),  # S-17
-    "emptyweight": (b"weight,b\n1,2\n,4\n", "want a number as the weight, found ''"),
-    "crlf": (b"a,b\r\n" + b"1,2\r\n" * 300000 + b"3,x\r\n", "line 300002, column 1: want a number, found 'x'"),
-    "cr": (b"a,b\r" + b"1,22\r" * 300000 + b"3,x\r", "line 300002, column 1: want a number, found 'x'"),
-    "crcrlf": (b"a,b\r\r\n1,2\r\n\r\n3,x\r\n", "line 5, column 1: want a number, found 'x'"),
-    "headerlater": (b"\n\r\n\na,b\n1,2\n3,x\n", "line 6, column 1: want a number, found 'x'"),
-    "firstlater": (b"\n\na,2,b\n1,2,3\n", "line 3: want numbers, or names and no numbers, found 1 numbers"),
-    "longline": (b"1,2\n" + b" " * (16 << 20) + b" 3,4\n5,6\n", "line 2: want at most 16777216 bytes"),  # S-20
-    "longrow": (b"a,b\n1," + b" " * (16 << 20) + b"2\n", "line 2: want at most 16777216 bytes"),
+    "nul": (b"1,2\n3,\x004\n", "line 2, column 1: expected a number, got byte 00"),  # S-19
+    "utf8": (b"1,2\n3,\xe4\n", "line 2, column 1: expected a number, got byte e4"),
+    "minus": (b"1,2\n-,4\n", "line 2, column 0: expected a number, got '-'"),
+    "dots": (b"1,2\n1.2.3,4\n", "got '1.2.3'"),
+    "point": (b"1,2\n.,4\n", "got '.'"),
+    "signs": (b"1,2\n1-2,4\n", "got '1-2'"),
+    "emptylabel": (b"label,b\n1,2\n,4\n", "line 3, column 0: expected a number as the label, got ''"),  # S-17
+    "emptyweight": (b"weight,b\n1,2\n,4\n", "expected a number as the weight, got ''"),
+    "crlf": (b"a,b\r\n" + b"1,2\r\n" * 300000 + b"3,x\r\n", "line 300002, column 1: expected a number, got 'x'"),
+    "cr": (b"a,b\r" + b"1,22\r" * 300000 + b"3,x\r", "line 300002, column 1: expected a number, got 'x'"),
+    "crcrlf": (b"a,b\r\r\n1,2\r\n\r\n3,x\r\n", "line 5, column 1: expected a number, got 'x'"),
+    "headerlater": (b"\n\r\n\na,b\n1,2\n3,x\n", "line 6, column 1: expected a number, got 'x'"),
+    "firstlater": (b"\n\na,2,b\n1,2,3\n", "line 3: expected numbers, or names and no numbers, got 1 numbers"),
+    "longline": (b"1,2\n" + b" " * (16 << 20) + b" 3,4\n5,6\n", "line 2: expected at most 16777216 bytes"),  # S-20
+    "longrow": (b"a,b\n1," + b" " * (16 << 20) + b"2\n", "line 2: expected at most 16777216 bytes"),
 }
 for name, (data, _) in bad.items():
     write(f"bad/{name}.csv", data)
@@ -199,9 +199,9 @@ for name, (_, says) in bad.items():
     printed = subprocess.run([EPOCHFS, "info", os.path.join(SOURCE, "bad", f"{name}.csv")], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT).stdout.decode(errors="replace")
     contains(printed, says, f"{name}.csv")
-for option, says in (("label_column=3", "want a column from 0 to 2"),  # S-16
-                     ("label_column=who", "want a column from 0 to 2"), ("delimiter=1", "want a character"),
-                     ("comment=-", "want a character")):
+for option, says in (("label_column=3", "expected a column from 0 to 2"),  # S-16
+                     ("label_column=who", "expected a column from 0 to 2"), ("delimiter=1", "expected a character"),
+                     ("comment=-", "expected a character")):
     printed = subprocess.run([EPOCHFS, "info", os.path.join(SOURCE, "label/numbers.csv"), "-o", option], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT).stdout.decode(errors="replace")
     contains(printed, says)

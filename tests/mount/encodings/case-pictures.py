@@ -149,9 +149,9 @@ bad = [all_records[0], ("cut", {("b", "photo.jpg"): cut, ("i", "label"): number(
        ("text", {("b", "photo.jpg"): b"no picture", ("i", "label"): number(2)}), all_records[4],
        ("empty", {("b", "photo.jpg"): b"", ("i", "label"): number(3)})]
 taken = [(f"t{i}", {("b", "image.jpg"): picture(41, 30, "JPEG")}) for i in range(2)]
-NAMED = {"cut": "bad.lrn: record 1 (cut): JPEG: want an end marker",
-         "text": "bad.lrn: record 3 (text): want a JPEG, PNG or WebP picture, found bytes 6e 6f 20 70",
-         "empty": "bad.lrn: record 5 (empty): want a JPEG, PNG or WebP picture, found no bytes"}
+NAMED = {"cut": "bad.lrn: record 1 (cut): JPEG: expected an end marker",
+         "text": "bad.lrn: record 3 (text): expected a JPEG, PNG or WebP picture, got bytes 6e 6f 20 70",
+         "empty": "bad.lrn: record 5 (empty): expected a JPEG, PNG or WebP picture, got no bytes"}
 
 
 def check_bad(zeroes):

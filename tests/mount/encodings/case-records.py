@@ -190,7 +190,7 @@ contains(run("info", SOURCE), "format   records", "samples  63", "points   int16
 # The bytes of the pictures are no pictures, which is all that is wrong.
 found = [line for line in run("info", "--check", SOURCE, code=2).split("\n") if ": record " in line]
 equal(len(found), 63, "records that are reported")
-equal([line for line in found if "want a JPEG, PNG or WebP picture, found bytes" not in line], [], "other reports")
+equal([line for line in found if "expected a JPEG, PNG or WebP picture, got bytes" not in line], [], "other reports")
 
 # The index is kept: a later mount takes it, and one that is damaged is made anew.
 files = kept()
@@ -218,6 +218,6 @@ check_extents()
 write("two.rec", file_of(b)[:-5])
 write("three.rec", b"TESTREC9")
 with mounted():
-    contains(text(path("three.rec/ERROR.txt")), "three.rec: byte 7: want version '1', found '9'")
+    contains(text(path("three.rec/ERROR.txt")), "three.rec: byte 7: expected version '1', got '9'")
     check_all(path("one.rec"), a)
-    contains(text(path("two.rec/dataset.json")), "want a record, found")
+    contains(text(path("two.rec/dataset.json")), "expected a record, got")

@@ -30,9 +30,9 @@ for name, data in (whole | bad | other).items():
 
 for options in (), ("-o", "picture=8x8"):
     found = [line for line in run("info", "--check", *options, SOURCE, code=2).splitlines() if ": set/" in line]
-    for name, words in (("a/empty.jpg", "found no bytes"), ("a/text.jpg", "found bytes 6e 6f 74"),
+    for name, words in (("a/empty.jpg", "got no bytes"), ("a/text.jpg", "got bytes 6e 6f 74"),
                         ("b/cut.jpg", "cut short"),
-                        ("b/png.jpg", "want JPEG, as the extension .jpg says, found a PNG")):
+                        ("b/png.jpg", "expected JPEG, as the extension .jpg says, got a PNG")):
         equal(len([line for line in found if f"set/{name} (" in line and words in line]), 1, f"{name}: {found}")
     equal(len(found), 4, f"and nothing else: {found}")
 
@@ -67,11 +67,11 @@ contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short
 # Lines without a file: an error each; if there are no others, of the dataset.
 with open(f"{SOURCE}/set/list.manifest", "ab") as f:
     f.write(b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
-contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: sample 1 (b/gone): want a file of SOURCE")
+contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: sample 1 (b/gone): expected a file of SOURCE")
 write(f"{SOURCE}/set/list.manifest", b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
-contains(run("info", "--check", SOURCE, code=2), "not usable: set/list.manifest, usage train: want a line whose file is in SOURCE, found none in 1")
+contains(run("info", "--check", SOURCE, code=2), "not usable: set/list.manifest, usage train: expected a line whose file is in SOURCE, got none in 1")
 
 # A file that is too large for a picture is named as well.
 os.unlink(f"{SOURCE}/set/list.manifest")
 os.truncate(write(f"{SOURCE}/set/b/large.jpg", b""), (1 << 28) + 1)
-contains(run("info", "--check", SOURCE, code=2), ": set/b/large.jpg (large): want a picture of at most 268435456 bytes, found 268435457")
+contains(run("info", "--check", SOURCE, code=2), ": set/b/large.jpg (large): expected a picture of at most 268435456 bytes, got 268435457")

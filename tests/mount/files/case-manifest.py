@@ -81,7 +81,7 @@ def real():
                   lambda s: content(f"{folder}/testManifestData", *s.split("/")[-2:]))
     info = run("info", folder)
     for name, number in ("invalidNoSource", 2), ("invalidNoUsage", 1):
-        contains(info, f"{name}.manifest, line {number}: want a text")
+        contains(info, f"{name}.manifest, line {number}: expected a text")
 
 
 def made(files):

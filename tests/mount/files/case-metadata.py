@@ -109,18 +109,18 @@ with mounted(f"{SOURCE}/missing"):
     equal(content(path("set/samples/raw/000.jpg")), data("000.jpg"), "others")
     equal(np.load(path("set/samples/npy/gone.label.npy")).tolist(), 9, "its label")
 contains(run("info", "--check", f"{SOURCE}/missing", code=2), ": set/metadata.jsonl: row 20 (gone)", "there is no such file",
-         "want a path below")
+         "expected a path below")
 
 # Tables that are wrong.
 refused("json", "metadata.jsonl", b'{"file_name": "0.jpg"}\n{"file_name": \n', "set/metadata.jsonl, line 2", "no JSON")
-refused("list", "metadata.jsonl", b'[1]\n', "metadata.jsonl, line 1", "want a JSON object")
-refused("long", "metadata.jsonl", b'{"file_name": "' + b"x" * (1 << 20) + b'"}\n', "line 1: want at most 1048576 bytes")
-refused("names", "metadata.jsonl", b'{"name": "0.jpg"}\n', "set/metadata.jsonl: want a column file_name")
-refused("gone", "metadata.jsonl", b'{"file_name": "a.jpg"}\n{"file_name": "../b.jpg"}\n', "set/metadata.jsonl: want",
-        "a row whose file is there, found none in 2 rows")
-refused("fields", "metadata.csv", b"file_name,a\n0.jpg,1\n1.jpg\n", "metadata.csv, line 3: want 2 fields", "found 1")
+refused("list", "metadata.jsonl", b'[1]\n', "metadata.jsonl, line 1", "expected a JSON object")
+refused("long", "metadata.jsonl", b'{"file_name": "' + b"x" * (1 << 20) + b'"}\n', "line 1: expected at most 1048576 bytes")
+refused("names", "metadata.jsonl", b'{"name": "0.jpg"}\n', "set/metadata.jsonl: expected a column file_name")
+refused("gone", "metadata.jsonl", b'{"file_name": "a.jpg"}\n{"file_name": "../b.jpg"}\n', "set/metadata.jsonl: expected",
+        "a row whose file is there, got none in 2 rows")
+refused("fields", "metadata.csv", b"file_name,a\n0.jpg,1\n1.jpg\n", "metadata.csv, line 3: expected 2 fields", "got 1")
 refused("quote", "metadata.csv", b'file_name,a\n0.jpg,"1\n', "line 2", "a quote that does not end")
-refused("after", "metadata.csv", b'file_name,a\n0.jpg,"1"x\n', "want a comma after a quote, found 'x'")
-refused("twice", "metadata.csv", b"file_name,a,a\n0.jpg,1,2\n", "column 3: want a name that no other has")
+refused("after", "metadata.csv", b'file_name,a\n0.jpg,"1"x\n', "expected a comma after a quote, got 'x'")
+refused("twice", "metadata.csv", b"file_name,a,a\n0.jpg,1,2\n", "column 3: expected a name that no other has")
 write("bad-both/set/metadata.csv", b"file_name\n0.jpg\n")
 refused("both", "metadata.jsonl", b'{"file_name": "0.jpg"}\n', "metadata.jsonl and metadata.csv")

@@ -78,7 +78,7 @@ for place_, status in (("/train/c2/", 403), ("/train/c2/", 500), ("/train/c2/000
                 equal(json.loads(text(path("train/dataset.json")))["samples"], 119, "it is gone, for everybody")
             else:
                 contains(text(path("train/ERROR.txt")), "cannot be shown without a file that cannot be read",
-                         f"{place_}: want status 200, found {status}")
+                         f"{place_}: expected status 200, got {status}")
 shutil.rmtree(f"{WWW}/val")
 with Nginx(WWW) as server:
     for turn in range(2):  # the second one uses what the cache folder has

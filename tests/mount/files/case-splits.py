@@ -28,14 +28,14 @@ for other, data in ("metadata.csv", b"file_name\n0.jpg\n"), ("metadata.parquet",
     write(f"{SOURCE}/{root}/train/{other}", data)
     part(f"{SOURCE}/{root}", "val", lambda i: {"label": i})
     found = run("info", f"{SOURCE}/{root}")
-    contains(found, f"train: want one table of metadata, found metadata.jsonl and {other}")
+    contains(found, f"train: expected one table of metadata, got metadata.jsonl and {other}")
     with mounted(f"{SOURCE}/{root}"):
         contains(content(path("train/dataset.json") if os.path.exists(path("train/dataset.json"))
                          else path("train/ERROR.txt")).decode(), "metadata.jsonl", other)
         equal(json.loads(content(path("val/dataset.json")))["samples"], 3, "the other part goes on")
 part(f"{SOURCE}/parquet", "train", lambda i: {})
 os.rename(f"{SOURCE}/parquet/train/metadata.jsonl", f"{SOURCE}/parquet/train/metadata.parquet")
-contains(run("info", f"{SOURCE}/parquet"), "metadata.parquet: want metadata.jsonl or metadata.csv")
+contains(run("info", f"{SOURCE}/parquet"), "metadata.parquet: expected metadata.jsonl or metadata.csv")
 
 # Columns that differ.
 root = "columns"

@@ -30,5 +30,5 @@ with Nginx(WWW) as server:
                 expect_error(errno.EIO, content, daemon.at, "train/samples/raw", name(i))
             else:
                 equal(content(daemon.at, "train/samples/raw", name(i)), data(i), name(i))
-    equal("SHA-256: want" in log_text("log.mount"), True, "the log has the sums")
+    equal("SHA-256: expected" in log_text("log.mount"), True, "the log has the sums")
     stop(daemon)

@@ -108,5 +108,5 @@ with mounted(os.path.join(SOURCE, "bad")):
 
 # --check says which line is none
 contains(run("info", "--check", os.path.join(SOURCE, "made/none.jsonl"), code=2),
-         "none.jsonl: line 2 at byte 8: want an object of JSON")
+         "none.jsonl: line 2 at byte 8: expected an object of JSON")
 run("info", "--check", os.path.join(SOURCE, "made/blank.jsonl"))

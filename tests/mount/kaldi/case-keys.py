@@ -168,7 +168,7 @@ def check_long():
 
 
 def long_names(folder, enc, suffix, table):
-    """The name of each sample, found by its file's content."""
+    """The name of each sample, got by its file's content."""
     names = [None] * len(table)
     found = [n for n in os.listdir(folder + b"/samples/" + enc) if n.endswith(suffix)]
     equal(len(found), len(table), f"files in samples/{enc}")
@@ -200,7 +200,7 @@ def check_long_name(key, name, suffix, what):
     if len(whole) <= 150:
         equal(name, whole, what)
     if len(whole) + len(suffix) > 255:
-        equal(bool(cut), True, f"{what}: want it cut, found {name}")
+        equal(bool(cut), True, f"{what}: expected it cut, got {name}")
     if cut:
         equal(whole.startswith(cut[1]), True, f"{what}: {name} begins as the key")
         equal(len(cut[1]) > 100, True, f"{what}: {name} shows much of the key")

@@ -20,7 +20,7 @@ COLUMNS = [2] * 4 + [2, 2, 3, 2] + [3] * 4 + [3, 0, 0, 3]
 MATRICES = [rng.normal(size=(1 + i % 3 if c else 0, c)).astype(np.float32)
             for i, c in enumerate(COLUMNS)]
 LEFT = (0, 2, 3)  # batches that can be arrays
-WHY = "mixed.ark: row 7: want 2 columns, as others of the batch have, found 3; they cannot be one array"
+WHY = "mixed.ark: row 7: expected 2 columns, as others of the batch have, got 3; they cannot be one array"
 
 
 def names(encoding):

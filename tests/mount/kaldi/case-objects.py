@@ -135,7 +135,7 @@ def check_page(name, table):
             want = table.array(0, field).dtype
             equal(np.dtype(fields.get(field, "V1")), want, f"{name}: type of {field}")
     equal(set(table.encodings()) <= set(page["encodings"]), True,
-          f"{name}: want encodings {table.encodings()}, found {page['encodings']}")
+          f"{name}: expected encodings {table.encodings()}, got {page['encodings']}")
 
 
 def check_source(files, tables, *options):
@@ -146,7 +146,7 @@ def check_source(files, tables, *options):
               f"the top of the mount with {options}")
         for name, table in tables.items():
             if os.path.exists(path(name, "ERROR.txt")):
-                raise AssertionError(f"{name}: want a dataset, found ERROR.txt: "
+                raise AssertionError(f"{name}: expected a dataset, got ERROR.txt: "
                                      f"{text(path(name, 'ERROR.txt'))}")
             check_page(name, table)
             check_table(table, path(name), batch=3)

@@ -165,7 +165,7 @@ def check_alone():
 
 
 def too_long(signum, frame):
-    raise AssertionError("want an answer in 30 s; something waits")
+    raise AssertionError("expected an answer in 30 s; something waits")
 
 
 def check_no_files():

@@ -245,10 +245,10 @@ def check_messages():
     """An error of a range names the range and its object; an error of a line shows the line."""
     data, at = kd.archive([("m", kd.fm(a(2, 4))), ("v", kd.fv(a(3).reshape(-1)))])
     write("says/f.ark", data)
-    lines = {"[0:5]": "within the object, found one that ends after it: [0:5] of a matrix of 2 rows, "
+    lines = {"[0:5]": "within the object, got one that ends after it: [0:5] of a matrix of 2 rows, "
                       "4 columns",
-             "[:,2:4]": "found one that ends after it: [:,2:4] of a matrix of 2 rows, 4 columns",
-             "[2:2,0:0]": "found one that starts after it: [2:2,0:0] of a matrix of 2 rows",
+             "[:,2:4]": "got one that ends after it: [:,2:4] of a matrix of 2 rows, 4 columns",
+             "[2:2,0:0]": "got one that starts after it: [2:2,0:0] of a matrix of 2 rows",
              "[0:x]": f"found something else: bad3 f.ark:{at[0]}[0:x]",
              "[1:0]": f"found one that does: bad4 f.ark:{at[0]}[1:0]"}
     kd.script("says/t.scp", ["good f.ark:%d" % at[0]] + [f"bad{i} f.ark:{at[0]}{part}" for i, part

@@ -86,19 +86,19 @@ GOOD = {
     "broken": b"1 0:1:2\n1 0:1:x\n0 2:1:1\n",
 }
 BAD = {  # FM-...: the second row, and what is said of it
-    "FM-2": (b"1 0:1:2 1:3", "want a colon and a value"),
-    "FM-3": (b"1 7 0:1:2", "want field:index:value with a field from 0 to 4294967295, found '7'"),
-    "FM-4": (b"1 0:1:2:3", "want white space after the value, found ':3'"),
+    "FM-2": (b"1 0:1:2 1:3", "expected a colon and a value"),
+    "FM-3": (b"1 7 0:1:2", "expected field:index:value with a field from 0 to 4294967295, got '7'"),
+    "FM-4": (b"1 0:1:2:3", "expected white space after the value, got ':3'"),
     "FM-6": (b"1:2 0:1:2", "a label without a weight as in the first row"),
-    "FM-7": (b"1 qid:3 0:1:2", "want field:index:value with a field from 0 to 4294967295, found 'qid:3'"),
+    "FM-7": (b"1 qid:3 0:1:2", "expected field:index:value with a field from 0 to 4294967295, got 'qid:3'"),
     "FM-11": (b"1 0:4294967296:1", "4294967295"),
-    "FM-11 field": (b"1 4294967296:0:1", "want field:index:value with a field from 0 to 4294967295"),
-    "FM-12": (b"1 0.5:1.5:2", "want field:index:value"),
-    "FM-12 index": (b"1 0:1.5:2", "found '.5:2'"),
-    "FM-14": (b"a 0:1:2", "want a number as label"),
-    "negative": (b"1 -1:2:3", "want field:index:value"),
-    "no index": (b"1 3: ", "want an index from 0 to 4294967295, found the end of the line"),
-    "two labels": (b"1,2 0:1:2", "want white space after the label"),
+    "FM-11 field": (b"1 4294967296:0:1", "expected field:index:value with a field from 0 to 4294967295"),
+    "FM-12": (b"1 0.5:1.5:2", "expected field:index:value"),
+    "FM-12 index": (b"1 0:1.5:2", "got '.5:2'"),
+    "FM-14": (b"a 0:1:2", "expected a number as label"),
+    "negative": (b"1 -1:2:3", "expected field:index:value"),
+    "no index": (b"1 3: ", "expected an index from 0 to 4294967295, got the end of the line"),
+    "two labels": (b"1,2 0:1:2", "expected white space after the label"),
 }
 for name, data in GOOD.items():
     write(f"good/{name}.ffm", data)
@@ -128,7 +128,7 @@ for base, source in ((0, "asis"), (1, "1"), (1, "auto")):  # FM-10
 with mounted(os.path.join(SOURCE, "FM-9/x.ffm"), "index_base=auto"):
     check("x.ffm", b"1 1:1:2\n0 0:2:1\n1 1:0:3\n")
 contains(run("info", "--check", os.path.join(SOURCE, "FM-9/x.ffm"), "-o", "index_base=1", code=2), "x.ffm:2:", "x.ffm:3:",
-         "want a field and an index from 1 as index_base=1 says")
+         "expected a field and an index from 1 as index_base=1 says")
 for name in ("FM-8", "FM-1"):  # libsvm text by the rule of two colons
     with mounted(os.path.join(SOURCE, name)):
         check("x.txt", content(SOURCE, f"{name}/x.txt"), form="libsvm")

@@ -8,10 +8,10 @@ import os
 from lib import MOUNTPOINT, SOURCE, contains, equal, mounted, path, run, text, write
 
 ROWS = {
-    "first.txt": (b"1 1:x 2:3\n1 3:\n1 1:1 2:2\n0 2:5\n", 4, "first.txt:1:5: want"),
-    "label.txt": (b"a 1:1\nb 2:2\n", 2, "label.txt:1:1: want"),
-    "all.txt": (b"1 1:a 2:b\n-1 2:c\n", 2, "all.txt:1:5: want"),
-    "index.txt": (b"1 3000000000000:1 4:5\n2 1:1\n", 2, "index.txt:1:3: want"),
+    "first.txt": (b"1 1:x 2:3\n1 3:\n1 1:1 2:2\n0 2:5\n", 4, "first.txt:1:5: expected"),
+    "label.txt": (b"a 1:1\nb 2:2\n", 2, "label.txt:1:1: expected"),
+    "all.txt": (b"1 1:a 2:b\n-1 2:c\n", 2, "all.txt:1:5: expected"),
+    "index.txt": (b"1 3000000000000:1 4:5\n2 1:1\n", 2, "index.txt:1:3: expected"),
     "space.txt": (b"+1 1:1 2:2x\n+1 1:1x\n+1 1:1 2:2\n", 3, "space.txt:1:"),
 }
 OTHERS = {

@@ -50,9 +50,9 @@ with mounted(os.path.join(SOURCE, "both")):
     equal(rows, ROWS, "rows of all parts")
 
 # Not the first row, or not only counts: an error with its line
-for name, data, place in (("middle.txt", b"1 0:1\n2\n1 2 3\n3 1:1\n", "middle.txt:3:3: want index:value, as in other rows"),
-                          ("many.txt", b"1 2 3 4\n1 0:1\n2 0:1\n", "many.txt:1:3: want index:value, as in other rows"),
-                          ("after.txt", b"3 5000 3\n1 0:1\n1 x:1\n", "after.txt:3:3: want index:value")):
+for name, data, place in (("middle.txt", b"1 0:1\n2\n1 2 3\n3 1:1\n", "middle.txt:3:3: expected index:value, as in other rows"),
+                          ("many.txt", b"1 2 3 4\n1 0:1\n2 0:1\n", "many.txt:1:3: expected index:value, as in other rows"),
+                          ("after.txt", b"3 5000 3\n1 0:1\n1 x:1\n", "after.txt:3:3: expected index:value")):
     write(f"{name}/{name}", data)
     contains(run("info", "--check", os.path.join(SOURCE, name), code=2), place)
 write("matrix.txt", b"2 5\n0:1.5 3:2\n1:1 4:1\n")

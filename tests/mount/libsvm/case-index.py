@@ -114,7 +114,7 @@ def wait_kept(n):
             if len(kept()) >= n:
                 return
             left = until - time.monotonic()
-            equal(left > 0, True, f"{n} indexes in the cache folder, found {kept()}")
+            equal(left > 0, True, f"{n} indexes in the cache folder, got {kept()}")
             if select.select([fd], [], [], left)[0]:
                 os.read(fd, 65536)
     finally:

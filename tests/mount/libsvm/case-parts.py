@@ -238,7 +238,7 @@ def check_xgboost():
         print("without the part that needs python3-xgboost")
         return
     if int(xgboost.__version__.split(".")[0]) >= 2:
-        print(f"without the part that needs xgboost 1, which divides files among its workers; found {xgboost.__version__}")
+        print(f"without the part that needs xgboost 1, which divides files among its workers; got {xgboost.__version__}")
         return
     singles = [name for name in FILES if name not in ("packed", "four-bytes")]
     lists = [("lf", "crlf-runs", "no-last-newline", "uneven"), ("comments", "bom", "blank-first")]

@@ -25,7 +25,7 @@ says "$PRIVATE"'/#\040a\011b\040\134\040c\012d  ' 'd/at  epochfs  '
 expect 1 "$fstab_line" "$PRIVATE/missing" "$MOUNTPOINT"
 says missing
 expect 1 "$fstab_line" "$SOURCE" "$PRIVATE/missing"
-says "want a folder that exists"
+says "expected a folder that exists"
 expect 1 "$fstab_line" "$SOURCE" "$MOUNTPOINT" plam=batch=4
 says "is it 'plan'?" "SOURCE cannot be mounted"
 expect 1 "$fstab_line" --apend "$SOURCE" "$MOUNTPOINT"

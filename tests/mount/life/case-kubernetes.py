@@ -34,28 +34,28 @@ def check(value, kind, where):
     many = re.fullmatch(r"(?:list\[|dict\(str, )(.*)[\])]", kind)
     if many:
         if not isinstance(value, list if kind.startswith("list") else dict):
-            raise Wrong(f"{where}: want {kind}, found {value!r}")
+            raise Wrong(f"{where}: expected {kind}, got {value!r}")
         for key, one in enumerate(value) if isinstance(value, list) else value.items():
             check(one, many[1], f"{where}[{key}]")
     elif kind in PLAIN:
         if not isinstance(value, PLAIN[kind]) or (kind == "int" and isinstance(value, bool)):
-            raise Wrong(f"{where}: want {kind}, found {value!r}")
+            raise Wrong(f"{where}: expected {kind}, got {value!r}")
     else:
         check_model(value, getattr(kubernetes.client, kind), where)
 
 
 def check_model(value, model, where):
     if not isinstance(value, dict):
-        raise Wrong(f"{where}: want {model.__name__}, found {value!r}")
+        raise Wrong(f"{where}: expected {model.__name__}, got {value!r}")
     names = {shown: name for name, shown in model.attribute_map.items()}
     newer = {field: kind for field, kind in NEWER.get(model.__name__, {}).items() if field not in names}
     for field, one in value.items():
         if field not in names and field not in newer:
             raise Wrong(f"{where}.{field}: {model.__name__} has no such field")
         if field in WORDS and isinstance(one, str) and one not in WORDS[field]:
-            raise Wrong(f"{where}.{field}: want one of {sorted(WORDS[field])}, found {one!r}")
+            raise Wrong(f"{where}.{field}: expected one of {sorted(WORDS[field])}, got {one!r}")
         if field == "name" and not NAME.fullmatch(one):
-            raise Wrong(f"{where}.name: want a name of DNS, found {one!r}")
+            raise Wrong(f"{where}.name: expected a name of DNS, got {one!r}")
         check(one, newer.get(field) or model.openapi_types[names[field]], f"{where}.{field}")
     try:
         model(**{names[field]: one for field, one in value.items() if field in names})
@@ -90,7 +90,7 @@ def check_pod(spec, where):
 def check_document(document):
     key = document.get("apiVersion"), document.get("kind")
     if key not in KINDS:
-        raise Wrong(f"want one of {sorted(KINDS)}, found {key}")
+        raise Wrong(f"expected one of {sorted(KINDS)}, got {key}")
     where = f"{document['kind']} {document['metadata'].get('name')}"
     check(document, KINDS[key], where)
     if document["kind"] == "Pod":
@@ -118,16 +118,16 @@ def check_planted(documents):
     serving = "d['spec']['initContainers'][0]"
     for change, words in (
             (f"del {serving}['restartPolicy']", "does not end"), (f"del {serving}['startupProbe']", "does not end"),
-            (f"{serving}['restartPolicy'] = 1", "want str"), (f"{serving}['restartPolicy'] = 'Never'", "of an init container"),
+            (f"{serving}['restartPolicy'] = 1", "expected str"), (f"{serving}['restartPolicy'] = 'Never'", "of an init container"),
             ("d['spec']['containers'].append(d['spec'].pop('initContainers')[0])", "of an init container")):
         check_change(sidecar, change, words)
     container = "d['spec']['template']['spec']['containers'][0]"
     for change, words in (
-            (f"{container}['volumeMount'] = []", "has no such field"), (f"{container}['args'] = 'mount'", "want list[str]"),
-            (f"{container}['readinessProbe']['periodSeconds'] = '10'", "want int"),
+            (f"{container}['volumeMount'] = []", "has no such field"), (f"{container}['args'] = 'mount'", "expected list[str]"),
+            (f"{container}['readinessProbe']['periodSeconds'] = '10'", "expected int"),
             (f"del {container}['name']", "`name`, must not be"), (f"{container}['name'] = 'An_Epoch'", "a name of DNS"),
             ("d['spec']['selector']['matchLabels']['app'] = 'x'", "does not select"), ("del d['spec']['selector']", "`selector`"),
-            (f"{container}['volumeMounts'][0]['mountPropagation'] = 'Both'", "want one of"),
+            (f"{container}['volumeMounts'][0]['mountPropagation'] = 'Both'", "expected one of"),
             (f"{container}['securityContext']['privileged'] = False", "privileged containers"),
             ("d['spec']['template']['spec']['volumes'].pop()", "volumes"), ("d['apiVersion'] = 'apps/v1beta2'", "apps/v1beta2")):
         check_change(daemonset, change, words)

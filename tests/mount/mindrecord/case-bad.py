@@ -61,42 +61,42 @@ def raw(i, values):
 group = [{"id": 0, "offset": 0}]
 errors = {
     "M-5": (made(typed(type="array", items={"type": "number"})), "pre-release MindRecord schema type 'array'"),
-    "M-6": (made(setting(version="4.0")), "want version 2.0 or 3.0, found 4.0"),
-    "M-9a": (struct.pack("<Q", (1 << 27) + 1) + made()[8:], "want the length of a header in the file"),
-    "M-9b": (made(setting(header_size=16384, desc="x" * 16384), header_size=1 << 17), "want a header of 16384 bytes"),
+    "M-6": (made(setting(version="4.0")), "expected version 2.0 or 3.0, got 4.0"),
+    "M-9a": (struct.pack("<Q", (1 << 27) + 1) + made()[8:], "expected the length of a header in the file"),
+    "M-9b": (made(setting(header_size=16384, desc="x" * 16384), header_size=1 << 17), "expected a header of 16384 bytes"),
     "M-9c": (made(lambda h: b'{"header_size": 16384, broken'), "no JSON at line 1"),
     "M-9d": (made(lambda h: b'{"header_size": 16384, "\xff": 1}'), "no JSON at line 1"),
-    "M-10a": (made(setting(header_size=0)), "want header_size from 16384 to 134217728"),
-    "M-10b": (made(setting(page_size=2 ** 29)), "want page_size from 32768 to 268435456"),
+    "M-10a": (made(setting(header_size=0)), "expected header_size from 16384 to 134217728"),
+    "M-10b": (made(setting(page_size=2 ** 29)), "expected page_size from 32768 to 268435456"),
     "M-10c": (made(page(0, page_id=2 ** 62)), "a page_id of its own"),
-    "M-10d": (made(setting(header_size=-1)), "want header_size"),
+    "M-10d": (made(setting(header_size=-1)), "expected header_size"),
     "M-12": (made(page(1, row_group_ids=[{"id": 0, "offset": 30000}, {"id": 1, "offset": 0}])), "an offset in the page"),
     "M-13a": (made(page(1, row_group_ids=group + [{"id": 7, "offset": 9}])), "row groups that blob pages have"),
-    "M-13b": (made(page(2, page_type_id=0)), "want one blob page of row group 0, found two"),
+    "M-13b": (made(page(2, page_type_id=0)), "row group 0 has two blob pages"),
     "M-13c": (made(page(2, page_id=0)), "a page_id of its own"),
     "M-13d": (made(page(1, row_group_ids=group + group)), "row groups that no other raw page has"),
-    "M-14a": (made(page(2, start_row_id=2)), "want row 3 in the next blob page, found row 2"),
-    "M-14b": (made(page(2, start_row_id=4)), "want row 3 in the next blob page, found row 4"),
-    "M-14c": (made(page(0, start_row_id=1)), "want row 0 in the next blob page, found row 1"),
+    "M-14a": (made(page(2, start_row_id=2)), "expected row 3 in the next blob page, got row 2"),
+    "M-14b": (made(page(2, start_row_id=4)), "expected row 3 in the next blob page, got row 4"),
+    "M-14c": (made(page(0, start_row_id=1)), "expected row 0 in the next blob page, got row 1"),
     "M-14d": (made(page(0, end_row_id=-1)), "start_row_id up to end_row_id"),
     "M-15": (made(page(2, end_row_id=2 ** 60)), "no more rows than its bytes can have"),
     "M-15b": (made(lambda h: h | {"page": [{"page_id": i, "page_type": "BLOB_DATA", "page_type_id": i,
                                             "start_row_id": i * 4096, "end_row_id": (i + 1) * 4096,
                                             "page_size": 32768, "row_group_ids": []} for i in range(300)]},
-                   header_size=1 << 17), "want 1228800 rows, found"),
+                   header_size=1 << 17), "expected 1228800 rows, got"),
     "M-26": (os.urandom(5000) + b"ENCRYPT", "encrypted MindRecord"),
     "M-26b": (made() + b"ENCRYPT", "encrypted MindRecord"),
-    "M-28": (made(setting(shard_addresses=["a"] * 65537), header_size=1 << 20), "want from 1 to 65536 shard_addresses, found 65537"),
-    "shard": (made(setting(shard_id=1)), "want shard_id from 0 to 0"),
-    "type": (made(typed(type="complex")), "field 't': want type bytes"),
-    "blobs": (made(typed(type="bytes")), "field 't': want blob_fields to have it"),
-    "axes": (made(typed(type="int32", shape=[-1, -1])), "field 't': want axes"),
-    "axis": (made(typed(type="int32", shape=[1] * 9)), "field 't': want a shape of 1 to 8 axes"),
+    "M-28": (made(setting(shard_addresses=["a"] * 65537), header_size=1 << 20), "expected from 1 to 65536 shard_addresses, got 65537"),
+    "shard": (made(setting(shard_id=1)), "expected shard_id from 0 to 0"),
+    "type": (made(typed(type="complex")), "field 't': expected type bytes"),
+    "blobs": (made(typed(type="bytes")), "field 't': expected blob_fields to have it"),
+    "axes": (made(typed(type="int32", shape=[-1, -1])), "field 't': expected axes"),
+    "axis": (made(typed(type="int32", shape=[1] * 9)), "field 't': expected a shape of 1 to 8 axes"),
     "used": (made(page(0, page_size=32769)), "used bytes, at most page_size"),
     "kind": (made(page(0, page_type="OTHER")), "page_type RAW_DATA or BLOB_DATA"),
     "many": (made(lambda h: h["schema"][0]["schema"].update({f"f{i}": {"type": "int32"} for i in range(99)})),
-             "found 1 with 102"),
-    "short": (b"\x80\0\0", "want the length of a header, found 3 bytes"),
+             "got 1 with 102"),
+    "short": (b"\x80\0\0", "expected the length of a header, got 3 bytes"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", ""),
 }
 
@@ -205,7 +205,7 @@ def check_strange():
     equal(sorted(np.load(io.BytesIO(content("M-24/raw.mindrecord/batches/batch=2/npz/000000.npz"))).files),
           ["index", "key", "n"])
     equal([int(i) for i in array("M-30/x.mindrecord/batches/batch=all/npy/000000.n.npy")], list(range(6)))
-    contains(run("info", os.path.join(SOURCE, "left")), "want the end of a page after its last row, found 5 bytes")
+    contains(run("info", os.path.join(SOURCE, "left")), "expected the end of a page after its last row, got 5 bytes")
     equal(show("left/x.mindrecord", 5, "n"), 5)
     equal(show("sizes/x.mindrecord", 1, "n"), 1, "pages in another order than rows")
 
@@ -217,7 +217,7 @@ def check_hash():
     for name in ("wrong", "length", "beyond"):
         equal(show(f"M-25bad/{name}.mindrecord", 5, "n"), 5)
         contains(run("info", "--check", os.path.join(SOURCE, f"M-25bad/{name}.mindrecord"), code=2),
-                 "want the hash of the bytes before it, found",
+                 "expected the hash of the bytes before it, got",
                  "another" if name == "wrong" else "a length that no known hash has")
 
 
@@ -236,11 +236,11 @@ def check_shards():
 
     equal(numbers("M-2/all"), list(range(6)), "in the order of shard_id")
     contains(run("info", os.path.join(SOURCE, "M-2")), "c.rec was written as 's.mindrecord0'")
-    contains(text(path("M-8a/all/ERROR.txt")), "want 3 shards, found none that is shard 1, 's.mindrecord1'")
+    contains(text(path("M-8a/all/ERROR.txt")), "expected 3 shards, got none that is shard 1, 's.mindrecord1'")
     equal(numbers("M-8a/s.mindrecord2"), [4, 5])
     equal(numbers("M-8one/s.mindrecord1"), [2, 3], "alone")
     equal(os.path.exists(path("M-8one/all")), False)
-    contains(text(path("M-8twice/all/ERROR.txt")), "want each shard once, found shard 1")
+    contains(text(path("M-8twice/all/ERROR.txt")), "expected each shard once, got shard 1")
     for name in ("a.mindrecord", "b.mindrecord"):
         equal(len(numbers(f"M-8b/{name}")), 6, "two datasets in a folder")
     equal(os.path.exists(path("M-8b/all")), False)

@@ -27,32 +27,32 @@ def refused(option, *words, code=2):
 def check_texts():
     """What does not parse is an error of the command line."""
     for option, words in (
-            ("mix=m", ["want NAME=SOURCE*WEIGHT"]),
-            ("mix=m=a", ["want NAME*WEIGHT, found 'a'"]),
-            ("mix=m=a*0", ["want a weight above 0"]),
-            ("mix=m=a*-1", ["want a weight above 0"]),
-            ("mix=m=a*nan", ["want a weight above 0"]),
+            ("mix=m", ["expected NAME=SOURCE*WEIGHT"]),
+            ("mix=m=a", ["expected NAME*WEIGHT, got 'a'"]),
+            ("mix=m=a*0", ["expected a weight above 0"]),
+            ("mix=m=a*-1", ["expected a weight above 0"]),
+            ("mix=m=a*nan", ["expected a weight above 0"]),
             ("mix=m=a*65536+b*1", ["sum to at most 65536", "the nearest that do are a*65535+b*1"]),
             ("mix=m=a*1/281474976710657", ["/N with N from 1 to 2^48"]),
             ("mix=m=a*1@281474976710657:b*1", ["at most 2^48"]),
             ("mix=m=a:rank=0of2*1", ["'rank' is no word of a source"]),
             ("mix=m=" + "+".join(f"s{i}*1" for i in range(257)), ["at most 256 sources"]),
-            ("mix", ["want mix=NAME="])):
+            ("mix", ["expected mix=NAME="])):
         refused(option, *words, code=1)
 
 
 def check_names():
     """Names are those of the mount, and there are no mixes of mixes."""
     for option, words in (
-            ("mix=m=a*1+nothing*1", ["want names of datasets", "a, b, ", "found 'nothing'"]),
-            ("mix=m=a*1+m*1", ["found the mix itself"]),
-            ("mix=m=n*1+a*1,mix=n=m*1+a*1", ["found 'n', which is a mix"]),
-            ("mix=m=a*1,mix=n=m*1", ["found 'm', which is a mix"]),
-            ("mix=a=a*1+b*1", ["want a name that nothing else in the mount has"]),
-            ("mix=m=a*1,mix=m=b*1", ["want a name that nothing else"]),
-            ("mix=sub=a*1", ["want a name that nothing else"]),
-            ("mix=README.txt=a*1", ["want a name that nothing else"]),
-            ("mix=m=sub*1", ["found 'sub'"])):
+            ("mix=m=a*1+nothing*1", ["expected names of datasets", "a, b, ", "got 'nothing'"]),
+            ("mix=m=a*1+m*1", ["got the mix itself"]),
+            ("mix=m=n*1+a*1,mix=n=m*1+a*1", ["got 'n', which is a mix"]),
+            ("mix=m=a*1,mix=n=m*1", ["got 'm', which is a mix"]),
+            ("mix=a=a*1+b*1", ["expected a name that nothing else in the mount has"]),
+            ("mix=m=a*1,mix=m=b*1", ["expected a name that nothing else"]),
+            ("mix=sub=a*1", ["expected a name that nothing else"]),
+            ("mix=README.txt=a*1", ["expected a name that nothing else"]),
+            ("mix=m=sub*1", ["got 'sub'"])):
         refused(option, "option mix=", *words)
 
 
@@ -61,10 +61,10 @@ def check_sources():
     for text_of_mix, words in (
             ("a*1+floats*1", ["'label' as int32 () in a, and as float32 () in floats"]),
             ("a*1+wide*1", ["'image' as uint8 (4, 3) in a, and as uint8 (4, 5) in wide"]),
-            ("a*1+other*1", ["a field in common, found none in a and other"]),
-            ("a*1+empty*1", ["want sources that have samples, found none in empty"]),
-            ("a:take=9:9*1+b*1", ["found none in a:take=9:9"]),
-            ("a:split=0@0:1*1+b*1", ["split: want a share that has samples"]),
+            ("a*1+other*1", ["a field in common, got none in a and other"]),
+            ("a*1+empty*1", ["expected sources that have samples, got none in empty"]),
+            ("a:take=9:9*1+b*1", ["got none in a:take=9:9"]),
+            ("a:split=0@0:1*1+b*1", ["split: expected a share that has samples"]),
             ("a*1+bad-idx3-ubyte*1", ["bad-idx3-ubyte cannot be used: "]),
             ("a*1+b*1@5:a*1/all", ["b rests for ever"])):
         with mounted(SOURCE, f"mix=m={text_of_mix}"):

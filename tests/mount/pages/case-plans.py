@@ -48,7 +48,7 @@ FORMS = {"<n|all>": ["8", "all"], "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...
          "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"]}
 words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
 said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)
-contains(said, f"want {', '.join(name for name, _ in words[:-1])} or {words[-1][0]} (parameters")
+contains(said, f"expected {', '.join(name for name, _ in words[:-1])} or {words[-1][0]} (parameters")
 world.file("few.txt", b"#1\n#2\n")
 forms = world.file("forms.py", "".join(
     opens(f"{'' if name == 'batch' else 'batch=8,'}{name}={value}{'' if name == 'seed' else ',seed=7'}", "/mnt/mnist/train/batches")

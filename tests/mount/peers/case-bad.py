@@ -30,19 +30,19 @@ def up(secret, *more, code, nodes="127.0.1.1,127.0.1.2", folder=f"{PRIVATE}/bad"
 
 def check_words(secret):
     """Exit code 1: what was typed."""
-    for more, word in ((["--size", "5"], "--size: want a number with k, m or g"), (["--size", "0g"], "--size"),
+    for more, word in ((["--size", "5"], "--size: expected a number with k, m or g"), (["--size", "0g"], "--size"),
                        (["--nodes", "a;b"], "--nodes"), (["--origin", "ftp://x"], "--origin"),
                        (["--origin", "http://x/path"], "--origin"), (["--origin", "http://x;"], "--origin"),
                        (["--folder", "relative"], "--folder"), (["--folder", "/a b"], "--folder"),
                        (["--port", "80"], "--port"), (["--port", "65535"], "--port"), (["--job", "x"], "--job"),
                        (["--wait", "-1"], "--wait"), (["--what"], "unknown option '--what'"),
-                       (["--self"], "want a value"), (["--secret", "/no/such/file"], "cannot be read"),
+                       (["--self"], "expected a value"), (["--secret", "/no/such/file"], "cannot be read"),
                        (["--ca", "/no/such/file"], "--ca")):
         contains(up(secret, *more, code=1), "peers: ", word)
     short = f"{PRIVATE}/short"
     with open(short, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
         f.write("secret")
-    contains(up(short, code=1), "want 16 to 256 letters and digits")
+    contains(up(short, code=1), "expected 16 to 256 letters and digits")
     os.chmod(short, 0o640)
     contains(up(short, code=1), "only its owner can read")
     contains(tool("--help"), "peers up --nodes LIST", "Exit codes")
@@ -52,12 +52,12 @@ def check_words(secret):
 
 def check_not_up(secret):
     """Exit code 3: this node cannot be in the ring."""
-    contains(up(secret, nodes="127.0.1.1,no-such-node.invalid", code=3), "node 'no-such-node.invalid': want a name")
+    contains(up(secret, nodes="127.0.1.1,no-such-node.invalid", code=3), "node 'no-such-node.invalid': expected a name")
     contains(up(secret, nodes="127.0.1.1", code=3), "a ring of one node", "mount without it")
     contains(up(secret, nodes="127.0.1.2,127.0.1.3", code=3), "'127.0.1.1', is not in the list of nodes")
     contains(up(secret, nodes="127.0.1.1,127.0.1.1", code=3), "have the same address")
     for name in ("1.2.3", "999.1.1.1", "127.0.01.2", "0.0.0.0", "224.0.0.1", "...", "2130706433", "-x", "::", "FF02::1"):
-        contains(up(secret, nodes=f"127.0.1.1,{name}", code=3), f"node '{name}': want a name that this node knows")
+        contains(up(secret, nodes=f"127.0.1.1,{name}", code=3), f"node '{name}': expected a name that this node knows")
     # A node whose /etc/hosts gives its own name an address of loopback.
     contains(up(secret, nodes="127.0.1.1,10.1.2.3", code=3), "node '127.0.1.1' has the address 127.0.1.1 here",
              "name the nodes by their addresses")
@@ -154,7 +154,7 @@ def check_clocks():
 def check_options():
     for value in ("http://data.example.org:80", "https://127.0.0.1:1", "http://127.0.0.1", "127.0.0.1:80",
                   "http://127.0.0.1:80/path", "http://127.0.0.1.evil.org:80", "http://u@127.0.0.1:80", ""):
-        contains(run("info", "-o", f"via={value}", "/", code=1), "option via: want http://127.0.0.1:PORT")
+        contains(run("info", "-o", f"via={value}", "/", code=1), "option via: expected http://127.0.0.1:PORT")
     for value in ("http://127.0.0.1:1", "http://localhost:1/", "http://[::1]:1"):
         out = run("info", "-o", f"via={value},via_secret=/no/such/file", "http://127.0.0.1:1/", code=2)
         contains(out, "via_secret=/no/such/file: No such file or directory")

@@ -167,15 +167,15 @@ def check_folders():
         with open(f"{other}/{name}", "w", encoding="ascii") as f:
             f.write("precious\n")
     before = sorted(os.walk(other))
-    contains(up(code=3, folder=other), "want a new folder, or one of an earlier ring; found one with other files")
+    contains(up(code=3, folder=other), "expected a new folder, or one of an earlier ring; got one with other files")
     down(other)
     equal(sorted(os.walk(other)), before, "files that no ring has made")
     for mode in (0o770, 0o777, 0o1777):
         os.makedirs(f"{PRIVATE}/open", exist_ok=True)
         os.chmod(f"{PRIVATE}/open", mode)
-        contains(up(code=3, folder=f"{PRIVATE}/open"), "want a folder of one's own that nobody else can write to")
+        contains(up(code=3, folder=f"{PRIVATE}/open"), "expected a folder of one's own that nobody else can write to")
     os.symlink(other, f"{PRIVATE}/link")
-    contains(up(code=3, folder=f"{PRIVATE}/link"), "want a folder of one's own")
+    contains(up(code=3, folder=f"{PRIVATE}/link"), "expected a folder of one's own")
     equal(sorted(os.walk(other)), before, "files behind a link")
     # What it makes is the user's alone, whatever the umask says.
     mask = os.umask(0)

@@ -61,7 +61,7 @@ def check(origin, what, options, least, most):
               f"staged {min(staged) / TOTAL:.2f} to {max(staged) / TOTAL:.2f} of D; the origin sent "
               f"{sent(origin.log()) / TOTAL:.3f} of D", flush=True)
         equal(TOTAL <= sum(shares) <= 1.05 * TOTAL, True, f"{what}: bytes of all shares {shares}")
-        equal(all(least <= n <= most for n in staged), True, f"{what}: staged {staged}, want {least} to {most}")
+        equal(all(least <= n <= most for n in staged), True, f"{what}: staged {staged}, expected {least} to {most}")
         equal(sent(origin.log()) <= 1.02 * TOTAL, True, f"{what}: the origin sent {sent(origin.log())}")
 
 

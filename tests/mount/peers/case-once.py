@@ -102,7 +102,7 @@ def check_dead(origin, ring):
         stop(node)
     again = sent(origin.log())
     print(f"a dead node had {shares[3]} bytes, the origin sent {again} again", flush=True)
-    equal(again <= shares[3], True, f"bytes sent again: {again}, want at most {shares[3]}")
+    equal(again <= shares[3], True, f"bytes sent again: {again}, expected at most {shares[3]}")
     contains(tool("status", "--folder", ring.at(0), code=2), "127.0.1.4: does not answer")
     ring.start(3)
     equal(tool("status", "--folder", ring.at(0)).count("answers"), NODES, "nodes that answer")
@@ -132,7 +132,7 @@ def check_changed(origin, ring):
             equal(e.errno, errno.ESTALE, f"at {off}: {e}")
             stale += 1
     equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
-    equal(good <= SLICE // PIECE, True, f"{good} pieces of the old version, want those of one slice")
+    equal(good <= SLICE // PIECE, True, f"{good} pieces of the old version, expected those of one slice")
     contains(log_text("log.node0"), "three-data: has changed: its ETag was ")
     stop(daemon)
 

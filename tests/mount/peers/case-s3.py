@@ -60,7 +60,7 @@ def check_signed(s3, ring):
                              "s3://private/mnist"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE)
     contains(mounts.stdout.decode(), "900")
     alone = listings(s3) - before - one
-    equal(one <= alone * times, True, f"{one} listings, want those of {times} mounts, {alone} each")
+    equal(one <= alone * times, True, f"{one} listings, expected those of {times} mounts, {alone} each")
 
 
 def check_presigned(s3, ring):
@@ -145,7 +145,7 @@ def check_refused(s3, ring):
     done = subprocess.run([EPOCHFS, "info", "-o", f"via={ring.front(0)},via_secret={wrong}", "http://127.0.0.1:1/"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=DEADLINE)
     equal(done.returncode, 2, f"a secret that others can read: {done.stdout}")
-    contains(done.stdout.decode(), "only its owner can read (mode 600), found mode 644")
+    contains(done.stdout.decode(), "only its owner can read (mode 600), got mode 644")
 
 
 with Ceph() as the_s3:

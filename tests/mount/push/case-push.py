@@ -155,7 +155,7 @@ def most_ahead(epoch, ahead):
         if i % 20 == 19:
             pushed = sum(resident(path(folder, n)) for n in files[i + 1:])
             most = max(most, pushed)
-            equal(pushed <= ahead, True, f"batch {i}: {pushed} bytes ahead, want {ahead} at most")
+            equal(pushed <= ahead, True, f"batch {i}: {pushed} bytes ahead, expected {ahead} at most")
     return most
 
 

@@ -42,7 +42,7 @@ def expect(kind, words, call, what):
         return
     finally:
         gc.collect()  # a DataLoader that has failed is a cycle, and complains where the next one forks
-    raise AssertionError(f"{what}: want {kind.__name__}, found {found}")
+    raise AssertionError(f"{what}: expected {kind.__name__}, got {found}")
 
 
 def daemon_dies():
@@ -185,7 +185,7 @@ def file_is_cut():
            lambda: list(train.batches("batch=8")), "cut")
     with open(f"{folder}/.epochfs/status.json", "r+b") as f:
         f.truncate(10)
-    expect(epochfs.Error, ["status.json", "want the JSON of a mount's status"], lambda: epochfs.open(folder), "status that is cut")
+    expect(epochfs.Error, ["status.json", "expected the JSON of a mount's status"], lambda: epochfs.open(folder), "status that is cut")
     os.unlink(where)
     expect(epochfs.Error, ["has 3 batches, and 3 is the last"], lambda: list(train.batches("batch=8")), "one is missing")
 
@@ -198,7 +198,7 @@ def batch_is_left_out():
         write(f"mixed/{name}.ark", kaldi_dirs.archive(items)[0])
     daemon = start(os.path.join(SOURCE, "mixed"))
     mount = epochfs.open(MOUNTPOINT)
-    reason = "want 2 columns, as others of the batch have, found 3; they cannot be one array"
+    reason = "expected 2 columns, as others of the batch have, got 3; they cannot be one array"
     expect(epochfs.PlanError, ["'batch=2' does not open", reason], lambda: list(mount["middle.ark"].batches("batch=2")), "npz")
     expect(epochfs.PlanError, [reason], lambda: list(mount["middle.ark"].batches("batch=2", encoding="npy")), "npy")
     expect(epochfs.Error, ["000002.npz", reason], lambda: list(mount["last.ark"].batches("batch=2")), "npz of the last")

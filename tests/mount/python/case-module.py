@@ -32,7 +32,7 @@ def expect(kind, *words, call):
         equal(type(e), kind, f"kind of {e!r}")
         contains(str(e), *words)
         return e
-    raise AssertionError(f"want {kind.__name__}, found no error")
+    raise AssertionError(f"expected {kind.__name__}, got no error")
 
 
 def same(found, file, what):
@@ -62,9 +62,9 @@ def look_at(mount, images, labels):
     for key in ("000030", "", "..", "../npz/000003", "a\0b"):
         expect(KeyError, call=lambda key=key: train[key])
     equal(("000007" in train, b"000030" in train), (True, False), "keys that are there")
-    expect(TypeError, "want a key", call=lambda: 7 in train)
+    expect(TypeError, "expected a key", call=lambda: 7 in train)
     for name in ("nothing", "train/", "./train", "../mountpoint/train", "", "a\0b", SOURCE, 7, None):
-        expect(KeyError, "no such dataset, want one of train", call=lambda name=name: mount[name])
+        expect(KeyError, "no such dataset, expected one of train", call=lambda name=name: mount[name])
         equal(name in mount, False, f"is {name!r} there")
     equal((mount == mount, mount != epochfs.open(mount.path), len({mount})), (True, True, 1), "a mount is itself")
 
@@ -99,30 +99,30 @@ def read_batches(mount, images):
 def refuse(mount):
     train = mount["train"]
     for plan, reason in [("batch=8,foo=1", "'foo' is not a parameter of a plan"), ("batch=0", "batch"),
-                         ("batch=8,split=5@1:1", "split: want K@W0:W1"), ("batch=8,seed=x", "seed"),
-                         ("batch=8,limit=31", "limit: want at most 30")]:
+                         ("batch=8,split=5@1:1", "split: expected K@W0:W1"), ("batch=8,seed=x", "seed"),
+                         ("batch=8,limit=31", "limit: expected at most 30")]:
         expect(epochfs.PlanError, plan, "does not open", reason, call=lambda plan=plan: train.batches(plan))
     for plan in ("batch=31,tail=drop", "batch=8,take=40:50"):
         expect(epochfs.PlanError, plan, "has no batches", call=lambda plan=plan: train.batches(plan))
     expect(epochfs.PlanError, "'../x'", call=lambda: train.batches("../x"))
     for epoch in (-1, 2 ** 64):
-        expect(ValueError, f"epoch: want a number from 0 to {2 ** 64 - 1}, found {epoch}",
+        expect(ValueError, f"epoch: expected a number from 0 to {2 ** 64 - 1}, got {epoch}",
                call=lambda epoch=epoch: train.batches(PLAN, epoch=epoch))
     for words in ({"epoch": 1.0}, {"epoch": "3"}, {"start": 1.0}, {"start": None}):
-        expect(TypeError, "want a whole number, found", call=lambda words=words: train.batches(PLAN, **words))
+        expect(TypeError, "expected a whole number, got", call=lambda words=words: train.batches(PLAN, **words))
     for number in (2 ** 63, 2 ** 64 - 1, np.uint64(2 ** 64 - 1), True):
         equal(train.batches(PLAN, epoch=number).epoch, int(number), "epoch")
         equal(len(train.batches(PLAN, epoch=number).read(np.int64(3))["index"]), 6, "samples of a batch of that epoch")
-    expect(TypeError, "plan: want text as 'batch=128,seed=7', found 8", call=lambda: train.batches(8))
-    expect(ValueError, "from 0 to 4, found 5", call=lambda: train.batches(PLAN, start=5))
-    expect(ValueError, "found -1", call=lambda: train.batches(PLAN, start=-1))
+    expect(TypeError, "plan: expected text as 'batch=128,seed=7', got 8", call=lambda: train.batches(8))
+    expect(ValueError, "from 0 to 4, got 5", call=lambda: train.batches(PLAN, start=5))
+    expect(ValueError, "got -1", call=lambda: train.batches(PLAN, start=-1))
     expect(IndexError, "batch 4 of 4", call=lambda: train.batches(PLAN).read(4))
     expect(TypeError, call=lambda: train.batches(PLAN).read(1.0))
     expect(KeyError, "encoding='npy' has", call=lambda: train.batches(PLAN, fields=["image01"]))
-    expect(KeyError, "sound: want one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
-    expect(KeyError, "sound: want one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
+    expect(KeyError, "sound: expected one of image, label, index, key", call=lambda: train.batches(PLAN, fields=["sound"]).read(0))
+    expect(KeyError, "sound: expected one of", call=lambda: train.batches(PLAN, fields=["sound"], encoding="npy"))
     for fields in ("image", b"image", [b"image"], [3]):
-        expect(TypeError, f"fields: want a list of names, found {fields!r}",
+        expect(TypeError, f"fields: expected a list of names, got {fields!r}",
                call=lambda fields=fields: train.batches(PLAN, fields=fields))
     expect(ValueError, "'png'", call=lambda: train.batches(PLAN, encoding="png"))
     expect(epochfs.Error, "the dataset has no batches in csc", call=lambda: train.batches(PLAN, encoding="csc"))
@@ -251,12 +251,12 @@ def given():
         folder = os.path.join(os.fsencode(PRIVATE), os.fsencode(cache))
         with epochfs.mount(SOURCE, cache=type(cache)(folder if isinstance(cache, bytes) else os.fsdecode(folder))):
             equal(os.path.isdir(folder), True, f"is {folder} the cache")
-    expect(epochfs.MountError, "mountpoint: want a folder, found an empty name", call=lambda: epochfs.mount(SOURCE, ""))
+    expect(epochfs.MountError, "mountpoint: expected a folder, got an empty name", call=lambda: epochfs.mount(SOURCE, ""))
     for source in (None, 3):
         expect(TypeError, call=lambda source=source: epochfs.mount(source))
     expect(epochfs.MountError, "/nowhere: No such file or directory", call=lambda: epochfs.mount("/nowhere"))
     expect(epochfs.MountError, "./--help: No such file", call=lambda: epochfs.mount("--help"))
-    expect(epochfs.MountError, "/dev/null: want a folder", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
+    expect(epochfs.MountError, "/dev/null: expected a folder", call=lambda: epochfs.mount(SOURCE, "/dev/null"))
     expect(epochfs.MountError, "colour", call=lambda: epochfs.mount(SOURCE, colour="red"))
     os.environ["EPOCHFS"] = os.path.relpath(EPOCHFS)
     with epochfs.mount(SOURCE) as mount:

@@ -26,7 +26,7 @@ def expect(kind, words, call):
     except kind as e:
         contains(str(e), words)
         return
-    raise AssertionError(f"want {kind.__name__} with {words}")
+    raise AssertionError(f"expected {kind.__name__} with {words}")
 
 
 def dense(train, images, labels):
@@ -39,7 +39,7 @@ def dense(train, images, labels):
     equal(np.concatenate([y for _, y in seen]).tolist(), labels[order].tolist(), "labels")
     later = list(epochfs.sklearn.rows(train, "batch=16,seed=7", epoch=1, start=3, x="image"))
     equal(later[0][1].tolist(), seen[3][1].tolist(), "from batch 3 on")
-    expect(KeyError, "x: want one of image, label", lambda: next(epochfs.sklearn.rows(train, "batch=16")))
+    expect(KeyError, "x: expected one of image, label", lambda: next(epochfs.sklearn.rows(train, "batch=16")))
 
 
 def sparse(rows):
@@ -56,9 +56,9 @@ def sparse(rows):
     equal(model.score(every, batch["label"]) > 0.9, True, "learned")
     one = epochfs.csr(rows[7])
     equal((one != every[7]).nnz, 0, "one row")
-    expect(KeyError, "data: want a batch of sparse rows, with all its fields, found label",
+    expect(KeyError, "data: expected a batch of sparse rows, with all its fields, got label",
            lambda: epochfs.csr(rows.batches("batch=4", fields=["label"]).read(0)))
-    expect(ValueError, "want sparse rows, of encoding npz, found csc",
+    expect(ValueError, "expected sparse rows, of encoding npz, got csc",
            lambda: epochfs.csr(rows.batches("batch=4", encoding="csc").read(0)))
 
 

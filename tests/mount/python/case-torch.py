@@ -33,7 +33,7 @@ def expect(kind, words, call):
         equal(type(e), kind, f"kind of {e!r}")
         contains(str(e), *words)
         return
-    raise AssertionError(f"want {kind.__name__} with {words}")
+    raise AssertionError(f"expected {kind.__name__} with {words}")
 
 
 def indexes(batches):
@@ -111,14 +111,14 @@ def check_epochs(train, want):
             break  # as a loop that counts by len() does
     equal(indexes(batches), want[2], "the next epoch")
     equal(batches.epoch, 3, "epoch")
-    for epoch, batch, words in ((0, 14, "batch: want a number from 0 to 13, found 14"), (0, -1, "batch"), (-1, 0, "epoch"),
+    for epoch, batch, words in ((0, 14, "batch: expected a number from 0 to 13, got 14"), (0, -1, "batch"), (-1, 0, "epoch"),
                                 (2 ** 63 - 1, 0, "epoch")):
         expect(ValueError, [words], lambda epoch=epoch, batch=batch: batches.seek(epoch, batch))
         if not batch:
             expect(ValueError, [words], lambda epoch=epoch: Batches(train, PLAN, epoch=epoch))
     for number in (1.0, "1", None):
-        expect(TypeError, ["epoch: want a whole number"], lambda number=number: batches.set_epoch(number))
-        expect(TypeError, ["batch: want a whole number"], lambda number=number: batches.seek(0, number))
+        expect(TypeError, ["epoch: expected a whole number"], lambda number=number: batches.set_epoch(number))
+        expect(TypeError, ["batch: expected a whole number"], lambda number=number: batches.seek(0, number))
     equal(batches.state_dict()["epoch"], 3, "position after seeks that failed")
     for number in (np.int64(2), torch.tensor(2)):
         batches.seek(number, number)
@@ -153,9 +153,9 @@ def check_options(train):
         expect(TypeError, [f"{name}: ", "plan" if name != "pin_memory" else "Batches"],
                lambda name=name, value=value: Loader(batches, **{name: value}))
     equal(len(list(Loader(batches, batch_size=None, shuffle=False, pin_memory=False))), 13, "options that say nothing")
-    expect(TypeError, ["want epochfs.torch.Batches, found <epochfs.Dataset"], lambda: Loader(train))
+    expect(TypeError, ["expected epochfs.torch.Batches, got <epochfs.Dataset"], lambda: Loader(train))
     for state in ({}, {"epoch": 0, "batch": 1}):
-        expect(ValueError, ["found one without", "samples_of"], lambda state=state: batches.load_state_dict(state))
+        expect(ValueError, ["got one without", "samples_of"], lambda state=state: batches.load_state_dict(state))
     batches.seek(0, 3)
     again = Batches(train, f"{PLAN},shuffle=full")
     again.load_state_dict(batches.state_dict())

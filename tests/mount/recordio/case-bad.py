@@ -24,29 +24,29 @@ def content(*parts):
 
 # name: (what follows two good records, what the file says of it)
 tails = {
-    "middle": (part(2, b"xxxx") + record(b"later"), "byte 32: want the start of a record, found a further part"),
-    "last": (part(3, b"xxxx"), "byte 32: want the start of a record, found a further part"),
-    "complete": (part(1, b"abcd") + part(0, b"yyyy"), "byte 44: want a further part of a record, found the start"),
-    "again": (part(1, b"abcd") + part(1, b"yyyy"), "byte 44: want a further part of a record, found the start"),
-    "unterminated": (part(1, b"abcd"), "byte 44: want the header of a part, found 0 bytes"),
-    "unended": (part(1, b"abcd") + part(2, b"abcd"), "byte 56: want the header of a part, found 0 bytes"),
-    "stray1": (b"x", "byte 32: want the header of a part, found 1 bytes"),
-    "stray7": (b"\0" * 7, "byte 32: want the header of a part, found 7 bytes"),
-    "zeros": (b"\0" * 8, "byte 32: want the magic number 0a 23 d7 ce, found 00 00 00 00"),
-    "garbage": (b"garbage at the end", "byte 32: want the magic number 0a 23 d7 ce, found 67 61 72 62"),
-    "truncated": (part(0, b"x" * 100)[:60], "byte 32: want 108 bytes, found 60"),
-    "unpadded": (part(0, b"x" * 5)[:13], "byte 32: want 16 bytes, found 13"),
-    "flag4": (part(4, b"abcd"), "byte 32: want flags from 0 to 3, found 4"),
-    "flag7": (part(7, b"abcd"), "byte 32: want flags from 0 to 3, found 7"),
-    "huge": (MAGIC + b"\xff\xff\xff\x1f" + b"abcd", "byte 32: want 536870920 bytes, found 12"),
-    "uneven": (part(1, b"abc") + part(3, b"d"), "byte 32: want a part whose length is a multiple of 4"),
+    "middle": (part(2, b"xxxx") + record(b"later"), "byte 32: expected the start of a record, got a further part"),
+    "last": (part(3, b"xxxx"), "byte 32: expected the start of a record, got a further part"),
+    "complete": (part(1, b"abcd") + part(0, b"yyyy"), "byte 44: expected a further part of a record, got the start"),
+    "again": (part(1, b"abcd") + part(1, b"yyyy"), "byte 44: expected a further part of a record, got the start"),
+    "unterminated": (part(1, b"abcd"), "byte 44: expected the header of a part, got 0 bytes"),
+    "unended": (part(1, b"abcd") + part(2, b"abcd"), "byte 56: expected the header of a part, got 0 bytes"),
+    "stray1": (b"x", "byte 32: expected the header of a part, got 1 bytes"),
+    "stray7": (b"\0" * 7, "byte 32: expected the header of a part, got 7 bytes"),
+    "zeros": (b"\0" * 8, "byte 32: expected the magic number 0a 23 d7 ce, got 00 00 00 00"),
+    "garbage": (b"garbage at the end", "byte 32: expected the magic number 0a 23 d7 ce, got 67 61 72 62"),
+    "truncated": (part(0, b"x" * 100)[:60], "byte 32: expected 108 bytes, got 60"),
+    "unpadded": (part(0, b"x" * 5)[:13], "byte 32: expected 16 bytes, got 13"),
+    "flag4": (part(4, b"abcd"), "byte 32: expected flags from 0 to 3, got 4"),
+    "flag7": (part(7, b"abcd"), "byte 32: expected flags from 0 to 3, got 7"),
+    "huge": (MAGIC + b"\xff\xff\xff\x1f" + b"abcd", "byte 32: expected 536870920 bytes, got 12"),
+    "uneven": (part(1, b"abc") + part(3, b"d"), "byte 32: expected a part whose length is a multiple of 4"),
 }
 # name: (the file, what its ERROR.txt says)
 errors = {
-    "first": (part(2, b"abcd") + good, "byte 0: want the start of a record, found a further part"),
-    "flags": (part(5, b"abcd") + good, "byte 0: want flags from 0 to 3, found 5"),
-    "short": (MAGIC + b"ab", "want the header of a part (8 bytes), found 6 bytes"),
-    "cut": (part(0, b"x" * 100)[:60], "byte 0: want 108 bytes, found 60"),
+    "first": (part(2, b"abcd") + good, "byte 0: expected the start of a record, got a further part"),
+    "flags": (part(5, b"abcd") + good, "byte 0: expected flags from 0 to 3, got 5"),
+    "short": (MAGIC + b"ab", "expected the header of a part (8 bytes), got 6 bytes"),
+    "cut": (part(0, b"x" * 100)[:60], "byte 0: expected 108 bytes, got 60"),
     "big": (MAGIC[::-1] + struct.pack(">I", 4) + b"abcd", "big-endian order, which is not supported"),
     "other": (b"\1\2\3\4" + b"chunk of another format" * 9, "of no format"),
 }
@@ -108,8 +108,8 @@ def check_lying():
         else:
             expect_error(errno.EIO, content, ds, f"samples/npy/{bad}.id.npy")
         check = run("info", "--check", os.path.join(SOURCE, "lying", f"{name}.rec"), code=2)
-        contains(check, {"labels": "want 1 labels, found a record of 24 bytes",
-                         "tiny": "want a picture behind 24 bytes, found a record of 4 bytes"}[name])
+        contains(check, {"labels": "expected 1 labels, got a record of 24 bytes",
+                         "tiny": "expected a picture behind 24 bytes, got a record of 4 bytes"}[name])
 
 
 def check_others():

@@ -178,8 +178,8 @@ beside = {
     "shorter": ("".join(right[:-1]), "not all its places"),
     "other": ("".join(right[:5] + [f"9\t{places[5] + 4}\n"] + right[6:]), "not all its places"),
     "beyond": ("".join(right) + f"9\t{10 ** 9}\n", "line 41: expected a record at byte 1000000000"),
-    "crlf": (right[0] + "".join(right[1:]).replace("\n", "\r\n"), "line 2: want"),
-    "space": (right[0] + right[1].replace("\t", " "), "line 2: want"),
+    "crlf": (right[0] + "".join(right[1:]).replace("\n", "\r\n"), "line 2: expected"),
+    "space": (right[0] + right[1].replace("\t", " "), "line 2: expected"),
 }
 for name, (idx, _) in beside.items():
     write(f"idx/{name}.rec", b"".join(map(record, plain)))

@@ -210,13 +210,13 @@ def check_foreign(server):
     restore()
     with open(f"{CACHE}/{MARKER}", "ab") as f:
         f.write(b"more\n")
-    refused(server, {n: content(CACHE, n) for n in ours(CACHE)}, "found more")
+    refused(server, {n: content(CACHE, n) for n in ours(CACHE)}, "got more")
     for make in (os.mkdir, os.mkfifo, lambda file: os.symlink("nothing", file)):
         restore()
         os.unlink(f"{CACHE}/room")
         make(f"{CACHE}/room")
         said = run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4)
-        contains(said, f"{CACHE}: file room: ", "found something else")
+        contains(said, f"{CACHE}: file room: ", "got something else")
     place(PRIVATE, "a-file", b"x")
     run("mount", "-o", f"cache={PRIVATE}/a-file", f"{server.url}/", path(), code=4)
     equal(content(PRIVATE, "a-file"), b"x", "a file in place of the folder")

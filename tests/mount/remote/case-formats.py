@@ -91,7 +91,7 @@ with Nginx(SOURCE) as server:
 
     write("bad.scp", f"{full.utterances[7]} ../feats.ark:0\n".encode())
     contains(run("info", "-o", f"cache={PRIVATE}/bad", f"{server.url}/bad.scp", code=2),
-             "want a file of")
+             "expected a file of")
 
 # The same without a listing: the mount requests the file that the scp names.
 os.rename(f"{SOURCE}/SHA256SUMS", f"{PRIVATE}/SHA256SUMS")

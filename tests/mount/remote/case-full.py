@@ -74,7 +74,7 @@ def check_limit(server, size, limit, *options):
         stop(daemon)
     what = f"cache_size={size} {options}"
     equal(0 < watch.most <= limit, True,
-          f"{what}: {watch.most} bytes of disk, want at most {limit}")
+          f"{what}: {watch.most} bytes of disk, expected at most {limit}")
     equal(r["cache_limit_bytes"], limit, f"{what}: the limit in status")
     equal(0 < r["cache_used_bytes"] <= limit, True, f"{what}: used by status: {r}")
     equal(r["refused_inserts"] > 0, True, f"{what}: refused inserts are counted: {r}")

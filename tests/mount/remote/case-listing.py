@@ -178,7 +178,7 @@ with Nginx(WWW, more=f"""
     home = {**os.environ, "HOME": f"{PRIVATE}/home"}
     for url in (f"{server.url}/locked/", f"{server.url}/locked/big"):
         said = run("info", "-o", fresh(), url, code=2, env=home)
-        contains(said, "401", "it wants a user: put one into ~/.netrc")
+        contains(said, "401", "it expects a user: put one into ~/.netrc")
         equal("files=" in said, False, f"advice that does not help: {said}")
     with open(f"{PRIVATE}/home/.netrc", "w", encoding="ascii") as f:
         f.write("machine 127.0.0.1 login me password wrong\n")

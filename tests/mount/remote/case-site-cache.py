@@ -73,7 +73,7 @@ def check_nodes(origin, site):
     print(f"the origin sent {sent(asked) / TOTAL:.4f} of the dataset, {NODES} nodes got "
           f"{sent(site.log()) / TOTAL:.4f}", flush=True)
     check_once(origin.log(), SIZES, f"{NODES} nodes")
-    equal(sent(asked) <= 1.01 * TOTAL, True, f"bytes that the origin sent: {sent(asked)}, want at "
+    equal(sent(asked) <= 1.01 * TOTAL, True, f"bytes that the origin sent: {sent(asked)}, expected at "
           f"most 1.01 of {TOTAL}")
     equal(sent(site.log()) >= NODES * TOTAL, True, "bytes that the nodes got")
     origin.forget()

@@ -15,7 +15,7 @@ for verb in list verify prune; do
     says "$PRIVATE/missing" "No such file"
     expect 4 "$EPOCHFS" cache "$verb" "$PRIVATE/mine"
     one_line
-    says "$PRIVATE/mine" "want a cache folder of epochfs"
+    says "$PRIVATE/mine" "expected a cache folder of epochfs"
     EPOCHFS_CACHE=$PRIVATE/missing expect 0 "$EPOCHFS" cache "$verb"
     says "$PRIVATE/missing" "no cache folder yet"
 done
@@ -214,10 +214,10 @@ if [ "$(id -u)" = 0 ]; then
     says "all right"
     expect 4 read_only "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
     one_line
-    says "$cache: want to write to" "Read-only file system"
+    says "$cache: " "cannot be written" "Read-only file system"
     expect 4 read_only "$EPOCHFS" mount -o "cache=$cache" "$SOURCE" "$MOUNTPOINT"
     one_line
-    says "$cache: want to write to" "Read-only file system"
+    says "$cache: " "cannot be written" "Read-only file system"
     for file in "$cache"/staged/*.content "$cache"/unpacked/*; do
         "$PYTHON3" - "$file" <<'END'
 import sys
@@ -230,7 +230,7 @@ with open(sys.argv[1], "r+b") as f:
 END
     done
     expect 4 read_only "$EPOCHFS" cache verify "$cache"
-    says "want to drop it, because it is damaged, found: Read-only file system" "could not be dropped"
+    says "is damaged, and cannot be removed: Read-only file system" "could not be dropped"
     [[ $OUT != *"was dropped"* ]] || die "it says that something was dropped: $OUT"
     expect 4 "$EPOCHFS" cache verify "$cache"
     says "what is damaged was dropped"

@@ -176,7 +176,7 @@ def check_outside(server):
     ann.run("stage", "-o", OPTIONS, source)
     for arguments in (("stage", "-o", OPTIONS, source), ("info", "-o", OPTIONS, source),
                       ("mount", "-o", OPTIONS, source, eve.mountpoint)):
-        contains(eve.run(*arguments, code=4), SHARED, f"want a user in group {GROUP}", "user 61003")
+        contains(eve.run(*arguments, code=4), SHARED, f"expected a user in group {GROUP}", "user 61003")
     contains(eve.run("cache", "list", SHARED, code=4), SHARED, "Permission denied")
     eve.do("ls", SHARED, code=2)
     # A file that its user keeps to himself.
@@ -218,7 +218,7 @@ def check_refused(server):
             server.healthy()
             server.script("*", refuse(code, methods), method=None)
             for arguments in (("stage", "-o", OPTIONS, source), ("mount", "-o", OPTIONS, source, bob.mountpoint)):
-                contains(bob.run(*arguments, code=2), f"want status 200, found {code}")
+                contains(bob.run(*arguments, code=2), f"expected status 200, got {code}")
         ann.run("stage", "-o", OPTIONS, source)
     server.healthy()
     server.gone()
@@ -254,7 +254,7 @@ def check_others(server):
     os.chmod(folder, 0o770)
     bob.run("stage", "-o", f"cache={folder}", f"{server.url}/big-data")
     contains(ann.run("stage", "-o", f"cache={folder}", f"{server.url}/big-data", code=4),
-             "a folder that a group shares has the mode 2770 before it is used, found 0770")
+             "a folder that a group shares has the mode 2770 before it is used, got 0770")
 
 
 make_shared()

@@ -17,7 +17,7 @@ for name in ("staged", "unpacked"):
     folder = f"{CACHE}/{name}"
     for spoil, mend, words in (
             (lambda: os.chown(folder, NOBODY, 0), lambda: os.chown(folder, 0, 0),
-             ("want a folder of user 0", f"found one of user {NOBODY}")),
+             ("expected a folder of user 0", f"found one of user {NOBODY}")),
             (lambda: os.chmod(folder, 0o777), lambda: os.chmod(folder, 0o700),
              ("mode 0777", "chmod o-w"))):
         spoil()
@@ -29,7 +29,7 @@ for name in ("staged", "unpacked"):
     os.chmod(folder, 0o700)
     os.rename(folder, f"{CACHE}/kept")
     os.symlink(f"{CACHE}/kept", folder)
-    contains(run("info", *options, code=4), folder, "found a link")
+    contains(run("info", *options, code=4), folder, "got a link")
     os.unlink(folder)
     os.rename(f"{CACHE}/kept", folder)
 contains(run("stage", *options), "all here and right")

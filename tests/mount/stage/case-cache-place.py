@@ -69,7 +69,7 @@ def check_repaired(url):
 
 def check_named(url, place):
     """A folder that is not empty is not ours to remove."""
-    wants = [place, "want a file, found a folder that is not empty; remove it"]
+    wants = [place, "expected a file, got a folder that is not empty; remove it"]
     stand(place, "full folder")
     contains(run("stage", "-o", f"cache={CACHE},patience=600", url, code=4), *wants)
     contains(run("info", "-o", f"cache={CACHE}", url, code=2), *wants)

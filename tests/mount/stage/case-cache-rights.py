@@ -95,7 +95,7 @@ def check_bucket():
         equal(digest(bob, "a-data/source/a-data"), digest_of(DATA[0]), "an object that he may read")
         contains(bob.read("b-data/ERROR.txt"), "403")
         contains(bob.run("info", "-o", options, "s3://data/set/"), "pictures: cannot be shown without a file that",
-                 "pictures/x/007.jpg: want status 200, found 403")
+                 "pictures/x/007.jpg: expected status 200, got 403")
         equal(what_has(bob, "x007-x007"), [], "where bob sees the object that he may not read")
         bob.umount()
 

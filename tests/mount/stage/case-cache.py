@@ -205,7 +205,7 @@ def check_unwritable():
         os.makedirs(default)
         os.chown(default, 65534, 65534)
         with environment(EPOCHFS_CACHE=None, TMPDIR=f"{PRIVATE}/h"), mounted():
-            contains(text(path("big.gz/ERROR.txt")), "want a folder of user 0", "65534")
+            contains(text(path("big.gz/ERROR.txt")), "expected a folder of user 0", "65534")
 
 
 def check_not_ours():
@@ -213,8 +213,8 @@ def check_not_ours():
     foreign = f"{PRIVATE}/foreign"
     os.mkdir(foreign, 0o755)
     for name, content_of, words in (
-            ("thesis.tex", "x", "found thesis.tex in it"),
-            ("EPOCHFS", "epochfs cache folder, version 9\n", "want version 2, found version 9")):
+            ("thesis.tex", "x", "got thesis.tex in it"),
+            ("EPOCHFS", "epochfs cache folder, version 9\n", "expected version 2, got version 9")):
         with open(f"{foreign}/{name}", "w", encoding="ascii") as f:
             f.write(content_of)
         for command in (("mount", "-o", f"cache={foreign}", SOURCE, MOUNTPOINT),
@@ -242,7 +242,7 @@ def check_full():
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", full], check=True)
     with environment(EPOCHFS_CACHE=full), mounted(SOURCE):
         contains(text(path("big.gz/ERROR.txt")), "big.gz", "unpacking gzip", "No space left")
-        found = re.search(r"want at least (\d+) bytes, found (\d+) free",
+        found = re.search(r"expected at least (\d+) bytes, got (\d+) free",
                           text(path("big.gz/ERROR.txt")))
         equal(bool(found) and 700_000 < int(found[2]) < int(found[1]) <= len(BIG) + 64, True,
               f"numbers: {text(path('big.gz/ERROR.txt'))}")

@@ -24,7 +24,7 @@ def cache(name, *options):
 def short_of(options, server):
     """The missing and the staged MiB, from the message about too little space."""
     said = run("stage", "-o", options, f"{server.url}/", code=4)
-    found = re.search(r"want ([0-9.]+) MiB more \(([0-9.]+) (MiB|B) of ([0-9.]+) MiB are staged\)", said)
+    found = re.search(r"expected ([0-9.]+) MiB more \(([0-9.]+) (MiB|B) of ([0-9.]+) MiB are staged\)", said)
     missing, staged, unit, total = found.groups() if found else (0, 0, said, 0)
     equal((unit, float(total)), ("MiB", 2.0 * FILES), said)
     equal(abs(float(missing) + float(staged) - float(total)) < 0.11, True, said)

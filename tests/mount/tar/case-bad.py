@@ -114,8 +114,8 @@ def check_values():
         equal(npz["cls"].tobytes(), b"7cat", "bytes")
         equal(sorted(os.listdir(f"{ds.folder}/batches/batch=2/npy")), ["000000.index.npy", "000000.key.txt"],
               "arrays")
-    contains(run("info", f"{SOURCE}/values.tar"), "want a decimal integer", ".cls are shown as they are",
-             "want a header of .npy", ".id are shown")
+    contains(run("info", f"{SOURCE}/values.tar"), "expected a decimal integer", ".cls are shown as they are",
+             "expected a header of .npy", ".id are shown")
 
 
 def check_projects():
@@ -128,7 +128,7 @@ def check_projects():
           nothing=shard([("README", b"x"), ("d", b"", tarfile.DIRTYPE)]))
     with mounted():
         contains(text(path("code.tar"), "ERROR.txt"), "p-1.0/CMakeLists.txt", "a project")
-        contains(text(path("nothing.tar"), "ERROR.txt"), "found none")
+        contains(text(path("nothing.tar"), "ERROR.txt"), "got none")
         Shards(path("good.tar"), WHOLE).check_plan("batch=8,seed=1")
         for name, word in (("late.tar", "p-1.0/Makefile"), ("mixed.tar", "extensions in common")):
             contains(run("info", f"{SOURCE}/{name}"), word)

@@ -192,15 +192,15 @@ FRAMES = [tf.frame(m) for m in MESSAGES[:4]]
 WHOLE = b"".join(FRAMES)
 SECOND, THIRD = len(FRAMES[0]), len(FRAMES[0] + FRAMES[1])
 ENDS = {  # name: (data, records, what the note says)
-    "length_checksum": (spoilt(WHOLE, THIRD + 9), 2, f"byte {THIRD}: want a record's length that matches"),
-    "length": (spoilt(WHOLE, THIRD + 1), 2, f"byte {THIRD}: want a record's length that matches"),
-    "head_cut": (WHOLE[:THIRD + 11], 2, f"byte {THIRD}: want the 12 bytes that begin a record"),
-    "one_byte_more": (WHOLE + b"x", 4, f"byte {len(WHOLE)}: want the 12 bytes that begin a record"),
-    "data_cut": (WHOLE[:-1], 3, "want the data of a record, found the end of the file; only the 3 records"),
+    "length_checksum": (spoilt(WHOLE, THIRD + 9), 2, f"byte {THIRD}: expected a record's length that matches"),
+    "length": (spoilt(WHOLE, THIRD + 1), 2, f"byte {THIRD}: expected a record's length that matches"),
+    "head_cut": (WHOLE[:THIRD + 11], 2, f"byte {THIRD}: expected the 12 bytes that begin a record"),
+    "one_byte_more": (WHOLE + b"x", 4, f"byte {len(WHOLE)}: expected the 12 bytes that begin a record"),
+    "data_cut": (WHOLE[:-1], 3, "expected the data of a record, got the end of the file; only the 3 records"),
     "length_huge": (WHOLE[:THIRD] + b"\xff" * 7 + b"\x7f" + tf.masked(b"\xff" * 7 + b"\x7f").to_bytes(4, "little")
-                    + WHOLE, 2, f"byte {THIRD}: want the data of a record"),
+                    + WHOLE, 2, f"byte {THIRD}: expected the data of a record"),
     "length_wraps": (WHOLE[:THIRD] + b"\xf0" + b"\xff" * 7 + tf.masked(b"\xf0" + b"\xff" * 7).to_bytes(4, "little")
-                     + WHOLE, 2, f"byte {THIRD}: want the data of a record"),
+                     + WHOLE, 2, f"byte {THIRD}: expected the data of a record"),
 }
 for name, (data, _, _) in ENDS.items():
     single(name, data)
@@ -232,7 +232,7 @@ def check_bad_data():
     expect_error(errno.EIO, content, f"{ds}/batches/batch=2/npz/000000.npz")
     contains(run("info", path_of(ds)), f"cannot be read: 2, the first at byte {SECOND}")
     contains(run("info", "--check", path_of(ds), code=2), "record 1, at byte",
-             "want data that match their checksum")
+             "expected data that match their checksum")
 
 
 BAD = tf.field(1, tf.field(1, tf.field(1, b"label") + tf.field(2, tf.field(3, tf.field(1, b"\xff" * 10 + b"\1")))))
@@ -253,7 +253,7 @@ def check_kinds():
         equal(content(ds, "samples/raw", f"{i:06}.record"), data, f"record {i}")
     contains(run("info", path_of(ds)), "no tf.train.Example: 2")
     contains(run("info", "--check", path_of(ds), code=2), "record 2, at byte", "of the kind that it has in most records",
-             "record 6, at byte", "want a tf.train.Example, found other data")
+             "record 6, at byte", "expected a tf.train.Example, got other data")
 
 
 TWICE = [tf.example(i=tf.integers(7, 7)) + tf.field(1, tf.features({"i": tf.integers(8, 9)}) + tf.features({"i": tf.integers(k)}))

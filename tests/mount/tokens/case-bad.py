@@ -35,45 +35,45 @@ pair("tail", bin=data + b"xyz")  # TK-29
 pair("empty", *megatron([], [0], "u2"))
 cases = {
     # TK-22
-    "version": (patched(index, 9, b"\2"), "byte 9: want version 1, found 2"),
-    "code0": (patched(index, 17, b"\0"), "byte 17: want a type of tokens (1, 2, 3, 4, 5 or 8), found 0"),
+    "version": (patched(index, 9, b"\2"), "byte 9: expected version 1, got 2"),
+    "code0": (patched(index, 17, b"\0"), "byte 17: expected a type of tokens (1, 2, 3, 4, 5 or 8), got 0"),
     "code6": (patched(index, 17, b"\6"), "floating point numbers"),
-    "code9": (patched(index, 17, b"\x09"), "found 9"),
+    "code9": (patched(index, 17, b"\x09"), "got 9"),
     # TK-23, TK-24
-    "short": (index[:-1], f"want a file of {len(index)} bytes, or {len(index) + 3} with modes, found {len(index) - 1}"),
-    "long": (index + b"xx", "want a file of"),
-    "head": (index[:20], "want a header of 34 bytes, found 20"),
-    "many": (patched(index, 18, struct.pack("<Q", 2**63)), "hold, found 9223372036854775808 and 4"),
-    "manydocs": (patched(index, 26, struct.pack("<Q", 2**61)), "hold, found 3 and 2305843009213693952"),
+    "short": (index[:-1], f"expected a file of {len(index)} bytes, or {len(index) + 3} with modes, got {len(index) - 1}"),
+    "long": (index + b"xx", "expected a file of"),
+    "head": (index[:20], "expected a header of 34 bytes, got 20"),
+    "many": (patched(index, 18, struct.pack("<Q", 2**63)), "hold, got 9223372036854775808 and 4"),
+    "manydocs": (patched(index, 26, struct.pack("<Q", 2**61)), "hold, got 3 and 2305843009213693952"),
     # TK-25
-    "nodocs": (megatron(sequences, [], "u2")[0], "want at least 1 document number, found 0"),
-    "first": (megatron(sequences, [1, 1, 2, 3], "u2")[0], "want 0 as the first document number, found 1"),
-    "last": (megatron(sequences, [0, 1, 2, 2], "u2")[0], "want 3 as the last document number, as many as sequences, found 2"),
-    "falling": (megatron(sequences, [0, 2, 1, 3], "u2")[0], "document 1: want an end after its begin"),
-    "outside": (megatron(sequences, [0, 9, 9, 3], "u2")[0], "want one of 3 sequences, found 9"),
+    "nodocs": (megatron(sequences, [], "u2")[0], "expected at least 1 document number, got 0"),
+    "first": (megatron(sequences, [1, 1, 2, 3], "u2")[0], "expected 0 as the first document number, got 1"),
+    "last": (megatron(sequences, [0, 1, 2, 2], "u2")[0], "expected 3 as the last document number, as many as sequences, got 2"),
+    "falling": (megatron(sequences, [0, 2, 1, 3], "u2")[0], "document 1: expected an end after its begin"),
+    "outside": (megatron(sequences, [0, 9, 9, 3], "u2")[0], "expected one of 3 sequences, got 9"),
     # TK-26
-    "negative": (patched(index, 38, struct.pack("<i", -5)), "sequence 1: want a length of at least 0, found -5"),
-    "pointer": (patched(index, 46, struct.pack("<q", -8)), "found it at byte -8"),
-    "behind": (patched(index, 46 + 16, struct.pack("<q", 2 * 200)), "sequence 2 of 340 bytes: want it inside the 600 bytes"),
+    "negative": (patched(index, 38, struct.pack("<i", -5)), "sequence 1: expected a length of at least 0, got -5"),
+    "pointer": (patched(index, 46, struct.pack("<q", -8)), "got it at byte -8"),
+    "behind": (patched(index, 46 + 16, struct.pack("<q", 2 * 200)), "sequence 2 of 340 bytes: expected it inside the 600 bytes"),
 }
 for name, (bad, says) in cases.items():
     pair(name, bad)
     refused[f"m/{name}"] = says
 pair("cut", bin=data[:-2])
-refused["m/cut"] = "sequence 2 of 340 bytes: want it inside the 598 bytes of m/cut.bin, found it at byte 260"
+refused["m/cut"] = "sequence 2 of 340 bytes: expected it inside the 598 bytes of m/cut.bin, got it at byte 260"
 pair("alone", bin=None)  # TK-21
-refused["m/alone.idx"] = "want the tokens in alone.bin beside it, found no such file"
+refused["m/alone.idx"] = "expected the tokens in alone.bin beside it, got no such file"
 write("m/lone.bin", data)
 refused["m/lone.bin"] = "-o tokens=u2"
 
 write("l/good.bin", llmc(tokens))
 lonely = {
-    "l/count.bin": (llmc(tokens, count=299), "299 tokens of 2 bytes after a header of 1024: want a file of 1622 bytes, found 1624"),
-    "l/negative.bin": (llmc(tokens, count=-300), "want a file of"),  # TK-52
-    "l/version.bin": (llmc(tokens, version=2), "byte 4: want version 1 of llm.c's file 20240520, found 2"),  # TK-54
+    "l/count.bin": (llmc(tokens, count=299), "299 tokens of 2 bytes after a header of 1024: expected a file of 1622 bytes, got 1624"),
+    "l/negative.bin": (llmc(tokens, count=-300), "expected a file of"),  # TK-52
+    "l/version.bin": (llmc(tokens, version=2), "byte 4: expected version 1 of llm.c's file 20240520, got 2"),  # TK-54
     "l/eval.bin": (llmc(tokens, magic=20240522), "an evaluation file of llm.c"),  # TK-55
-    "l/short.bin": (llmc(tokens)[:1000], "want a header of 1024 bytes, found 1000"),
-    "l/odd.bin": (llmc(tokens) + b"x", "found 1625"),  # TK-4
+    "l/short.bin": (llmc(tokens)[:1000], "expected a header of 1024 bytes, got 1000"),
+    "l/odd.bin": (llmc(tokens) + b"x", "got 1625"),  # TK-4
 }
 for name, (bad, says) in lonely.items():
     write(name, bad)
@@ -91,13 +91,13 @@ def trove(name, says=None, ds=tokens.tobytes(), index=np.array([100, 300], "<u8"
 
 trove("good")
 trove("empty", ds=b"", index=b"", metadata=b"gpt2|2\n0\n0 T")
-trove("width", "line 1: want 2 or 4 bytes of a token after the last |, found '3'", metadata=b"a|b|3\n300\nx")
-trove("count", "line 2: want the number of tokens of 2 bytes in d/count.ds, 300, found 299", metadata=b"a|2\n299\nx")  # TK-61
-trove("index", "want a multiple of 8 bytes, the end of a document, found 15", index=b"x" * 15)  # TK-62
-trove("end", "want an end of at most 300 tokens, found 301", index=np.array([100, 301], "<u8").tobytes())
-trove("falling", "want an end after its begin", index=np.array([100, 50, 300], "<u8").tobytes())
-trove("middle", "document 0: want an end of at most 300 tokens, found 4000", index=np.array([4000, 300], "<u8").tobytes())
-trove("loss", "want a byte for each of 300 tokens, found 299", loss=b"\1" * 299)  # TK-65
+trove("width", "line 1: expected 2 or 4 bytes of a token after the last |, got '3'", metadata=b"a|b|3\n300\nx")
+trove("count", "line 2: expected the number of tokens of 2 bytes in d/count.ds, 300, got 299", metadata=b"a|2\n299\nx")  # TK-61
+trove("index", "expected a multiple of 8 bytes, the end of a document, got 15", index=b"x" * 15)  # TK-62
+trove("end", "expected an end of at most 300 tokens, got 301", index=np.array([100, 301], "<u8").tobytes())
+trove("falling", "expected an end after its begin", index=np.array([100, 50, 300], "<u8").tobytes())
+trove("middle", "document 0: expected an end of at most 300 tokens, got 4000", index=np.array([4000, 300], "<u8").tobytes())
+trove("loss", "expected a byte for each of 300 tokens, got 299", loss=b"\1" * 299)  # TK-65
 trove("guess", "how wide is a token?", metadata=b"gpt2\n300\n", index=np.array([100, 299], "<u8").tobytes())  # TK-60
 trove("found", metadata=b"gpt2\n300\n")
 trove("noindex", index=None)  # TK-64
@@ -120,32 +120,32 @@ with mounted(SOURCE, "seq=16"):
 contains(run("info", os.path.join(SOURCE, "m"), "-o", "seq=16"), "3 bytes after the last sequence are not used")
 
 # TK-8, and other options
-for option, says in (("seq=0", "seq=0"), ("seq=-1", "seq=-1"), ("seq=2147483649", "2147483648"), ("tokens=u3", "want u1, u2"),
-                     ("tokens=raw", "want u1, u2"), ("docs=cut", "keep"), ("stride=0", "stride=0")):
+for option, says in (("seq=0", "seq=0"), ("seq=-1", "seq=-1"), ("seq=2147483649", "2147483648"), ("tokens=u3", "expected u1, u2"),
+                     ("tokens=raw", "expected u1, u2"), ("docs=cut", "keep"), ("stride=0", "stride=0")):
     contains(run("info", os.path.join(SOURCE, "l"), "-o", option, code=1), says)
 
 # TK-7
 small()
 for option in ("seq=16", "tokens=u2", "docs=split"):
     contains(run("info", os.path.join(SOURCE, "train-images-idx3-ubyte"), "-o", option, code=2),
-             f"option {option.split('=')[0]}=: want a source of tokens")
+             f"option {option.split('=')[0]}=: expected a source of tokens")
 
 # TK-44, and files that are no tokens although they are called .bin
 raw = os.path.join(SOURCE, "raw")
-for name, bad, says in (("odd.bin", b"x" * 33, "want a multiple of 2 bytes, a token of uint16, found 33"),
-                        ("elf.bin", b"\x7fELF" + b"\0" * 60, "found a program (ELF)"),
+for name, bad, says in (("odd.bin", b"x" * 33, "expected a multiple of 2 bytes, a token of uint16, got 33"),
+                        ("elf.bin", b"\x7fELF" + b"\0" * 60, "got a program (ELF)"),
                         ("gz.bin", b"\x1f\x8b\x08" + b"\0" * 61, "gzip data near byte 15"),
-                        ("zip.bin", b"PK\3\4" + b"\0" * 60, "found zip")):
+                        ("zip.bin", b"PK\3\4" + b"\0" * 60, "got zip")):
     write(f"raw/{name}", bad)
 write("raw/good.bin", tokens.tobytes())
 with mounted(raw, "seq=16", "tokens=u2"):
     equal(len(content(path("good.bin/samples/raw/000000.tokens.raw"))), 34, "the others")
-    for name, says in (("odd.bin", "want a multiple of 2 bytes"), ("elf.bin", "found a program (ELF)"),
-                       ("gz.bin", "gzip data near byte 15"), ("zip.bin", "found zip")):
+    for name, says in (("odd.bin", "expected a multiple of 2 bytes"), ("elf.bin", "got a program (ELF)"),
+                       ("gz.bin", "gzip data near byte 15"), ("zip.bin", "got zip")):
         contains(text(path(name, "ERROR.txt")), says)
 with mounted(raw, "seq=16", "tokens=raw:u2"):
     equal(len(content(path("elf.bin/samples/raw/000000.tokens.raw"))), 34, "raw: takes anything")
 
 # tokens= must agree with a header
 contains(run("info", os.path.join(SOURCE, "l/good.bin"), "-o", "seq=16,tokens=u4", code=2),
-         "want tokens of uint32, as -o tokens= says, found uint16")
+         "expected tokens of uint32, as -o tokens= says, got uint16")

@@ -79,7 +79,7 @@ with mounted(os.path.join(SOURCE, "gz")):
 pair("gzbad/x", documents)
 write("gzbad/x.bin.gz", gzip.compress(b"12345"))
 os.remove(os.path.join(SOURCE, "gzbad/x.bin"))
-contains(run("info", os.path.join(SOURCE, "gzbad"), code=2), "want it inside the 5 bytes of x.bin.gz")
+contains(run("info", os.path.join(SOURCE, "gzbad"), code=2), "expected it inside the 5 bytes of x.bin.gz")
 
 # TK-43: meta.pkl is never unpickled, and is no error
 os.makedirs(os.path.join(SOURCE, "chars"))
@@ -120,7 +120,7 @@ write("words/x.bin", bytes(odd))
 with mounted(os.path.join(SOURCE, "words"), "seq=4"):
     same(tokens_of("x.bin", 0), np.frombuffer(odd, "<u2")[512:517], "words 3 to 255 of the header do not count")
 write("size/x.bin", llmc(some(20))[:-2])
-contains(run("info", os.path.join(SOURCE, "size"), "-o", "seq=4", code=2), "x.bin: ", "want a file of 1064 bytes", "1062")
+contains(run("info", os.path.join(SOURCE, "size"), "-o", "seq=4", code=2), "x.bin: ", "expected a file of 1064 bytes", "1062")
 
 # TK-66: a window that begins where a document ends begins at position 0
 trove = some(40)

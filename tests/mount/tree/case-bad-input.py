@@ -24,35 +24,35 @@ BAD = {
     "i-01-magic-first-byte": (b"\x01" + GOOD[1:], "", ["of no format", "begins with 01 00"]),
     "i-01-magic-second-byte": (b"\0\x01" + GOOD[2:], "", ["of no format", "begins with 00 01"]),
     "i-01-magic-little-endian": (b"\x03\x08\0\0" + GOOD[4:], "", ["of no format", "begins with 03 08"]),
-    "i-02-type-0a": (b"\0\0\x0a\x03" + GOOD[4:], 2, ["want 08", "found 0a"]),
-    "i-02-type-07": (b"\0\0\x07\x03" + GOOD[4:], 2, ["found 07"]),
-    "i-02-type-ff": (b"\0\0\xff\x03" + GOOD[4:], 2, ["found ff"]),
-    "i-03-no-dimensions": (b"\0\0\x08\0\x05", 3, ["want 1 to 255", "found 0"]),
-    "i-05-payload-one-byte-short": (GOOD[:-1], 16, ["want 60 bytes", "found 59"]),
-    "i-05-no-payload": (GOOD[:16], 16, ["want 60 bytes", "found 0"]),
-    "i-06-one-byte-behind": (GOOD + b"x", 16, ["want 60 bytes", "found 61"]),
-    "i-06-twice": (GOOD + GOOD, 16, ["want 60 bytes", "found 136"]),
-    "i-07-zero-with-payload": (idx_header(8, [0, 28, 28]) + b"x", 16, ["want 0 bytes", "found 1"]),
+    "i-02-type-0a": (b"\0\0\x0a\x03" + GOOD[4:], 2, ["expected 08", "got 0a"]),
+    "i-02-type-07": (b"\0\0\x07\x03" + GOOD[4:], 2, ["got 07"]),
+    "i-02-type-ff": (b"\0\0\xff\x03" + GOOD[4:], 2, ["got ff"]),
+    "i-03-no-dimensions": (b"\0\0\x08\0\x05", 3, ["expected 1 to 255", "got 0"]),
+    "i-05-payload-one-byte-short": (GOOD[:-1], 16, ["expected 60 bytes", "got 59"]),
+    "i-05-no-payload": (GOOD[:16], 16, ["expected 60 bytes", "got 0"]),
+    "i-06-one-byte-behind": (GOOD + b"x", 16, ["expected 60 bytes", "got 61"]),
+    "i-06-twice": (GOOD + GOOD, 16, ["expected 60 bytes", "got 136"]),
+    "i-07-zero-with-payload": (idx_header(8, [0, 28, 28]) + b"x", 16, ["expected 0 bytes", "got 1"]),
     "i-08-product-2-96": (idx_header(8, [MAX, MAX, MAX]), 4, ["want", "found"]),
-    "i-08-product-0-mod-2-32": (idx_header(8, [65536, 65536]), 12, [f"want {2 ** 32} bytes",
-                                                                    "found 0"]),
+    "i-08-product-0-mod-2-32": (idx_header(8, [65536, 65536]), 12, [f"expected {2 ** 32} bytes",
+                                                                    "got 0"]),
     "i-08-product-0-mod-2-64": (idx_header(8, [65536] * 4), 4, ["want", "found"]),
     "i-08-width-overflows": (idx_header(0x0E, [2 ** 31, 2 ** 30]) + bytes(8), 4, ["want", "found"]),
     "i-08-item-overflows": (idx_header(0x0E, [0] + [MAX] * 2), 4, ["want", "found"]),
     "i-08-255-dimensions": (idx_header(8, [MAX] * 255), 4, ["want", "found"]),
-    "i-10-negative-count": (idx_header(8, [2 ** 31 + 1]) + b"x", 8, [f"want {2 ** 31 + 1} bytes",
-                                                                     "found 1"]),
+    "i-10-negative-count": (idx_header(8, [2 ** 31 + 1]) + b"x", 8, [f"expected {2 ** 31 + 1} bytes",
+                                                                     "got 1"]),
     "i-16-git-lfs-pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n",
                              "", ["git-lfs", "git lfs pull"]),
     "i-16-git-annex-pointer": (b"/annex/objects/SHA256E-s7--1.gz\n", "",
                                ["git-annex", "git annex get"]),
     "i-18-empty": (b"", "", ["is empty"]),
     "i-18-1-byte": (b"\0", "", ["of no format", "begins with 00"]),
-    "i-18-2-bytes": (GOOD[:2], None, ["want", "found 2"]),
-    "i-18-3-bytes": (GOOD[:3], None, ["want", "found 3"]),
-    "i-18-no-sizes": (GOOD[:4], None, ["want 16 bytes", "found 4"]),
-    "i-18-sizes-cut": (GOOD[:15], None, ["want 16 bytes", "found 15"]),
-    "i-18-255-sizes-cut": (idx_header(8, [1] * 255)[:-1], None, ["want 1024", "found 1023"]),
+    "i-18-2-bytes": (GOOD[:2], None, ["want", "got 2"]),
+    "i-18-3-bytes": (GOOD[:3], None, ["want", "got 3"]),
+    "i-18-no-sizes": (GOOD[:4], None, ["expected 16 bytes", "got 4"]),
+    "i-18-sizes-cut": (GOOD[:15], None, ["expected 16 bytes", "got 15"]),
+    "i-18-255-sizes-cut": (idx_header(8, [1] * 255)[:-1], None, ["expected 1024", "got 1023"]),
     "prose": (b"hello, world\n", "", ["of no format", "begins with 68 65 6c 6c"]),
 }
 
@@ -129,7 +129,7 @@ with mounted():
     contains(text(path("dangling/ERROR.txt")), "dangling", "nowhere", "No such file")
     contains(text(path("circle/ERROR.txt")), "circle", "symbolic links")
     contains(text(path("uneven/ERROR.txt")), "uneven-images", "uneven-labels", "5", "4", "byte 4",
-             "want the same number")
+             "expected the same number")
     check_good("uneven-images-idx3-ubyte", ARRAY)
     check_good("uneven-labels-idx1-ubyte", np.arange(4, dtype=np.uint8))
     bad = set(BAD) | {"annexed", "dangling", "circle", "uneven"}
@@ -148,7 +148,7 @@ for unusable in found["unusable"]:
         equal(unusable["reason"] + "\n", messages[unusable["name"]], "info and ERROR.txt agree")
 contains(run("info", "--check", SOURCE, code=2), f"{len(bad)} other files cannot be used")
 contains(run("info", SOURCE), "29 more files are not usable: 29 without an extension")
-contains(run("info", "--json", SOURCE), "i-02-type-0a: type at byte 2: want ")
+contains(run("info", "--json", SOURCE), "i-02-type-0a: type at byte 2: expected ")
 
 # ---- each row alone: nothing usable is exit code 2 and one message ----
 
@@ -160,7 +160,7 @@ for name, (data, offset, words) in BAD.items():
     contains(message, "epochfs: ", name, *words)
     equal(message.count("\n"), 1, f"one message: {message!r}")
 contains(run("mount", f"{SOURCE}/empty-folder", MOUNTPOINT, code=2), "no files found")
-contains(run("mount", f"{SOURCE}/fifo", MOUNTPOINT, code=2), "want a folder or a file")
+contains(run("mount", f"{SOURCE}/fifo", MOUNTPOINT, code=2), "expected a folder or a file")
 contains(run("mount", f"{SOURCE}/dangling", MOUNTPOINT, code=2), "No such file")
 contains(run("mount", f"{SOURCE}/none", MOUNTPOINT, code=2), "none", "No such file")
 

@@ -23,5 +23,5 @@ for folder, (formats, least) in FORMATS.items():
     about = json.loads(subprocess.run([EPOCHFS, "info", "--json", os.path.join(DATA, folder)], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     of = [ds["format"] for ds in about["datasets"] if "format" in ds]
-    assert set(of) <= formats, f"{folder}: want {formats}, found {set(of)}"
-    assert len(of) >= least, f"{folder}: want at least {least} datasets, found {len(of)}"
+    assert set(of) <= formats, f"{folder}: expected {formats}, got {set(of)}"
+    assert len(of) >= least, f"{folder}: expected at least {least} datasets, got {len(of)}"

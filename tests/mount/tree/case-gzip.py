@@ -64,11 +64,11 @@ XZ = {
 }
 # Name: (bytes, words of the message).
 BAD = {
-    "garbage-behind.gz": (PACKED + b"garbage", [f"byte {len(PACKED)}", "want", "found 67"]),
-    "truncated.gz": (PACKED[:len(PACKED) // 2], ["want its end", f"byte {len(PACKED) // 2}"]),
-    "truncated-in-crc.gz": (PACKED[:-6], ["want its end", f"byte {len(PACKED) - 6}"]),
-    "truncated-in-header.gz": (PACKED[:7], ["want its end", "byte 7"]),
-    "second-member-cut.gz": (PACKED + PACKED[:1000], ["want its end"]),
+    "garbage-behind.gz": (PACKED + b"garbage", [f"byte {len(PACKED)}", "want", "got 67"]),
+    "truncated.gz": (PACKED[:len(PACKED) // 2], ["expected its end", f"byte {len(PACKED) // 2}"]),
+    "truncated-in-crc.gz": (PACKED[:-6], ["expected its end", f"byte {len(PACKED) - 6}"]),
+    "truncated-in-header.gz": (PACKED[:7], ["expected its end", "byte 7"]),
+    "second-member-cut.gz": (PACKED + PACKED[:1000], ["expected its end"]),
     "bit-flip-early.gz": (flipped(PACKED, 400), ["gzip data near byte"]),
     "bit-flip-late.gz": (flipped(PACKED, len(PACKED) - 500), ["gzip data near byte"]),
     "wrong-crc.gz": (flipped(PACKED, len(PACKED) - 7), ["gzip data near byte", "incorrect data"]),
@@ -78,7 +78,7 @@ BAD = {
     "empty-inside.gz": (member(b""), ["empty"]),
     "twice.gz": (member(PACKED), ["of no format", "begins with 1f 8b"]),
     "text-inside.gz": (member(b"hello"), ["of no format", "begins with 68 65"]),
-    "short-inside.gz": (member(DATA[:-1]), ["byte 16", f"want {IMAGES.size}",
+    "short-inside.gz": (member(DATA[:-1]), ["byte 16", f"expected {IMAGES.size}",
                                             f"found {IMAGES.size - 1}"]),
 }
 XZ_BAD = {
@@ -93,7 +93,7 @@ write("half-images-idx3-ubyte.gz", PACKED)
 write("half-labels-idx1-ubyte", idx_bytes(np.zeros(700, np.uint8)))
 
 with mounted():
-    with_xz = "found fd 37" not in "".join(
+    with_xz = "got fd 37" not in "".join(
         text(path("small.xz/ERROR.txt")) for _ in [0] if os.path.exists(path("small.xz/ERROR.txt")))
     if with_xz:
         FINE.update(XZ)

@@ -100,24 +100,24 @@ def check_refusals():
         ("plain-data", "batch=5,draw=10:balanced"): "has no field 'label'; its fields with a number in each sample: none",
         ("plain-data", "batch=6,classes=2x3"): "has no field 'label'",
         ("a", "batch=5,draw=10:weight"): "has no field 'weight'; its fields with a number in each sample: label",
-        ("a", "batch=5,draw=10:image"): "field image: want a number in each sample, found uint8 with axes",
-        ("w", "batch=5,draw=10:x"): "field x: want a number in each sample",
+        ("a", "batch=5,draw=10:image"): "field image: expected a number in each sample, got uint8 with axes",
+        ("w", "batch=5,draw=10:x"): "field x: expected a number in each sample",
         ("w", "batch=5,draw=10:label"): "weights of field label: sample ",
-        ("a", "batch=18,classes=6x3"): "want at most 5 classes, those of the list, in a batch, found 6",
-        ("a", "batch=5,take=7:7,draw=10:balanced"): "want a list that has samples, found none",
-        ("a", "batch=6,take=7:7,classes=2x3"): "want a list that has samples, found none",
+        ("a", "batch=18,classes=6x3"): "expected at most 5 classes, those of the list, in a batch, got 6",
+        ("a", "batch=5,take=7:7,draw=10:balanced"): "expected a list that has samples, got none",
+        ("a", "batch=6,take=7:7,classes=2x3"): "expected a list that has samples, got none",
         ("nan", "batch=5,draw=10:weight"): "weights of field weight: sample 7 (nan.npz:",
-        ("inf", "batch=5,draw=10:weight"): "want a weight from 0 on, found inf",
-        ("zero", "batch=5,draw=10:weight"): "want a weight above 0, found 0 in all 20 samples",
-        ("one", "batch=5,take=0:5,draw=10:weight"): "want a weight above 0 in the list, found 0 in all 5",
-        ("half", "batch=5,draw=10:balanced"): "want a whole number, the number of a class, found 0.5",
-        ("large.libsvm", "batch=5,draw=10:balanced"): "want a class below 2^24",
-        ("float16", "batch=5,draw=10:balanced"): "want a class below 2^11",
+        ("inf", "batch=5,draw=10:weight"): "expected a weight from 0 on, got inf",
+        ("zero", "batch=5,draw=10:weight"): "expected a weight above 0, got 0 in all 20 samples",
+        ("one", "batch=5,take=0:5,draw=10:weight"): "expected a weight above 0 in the list, got 0 in all 5",
+        ("half", "batch=5,draw=10:balanced"): "expected a whole number, the number of a class, got 0.5",
+        ("large.libsvm", "batch=5,draw=10:balanced"): "expected a class below 2^24",
+        ("float16", "batch=5,draw=10:balanced"): "expected a class below 2^11",
     }
     for (dataset, name), why in refused.items():
         expect_error(errno.ENOENT, os.stat, path(dataset, "batches", name))
         contains(log_text().splitlines()[-1], "no such name: ", name, why)
-    contains(log_text(), "want a weight from 0 on, found nan", "want a weight from 0 on, found -")
+    contains(log_text(), "expected a weight from 0 on, got nan", "expected a weight from 0 on, got -")
 
 
 def save(name, label, weight):

@@ -71,13 +71,13 @@ def check_file_changes():
         expect_error(errno.ENOENT, os.listdir, path("thousand", "batches", "batch=all,only=changed"))
         equal(np.load(path("train", "batches", "batch=1,only=changed", "npy", "000001.index.npy")).tolist(), [2],
               "what was read before")
-    contains(log_text(), "want the file that was there when the mount began, found another text in it")
+    contains(log_text(), "expected the file that was there when the mount began, got another text in it")
 
 
 def check_notes():
     """Plans that open, but may not be what was meant."""
-    plans = {"batch=4,take=10:1001": "take: found 1001, beyond the 1000 samples of the dataset; it means the end",
-             "batch=4,only=some,take=0:30": "take: found 30, beyond the 29 lines of the list; it means the end",
+    plans = {"batch=4,take=10:1001": "take=: 1001 is past the end (1000 samples of the dataset); using the end",
+             "batch=4,only=some,take=0:30": "take=: 30 is past the end (29 lines of the list); using the end",
              "batch=4,take=5:5": "the plan leaves none of 1000 samples",
              "batch=4,seed=1,draw=0:uniform": "the plan leaves none of 1000 samples",
              "batch=4,take=0:3,rank=3of4": "rank 3 has none of 3 samples",
@@ -142,38 +142,38 @@ with mounted(SOURCE, *options):
 
     refused("train", "batch=4,only=wrong", "line 2: no sample has the key 'no such key 0'; line 3: ",
             "line 4: ", "'no such key 2'; and 999997 more")
-    refused("train", "batch=4,only=beyond", "line 2: want a number below 100, found '#100'",
+    refused("train", "batch=4,only=beyond", "line 2: expected a number below 100, got '#100'",
             "line 4: ", "line 5: no sample has the key '#-1'")
     refused("train", "batch=4,only=odd", "line 1: no sample has the key '??[31mxxx", "...'")
     refused("kaldi/text", "batch=4,only=rising", "no sample has the key '000000'", "and 12 more")
-    refused("train", "batch=4,only=none", "(some, rising, utterances, wrong, beyond, odd), found 'none'")
-    refused("train", "batch=4,only=some,limit=30", "want at most 29")
-    refused("train", "batch=4,draw=5:uniform,take=5:5", "draw: want a list that has samples, found none")
-    refused("train", "batch=4,draw=0:balanced,take=5:5", "draw: want a list that has samples, found none")
-    refused("train", "batch=4,split=1@1:0,draw=5:balanced", "split: want a share that has samples, found none in share 1 of")
+    refused("train", "batch=4,only=none", "(some, rising, utterances, wrong, beyond, odd), got 'none'")
+    refused("train", "batch=4,only=some,limit=30", "expected at most 29")
+    refused("train", "batch=4,draw=5:uniform,take=5:5", "draw: expected a list that has samples, got none")
+    refused("train", "batch=4,draw=0:balanced,take=5:5", "draw: expected a list that has samples, got none")
+    refused("train", "batch=4,split=1@1:0,draw=5:balanced", "split: expected a share that has samples, got none in share 1 of")
     refused("train", "batch=4,split=0@0:0", "of up to 16 weights below 2^32 that are not all 0")
-    refused("train", "batch=6,classes=2x3,draw=5:uniform", "want classes= or draw=, found both")
-    refused("train", "batch=7,classes=2x3", "want batch=6 for batches of 2 times 3, found batch=7")
-    refused("train", "batch=all,classes=2x3", "found batch=all")
-    refused("train", "batch=6,classes=2x3,seed=1,shuffle=window:4", "want shuffle=full, found window:4")
-    refused("train", "batch=6,draw=5", "draw: want N:uniform")
+    refused("train", "batch=6,classes=2x3,draw=5:uniform", "expected classes= or draw=, got both")
+    refused("train", "batch=7,classes=2x3", "expected batch=6 for batches of 2 times 3, got batch=7")
+    refused("train", "batch=all,classes=2x3", "got batch=all")
+    refused("train", "batch=6,classes=2x3,seed=1,shuffle=window:4", "expected shuffle=full, got window:4")
+    refused("train", "batch=6,draw=5", "draw: expected N:uniform")
     refused("train", f"batch=6,draw={2 ** 48 + 1}:uniform", "with N up to 2^48")
-    refused("train", "batch=6,draw=5:index", "field index: want a field that the source has, found the numbers that epochfs gives")
+    refused("train", "batch=6,draw=5:index", "field index: expected a field that the source has, got the numbers that epochfs gives")
     refused("train", "batch=6,take=0:99.9%", "both numbers of samples up to 2^48, or whole percentages")
 
 check_file_changes()
 check_notes()
 with mounted(SOURCE):
     expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,only=some"))
-    contains(log_text(), "gives to the mount (there is none), found 'some'")
+    contains(log_text(), "gives to the mount (there is none), got 'some'")
 
-for option, reason in ((f"list=a={list_file('empty', [])}", "want a key or #number a line, found no line"),
-                       (f"list=a={list_file('empty-lines', ['', ''])}", "found no line"),
+for option, reason in ((f"list=a={list_file('empty', [])}", "expected a key or #number a line, got no line"),
+                       (f"list=a={list_file('empty-lines', ['', ''])}", "got no line"),
                        (f"list=a={PRIVATE}/nothing", "No such file"),
-                       (f"list=a={PRIVATE}", "want a file of keys, found: a folder"),
-                       ("list=a=/dev/zero", "want a file of keys, found: no regular file"),
+                       (f"list=a={PRIVATE}", "expected a file of keys, found: a folder"),
+                       ("list=a=/dev/zero", "expected a file of keys, found: no regular file"),
                        (f"list=a={PRIVATE}/some,list=a={PRIVATE}/some", "the name is given twice"),
-                       (f"list=a b={PRIVATE}/some", "a name of at most 63 ASCII characters without spaces and"), ("list=a", "want NAME=FILE"), ("list==x", "want NAME=FILE"), ("list=a=", "want NAME=FILE")):
+                       (f"list=a b={PRIVATE}/some", "a name of at most 63 ASCII characters without spaces and"), ("list=a", "expected NAME=FILE"), ("list==x", "expected NAME=FILE"), ("list=a=", "expected NAME=FILE")):
     for command in (["mount", "-f", "-o", option, SOURCE, MOUNTPOINT], ["plan", "-o", option, SOURCE]):
         contains(run(*command, code=1 if "NAME=FILE" in reason or "ASCII" in reason or "twice" in reason else 2), reason)
 

@@ -94,10 +94,10 @@ def check_selections():
             continue
         check_plan("train", plan, rng.choice(EPOCHS) if "seed" in plan else 0)
     check_plan("thousand", "batch=64,split=0@9:1,seed=3,limit=500", 2)
-    for plan, says in (("batch=1,limit=101", "limit: want at most 100, the samples of the list, found 101"),
-                       ("batch=1,split=0@1:999", "split: want a share that has samples, found none in share 0 of 100 samples"),
-                       ("batch=1,take=5:4", "take: want A:B with A at most B"),
-                       ("batch=1,split=3@1:1", "split: want K@W0:W1:..., share K from 0 on")):
+    for plan, says in (("batch=1,limit=101", "limit: expected at most 100, the samples of the list, got 101"),
+                       ("batch=1,split=0@1:999", "split: expected a share that has samples, got none in share 0 of 100 samples"),
+                       ("batch=1,take=5:4", "take: expected A:B with A at most B"),
+                       ("batch=1,split=3@1:1", "split: expected K@W0:W1:..., share K from 0 on")):
         expect_error(errno.ENOENT, os.stat, path("train/batches", plan))
         contains(status(MOUNTPOINT)["last_refused_name"], f"train/batches/{plan}: {says}")
 
@@ -231,7 +231,7 @@ def check_refused():
     before = log_text().count("sed=7")
     for _ in range(3):
         expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,sed=7/epoch=0"))
-    reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; want batch, only, " \
+    reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; expected batch, only, " \
              "take, split, part, rank, seed, shuffle, draw, classes, limit or tail; is it 'batch=4,seed=7'?"
     contains(log_text(), f"no such name: {reason}\n")
     equal(log_text().count("batch=4,sed=7") - before, 1, "lines of the log")
@@ -265,7 +265,7 @@ with mounted(path().replace("mountpoint", "source"), "plan=batch=128+seed=7,epoc
     for name in ("batch=0", "batch=1,rank=4of4", "batch=1,colour=red", "seed=7",
                  "batch=1,shuffle=full", "batch=18446744073709551616", "epoch=x"):
         contains(reasons, f"/{name}: ")
-    contains(reasons, "batch: want", "rank: want", "'colour' is not a parameter", "batch= is missing",
+    contains(reasons, "batch: expected", "rank: expected", "'colour' is not a parameter", "batch= is missing",
              "shuffle= needs seed=")
 
 if os.path.isdir(FASHION):

@@ -8,7 +8,7 @@ from lib import SOURCE, contains, equal, idx_bytes, run, write
 write("train-images-idx4-ubyte", idx_bytes(np.zeros((3, 4, 5, 3), dtype=np.uint8)))
 write("t10k-images-idx3-ubyte", idx_bytes(np.zeros((3, 4, 5), dtype=np.uint8)))
 found = run("info", "-o", "transpose", SOURCE)
-contains(found, "train-images-idx4-ubyte: transpose does nothing here", "found 3 axes")
+contains(found, "train-images-idx4-ubyte: transpose does nothing here", "got 3 axes")
 equal("t10k-images-idx3-ubyte: transpose does" in found, False, "a picture of two axes")
 equal("transpose does" in run("info", SOURCE), False, "without the option")
 contains(run("info", f"file://localhost{SOURCE}"), "train-images")

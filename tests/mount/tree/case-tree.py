@@ -230,6 +230,6 @@ for name, st in first.items():
     same = name in ("README.txt", ".epochfs") or re.fullmatch(r"[^/]+/batches(/[^/]+)?", name)
     if not live and not same:
         equal(second[name].st_mtime_ns, st.st_mtime_ns, f"time of {name} in the next mount")
-equal(log_text(), "epochfs: no such name: t10k/batches/batch=128,seed=7/npz: want epoch=<a number from 0 "
-      "to 2^64-1>, found 'npz'\n", "a healthy mount says nothing but what was mistyped")
+equal(log_text(), "epochfs: no such name: t10k/batches/batch=128,seed=7/npz: expected epoch=<a number from 0 "
+      "to 2^64-1>, got 'npz'\n", "a healthy mount says nothing but what was mistyped")
 run("info", FASHION)

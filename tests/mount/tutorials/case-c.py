@@ -31,8 +31,8 @@ daemon = start(SOURCE)
 good = f"{MOUNTPOINT}/other/train/batches/batch=128"
 contains(says(good, 0), "300 samples")
 contains(says(f"{MOUNTPOINT}/other/train/batches/batch=256"), "larger than a batch")
-contains(says(f"{MOUNTPOINT}/train/batches/batch=128"), "batch 0: want pictures of 784 bytes")
-contains(says(f"{MOUNTPOINT}/many/train/batches/batch=128"), "want labels below 10, found 10")
+contains(says(f"{MOUNTPOINT}/train/batches/batch=128"), "batch 0: expected pictures of 784 bytes")
+contains(says(f"{MOUNTPOINT}/many/train/batches/batch=128"), "expected labels below 10, got 10")
 contains(says(f"{MOUNTPOINT}/none/train/batches/batch=128"), "No such file or directory")
 stop(daemon)
 contains(says(good), "No such file or directory")  # of a mount that is gone

@@ -115,8 +115,8 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
 static void check_same(const struct file *file, int r, struct bytes *got)
 {
     if (r != file->result)
-        fail_msg("%s, %s%s: %d, want %d", file->dataset, file->kind->folder, file->kind->suffix, r,
-                 file->result);
+        fail_msg("%s, %s%s: %d, expected %d", file->dataset, file->kind->folder, file->kind->suffix,
+                 r, file->result);
     if (r < 0)
         return;
     if (got->len != file->want.len || memcmp(got->at, file->want.at, got->len) != 0)
@@ -232,8 +232,9 @@ static void check_one_trip(struct file *file)
     absent_drop(file->absent, 256, &rng);
     r = read_there(file, NULL, &got, &trips);
     if (trips > 1)
-        fail_msg("%s, %s%s, %llu samples: %u fetches, want 1", file->dataset, file->kind->folder,
-                 file->kind->suffix, (unsigned long long)file->sel->count, trips);
+        fail_msg("%s, %s%s, %llu samples: %u fetches, expected 1", file->dataset,
+                 file->kind->folder, file->kind->suffix, (unsigned long long)file->sel->count,
+                 trips);
     files++;
     fetched += trips;
     check_same(file, r, &got);

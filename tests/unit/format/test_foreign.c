@@ -50,7 +50,7 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
 
         if (!got != !cases[i].want ||
             (got && strncmp(got, cases[i].want, strlen(cases[i].want)) != 0))
-            fail_msg("'%s': want %s, found %s", cases[i].text,
+            fail_msg("'%s': expected %s, got %s", cases[i].text,
                      cases[i].want ? cases[i].want : "none", got ? got : "none");
     }
 }

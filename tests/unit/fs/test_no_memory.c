@@ -296,7 +296,7 @@ static int read_folder(const struct memory_file *file, size_t n_files,
     memory_opener_init(&opener);
     r = kaldi_open(file, n_files, &(struct format_options){0}, keep, &opener, &folder);
     if (r == 0 && folder.found.n != n)
-        fail_msg("allocation %lu failed: %zu datasets, want %zu; the last one: %s %s",
+        fail_msg("allocation %lu failed: %zu datasets, expected %zu; the last one: %s %s",
                  failing_alloc_at(), folder.found.n, n, folder.found.item[folder.found.n - 1].name,
                  folder.found.item[folder.found.n - 1].reason);
     for (size_t i = 0; i < folder.found.n && r == 0; i++) {

@@ -108,7 +108,7 @@ static void test_folder__of_another_user__root_refuses(void **state)
     assert_int_equal(use(&p), 0);
     assert_int_equal(chown(p.path, 12345, 12345), 0);
     assert_int_equal(cache_folder_sub(&p.cache, "rows", p.sub, sizeof(p.sub), &d), -EPERM);
-    assert_diag_has(&d, "want a folder of user 0, found one of user 12345");
+    assert_diag_has(&d, "expected a folder of user 0, got one of user 12345");
     assert_int_equal(chown(p.path, 0, 0), 0);
     assert_int_equal(use(&p), 0);
 }
@@ -167,14 +167,14 @@ static void check_refused(void *const *state, const char *name, const char *byte
 static void test_folder__not_ours__refused_untouched(void **state)
 {
     check_refused(state, "thesis.tex", "x",
-                  "want an empty folder or a cache folder of epochfs, found thesis.tex in it");
-    check_refused(state, "unpacked", NULL, "found unpacked in it"); /* version 1 */
+                  "expected an empty folder or a cache folder of epochfs, got thesis.tex in it");
+    check_refused(state, "unpacked", NULL, "got unpacked in it"); /* version 1 */
     check_refused(state, "EPOCHFS", "epochfs cache folder, version 3\n",
-                  "want version 2, found version 3;");
-    check_refused(state, "EPOCHFS", "epochfs cache folder, version 2", "found version 2;");
-    check_refused(state, "EPOCHFS", "hello", "found another file EPOCHFS");
-    check_refused(state, "EPOCHFS", "", "found another file EPOCHFS");
-    check_refused(state, "EPOCHFS", NULL, "found another file EPOCHFS");
+                  "expected version 2, got version 3;");
+    check_refused(state, "EPOCHFS", "epochfs cache folder, version 2", "got version 2;");
+    check_refused(state, "EPOCHFS", "hello", "got another file EPOCHFS");
+    check_refused(state, "EPOCHFS", "", "got another file EPOCHFS");
+    check_refused(state, "EPOCHFS", NULL, "got another file EPOCHFS");
 }
 
 /* Processes that start together, repeatedly: all get the folder. */

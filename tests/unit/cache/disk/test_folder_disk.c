@@ -32,7 +32,7 @@ static void check(bool is_default, const char *want)
 
     assert_int_equal(folder_disk_warning(&folder, &probe, found, sizeof(found)), *want != '\0');
     if (!strstr(found, want) || (*want && !strstr(found, "-o cache=DIR")) || strchr(found, '\n'))
-        fail_msg("want \"%s\", found \"%s\"", want, found);
+        fail_msg("expected \"%s\", got \"%s\"", want, found);
 }
 
 static void says(uint64_t new_type, int new_type_error, uint64_t new_quota, int new_quota_error)

@@ -173,10 +173,11 @@ static int say_file(const struct world *w)
 
     path_in(w->sub, "file", path);
     r = group_open(&shared, path, O_RDONLY, &d);
-    snprintf(want, sizeof(want),
-             "%s: want a file that group %u may read and write, found one of user %u and group %u "
-             "with mode 0600",
-             path, GROUP, ANN, GROUP);
+    snprintf(
+        want, sizeof(want),
+        "%s: expected a file that group %u may read and write, got one of user %u and group %u "
+        "with mode 0600",
+        path, GROUP, ANN, GROUP);
     return r != -EPERM ? -ENOTRECOVERABLE : strstr(d.text, want) ? 0 : -ENOMSG;
 }
 
@@ -186,7 +187,7 @@ static int say_folder(const struct world *w)
     int r = group_make_folder(&shared, w->sub, &d);
 
     return r != -EPERM && r != -EACCES ? -ENOTRECOVERABLE
-           : strstr(d.text, "found one of user 61001 and group 61100 with mode 0700") &&
+           : strstr(d.text, "got one of user 61001 and group 61100 with mode 0700") &&
                    strstr(d.text, w->sub)
                ? 0
                : -ENOMSG;
@@ -367,7 +368,7 @@ static int use_folder(const struct world *w)
 
     if (r == 0)
         r = cache_folder_sub(&cache, "staged", path, sizeof(path), &d);
-    if (r == -EPERM && !strstr(d.text, "want a user in group 61100") &&
+    if (r == -EPERM && !strstr(d.text, "expected a user in group 61100") &&
         !strstr(d.text, "that is root's alone"))
         return -ENOMSG;
     return r;
@@ -403,7 +404,7 @@ static int change_mode(const struct world *w)
     if (r < 0 || chmod(w->shared, 0777) < 0)
         return -ENOTRECOVERABLE;
     r = cache_folder_sub(&cache, "staged", path, sizeof(path), &d);
-    return r == -EPERM && strstr(d.text, "found mode 0777") ? 0 : -ENOMSG;
+    return r == -EPERM && strstr(d.text, "got mode 0777") ? 0 : -ENOMSG;
 }
 
 static void test_folder__loses_its_mode__refused(void **state)

@@ -117,7 +117,7 @@ static void test_keep__folder_in_its_place__made_again(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(mkdir(inside, 0700), 0);
     assert_int_equal(index_store_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d), -EISDIR);
-    assert_diag_has(&d, "want a file, found a folder that is not empty; remove it");
+    assert_diag_has(&d, "expected a file, got a folder that is not empty; remove it");
     assert_int_equal(access(inside, F_OK), 0);
 }
 

@@ -205,7 +205,7 @@ static void test_inventory__other_folders__refused_and_not_changed(void **state)
     char path[PATH_MAX];
 
     assert_int_equal(inventory_take(&cache, &inventory, &empty), -EPROTO);
-    assert_diag_has(&empty, "want a cache folder of epochfs");
+    assert_diag_has(&empty, "expected a cache folder of epochfs");
     temp_path(*state, "EPOCHFS", path);
     assert_int_equal(access(path, F_OK), -1);
     temp_path(*state, "missing", path);
@@ -214,7 +214,7 @@ static void test_inventory__other_folders__refused_and_not_changed(void **state)
     temp_write(*state, "file", "x", 1);
     temp_path(*state, "file", path);
     assert_int_equal(inventory_take(&cache, &inventory, &no_folder), -EPROTO);
-    assert_diag_has(&no_folder, "want a folder");
+    assert_diag_has(&no_folder, "expected a folder");
 }
 
 static void test_inventory__only_what_is_named_as_ours__seen(void **state)

@@ -247,7 +247,7 @@ static void test_room__other_version__refused_untouched(void **state)
     store_le32(head + AT_CRC, (uint32_t)crc32_z(0, head, AT_CRC));
     write_file(*state, 0, head, sizeof(head));
     assert_int_equal(quota_open(&cache, MIB, 0, NULL, &quota, &d), -EPROTO);
-    assert_diag_has(&d, "/room: want version 1");
+    assert_diag_has(&d, "/room: expected version 1");
     temp_path(*state, "room", path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(pread(fd, after, sizeof(after), 0), sizeof(after));

@@ -504,7 +504,7 @@ static void test_staged__other_version__refused_untouched(void **state)
     put_back(staged.records, bytes, len);
     staged_close(&staged);
     assert_int_equal(staged_open(&second, &cache, &usual, &d), -EPROTO);
-    assert_diag_has(&d, "want version 4, found 7");
+    assert_diag_has(&d, "expected version 4, got 7");
     assert_int_equal(staged_inspect(NULL, path, &info), -EPROTO);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), -EPROTO);
     assert_int_equal(staged_remove(NULL, path), -EPROTO);

@@ -98,7 +98,7 @@ static void check(struct fixture *f, const char *id, const char *key, const char
     http_secret_release(&secret);
     credentials_origin(f->c, text, sizeof(text));
     if (!strstr(text, origin) || strstr(text, key))
-        fail_msg("origin \"%s\": want \"%s\" in it", text, origin);
+        fail_msg("origin \"%s\": expected \"%s\" in it", text, origin);
 }
 
 static void test_credentials__environment__first(void **state)

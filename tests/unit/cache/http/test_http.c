@@ -772,8 +772,9 @@ static void check_end(struct fixture *f, const struct end_case *c)
 
     fetch_now(f, &fetch, c->path, c->version, c->off, c->len);
     if (fetch.how != c->how || (c->given != UINT64_MAX && fetch.given != c->given))
-        fail_msg("%s: ended %d, want %d; %llu bytes, want %llu: %s", c->path, fetch.how, c->how,
-                 (unsigned long long)fetch.given, (unsigned long long)c->given, fetch.d.text);
+        fail_msg("%s: ended %d, expected %d; %llu bytes, expected %llu: %s", c->path, fetch.how,
+                 c->how, (unsigned long long)fetch.given, (unsigned long long)c->given,
+                 fetch.d.text);
     if (c->message) {
         assert_diag_has(&fetch.d, c->message);
         assert_diag_has(&fetch.d, "http://127.0.0.1:");
@@ -789,7 +790,7 @@ static void test_http_transfer__ends_as_it_should(void **state)
         {"/right", &version, FILE_SIZE - 1, 1, TRANSFER_DONE, 1, NULL},
         {"/early_hints", &version, 5, 7, TRANSFER_DONE, 7, NULL},
         {"/wrong_place?secret", &version, 1000, 200, TRANSFER_AGAIN, 0,
-         "want bytes 1000-1199, found bytes 1001-1200"},
+         "expected bytes 1000-1199, got bytes 1001-1200"},
         {"/other_size", &version, 1000, 200, TRANSFER_CHANGED, 0, "was 1000000, is 1000001"},
         {"/other_etag", &version, 1000, 200, TRANSFER_CHANGED, 0, "was \"v1\", is \"v2\""},
         {"/matches", &version, 1000, 200, TRANSFER_DONE, 200, NULL},
@@ -806,18 +807,18 @@ static void test_http_transfer__ends_as_it_should(void **state)
         {"/whole", &whole_only, 20000, 20000, TRANSFER_DONE, 20000, NULL},
         {"/whole", &whole_only, 20000, FILE_SIZE - 20000, TRANSFER_DONE, FILE_SIZE - 20000, NULL},
         {"/whole", &whole_only, FILE_SIZE - 1, 1, TRANSFER_DONE, 1, NULL},
-        {"/whole_longer", &whole_only, FILE_SIZE - 1, 1, TRANSFER_AGAIN, UINT64_MAX, "found more"},
-        {"/whole_longer", &whole_only, 0, FILE_SIZE, TRANSFER_AGAIN, UINT64_MAX, "found more"},
+        {"/whole_longer", &whole_only, FILE_SIZE - 1, 1, TRANSFER_AGAIN, UINT64_MAX, "got more"},
+        {"/whole_longer", &whole_only, 0, FILE_SIZE, TRANSFER_AGAIN, UINT64_MAX, "got more"},
         {"/whole_stalls", &whole_only, 0, 200, TRANSFER_DONE, 200, NULL},
         {"/a/../right/./b", &version, 7, 200, TRANSFER_DONE, 200, NULL},
-        {"/gone", &version, 0, 10, TRANSFER_CHANGED, 0, "found 404"},
-        {"/forbidden?secret", &version, 0, 10, TRANSFER_REFUSED, 0, "found 403 AccessDenied"},
-        {"/expired", &version, 0, 10, TRANSFER_REFUSED, 0, "found 400 ExpiredToken"},
-        {"/out_of_range", &version, 0, 10, TRANSFER_CHANGED, 0, "found 416"},
+        {"/gone", &version, 0, 10, TRANSFER_CHANGED, 0, "got 404"},
+        {"/forbidden?secret", &version, 0, 10, TRANSFER_REFUSED, 0, "got 403 AccessDenied"},
+        {"/expired", &version, 0, 10, TRANSFER_REFUSED, 0, "got 400 ExpiredToken"},
+        {"/out_of_range", &version, 0, 10, TRANSFER_CHANGED, 0, "got 416"},
         {"/resets?secret", &version, 0, 200000, TRANSFER_AGAIN, UINT64_MAX, "of 200000 bytes"},
         {"/shorter", &version, 0, 200000, TRANSFER_AGAIN, 100000, "100000 of 200000 bytes"},
-        {"/shorter_chunked", &version, 0, 200000, TRANSFER_AGAIN, 1, "200000 bytes, found 1"},
-        {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "want 200 bytes, found more"},
+        {"/shorter_chunked", &version, 0, 200000, TRANSFER_AGAIN, 1, "200000 bytes, got 1"},
+        {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "expected 200 bytes, got more"},
         {"/redirects", &version, 10, 20, TRANSFER_DONE, 20, NULL},
         {"/loops?secret", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
         {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
@@ -826,7 +827,7 @@ static void test_http_transfer__ends_as_it_should(void **state)
         {"/garbage", &version, 10, 20, TRANSFER_AGAIN, 0, ""},
         {"/endless_headers", &version, 10, 20, TRANSFER_AGAIN, 0, "too many headers"},
         {"/endless_hints", &version, 10, 20, TRANSFER_AGAIN, 0, "too many headers"},
-        {"/endless_error", &version, 10, 20, TRANSFER_REFUSED, 0, "found 403"},
+        {"/endless_error", &version, 10, 20, TRANSFER_REFUSED, 0, "got 403"},
         {"/closes_after", &version, 10, 20, TRANSFER_DONE, 20, NULL},
         {"/right", &version, 1000, 200000, TRANSFER_DONE, 200000, NULL},
     };
@@ -1239,11 +1240,11 @@ static void test_http_get(void **state)
         {"/hello", 5, 0, "hello"},
         {"/hello_chunked", 5, 0, "hello"},
         {"/hello_third", 5, 0, "hello"},
-        {"/hello?secret", 4, -EFBIG, "want at most 4 bytes, found more"},
-        {"/hello_chunked", 4, -EFBIG, "want at most 4 bytes, found more"},
-        {"/gone?secret", 100, -ENOENT, "found 404"},
-        {"/forbidden", 100, -EACCES, "found 403 AccessDenied"},
-        {"/expired", 100, -EREMOTEIO, "found 400 ExpiredToken"},
+        {"/hello?secret", 4, -EFBIG, "expected at most 4 bytes, got more"},
+        {"/hello_chunked", 4, -EFBIG, "expected at most 4 bytes, got more"},
+        {"/gone?secret", 100, -ENOENT, "got 404"},
+        {"/forbidden", 100, -EACCES, "got 403 AccessDenied"},
+        {"/expired", 100, -EREMOTEIO, "got 400 ExpiredToken"},
         {"/loops?secret", 100, -EREMOTEIO, "too many redirects"},
     };
     struct fixture f;
@@ -1278,7 +1279,7 @@ static void test_http_get__tries_and_time(void **state)
     (void)state;
     setup(&f, &usual);
     assert_int_equal(get(&f, "/always_500", &twice, &text, &d), -EREMOTEIO);
-    assert_diag_has(&d, "found 500");
+    assert_diag_has(&d, "got 500");
     assert_int_equal(script_server_requests(f.server), 2);
     assert_int_equal(get(&f, "/silent", &short_time, &text, &d), -EREMOTEIO);
     assert_diag_has(&d, "not done after 1000 ms");
@@ -1294,7 +1295,7 @@ static void test_http_ahead__as_get(void **state)
     } cases[] = {
         {"/hello", 0, "hello"},
         {"/hello_third", 0, "hello"}, /* requested again */
-        {"/gone?secret", -ENOENT, "found 404"},
+        {"/gone?secret", -ENOENT, "got 404"},
         {"/hello_chunked", 0, "hello"},
     };
     struct http_ahead *ahead[ARRAY_LEN(cases)];
@@ -1431,7 +1432,7 @@ static void test_http_signed__dots__refused(void **state)
     setup_signed(&f, &s);
     for (unsigned i = 0; i < ARRAY_LEN(paths); i++) {
         assert_true(get(&f, paths[i], NULL, &text, &d) < 0);
-        assert_diag_has(&d, "want a path without . and ..");
+        assert_diag_has(&d, "expected a path without . and ..");
     }
     assert_int_equal(script_server_requests(f.server), 0);
     assert_int_equal(get(&f, "/hello", NULL, &text, &d), 0);
@@ -1564,11 +1565,11 @@ static void test_http_stat(void **state)
         {"/no_head", 0, FILE_SIZE, false, NULL},
         {"/no_head_whole", 0, FILE_SIZE, true, NULL},
         {"/head_without_length", 0, FILE_SIZE, false, NULL},
-        {"/never_a_length", -EREMOTEIO, 0, false, "want the size of the file"},
+        {"/never_a_length", -EREMOTEIO, 0, false, "expected the size of the file"},
         {"/empty", 0, 0, false, NULL},
         {"/busy_head_once", 0, 12345, false, NULL},
-        {"/missing?secret", -ENOENT, 0, false, "found 404"},
-        {"/forbidden", -EACCES, 0, false, "found 403 AccessDenied"},
+        {"/missing?secret", -ENOENT, 0, false, "got 404"},
+        {"/forbidden", -EACCES, 0, false, "got 403 AccessDenied"},
     };
     enum { N = ARRAY_LEN(cases) };
     struct remote_version found[N] = {0};
@@ -1666,7 +1667,7 @@ static void test_http_new__ca_is_none__error(void **state)
     temp_write(*state, "ca.pem", "text\n", 5);
     d = DIAG_INIT;
     assert_int_equal(http_new(&options, &http, &d), -EINVAL);
-    assert_diag_has(&d, "want a line -----BEGIN CERTIFICATE-----");
+    assert_diag_has(&d, "expected a line -----BEGIN CERTIFICATE-----");
     temp_write(*state, "ca.pem", "x\n-----BEGIN CERTIFICATE-----\n", 30);
     d = DIAG_INIT;
     assert_int_equal(http_new(&options, &http, &d), 0);

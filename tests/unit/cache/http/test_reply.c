@@ -313,7 +313,7 @@ static void check_judgement(const struct judgement *c)
     enum transfer_end how = http_reply_judge(&reply, &want, "http://h/f", &d);
 
     if (how != c->want)
-        fail_msg("%s: %d, want %d: %s", c->head, how, c->want, d.text);
+        fail_msg("%s: %d, expected %d: %s", c->head, how, c->want, d.text);
     if (c->message)
         assert_diag_has(&d, c->message);
     else
@@ -355,9 +355,9 @@ static void test_http_judge(void **state)
          "its size was 1000, is 1001"},
         {&version, 200, 100, HEAD_206, TRANSFER_AGAIN, "without a Content-Range"},
         {&version, 200, 100, HEAD_206 "Content-Range: bytes 201-300/1000\r\n", TRANSFER_AGAIN,
-         "want bytes 200-299, found bytes 201-300"},
+         "expected bytes 200-299, got bytes 201-300"},
         {&version, 200, 100, HEAD_206 "Content-Range: bytes 200-298/1000\r\n", TRANSFER_AGAIN,
-         "found bytes 200-298"},
+         "got bytes 200-298"},
         {&version, 200, 100, HEAD_206 "Content-Range: bytes 200-299/*\r\n", TRANSFER_AGAIN,
          "neither the size"},
         {&version, 200, 100, HEAD_206 "Content-Range: bytes 200-299/*\r\nETag: \"v1\"\r\n",
@@ -383,7 +383,7 @@ static void test_http_judge(void **state)
         {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n" V1, TRANSFER_DONE, NULL},
         {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n", TRANSFER_AGAIN, "has no ETag"},
         {&whole_only, 0, 100, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-99/1000\r\n",
-         TRANSFER_AGAIN, "want the whole file"},
+         TRANSFER_AGAIN, "expected the whole file"},
         {&whole_only, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 999\r\n", TRANSFER_CHANGED,
          "is 999"},
         {&version, 200, 100, "HTTP/1.1 204 x\r\n", TRANSFER_AGAIN, "status 204"},

@@ -31,7 +31,7 @@ static void check_keys(const char *a, const char *b, bool same)
     key_of("https://h:443", a, x);
     key_of("https://h:443", b, y);
     if ((strcmp(x, y) == 0) != same)
-        fail_msg("want %s keys of %s and %s", same ? "the same" : "different", a, b);
+        fail_msg("expected %s keys of %s and %s", same ? "the same" : "different", a, b);
 }
 
 /* What signs is no part of a key, and everything else is. */
@@ -104,14 +104,14 @@ static void test_secret__file__read_and_checked(void **state)
     write_file(path, "hunter2hunter2hunter2", 0400);
     check_secret(path, 0, "X-Epochfs-Secret: hunter2hunter2hunter2");
     write_file(path, "hunter2hunter2hunter2\n", 0640);
-    check_secret(path, -EACCES, "only its owner can read (mode 600), found mode 640");
+    check_secret(path, -EACCES, "only its owner can read (mode 600), got mode 640");
     write_file(path, "hunter2\n", 0600);
-    check_secret(path, -EINVAL, "want one line of 16 to 256");
+    check_secret(path, -EINVAL, "expected one line of 16 to 256");
     write_file(path, "hunter2hunter2\r\nX-Other: header2\n", 0600);
-    check_secret(path, -EINVAL, "want one line of 16 to 256");
+    check_secret(path, -EINVAL, "expected one line of 16 to 256");
     write_file(path, "", 0600);
-    check_secret(path, -EINVAL, "want one line of 16 to 256");
-    check_secret((const char *)*state, -EINVAL, "want a file");
+    check_secret(path, -EINVAL, "expected one line of 16 to 256");
+    check_secret((const char *)*state, -EINVAL, "expected a file");
 }
 
 /* Lines of /proc/net/tcp and tcp6 of a machine of little-endian numbers. */

@@ -171,7 +171,8 @@ static void check_lookup(const char *folder, const struct lookup *c)
     expand(folder, c->path, path);
     r = opener_file(&f->opener.opener, c->folder, path, &blob, &d);
     if (r != c->error)
-        fail_msg("%s, %s, %s: %d, want %d: %s", c->source, c->folder, c->path, r, c->error, d.text);
+        fail_msg("%s, %s, %s: %d, expected %d: %s", c->source, c->folder, c->path, r, c->error,
+                 d.text);
     if (r < 0) {
         assert_diag_has(&d, c->message);
         return;
@@ -207,7 +208,8 @@ static void test_file__relative__cwd_then_nearest_folder(void **state)
         {"src", NULL, "a/b", "./y", false, "src/a/y", "a/y", 0, NULL},
         {"src", NULL, "a/b", "top", false, NULL, NULL, -EACCES, OUTSIDE},
         {"src", NULL, "a/b", "top", true, "top", NULL, 0, NULL},
-        {"src", "cwd", "", "nothing/here", false, NULL, NULL, -ENOENT, "nothing/here: want a file"},
+        {"src", "cwd", "", "nothing/here", false, NULL, NULL, -ENOENT,
+         "nothing/here: expected a file"},
     };
 
     check_lookups(*state, cases, ARRAY_LEN(cases));
@@ -305,10 +307,10 @@ static void test_file__source_of_files__their_folders(void **state)
 static void test_file__no_file__says_so(void **state)
 {
     static const struct lookup cases[] = {
-        {"src", NULL, "", "a", false, NULL, NULL, -EINVAL, "/src/a: want a regular file"},
-        {"src", NULL, "", "pipe", false, NULL, NULL, -EINVAL, "/src/pipe: want a regular file"},
-        {"src", NULL, "", "T/src", false, NULL, NULL, -EINVAL, "want a regular file"},
-        {"src", NULL, "", "", false, NULL, NULL, -EINVAL, "found nothing"},
+        {"src", NULL, "", "a", false, NULL, NULL, -EINVAL, "/src/a: expected a regular file"},
+        {"src", NULL, "", "pipe", false, NULL, NULL, -EINVAL, "/src/pipe: expected a regular file"},
+        {"src", NULL, "", "T/src", false, NULL, NULL, -EINVAL, "expected a regular file"},
+        {"src", NULL, "", "", false, NULL, NULL, -EINVAL, "got nothing"},
         {"src", NULL, "", "x\ny", false, NULL, NULL, -EINVAL, "line end"},
     };
 
@@ -912,7 +914,7 @@ static void test_command__not_allowed__says_how(void **state)
     struct diag d = DIAG_INIT;
 
     assert_int_equal(opener_start(&f->opener.opener, "printf x >count", &run, &d), -EACCES);
-    assert_string_equal(d.text, "printf x >count |: want a file, found a command; mount with -o "
+    assert_string_equal(d.text, "printf x >count |: expected a file, got a command; mount with -o "
                                 "allow_commands to run it");
     assert_int_equal(count_runs(*state), 0);
 }

@@ -270,9 +270,9 @@ static void test_zlib__damage__ebadmsg(void **state)
     add_zlib(p, content, sizeof(content));
     whole = p->len;
     add_bytes(p, "x", 1);
-    check_bad(*state, p, "after the zlib data: want zeros, found 78");
+    check_bad(*state, p, "after the zlib data: expected zeros, got 78");
     p->len = whole - 1;
-    check_bad(*state, p, "zlib data: want its end, found the end of the file");
+    check_bad(*state, p, "zlib data: expected its end, got the end of the file");
     p->len = whole;
     p->bytes[whole - 1] ^= 1;
     check_bad(*state, p, "zlib data near byte");
@@ -357,14 +357,14 @@ static void test_gzip__trailing_garbage__ebadmsg(void **state)
 
     add_member(p, "hello", 5);
     add_bytes(p, "garbage", 7);
-    check_bad(*state, p, "want another member (1f 8b) or zeros, found 67");
+    check_bad(*state, p, "expected another member (1f 8b) or zeros, got 67");
     p->len -= 7;
     add_zeros(p, 5);
     add_bytes(p, "x", 1);
-    check_bad(*state, p, "found 78");
+    check_bad(*state, p, "got 78");
     p->len -= 1;
     add_bytes(p, "\x1f", 1); /* half a magic */
-    check_bad(*state, p, "want its end");
+    check_bad(*state, p, "expected its end");
     add_bytes(p, "\x8c", 1);
     check_bad(*state, p, "gzip data near byte");
 }
@@ -377,7 +377,7 @@ static void test_gzip__truncated_anywhere__ebadmsg(void **state)
     add_member(p, "hello, hello, hello", 19);
     whole = p->len;
     for (p->len = 2; p->len < whole; p->len++)
-        check_bad(*state, p, "want its end, found the end of the file at byte");
+        check_bad(*state, p, "expected its end, got the end of the file at byte");
 }
 
 static void test_gzip__bit_flips__never_wrong_content(void **state)
@@ -756,7 +756,7 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
         assert_int_equal(chown(path, 1234, 1234), 0);
         cache.path = path;
         assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), &d), -EPERM);
-        assert_diag_has(&d, "found one of user 1234");
+        assert_diag_has(&d, "got one of user 1234");
     }
     temp_folder(*state, "real");
     temp_path(*state, "link", path);
@@ -795,7 +795,7 @@ static void test_xz__damage__ebadmsg(void **state)
     add_stream(p, "hello, hello, hello", 19);
     whole = p->len;
     for (p->len = 6; p->len < whole; p->len++)
-        check_bad(*state, p, "want its end, found the end of the file");
+        check_bad(*state, p, "expected its end, got the end of the file");
     add_bytes(p, "garbage", 7);
     check_bad(*state, p, "xz data near byte");
     p->len = whole;
@@ -817,7 +817,7 @@ static void test_xz__build_without_liblzma__eopnotsupp(void **state)
               "7zXZ\0",
               6);
     assert_int_equal(unpack_bytes(*state, p, &blob, &d), -EOPNOTSUPP);
-    assert_diag_has(&d, "sub/f.gz: want a packing of this build, found xz data");
+    assert_diag_has(&d, "sub/f.gz: expected a packing of this build, got xz data");
 }
 #endif
 

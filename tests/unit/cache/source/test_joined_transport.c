@@ -196,7 +196,7 @@ static void check_end(struct job *job, enum transfer_end how)
 {
     job_wait(job);
     if (job->how != how)
-        fail_msg("ends with %d, want %d: %s", job->how, how, job->why.text);
+        fail_msg("ends with %d, expected %d: %s", job->how, how, job->why.text);
     if (how == TRANSFER_DONE)
         assert_int_equal(job->got, job->transfer.len);
 }

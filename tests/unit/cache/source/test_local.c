@@ -309,7 +309,7 @@ static void check_listed(const struct source *source, const char *name, const ch
     if (source_blob_packed(source, entry, &blob, &d) == 0)
         assert_string_equal(error, "");
     else if (!*error || !strstr(d.text, error))
-        fail_msg("%s: want '%s', found '%s'", name, error, d.text);
+        fail_msg("%s: expected '%s', got '%s'", name, error, d.text);
 }
 
 static void test_source__links__stay_in_source(void **state)
@@ -403,7 +403,7 @@ static void test_source_list__too_deep__named(void **state)
     assert_int_equal(open_source(*state, &source, NULL), 0);
     assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, 2);
-    assert_non_null(strstr(list.entry[1].error, "/d/d: want at most 100 folders"));
+    assert_non_null(strstr(list.entry[1].error, "/d/d: expected at most 100 folders"));
 }
 
 static void test_source_list__annex_link__says_what_to_do(void **state)

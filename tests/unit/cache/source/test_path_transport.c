@@ -132,7 +132,7 @@ static void check_end(struct job *job, enum transfer_end how)
 {
     job_wait(job);
     if (job->how != how)
-        fail_msg("ends with %d, want %d: %s", job->how, how, job->d.text);
+        fail_msg("ends with %d, expected %d: %s", job->how, how, job->d.text);
     assert_int_equal(job->ends, 1);
     assert_memory_equal(job->bytes, content + job->transfer.off, job->got);
     if (how == TRANSFER_DONE)

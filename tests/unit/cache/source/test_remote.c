@@ -260,7 +260,7 @@ static void test_http__no_listing__says_what_to_do(void **state)
 
         assert_int_equal(open_source(i ? "http://h/user" : "http://h/user/", NULL, &source, &why),
                          -EPERM);
-        assert_diag_has(&why, "it wants a user: put one into ~/.netrc");
+        assert_diag_has(&why, "it expects a user: put one into ~/.netrc");
         assert_null(strstr(why.text, "files="));
     }
     assert_int_equal(open_source("http://h/dead/", NULL, &source, &d), -EREMOTEIO);
@@ -397,7 +397,7 @@ static void test_s3__errors__messages(void **state)
 {
     (void)state;
     fake_http_set(bucket, ARRAY_LEN(bucket));
-    check_s3_error("s3://no", -ENOENT, "want a bucket of that name");
+    check_s3_error("s3://no", -ENOENT, "expected a bucket of that name");
     check_s3_error("s3://shut/k", -EACCES, "s3:ListBucket");
     check_s3_error("s3://shut/k", -EACCES, "anonymous");
     check_s3_error("s3://liar/p/", -EBADMSG, "keys that begin with this");
@@ -552,12 +552,12 @@ static void test_remote_opener__elsewhere__refused(void **state)
     check_not_named(&o, "/etc/passwd", -EACCES, "allow_outside");
     check_not_named(&o, "http://other/c/x.ark", -EACCES, "lies outside of SOURCE");
     check_not_named(&o, "s3://b/x.ark?sig=HUSH", -EACCES, "s3://b/x.ark:");
-    check_not_named(&o, "http://h/c/../../etc", -ENOENT, "want a file");
-    check_not_named(&o, "../../../x.ark/../y", -ENOENT, "want a file");
-    check_not_named(&o, "http://h/c/c/x.ark", -ENOENT, "want a file");
-    check_not_named(&o, "../../../cx.ark", -ENOENT, "want a file");
-    check_not_named(&o, "exp", -ENOENT, "want a file");
-    check_not_named(&o, "", -EINVAL, "want a path");
+    check_not_named(&o, "http://h/c/../../etc", -ENOENT, "expected a file");
+    check_not_named(&o, "../../../x.ark/../y", -ENOENT, "expected a file");
+    check_not_named(&o, "http://h/c/c/x.ark", -ENOENT, "expected a file");
+    check_not_named(&o, "../../../cx.ark", -ENOENT, "expected a file");
+    check_not_named(&o, "exp", -ENOENT, "expected a file");
+    check_not_named(&o, "", -EINVAL, "expected a path");
 }
 
 static void test_remote_opener__allow_outside__files_of_this_machine(void **state)
@@ -617,8 +617,8 @@ static void test_remote_beside__listing__found(void **state)
     check_named(&o, "", "http://h/c/s/x%20y.ark", 6);
     assert_int_equal(fake_http.requests, 4); /* SHA256SUMS again, two pages */
     check_not_named(&o, "gone.ark", -ENOENT, "gone.ark");
-    check_not_named(&o, "hid/den.ark", -ENOENT, "want a file of");
-    check_not_named(&o, "../up.ark", -ENOENT, "want a file of");
+    check_not_named(&o, "hid/den.ark", -ENOENT, "expected a file of");
+    check_not_named(&o, "../up.ark", -ENOENT, "expected a file of");
     check_not_named(&o, "http://h/up.ark", -EACCES, "outside of SOURCE");
     check_not_named(&o, "/etc/passwd", -EACCES, "outside of SOURCE");
 }
@@ -652,10 +652,10 @@ static void test_remote_beside__no_listing__asked_for_once(void **state)
     check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark"); /* requested again */
     stats += 5 + 3 + 1;
     assert_int_equal(fake_http.stats, stats);
-    check_not_named(&o, "../../../up.ark", -ENOENT, "want a file of");
-    check_not_named(&o, "../../../../up.ark", -ENOENT, "want a file of");
-    check_not_named(&o, "http://h/c/../up.ark", -ENOENT, "want a file of");
-    check_not_named(&o, ".hid", -ENOENT, "want a file of");
+    check_not_named(&o, "../../../up.ark", -ENOENT, "expected a file of");
+    check_not_named(&o, "../../../../up.ark", -ENOENT, "expected a file of");
+    check_not_named(&o, "http://h/c/../up.ark", -ENOENT, "expected a file of");
+    check_not_named(&o, ".hid", -ENOENT, "expected a file of");
     assert_int_equal(fake_http.stats, stats);
 }
 

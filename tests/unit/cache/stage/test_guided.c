@@ -334,7 +334,7 @@ static void expect_order(struct fixture *f, const struct order *o, unsigned from
         while (i >= from && at < o->n && came[block_of(o, at)])
             at++;
         if (i >= from && at < o->n && !(first <= block_of(o, at) && block_of(o, at) < end))
-            fail_msg("transfer %u: blocks %llu to %llu, want %llu, read %zu", i,
+            fail_msg("transfer %u: blocks %llu to %llu, expected %llu, read %zu", i,
                      (unsigned long long)first, (unsigned long long)end,
                      (unsigned long long)block_of(o, at), at);
         for (uint64_t b = first; b < end; b++)

@@ -626,8 +626,8 @@ static void test_add__size_of_an_exabyte__says_so(void **state)
 
     open_usual(&f, *state);
     assert_int_equal(stage_add(f.stage, &what, &blob, &d), -EFBIG);
-    assert_diag_has(&d, "big: want a file of less than ");
-    assert_diag_has(&d, "found a size of 1152921504606846976 bytes");
+    assert_diag_has(&d, "big: expected a file of less than ");
+    assert_diag_has(&d, "got a size of 1152921504606846976 bytes");
     assert_null(blob);
     stage_fixture_close(&f);
 }

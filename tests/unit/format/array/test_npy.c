@@ -119,13 +119,13 @@ static void test_refused(void **state)
         size_t data;
         const char *want;
     } rows[] = {
-        {"<u2", false, "()", 2, "a scalar"},                                  /* */
-        {"<u2", false, "(4611686018427387904, 4)", 2, "found a larger one"},  /* */
-        {"<u2", false, "(0, 4611686018427387904, 4)", 2, "below 2^64"},       /* */
-        {"<u2", false, "(4294967296, 0)", 2, "want at most 4294967295 rows"}, /* */
-        {"<u2", false, "(3,)", 5, "want 6 bytes, found 5 (cut short)"},       /* */
-        {"|O", false, "(3,)", 6, "a pickle, which is never read"},            /* */
-        {"<V2", false, "(3,)", 6, "bfloat16"},                                /* */
+        {"<u2", false, "()", 2, "a scalar"},                                      /* */
+        {"<u2", false, "(4611686018427387904, 4)", 2, "got a larger one"},        /* */
+        {"<u2", false, "(0, 4611686018427387904, 4)", 2, "below 2^64"},           /* */
+        {"<u2", false, "(4294967296, 0)", 2, "expected at most 4294967295 rows"}, /* */
+        {"<u2", false, "(3,)", 5, "expected 6 bytes, got 5 (cut short)"},         /* */
+        {"|O", false, "(3,)", 6, "a pickle, which is never read"},                /* */
+        {"<V2", false, "(3,)", 6, "bfloat16"},                                    /* */
     };
 
     (void)state;

@@ -52,10 +52,10 @@ static void check_double(const char *text)
     memset(capacity + len, ' ', DECIMAL_PAD);
     if (decimal_parse_double(start, start + len, &found) != start + len ||
         memcmp(&found, &want, sizeof(want)) != 0)
-        fail_msg("'%s': want %a, found %a", text, want, found);
+        fail_msg("'%s': expected %a, got %a", text, want, found);
     end = decimal_parse_short_double(start, &found);
     if (end && (end != start + len || memcmp(&found, &want, sizeof(want)) != 0))
-        fail_msg("'%s': short: want %a, found %a", text, want, found);
+        fail_msg("'%s': short: expected %a, got %a", text, want, found);
 }
 
 static void check_number(const char *text)
@@ -66,14 +66,14 @@ static void check_number(const char *text)
     const uint8_t *end;
 
     if (parse(text, len, '\0', &found) != text + len)
-        fail_msg("'%s': want a number", text);
+        fail_msg("'%s': expected a number", text);
     if (bits_of(found) != bits_of(want))
-        fail_msg("'%s': want %08x, found %08x", text, bits_of(want), bits_of(found));
+        fail_msg("'%s': expected %08x, got %08x", text, bits_of(want), bits_of(found));
     memcpy(capacity, text, len);
     memset(capacity + len, ' ', DECIMAL_PAD);
     end = decimal_parse_short((const uint8_t *)capacity, &found);
     if (end && (end != (const uint8_t *)capacity + len || bits_of(found) != bits_of(want)))
-        fail_msg("'%s': short: want %08x, found %08x", text, bits_of(want), bits_of(found));
+        fail_msg("'%s': short: expected %08x, got %08x", text, bits_of(want), bits_of(found));
     check_double(text);
 }
 
@@ -359,7 +359,7 @@ static void test_decimal__very_long__as_strtof(void **state)
         want = strtof(text, NULL);
         assert_ptr_equal(decimal_parse((uint8_t *)text, (uint8_t *)text + len, &v), text + len);
         if (bits_of(v) != bits_of(want))
-            fail_msg("'%s', %zu zeros, '%s': want %g, found %g", cases[i].before, cases[i].zeros,
+            fail_msg("'%s', %zu zeros, '%s': expected %g, got %g", cases[i].before, cases[i].zeros,
                      cases[i].behind, (double)want, (double)v);
     }
 }
@@ -384,7 +384,7 @@ static void test_decimal__no_number__null(void **state)
         for (unsigned behind = 0; behind < 256; behind++)
             if (behind < '0' || behind > '9')
                 if (parse(texts[i], strlen(texts[i]), (char)behind, &v))
-                    fail_msg("'%s' and bytes %02x: want no number", texts[i], behind);
+                    fail_msg("'%s' and bytes %02x: expected no number", texts[i], behind);
 }
 
 /* The text after a number stays. */

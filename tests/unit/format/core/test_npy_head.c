@@ -59,8 +59,8 @@ static const struct {
     {"{'descr': '<u4', 'fortran_order': False, 'shape': (1,)}", "uint32 1"},
     {"{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}", "uint64 1"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
-     "want at most 8 axes in the header of .npy, found more"},
-#define SHAPE "want 'shape': a tuple of numbers in the header of .npy, found none"
+     "expected at most 8 axes in the header of .npy, got more"},
+#define SHAPE "expected 'shape': a tuple of numbers in the header of .npy, got none"
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (7)}", SHAPE},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': [7]}", SHAPE},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': 7}", SHAPE},
@@ -70,40 +70,40 @@ static const struct {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (7,", SHAPE},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (,)}", SHAPE},
     {"{'descr': '<f4', 'fortran_order': 0, 'shape': (7,)}",
-     "want 'fortran_order': True or False in the header of .npy, found neither"},
-#define TYPE "want numbers or bool in .npy, found another type"
+     "expected 'fortran_order': True or False in the header of .npy, got neither"},
+#define TYPE "expected numbers or bool in .npy, got another type"
     {"{'descr': '|O', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found Python objects: a pickle, which is never read; make "
+     "expected numbers or bool in .npy, got Python objects: a pickle, which is never read; make "
      "the rows as long as each other, and save numpy.array(rows.tolist())"},
     {"{'descr': '<c8', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found complex numbers"},
+     "expected numbers or bool in .npy, got complex numbers"},
     {"{'descr': '<f16', 'fortran_order': False, 'shape': (7,)}", TYPE},
     {"{'descr': '|V2', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found raw bytes (V); bfloat16 is saved so: convert with "
+     "expected numbers or bool in .npy, got raw bytes (V); bfloat16 is saved so: convert with "
      "astype('float32')"},
     {"{'descr': '<U4', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found strings; labels are numbers by "
+     "expected numbers or bool in .npy, got strings; labels are numbers by "
      "numpy.unique(labels, return_inverse=True)[1]"},
     {"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (7,)}",
-     "want numbers or bool in .npy, found dates or times; convert with astype('int64')"},
+     "expected numbers or bool in .npy, got dates or times; convert with astype('int64')"},
     {"{'descr': 'bytes', 'fortran_order': False, 'shape': (7,)}", TYPE},
     {"{'descr': '', 'fortran_order': False, 'shape': (7,)}", TYPE},
     {"{'descr': 'f', 'fortran_order': False, 'shape': (7,)}", TYPE},
     {"{'descr': '<f\\x34', 'fortran_order': False, 'shape': (7,)}",
-     "want 'descr': a type in the header of .npy, found none that is a string"},
+     "expected 'descr': a type in the header of .npy, got none that is a string"},
     {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (7,)}",
-     "want 'descr': one type of numbers in .npy, found a list: records of several fields; save "
+     "expected 'descr': one type of numbers in .npy, got a list: records of several fields; save "
      "each field as an array of its own"},
     {"{'descr': [('a', '<f4', (3,)), ('b', [('c', '|O')])], 'shape': (7, 2), 'fortran_order': 0}",
-     "want 'fortran_order': True or False in the header of .npy, found neither"},
+     "expected 'fortran_order': True or False in the header of .npy, got neither"},
     {"{'descr': [('a', '<f4', 'fortran_order': False, 'shape': (7,)}",
-     "want the end of a list of types in the header of .npy, found none"},
+     "expected the end of a list of types in the header of .npy, got none"},
 #define OTHER                                                                                      \
-    "want 'descr', 'fortran_order' and 'shape' in the header of .npy, found something else"
+    "expected 'descr', 'fortran_order' and 'shape' in the header of .npy, got something else"
     {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", OTHER},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (7,), 'x': 1}", OTHER},
     {"{__import__('os')}", OTHER},
-#define DICT "want a dict of three members in the header of .npy, found none"
+#define DICT "expected a dict of three members in the header of .npy, got none"
     {"", DICT},
     {"{}", DICT},
     {"{'descr': '<f4', 'fortran_order': False}", DICT},
@@ -111,9 +111,9 @@ static const struct {
     {"{'descr': '<f4' 'fortran_order': False, 'shape': (7,)}", DICT},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (7,)", DICT},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}",
-     "want a shape that memory can hold in .npy, found a larger one"},
+     "expected a shape that memory can hold in .npy, got a larger one"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (1024,)}",
-     "want the array that the header of .npy describes, found fewer bytes"},
+     "expected the array that the header of .npy describes, got fewer bytes"},
 };
 
 static void test_rows(void **state)
@@ -124,7 +124,7 @@ static void test_rows(void **state)
 
         describe(rows[i].text, SIZE, found, sizeof(found));
         if (strcmp(found, rows[i].want) != 0)
-            fail_msg("%s: \"%s\", want \"%s\"", rows[i].text, found, rows[i].want);
+            fail_msg("%s: \"%s\", expected \"%s\"", rows[i].text, found, rows[i].want);
     }
 }
 
@@ -138,7 +138,7 @@ static void test_array__of_just_the_size__accepted(void **state)
     assert_string_equal(found, "int64 3");
     describe(text, 10 + strlen(text) + 23, found, sizeof(found));
     assert_string_equal(found,
-                        "want the array that the header of .npy describes, found fewer bytes");
+                        "expected the array that the header of .npy describes, got fewer bytes");
 }
 
 static void test_start(void **state)

@@ -94,7 +94,7 @@ static void test_sets(void **state)
         assert_int_equal(siblings_find(cases[i].name, n, &s), 0);
         describe(&s, &t);
         if (strcmp(t.data ? t.data : "", cases[i].want) != 0)
-            fail_msg("case %zu: want \"%s\", found \"%s\"", i, cases[i].want, t.data);
+            fail_msg("case %zu: expected \"%s\", got \"%s\"", i, cases[i].want, t.data);
     }
 }
 

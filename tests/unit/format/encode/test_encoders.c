@@ -722,7 +722,7 @@ static void test_one_hot__label_outside__ebadmsg(void **state)
     layout_init(&l, found.item[0].ds, &one.sel, NULL);
     assert_int_equal(kind->encoder->layout(&l, kind), 0);
     assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, buf, &d), -EBADMSG);
-    assert_diag_has(&d, "d/l-labels: label of sample 1: want 0 to 3, found 7");
+    assert_diag_has(&d, "d/l-labels: label of sample 1: expected 0 to 3, got 7");
     layout_release(&l);
     found_release(&found);
 }

@@ -237,7 +237,7 @@ static void test_idx_folder__bad_file__error_and_the_rest_works(void **state)
     assert_true(i >= 0);
     assert_null(found.item[i].ds);
     snprintf(d.text, sizeof(d.text), "%s", found.item[i].reason);
-    assert_diag_has(&d, "byte 8: want 4 bytes, found 3");
+    assert_diag_has(&d, "byte 8: expected 4 bytes, got 3");
     assert_int_equal(dataset_at(&found, "train-images-idx3-ubyte")->samples, 4);
     assert_int_equal(dataset_at(&found, "x")->samples, 4);
     found_release(&found);

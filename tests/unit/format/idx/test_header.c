@@ -47,7 +47,7 @@ static void test_idx_header__magic_not_zero__ebadmsg(void **state) /* I-1 */
     check_bad(&(struct bad){BYTES("\x01\x00\x08\x01\0\0\0\0"), 8, {"byte 0", "00 00", "01 00"}});
     check_bad(&(struct bad){BYTES("\x00\xff\x08\x01\0\0\0\0"), 8, {"byte 0", "00 00", "00 ff"}});
     check_bad(&(struct bad){BYTES("\x1f\x8b\x08\x00\0\0\0\0"), 8, {"byte 0", "00 00", "1f 8b"}});
-    check_bad(&(struct bad){BYTES("version https://git-lfs.github.com"), 34, {"found 76 65"}});
+    check_bad(&(struct bad){BYTES("version https://git-lfs.github.com"), 34, {"got 76 65"}});
 }
 
 static void test_idx_header__type_unknown__ebadmsg(void **state) /* I-2 */
@@ -62,16 +62,16 @@ static void test_idx_header__type_unknown__ebadmsg(void **state) /* I-2 */
             assert_int_equal(read_bytes(bytes, 8, 8, &h, NULL), 0);
             continue;
         }
-        snprintf(found, sizeof(found), "found %02x", type);
-        check_bad(&(struct bad){bytes, 8, 8, {"byte 2", "want 08", found}});
+        snprintf(found, sizeof(found), "got %02x", type);
+        check_bad(&(struct bad){bytes, 8, 8, {"byte 2", "expected 08", found}});
     }
 }
 
 static void test_idx_header__no_dimensions__ebadmsg(void **state) /* I-3 */
 {
     (void)state;
-    check_bad(&(struct bad){BYTES("\0\0\x08\0"), 4, {"byte 3", "want 1 to 255", "found 0"}});
-    check_bad(&(struct bad){BYTES("\0\0\x08\0x"), 5, {"byte 3", "want 1 to 255", "found 0"}});
+    check_bad(&(struct bad){BYTES("\0\0\x08\0"), 4, {"byte 3", "expected 1 to 255", "got 0"}});
+    check_bad(&(struct bad){BYTES("\0\0\x08\0x"), 5, {"byte 3", "expected 1 to 255", "got 0"}});
 }
 
 static void test_idx_header__1_to_255_dimensions__read(void **state) /* I-4 */
@@ -100,9 +100,9 @@ static void test_idx_header__payload_cut_short__ebadmsg(void **state) /* I-5 */
     (void)state;
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x04"),
                             16 + 23,
-                            {"byte 16", "want 24 bytes", "found 23", "cut short"}});
-    check_bad(
-        &(struct bad){BYTES("\0\0\x0e\x01\0\0\0\x02"), 8, {"byte 8", "want 16 bytes", "found 0"}});
+                            {"byte 16", "expected 24 bytes", "got 23", "cut short"}});
+    check_bad(&(struct bad){
+        BYTES("\0\0\x0e\x01\0\0\0\x02"), 8, {"byte 8", "expected 16 bytes", "got 0"}});
 }
 
 static void test_idx_header__payload_too_long__ebadmsg(void **state) /* I-6 */
@@ -110,9 +110,9 @@ static void test_idx_header__payload_too_long__ebadmsg(void **state) /* I-6 */
     (void)state;
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x04"),
                             16 + 25,
-                            {"byte 16", "want 24 bytes", "found 25", "too long"}});
+                            {"byte 16", "expected 24 bytes", "got 25", "too long"}});
     check_bad(&(struct bad){
-        BYTES("\0\0\x08\x01\0\0\0\0"), 9, {"byte 8", "want 0 bytes", "found 1", "too long"}});
+        BYTES("\0\0\x08\x01\0\0\0\0"), 9, {"byte 8", "expected 0 bytes", "got 1", "too long"}});
 }
 
 static void test_idx_header__dimension_zero__empty(void **state) /* I-7 */
@@ -140,7 +140,7 @@ static void test_idx_header__dims_overflow__ebadmsg(void **state) /* I-8 */
     /* 2^32 elements, which 32 bits take for 0 */
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x01\0\x01\0\0\0\x01\0\0"),
                             16,
-                            {"byte 16", "want 4294967296 bytes", "found 0"}});
+                            {"byte 16", "expected 4294967296 bytes", "got 0"}});
     /* 2^64, which 64 bits take for 0 */
     check_bad(&(struct bad){
         BYTES("\0\0\x08\x03\0\x01\0\0\x01\0\0\0\x01\0\0\0"), 16, {"byte 4", "below 2^64", "more"}});
@@ -196,14 +196,14 @@ static void test_idx_header__truncated_header__ebadmsg(void **state) /* I-18 */
     for (size_t len = 0; len < 4; len++) {
         char found[32];
 
-        snprintf(found, sizeof(found), "found %zu", len);
-        check_bad(&(struct bad){bytes, len, len, {"want at least 4 bytes", found}});
+        snprintf(found, sizeof(found), "got %zu", len);
+        check_bad(&(struct bad){bytes, len, len, {"expected at least 4 bytes", found}});
     }
     for (size_t len = 4; len < 16; len++) {
         char found[32];
 
-        snprintf(found, sizeof(found), "found %zu", len);
-        check_bad(&(struct bad){bytes, len, len, {"3 dimensions", "want 16 bytes", found}});
+        snprintf(found, sizeof(found), "got %zu", len);
+        check_bad(&(struct bad){bytes, len, len, {"3 dimensions", "expected 16 bytes", found}});
     }
 }
 

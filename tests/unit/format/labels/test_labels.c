@@ -226,16 +226,16 @@ static void test_values__no_index_of_them__named(void **state)
     } bad[] = {
         {LABEL_CLASSES,
          {1, 0.5, 0},
-         "sample 1: want a whole number, the number of a class, found 0.5"},
-        {LABEL_CLASSES, {1, 0, NAN}, "sample 2: want a whole number"},
-        {LABEL_CLASSES, {1, INFINITY, 0}, "sample 1: want a whole number"},
-        {LABEL_CLASSES, {0x1p60, 0, 0}, "sample 0: want a class below 2^53"},
-        {LABEL_CLASSES, {1, 0x1p53, 0}, "sample 1: want a class below 2^53"},
-        {LABEL_CLASSES, {1, -0x1p53, 0}, "sample 1: want a class below 2^53"},
-        {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: want a weight from 0 on, found -2"},
-        {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: want a weight from 0 on, found nan"},
-        {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: want a weight from 0 on, found inf"},
-        {LABEL_WEIGHTS, {0, 0, -0.0}, "want a weight above 0, found 0 in all 3 samples"},
+         "sample 1: expected a whole number, the number of a class, got 0.5"},
+        {LABEL_CLASSES, {1, 0, NAN}, "sample 2: expected a whole number"},
+        {LABEL_CLASSES, {1, INFINITY, 0}, "sample 1: expected a whole number"},
+        {LABEL_CLASSES, {0x1p60, 0, 0}, "sample 0: expected a class below 2^53"},
+        {LABEL_CLASSES, {1, 0x1p53, 0}, "sample 1: expected a class below 2^53"},
+        {LABEL_CLASSES, {1, -0x1p53, 0}, "sample 1: expected a class below 2^53"},
+        {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: expected a weight from 0 on, got -2"},
+        {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: expected a weight from 0 on, got nan"},
+        {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: expected a weight from 0 on, got inf"},
+        {LABEL_WEIGHTS, {0, 0, -0.0}, "expected a weight above 0, got 0 in all 3 samples"},
     };
     struct world w;
 
@@ -262,7 +262,7 @@ static void test_classes__too_many__refused(void **state)
     whole_values(&w, v, n);
     world_begin(&w, *state, LABEL_CLASSES, "a");
     assert_int_equal(run(&w), -E2BIG);
-    assert_diag_has(&w.d, "want at most 1048576 classes");
+    assert_diag_has(&w.d, "expected at most 1048576 classes");
     labels_release(&w.labels);
     whole_values(&w, v, n - 1);
     world_begin(&w, *state, LABEL_CLASSES, "a");

@@ -594,13 +594,13 @@ static const struct {
     uint64_t rows, bad;
     const char *want; /* in the message */
 } bad_files[] = {
-    {"1 1:2\nx y\n1 3:4\n", 3, 1, "a:2:1: want a number as label, found 'x'"},
-    {"1 1:2\r\n1 2:z 3\r\n1 3:4", 3, 1, "a:2:5: want a number as value, found 'z'"},
-    {"# c\n\r\n1 1:2\r# c\r1 0:\n1 3:4\n", 3, 1, "a:5:5: want a number as value"},
-    {"1 1:2\n1:3 2:3\n1 3:4\n", 3, 1, "a:2:1: want a label without a weight"},
-    {"1 1:2\n1 2:\xff 3\n1 3:4\n", 3, 1, "a:2:5: want a number as value, found '\\xff'"},
-    {"1 1:2\n1 2: \n1 3:4\n", 3, 1, "a:2:6: want a number as value, found the end of the line"},
-    {"1 9:2\n1 99999:x\n1 3:4\n", 3, 1, "a:2:9: want a number as value, found 'x'"},
+    {"1 1:2\nx y\n1 3:4\n", 3, 1, "a:2:1: expected a number as label, got 'x'"},
+    {"1 1:2\r\n1 2:z 3\r\n1 3:4", 3, 1, "a:2:5: expected a number as value, got 'z'"},
+    {"# c\n\r\n1 1:2\r# c\r1 0:\n1 3:4\n", 3, 1, "a:5:5: expected a number as value"},
+    {"1 1:2\n1:3 2:3\n1 3:4\n", 3, 1, "a:2:1: expected a label without a weight"},
+    {"1 1:2\n1 2:\xff 3\n1 3:4\n", 3, 1, "a:2:5: expected a number as value, got '\\xff'"},
+    {"1 1:2\n1 2: \n1 3:4\n", 3, 1, "a:2:6: expected a number as value, got the end of the line"},
+    {"1 9:2\n1 99999:x\n1 3:4\n", 3, 1, "a:2:9: expected a number as value, got 'x'"},
 };
 
 static char reported[1024];
@@ -729,8 +729,8 @@ static void test_libsvm__bad_row_far_on__line(void **state)
     text_add(&t, "1 x");
     blob = blob_of("a", t.data, t.len, NULL);
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
-    check_row(made.found.item[0].ds, 1000, "a:1669:3: want index:value");
-    snprintf(want, sizeof(want), "a:%u:3: want index:value", lines + 1);
+    check_row(made.found.item[0].ds, 1000, "a:1669:3: expected index:value");
+    snprintf(want, sizeof(want), "a:%u:3: expected index:value", lines + 1);
     check_row(made.found.item[0].ds, 3001, want);
     libsvm_release(&made);
     text_release(&t);
@@ -746,23 +746,23 @@ static const struct {
 } sides[] = {
     {"a.weight", "0.5 1\n2", "weight", "0.5 1 2 "},
     {"a.weight", "\r\n 0.5\t1\r\n\v2\f\n", "weight", "0.5 1 2 "},
-    {"a.weight", "0.5 1", "weight", "!want 3 numbers, one for each row, found 2"},
-    {"a.weight", "0.5 1 2 3", "weight", "!want 3 numbers"},
-    {"a.weight", "", "weight", "!want 3 numbers"},
-    {"a.weight", "0.5 x1 2", "weight", "!a.weight: byte 4: want a number, found 'x1'"},
-    {"a.weight", "0.5 1,2", "weight", "!byte 4: want a number, found '1,2'"},
+    {"a.weight", "0.5 1", "weight", "!expected 3 numbers, one for each row, got 2"},
+    {"a.weight", "0.5 1 2 3", "weight", "!expected 3 numbers"},
+    {"a.weight", "", "weight", "!expected 3 numbers"},
+    {"a.weight", "0.5 x1 2", "weight", "!a.weight: byte 4: expected a number, got 'x1'"},
+    {"a.weight", "0.5 1,2", "weight", "!byte 4: expected a number, got '1,2'"},
     {"a.group", "2 1", "qid", "0 0 1 "},
     {"a.query", "2\n1\n", "qid", "0 0 1 "},
     {"a.group", "0 2 0 0 1 0", "qid", "1 1 4 "},
-    {"a.group", "2 2", "qid", "!want groups of 3 rows in all, found groups of 4"},
-    {"a.group", "", "qid", "!want groups of 3 rows"},
-    {"a.group", "2 -1 2", "qid", "!byte 2: want a number of rows, found '-1'"},
-    {"a.group", "18446744073709551616", "qid", "!want a number of rows"},
-    {"a.group", "18446744073709551615 4", "qid", "!want a number of rows"},
+    {"a.group", "2 2", "qid", "!expected groups of 3 rows in all, got groups of 4"},
+    {"a.group", "", "qid", "!expected groups of 3 rows"},
+    {"a.group", "2 -1 2", "qid", "!byte 2: expected a number of rows, got '-1'"},
+    {"a.group", "18446744073709551616", "qid", "!expected a number of rows"},
+    {"a.group", "18446744073709551615 4", "qid", "!expected a number of rows"},
     {"a.base_margin", "1 2 3", "base_margin", "1 2 3 "},
     {"a.init", "1 2 3 4 5 6", "base_margin", "1 2 3 4 5 6 "},
-    {"a.init", "1 2 3 4", "base_margin", "!want a multiple of 3 numbers"},
-    {"a.init", "1 2", "base_margin", "!want a multiple of 3 numbers"},
+    {"a.init", "1 2 3 4", "base_margin", "!expected a multiple of 3 numbers"},
+    {"a.init", "1 2", "base_margin", "!expected a multiple of 3 numbers"},
 };
 
 static void test_side__of_three_rows__field_or_reason(void **state)
@@ -1011,7 +1011,7 @@ static void test_probe__heads__libsvm_or_not(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (probe(cases[i].head, strlen(cases[i].head), true) != cases[i].want)
-            fail_msg("'%s': want %d", cases[i].head, cases[i].want);
+            fail_msg("'%s': expected %d", cases[i].head, cases[i].want);
 }
 
 /* A head truncated anywhere is still libsvm text. */

@@ -243,7 +243,7 @@ static void show(const struct text *t, const char *what)
     do {                                                                                           \
         if (!(condition)) {                                                                        \
             show(t, "text");                                                                       \
-            fail_msg("columns %u: want %s", columns, #condition);                                  \
+            fail_msg("columns %u: expected %s", columns, #condition);                              \
         }                                                                                          \
     } while (0)
 

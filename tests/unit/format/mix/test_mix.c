@@ -221,7 +221,7 @@ static void test_mix_prepare__no_samples__named(void **state)
 
     (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.dtype = DTYPE_I4}}, 2, &m);
-    expect_failed(&m, "found none in b");
+    expect_failed(&m, "got none in b");
 }
 
 static void test_mix_prepare__other_type__both_named(void **state)

@@ -59,15 +59,15 @@ static void assert_near(const uint8_t *found, const uint8_t *want, size_t n, int
 {
     for (size_t i = 0; i < n; i++)
         if (abs(found[i] - want[i]) > most)
-            fail_msg("byte %zu: want %d, found %d", i, want[i], found[i]);
+            fail_msg("byte %zu: expected %d, got %d", i, want[i], found[i]);
 }
 
 static void test_picture__no_picture__ebadmsg(void **state)
 {
     (void)state;
-    check_bad("", 0, -EBADMSG, "want a JPEG, PNG or WebP picture, found no bytes");
-    check_bad("GIF89a", 6, -EBADMSG, "found GIF");
-    check_bad("\xff\xd8", 2, -EBADMSG, "found bytes ff d8");
+    check_bad("", 0, -EBADMSG, "expected a JPEG, PNG or WebP picture, got no bytes");
+    check_bad("GIF89a", 6, -EBADMSG, "got GIF");
+    check_bad("\xff\xd8", 2, -EBADMSG, "got bytes ff d8");
     assert_false(picture_is((const uint8_t *)"RIFF....WAVE", 12));
     assert_true(picture_is((const uint8_t *)"RIFF....WEBP", 12));
 }
@@ -158,7 +158,7 @@ static void test_picture__too_many_pixels__efbig(void **state)
 
     (void)state;
     memcpy(jpeg_size(&made), "\xfd\xe8\xfd\xe8", 4);
-    check_bad(made.bytes, made.len, -EFBIG, "found 65000 x 65000");
+    check_bad(made.bytes, made.len, -EFBIG, "got 65000 x 65000");
     memcpy(jpeg_size(&progressive), "\x30\0\x30\0", 4); /* 12288 x 12288 x 3 x 2 bytes */
     check_bad(progressive.bytes, progressive.len, -EFBIG, "bytes of memory");
     free(made.bytes);
@@ -275,7 +275,7 @@ static void test_picture__png_too_large__efbig(void **state)
     (void)state;
     assert_non_null(rows);
     made = make_png(&how, rows);
-    check_bad(made.bytes, made.len, -EFBIG, "found 1048576 x 257");
+    check_bad(made.bytes, made.len, -EFBIG, "got 1048576 x 257");
     free(made.bytes);
     how.height = 65;
     how.is_interlaced = true;
@@ -406,7 +406,7 @@ static void test_picture__jpeg_of_many_scans__ebadmsg(void **state)
     for (unsigned i = 0; i < 200; i++, at += made.len - 2 - start)
         memcpy(many + at, bytes + start, made.len - 2 - start);
     memcpy(many + at, "\xff\xd9", 2);
-    check_bad(many, at + 2, -EBADMSG, "want at most 100 scans");
+    check_bad(many, at + 2, -EBADMSG, "expected at most 100 scans");
 }
 
 static void test_picture__webp__by_what_the_build_has(void **state)

@@ -85,7 +85,7 @@ static void check(const struct sizes *z)
                 uint8_t found = out[((size_t)i * z->out_width + j) * 3 + c];
 
                 if (fabs(want - found) > 0.6)
-                    fail_msg("%u, %u: want %f, found %u", i, j, want, found);
+                    fail_msg("%u, %u: expected %f, got %u", i, j, want, found);
             }
 }
 

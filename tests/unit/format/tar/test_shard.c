@@ -243,10 +243,11 @@ static void test_cut_in_content__sample_refused(void **state)
     (void)state;
     put_three(&tar);
     tar.len = 2561; /* one of two bytes */
-    assert_shard(&tar, "a jpg:1\nb jpg:?\n"
-                       "x.tar: byte 2560: want 2 bytes of 'b.cls', found 1: the file is cut short; "
-                       "the samples before it are here\n"
-                       "x.tar: 1 samples cannot be read: they are cut short\n");
+    assert_shard(&tar,
+                 "a jpg:1\nb jpg:?\n"
+                 "x.tar: byte 2560: expected 2 bytes of 'b.cls', got 1: the file is cut short; "
+                 "the samples before it are here\n"
+                 "x.tar: 1 samples cannot be read: they are cut short\n");
 }
 
 static void test_cut_in_header__whole_members_stay(void **state)
@@ -258,7 +259,7 @@ static void test_cut_in_header__whole_members_stay(void **state)
     tar.len = 2048 + 511;
     assert_shard(&tar,
                  "a jpg:1\nb jpg:2\n"
-                 "x.tar: byte 2048: want a tar header of 512 bytes, found the end of the file; "
+                 "x.tar: byte 2048: expected a tar header of 512 bytes, got the end of the file; "
                  "the samples before it are here\n");
 }
 
@@ -271,7 +272,7 @@ static void test_bad_header__samples_before_stay(void **state)
     tar.data[1024] ^= 1;
     assert_shard(&tar,
                  "a jpg:1\n"
-                 "x.tar: byte 1024: want a tar header, found a checksum that does not fit it; "
+                 "x.tar: byte 1024: expected a tar header, got a checksum that does not fit it; "
                  "the samples before it are here\n");
 }
 
@@ -317,8 +318,8 @@ static void test_no_shard__refused(void **state)
     (void)state;
     for (unsigned way = 0; way < 5; way++) {
         AUTO_TAR tar = {0};
-        static const char *const want[] = {"found none", "found none", "checksum", "'p/setup.py'",
-                                           "found files of 7 kinds"};
+        static const char *const want[] = {"got none", "got none", "checksum", "'p/setup.py'",
+                                           "got files of 7 kinds"};
 
         if (way == 0)
             tar_put_file(&tar, "README", "x");
@@ -407,10 +408,10 @@ static void test_arrays__differ__bytes_only(void **state)
         const char *head, *note;
     } rows[] = {
         {"{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}",
-         "others before it have, found another type"},
-        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 3)}", "found another number"},
+         "others before it have, got another type"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 3)}", "got another number"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (3,)}", "numbers or bool"},
-        {"{'descr': '<i2', 'fortran_order': False, 'shape': (7,)}", "found fewer bytes"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (7,)}", "got fewer bytes"},
         {"x", "a dict of three members"},
     };
 

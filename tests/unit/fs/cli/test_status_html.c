@@ -57,7 +57,7 @@ static void make_page(unsigned samples, struct text *t)
 static void assert_has(const struct text *t, const char *want)
 {
     if (!strstr(t->data, want))
-        fail_msg("want %s in the page", want);
+        fail_msg("expected %s in the page", want);
 }
 
 static size_t count(const struct text *t, const char *what)

@@ -50,7 +50,7 @@ static void assert_place(const char *members, const char *want)
     at = strstr(page.data, "npz\n          ");
     assert_non_null(at);
     if (strncmp(at + 14, want, strlen(want)) != 0 || at[14 + strlen(want)] != '\n')
-        fail_msg("want \"%s\" in:\n%s", want, page.data);
+        fail_msg("expected \"%s\" in:\n%s", want, page.data);
 }
 
 static void test_status_show_page__any_place_and_speed__in_words(void **state)
@@ -81,7 +81,7 @@ static void test_status_show_page__any_place_and_speed__in_words(void **state)
 static void assert_has(const struct text *t, const char *piece)
 {
     if (t->failed || !t->data || !strstr(t->data, piece))
-        fail_msg("want \"%s\" in:\n%s", piece, t->data ? t->data : "");
+        fail_msg("expected \"%s\" in:\n%s", piece, t->data ? t->data : "");
 }
 
 static void test_status_show_page__two_plans__where_they_are(void **state)

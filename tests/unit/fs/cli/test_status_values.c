@@ -57,7 +57,7 @@ static void test_value__not_there__not_found(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         if (status_value(sample, paths[i]))
-            fail_msg("found '%s'", paths[i]);
+            fail_msg("got '%s'", paths[i]);
     assert_int_equal(status_number(sample, "version"), 0);
     assert_int_equal(status_number(sample, "nothing"), 0);
     assert_false(status_string(sample, "read", text, sizeof(text)));

@@ -679,7 +679,7 @@ static void check_when(const struct fixture *f, const struct list *list, uint64_
 
     want = want == UINT64_MAX ? STAGE_NEVER : clock + want;
     if (got != want)
-        fail_msg("%s, %s, %llu+%llu: %llu, want %llu",
+        fail_msg("%s, %s, %llu+%llu: %llu, expected %llu",
                  f->active_plans.cursor[0].plan ? f->active_plans.cursor[0].plan->name : "",
                  blob_name(blob), (unsigned long long)off, (unsigned long long)len,
                  (unsigned long long)got, (unsigned long long)want);

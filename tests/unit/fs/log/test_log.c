@@ -173,8 +173,8 @@ static void test_remote__goes_and_comes__reported_once(void **state)
     check_lines(&lines, "remote: a1.ark: cannot connect\n");
     remote_log_failed(&log, "a2.ark: cannot connect", true, 10 * SECOND);
     check_lines(&lines, "remote: a2.ark: cannot connect\n");
-    remote_log_failed(&log, "a2.ark: want status 206, found 503", true, 10 * SECOND);
-    check_lines(&lines, "remote: a2.ark: want status 206, found 503\n");
+    remote_log_failed(&log, "a2.ark: expected status 206, got 503", true, 10 * SECOND);
+    check_lines(&lines, "remote: a2.ark: expected status 206, got 503\n");
     remote_log_answered(&log, 12 * SECOND);
     check_lines(&lines, "remote: it answers again, after 12 failures in 12 s\n");
     remote_log_answered(&log, 13 * SECOND);

@@ -88,9 +88,9 @@ static void test_options__via__loopback_only(void **state)
     check_good(&o, "via=http://127.0.0.1:8081,via_secret=/a/b");
     assert_string_equal(o.source.via, "http://127.0.0.1:8081");
     assert_string_equal(o.source.via_secret, "/a/b");
-    check_bad("via=http://10.0.0.1:8081", "option via: want http://127.0.0.1:PORT");
-    check_bad("via=https://127.0.0.1:8081", "option via: want http://127.0.0.1:PORT");
-    check_bad("via=http://127.0.0.1", "option via: want http://127.0.0.1:PORT");
+    check_bad("via=http://10.0.0.1:8081", "option via: expected http://127.0.0.1:PORT");
+    check_bad("via=https://127.0.0.1:8081", "option via: expected http://127.0.0.1:PORT");
+    check_bad("via=http://127.0.0.1", "option via: expected http://127.0.0.1:PORT");
 }
 
 static void test_options__ours__all_taken(void **state)
@@ -199,8 +199,8 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
             if (*c != '\n' && !(*c == ' ' && c[1] == ' '))
                 text_add_bytes(&entry, c, 1);
         if (!strstr(entry.data, cases[i].help))
-            fail_msg("want '%s' in: %s", cases[i].help, entry.data);
-        snprintf(limits, sizeof(limits), "want a number from %llu to %llu",
+            fail_msg("expected '%s' in: %s", cases[i].help, entry.data);
+        snprintf(limits, sizeof(limits), "expected a number from %llu to %llu",
                  (unsigned long long)cases[i].least, (unsigned long long)cases[i].most);
         snprintf(option, sizeof(option), "%s=%llu", cases[i].name,
                  (unsigned long long)cases[i].most + 1);
@@ -250,23 +250,23 @@ static void test_options__backslash_at_the_end__kept(void **state)
 static void test_options__values__checked(void **state)
 {
     (void)state;
-    check_bad("plan", "want plan=PLAN");
+    check_bad("plan", "expected plan=PLAN");
     check_bad("plan=", "option plan=");
-    check_bad("plan=batch=0", "found '0'");
+    check_bad("plan=batch=0", "got '0'");
     check_bad("plan=batch=1+batch=2", "batch is given twice");
-    check_bad("epochs", "want epochs=N");
-    check_bad("epochs=", "want a number from 0 to");
-    check_bad("epochs=-1", "want a number from 0 to");
-    check_bad("epochs=01", "want a number from 0 to");
-    check_bad("epochs=1x", "want a number from 0 to");
-    check_bad("epochs=65537", "want a number from 0 to 65536");
-    check_bad("epochs=18446744073709551617", "want a number from 0 to 65536");
-    check_bad("classes=0", "want a number from 1 to 65536");
-    check_bad("classes=65537", "want a number from 1 to 65536");
-    check_bad("cache", "want cache=DIR");
-    check_bad("cache=", "want a folder");
-    check_bad("transpose=1", "takes no value, found '1'");
-    check_bad("log=loud", "want error, warning, info or debug");
+    check_bad("epochs", "expected epochs=N");
+    check_bad("epochs=", "expected a number from 0 to");
+    check_bad("epochs=-1", "expected a number from 0 to");
+    check_bad("epochs=01", "expected a number from 0 to");
+    check_bad("epochs=1x", "expected a number from 0 to");
+    check_bad("epochs=65537", "expected a number from 0 to 65536");
+    check_bad("epochs=18446744073709551617", "expected a number from 0 to 65536");
+    check_bad("classes=0", "expected a number from 1 to 65536");
+    check_bad("classes=65537", "expected a number from 1 to 65536");
+    check_bad("cache", "expected cache=DIR");
+    check_bad("cache=", "expected a folder");
+    check_bad("transpose=1", "takes no value, got '1'");
+    check_bad("log=loud", "expected error, warning, info or debug");
 }
 
 static void test_options__several_texts__add_up(void **state)
@@ -379,39 +379,39 @@ static void test_options__sizes__powers_of_1024(void **state)
 static void test_options__source_values__checked(void **state)
 {
     (void)state;
-    check_bad("cache_size", "want cache_size=SIZE");
-    check_bad("cache_size=", "cache_size=: want a number of bytes");
-    check_bad("cache_size=0", "want a number of bytes");
-    check_bad("cache_size=0G", "want a number of bytes");
-    check_bad("cache_size=1.5G", "cache_size=1.5G: want a number of bytes");
-    check_bad("cache_size=5g", "want a number of bytes");
-    check_bad("cache_size=5GB", "want a number of bytes");
-    check_bad("cache_size=G", "want a number of bytes");
-    check_bad("cache_size=-1", "want a number of bytes");
-    check_bad("cache_size=16777216T", "want a number of bytes");
-    check_bad("cache_size=18446744073709551616", "want a number of bytes");
-    check_bad("cache_size=0%", "want 1% to 100%");
-    check_bad("cache_size=101%", "want 1% to 100%");
-    check_bad("cache_size=%", "want 1% to 100%");
-    check_bad("keep=all", "want pin, once or plan");
-    check_bad("stage=on", "want off or auto");
-    check_bad("block=2K", "want a power of two from 4K to 256K");
-    check_bad("block=512K", "want a power of two from 4K to 256K");
-    check_bad("block=96K", "want a power of two");
-    check_bad("block=x", "want a number of bytes");
-    check_bad("jobs=1", "want a number from 2 to 64");
-    check_bad("jobs=65", "want a number from 2 to 64");
-    check_bad("rate=0", "want a number of bytes");
-    check_bad("patience=0", "want a number from 1 to 86400");
-    check_bad("timeout=3601", "want a number from 1 to 3600");
-    check_bad("files=", "want names of files");
-    check_bad("ca=", "want a file");
-    check_bad("region=", "want the name of a region");
+    check_bad("cache_size", "expected cache_size=SIZE");
+    check_bad("cache_size=", "cache_size=: expected a number of bytes");
+    check_bad("cache_size=0", "expected a number of bytes");
+    check_bad("cache_size=0G", "expected a number of bytes");
+    check_bad("cache_size=1.5G", "cache_size=1.5G: expected a number of bytes");
+    check_bad("cache_size=5g", "expected a number of bytes");
+    check_bad("cache_size=5GB", "expected a number of bytes");
+    check_bad("cache_size=G", "expected a number of bytes");
+    check_bad("cache_size=-1", "expected a number of bytes");
+    check_bad("cache_size=16777216T", "expected a number of bytes");
+    check_bad("cache_size=18446744073709551616", "expected a number of bytes");
+    check_bad("cache_size=0%", "expected 1% to 100%");
+    check_bad("cache_size=101%", "expected 1% to 100%");
+    check_bad("cache_size=%", "expected 1% to 100%");
+    check_bad("keep=all", "expected pin, once or plan");
+    check_bad("stage=on", "expected off or auto");
+    check_bad("block=2K", "expected a power of two from 4K to 256K");
+    check_bad("block=512K", "expected a power of two from 4K to 256K");
+    check_bad("block=96K", "expected a power of two");
+    check_bad("block=x", "expected a number of bytes");
+    check_bad("jobs=1", "expected a number from 2 to 64");
+    check_bad("jobs=65", "expected a number from 2 to 64");
+    check_bad("rate=0", "expected a number of bytes");
+    check_bad("patience=0", "expected a number from 1 to 86400");
+    check_bad("timeout=3601", "expected a number from 1 to 3600");
+    check_bad("files=", "expected names of files");
+    check_bad("ca=", "expected a file");
+    check_bad("region=", "expected the name of a region");
     check_bad("anonymous=1", "takes no value");
-    check_bad("endpoint=s3.example.org", "want a URL");
-    check_bad("endpoint=ftp://x", "want a URL");
-    check_bad("endpoint=https://", "want a URL");
-    check_bad("endpoint=https:///x", "want a URL");
+    check_bad("endpoint=s3.example.org", "expected a URL");
+    check_bad("endpoint=ftp://x", "expected a URL");
+    check_bad("endpoint=https://", "expected a URL");
+    check_bad("endpoint=https:///x", "expected a URL");
 }
 
 /* Secrets are refused, and the message does not repeat them. */

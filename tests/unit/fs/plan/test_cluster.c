@@ -41,7 +41,7 @@ static struct cluster make(void)
 static void assert_near(double found, double want, double share)
 {
     if (!(fabs(found - want) <= share * fabs(want) + 1e-9))
-        fail_msg("want %g, found %g", want, found);
+        fail_msg("expected %g, got %g", want, found);
 }
 
 static void assert_reads(struct cluster_reads found, double disk, double peers, double origin)

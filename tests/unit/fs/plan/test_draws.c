@@ -357,7 +357,7 @@ static void test_plan_distinct__epochs__as_counted(void **state)
             }
         }
         if (fabs((double)found / (double)epochs / distinct.epoch - 1) > 0.1)
-            fail_msg("%s: want %g different samples, found %g", names[i],
+            fail_msg("%s: expected %g different samples, got %g", names[i],
                      (double)found / (double)epochs, distinct.epoch);
     }
 }
@@ -369,11 +369,11 @@ static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
         const char *says; /* NULL: they hold */
     } plans[] = {
         {"batch=1,only=list", NULL},
-        {"batch=1,only=list,limit=9", "want at most 8, the samples of the list, found 9"},
-        {"batch=1,draw=5:uniform,limit=6", "want at most 5, the samples of the epoch, found 6"},
-        {"batch=1,draw=5:uniform,take=4:4", "draw: want a list that has samples, found none"},
+        {"batch=1,only=list,limit=9", "expected at most 8, the samples of the list, got 9"},
+        {"batch=1,draw=5:uniform,limit=6", "expected at most 5, the samples of the epoch, got 6"},
+        {"batch=1,draw=5:uniform,take=4:4", "draw: expected a list that has samples, got none"},
         {"batch=1,draw=0:uniform,take=4:4", NULL},
-        {"batch=8,classes=4x2", "want at most 3 classes, those of the list, in a batch, found 4"},
+        {"batch=8,classes=4x2", "expected at most 3 classes, those of the list, in a batch, got 4"},
         {"batch=6,classes=3x2", NULL},
         {"batch=1,draw=5:balanced", NULL},
         {"batch=1,draw=5:weight", NULL},
@@ -403,10 +403,10 @@ static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
 static void test_schedule_check__nothing_given__einval(void **state)
 {
     static const char *const plans[][2] = {
-        {"batch=1,only=list", "only: want the name of a list"},
-        {"batch=1,draw=5:balanced", "found no 'label'"},
-        {"batch=1,draw=5:weight", "found no 'weight'"},
-        {"batch=6,classes=3x2", "found no 'label'"},
+        {"batch=1,only=list", "only: expected the name of a list"},
+        {"batch=1,draw=5:balanced", "got no 'label'"},
+        {"batch=1,draw=5:weight", "got no 'weight'"},
+        {"batch=6,classes=3x2", "got no 'label'"},
     };
 
     (void)state;

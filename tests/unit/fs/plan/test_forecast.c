@@ -39,7 +39,7 @@ static struct forecast make(void)
 static void assert_near(double found, double want, double share)
 {
     if (!(fabs(found - want) <= share * fabs(want) + 1e-9))
-        fail_msg("want %g, found %g", want, found);
+        fail_msg("expected %g, got %g", want, found);
 }
 
 /* Computed by hand: compute takes longer than staging, so the job waits only for the first

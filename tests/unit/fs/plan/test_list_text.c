@@ -55,10 +55,10 @@ static void test_list_parse__bad__says_which_lines(void **state)
     static const struct {
         const char *text, *says;
     } lists[] = {
-        {"", "list=a=file: want a key or #number a line, found no line"},
-        {"\n\r\n", "found no line"},
+        {"", "list=a=file: expected a key or #number a line, got no line"},
+        {"\n\r\n", "got no line"},
         {"k1\nk10\n", "line 2: no sample has the key 'k10'"},
-        {"#10", "line 1: want a number below 10, found '#10'"},
+        {"#10", "line 1: expected a number below 10, got '#10'"},
         {"k1\n\xef\xbb\xbf#1", "line 2: no sample has the key '\xef\xbb\xbf#1'"},
         {"#99999999999999999999", "line 1: no sample has the key '#99999999999999999999'"},
         {"\n#1\n#\na\tb\x7f\nc\nd\ne\n",

@@ -174,14 +174,14 @@ static void test_schedule_check__words_that_do_not_hold__einval(void **state)
         uint64_t samples;
         const char *says; /* NULL: they hold */
     } plans[] = {
-        {"batch=1,split=0@0:1", 10, "found none in share 0 of 10 samples"},
+        {"batch=1,split=0@0:1", 10, "got none in share 0 of 10 samples"},
         {"batch=1,split=1@99:1", 10, NULL},
-        {"batch=1,split=0@1:99", 10, "found none in share 0"},
-        {"batch=1,split=0@1:1", 0, "found none in share 0 of 0 samples"},
-        {"batch=1,limit=11", 10, "want at most 10, the samples of the list, found 11"},
+        {"batch=1,split=0@1:99", 10, "got none in share 0"},
+        {"batch=1,split=0@1:1", 0, "got none in share 0 of 0 samples"},
+        {"batch=1,limit=11", 10, "expected at most 10, the samples of the list, got 11"},
         {"batch=1,limit=10", 10, NULL},
-        {"batch=1,take=0:4,limit=5", 10, "want at most 4"},
-        {"batch=1,part=0of2,limit=6", 10, "want at most 5"},
+        {"batch=1,take=0:4,limit=5", 10, "expected at most 4"},
+        {"batch=1,part=0of2,limit=6", 10, "expected at most 5"},
         {"batch=1,take=5:5", 10, NULL},
         {"batch=1,limit=0", 0, NULL},
     };

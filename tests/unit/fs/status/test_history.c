@@ -63,8 +63,8 @@ static void assert_speed(double units_per_s, double since_s, double quiet_s, uin
     double got = history_speed(units_per_s, since_s, quiet_s, unseen);
 
     if (!(fabs(got - want) < 1e-9))
-        fail_msg("%g units/s, since %g s, quiet for %g s: want %g, found %g", units_per_s, since_s,
-                 quiet_s, want, got);
+        fail_msg("%g units/s, since %g s, quiet for %g s: expected %g, got %g", units_per_s,
+                 since_s, quiet_s, want, got);
 }
 
 /* On average over ten seconds: short epochs one after another do not add up, and one reader whom

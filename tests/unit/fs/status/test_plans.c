@@ -87,7 +87,7 @@ static void make_json(struct text *t)
 static void assert_has(const struct text *t, const char *piece)
 {
     if (t->failed || !strstr(t->data, piece))
-        fail_msg("want \"%s\" in:\n%s", piece, t->data);
+        fail_msg("expected \"%s\" in:\n%s", piece, t->data);
 }
 
 static void test_status_plans_json__two__under_their_names(void **state)

@@ -69,7 +69,7 @@ static void assert_has(const struct text *t, const char *piece)
 {
     assert_false(t->failed);
     if (!strstr(t->data, piece))
-        fail_msg("want \"%s\" in:\n%s", piece, t->data);
+        fail_msg("expected \"%s\" in:\n%s", piece, t->data);
 }
 
 static void test_status_remote_json__numbers__under_their_names(void **state)

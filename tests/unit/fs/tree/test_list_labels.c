@@ -167,7 +167,7 @@ static void test_list_labels__no_classes_or_weights__refused(void **state)
         {"batch=4,draw=9:data", "field data"},
         {"batch=4,draw=9:none", "no field 'none'"},
         {"batch=4,draw=9:index", "the numbers that epochfs gives to samples"},
-        {"batch=4,take=5:5,draw=9:balanced", "want a list that has samples"},
+        {"batch=4,take=5:5,draw=9:balanced", "expected a list that has samples"},
     };
     const char *zeros = "batch=4,take=4500:100%,draw=9:label";
     struct diag d = DIAG_INIT;
@@ -190,7 +190,7 @@ static void test_list_labels__no_classes_or_weights__refused(void **state)
     for (unsigned i = 0; i < 2; i++) {
         d = DIAG_INIT;
         assert_int_equal(get(&w, zeros, &plan, &data, &d), -EINVAL);
-        assert_diag_has(&d, "want a weight above 0 in the list, found 0 in all 500");
+        assert_diag_has(&d, "expected a weight above 0 in the list, got 0 in all 500");
     }
     end(&w);
 }

@@ -305,7 +305,7 @@ static void test_tree__malformed_plan__reason(void **state)
     tree = make_tree(&c, &no_options);
     parent = node_at(tree, "train/batches");
     assert_int_equal(tree_lookup(tree, &parent, "batch=0", TREE_OWNER, &node, NULL, &d), -ENOENT);
-    assert_diag_has(&d, "found '0'");
+    assert_diag_has(&d, "got '0'");
     parent = node_at(tree, "train/batches/batch=1,seed=1");
     assert_int_equal(tree_lookup(tree, &parent, "epoch=x", TREE_OWNER, &node, NULL, &e), -ENOENT);
     assert_diag_has(&e, "'epoch=x'");

@@ -156,8 +156,8 @@ static void test_objects__cut_at_any_byte__ebadmsg(void **state)
 
             assert_int_equal(
                 kaldi_measure_bytes(&m.bytes, size, 0, m.object.type, i % 7, &found, &d), -EBADMSG);
-            assert_diag_has(&d, "want ");
-            assert_diag_has(&d, "found ");
+            assert_diag_has(&d, "expected ");
+            assert_diag_has(&d, "got ");
             assert_int_equal(found.len, 77);
         }
     }
@@ -214,7 +214,7 @@ static void test_decode__another_good_object__ebadmsg(void **state)
     assert_null(decode(&object, other.data, 0, DTYPE_F4, &len));
     assert_int_equal(kaldi_decode(&object, (const uint8_t *)other.data, 0, DTYPE_F4, NULL, "b", &d),
                      -EBADMSG);
-    assert_diag_has(&d, "b: byte 0: want the object that was there before, found another");
+    assert_diag_has(&d, "b: byte 0: expected the object that was there before, got another");
 }
 
 static void test_measure__read_fails__its_error(void **state)

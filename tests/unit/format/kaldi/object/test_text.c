@@ -151,11 +151,11 @@ struct sample {
 #define T    KALDI_TOKEN
 #define TS   KALDI_TOKENS
 
-#define NUMBER  "want a number in the range of float, found"
-#define NO_WORD "want a number or \"]\", found"
-#define NO_INT  "want an integer of 32 bits, found"
-#define NO_OPEN "want \"[\" and white space, found"
-#define NO_LINE "want a newline after the value, found"
+#define NUMBER  "expected a number in the range of float, got"
+#define NO_WORD "expected a number or \"]\", got"
+#define NO_INT  "expected an integer of 32 bits, got"
+#define NO_OPEN "expected \"[\" and white space, got"
+#define NO_LINE "expected a newline after the value, got"
 
 static const struct sample samples[] = {
     /* as Kaldi writes them */
@@ -215,9 +215,9 @@ static const struct sample samples[] = {
     {M, "[ 1 2 ]\n", "1 2: 1 2", ""},
     {M, "[ 1e5 2E-3 ]\n", "1 2: 100000 0.002", ""},
     /* K-24, K-25 */
-    {M, "[ 1 2\n 3 ]\n", NULL, "x.ark: byte 9: want rows of one length, found \"]?\""},
-    {M, "[ 1\n 2 3\n ]\n", NULL, "want rows of one length, found a newline"},
-    {M, "[ 1; 2 3; ]\n", NULL, "want rows of one length, found \"; ]?\""},
+    {M, "[ 1 2\n 3 ]\n", NULL, "x.ark: byte 9: expected rows of one length, got \"]?\""},
+    {M, "[ 1\n 2 3\n ]\n", NULL, "expected rows of one length, got a newline"},
+    {M, "[ 1; 2 3; ]\n", NULL, "expected rows of one length, got \"; ]?\""},
     {M, "[\n\n 1 2\n\n;;\n 3 4\n\n]\n", "2 2: 1 2 3 4", ""},
     {M, "[\n\n;\n]\n", "0 0:", ""},
     {M, "[ 1 2 ; 3 4 ]\n", "2 2: 1 2 3 4", ""},
@@ -257,7 +257,7 @@ static const struct sample samples[] = {
     {V, "[ -inf ]\n", NULL, NUMBER},
     {KALDI_FLOAT, "inf\n", NULL, NUMBER},
     {KALDI_FLOAT, "nan\n", NULL, NUMBER},
-    {KALDI_DOUBLE, "-inf\n", NULL, "want a number in the range of double, found"},
+    {KALDI_DOUBLE, "-inf\n", NULL, "expected a number in the range of double, got"},
     {FP, "nan 1\n", NULL, NUMBER},
     {POST, "[ 1 inf ]\n", NULL, NUMBER},
     {M, "rows=1 dim=3 [ 1 nan ]", NULL, NUMBER},
@@ -267,21 +267,21 @@ static const struct sample samples[] = {
     {V, "[ 3.5e38 ]\n", NULL, NUMBER},
     {M, "[ 1e-401 3.4e38 -1e-400 ]\n", "1 3: 0 3.4e+38 -0", ""},
     {KALDI_FLOAT, "1e40\n", NULL, NUMBER},
-    {KALDI_DOUBLE, "1e309\n", NULL, "want a number in the range of double, found \"1e309?\""},
+    {KALDI_DOUBLE, "1e309\n", NULL, "expected a number in the range of double, got \"1e309?\""},
     {POST, "[ 1 1e40 ]\n", NULL, NUMBER},
     /* K-30 */
     {M, "[ 0x10 ]\n", NULL, NO_WORD " \"x10 ]?\""},
     {M, "[ 1,2 ]\n", NULL, NO_WORD " \",2 ]?\""},
     {M, "[ 1x ]\n", NULL, NO_WORD},
-    {V, "[ 0x10 ]\n", NULL, "want white space or \"]\" after the number, found \"x10 ]?\""},
-    {V, "[ 1,2 ]\n", NULL, "want white space or \"]\" after the number"},
+    {V, "[ 0x10 ]\n", NULL, "expected white space or \"]\" after the number, got \"x10 ]?\""},
+    {V, "[ 1,2 ]\n", NULL, "expected white space or \"]\" after the number"},
     {M, "[ 1.5.2 ]\n", NULL, NO_WORD " \".2 ]?\""},
     {KALDI_DOUBLE, "0x10\n", NULL, NO_LINE " \"x10?\""},
     {M, "[ 1;2\n ]\n", "2 1: 1 2", ""},
     /* K-31 */
     {M, "[ 1-2 ]\n", "1 2: 1 -2", ""},
     {M, "[ 1e5-2.5-3 ]\n", "1 3: 100000 -2.5 -3", ""},
-    {V, "[ 1-2 ]\n", NULL, "want white space or \"]\" after the number, found \"-2 ]?\""},
+    {V, "[ 1-2 ]\n", NULL, "expected white space or \"]\" after the number, got \"-2 ]?\""},
     {I, "1-2+3\n", "3: 1 -2 3", ""},
     {POST, "[ 1.5-2-3 ]\n", "1 2: 2: 1 -2: 0.5 -3", ""},
     /* K-32 */
@@ -300,7 +300,7 @@ static const struct sample samples[] = {
     {GP, "1 1 3 [ 1 ]\r\nb", "1 1 1: 1: 3: 1: 1", "b"},
     {M, "[ 1 ]\rkey [", "1 1: 1", "ey ["},
     {M, "[ 1 ]\r", "1 1: 1", ""},
-    {V, "[ 1 \r\n]", NULL, "want \"]\" in the line of the vector"},
+    {V, "[ 1 \r\n]", NULL, "expected \"]\" in the line of the vector"},
     /* K-33, K-34 */
     {M, "[ 1 ]b [ 2 ]", "1 1: 1", "b [ 2 ]"},
     {V, "[ 1 ]b [ 2 ]", "1: 1", "b [ 2 ]"},
@@ -310,7 +310,7 @@ static const struct sample samples[] = {
     {M, "[", NULL, NO_WORD " the end"},
     {M, "  ", NULL, NO_OPEN " the end"},
     {V, "[ 1 2 ", NULL, NO_WORD " the end"},
-    {V, "[ 1 2", NULL, "want white space or \"]\" after the number, found the end"},
+    {V, "[ 1 2", NULL, "expected white space or \"]\" after the number, got the end"},
     {V, "[ nan", NULL, NO_WORD " the end"},
     {P, "[ 1 ", NULL, NO_WORD " the end"},
     {POST, "[ 1 2\n]", NULL, NO_INT " a newline"},
@@ -327,7 +327,7 @@ static const struct sample samples[] = {
     {L, "\n1 ;\n", "0 0::", "1 ;\n"},
     {KALDI_INT, "\n5\n", NULL, NO_INT " a newline"},
     {KALDI_FLOAT, "\n5\n", NULL, NUMBER " a newline"},
-    {KALDI_BOOL, "\nT\n", NULL, "want T or F, found a newline"},
+    {KALDI_BOOL, "\nT\n", NULL, "expected T or F, got a newline"},
     {T, "\nb c\n", NULL, "x.ark: byte 3: " NO_LINE " \"c?\""},
     {T, "\n t\nu", "", "u"},
     {GP, "\n0\n", "0 0 0::::", "\n"},
@@ -348,8 +348,8 @@ static const struct sample samples[] = {
     {KALDI_INT, "5.5\n", NULL, NO_LINE " \".5?\""},
     {KALDI_FLOAT, "5 6\n", NULL, NO_LINE},
     {T, "s x\n", NULL, NO_LINE " \"x?\""},
-    {KALDI_BOOL, "1\n", NULL, "want T or F, found \"1?\""},
-    {KALDI_BOOL, "true\n", NULL, "want T or F, found"},
+    {KALDI_BOOL, "1\n", NULL, "expected T or F, got \"1?\""},
+    {KALDI_BOOL, "true\n", NULL, "expected T or F, got"},
     {KALDI_BOOL, "True\n", NULL, NO_LINE " \"rue?\""},
     /* K-39 */
     {M, "[ 1 ]", "1 1: 1", ""},
@@ -362,82 +362,83 @@ static const struct sample samples[] = {
     {KALDI_FLOAT, "5 ", NULL, NO_LINE " the end"},
     {KALDI_BOOL, "T", NULL, NO_LINE " the end"},
     {T, "t", NULL, NO_LINE " the end"},
-    {T, " ", NULL, "want a token, found the end"},
-    {L, "1 ;", NULL, "want an integer of 32 bits or \";\", found the end"},
+    {T, " ", NULL, "expected a token, got the end"},
+    {L, "1 ;", NULL, "expected an integer of 32 bits or \";\", got the end"},
     {IP, "1 2", NULL, NO_INT " the end"},
     {FP, "1 2", NULL, NUMBER " the end"},
-    {I, "", NULL, "want a line, found the end"},
-    {TS, "", NULL, "want a line, found the end"},
-    {POST, "", NULL, "want a line, found the end"},
+    {I, "", NULL, "expected a line, got the end"},
+    {TS, "", NULL, "expected a line, got the end"},
+    {POST, "", NULL, "expected a line, got the end"},
     {M, "", NULL, NO_OPEN " the end"},
     {GP, "", NULL, NO_INT " the end"},
     {GP, "2 0", NULL, NO_INT " the end"},
     /* sparse: sizes, order, matrices that cannot become dense */
     {M, "rows=0 x", "0 0:", " x"},
     {M, "rows=+1trash dim=2trash [ ]x", "1 2: 0 0", "x"},
-    {M, "rows= 3 dim=1 [ ]", NULL, "want rows= and a size up to 2147483647, found \" 3"},
-    {M, "rows=-1", NULL, "want rows="},
-    {M, "rows=2147483648", NULL, "want rows="},
-    {M, "row", NULL, "want rows="},
-    {M, "rows=2147483647 dim=2 [ ]", NULL, "want dim= and a size up to 2147483647, found the end"},
-    {M, "rows=1 dim=2147483648 [ ]", NULL, "want dim="},
-    {V, "dim=-1 [ ]", NULL, "want dim="},
+    {M, "rows= 3 dim=1 [ ]", NULL, "expected rows= and a size up to 2147483647, got \" 3"},
+    {M, "rows=-1", NULL, "expected rows="},
+    {M, "rows=2147483648", NULL, "expected rows="},
+    {M, "row", NULL, "expected rows="},
+    {M, "rows=2147483647 dim=2 [ ]", NULL,
+     "expected dim= and a size up to 2147483647, got the end"},
+    {M, "rows=1 dim=2147483648 [ ]", NULL, "expected dim="},
+    {V, "dim=-1 [ ]", NULL, "expected dim="},
     {V, "dim=0 [ ]x", "0:", "x"},
     {V, "dim=3 []", NULL, NO_OPEN},
     {V, "dim=3[ 1 2 ]", NULL, NO_OPEN " \"1 2 ]\""},
     {V, "dim=3\n[\n1\n2\n]", "3: 0 2 0", ""},
     {V, "dim=3 [ 0 1.5 2-1 ]", "3: 1.5 0 -1", ""},
-    {V, "dim=3 [ 3 1 ]", NULL, "want indices that grow, below dim, before this"},
-    {V, "dim=3 [ -1 1 ]", NULL, "want indices that grow"},
-    {V, "dim=3 [ 1 1 1 2 ]", NULL, "want indices that grow"},
-    {V, "dim=3 [ 1 1 0 2 ]", NULL, "want indices that grow"},
+    {V, "dim=3 [ 3 1 ]", NULL, "expected indices that grow, below dim, before this"},
+    {V, "dim=3 [ -1 1 ]", NULL, "expected indices that grow"},
+    {V, "dim=3 [ 1 1 1 2 ]", NULL, "expected indices that grow"},
+    {V, "dim=3 [ 1 1 0 2 ]", NULL, "expected indices that grow"},
     {V, "dim=3 [ 1 ]", NULL, NUMBER " \"]\""},
-    {M, "rows=2 dim=2 [ ] dim=3 [ ]", NULL, "want rows of one dim, not 0"},
-    {M, "rows=1 dim=0 [ ]", NULL, "want rows of one dim, not 0"},
+    {M, "rows=2 dim=2 [ ] dim=3 [ ]", NULL, "expected rows of one dim, not 0"},
+    {M, "rows=1 dim=0 [ ]", NULL, "expected rows of one dim, not 0"},
     /* vectors: one line; other white space only before a word */
-    {V, "[ 1\n2 ]", NULL, "x.ark: byte 3: want \"]\" in the line of the vector, found a newline"},
+    {V, "[ 1\n2 ]", NULL, "x.ark: byte 3: expected \"]\" in the line of the vector, got a newline"},
     {V, "[ 1\t2\t]", "2: 1 2", ""},
     {V, "[ \f\n nan 1 ]", "2: nan 1", ""},
     {V, "[ 1\f2 ]", NULL, NO_WORD " \"2 ]\""},
-    {V, "[ 1;2 ]", NULL, "want white space or \"]\" after the number"},
+    {V, "[ 1;2 ]", NULL, "expected white space or \"]\" after the number"},
     {V, "rows=1 dim=2 [ ]", NULL, NO_OPEN},
     /* packed: n (n + 1) / 2 numbers in any lines; the old form */
     {P, "[ 1 2 3 4\n5 6 ]", "6: 1 2 3 4 5 6", ""},
-    {P, "[ 1 2 ]", NULL, "want the n (n + 1) / 2 numbers of a triangle before this, found \"]\""},
+    {P, "[ 1 2 ]", NULL, "expected the n (n + 1) / 2 numbers of a triangle before this, got \"]\""},
     {P, "[ 1 ; 2 3 ]", NULL, NO_WORD " \"; 2 3 ]\""},
     {P, "FP 2 1 +2 .5 x", "3: 1 2 0.5", " x"},
     {P, " DP 1\n-3", "1: -3", ""},
     {P, "FP 1 1e40", NULL, NUMBER " \"1e40\""},
-    {P, "DP 1 1e309", NULL, "want a number in the range of double"},
+    {P, "DP 1 1e309", NULL, "expected a number in the range of double"},
     {P, "FP 0\n", "0:", "\n"},
-    {P, "FP -1 ", NULL, "want a size of at least 0 before this"},
-    {P, "FP 46341 1", NULL, "want at most 46340 rows before this"},
+    {P, "FP -1 ", NULL, "expected a size of at least 0 before this"},
+    {P, "FP 46341 1", NULL, "expected at most 46340 rows before this"},
     {P, "FP 46340 1", NULL, NUMBER " the end"},
     {P, "FP 1 nan", NULL, NUMBER},
     {P, "FPX 1 1", NULL, NO_OPEN},
     {P, "FP", NULL, NO_OPEN},
     /* lists and pairs */
     {L, "1;2;;\n", "3 2: 1 1 0: 1 2", ""},
-    {L, "1 2 ; 3\n", NULL, "want an integer of 32 bits or \";\", found a newline"},
-    {L, "1.5 ;\n", NULL, "want an integer of 32 bits or \";\", found \".5 ;?\""},
-    {IP, "1 2 ;\n", NULL, "want two numbers before this, found a newline"},
-    {IP, "1 2 ; 3\n", NULL, "want two numbers before this"},
-    {IP, "1 2 3 ; 4 5\n", NULL, "want two numbers before this, found \"; 4 5?\""},
-    {IP, ";\n", NULL, "want two numbers before this"},
-    {IP, "1\n", NULL, "want two numbers before this"},
+    {L, "1 2 ; 3\n", NULL, "expected an integer of 32 bits or \";\", got a newline"},
+    {L, "1.5 ;\n", NULL, "expected an integer of 32 bits or \";\", got \".5 ;?\""},
+    {IP, "1 2 ;\n", NULL, "expected two numbers before this, got a newline"},
+    {IP, "1 2 ; 3\n", NULL, "expected two numbers before this"},
+    {IP, "1 2 3 ; 4 5\n", NULL, "expected two numbers before this, got \"; 4 5?\""},
+    {IP, ";\n", NULL, "expected two numbers before this"},
+    {IP, "1\n", NULL, "expected two numbers before this"},
     {IP, "1 2;3 4\n", "2: 1 2 3 4", ""},
     {IP, "1.5 2\n", NULL, NO_INT},
     {POST, "1 2 3\n", NULL, NO_OPEN " \"1 2 3?\""},
     {POST, "[ ][ 1 2 ] ]\n", NULL, NO_OPEN " \"]?\""},
     {POST, "[ ][ 1 2 ]\n", "2 1: 0 1: 1: 2", ""},
     {POST, "[ 1 ]\n", NULL, NUMBER " \"]?\""},
-    {GP, "-1", NULL, "want a size of at least 0 before this"},
-    {GP, "1 -1", NULL, "want a size of at least 0 before this"},
+    {GP, "-1", NULL, "expected a size of at least 0 before this"},
+    {GP, "1 -1", NULL, "expected a size of at least 0 before this"},
     {GP, "2147483647 2147483647", NULL, NO_INT " the end"},
     {GP, "1\n1\n3[ 1 ]\n", "1 1 1: 1: 3: 1: 1", ""},
     {T, "\v t \t\nx", "", "x"},
     /* types without a text form, and bytes that are no text */
-    {KALDI_WAVE, "RIFF", NULL, "want an object that can be written as text"},
+    {KALDI_WAVE, "RIFF", NULL, "expected an object that can be written as text"},
     {M, "\x80\xff", NULL, NO_OPEN " \"??\""},
     {I, "1\xff\n", NULL, NO_INT " \"??\""},
     {TS, "\xff\x80\x01\n", "", ""},
@@ -454,7 +455,7 @@ static void check_sample(const struct sample *s, size_t before, size_t step, enu
 
     if (!s->shown) {
         if (r != -EBADMSG || (!before && !strstr(d.text, s->rest)))
-            fail_msg("\"%s\": %d, \"%s\", want \"%s\"", s->text, r, d.text, s->rest);
+            fail_msg("\"%s\": %d, \"%s\", expected \"%s\"", s->text, r, d.text, s->rest);
         assert_int_equal(object.start, 77);
         return;
     }
@@ -467,7 +468,7 @@ static void check_sample(const struct sample *s, size_t before, size_t step, enu
         fail_msg("\"%s\": %llu bytes", s->text, (unsigned long long)object.len);
     shown = show(&object, s->text, dtype);
     if (strcmp(shown, s->shown) != 0)
-        fail_msg("\"%s\": \"%s\", want \"%s\"", s->text, shown, s->shown);
+        fail_msg("\"%s\": \"%s\", expected \"%s\"", s->text, shown, s->shown);
 }
 
 static void test_samples__measured_and_decoded_as_kaldi_reads_them(void **state)

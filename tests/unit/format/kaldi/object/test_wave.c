@@ -212,12 +212,12 @@ static void test_wave__sizes_that_do_not_fit(void **state)
     assert_wave(wave(&mono, false, 20), 4, 44, 52); /* others follow */
     assert_wave(wave(&mono, false, 8), 4, 44, 52);
     assert_wave(wave(&mono, false, 5), 2, 44, 49); /* shorter than it states */
-    assert_bad(wave(&mono, false, 1), "byte 44: want samples, found 1 bytes of data");
-    assert_bad(wave(&mono, false, 0), "want samples, found 0 bytes of data");
+    assert_bad(wave(&mono, false, 1), "byte 44: expected samples, got 1 bytes of data");
+    assert_bad(wave(&mono, false, 0), "expected samples, got 0 bytes of data");
     h.data = 9; /* a sample and a half at its end */
     assert_wave(wave(&h, false, 20), 4, 44, 52);
     h.data = 1;
-    assert_bad(wave(&h, false, 20), "want samples, found 0 bytes of data");
+    assert_bad(wave(&h, false, 20), "expected samples, got 0 bytes of data");
     h.data = 0xfffffffe;
     assert_wave(wave(&h, false, 20), 10, 44, 64);
     h = mono;
@@ -236,7 +236,7 @@ static void test_wave__endless__to_the_end_of_the_file(void **state)
         h = mono;
         h.riff = riff[i];
         assert_wave(wave(&h, i, 21), 10, 44, 65);
-        assert_bad(wave(&h, i, 0), "want samples, found 0 bytes");
+        assert_bad(wave(&h, i, 0), "expected samples, got 0 bytes");
     }
     for (size_t i = 0; i < ARRAY_LEN(data); i++) {
         h = mono;
@@ -286,7 +286,7 @@ static void test_wave__other_chunks__skipped_without_pad(void **state)
     put_fmt(&w, &mono);
     put_chunk(&w, "data", 8);
     put(&w, "12345678", 8);
-    assert_bad(w.t, "want chunk \"fmt \", found one of");
+    assert_bad(w.t, "expected chunk \"fmt \", got one of");
 }
 
 static void test_wave__chunk_missing__ebadmsg(void **state)
@@ -295,22 +295,22 @@ static void test_wave__chunk_missing__ebadmsg(void **state)
 
     (void)state;
     put_riff(&w, &mono);
-    assert_bad(w.t, "byte 12: want 8 bytes of chunk \"fmt \", found 0");
+    assert_bad(w.t, "byte 12: expected 8 bytes of chunk \"fmt \", got 0");
     w = (struct writer){0};
     put_riff(&w, &mono);
     put_fmt(&w, &mono);
     put_chunk(&w, "LIST", 0xffffffff);
-    assert_bad(w.t, "byte 40: want chunk \"data\", found one of 4294967295 bytes");
+    assert_bad(w.t, "byte 40: expected chunk \"data\", got one of 4294967295 bytes");
     w = (struct writer){0};
     put_riff(&w, &mono);
     put_chunk(&w, "fmt ", 16);
     put(&w, "123", 3);
-    assert_bad(w.t, "want 16 bytes of chunk \"fmt \", found 3");
+    assert_bad(w.t, "expected 16 bytes of chunk \"fmt \", got 3");
     w = (struct writer){0};
     put_riff(&w, &mono);
     put_fmt(&w, &(struct head){1, 99, 1, 1, 8000, 16000, 2, 16, 0, 0, 0});
     put(&w, "123", 3);
-    assert_bad(w.t, "want a chunk \"fmt \" of 99 bytes, found 19");
+    assert_bad(w.t, "expected a chunk \"fmt \" of 99 bytes, got 19");
 }
 
 static void test_wave__no_wave__ebadmsg(void **state)
@@ -323,7 +323,7 @@ static void test_wave__no_wave__ebadmsg(void **state)
         struct text t = {0};
 
         text_add_bytes(&t, starts[i], 12);
-        assert_bad(t, "byte 0: want \"RIFF\" or \"RIFX\"");
+        assert_bad(t, "byte 0: expected \"RIFF\" or \"RIFX\"");
     }
 }
 
@@ -335,17 +335,17 @@ static void test_wave__not_16_bit_pcm__ebadmsg(void **state)
         uint32_t value;
         const char *piece;
     } cases[] = {
-        {offsetof(struct head, format), 3, "want PCM (format 1), found format 3, float"},
-        {offsetof(struct head, format), 6, "found format 6, a-law or mu-law"},
-        {offsetof(struct head, format), 7, "found format 7, a-law or mu-law"},
-        {offsetof(struct head, format), 17, "found format 17"},
-        {offsetof(struct head, fmt), 14, "byte 20: want a chunk \"fmt \" of at least 16 bytes"},
-        {offsetof(struct head, bits), 8, "byte 34: want samples of 16 bits, found 8"},
-        {offsetof(struct head, bits), 24, "want samples of 16 bits, found 24"},
-        {offsetof(struct head, channels), 0, "byte 22: want channels, found none"},
-        {offsetof(struct head, channels), 2, "byte 28: want 32000 bytes a second, found 16000"},
-        {offsetof(struct head, byte_rate), 1, "want 16000 bytes a second, found 1"},
-        {offsetof(struct head, align), 4, "byte 32: want 2 bytes for all channels, found 4"},
+        {offsetof(struct head, format), 3, "expected PCM (format 1), got format 3, float"},
+        {offsetof(struct head, format), 6, "got format 6, a-law or mu-law"},
+        {offsetof(struct head, format), 7, "got format 7, a-law or mu-law"},
+        {offsetof(struct head, format), 17, "got format 17"},
+        {offsetof(struct head, fmt), 14, "byte 20: expected a chunk \"fmt \" of at least 16 bytes"},
+        {offsetof(struct head, bits), 8, "byte 34: expected samples of 16 bits, got 8"},
+        {offsetof(struct head, bits), 24, "expected samples of 16 bits, got 24"},
+        {offsetof(struct head, channels), 0, "byte 22: expected channels, got none"},
+        {offsetof(struct head, channels), 2, "byte 28: expected 32000 bytes a second, got 16000"},
+        {offsetof(struct head, byte_rate), 1, "expected 16000 bytes a second, got 1"},
+        {offsetof(struct head, align), 4, "byte 32: expected 2 bytes for all channels, got 4"},
     };
 
     (void)state;
@@ -368,13 +368,13 @@ static void test_wave__extensible(void **state)
     assert_wave(wave(&h, false, 8), 4, 68, 76);
     assert_wave(wave(&h, true, 8), 4, 68, 76);
     h.guid = 3; /* float */
-    assert_bad(wave(&h, false, 8), "want PCM, found another kind of WAVE_FORMAT_EXTENSIBLE");
+    assert_bad(wave(&h, false, 8), "expected PCM, got another kind of WAVE_FORMAT_EXTENSIBLE");
     h.guid = 1;
     h.extra = 21;
     assert_bad(wave(&h, false, 8), "another kind of WAVE_FORMAT_EXTENSIBLE");
     h.extra = 22;
     h.fmt = 39;
-    assert_bad(wave(&h, false, 8), "want a chunk \"fmt \" of at least 40 bytes, found 39");
+    assert_bad(wave(&h, false, 8), "expected a chunk \"fmt \" of at least 40 bytes, got 39");
 }
 
 static void test_wave__cut_or_changed__never_outside(void **state)
@@ -392,7 +392,7 @@ static void test_wave__cut_or_changed__never_outside(void **state)
 
         assert_int_equal(r, size < 70 ? -EBADMSG : 0);
         if (r < 0)
-            assert_diag_has(&d, "found ");
+            assert_diag_has(&d, "got ");
     }
     for (size_t at = 0; at < t.len * 8; at++) {
         struct kaldi_wave found;

@@ -95,7 +95,7 @@ static void check_file(const struct dataset *ds, const struct selection *sel,
         fail_msg("%s of %s: %d, %s", want->suffix, want->encoder, r, ds->notes.text.data);
     if (!kaldi_model_unpack(want->encoder, &whole, &found) || found.len != want->bytes.len ||
         (found.len && memcmp(found.data, want->bytes.data, found.len) != 0))
-        fail_msg("%s of %s, %llu samples: not as the model: %zu bytes, want %zu", want->suffix,
+        fail_msg("%s of %s, %llu samples: not as the model: %zu bytes, expected %zu", want->suffix,
                  want->encoder, (unsigned long long)sel->count, found.len, want->bytes.len);
     if (!ranges_agree(ds, kind, sel, &whole, ranges))
         fail_msg("%s of %s: ranges", want->suffix, want->encoder);
@@ -797,9 +797,9 @@ static const struct {
     {"a.scp", "k0 m.ark:3\nk1 none.ark:3\nk2 m.ark:3\n", 1, 3, "a.scp:2: none.ark: there is no"},
     {"a.scp", "k0 m.ark:3\nk1 m.ark:4\n", 1, 2, "a.scp:2: m.ark: byte 4: "},
     {"a.scp", "k0 m.ark:3\nk1 m.ark:9999\n", 1, 2, "m.ark"},
-    {"a.scp", "k0 m.ark:3\nk1 m.ark:3[9:9]\nk2 m.ark:3\n", 1, 3, "a.scp:2: want"},
-    {"a.scp", "k0 m.ark:3\nk1 m.ark:3[0:0,0:9]\n", 1, 2, "a.scp:2: want"},
-    {"a.scp", "k0 m.ark:3\nk1 make m |\nk2 m.ark:3\n", 1, 3, "want -o allow_commands"},
+    {"a.scp", "k0 m.ark:3\nk1 m.ark:3[9:9]\nk2 m.ark:3\n", 1, 3, "a.scp:2: expected"},
+    {"a.scp", "k0 m.ark:3\nk1 m.ark:3[0:0,0:9]\n", 1, 2, "a.scp:2: expected"},
+    {"a.scp", "k0 m.ark:3\nk1 make m |\nk2 m.ark:3\n", 1, 3, "expected -o allow_commands"},
     {"a.scp", "k0 none.ark:3\nk1 m.ark:3\n", 0, 2, "a.scp:1: none.ark: there is no"},
     {"a.scp", "k0 none.ark:3\nk1 none.ark:5\n", 0, 0, "a.scp:1: none.ark: there is no such file"},
     {"a.ark", "k0  [ 1 2 ]\nk1  [ 3 x ]\nk2  [ 1 2 ]\n", 1, 2, "a.ark: byte "},
@@ -1350,7 +1350,8 @@ static void test_probe__heads__whose(void **state)
         const char *found = claimed_by(cases[i].name, cases[i].head, cases[i].len, true);
 
         if (strcmp(found, cases[i].want) != 0)
-            fail_msg("%s '%s': %s, want %s", cases[i].name, cases[i].head, found, cases[i].want);
+            fail_msg("%s '%s': %s, expected %s", cases[i].name, cases[i].head, found,
+                     cases[i].want);
     }
 }
 
@@ -1517,7 +1518,7 @@ static void test_segments__long_line__one_bad_row(void **state)
     assert_int_equal(s.index.rows, 2);
     assert_true(index_find(&s.index, (const uint8_t *)"u1", 2, &row));
     assert_string_equal(kaldi_segments_line(&s, row, line, &segment),
-                        "want a line of less than 4096 bytes");
+                        "expected a line of less than 4096 bytes");
     assert_true(index_find(&s.index, (const uint8_t *)"u3", 2, &row));
     assert_null(kaldi_segments_line(&s, row, line, &segment));
     assert_string_equal(segment.recording, "r");

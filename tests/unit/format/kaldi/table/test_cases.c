@@ -80,19 +80,20 @@ static void test_compressed__bad_shape__ebadmsg(void **state)
 
     (void)state;
     t = compressed("CM ", 0, 5);
-    assert_bad(&t, KALDI_MATRIX, "found 0 and 5");
+    assert_bad(&t, KALDI_MATRIX, "got 0 and 5");
     t = compressed("CM2 ", -1, 5);
-    assert_bad(&t, KALDI_MATRIX, "byte 14: want rows and columns of a compressed matrix, found -1");
+    assert_bad(&t, KALDI_MATRIX,
+               "byte 14: expected rows and columns of a compressed matrix, got -1");
     t = compressed("CM3 ", 5, -1);
-    assert_bad(&t, KALDI_UNKNOWN, "found 5 and -1");
+    assert_bad(&t, KALDI_UNKNOWN, "got 5 and -1");
     t = compressed("CM ", 2, 3);
     kaldi_put(&t, "0123456789abcdef01234567", 24);
     kaldi_put(&t, "uvwxy", 5);
-    assert_bad(&t, KALDI_MATRIX, "byte 45: want 6 bytes of a compressed matrix, found 5");
+    assert_bad(&t, KALDI_MATRIX, "byte 45: expected 6 bytes of a compressed matrix, got 5");
     t = compressed("CM ", INT32_MAX, INT32_MAX);
-    assert_bad(&t, KALDI_MATRIX, "want 17179869176 bytes of the columns");
+    assert_bad(&t, KALDI_MATRIX, "expected 17179869176 bytes of the columns");
     t = compressed("CM4 ", 1, 1);
-    assert_bad(&t, KALDI_MATRIX, "found \"CM4\", which is opaque");
+    assert_bad(&t, KALDI_MATRIX, "got \"CM4\", which is opaque");
 }
 
 /* K-10: Kaldi counts in 32 bits. */
@@ -109,7 +110,7 @@ static void test_compressed__more_than_4_gib__measured(void **state)
     assert_true(kaldi_array_bytes(&found, 0, DTYPE_F8, &bytes));
     assert_int_equal(bytes, UINT64_C(39200000000));
     assert_int_equal(kaldi_measure_bytes(&t, len - 1, 0, KALDI_MATRIX, 0, &found, &d), -EBADMSG);
-    assert_diag_has(&d, "want 4900000000 bytes of a compressed matrix, found 4899999999");
+    assert_diag_has(&d, "expected 4900000000 bytes of a compressed matrix, got 4899999999");
 }
 
 /* ---- matrices and vectors ---- */
@@ -133,15 +134,15 @@ static void test_matrix__shapes(void **state)
     t = dense("FM ", 0, 0);
     assert_good(&t, KALDI_MATRIX, 15, 0, 0);
     t = dense("FM ", 0, 5);
-    assert_bad(&t, KALDI_MATRIX, "found 0 rows of 5 columns");
+    assert_bad(&t, KALDI_MATRIX, "got 0 rows of 5 columns");
     t = dense("DM ", 5, 0);
-    assert_bad(&t, KALDI_UNKNOWN, "found 5 rows of 0 columns");
+    assert_bad(&t, KALDI_UNKNOWN, "got 5 rows of 0 columns");
     t = dense("FM ", -1, 5);
-    assert_bad(&t, KALDI_MATRIX, "byte 6: want rows of 0 or more, found -1");
+    assert_bad(&t, KALDI_MATRIX, "byte 6: expected rows of 0 or more, got -1");
     t = dense("FM ", 5, INT32_MIN);
-    assert_bad(&t, KALDI_MATRIX, "byte 11: want columns of 0 or more, found -2147483648");
+    assert_bad(&t, KALDI_MATRIX, "byte 11: expected columns of 0 or more, got -2147483648");
     t = dense("DM ", INT32_MAX, INT32_MAX); /* 2^65 bytes */
-    assert_bad(&t, KALDI_MATRIX, "found 0 bytes");
+    assert_bad(&t, KALDI_MATRIX, "got 0 bytes");
 }
 
 /* K-6 */
@@ -152,14 +153,14 @@ static void test_matrix__wrong_integer__ebadmsg(void **state)
     (void)state;
     kaldi_put_value(&t, 1, false);
     t.data[5] = 8;
-    assert_bad(&t, KALDI_MATRIX, "byte 5: want rows as int32 (byte 04), found byte 08");
+    assert_bad(&t, KALDI_MATRIX, "byte 5: expected rows as int32 (byte 04), got byte 08");
     t = dense("FM ", 1, 1);
     t.data[10] = (char)0xfc;
     kaldi_put_value(&t, 1, false);
-    assert_bad(&t, KALDI_MATRIX, "byte 10: want columns as int32 (byte 04), found byte fc");
+    assert_bad(&t, KALDI_MATRIX, "byte 10: expected columns as int32 (byte 04), got byte fc");
     t = dense("FV ", 2, 0);
     t.data[5] = 1;
-    assert_bad(&t, KALDI_VECTOR, "byte 5: want elements as int32");
+    assert_bad(&t, KALDI_VECTOR, "byte 5: expected elements as int32");
 }
 
 /* K-7 */
@@ -169,10 +170,10 @@ static void test_matrix__cut__says_where(void **state)
 
     (void)state;
     kaldi_put(&t, "0123456789", 10);
-    assert_bad(&t, KALDI_MATRIX, "byte 15: want 48 bytes of a matrix, found 10");
+    assert_bad(&t, KALDI_MATRIX, "byte 15: expected 48 bytes of a matrix, got 10");
     t = dense("FM ", 3, 4);
     t.len -= 3;
-    assert_bad(&t, KALDI_MATRIX, "byte 10: want 5 bytes of columns, found 2");
+    assert_bad(&t, KALDI_MATRIX, "byte 10: expected 5 bytes of columns, got 2");
 }
 
 /* K-3 */
@@ -182,21 +183,21 @@ static void test_named__another_type__ebadmsg(void **state)
 
     (void)state;
     t = dense("FM ", 0, 0);
-    assert_bad(&t, KALDI_VECTOR, "byte 2: want vector, found FM, of type matrix");
+    assert_bad(&t, KALDI_VECTOR, "byte 2: expected vector, got FM, of type matrix");
     t = dense("FV ", 3, 0); /* cut too */
-    assert_bad(&t, KALDI_MATRIX, "want matrix, found FV, of type vector");
+    assert_bad(&t, KALDI_MATRIX, "expected matrix, got FV, of type vector");
     t = dense("DP ", 0, 0);
-    assert_bad(&t, KALDI_MATRIX, "want matrix, found DP, of type packed");
+    assert_bad(&t, KALDI_MATRIX, "expected matrix, got DP, of type packed");
     t = dense("SV ", 0, 0);
-    assert_bad(&t, KALDI_PACKED, "want packed, found SV, of type vector");
+    assert_bad(&t, KALDI_PACKED, "expected packed, got SV, of type vector");
     t = compressed("CM2 ", 0, 0);
-    assert_bad(&t, KALDI_INTS, "want int-vector, found CM2, of type matrix");
+    assert_bad(&t, KALDI_INTS, "expected int-vector, got CM2, of type matrix");
     t = dense("FM ", 0, 0);
-    assert_bad(&t, KALDI_TOKENS, "want tokens, which is always text, found a binary object");
+    assert_bad(&t, KALDI_TOKENS, "expected tokens, which is always text, got a binary object");
     t = dense("FM ", 0, 0);
-    assert_bad(&t, KALDI_TOKEN, "want token, which is always text");
+    assert_bad(&t, KALDI_TOKEN, "expected token, which is always text");
     t = dense("FM", 0, 0);
-    assert_bad(&t, KALDI_MATRIX, "want matrix, found \"FM\", which is opaque");
+    assert_bad(&t, KALDI_MATRIX, "expected matrix, got \"FM\", which is opaque");
 }
 
 static void test_packed__many_rows__ebadmsg(void **state)
@@ -204,9 +205,9 @@ static void test_packed__many_rows__ebadmsg(void **state)
     struct text t = dense("DP ", INT32_MAX, 0);
 
     (void)state;
-    assert_bad(&t, KALDI_PACKED, "want 18446744065119617024 bytes of a packed matrix, found 5");
+    assert_bad(&t, KALDI_PACKED, "expected 18446744065119617024 bytes of a packed matrix, got 5");
     t = dense("FP ", -1, 0);
-    assert_bad(&t, KALDI_PACKED, "want rows of 0 or more, found -1");
+    assert_bad(&t, KALDI_PACKED, "expected rows of 0 or more, got -1");
 }
 
 static void test_plain__native_dtype__where_it_stands(void **state)
@@ -280,16 +281,16 @@ static void test_sparse__bad(void **state)
     t = sparse_entry(3, 1, 2);
     assert_good(&t, KALDI_VECTOR, 25, 3, 0);
     t = sparse_entry(3, 1, 3);
-    assert_bad(&t, KALDI_VECTOR, "byte 16: want an index below 3, found 3");
+    assert_bad(&t, KALDI_VECTOR, "byte 16: expected an index below 3, got 3");
     t = sparse_entry(3, 1, -1);
-    assert_bad(&t, KALDI_VECTOR, "want an index below 3, found -1");
+    assert_bad(&t, KALDI_VECTOR, "expected an index below 3, got -1");
     t = sparse_entry(1, 2, 0);
-    assert_bad(&t, KALDI_VECTOR, "want at most 1 entries, found 2");
+    assert_bad(&t, KALDI_VECTOR, "expected at most 1 entries, got 2");
     t = sparse_entry(9, 3, 0);
-    assert_bad(&t, KALDI_VECTOR, "byte 15: want 30 bytes of entries, found 10");
+    assert_bad(&t, KALDI_VECTOR, "byte 15: expected 30 bytes of entries, got 10");
     t = sparse_entry(3, 1, 0);
     t.data[20] = 5;
-    assert_bad(&t, KALDI_VECTOR, "want a real number (byte 04 or 08), found byte 05");
+    assert_bad(&t, KALDI_VECTOR, "expected a real number (byte 04 or 08), got byte 05");
 }
 
 /* A sparse matrix with rows of that many elements, all zero. */
@@ -320,18 +321,18 @@ static void test_sparse__bad_rows__ebadmsg(void **state)
     t = sparse_rows(0, 4, 4);
     assert_good(&t, KALDI_MATRIX, 10, 0, 0);
     t = sparse_rows(2, 4, 5);
-    assert_bad(&t, KALDI_MATRIX, "byte 23: want a row of 4 elements as row 0, found 5");
+    assert_bad(&t, KALDI_MATRIX, "byte 23: expected a row of 4 elements as row 0, got 5");
     t = sparse_rows(2, 0, 0);
-    assert_bad(&t, KALDI_MATRIX, "found 2 rows of none");
+    assert_bad(&t, KALDI_MATRIX, "got 2 rows of none");
     t = sparse_rows(2, 4, 4);
     t.data[23] = 'F';
-    assert_bad(&t, KALDI_MATRIX, "byte 23: want a row (SV), found bytes 46 56 20");
+    assert_bad(&t, KALDI_MATRIX, "byte 23: expected a row (SV), got bytes 46 56 20");
     t = sparse_rows(3, 4, 4);
-    assert_bad(&t, KALDI_MATRIX, "want 39 bytes of rows, found 26");
+    assert_bad(&t, KALDI_MATRIX, "expected 39 bytes of rows, got 26");
     t = sparse_rows(10000000, 4, 4);
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_MATRIX, 0, &o, &d),
                      -EBADMSG);
-    assert_diag_has(&d, "want at most 9999999 rows");
+    assert_diag_has(&d, "expected at most 9999999 rows");
     text_release(&t);
 }
 
@@ -352,19 +353,19 @@ static void test_unnamed__same_bytes__any_type(void **state)
         assert_good(&t, types[i], 7, 0, 0);
         t = (struct text){0};
         kaldi_put_start(&t, "<Nnet3Eg> ");
-        assert_bad(&t, types[i], "found \"<Nnet3Eg>\", which is opaque");
+        assert_bad(&t, types[i], "got \"<Nnet3Eg>\", which is opaque");
         t = (struct text){0};
         kaldi_put_start(&t, "\3\4\4\4\4\4\4\4");
-        assert_bad(&t, types[i], "found byte 03");
+        assert_bad(&t, types[i], "got byte 03");
     }
     t = (struct text){0};
     kaldi_put_start(&t, "");
     kaldi_put_real(&t, 1, true);
-    assert_bad(&t, KALDI_INT, "byte 2: want int as int32 (byte 04), found byte 08");
+    assert_bad(&t, KALDI_INT, "byte 2: expected int as int32 (byte 04), got byte 08");
     t = (struct text){0};
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, -1);
-    assert_bad(&t, KALDI_INTS, "byte 3: want elements of 0 or more, found -1");
+    assert_bad(&t, KALDI_INTS, "byte 3: expected elements of 0 or more, got -1");
 }
 
 static void test_unnamed__nothing_wanted__ebadmsg(void **state)
@@ -374,19 +375,18 @@ static void test_unnamed__nothing_wanted__ebadmsg(void **state)
     (void)state;
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, 0);
-    assert_bad(&t, KALDI_UNKNOWN,
-               "found byte 04, as a number or a list of numbers; -o kaldi_type=");
+    assert_bad(&t, KALDI_UNKNOWN, "got byte 04, as a number or a list of numbers; -o kaldi_type=");
     t = (struct text){0};
     kaldi_put_start(&t, "Tkey ");
-    assert_bad(&t, KALDI_UNKNOWN, "found byte 54");
+    assert_bad(&t, KALDI_UNKNOWN, "got byte 54");
     t = (struct text){0};
     kaldi_put_start(&t, "<Nnet3Eg> <NumIo> ");
     assert_bad(&t, KALDI_UNKNOWN,
-               "byte 2: want an object that says its type, found \"<Nnet3Eg>\", which is opaque: "
+               "byte 2: expected an object that says its type, got \"<Nnet3Eg>\", which is opaque: "
                "where its end is, only the program that wrote it knows");
     t = (struct text){0};
     kaldi_put_start(&t, "");
-    assert_bad(&t, KALDI_UNKNOWN, "found the end of the file");
+    assert_bad(&t, KALDI_UNKNOWN, "got the end of the file");
 }
 
 static void test_bool__before_a_key_m__false(void **state)
@@ -397,7 +397,7 @@ static void test_bool__before_a_key_m__false(void **state)
     kaldi_put_start(&t, "FM ");
     assert_good(&t, KALDI_BOOL, 3, 0, 0);
     kaldi_put_start(&t, "X");
-    assert_bad(&t, KALDI_BOOL, "byte 2: want bool ('T' or 'F'), found byte 58");
+    assert_bad(&t, KALDI_BOOL, "byte 2: expected bool ('T' or 'F'), got byte 58");
 }
 
 static void test_ints__a_bad_one_anywhere__named(void **state)
@@ -415,7 +415,7 @@ static void test_ints__a_bad_one_anywhere__named(void **state)
         for (uint32_t k = 0; k < n; k++)
             kaldi_put_int(&t, k);
         t.data[7 + 5 * bad[i]] = 5;
-        snprintf(place, sizeof(place), "byte %u: want integers as int32", 7 + 5 * bad[i]);
+        snprintf(place, sizeof(place), "byte %u: expected integers as int32", 7 + 5 * bad[i]);
         assert_bad(&t, KALDI_INTS, place);
     }
 }
@@ -449,14 +449,14 @@ static void test_lists__too_many__ebadmsg(void **state)
     kaldi_put_int(&t, 10000001);
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_POSTERIOR, 0, &o, &d),
                      -EBADMSG);
-    assert_diag_has(&d, "at most 10000000 frames of a posterior, as Kaldi does, found 10000001");
+    assert_diag_has(&d, "at most 10000000 frames of a posterior, as Kaldi does, got 10000001");
     d = DIAG_INIT;
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_GAUSS_POST, 0, &o, &d),
                      -EBADMSG);
-    assert_diag_has(&d, "byte 7: want entries as int32");
+    assert_diag_has(&d, "byte 7: expected entries as int32");
     d = DIAG_INIT;
     assert_int_equal(kaldi_measure_bytes(&t, 1000, 0, KALDI_INT_LISTS, 0, &o, &d), -EBADMSG);
-    assert_diag_has(&d, "byte 7: want 50000005 bytes of lists, found 993");
+    assert_diag_has(&d, "byte 7: expected 50000005 bytes of lists, got 993");
 }
 
 static void test_gauss__no_vector__ebadmsg(void **state)
@@ -470,7 +470,7 @@ static void test_gauss__no_vector__ebadmsg(void **state)
     kaldi_put_int(&t, 1);
     kaldi_put_text(&t, "FM ");
     kaldi_put_int(&t, 0);
-    assert_bad(&t, KALDI_GAUSS_POST, "byte 17: want a vector (FV or DV), found bytes 46 4d 20");
+    assert_bad(&t, KALDI_GAUSS_POST, "byte 17: expected a vector (FV or DV), got bytes 46 4d 20");
 }
 
 /* ---- .npy ---- */
@@ -507,18 +507,19 @@ static void test_npy__bad_header__ebadmsg(void **state)
     static const struct {
         const char *header, *piece;
     } cases[] = {
-        {NPY("'>f4'", "False", "(3, 2)"), "want 'descr': '<f4' or '<f8'"},
-        {NPY("'<i4'", "False", "(3, 2)"), "found \"{'descr': '<i4'"},
-        {NPY("'<f4'", "True", "(3, 2)"), "want 'fortran_order': False"},
-        {NPY("'<f4'", "False", "()"), "want 'shape' of one or two axes"},
-        {NPY("'<f4'", "False", "(1, 3, 2)"), "want 'shape' of one or two axes"},
-        {NPY("'<f4'", "False", "(-1, 3)"), "want 'shape' of one or two axes"},
-        {NPY("'<f4'", "False", "3"), "want 'shape' of one or two axes"},
-        {NPY("'<f4'", "False", "(2147483648,)"), "want 'shape' of one or two axes"},
-        {NPY("'<f4'", "False", "(7,)"), "byte 130: want 28 bytes of the values of .npy, found 24"},
-        {"{'fortran_order': False, 'shape': (3, 2)}", "want 'descr' in the header"},
-        {"{'descr': '<f4', 'shape': (3, 2)}", "want 'fortran_order': False"},
-        {"{'descr': '<f4', 'fortran_order': False}", "want 'shape'"},
+        {NPY("'>f4'", "False", "(3, 2)"), "expected 'descr': '<f4' or '<f8'"},
+        {NPY("'<i4'", "False", "(3, 2)"), "got \"{'descr': '<i4'"},
+        {NPY("'<f4'", "True", "(3, 2)"), "expected 'fortran_order': False"},
+        {NPY("'<f4'", "False", "()"), "expected 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(1, 3, 2)"), "expected 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(-1, 3)"), "expected 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "3"), "expected 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(2147483648,)"), "expected 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(7,)"),
+         "byte 130: expected 28 bytes of the values of .npy, got 24"},
+        {"{'fortran_order': False, 'shape': (3, 2)}", "expected 'descr' in the header"},
+        {"{'descr': '<f4', 'shape': (3, 2)}", "expected 'fortran_order': False"},
+        {"{'descr': '<f4', 'fortran_order': False}", "expected 'shape'"},
     };
     struct text t;
 
@@ -531,11 +532,11 @@ static void test_npy__bad_header__ebadmsg(void **state)
     assert_bad(&t, KALDI_UNKNOWN, "a multiple of 64 bytes");
     t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
     t.data[8] = 4;
-    assert_bad(&t, KALDI_UNKNOWN, "want .npy of version 1.0 to 3.0, found 4.0");
+    assert_bad(&t, KALDI_UNKNOWN, "expected .npy of version 1.0 to 3.0, got 4.0");
     t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
-    assert_bad(&t, KALDI_VECTOR, "byte 2: want vector, found a .npy file, of type matrix");
+    assert_bad(&t, KALDI_VECTOR, "byte 2: expected vector, got a .npy file, of type matrix");
     t = npy(NPY("'<f4'", "False", "(3,)"), 128);
-    assert_bad(&t, KALDI_MATRIX, "want matrix, found a .npy file, of type vector");
+    assert_bad(&t, KALDI_MATRIX, "expected matrix, got a .npy file, of type vector");
     t = (struct text){0};
     kaldi_put_npy_header(&t, 2, NPY("'<f4'", "False", "(3, 2)"), 65536 * 2);
     assert_bad(&t, KALDI_UNKNOWN, "of at most 65536 bytes");
@@ -551,18 +552,18 @@ static void test_measure__not_binary__ebadmsg(void **state)
         enum kaldi_type want;
         const char *piece;
     } cases[] = {
-        {"\0C", 2, KALDI_MATRIX, "byte 0: want 00 'B', found 00 43"},
-        {"\0", 1, KALDI_MATRIX, "want 00 'B', found 00 and the end of the file"},
-        {"\0BFM", 4, KALDI_MATRIX, "byte 2: want matrix, found \"FM\" and the end of the file"},
-        {"", 0, KALDI_MATRIX, "want an object, found the end of the file"},
-        {" [ 1 ]\n", 7, KALDI_UNKNOWN, "found text; -o kaldi_type="},
-        {"NPY\1\x80", 5, KALDI_UNKNOWN, "found \"NPY\": an object of kaldiio, which Kaldi cannot"},
-        {"AUDIO\1\x80", 7, KALDI_WAVE, "want "},
-        {"AUDIO\1\x80", 7, KALDI_MATRIX, "want matrix, found \"AUDIO\": an object of kaldiio"},
-        {"PKL\x80", 4, KALDI_INTS, "want int-vector, found \"PKL\": an object of kaldiio"},
-        {"fLaC\0\0\0", 7, KALDI_UNKNOWN, "found \"fLaC\": an object of kaldiio"},
-        {"\0BRIFF", 6, KALDI_WAVE, "want "}, /* K-84 */
-        {"\0BRIFF    ", 10, KALDI_UNKNOWN, "found \"RIFF\", which is opaque"},
+        {"\0C", 2, KALDI_MATRIX, "byte 0: expected 00 'B', got 00 43"},
+        {"\0", 1, KALDI_MATRIX, "expected 00 'B', got 00 and the end of the file"},
+        {"\0BFM", 4, KALDI_MATRIX, "byte 2: expected matrix, got \"FM\" and the end of the file"},
+        {"", 0, KALDI_MATRIX, "expected an object, got the end of the file"},
+        {" [ 1 ]\n", 7, KALDI_UNKNOWN, "got text; -o kaldi_type="},
+        {"NPY\1\x80", 5, KALDI_UNKNOWN, "got \"NPY\": an object of kaldiio, which Kaldi cannot"},
+        {"AUDIO\1\x80", 7, KALDI_WAVE, "expected "},
+        {"AUDIO\1\x80", 7, KALDI_MATRIX, "expected matrix, got \"AUDIO\": an object of kaldiio"},
+        {"PKL\x80", 4, KALDI_INTS, "expected int-vector, got \"PKL\": an object of kaldiio"},
+        {"fLaC\0\0\0", 7, KALDI_UNKNOWN, "got \"fLaC\": an object of kaldiio"},
+        {"\0BRIFF", 6, KALDI_WAVE, "expected "}, /* K-84 */
+        {"\0BRIFF    ", 10, KALDI_UNKNOWN, "got \"RIFF\", which is opaque"},
     };
 
     (void)state;

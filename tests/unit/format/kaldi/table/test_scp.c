@@ -127,7 +127,7 @@ static void test_scp_line__ranges__what_kaldi_takes(void **state)
 
 static void check_bad(const char *line, size_t len, const char *piece)
 {
-    static const char *const ends[] = {"blank line", "after the key", "found none", "one '['",
+    static const char *const ends[] = {"blank line", "after the key", "got none", "one '['",
                                        "between '[' and ']'"};
     struct scp_line found;
     bool want_end = false;
@@ -137,12 +137,12 @@ static void check_bad(const char *line, size_t len, const char *piece)
     wrong = scp_line_parse(line, len, &found);
     if (!wrong)
         fail_msg("\"%s\" was taken", line);
-    if (strncmp(wrong, "want ", 5) != 0 || !strstr(wrong, ", found ") || !strstr(wrong, piece))
-        fail_msg("\"%s\": \"%s\": want \"%s\" in it", line, wrong, piece);
+    if (strncmp(wrong, "expected ", 5) != 0 || !strstr(wrong, ", got ") || !strstr(wrong, piece))
+        fail_msg("\"%s\": \"%s\": expected \"%s\" in it", line, wrong, piece);
     for (size_t i = 0; i < ARRAY_LEN(ends); i++)
         want_end = want_end || !strcmp(piece, ends[i]);
     if (found.ends_table != want_end)
-        fail_msg("\"%s\": does it end the table? want %d", line, want_end);
+        fail_msg("\"%s\": does it end the table? expected %d", line, want_end);
     assert_int_equal(found.path_len, 0);
     assert_int_equal(found.key_len > 0, strcmp(piece, "blank line") != 0);
 }
@@ -161,8 +161,8 @@ static void test_scp_line__bad__what_is_wrong(void **state)
         {"a |", "'|' before it"},
         {"a | cat x", "'|' before it"},
         {"a |cat|", "'|' before it"},
-        {"a cat x | wc", "found it inside"},
-        {"a x|12", "found it inside"},
+        {"a cat x | wc", "got it inside"},
+        {"a x|12", "got it inside"},
         {"a x [0:1]", "no white space before the range"},
         {"a cat x | [0:1]", "no white space before the range"},
         {"a ark:x", "specifier"},
@@ -181,15 +181,15 @@ static void test_scp_line__bad__what_is_wrong(void **state)
         {"a x:18446744073709551616", "offset of up to"},
         {"a x:99999999999999999999999", "offset of up to"},
         {"a [0:1]", "before the range"},
-        {"a x]", "found none"},
-        {"a ]", "found none"},
+        {"a x]", "got none"},
+        {"a ]", "got none"},
         {"a x[1][0:1]", "one '['"},
         {"a x[[0:1]", "one '['"},
         {"a x[]", "between '[' and ']'"},
-        {"a x[0]", "found no ':'"},
-        {"a x[0:1,]", "found no ':'"},
-        {"a x[,0:1]", "found no ':'"},
-        {"a x[0:1,2]", "found no ':'"},
+        {"a x[0]", "got no ':'"},
+        {"a x[0:1,]", "got no ':'"},
+        {"a x[,0:1]", "got no ':'"},
+        {"a x[0:1,2]", "got no ':'"},
         {"a x[0:1,2:3,4:5]", "more than one ','"},
         {"a x[:1]", "on both sides"},
         {"a x[1:]", "on both sides"},
@@ -248,7 +248,7 @@ static void check_leaves(limit get, const struct leaves *want)
     snprintf(text, sizeof(text), "a x%s", want->range);
     assert_null(scp_line_parse(text, strlen(text), &line));
     wrong = get(&line.range, want->of, &first, &n);
-    if (want->wrong ? !wrong || !strstr(wrong, want->wrong) || strncmp(wrong, "want ", 5) != 0
+    if (want->wrong ? !wrong || !strstr(wrong, want->wrong) || strncmp(wrong, "expected ", 5) != 0
                     : wrong != NULL)
         fail_msg("%s of %llu: \"%s\"", want->range, (unsigned long long)want->of,
                  wrong ? wrong : "taken");

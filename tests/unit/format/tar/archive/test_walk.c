@@ -114,11 +114,11 @@ static void test_cut(void **state)
         assert_walk(
             &tar, -EBADMSG,
             "f a.txt 1@512\n"
-            "x.tar: byte 1024: want a tar header of 512 bytes, found the end of the file\n");
+            "x.tar: byte 1024: expected a tar header of 512 bytes, got the end of the file\n");
     tar.len = 1540;
     assert_walk(
         &tar, -EBADMSG,
-        "f a.txt 1@512\nx.tar: byte 1536: want 5 bytes of 'b.txt', found 4: the file is cut "
+        "f a.txt 1@512\nx.tar: byte 1536: expected 5 bytes of 'b.txt', got 4: the file is cut "
         "short\n");
 }
 
@@ -132,7 +132,7 @@ static void test_bad_header(void **state)
     tar.data[1024 + 3] ^= 1;
     assert_walk(
         &tar, -EBADMSG,
-        "f a.txt 1@512\nx.tar: byte 1024: want a tar header, found a checksum that does not "
+        "f a.txt 1@512\nx.tar: byte 1024: expected a tar header, got a checksum that does not "
         "fit it\n");
 }
 
@@ -350,10 +350,10 @@ static void test_sparse_map__without_end__refused(void **state)
     (void)state;
     put_sparse(&tar, "a.db", 482, 3, false);
     assert_walk(&tar, -EBADMSG,
-                "x.tar: byte 2048: want the map of a sparse member, found the end of the file\n");
+                "x.tar: byte 2048: expected the map of a sparse member, got the end of the file\n");
     put_sparse(&large, "a.db", 482, 5000, false);
     assert_walk(&large, -EBADMSG,
-                "x.tar: byte 0: want a sparse member of fewer pieces, found a larger map\n");
+                "x.tar: byte 0: expected a sparse member of fewer pieces, got a larger map\n");
 }
 
 /* ---- headers that describe the next member ---- */
@@ -373,8 +373,9 @@ static void test_twice__refused(void **state)
                 tar_put(&tar, "l", "name", 4, types[i]);
         }
         tar_put_file(&tar, "a.txt", "x");
-        assert_walk(&tar, -EBADMSG,
-                    "x.tar: byte 1024: want a member after its headers, found one of them again\n");
+        assert_walk(
+            &tar, -EBADMSG,
+            "x.tar: byte 1024: expected a member after its headers, got one of them again\n");
     }
 }
 
@@ -385,11 +386,11 @@ static void test_no_member_after_it__refused(void **state)
     (void)state;
     tar_put_pax(&tar, 'x', "path", "a.txt");
     assert_walk(&tar, -EBADMSG,
-                "x.tar: byte 1024: want a tar header of 512 bytes, found the end of the file\n");
+                "x.tar: byte 1024: expected a tar header of 512 bytes, got the end of the file\n");
     tar_put_end(&tar);
     assert_walk(
         &tar, -EBADMSG,
-        "x.tar: byte 1024: want a member after its headers, found the end of the archive\n");
+        "x.tar: byte 1024: expected a member after its headers, got the end of the archive\n");
 }
 
 static void test_large_pax__refused(void **state)
@@ -406,7 +407,7 @@ static void test_large_pax__refused(void **state)
         value[(1 << 20) - 17] = 'v';
         tar_put_file(&tar, "a.txt", "x");
         assert_walk(&tar, i ? -EBADMSG : 0,
-                    i ? "x.tar: byte 0: want a header of at most 1 MiB, found a larger one\n"
+                    i ? "x.tar: byte 0: expected a header of at most 1 MiB, got a larger one\n"
                       : "f a.txt 1@1049600\nend 1050112\n");
     }
 }
