@@ -107,7 +107,7 @@ def _array(file: _File, head: bytes, offset: int, size: int, memory: Allocate) -
     else:
         start, length = 12, int.from_bytes(head[8:12], "little")
     if start + length > min(size, HEADER_MAX):
-        raise bad(file.path, f"byte {offset}: an array's header of {length} bytes, found {size} bytes in all")
+        raise bad(file.path, f"byte {offset}: expected an array's header of {length} bytes, got {size} bytes in all")
     if start + length > len(head):
         head = file.bytes(offset, start + length)
     try:
@@ -115,7 +115,7 @@ def _array(file: _File, head: bytes, offset: int, size: int, memory: Allocate) -
     except (ValueError, TypeError) as e:
         raise bad(file.path, f"byte {offset}: {e}") from e
     if want != size - start - length:
-        raise bad(file.path, f"byte {offset}: an array {dtype} {shape} of {want} bytes, found {size - start - length}")
+        raise bad(file.path, f"byte {offset}: expected an array {dtype} {shape} of {want} bytes, got {size - start - length}")
     try:
         array = memory(shape, dtype) if want else np.zeros(shape, dtype)
     except ValueError as e:

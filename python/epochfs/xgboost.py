@@ -66,7 +66,7 @@ class Batches(xgboost.DataIter):
             rows = more if rows is None else {name: _joined(rows[name], more[name]) for name in rows}
             qid = rows["qid"]
             if (qid[1:] < qid[:-1]).any():
-                raise ValueError(f"qid: XGBoost wants the rows of a query one after another, by rising numbers; take a plan without "
+                raise ValueError(f"qid: XGBoost needs the rows of a query one after another, by rising numbers; take a plan without "
                                  f"seed=, in {self._dataset.path}")
             last = int(np.searchsorted(qid, qid[-1])) if len(qid) else 0
             if last and self._next < self._batches.count:
