@@ -51,17 +51,35 @@ int value_size(const char *name, const char *value, uint64_t *ret, struct diag *
     return 0;
 }
 
+bool value_names(const char *names, const char *word, size_t len)
+{
+    for (const char *at = names; len;) {
+        size_t n = strcspn(at, "|");
+
+        if (n == len && !memcmp(at, word, n))
+            return true;
+        if (!at[n])
+            break;
+        at += n + 1;
+    }
+    return false;
+}
+
 int value_word(const char *name, const char *value, const char *const *words, unsigned n,
                unsigned *ret, struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < n; i++) {
-        if (!strcmp(value, words[i])) {
+        if (value_names(words[i], value, strlen(value))) {
             *ret = i;
             return 0;
         }
-        text_add(&t, "%s%s", !i ? "" : i + 1 == n ? " or " : ", ", words[i]);
+        text_add(&t, "%s%.*s",
+                 !i           ? ""
+                 : i + 1 == n ? " or "
+                              : ", ",
+                 (int)strcspn(words[i], "|"), words[i]);
     }
     return diag_set(d, -EINVAL, "option %s=%s: expected %s", name, value, t.data ? t.data : "");
 }

@@ -3,6 +3,7 @@
 #ifndef EPOCHFS_BASE_VALUES_H
 #define EPOCHFS_BASE_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,11 @@ int value_unsigned(const char *name, const char *value, unsigned least, unsigned
  * -EINVAL with the reason in d. */
 int value_size(const char *name, const char *value, uint64_t *ret, struct diag *d);
 
-/* The number of value among n words. 0, or -EINVAL with the reason in d. */
+/* Is the word, of len bytes, one of these names? | separates them: the first is the name, the
+ * others are synonyms, which are taken and shown nowhere. */
+bool value_names(const char *names, const char *word, size_t len);
+
+/* The number of value among n words, each with its synonyms. 0, or -EINVAL with the reason in d. */
 int value_word(const char *name, const char *value, const char *const *words, unsigned n,
                unsigned *ret, struct diag *d);
 

@@ -36,7 +36,7 @@ def images_per_s(source, options, threads):
 
 @contextlib.contextmanager
 def local():
-    yield FASHION, [], ["ahead=0"]
+    yield FASHION, [], ["readahead=0"]
 
 
 @contextlib.contextmanager
@@ -48,8 +48,8 @@ def remote():
             f.write(packed.read())
     make_images("beside-images-idx3-ubyte", BESIDE_MB)
     with Nginx(WWW, more=FAST, limit_rate=RATE) as server:
-        yield (f"{server.url}/", [f"cache={CACHE}"],
-               [f"cache={CACHE}", "ahead=0", "stage=off"])
+        yield (f"{server.url}/", [f"cache_dir={CACHE}"],
+               [f"cache_dir={CACHE}", "readahead=0", "prefetch=off"])
 
 
 def main(which):

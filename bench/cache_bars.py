@@ -75,7 +75,7 @@ def bar_first_pass():
 
         def ours():
             prepare()
-            with mount(f"{server.url}/", f"cache={cache}") as daemon:
+            with mount(f"{server.url}/", f"cache_dir={cache}") as daemon:
                 return dd(f"{dataset(daemon.at)}/source/{name}")
 
         def curl():
@@ -89,7 +89,7 @@ def bar_first_pass():
 
         a, b, c = alternate(ours, curl, theirs)
         prepare()
-        with mount(f"{server.url}/", f"cache={cache}") as daemon:
+        with mount(f"{server.url}/", f"cache_dir={cache}") as daemon:
             subprocess.run(["cmp", f"{dataset(daemon.at)}/source/{name}", f"{WWW}/{name}"],
                            check=True)
     what = "first pass over 400 MB, HTTP"
@@ -104,7 +104,7 @@ def bar_second_pass():
     copy = f"{PRIVATE}/copy"
     subprocess.run(["cp", f"{WWW}/{name}", copy], check=True)
     with Nginx(WWW, more=FAST) as server:
-        options = f"cache={PRIVATE}/cache"
+        options = f"cache_dir={PRIVATE}/cache"
 
         def local():
             calm()
@@ -146,7 +146,7 @@ def bar_random():
 
         def ours():
             empty(cache)
-            with mount(f"{server.url}/", f"cache={cache},stage=off") as daemon:
+            with mount(f"{server.url}/", f"cache_dir={cache},prefetch=off") as daemon:
                 server.forget()
                 where = f"{dataset(daemon.at)}/samples/raw"
                 paths = [f"{where}/{i:06d}.image.raw" for i in chosen()]
@@ -250,7 +250,7 @@ def claimed(cache):
 
 
 def kill_in_the_middle(server, cache, size, epochs):
-    url, options = f"{server.url}/", f"cache={cache}"
+    url, options = f"{server.url}/", f"cache_dir={cache}"
     mounts = [start_at(f"mount{i}", url, options) for i in range(2)]
     back = multiprocessing.Event()
     # Not threads: one that waits for a stopped mount could block the others.
@@ -306,7 +306,7 @@ def bar_limited():
                 calm()
                 warm(name)
                 begin = time.monotonic()
-                daemon = start_at("mount", f"{url}/{name}", f"cache={cache}")
+                daemon = start_at("mount", f"{url}/{name}", f"cache_dir={cache}")
                 read_epoch(daemon.at, plan, number)
                 took = time.monotonic() - begin
                 lib.stop(daemon)
@@ -337,7 +337,7 @@ def bar_half():
                   * block for i in range(n))
     shares = []
     with Nginx(WWW, more=FAST) as server, \
-            mount(f"{server.url}/", f"cache={PRIVATE}/cache,cache_size={size // 2}") as daemon:
+            mount(f"{server.url}/", f"cache_dir={PRIVATE}/cache,cache_size={size // 2}") as daemon:
         wait_until(lambda: remote(daemon.at)["staged_bytes"] > 0.47 * size, "the cache is full",
                    daemon)
         for epoch in range(5):
@@ -358,7 +358,7 @@ def bar_hang():
     name, reads, rounds = "big-images", 2000, 4 * ROUNDS
     n = make_images(name, 200)
     with Nginx(WWW, more=FAST) as server, \
-            mount(f"{server.url}/", f"cache={PRIVATE}/cache,stage=off,timeout=600,patience=600") \
+            mount(f"{server.url}/", f"cache_dir={PRIVATE}/cache,prefetch=off,timeout=600,retry_timeout=600") \
             as daemon:
         where = f"{dataset(daemon.at)}/samples/raw"
         half = n // 2

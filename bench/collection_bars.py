@@ -101,7 +101,7 @@ def bar_far_folder():
             calm(False)
             with Far(server, RATE, delay=DELAY) as far:
                 begin = time.monotonic()
-                with mount(f"{far.urls[0]}/", f"cache={cache}", "plan=batch=64+seed=7") as daemon:
+                with mount(f"{far.urls[0]}/", f"cache_dir={cache}", "plan=batch=64+seed=7") as daemon:
                     mounted.append(time.monotonic() - begin)
                     read(f"{daemon.at}/all/batches/batch=64,seed=7/epoch=0/tar/000000.tar")
                     firsts.append(time.monotonic() - begin - mounted[-1])

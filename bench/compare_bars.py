@@ -110,7 +110,7 @@ def bar_bucket():
 
         @contextlib.contextmanager
         def ours(url, cache):
-            with mount("s3://data/", f"cache={cache},anonymous,endpoint={url}") as daemon:
+            with mount("s3://data/", f"cache_dir={cache},anonymous,endpoint_url={url}") as daemon:
                 yield f"{daemon.at}/all/samples/raw"
 
         def s3fs(url, cache):
@@ -162,7 +162,7 @@ def bar_archive():
 
     @contextlib.contextmanager
     def ours():
-        with mount(archive, f"cache={PRIVATE}/cache") as daemon:
+        with mount(archive, f"cache_dir={PRIVATE}/cache") as daemon:
             yield f"{daemon.at}/pictures.tar/samples/raw"
 
     def theirs():

@@ -132,7 +132,7 @@ def pairs_folder(name, n):
 @contextlib.contextmanager
 def mounted(source, *options):
     """A mount, and the path of its only dataset, once that is ready."""
-    with mount(source, f"cache={CACHE}", *options) as daemon:
+    with mount(source, f"cache_dir={CACHE}", *options) as daemon:
         name, = (n for n in os.listdir(daemon.at)
                  if n != ".epochfs" and os.path.isdir(f"{daemon.at}/{n}"))
         lib.text(daemon.at, name, "dataset.json")
@@ -164,7 +164,7 @@ def shuffled(what, make, counts, encoder, suffix):
     folders = {n: make(f"source-{n}", n) for n in counts}
 
     def measure(n):
-        with mounted(folders[n], "ahead=0") as (daemon, at):
+        with mounted(folders[n], "readahead=0") as (daemon, at):
             path = only(f"{at}/batches/batch=all,seed=7/epoch=0/{encoder}", suffix)
             return cost(lambda: dd(path), daemon)
 
@@ -194,7 +194,7 @@ def axis_listing():
         for where, folder in (("samples", "samples"),
                               ("batches of 1", "batches/batch=1,seed=7/epoch=0")):
             def measure(n):
-                with mounted(folders[n], "ahead=0") as (daemon, at):
+                with mounted(folders[n], "readahead=0") as (daemon, at):
                     return cost(lambda: ls(f"{at}/{folder}/{encoder}"), daemon, alone=True)
 
             axis(f"ls -l, {where}, {what}", "files", MANY, measure)
@@ -205,7 +205,7 @@ def axis_sparse():
     a cold page of its own, which costs more the larger the file, until no page is met twice."""
     def measure(n):
         folder = idx_folder("source", n, 1, sparse=True)
-        with mounted(folder, "ahead=0") as (daemon, at):
+        with mounted(folder, "readahead=0") as (daemon, at):
             def work():
                 for encoder in ("raw", "npy", "idx", "tar"):
                     ls(f"{at}/batches/batch=all,seed=7/epoch=0/{encoder}")
@@ -258,12 +258,12 @@ def axis_epochs():
 def folder_of(what, source, *options, counts=PAIRS):
     def opened(n):
         empty(CACHE)
-        options_of_all = ",".join([f"cache={CACHE}", *options])
+        options_of_all = ",".join([f"cache_dir={CACHE}", *options])
         return cost(lambda: lib.run("info", "--json", "-o", options_of_all, source(n)))
 
     def looked_up(n):
         empty(CACHE)
-        with mount(source(n), f"cache={CACHE}", *options) as daemon:
+        with mount(source(n), f"cache_dir={CACHE}", *options) as daemon:
             settled(daemon)
             paths = [f"{daemon.at}/part{i:05d}/samples" for i in range(n)]
             return cost(lambda: (os.listdir(daemon.at), [os.stat(path) for path in paths]), daemon)
@@ -282,7 +282,7 @@ def axis_folder_http():
     for n in PAIRS:
         pairs_folder(f"www/{n}", n)
     with Nginx(f"{PRIVATE}/www", more=FAST) as server:
-        folder_of("HTTP", lambda n: f"{server.url}/{n}/", "stage=off")
+        folder_of("HTTP", lambda n: f"{server.url}/{n}/", "prefetch=off")
 
 
 def axis_folder_s3():
@@ -293,7 +293,7 @@ def axis_folder_s3():
         s3.aws("s3api", "create-bucket", "--bucket", "data")
         for n in UPLOADED:
             s3.aws("s3", "cp", "--quiet", "--recursive", pairs_folder("up", n), f"s3://data/{n}/")
-        folder_of("S3", lambda n: f"s3://data/{n}/", f"endpoint={s3.endpoint}", "stage=off",
+        folder_of("S3", lambda n: f"s3://data/{n}/", f"endpoint_url={s3.endpoint}", "prefetch=off",
                   counts=UPLOADED)
 
 
@@ -304,7 +304,7 @@ def axis_blocks():
         idx_folder(f"www/{n}", n, 4080)
     with Nginx(f"{PRIVATE}/www", more=FAST) as server:
         def stage(n):
-            lib.run("stage", "-o", f"cache={CACHE},block=4K", f"{server.url}/{n}/")
+            lib.run("stage", "-o", f"cache_dir={CACHE},block_size=4K", f"{server.url}/{n}/")
 
         def staged(n):
             empty(CACHE)
@@ -316,7 +316,7 @@ def axis_blocks():
 
         def scattered(n):
             stage(n)
-            with mounted(f"{server.url}/{n}/", "block=4K", "ahead=0") as (daemon, at):
+            with mounted(f"{server.url}/{n}/", "block_size=4K", "readahead=0") as (daemon, at):
                 path = only(f"{at}/batches/batch=all,seed=7/epoch=0/raw", ".data.raw")
                 return cost(lambda: dd(path), daemon)
 
@@ -333,14 +333,14 @@ def axis_keep_plan():
     with Nginx(f"{PRIVATE}/www", more=FAST) as server:
         def measure(n):
             empty(CACHE)
-            options = ("block=4K", "keep=plan", "stage=off", f"cache_size={n * 2300 + 2000000}",
-                       "ahead=0")
+            options = ("block_size=4K", "evict=plan", "prefetch=off", f"cache_size={n * 2300 + 2000000}",
+                       "readahead=0")
             with mounted(f"{server.url}/{n}/", *options) as (daemon, at):
                 paths = [f"{at}/batches/batch=100,seed=7/epoch={epoch}/raw/{i:06d}.data.raw"
                          for epoch in range(3) for i in range(n // 100)]
                 return cost(lambda: [read(path) for path in paths], daemon)
 
-        axis("blocks of a file: keep=plan", "blocks", counts, measure)
+        axis("blocks of a file: evict=plan", "blocks", counts, measure)
 
 
 def axis_cache():
@@ -349,15 +349,15 @@ def axis_cache():
     with Nginx(f"{PRIVATE}/www", more=FAST) as server:
         for n in PAIRS:
             pairs_folder(f"www/{n}", n)
-            lib.run("stage", "-o", f"cache={PRIVATE}/cache-{n}", f"{server.url}/{n}/")
+            lib.run("stage", "-o", f"cache_dir={PRIVATE}/cache-{n}", f"{server.url}/{n}/")
         few = f"{server.url}/few/"
         pairs_folder("www/few", 1)
 
         def started(n):
-            return cost(lambda: lib.run("info", "-o", f"cache={PRIVATE}/cache-{n}", one))
+            return cost(lambda: lib.run("info", "-o", f"cache_dir={PRIVATE}/cache-{n}", one))
 
         def staged(n):
-            return cost(lambda: lib.run("stage", "-o", f"cache={PRIVATE}/cache-{n}", few))
+            return cost(lambda: lib.run("stage", "-o", f"cache_dir={PRIVATE}/cache-{n}", few))
 
         def listed(n):
             return cost(lambda: lib.run("cache", "list", f"{PRIVATE}/cache-{n}"))
@@ -395,7 +395,7 @@ def axis_datasets():
 
     def info(n):
         empty(CACHE)
-        return cost(lambda: lib.run("info", "-o", f"cache={CACHE}", folders[n]))
+        return cost(lambda: lib.run("info", "-o", f"cache_dir={CACHE}", folders[n]))
 
     axis("folders of pictures as datasets: info", "datasets", SOME, info)
 
@@ -405,7 +405,7 @@ def axis_datasets():
 def scp_folder(name, n):
     """A table in random order beside its archive."""
     folder = ark_folder(name, n)
-    with mounted(folder, "ahead=0") as (_, at):
+    with mounted(folder, "readahead=0") as (_, at):
         with open(only(f"{at}/batches/batch=all/ark", ".scp"), "rb") as f:
             lines = [line.split() for line in f]
     random.Random(n).shuffle(lines)
@@ -421,10 +421,10 @@ def axis_scp():
 
     def indexed(n):
         empty(CACHE)
-        return cost(lambda: lib.run("info", "--json", "-o", f"cache={CACHE}", tables[n]))
+        return cost(lambda: lib.run("info", "--json", "-o", f"cache_dir={CACHE}", tables[n]))
 
     def whole(n):
-        with mounted(tables[n], "ahead=0") as (daemon, at):
+        with mounted(tables[n], "readahead=0") as (daemon, at):
             path = only(f"{at}/batches/batch=all/ark", ".ark")
             return cost(lambda: dd(path), daemon)
 

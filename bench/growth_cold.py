@@ -51,7 +51,7 @@ def cold(data, *options, more=FAST, **settings):
     calm(drop=False)
     warm(name)
     with Nginx(WWW, more=more, connections=1024, **settings) as server:
-        with mount(f"{server.url}/", f"cache={cache}", *options) as daemon:
+        with mount(f"{server.url}/", f"cache_dir={cache}", *options) as daemon:
             yield daemon
     empty(cache)
 
@@ -88,7 +88,7 @@ def read_all(lists):
 
 def cold_batch(n, enc="npy", *options):
     """Seconds of the first batch of n samples, in the order of a shuffle over all."""
-    with cold(BIG, "stage=off", "ahead=0", *options) as daemon:
+    with cold(BIG, "prefetch=off", "readahead=0", *options) as daemon:
         paths = paths_of(daemon, f"batch={n},seed=7", enc, 1)
         took = read_all([paths])
         counted = remote(daemon.at)
@@ -99,7 +99,7 @@ def cold_batch(n, enc="npy", *options):
 
 def cold_jobs(jobs, batches=100, batch=500):
     """Seconds until every job has read that many batches, each in its own order."""
-    with cold(BIG, "stage=off") as daemon:
+    with cold(BIG, "prefetch=off") as daemon:
         lists = [paths_of(daemon, f"batch={batch},seed={seed + 1}", "npy", batches)
                  for seed in range(jobs)]
         took = read_all(lists)
@@ -109,7 +109,7 @@ def cold_jobs(jobs, batches=100, batch=500):
 
 def cold_readers(readers, batches=400, batch=125):
     """The same samples, read by that many ranks of one plan."""
-    with cold(BIG, "stage=off") as daemon:
+    with cold(BIG, "prefetch=off") as daemon:
         lists = [paths_of(daemon, f"batch={batch},rank={k}of{readers},seed=1" if readers > 1
                           else f"batch={batch},seed=1", "npy", batches // readers)
                  for k in range(readers)]

@@ -54,7 +54,7 @@ def make_files(folder):
 
 def index(source, out, *options):
     empty(out)
-    subprocess.run([EPOCHFS, "index", source, "-o", out, "-o", ",".join((f"cache={PRIVATE}/index-cache", *options))],
+    subprocess.run([EPOCHFS, "index", source, "-o", out, "-o", ",".join((f"cache_dir={PRIVATE}/index-cache", *options))],
                    check=True, stdout=subprocess.DEVNULL)
     empty(f"{PRIVATE}/index-cache")
 
@@ -66,7 +66,7 @@ def first_batch(server, source_of, *options):
     calm(False)
     with Far(server, RATE, delay=DELAY) as far:
         begin = time.monotonic()
-        with mount(source_of(far.urls[0]), f"cache={cache}", "plan=batch=64+seed=7", *options) as daemon:
+        with mount(source_of(far.urls[0]), f"cache_dir={cache}", "plan=batch=64+seed=7", *options) as daemon:
             with open(f"{daemon.at}/{BATCH}", "rb") as f:
                 f.read()
             took = time.monotonic() - begin

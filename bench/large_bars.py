@@ -81,7 +81,7 @@ def bar_whole():
         took = {"pass": [], "cached": [], "file": []}
         for _ in range(ROUNDS):
             for mode in ("pass", "cached"):
-                with mount(WWW, f"open={mode},ahead=0") as daemon:
+                with mount(WWW, f"passthrough={mode},readahead=0") as daemon:
                     if mode == "pass":
                         passed(daemon)
                     path = f"{dataset(daemon.at)}/source/big"
@@ -90,43 +90,43 @@ def bar_whole():
         size = SIZE_MB * 1e6 * times
         row(f"first read of 1 GB {what}", mb_per_s(size, took["pass"]), f"file {mb_per_s(size, took['file'])}",
             ratio(took["file"], took["pass"]), ">=", 0.9)
-        row("  the same with open=cached (no bar)", mb_per_s(size, took["cached"]),
+        row("  the same with passthrough=off (no bar)", mb_per_s(size, took["cached"]),
             f"file {mb_per_s(size, took['file'])}", ratio(took["file"], took["cached"]), ">=", 0)
     more = {}
     for mode in ("pass", "cached"):
         calm()
-        with mount(WWW, f"open={mode},ahead=0") as daemon:
+        with mount(WWW, f"passthrough={mode},readahead=0") as daemon:
             before = cached()
             by_dd(f"{dataset(daemon.at)}/source/big")
             by_dd(f"{WWW}/big")
             more[mode] = (cached() - before) / (n * 784)
     row("page cache of reading it through the mount and directly", f"{more['pass']:.2f} times its bytes",
-        f"open=cached {more['cached']:.2f}", more["pass"], "<=", 1.05)
+        f"passthrough=off {more['cached']:.2f}", more["pass"], "<=", 1.05)
 
 
 def bar_staged():
     """The file staged from WWW. The first open of a mount compares all of it, later ones do not."""
     make_images("big", SIZE_MB)
     cache = f"{PRIVATE}/staged"
-    run("stage", "-o", f"cache={cache}", WWW)
+    run("stage", "-o", f"cache_dir={cache}", WWW)
     warm("big")
     for what, read, times in WAYS:
         took = {"first": [], "pass": [], "cached": [], "file": []}
         for _ in range(ROUNDS):
-            with mount(WWW, f"open=pass,ahead=0,cache={cache}") as daemon:
+            with mount(WWW, f"passthrough=on,readahead=0,cache_dir={cache}") as daemon:
                 passed(daemon)
                 path = f"{dataset(daemon.at)}/source/big"
                 took["first"].append(seconds(read, path))
                 took["pass"].append(seconds(read, path))
                 equal(status(daemon.at)["open"]["passed"] >= 2, True, "opens by the kernel")
-            with mount(WWW, f"open=cached,ahead=0,cache={cache}") as daemon:
+            with mount(WWW, f"passthrough=off,readahead=0,cache_dir={cache}") as daemon:
                 took["cached"].append(seconds(read, f"{dataset(daemon.at)}/source/big"))
             took["file"].append(seconds(read, f"{WWW}/big"))
         size = SIZE_MB * 1e6 * times
         row(f"staged 1 GB, compared before, {what}", mb_per_s(size, took["pass"]), f"file {mb_per_s(size, took['file'])}",
             ratio(took["file"], took["pass"]), ">=", 0.9)
         row("  first read of a mount: opening compares it", mb_per_s(size, took["first"]),
-            f"open=cached {mb_per_s(size, took['cached'])}", ratio(took["cached"], took["first"]), ">=", 1)
+            f"passthrough=off {mb_per_s(size, took['cached'])}", ratio(took["cached"], took["first"]), ">=", 1)
 
 
 @contextlib.contextmanager
@@ -202,7 +202,7 @@ def bar_many():
     for turn in range(ROUNDS):
         rng = random.Random(turn)
         order, seconds_of = rng.sample(names, FILES), dict.fromkeys(("pass", "floor", "files"), 0.0)
-        with mount(WWW, "open=pass,ahead=0") as daemon, floor(flat) as bare:
+        with mount(WWW, "passthrough=on,readahead=0") as daemon, floor(flat) as bare:
             passed(daemon)
             samples = f"{dataset(daemon.at)}/samples/raw"
             list_all(samples)
@@ -218,14 +218,14 @@ def bar_many():
         say("pass", f"{seconds_of['files'] / seconds_of['pass']:.3f}", "floor",
             f"{seconds_of['files'] / seconds_of['floor']:.3f}", "files", f"{seconds_of['files'] / FILES * 1e6:.0f} us")
     for turn in range(min(ROUNDS, 3)):
-        with mount(WWW, "open=cached,ahead=0") as daemon:
+        with mount(WWW, "passthrough=off,readahead=0") as daemon:
             samples = f"{dataset(daemon.at)}/samples/raw"
             list_all(samples)
             took["cached"].append(read_all(samples, [n[3:] for n in random.Random(turn).sample(names, FILES)]))
     rate = {k: f"{FILES / statistics.median(v):.0f} files/s" for k, v in took.items()}
     row("open, read, close of 4,000 files of 1 MiB, random order", rate["pass"], f"files {rate['files']}",
         ratio(took["files"], took["pass"]), ">=", 0.6)
-    row("the same", rate["pass"], f"open=cached {rate['cached']}", ratio(took["cached"], took["pass"]), ">=", 2)
+    row("the same", rate["pass"], f"passthrough=off {rate['cached']}", ratio(took["cached"], took["pass"]), ">=", 2)
     row("  by a daemon that only opens files", rate["floor"], f"files {rate['files']}",
         ratio(took["files"], took["floor"]), "-", 0)
     row("  epochfs against that daemon", rate["pass"], f"that {rate['floor']}", ratio(took["floor"], took["pass"]), ">=", 0.85)
@@ -278,12 +278,12 @@ def bar_npz():
         x = np.frombuffer(os.urandom(NPZ_BYTES), "u1").reshape(-1, 1000, 1000)
         np.savez(f"{folder}/{name}.npz", x=x, y=np.zeros(len(x), "i8"))
     cache = f"{PRIVATE}/staged-npz"
-    run("stage", "-o", f"cache={cache}", folder)
+    run("stage", "-o", f"cache_dir={cache}", folder)
     calm(drop=False)
     took = {"local": [], "staged": [], "files": []}
     workers = Workers(READERS)
-    with mount(folder, "open=pass,ahead=0", name="local") as local, \
-            mount(folder, f"open=pass,ahead=0,cache={cache}", name="staged") as staged:
+    with mount(folder, "passthrough=on,readahead=0", name="local") as local, \
+            mount(folder, f"passthrough=on,readahead=0,cache_dir={cache}", name="staged") as staged:
         passed(local)
         passed(staged)
         paths = {"files": [f"{folder}/{name}.npz" for name in names],

@@ -78,7 +78,7 @@ def bar_mix():
                 warm(name)
             alone = bars.seconds(*(f"{far.urls[0]}/{word}" if word in MIXED else word for word in curl))
             server.forget()
-            took, pace, _ = epoch_of(f"{far.urls[0]}/", f"cache={CACHE},mix=m={text},plan={plan.replace(',', '+')}",
+            took, pace, _ = epoch_of(f"{far.urls[0]}/", f"cache_dir={CACHE},mix=m={text},plan={plan.replace(',', '+')}",
                                      f"m/batches/{plan}/epoch=0/npy", alone)
             fetched = sent([r for r in server.log() if r.path.lstrip("/") in MIXED])
             mix = orders.MIX_REFERENCE.Mix(text, samples)
@@ -115,7 +115,7 @@ def bar_draw():
             warm(images)
             alone = bars.seconds("curl", "-s", "-o", "/dev/null", f"{far.urls[0]}/{images}") * drawn / n
             server.forget()
-            took, pace, counters = epoch_of(f"{far.urls[0]}/", f"cache={CACHE},plan={plan.replace(',', '+')}",
+            took, pace, counters = epoch_of(f"{far.urls[0]}/", f"cache_dir={CACHE},plan={plan.replace(',', '+')}",
                                             f"drawn/batches/{plan}/epoch=0/npy", alone)
             fetched = sent([r for r in server.log() if r.path.lstrip("/") in (images, labels)])
             results.append((took, max(alone, pace * -(-n // BATCH)), least(order, pace, alone), fetched,

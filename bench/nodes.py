@@ -134,7 +134,7 @@ class Ring:
         empty(self.folder)
 
     def options(self, i):
-        return f"via=http://127.0.0.1:{PORT},via_secret={self.folder}/{i}/secret"
+        return f"peers=http://127.0.0.1:{PORT},peers_secret={self.folder}/{i}/secret"
 
 
 class Site:
@@ -188,7 +188,7 @@ class Experiment:
 
     def predict(self, job, n):
         """What epochfs plan says of it."""
-        out = subprocess.run([EPOCHFS, "plan", "--json", "-o", f"cache={PRIVATE}/cache.plan,plan={self.plan(job, 0, n).replace(',', '+')}",
+        out = subprocess.run([EPOCHFS, "plan", "--json", "-o", f"cache_dir={PRIVATE}/cache.plan,plan={self.plan(job, 0, n).replace(',', '+')}",
                               "--epochs=1", f"--compute={pace(job):.6f}", f"--nodes={n}", f"--node-rate={LINKS * job.rate}",
                               f"--origin-rate={job.rate}", f"{self.server.url}/{job.name}/"], stdout=subprocess.PIPE, check=True)
         return json.loads(out.stdout)["plans"][0]["nodes"]
@@ -198,7 +198,7 @@ class Experiment:
         plan, count = self.plan(job, i, n), samples(job)
         if job is RANKS:
             count = -(-(count - i) // n)
-        daemon = start_at(f"mount{i}", source, f"cache={PRIVATE}/cache.{i},plan={plan.replace(',', '+')}{options}",
+        daemon = start_at(f"mount{i}", source, f"cache_dir={PRIVATE}/cache.{i},plan={plan.replace(',', '+')}{options}",
                           prefix=self.net.prefix(f"node{i}"))
         mounted = time.monotonic() - self.begin
         out = subprocess.run([TRAIN, "files", "-g", str(int(1e6 * pace(job))), f"{dataset(daemon.at)}/batches/{plan}",
@@ -247,7 +247,7 @@ class Experiment:
         """A node with an empty cache reads what the ring keeps."""
         empty(f"{PRIVATE}/cache.0")
         calm()
-        daemon = start_at("mount0", f"{self.url}/{job.name}/", f"cache={PRIVATE}/cache.0,keep=pin,{ring.options(0)}",
+        daemon = start_at("mount0", f"{self.url}/{job.name}/", f"cache_dir={PRIVATE}/cache.0,evict=never,{ring.options(0)}",
                           prefix=self.net.prefix("node0"))
         before = self.net.traffic()["node0"][0]
         took = seconds("dd", f"if={dataset(daemon.at)}/source/pixels", "of=/dev/null", "bs=1M", "count=400", "status=none")

@@ -54,7 +54,7 @@ SEED = 7
 WINDOW = 16
 CACHE, COPY = f"{PRIVATE}/cache", f"{PRIVATE}/copy"
 VARIANTS = {"loader": "loader, no staging", "ahead": "loader, 2 batches ahead",
-            "copy": "copy first", "ours": "epochfs", "ours16": "epochfs, block=16K"}
+            "copy": "copy first", "ours": "epochfs", "ours16": "epochfs, block_size=16K"}
 
 # ratio: of compute to transfer, of one epoch.
 Cell = collections.namedtuple("Cell", "mb ratio epochs contended window", defaults=[False])
@@ -192,8 +192,8 @@ class Experiment:
                 arguments = self.train(cell, at)
             elif not arguments:
                 at = stack.enter_context(mount(
-                    source, f"plan={plan},cache={CACHE}" +
-                    (",block=16K" if variant == "ours16" else ""))).at
+                    source, f"plan={plan},cache_dir={CACHE}" +
+                    (",block_size=16K" if variant == "ours16" else ""))).at
                 arguments = self.train(cell, at)
             lines = subprocess.run([TRAIN, *arguments], stdout=subprocess.PIPE, check=True,
                                    text=True).stdout.splitlines()
@@ -249,7 +249,7 @@ def rows(x):
         found = [(x.took(c, "ours") / x.bound(c), c) for c, _ in cells()
                  if c.mb == mb and c.epochs == 1 and not (c.contended or c.window)]
         against_larger(x, f"{mb} MB", max(found)[1], "ours", block_of(size_of(mb)))
-    against_larger(x, f"{MIDDLE} MB, block=16K", c, "ours16", 16384)
+    against_larger(x, f"{MIDDLE} MB, block_size=16K", c, "ours16", 16384)
     against_larger(x, f"{MIDDLE} MB, window:{WINDOW}", c._replace(window=True), "ours",
                    block_of(size_of(MIDDLE)))
     versus(x, "transfer = compute", c, "copy", 0.6)
@@ -306,7 +306,7 @@ some. The limit adds no delay, which favours the loader.
 * **loader**: no staging. A range request for each sample, 8 at once on connections that stay, when the batch
   is needed, in every epoch again. **2 ahead**: the same, while one batch computes the next two are fetched.
 * **copy**: `curl` of the file to the disk, then training from there, through epochfs over the copy.
-* **epochfs**: mounted with an empty cache, and read at once. **16K**: with `block=16K`.
+* **epochfs**: mounted with an empty cache, and read at once. **16K**: with `block_size=16K`.
 
 Seconds, from the first command to the end of the last batch:
 
@@ -315,7 +315,7 @@ Seconds, from the first command to the end of the last batch:
 * **transfer** is the time to transfer the file alone under the same conditions, by curl or over 8 connections, whichever
   is faster; **compute** is the compute time of all batches. A job that transfers the file once takes at least the larger of
   the two.
-* **floor** is the least that epochfs can reach: blocks (`block=auto`: 4 KiB of files up to 1 GiB) arrive without a pause in the
+* **floor** is the least that epochfs can reach: blocks (`block_size=auto`: 4 KiB of files up to 1 GiB) arrive without a pause in the
   order of their first need, and a batch computes when the last of its blocks is here.
 * **fetched** is what the server sent for the file, over its size, to the loader and to epochfs.
 * All variants read the same bytes (checksums). The rows of {mid} are medians of {rounds} runs, the others single

@@ -46,7 +46,7 @@ def limit_link(ring, reader):
 def stage_all(ring, url):
     """All nodes at once, with empty caches; returns the seconds of the slowest."""
     begin = time.monotonic()
-    processes = [subprocess.Popen([EPOCHFS, "stage", "-o", f"cache={PRIVATE}/cache.{i},{ring.options(i)}", url],
+    processes = [subprocess.Popen([EPOCHFS, "stage", "-o", f"cache_dir={PRIVATE}/cache.{i},{ring.options(i)}", url],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for i in range(ring.n)]
     equal([p.wait() for p in processes], [0] * ring.n, "exit codes of epochfs stage")
     return time.monotonic() - begin
@@ -72,7 +72,7 @@ def cold(origin, nodes):
 def read_once(ring, url, size):
     """One node reads a file of which the others keep their shares. Returns bytes over its link, and seconds."""
     before = sum(a.sent for i in range(1, ring.n) for a in ring.log(i))
-    daemon = start_at("mnt", url, f"cache={PRIVATE}/cache.reader,{ring.options(0)},keep=pin")
+    daemon = start_at("mnt", url, f"cache_dir={PRIVATE}/cache.reader,{ring.options(0)},evict=never")
     took = seconds("dd", f"if={daemon.at}/{DATASET}/source/{NAME}", "of=/dev/null", "bs=1M", "status=none")
     stop(daemon)
     empty(f"{PRIVATE}/cache.reader")
@@ -84,7 +84,7 @@ def warm_read(origin):
     size = os.path.getsize(f"{WWW}/{NAME}")
     with Ring(8, origin.url, folder=f"{PRIVATE}/ring") as ring:
         limit_link(ring, 0)
-        call(EPOCHFS, "stage", "-o", f"cache={PRIVATE}/cache.0,{ring.options(1)}", f"{origin.url}/")
+        call(EPOCHFS, "stage", "-o", f"cache_dir={PRIVATE}/cache.0,{ring.options(1)}", f"{origin.url}/")
         for turn in range(ROUNDS):
             say(f"warm read, turn {turn + 1} of {ROUNDS}")
             over_link, took = read_once(ring, f"{origin.url}/", size)

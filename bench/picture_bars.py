@@ -89,7 +89,7 @@ def bar_image():
     took = {what: [] for what in ("PIL", *loads)}
     at = f"{PRIVATE}/mount"
     os.mkdir(at)
-    with multiprocessing.Pool(2) as pool, mount(bars.WWW, f"picture={SIDE}x{SIDE}"):
+    with multiprocessing.Pool(2) as pool, mount(bars.WWW, f"image_size={SIDE}x{SIDE}"):
         dataset = bars.dataset(at)
         by_pil(pool, [[0], [1]])
         for turn in range(ROUNDS):
@@ -119,7 +119,7 @@ def bar_kept():
     at, cache = f"{PRIVATE}/mount", f"{PRIVATE}/cache"
     os.mkdir(at)
     os.mkdir(cache, 0o700)
-    options = (f"picture={SIDE}x{SIDE}", "keep_made=10G", f"cache={cache}")
+    options = (f"image_size={SIDE}x{SIDE}", "decoded_cache=10G", f"cache_dir={cache}")
     plan = f"batches/batch={BATCH},seed=3"
     with mount(bars.WWW, *options):
         by_mount(f"{bars.dataset(at)}/{plan}/epoch=0/npy", loads["npy"])
@@ -199,7 +199,7 @@ def bar_torch():
 
     train(lambda: loader)  # files are in the page cache, torch is loaded
     for _ in range(ROUNDS):
-        with mount(bars.WWW, f"picture={SMALL}x{SMALL}"):
+        with mount(bars.WWW, f"image_size={SMALL}x{SMALL}"):
             took["mount"].append(train(batches))
         took["torchvision"].append(train(lambda: loader))
     n = BATCH * BATCHES

@@ -63,7 +63,7 @@ def bar_first_batch():
     results = collections.defaultdict(list)
     cases = {"first batch, cold, 100 ms away": "",
              "the same, plan= given": ",plan=batch=128+seed=7",
-             "the same, jobs=64": ",plan=batch=128+seed=7,jobs=64"}
+             "the same, transfers=64": ",plan=batch=128+seed=7,transfers=64"}
     with Nginx(WWW, more=FAST) as server:
         def measure(options):
             empty(CACHE)
@@ -71,7 +71,7 @@ def bar_first_batch():
             warm(name)
             with Far(server, rate, 1, delay) as far:
                 begin = time.monotonic()
-                subprocess.run([EPOCHFS, "mount", "-o", f"cache={CACHE}{options}",
+                subprocess.run([EPOCHFS, "mount", "-o", f"cache_dir={CACHE}{options}",
                                 f"{far.urls[0]}/{name}", at], check=True)
                 mounted, seen = time.monotonic(), far.seen()
                 path = f"{at}/{name}/batches/batch=128,seed=7/epoch=0/npy/000000.image.npy"
@@ -223,8 +223,8 @@ def keep_epochs(server, name, keep, block, batch, accesses):
     warm(name)
     server.forget()
     hits, most = [], 0
-    with mount(f"{server.url}/{name}", f"cache={CACHE},cache_size={size // 2},keep={keep},"
-               f"block={block},ahead=8M,plan=batch={batch}+seed={SEED}") as daemon:
+    with mount(f"{server.url}/{name}", f"cache_dir={CACHE},cache_size={size // 2},evict={keep},"
+               f"block_size={block},readahead=8M,plan=batch={batch}+seed={SEED}") as daemon:
         for e, needed in enumerate(accesses):
             train(f"{dataset(daemon.at)}/batches/batch={batch},seed={SEED}/epoch={e}/npy",
                   "######.image.npy", len(needed), "-g", "2000")
@@ -232,7 +232,7 @@ def keep_epochs(server, name, keep, block, batch, accesses):
             server.forget()
             hits.append(1 - fetched / block / sum(len(b) for b in needed))
             most = max(most, remote(daemon.at)["staged_bytes"] // block)
-    say(f"keep={keep}: hits {' '.join(f'{h:.3f}' for h in hits)}, {most} blocks")
+    say(f"evict={keep}: hits {' '.join(f'{h:.3f}' for h in hits)}, {most} blocks")
     return hits, most
 
 
@@ -251,7 +251,7 @@ def bar_keep():
         keeps = {}
         with Nginx(WWW, more=FAST + " keepalive_requests 1000000;") as server:
             for keep in "pin", "plan":
-                if knows(f"keep={keep}"):
+                if knows(f"evict={keep}"):
                     keeps[keep] = keep_epochs(server, name, keep, block, batch, accesses[:epochs])
         capacity = keeps.get("plan", keeps["pin"])[1]
 
@@ -264,10 +264,10 @@ def bar_keep():
             return statistics.mean(keeps[keep][0][1:]) if keep in keeps else 0
 
         best = simulated(capacity + SPARE // block, True)
-        text = f"{later('plan'):.3f} hits" if "plan" in keeps else "no keep=plan"
-        row(f"keep=plan - pin, half cached, {what}", text, f"keep=pin {later('pin'):.3f}",
+        text = f"{later('plan'):.3f} hits" if "plan" in keeps else "no evict=plan"
+        row(f"evict=plan - pin, half cached, {what}", text, f"evict=never {later('pin'):.3f}",
             later("plan") - later("pin"), ">=", 0)
-        row(f"keep=plan, cache and memory, {what}", text, f"Belady {best:.3f}",
+        row(f"evict=plan, cache and memory, {what}", text, f"Belady {best:.3f}",
             later("plan") / best, ">=", 0.95)
         best = simulated(capacity, True)
         row("  with the cache alone", text, f"Belady {best:.3f}", later("plan") / best, "-", 0)
@@ -315,11 +315,11 @@ def bar_many():
         f.write(np.random.default_rng(1).integers(0, 10, 10**8, dtype=np.uint8).tobytes())
     many("local", f"{WWW}/labels", [f"plan=batch=1024+seed={SEED}"], 300, True)
     with Nginx(WWW, more=FAST) as server:
-        options = f"cache={CACHE},plan=batch=1024+seed={SEED}"
+        options = f"cache_dir={CACHE},plan=batch=1024+seed={SEED}"
         many("http", f"{server.url}/labels", [options], 300, True)
         empty(CACHE)
-        if knows("keep=plan"):
-            many("keep=plan, half", f"{server.url}/labels", [f"{options},keep=plan,cache_size=50M"],
+        if knows("evict=plan"):
+            many("evict=plan, half", f"{server.url}/labels", [f"{options},evict=plan,cache_size=50M"],
                  20, False)
 
 
@@ -337,7 +337,7 @@ def bar_balanced():
             f.write(np.random.default_rng(1).integers(0, 10, n, dtype=np.uint8).tobytes())
         times = []
         for i in range(1 + min(ROUNDS, 3)):  # the first one makes the index
-            with mount(file, f"cache={CACHE}", "ahead=0") as daemon:
+            with mount(file, f"cache_dir={CACHE}", "readahead=0") as daemon:
                 begin = time.monotonic()
                 with np.load(os.path.join(daemon.at, os.path.basename(file), plan)) as batch:
                     equal(len(batch["index"]), 1024, "samples of the batch")

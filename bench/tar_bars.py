@@ -56,7 +56,7 @@ def bar_far():
             empty(CACHE)
             with Far(server, RATE, delay=DELAY) as far:
                 begin = time.monotonic()
-                with mount(f"{far.urls[0]}/a.tar", f"cache={CACHE}") as daemon:
+                with mount(f"{far.urls[0]}/a.tar", f"cache_dir={CACHE}") as daemon:
                     equal(len(os.listdir(f"{daemon.at}/a.tar/samples/raw")), n, "members")
                     ours.append(time.monotonic() - begin)
             with Far(server, RATE, delay=DELAY) as far:
@@ -93,7 +93,7 @@ def bar_hints():
                 empty(CACHE)
                 with Far(server, RATE, delay=DELAY) as far:
                     begin = time.monotonic()
-                    with mount(f"{far.urls[0]}/{kind}/", f"cache={CACHE},stage=off") as daemon:
+                    with mount(f"{far.urls[0]}/{kind}/", f"cache_dir={CACHE},prefetch=off") as daemon:
                         equal(len(os.listdir(f"{daemon.at}/a.tar/samples/raw")), n, "members")
                         all_of.append(time.monotonic() - begin)
     row("index of a far shard, members of 150 kB, with DALI's index", f"{statistics.median(took['with']):.2f} s",

@@ -72,7 +72,7 @@ def bar_warm():
         ours = []
         for _ in range(ROUNDS):
             theirs.append(framing(*files)[0])
-            with mount(folder, f"cache={CACHE}", "plan=batch=64+seed=7") as daemon:
+            with mount(folder, f"cache_dir={CACHE}", "plan=batch=64+seed=7") as daemon:
                 at = f"{daemon.at}/all/batches/batch=64,seed=7/epoch=0/{form}"
                 begin = time.monotonic()
                 got = sum(len(content(at, name)) for name in sorted(os.listdir(at)))
@@ -92,7 +92,7 @@ def bar_epoch():
             empty(CACHE)
             with Far(server, RATE, delay=DELAY) as far:
                 begin = time.monotonic()
-                with mount(f"{far.urls[0]}/", f"cache={CACHE}", "plan=batch=64+seed=7") as daemon:
+                with mount(f"{far.urls[0]}/", f"cache_dir={CACHE}", "plan=batch=64+seed=7") as daemon:
                     folder = f"{daemon.at}/all/batches/{PLAN}"
                     got = sum(len(content(folder, name)) for name in sorted(os.listdir(folder)))
                     ours.append(time.monotonic() - begin)

@@ -77,7 +77,7 @@ def bar_batches():
     make(path, 1 << 27)
     for kind, read in (("raw", read_raw), ("npz", read_npz)):
         theirs, first, warm = [], [], []
-        with mount(os.path.dirname(path), f"seq={T},tokens=u2") as daemon:
+        with mount(os.path.dirname(path), f"seq_len={T},token_dtype=uint16") as daemon:
             for i in range(ROUNDS):
                 epoch = f"{daemon.at}/train.bin/batches/batch={B},seed=7/epoch={i}"
                 theirs.append(timed(nanogpt, path))
@@ -111,7 +111,7 @@ def bar_far():
             empty(CACHE)
             with Far(server, 100e6, delay=0.02) as far:
                 begin = time.monotonic()
-                with mount(f"{far.urls[0]}/train.bin", f"cache={CACHE},seq={T},tokens=u2") as daemon:
+                with mount(f"{far.urls[0]}/train.bin", f"cache_dir={CACHE},seq_len={T},token_dtype=uint16") as daemon:
                     epoch = f"{daemon.at}/train.bin/batches/batch={B},seed=7/epoch=0/raw"
                     seen = sum(os.path.getsize(f"{epoch}/{name}") > 0 and len(open(f"{epoch}/{name}", "rb").read())
                                for name in sorted(os.listdir(epoch)))
@@ -153,7 +153,7 @@ def bar_start():
     empty(CACHE)
     os.makedirs(CACHE, 0o700)
     os.environ["EPOCHFS_CACHE"] = CACHE
-    found = [first_batch(folder, f"seq={T},tokens=u2") for _ in range(ROUNDS)]
+    found = [first_batch(folder, f"seq_len={T},token_dtype=uint16") for _ in range(ROUNDS)]
     row("first batch of a rank, 10^12 tokens in 1,000 files", f"{statistics.median(f[1] for f in found):.2f} s", "1 s",
         statistics.median(f[1] for f in found), "<=", 1)
     row("memory for that", f"{max(f[2] for f in found) / 1024:.1f} MiB", "16 MiB",
@@ -197,7 +197,7 @@ def make_bucket(root):
 
 def bar_pairs():
     make_pairs(f"{WWW}/pairs", 1000, 10**6)
-    found = [first_batch(f"{WWW}/pairs", f"seq={T}") for _ in range(ROUNDS)]
+    found = [first_batch(f"{WWW}/pairs", f"seq_len={T}") for _ in range(ROUNDS)]
     mounted = [f[0] for f in found]
     row("mount of 1,000 Megatron pairs, 10^9 documents", f"{statistics.median(mounted):.2f} s", "1 s",
         statistics.median(mounted), "<=", 1)
@@ -208,7 +208,7 @@ def bar_pairs():
     with Nginx(WWW, more=FAST + BUCKET.format(bucket="data")) as s3:
         for _ in range(min(ROUNDS, 3)):
             empty(CACHE)
-            far_found.append(first_batch("s3://data/set/", f"seq={T},cache={CACHE},stage=off,endpoint={s3.url},anonymous"))
+            far_found.append(first_batch("s3://data/set/", f"seq_len={T},cache_dir={CACHE},prefetch=off,endpoint_url={s3.url},anonymous"))
     say("until the first batch", [f"{f[1]:.2f} s" for f in far_found])
     row("the same from S3", f"{statistics.median(f[0] for f in far_found):.2f} s", "2 s",
         statistics.median(f[0] for f in far_found), "<=", 2)

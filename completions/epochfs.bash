@@ -39,33 +39,33 @@ _epochfs_options() {
     local before=${cur%"${cur##*,}"} last=${cur##*,} values=()
     compopt -o nospace
     case $last in
-    cache=*) compopt -o dirnames ;;
-    ca=* | via_secret=*) compopt +o nospace -o default ;;
+    cache_dir=*) compopt -o dirnames ;;
+    ca_cert=* | peers_secret=*) compopt +o nospace -o default ;;
     cache_size=*) values=(50% 80% 10G 100G) ;;
-    keep=*) values=(pin once plan) ;;
-    open=*) values=(auto cached pass) ;;
-    stage=*) values=(auto off) ;;
+    evict=*) values=(never after_use plan) ;;
+    passthrough=*) values=(auto on off) ;;
+    prefetch=*) values=(on off) ;;
     version=*) values=(etag time) ;;
-    block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
+    block_size=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
     format=*) values=(csv jsonl libfm libsvm tokens kaldi cifar10 cifar100) ;;
-    dtype=*) values=(f4 f8) ;;
-    delimiter=*) values=(comma tab semicolon space) ;;
-    header=*) values=(auto yes no) ;;
-    docs=*) values=(keep split) ;;
-    unit=*) values=(doc seq) ;;
-    tokens=*) values=(u1 u2 u4 i4 i8 raw:u2) ;;
-    picture=*) values=(224x224 256x256 64x64) ;;
-    keep_made=*) values=(10G 100G) ;;
-    bad_rows=*) values=(error skip zero) ;;
+    csv_dtype=*) values=(float32 float64) ;;
+    csv_delimiter=*) values=(comma tab semicolon space) ;;
+    csv_header=*) values=(auto yes no) ;;
+    across_docs=*) values=(yes no) ;;
+    megatron_unit=*) values=(document sequence) ;;
+    token_dtype=*) values=(uint8 uint16 uint32 int32 int64 raw:uint16) ;;
+    image_size=*) values=(224x224 256x256 64x64) ;;
+    decoded_cache=*) values=(10G 100G) ;;
+    on_error=*) values=(fail skip zero) ;;
     pair=*) values=(auto off) ;;
     kaldi=*) values=(o p s cs no np ns ncs) ;;
     kaldi_type=*)
         values=(matrix vector packed int float double bool int-vector int-vectors int-pairs
             float-pairs posterior gauss-posterior token tokens wave)
         ;;
-    via=*) values=(http://127.0.0.1:) ;;
-    log=*) values=(error warning info debug) ;;
+    peers=*) values=(http://127.0.0.1:) ;;
+    log_level=*) values=(error warning info debug) ;;
     plan=*) values=(batch=) ;;
     *=*) ;;
     *)
@@ -76,10 +76,10 @@ _epochfs_options() {
     _epochfs_offer "$before${last%%=*}=" "${values[@]}"
 }
 
-_epochfs_option_names=(plan= list= mix= epochs= ahead= open= cache= cache_size= keep= stage= block= jobs= rate=
-    patience= timeout= version= files= ca= endpoint= region= profile= anonymous virtual_host via= via_secret= classes=
-    transpose index_base= format= label_column= weight_column= dtype= delimiter= header= comment= seq= stride= docs= unit= tokens= picture= keep_made= bad_rows= pair= kaldi= kaldi_type= allow_outside
-    allow_commands command_timeout= log= allow_other)
+_epochfs_option_names=(plan= subset= mix= epochs= readahead= passthrough= cache_dir= cache_size= evict= prefetch= block_size= transfers= bwlimit=
+    retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host peers= peers_secret= one_hot=
+    transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= megatron_unit= token_dtype= image_size= decoded_cache= on_error= pair= kaldi= kaldi_type= allow_outside
+    allow_commands command_timeout= log_level= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.
 _epochfs_mountpoints() {
@@ -111,16 +111,16 @@ _epochfs_flags() {
     case $command in
     mount) flags+=(-f -o) ;;
     info) flags+=(--json --check -o) ;;
-    plan) flags+=(--json --dry-run --rate= --compute= --epochs= --nodes= --node-rate= --origin-rate= --dead= --bytes= --each -o) ;;
-    stage) flags+=(--check --progress -o) ;;
-    index) flags+=(--progress -o) ;;
+    plan) flags+=(--json --dry-run --assume-rate= --compute= --epochs= --nodes= --node-rate= --origin-rate= --dead= --bytes= --each -o) ;;
+    stage) flags+=(--verify --progress -o) ;;
+    index) flags+=(--output --progress -o) ;;
     status) flags+=(--json --watch --html=) ;;
     audit) flags+=(--epoch= --all-ranks --progress) ;;
     cache)
         case ${words[2]} in
         list) flags+=(--json) ;;
         verify) flags+=(--progress) ;;
-        prune) flags+=(--older-than --to --all --dry-run) ;;
+        prune) flags+=(--older-than --max-size --all --dry-run) ;;
         esac
         ;;
     esac
@@ -141,14 +141,15 @@ _epochfs() {
     fi
     for ((i = 2; i < ${#words[@]} - 1; i++)); do
         case ${words[i]} in
-        -o | --older-than | --to) ((i++)) ;;
+        -o | --output | --older-than | --max-size | --to) ((i++)) ;;
         -*) ;;
         *) ((place++)) ;;
         esac
     done
     case $before:$cur in
     -o:*) _epochfs_options ;;
-    --older-than:* | --to:*) ;;
+    --older-than:* | --max-size:* | --to:*) ;;
+    --output:*) compopt -o dirnames ;;
     *:-*) _epochfs_flags ;;
     *) _epochfs_place "$place" ;;
     esac

@@ -131,7 +131,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="epochfs-tree-") as folder:
         mount = f"{folder}/mount"
         os.mkdir(mount)
-        options = f"cache={folder}/cache,plan={PLAN.replace(',', '+')},epochs=2"
+        options = f"cache_dir={folder}/cache,plan={PLAN.replace(',', '+')},epochs=2"
         subprocess.run([epochfs, "mount", "-o", options, SOURCE, mount], check=True)
         try:
             svg = draw(mount)

@@ -306,7 +306,7 @@ static int open_unnamed(const struct entry *entry, int *ret_fd, struct diag *d)
     return *ret_fd >= 0 ? 0
                         : diag_set(d, -EBUSY,
                                    "%s/%s.part: other processes keep it locked. End them, or use "
-                                   "another folder with -o cache=DIR",
+                                   "another folder with -o cache_dir=DIR",
                                    entry->folder, entry->id);
 }
 

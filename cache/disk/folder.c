@@ -132,7 +132,7 @@ static int check_owner(const char *path, bool is_default, struct diag *d)
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return diag_set(d, -EPERM,
                         "cache folder %s: expected a folder of user %u, got one of user %u; choose "
-                        "another with -o cache=DIR",
+                        "another with -o cache_dir=DIR",
                         path, (unsigned)geteuid(), (unsigned)st.st_uid);
     return 0;
 }
@@ -148,24 +148,24 @@ static int check_sub(const char *path, bool must_own, struct diag *d)
     if (!S_ISDIR(st.st_mode))
         return diag_set(d, -EPERM,
                         "cache folder: %s: expected a folder, got a link; remove it, or choose "
-                        "another cache folder with -o cache=DIR",
+                        "another cache folder with -o cache_dir=DIR",
                         path);
     if (must_own && st.st_uid != geteuid())
         return diag_set(
             d, -EPERM,
             "cache folder: %s: expected a folder of user %u, got one of user %u; remove "
-            "it, or choose another cache folder with -o cache=DIR",
+            "it, or choose another cache folder with -o cache_dir=DIR",
             path, (unsigned)geteuid(), (unsigned)st.st_uid);
     if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
         return diag_set(d, -EPERM,
                         "cache folder: %s: expected a folder that others cannot write to, got mode "
                         "%04o; check what is in it and `chmod o-w` it, or choose another cache "
-                        "folder with -o cache=DIR",
+                        "folder with -o cache_dir=DIR",
                         path, (unsigned)st.st_mode & 07777);
     return 0;
 }
 
-#define CHOOSE "choose a new folder such as %s/epochfs with -o cache="
+#define CHOOSE "choose a new folder such as %s/epochfs with -o cache_dir="
 
 /* 0: the folder has the marker of this version; -ENOENT: it has none; -EPROTO: another. */
 static int read_marker(const char *folder, struct diag *d)
@@ -290,10 +290,10 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
         return diag_set(d, r,
                         "cache folder %s: another user has it for himself; a folder that a group "
                         "shares has the mode 2770 before it is used, got %04o; choose another "
-                        "with -o cache=DIR",
+                        "with -o cache_dir=DIR",
                         folder, (unsigned)st.st_mode & 07777);
     if (r < 0)
-        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder,
+        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache_dir=DIR", folder,
                         strerror(-r));
     return 0;
 }
@@ -314,7 +314,7 @@ static int make_in(const struct cache_folder *folder, const char *path, struct d
     if (r == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
         r = -ENOTDIR;
     if (r < 0)
-        return diag_set(d, r, "cache folder %s%s%s: %s; choose another with -o cache=DIR",
+        return diag_set(d, r, "cache folder %s%s%s: %s; choose another with -o cache_dir=DIR",
                         folder->path, path[strlen(folder->path)] ? ": " : "",
                         path[strlen(folder->path)] ? path : "", strerror(-r));
     return 0;
@@ -339,13 +339,13 @@ static int check_group(const struct cache_folder *folder, const char *sub, struc
         return diag_set(
             d, -EPERM,
             "cache folder %s: expected a folder that is root's alone, got one that group "
-            "%u shares (mode 2770); choose another with -o cache=DIR",
+            "%u shares (mode 2770); choose another with -o cache_dir=DIR",
             folder->path, (unsigned)folder->group.gid);
     if (geteuid() != 0 && !group_has_me(folder->group.gid))
         return diag_set(
             d, -EPERM,
             "cache folder %s: expected a user in group %u, which shares it (mode 2770), "
-            "got user %u; choose another with -o cache=DIR",
+            "got user %u; choose another with -o cache_dir=DIR",
             folder->path, (unsigned)folder->group.gid, (unsigned)geteuid());
     return 0;
 }

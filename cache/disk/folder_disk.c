@@ -87,7 +87,7 @@ bool folder_disk_warning(const struct cache_folder *folder, const struct disk_pr
     if (name) {
         snprintf(ret, capacity,
                  "cache folder %s: is on %s, not on a disk of this machine; choose one with -o "
-                 "cache=DIR",
+                 "cache_dir=DIR",
                  folder->path, name);
         return true;
     }
@@ -95,7 +95,7 @@ bool folder_disk_warning(const struct cache_folder *folder, const struct disk_pr
         return false;
     snprintf(ret, capacity,
              "cache folder %s: its user has a quota of %llu %s there; choose another one with -o "
-             "cache=DIR, or limit it with cache_size=",
+             "cache_dir=DIR, or limit it with cache_size=",
              folder->path, (unsigned long long)(quota < 10 * GiB ? quota / MiB : quota / GiB),
              quota < 10 * GiB ? "MiB" : "GiB");
     return true;

@@ -59,7 +59,7 @@ static int say_folder(const char *path, size_t len, const struct cache_group *gr
     return diag_set(d, -EPERM,
                     "cache folder: %.*s: expected a folder of group %u with mode %04o, got %s of "
                     "user %u and group %u with mode %04o; its owner may `chmod %04o` it, or choose "
-                    "another cache folder with -o cache=DIR",
+                    "another cache folder with -o cache_dir=DIR",
                     (int)len, path, (unsigned)group->gid, FOLDER_MODE,
                     S_ISDIR(st->st_mode)   ? "one"
                     : S_ISLNK(st->st_mode) ? "a link"

@@ -160,10 +160,11 @@ static bool take_room(struct made_files *made, uint64_t bytes)
             return false;
         }
     if (made->used + bytes > made->limit) {
-        snprintf(text, sizeof(text),
-                 "no more pictures are kept: the %llu bytes of keep_made= are full, and all of its "
-                 "files are in use",
-                 (unsigned long long)made->limit);
+        snprintf(
+            text, sizeof(text),
+            "no more pictures are kept: the %llu bytes of decoded_cache= are full, and all of its "
+            "files are in use",
+            (unsigned long long)made->limit);
         stop(made, text);
         return false;
     }

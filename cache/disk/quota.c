@@ -367,7 +367,8 @@ static int quota_start(struct quota *quota, const struct cache_group *group, uin
         percent ? (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize / 100 * percent) : limit;
     r = join(quota, &count);
     if (r == -EPROTO)
-        return diag_set(d, r, "%s: expected version %d; choose another folder with -o cache=DIR",
+        return diag_set(d, r,
+                        "%s: expected version %d; choose another folder with -o cache_dir=DIR",
                         path, HEAD_VERSION);
     return r == 0 && count ? quota_recount(quota) : r;
 }
@@ -378,7 +379,7 @@ static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
     bool is_other = r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO;
 
     return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
-                    "cache folder %s: file room: %s; choose another folder with -o cache=DIR",
+                    "cache folder %s: file room: %s; choose another folder with -o cache_dir=DIR",
                     cache->path,
                     is_other ? "expected a file of epochfs, got something else" : file_error(r));
 }

@@ -258,7 +258,7 @@ int staged_prepare(const struct staged *staged, int use, const uint8_t want[stat
     if (r == -EPROTO)
         return diag_set(d, r,
                         "staged file %s: expected version %d, got %u; remove it, or choose another "
-                        "folder with -o cache=DIR",
+                        "folder with -o cache_dir=DIR",
                         path, HEADER_VERSION, version);
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
@@ -269,7 +269,7 @@ int staged_prepare(const struct staged *staged, int use, const uint8_t want[stat
     if (r == -EBUSY)
         return diag_set(d, r,
                         "staged file %s: another process uses it for another source. Remove it, or "
-                        "choose another folder with -o cache=DIR",
+                        "choose another folder with -o cache_dir=DIR",
                         path);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, file_error(r)) : 0;
 }

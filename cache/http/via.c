@@ -31,13 +31,13 @@ static int check_secret_file(int fd, const char *path, uid_t *ret_owner, struct 
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
+        return diag_set(d, -errno, "peers_secret=%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "via_secret=%s: expected a file, got something else", path);
+        return diag_set(d, -EINVAL, "peers_secret=%s: expected a file, got something else", path);
     if (st.st_mode & 077)
         return diag_set(
             d, -EACCES,
-            "via_secret=%s: expected a file that only its owner can read (mode 600), got "
+            "peers_secret=%s: expected a file that only its owner can read (mode 600), got "
             "mode %o",
             path, st.st_mode & 0777);
     *ret_owner = st.st_uid;
@@ -53,7 +53,7 @@ static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct di
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
 
     if (fd < 0)
-        return diag_set(d, -errno, "via_secret=%s: %s", path, strerror(errno));
+        return diag_set(d, -errno, "peers_secret=%s: %s", path, strerror(errno));
     r = check_secret_file(fd, path, ret_owner, d);
     while (r == 0 && len < sizeof(bytes) && (n = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
         len += (size_t)n;
@@ -65,10 +65,11 @@ static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct di
         if (bytes[i] <= ' ' || bytes[i] > '~')
             len = 0;
     if (len < SECRET_LEAST || len > SECRET_MOST)
-        r = diag_set(d, -EINVAL,
-                     "via_secret=%s: expected one line of %d to %d letters and digits, got another "
-                     "text",
-                     path, SECRET_LEAST, SECRET_MOST);
+        r = diag_set(
+            d, -EINVAL,
+            "peers_secret=%s: expected one line of %d to %d letters and digits, got another "
+            "text",
+            path, SECRET_LEAST, SECRET_MOST);
     else if (asprintf(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes) < 0)
         r = -ENOMEM;
     explicit_bzero(bytes, sizeof(bytes));

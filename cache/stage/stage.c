@@ -247,7 +247,7 @@ static int say_too_large(const struct stage *stage, const struct stage_file *wha
         "remote? If so, %s",
         what->name, (unsigned long long)what->version->size,
         (unsigned long long)(stage->blocks_most * stage->block_state_bytes >> 20),
-        block < STAGED_BLOCK_MOST ? "use a larger block=" : "mount fewer files");
+        block < STAGED_BLOCK_MOST ? "use a larger block_size=" : "mount fewer files");
 }
 
 /* The size comes from a server: check it. Large files get larger blocks where those of all files
@@ -263,7 +263,7 @@ static int choose_block(struct stage *stage, const struct stage_file *what, stru
         return diag_set(
             d, -EFBIG,
             "%s: expected a file of less than %llu GiB (%llu blocks of %u KiB), got a size of %llu "
-            "bytes: is that its size on the remote? If so, use a larger block=",
+            "bytes: is that its size on the remote? If so, use a larger block_size=",
             what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
             (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
     if (!stage->options.block && stage->n_blocks + ceil_div(size, block) > stage->blocks_most / 2)

@@ -104,6 +104,6 @@ int csv_check(void *p, struct diag *d)
         "%s: line %llu, column %zu: expected a number that %s holds%s, got '%s', which is "
         "read as infinite, as are %llu more",
         blob_name(file->blob), (unsigned long long)number, large.column,
-        file->doubles ? "float64" : "float32", file->doubles ? "" : ", or dtype=f8", large.text,
-        (unsigned long long)large.n - 1);
+        file->doubles ? "float64" : "float32", file->doubles ? "" : ", or csv_dtype=float64",
+        large.text, (unsigned long long)large.n - 1);
 }

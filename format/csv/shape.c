@@ -99,10 +99,10 @@ static void note_header(struct csv_shape *shape, uint64_t line, const char *name
     if (shape->has_header) {
         text_add(&shape->note, "used as names of columns: ");
         add_names(shape, &shape->note);
-        text_add(&shape->note, ". -o header=no makes it a row\n");
+        text_add(&shape->note, ". -o csv_header=no makes it a row\n");
     } else {
         text_add(&shape->note, "used as a row, but its numbers rise by one. If they are names of "
-                               "columns: -o header=yes\n");
+                               "columns: -o csv_header=yes\n");
     }
 }
 
@@ -151,7 +151,7 @@ static int read_first(struct csv_shape *shape, struct csv_head head,
     if (!given && first == CSV_FIRST_MIXED)
         return diag_set(d, -EBADMSG,
                         "%s: line %llu: expected numbers, or names and no numbers, got %zu numbers "
-                        "and %zu names. If it has names of columns: -o header=yes",
+                        "and %zu names. If it has names of columns: -o csv_header=yes",
                         name, (unsigned long long)head.lines, cells.numbers,
                         cells.n - cells.numbers - cells.empty);
     if (shape->has_header) {

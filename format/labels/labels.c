@@ -50,7 +50,7 @@ static int no_memory_for(const struct labels *l, uint64_t bytes, struct diag *d)
 {
     return diag_set(d, -EFBIG,
                     "%s: its index takes %llu bytes, and cannot be kept: %s; expected at most %llu "
-                    "bytes of memory for such indexes; cache=DIR gives it a disk",
+                    "bytes of memory for such indexes; cache_dir=DIR gives it a disk",
                     l->input->name, (unsigned long long)bytes, diag_text(&l->why, -EOPNOTSUPP),
                     (unsigned long long)l->memory->limit);
 }

@@ -338,7 +338,7 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
     else if (c != &p->filled.content)
         return diag_set(d, -EBADMSG, "%s. epochfs info --check lists all such pictures%s",
                         (const char *)made->bytes,
-                        p->fills ? "" : "; with -o bad_rows=zero they are zeros in batches");
+                        p->fills ? "" : "; with -o on_error=zero they are zeros in batches");
     else
         memset(dst, 0, len);
     if (c == &p->filled.content && made->is_bad && !off && p->counts)

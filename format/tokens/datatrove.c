@@ -93,7 +93,7 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     if (!end || (tokens->size / 2 != end && tokens->size / 4 != end))
         return diag_set(
             d, -EBADMSG,
-            "%s: how wide is a token? expected %s.metadata that says it, or -o tokens=u2 "
+            "%s: how wide is a token? expected %s.metadata that says it, or -o token_dtype=uint16 "
             "or u4",
             blob_name(tokens), blob_name(tokens));
     *ret = tokens->size / 2 == end ? DTYPE_U2 : DTYPE_U4;
@@ -130,7 +130,7 @@ static int check_start(const struct blob *blob, struct diag *d)
         if (!memcmp(head, kinds[i].start, strlen(kinds[i].start)))
             return diag_set(d, -EBADMSG,
                             "%s: byte 0: expected tokens, got %s; with raw: in front, as in -o "
-                            "tokens=raw:u2, it is read as tokens",
+                            "token_dtype=raw:uint16, it is read as tokens",
                             blob_name(blob), kinds[i].what);
     return r;
 }

@@ -190,7 +190,7 @@ static int check_option(const struct format_options *options, const struct token
 {
     if (!options->tokens_given || s->kind == TOKENS_RAW || s->dtype == options->tokens)
         return 0;
-    return diag_set(d, -EBADMSG, "%s: expected tokens of %s, as -o tokens= says, got %s",
+    return diag_set(d, -EBADMSG, "%s: expected tokens of %s, as -o token_dtype= says, got %s",
                     blob_name(s->blob), dtype_info(options->tokens)->name,
                     dtype_info(s->dtype)->name);
 }
@@ -217,7 +217,7 @@ static int open_stream(struct open_folder *o, struct source_file *file, struct t
     return diag_set(
         d, -EBADMSG,
         "%s: byte 0: expected the header of a Megatron-LM index in the .idx beside it, or "
-        "-o tokens=u2 (or u1, u4, i4, i8) for tokens without a header",
+        "-o token_dtype=uint16 (or uint8, uint32, int32, int64) for tokens without a header",
         blob_name(file->blob));
 }
 
@@ -236,7 +236,7 @@ static int add_stream(struct open_folder *o, struct source_file *file)
     if (r == 0 && !options->seq && s->documents.kind == DOCUMENTS_NONE)
         r = diag_set(&d, -EBADMSG,
                      "%s: nothing says where its documents end. For samples of T + 1 tokens, "
-                     "give -o seq=T",
+                     "give -o seq_len=T",
                      blob_name(s->blob));
     if (r == 0 && !options->seq)
         r = document_file_new(TAKE_PTR(s), o->setup, &o->file[o->n]);
@@ -452,7 +452,7 @@ static const char *hint(const struct probed_file *file)
 {
     return text_ends_with(file->name, ".bin")
                ? "tokens without a header, as nanoGPT writes them, take "
-                 "-o tokens=u2 (or u1, u4, i4, i8)"
+                 "-o token_dtype=uint16 (or uint8, uint32, int32, int64)"
                : NULL;
 }
 

@@ -99,7 +99,7 @@ static void add_notes(struct dataset *ds)
             text_add(&t, "%s", w->stream[i]->note.data);
     }
     if (!ds->samples)
-        text_add(&t, "no window of seq=%llu fits%s: %s %llu tokens\n",
+        text_add(&t, "no window of seq_len=%llu fits%s: %s %llu tokens\n",
                  (unsigned long long)w->tokens, w->split ? " a document" : "",
                  w->n > 1 ? "no file has more than" : "the file has", (unsigned long long)most);
     if (t.len)

@@ -37,16 +37,16 @@ static void print_help(void)
 {
     printf("usage: epochfs cache list [--json] [DIR]\n"
            "       epochfs cache verify [--progress] [DIR]\n"
-           "       epochfs cache prune [--older-than DAYS] [--to SIZE] [--all] [--dry-run]\n"
-           "                           [DIR]\n\n"
-           "DIR: a cache folder; default as for `epochfs mount -o cache=DIR`. Mounts may\n"
+           "       epochfs cache prune [--older-than DAYS] [--max-size SIZE] [--all]\n"
+           "                           [--dry-run] [DIR]\n\n"
+           "DIR: a cache folder; default as for `epochfs mount -o cache_dir=DIR`. Mounts may\n"
            "keep using it.\n\n"
            "list: what is in it, the least recently used first.\n"
            "verify: reads everything and drops what is damaged; exit code 4 if anything was.\n"
            "prune: removes files that no process uses: damaged ones, those that dead\n"
            "processes left, older versions of the same file, and\n"
            "    --older-than DAYS  those that were not used for DAYS days\n"
-           "    --to SIZE          the least recently used, until SIZE (such as 200G) or\n"
+           "    --max-size SIZE    the least recently used, until SIZE (such as 200G) or\n"
            "                       less is left\n"
            "    --all              everything; a mount with allow_commands must then be\n"
            "                       mounted again, so that its commands run again\n"
@@ -365,11 +365,14 @@ static int run_verb(const struct cache_call *call)
                  : call->verb->run(call, &cache, &inventory);
 }
 
-static int take_option(struct cache_call *call, int letter, const char *word)
+/* name: of the flag, without "--" */
+static int take_option(struct cache_call *call, int letter, const char *word, const char *name)
 {
     struct diag d = DIAG_INIT;
+    char flag[32];
     int r = 0;
 
+    snprintf(flag, sizeof(flag), "--%s", name);
     if (letter == '?' || letter == ':' || !strchr(call->verb->options, letter))
         return fail(EXIT_USAGE, "cache %s: cannot make sense of '%s'; see `epochfs cache --help`",
                     call->verb->name, word);
@@ -382,9 +385,9 @@ static int take_option(struct cache_call *call, int letter, const char *word)
     else if (letter == 'n')
         call->dry_run = true;
     else if (letter == 'o')
-        r = value_count("--older-than", optarg, 0, 36500, &call->older_than, &d);
+        r = value_count(flag, optarg, 0, 36500, &call->older_than, &d);
     else
-        r = value_size("--to", optarg, &call->to, &d);
+        r = value_size(flag, optarg, &call->to, &d);
     return r < 0 ? fail(EXIT_USAGE, "%s", diag_text(&d, r)) : EXIT_DONE;
 }
 
@@ -393,23 +396,24 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
     static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
                                                  {"progress", no_argument, NULL, 'p'},
                                                  {"older-than", required_argument, NULL, 'o'},
-                                                 {"to", required_argument, NULL, 't'},
+                                                 {"max-size", required_argument, NULL, 't'},
+                                                 {"to", required_argument, NULL, 't'}, /* old */
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"dry-run", no_argument, NULL, 'n'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {0}};
-    int c;
+    int c, at = 0;
 
     optind = 1;
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "h", long_options, &at)) != -1) {
         int code;
 
         if (c == 'h') {
             print_help();
             exit(EXIT_DONE);
         }
-        code = take_option(call, c, argv[optind - 1]);
+        code = take_option(call, c, argv[optind - 1], long_options[at].name);
         if (code != EXIT_DONE)
             return code;
     }

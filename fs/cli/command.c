@@ -24,6 +24,8 @@
 #define QUIET_NS                                                                                   \
     INT64_C(600000000) /* before unpacking is shown, in addition to the time between two lines */
 
+#define FLAGS_MOST ARRAY_LEN(((struct command_line *)NULL)->flag)
+
 static void print_line(const char *format, va_list args)
 {
     fputs("epochfs: ", stderr);
@@ -79,8 +81,15 @@ static const char *guess_flag(const struct command_line *line, const char *word)
     struct guess guess;
 
     guess_init(&guess, word);
-    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+    for (size_t i = 0; i < FLAGS_MOST && line->flag[i].name; i++) {
+        const char *before = guess.name;
+
         guess_at(&guess, line->flag[i].name);
+        if (line->flag[i].old)
+            guess_at(&guess, line->flag[i].old);
+        if (guess.name != before)
+            guess.name = line->flag[i].name;
+    }
     return guess.name;
 }
 
@@ -101,21 +110,34 @@ static int say_unknown(const struct command_line *line, const char *word)
 #define HELP_FLAG  1000
 #define FIRST_FLAG 1001
 
+/* All names of the flags, for getopt_long(). */
+static void list_flags(const struct command_line *line, struct option *ret)
+{
+    *ret++ = (struct option){"help", no_argument, NULL, HELP_FLAG};
+    for (size_t i = 0; i < FLAGS_MOST && line->flag[i].name; i++) {
+        int argument = line->flag[i].text ? required_argument : no_argument;
+
+        *ret++ = (struct option){line->flag[i].name, argument, NULL, FIRST_FLAG + (int)i};
+        if (line->flag[i].old)
+            *ret++ = (struct option){line->flag[i].old, argument, NULL, FIRST_FLAG + (int)i};
+    }
+    *ret = (struct option){0};
+}
+
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
 {
-    struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
+    struct option known[2 * FLAGS_MOST + 2];
     const int words = strchr(line->word, ' ') ? 2 : 1;
     const bool may_be_none = line->word[0] == '[';
     struct diag d = DIAG_INIT;
-    int c;
+    int c, at = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
-        known[i + 1] = (struct option){line->flag[i].name,
-                                       line->flag[i].text ? required_argument : no_argument, NULL,
-                                       FIRST_FLAG + (int)i};
+    list_flags(line, known);
     optind = 1;
     opterr = 0;
-    while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, &at)) != -1) {
+        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].typed)
+            *line->flag[c - FIRST_FLAG].typed = known[at].name;
         if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].text) {
             *line->flag[c - FIRST_FLAG].text = optarg;
         } else if (c >= FIRST_FLAG) {
@@ -208,7 +230,7 @@ static int make_cache_folder(const char *spec, const struct options *options,
         if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
             r = diag_set(d, -errno,
                          "cache folder %s: %s cannot be written: %s; choose another with "
-                         "-o cache=DIR",
+                         "-o cache_dir=DIR",
                          cache->path, subs[i], strerror(errno));
     }
     return r;

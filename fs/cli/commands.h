@@ -29,10 +29,12 @@ struct command_line {
     void (*help)(void); /* prints the help */
     struct options *options; /* set by -o; NULL: the command has no -o */
     struct {
-        const char *name;  /* without "--" */
-        bool *set;         /* or: */
-        const char **text; /* the flag has a value, --name=VALUE */
-    } flag[12];            /* unused ones are last */
+        const char *name;   /* without "--" */
+        bool *set;          /* or: */
+        const char **text;  /* the flag has a value, --name=VALUE */
+        const char *old;    /* another name, which is taken silently */
+        const char **typed; /* NULL, or where the name that was typed goes, without "--" */
+    } flag[12];             /* unused ones are last */
 };
 
 /* Parse the arguments of a command; argv[0] is its name. -1 and its word or two, which stay as they

@@ -17,11 +17,11 @@ struct index_call {
 
 static void print_help(void)
 {
-    printf("usage: epochfs index SOURCE -o DIR [--progress] [-o OPTIONS]\n\n"
+    printf("usage: epochfs index SOURCE --output DIR [--progress] [-o OPTIONS]\n\n"
            "Finds out what a mount of SOURCE would have to: where the samples of archives,\n"
            "records, text and tables are; and, of a server or a bucket with 4,096 files or more,\n"
            "which files it has. Writes it to DIR. Put that beside the data as the folder\n"
-           ".epochfs/, and every mount of it is ready after fetching it. The first -o is DIR.\n\n"
+           ".epochfs/, and every mount of it is ready after fetching it.\n\n"
            "DIR is new, or empty, or was made by this command: then it is replaced as a whole.\n"
            "Exit code 2: SOURCE has nothing to index, or a part of it cannot be used; the rest is\n"
            "written. Exit code 4: DIR or the cache folder cannot be written.\n\n"
@@ -108,11 +108,15 @@ static int make(const struct index_call *call, struct options *options)
                : EXIT_DONE;
 }
 
-/* Take the first -o, which is DIR, out of the arguments. Returns how many are left. */
+/* Without --output, take the first -o, which then is DIR, out of the arguments. Returns how many
+ * are left. */
 static int take_dir(int argc, char **argv, const char **ret)
 {
     int n = 1;
 
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], "--o", 3)) /* getopt_long() takes abbreviations */
+            return argc;
     for (int i = 1; i < argc; i++) {
         if (!*ret && !strcmp(argv[i], "-o") && i + 1 < argc)
             *ret = argv[++i];
@@ -128,7 +132,11 @@ static int run(int argc, char **argv)
     AUTO_OPTIONS struct options options;
     struct index_call call = {0};
     const struct command_line line = {
-        "index", "SOURCE", print_help, &options, {{"progress", .set = &call.progress}}};
+        "index",
+        "SOURCE",
+        print_help,
+        &options,
+        {{"output", .text = &call.dir}, {"progress", .set = &call.progress}}};
     int code;
 
     options_init(&options);
@@ -136,13 +144,13 @@ static int run(int argc, char **argv)
     code = parse_command(argc, argv, &line, &call.source);
     if (code >= 0)
         return code;
-    if (!call.dir || strchr(call.dir, '='))
+    if (!call.dir || !*call.dir || strchr(call.dir, '='))
         return fail(EXIT_USAGE,
-                    "index: expected -o DIR before other options, got %s%s%s; see "
+                    "index: expected --output DIR, got %s%s%s; see "
                     "`epochfs index --help`",
                     call.dir ? "'" : "", call.dir ? call.dir : "none", call.dir ? "'" : "");
     return make(&call, &options);
 }
 
 const struct command command_index = {"index", run,
-                                      "index  SOURCE -o DIR [--progress] [-o OPTIONS]"};
+                                      "index  SOURCE --output DIR [--progress] [-o OPTIONS]"};

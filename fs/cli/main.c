@@ -39,8 +39,8 @@ static void print_help(FILE *out)
 static const struct synonym {
     const char *word, *name;
 } synonyms[] = {
-    {"unmount", "umount"}, {"version", "--version"}, {"-v", "--version"},
-    {"-V", "--version"},   {"help", "--help"},       {"-h", "--help"},
+    {"unmount", "umount"}, {"estimate", "plan"}, {"version", "--version"}, {"-v", "--version"},
+    {"-V", "--version"},   {"help", "--help"},   {"-h", "--help"},
 };
 
 static const char *name_of(const char *word)

@@ -34,17 +34,18 @@ static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 
 static void print_help(void)
 {
-    printf("usage: epochfs plan [--json] [--dry-run] [--rate=SIZE] [--compute=SECONDS]\n"
-           "                    [--epochs=N] [--nodes=N] [--node-rate=RATE]\n"
-           "                    [--origin-rate=RATE] [--dead=N] [--bytes=SIZE] [--each]\n"
-           "                    [-o OPTIONS] [SOURCE]\n\n"
+    printf("usage: epochfs plan [--json] [--dry-run] [--assume-rate=SIZE]\n"
+           "                    [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
+           "                    [--node-rate=RATE] [--origin-rate=RATE] [--dead=N]\n"
+           "                    [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]\n\n"
            "Predicts what staging will take: for each plan of -o plan= (without one, for\n"
            "batch=128 in stored order) the bytes of an epoch, how many of them are staged,\n"
            "whether the cache can hold them, and how long the transfer takes.\n\n"
-           "--rate=SIZE: bytes per second of the remote, such as 100M. If neither it nor\n"
-           "-o rate= is given, it is measured: for about two seconds bytes are fetched into\n"
-           "the cache, and stay there. --dry-run: fetches only what says which datasets\n"
-           "there are, as lists and headers; no rate is measured, and no index is made.\n"
+           "--assume-rate=SIZE: bytes per second of the remote, such as 100M. If neither it\n"
+           "nor -o bwlimit= is given, it is measured: for about two seconds bytes are\n"
+           "fetched into the cache, and stay there. --dry-run: fetches only what says which\n"
+           "datasets there are, as lists and headers; no rate is measured, and\n"
+           "no index is made.\n"
            "--compute=SECONDS: how long the job computes on a batch, such as 0.25. With it\n"
            "the command also predicts whether staging hides behind the computing, how long\n"
            "epochs take, and how long they would take after copying everything first, or\n"
@@ -53,9 +54,10 @@ static void print_help(void)
            "origin sends, how long staging takes, what a node's disk holds, and where reads\n"
            "come from. With rank= in the plan the nodes share an epoch, else each reads all.\n"
            "--node-rate=RATE: of a node's link, such as 10Gbit (bits) or 500M (bytes a\n"
-           "second). --origin-rate=RATE: of the origin's; by default --rate. --dead=N: nodes\n"
-           "that die after the first epoch. --bytes=SIZE: of data that nobody looks at, in\n"
-           "place of SOURCE; the nodes share an epoch, or with --each, each reads all.\n\n"
+           "second). --origin-rate=RATE: of the origin's; by default --assume-rate.\n"
+           "--dead=N: nodes that die after the first epoch. --bytes=SIZE: of data that\n"
+           "nobody looks at, in place of SOURCE; the nodes share an epoch, or with\n"
+           "--each, each reads all.\n\n"
            "OPTIONS as for `epochfs mount`.\n",
            EPOCHS);
 }
@@ -149,7 +151,7 @@ static int find_rate(struct planning *p)
         if (!p->call->json)
             fprintf(stderr,
                     "epochfs: measuring the remote for 2 s: what comes stays in the cache. See "
-                    "--rate= and --dry-run\n");
+                    "--assume-rate= and --dry-run\n");
         return measure(p);
     }
     return EXIT_DONE;
@@ -480,17 +482,19 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
 
 /* What the flags are, as text. */
 struct given {
-    const char *rate, *compute, *epochs;
+    const char *rate, *rate_name, *compute, *epochs;
     struct plan_nodes_text nodes;
     bool each;
 };
 
 static int parse_given(const struct given *given, struct plan_call *call, struct diag *d)
 {
+    char rate_name[32];
     int r = 0;
 
+    snprintf(rate_name, sizeof(rate_name), "--%s", given->rate_name);
     if (given->rate)
-        r = plan_nodes_rate("--rate", given->rate, &call->rate, d);
+        r = plan_nodes_rate(rate_name, given->rate, &call->rate, d);
     if (given->compute && r == 0)
         r = parse_seconds(given->compute, &call->compute, d);
     if (given->epochs && r == 0)
@@ -506,22 +510,23 @@ static int run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
-    struct given given = {0};
-    const struct command_line line = {"plan",
-                                      "[SOURCE]",
-                                      print_help,
-                                      &options,
-                                      {{"json", .set = &call.json},
-                                       {"dry-run", .set = &call.dry_run},
-                                       {"rate", .text = &given.rate},
-                                       {"compute", .text = &given.compute},
-                                       {"epochs", .text = &given.epochs},
-                                       {"nodes", .text = &given.nodes.nodes},
-                                       {"node-rate", .text = &given.nodes.node_rate},
-                                       {"origin-rate", .text = &given.nodes.origin_rate},
-                                       {"dead", .text = &given.nodes.dead},
-                                       {"bytes", .text = &given.nodes.bytes},
-                                       {"each", .set = &given.each}}};
+    struct given given = {.rate_name = ""};
+    const struct command_line line = {
+        "plan",
+        "[SOURCE]",
+        print_help,
+        &options,
+        {{"json", .set = &call.json},
+         {"dry-run", .set = &call.dry_run},
+         {"assume-rate", .text = &given.rate, .old = "rate", .typed = &given.rate_name},
+         {"compute", .text = &given.compute},
+         {"epochs", .text = &given.epochs},
+         {"nodes", .text = &given.nodes.nodes},
+         {"node-rate", .text = &given.nodes.node_rate},
+         {"origin-rate", .text = &given.nodes.origin_rate},
+         {"dead", .text = &given.nodes.dead},
+         {"bytes", .text = &given.nodes.bytes},
+         {"each", .set = &given.each}}};
     struct diag d = DIAG_INIT;
     int code, r;
 
@@ -540,7 +545,7 @@ static int run(int argc, char **argv)
 
 const struct command command_plan = {
     "plan", run,
-    "plan   [--json] [--dry-run] [--rate=SIZE] [--compute=SECONDS]\n"
-    "                      [--epochs=N] [--nodes=N] [--node-rate=RATE]\n"
-    "                      [--origin-rate=RATE] [--dead=N] [--bytes=SIZE] [--each]\n"
-    "                      [-o OPTIONS] [SOURCE]"};
+    "plan   [--json] [--dry-run] [--assume-rate=SIZE]\n"
+    "                      [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
+    "                      [--node-rate=RATE] [--origin-rate=RATE] [--dead=N]\n"
+    "                      [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]"};

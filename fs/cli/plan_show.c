@@ -47,7 +47,7 @@ static void print_rate(const struct planning *p)
 
     plan_print_label("rate");
     if (p->rate_from == RATE_UNKNOWN && p->here < p->bytes)
-        printf("not known: %s. Give --rate=\n",
+        printf("not known: %s. Give --assume-rate=\n",
                p->call->dry_run ? "--dry-run fetches nothing to measure it"
                                 : "the cache has no space for bytes that measure it");
     else if (p->rate_from == RATE_UNKNOWN)
@@ -57,7 +57,7 @@ static void print_rate(const struct planning *p)
                human_bytes(p->measured, b), plan_shown_time(p->measured_s, c));
     else
         printf("%s/s, by %s=\n", human_bytes(p->rate, a),
-               p->rate_from == RATE_GIVEN ? "--rate" : "-o rate");
+               p->rate_from == RATE_GIVEN ? "--assume-rate" : "-o bwlimit");
 }
 
 void plan_print_source(const struct planning *p)
@@ -68,7 +68,7 @@ void plan_print_source(const struct planning *p)
     printf("%s\n", p->shown);
     plan_print_label("cache");
     if (!p->stage) {
-        printf("none: the source is read in place, nothing is staged (see cache=)\n");
+        printf("none: the source is read in place, nothing is staged (see cache_dir=)\n");
         return;
     }
     printf("%s\n", p->opened.cache.path);
@@ -144,7 +144,7 @@ static void print_staging(const struct planned *x)
     if (f->fits)
         return;
     plan_print_label("room");
-    printf("for %s of %s: later epochs find %u %% in the cache (keep=plan: %u %%)\n",
+    printf("for %s of %s: later epochs find %u %% in the cache (evict=plan: %u %%)\n",
            plan_shown_bytes(f->holds, a), plan_shown_bytes(f->all_epochs, b), percent(f->pin),
            percent(f->plan));
 }
@@ -158,7 +158,7 @@ static void print_hiding(const struct planned *x)
     if (f->first.fetched <= 0)
         printf("yes: nothing is missing\n");
     else if (!x->task.ahead)
-        printf("no: with stage=off bytes are fetched when they are read\n");
+        printf("no: with prefetch=off bytes are fetched when they are read\n");
     else if (isnan(f->hides_at))
         printf("not known, because the rate is not known\n");
     else if (f->hides)

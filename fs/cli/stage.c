@@ -69,13 +69,13 @@ static void catch_signals(void)
 
 static void print_help(void)
 {
-    printf("usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
+    printf("usage: epochfs stage [--verify] [--progress] [-o OPTIONS] SOURCE\n\n"
            "Fetches all of SOURCE into the cache, also if it is local. Exit code 0: every\n"
            "byte is there and right; 2: the remote, or a file of it, could not be read; 4:\n"
            "the cache is full (cache_size=). If it is interrupted, the next run continues\n"
            "where it stopped.\n\n"
-           "--check: fetches nothing; reads what is in the cache. Exit code 4 if anything is\n"
-           "missing or wrong.\n"
+           "--verify: fetches nothing; reads what is in the cache. Exit code 4 if anything\n"
+           "is missing or wrong.\n"
            "--progress: also if stderr is not a terminal; a line a second.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
@@ -346,7 +346,7 @@ static int run(int argc, char **argv)
         "SOURCE",
         print_help,
         &options,
-        {{"check", .set = &call.check}, {"progress", .set = &call.progress}}};
+        {{"verify", .set = &call.check, .old = "check"}, {"progress", .set = &call.progress}}};
     int code;
 
     options_init(&options);
@@ -355,4 +355,4 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_stage = {"stage", run,
-                                      "stage  [--check] [--progress] [-o OPTIONS] SOURCE"};
+                                      "stage  [--verify] [--progress] [-o OPTIONS] SOURCE"};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define NAME_COLUMN  4
-#define WORDS_COLUMN 22
+#define WORDS_COLUMN 28
 #define LIST_COLUMN  7
 
 void help_add_entry(struct text *help, const char *name, const char *words)

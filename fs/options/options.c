@@ -118,6 +118,7 @@ static const char *const of_plans[] = {"batch", "part", "rank", "seed", "shuffle
 
 static const char *guess_option(char *wrong)
 {
+    const struct option *ours;
     struct guess guess;
 
     for (char *c = wrong; *c; c++)
@@ -125,21 +126,17 @@ static const char *guess_option(char *wrong)
     guess_init(&guess, wrong);
     for (size_t i = 0; i < ARRAY_LEN(of_plans); i++)
         guess_at(&guess, of_plans[i]);
-    for (size_t i = 0; i < n_options_ours; i++)
+    for (size_t i = 0; i < n_options_ours; i++) {
         guess_at(&guess, options_ours[i].name);
+        if (options_ours[i].old)
+            guess_at(&guess, options_ours[i].old);
+    }
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
         guess_at(&guess, passed_on[i]);
     for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
         guess_at(&guess, ignored[i]);
-    return guess.name;
-}
-
-static bool is_ours(const char *name)
-{
-    for (size_t i = 0; i < n_options_ours; i++)
-        if (!strcmp(name, options_ours[i].name))
-            return true;
-    return false;
+    ours = guess.name ? option_find(guess.name, strlen(guess.name)) : NULL;
+    return ours ? ours->name : guess.name;
 }
 
 static int unknown_option(const char *option, struct diag *d)
@@ -159,7 +156,7 @@ static int unknown_option(const char *option, struct diag *d)
     guess = guess_option(name); /* which normalises the name */
     if (other_tools_option(name))
         return diag_set(d, -EINVAL, "unknown option '%s'. %s", option, other_tools_option(name));
-    if (guess && plan_has_parameter(guess) && !is_ours(guess))
+    if (guess && plan_has_parameter(guess) && !option_find(guess, strlen(guess)))
         return diag_set(d, -EINVAL,
                         "unknown option '%s'; is it '%s' of a plan? The parameters of a plan are "
                         "joined by +, as in plan=batch=128+seed=7",
@@ -168,15 +165,14 @@ static int unknown_option(const char *option, struct diag *d)
                     option, guess ? "; is it '" : "", guess ? guess : "", guess ? "'?" : "");
 }
 
-static int set_ours(struct options *o, const struct option *option, const char *value,
-                    struct diag *d)
+static int set_ours(struct options *o, const struct option *option, const char *name,
+                    const char *value, struct diag *d)
 {
     if (option->form && !value)
-        return diag_set(d, -EINVAL, "option %s: expected %s=%s", option->name, option->name,
-                        option->form);
+        return diag_set(d, -EINVAL, "option %s: expected %s=%s", name, name, option->form);
     if (!option->form && value)
-        return diag_set(d, -EINVAL, "option %s takes no value, got '%s'", option->name, value);
-    return option_set(o, option, value, d);
+        return diag_set(d, -EINVAL, "option %s takes no value, got '%s'", name, value);
+    return option_set(o, option, name, value, d);
 }
 
 /* Values such as fsname= may have commas, which are escaped again. */
@@ -188,10 +184,11 @@ static void pass_on(struct options *o, const char *option)
         text_add(&o->for_fuse, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
 }
 
-static int parse_one(struct options *o, const char *option, struct diag *d)
+static int parse_one(struct options *o, char *option, struct diag *d)
 {
     size_t name_len = strcspn(option, "=");
     const char *value = option[name_len] ? option + name_len + 1 : NULL;
+    const struct option *ours = option_find(option, name_len);
     bool goes_on = o->kaldi_may_go_on && option_is_kaldi_flag(option);
 
     o->kaldi_may_go_on = goes_on;
@@ -199,10 +196,10 @@ static int parse_one(struct options *o, const char *option, struct diag *d)
         option_set_kaldi_flag(o, option);
         return 0;
     }
-    for (size_t i = 0; i < n_options_ours; i++)
-        if (strlen(options_ours[i].name) == name_len &&
-            !memcmp(option, options_ours[i].name, name_len))
-            return set_ours(o, &options_ours[i], value, d);
+    if (ours) {
+        option[name_len] = '\0';
+        return set_ours(o, ours, option, value, d);
+    }
     if (in_list(option, ignored, ARRAY_LEN(ignored)) || !strncmp(option, "x-", 2) ||
         !strncmp(option, "X-", 2))
         return 0;
@@ -218,10 +215,11 @@ static int parse_one(struct options *o, const char *option, struct diag *d)
 static int check_together(const struct options *o, struct diag *d)
 {
     if (o->format.bad_rows == BAD_ROWS_SKIP && o->format.picture_height)
-        return diag_set(d, -EINVAL,
-                        "option bad_rows=skip: with picture=, samples cannot be skipped, because "
-                        "their places are known before they are decoded. Use bad_rows=zero: such "
-                        "pictures are zeros, and image_ok says which");
+        return diag_set(
+            d, -EINVAL,
+            "option on_error=skip: with image_size=, samples cannot be skipped, because "
+            "their places are known before they are decoded. Use on_error=zero: such "
+            "pictures are zeros, and image_ok says which");
     return 0;
 }
 

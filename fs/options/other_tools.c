@@ -12,18 +12,18 @@ static const struct {
     const char *names; /* separated by spaces */
     const char *fix;
 } rows[] = {
-    {"cache_dir cachedir use_cache vfs_cache_dir cache_path cache_location", "Use cache=DIR"},
+    {"cachedir use_cache vfs_cache_dir cache_path cache_location", "Use cache_dir=DIR"},
     {"vfs_cache_max_size max_cache_size cache_max_size cache_limit cache_quota "
      "file_cache_max_size_mb cache_file_size free_space_ratio ensure_diskfree max_size",
      "Use cache_size=SIZE, for example cache_size=100G"},
-    {"vfs_cache_mode cache_mode vfs_cache_max_age cache_expire cache_eviction eviction evict "
+    {"vfs_cache_mode cache_mode vfs_cache_max_age cache_expire cache_eviction eviction "
      "del_cache cache_policy",
-     "Use keep=pin, keep=once or keep=plan: which bytes the cache drops"},
+     "Use evict=never, evict=after_use or evict=plan: which bytes the cache drops"},
     {"no_cache nocache disable_cache direct_io",
-     "Local paths are read in place without cache=; URLs always use the cache"},
-    {"no_sign_request public_bucket anonymous_access no_auth unsigned public allow_anonymous",
-     "Use anonymous: S3 requests without a signature"},
-    {"endpoint_url url host s3_endpoint s3_endpoint_url", "Use endpoint=URL"},
+     "Local paths are read in place without cache_dir=; URLs always use the cache"},
+    {"public_bucket anonymous_access no_auth unsigned public allow_anonymous",
+     "Use no_sign_request: S3 requests without a signature"},
+    {"url host s3_endpoint s3_endpoint_url", "Use endpoint_url=URL"},
     {"default_region aws_region s3_region region_name", "Use region=NAME"},
     {"aws_profile profile_name", "Use profile=NAME"},
     {"use_path_request_style force_path_style path_style s3_force_path_style",
@@ -32,33 +32,33 @@ static const struct {
      "Roles come from the environment, as with the AWS tools; profile=NAME names one of "
      "~/.aws/config"},
     {"request_payer requester_pays", "epochfs does not pay for requests to buckets of others"},
-    {"cacert ca_bundle ca_cert ca_file ssl_ca cert", "Use ca=FILE"},
+    {"cacert ca_file ssl_ca cert", "Use ca_cert=FILE"},
     {"insecure no_check_certificate no_verify_ssl skip_ssl_verify no_tls_verify",
-     "Servers are always verified; ca=FILE adds a certificate to trust"},
-    {"transfers parallel_count multireq_max max_threads threads workers num_workers concurrency "
+     "Servers are always verified; ca_cert=FILE adds a certificate to trust"},
+    {"parallel_count multireq_max max_threads threads workers num_workers concurrency "
      "max_conns_per_host max_downloads checkers connections parallel",
-     "Use jobs=N: transfers at once"},
-    {"bwlimit bandwidth download_limit limit_rate maximum_throughput_gbps",
-     "Use rate=SIZE: bytes per second in the background"},
-    {"retries low_level_retries max_retry_attempts retry_timeout io_retries max_retries "
+     "Use transfers=N: transfers at once"},
+    {"bandwidth download_limit limit_rate maximum_throughput_gbps",
+     "Use bwlimit=SIZE: bytes per second in the background"},
+    {"retries low_level_retries max_retry_attempts io_retries max_retries "
      "max_retry_duration",
-     "Use patience=N: seconds that a read waits for a remote that fails"},
+     "Use retry_timeout=N: seconds that a read waits for a remote that fails"},
     {"connect_timeout readwrite_timeout contimeout http_timeout read_timeout",
      "Use timeout=N: seconds without a byte before a request is given up"},
-    {"prefetch preload stage_all warmup readahead_stage no_prefetch",
-     "Use stage=auto (everything, in the background) or stage=off (only what is read)"},
-    {"readahead read_ahead vfs_read_ahead max_readahead buffer_size vfs_read_chunk_size "
+    {"preload stage_all warmup readahead_stage no_prefetch",
+     "Use prefetch=on (everything, in the background) or prefetch=off (only what is read)"},
+    {"read_ahead vfs_read_ahead max_readahead buffer_size vfs_read_chunk_size "
      "sequential_read_size_mb",
-     "Use ahead=SIZE: what is made before a plan's reader asks for it"},
-    {"block_size bs chunk_size multipart_size part_size cache_block_size", "Use block=SIZE"},
+     "Use readahead=SIZE: what is made before a plan's reader asks for it"},
+    {"bs chunk_size multipart_size part_size cache_block_size", "Use block_size=SIZE"},
     {"uid gid user_id group_id umask mode file_mode dir_mode fmask dmask file_perms dir_perms "
      "mp_umask",
      "Files belong to the user that mounts them, and are read-only; allow_other lets others read"},
     {"nonempty allow_non_empty", "A mountpoint must be empty"},
     {"foreground", "Use -f before the source: epochfs mount -f SOURCE MOUNTPOINT"},
-    {"debug_http debug_s3 debug_fuse dbglevel curldbg verbose quiet loglevel log_level "
+    {"debug_http debug_s3 debug_fuse dbglevel curldbg verbose quiet loglevel "
      "log_severity",
-     "Use log=error, log=warning, log=info or log=debug"},
+     "Use log_level=error, log_level=warning, log_level=info or log_level=debug"},
     {"attr_timeout entry_timeout negative_timeout ac_attr_timeout stat_cache_ttl type_cache_ttl "
      "stat_cache_expire max_stat_cache_size metadata_ttl metadata_cache_ttl_secs dir_cache_time "
      "poll_interval attr_cache entry_cache dir_entry_cache",
@@ -74,13 +74,12 @@ static const struct {
     {"drop_last", "Use tail=drop in a plan: plan=batch=64+tail=drop"},
     {"shuffle_buffer shuffle_buffer_size shuffle_block_size",
      "Use shuffle=window:M in a plan: plan=batch=64+seed=1+shuffle=window:1000"},
-    {"resize image_size img_size image_shape size", "Use picture=HxW"},
-    {"sequence_length seq_len seq_length block_len context_length max_length", "Use seq=N"},
-    {"sep csv_delimiter", "Use delimiter=CHAR"},
-    {"token_dtype tokens_dtype token_type", "Use tokens=TYPE"},
-    {"on_error skip_errors ignore_errors error_mode",
-     "Use bad_rows=error, bad_rows=skip or bad_rows=zero"},
-    {"num_classes n_classes", "Use classes=N"},
+    {"resize img_size image_shape size", "Use image_size=HxW"},
+    {"sequence_length seq_length block_len context_length max_length", "Use seq_len=N"},
+    {"sep", "Use csv_delimiter=CHAR"},
+    {"tokens_dtype token_type", "Use token_dtype=TYPE"},
+    {"skip_errors ignore_errors error_mode", "Use on_error=fail, on_error=skip or on_error=zero"},
+    {"num_classes n_classes", "Use one_hot=N"},
     {"label label_col target target_column y", "Use label_column=COL (CSV)"},
 };
 

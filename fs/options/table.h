@@ -23,14 +23,20 @@ struct option {
     enum option_kind kind;
     size_t at, size;         /* of the member: offset, and bytes of a number */
     uint64_t least, most;    /* most 0: not a number */
-    const char *const *word; /* [n_words] */
+    const char *const *word; /* [n_words]; see value_names() */
     unsigned n_words;
     const char *what; /* of a text or path: what it is, for messages */
-    int (*set)(struct options *o, const char *value, struct diag *d);
+    int (*set)(struct options *o, const char *name, const char *value, struct diag *d);
+    const char *old; /* other names, which are taken silently; see value_names() */
 };
 
-/* Set the option; value is NULL if it takes none. 0, -ENOMEM, or -EINVAL with the reason in d. */
-int option_set(struct options *o, const struct option *option, const char *value, struct diag *d);
+/* The option of that name, also if it is an old one; NULL: there is none. */
+const struct option *option_find(const char *name, size_t len);
+
+/* Set the option; value is NULL if it takes none. name: the one that was typed, for messages. 0,
+ * -ENOMEM, or -EINVAL with the reason in d. */
+int option_set(struct options *o, const struct option *option, const char *name, const char *value,
+               struct diag *d);
 
 extern const struct option options_ours[];
 extern const unsigned n_options_ours;

@@ -286,8 +286,8 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "only",
         .syntax = "NAME",
-        .want = "the name of a list that list=NAME=FILE gives to the mount",
-        .help = "the samples of that list, in its order (see -o list=NAME=FILE)",
+        .want = "the name of a list that subset=NAME=FILE gives to the mount",
+        .help = "the samples of that list, in its order (see -o subset=NAME=FILE)",
         .parse = parse_only,
         .print = print_only,
     },

@@ -182,7 +182,7 @@ static int check_order(const struct schedule *s, struct diag *d)
 
     if (plan->only[0] && !s->only)
         return diag_set(d, -EINVAL,
-                        "only: expected the name of a list that list=NAME=FILE gives to "
+                        "only: expected the name of a list that subset=NAME=FILE gives to "
                         "the mount, got '%s'",
                         plan->only);
     if (plan->draw == DRAW_WEIGHTS && !o->weights)

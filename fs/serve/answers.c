@@ -77,7 +77,8 @@ static enum log_level failure_level(struct server *s, const struct node *node, i
         return LOG_LEVEL_ERROR;
     reported = atomic_fetch_add(&s->reported[node->item - s->setup.catalog->item][of_samples], 1);
     if (reported + 1 == most && most > 1)
-        log_info("%s: further read errors of it are logged only with log=debug", node->item->name);
+        log_info("%s: further read errors of it are logged only with log_level=debug",
+                 node->item->name);
     return reported < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 
@@ -106,7 +107,7 @@ static void note_zeros(struct server *s)
     if (pictures && atomic_load_explicit(&pictures->zeroed, memory_order_relaxed) &&
         !atomic_exchange(&s->said_zeros, true))
         log_warning("batches have pictures of zeros for files that cannot be decoded, as "
-                    "bad_rows=zero says: image_ok is false for them. epochfs info --check lists "
+                    "on_error=zero says: image_ok is false for them. epochfs info --check lists "
                     "the files; epochfs status counts");
 }
 

@@ -63,7 +63,7 @@ void pass_init(struct pass *p, enum open_mode mode, const struct catalog *catalo
     lock_init(&p->lock);
     p->state = state;
     if (mode == OPEN_CACHED)
-        reason = "open=cached";
+        reason = "passthrough=off";
     else if (mode == OPEN_AUTO && !has_large_files(catalog))
         reason = "less than half of the bytes are in samples that are local files of 1 MiB or more";
     else if (!pass_has_right())
@@ -71,7 +71,7 @@ void pass_init(struct pass *p, enum open_mode mode, const struct catalog *catalo
     p->wanted = !reason;
     atomic_store(&state->reason, reason);
     if (mode == OPEN_PASS && reason)
-        log_warning("open=pass: all files are read through epochfs: %s", reason);
+        log_warning("passthrough=on: all files are read through epochfs: %s", reason);
 }
 
 void pass_offered(struct pass *p, bool offered)

@@ -110,7 +110,7 @@ void status_space(const struct stage_space *s, uint64_t could_free, struct text 
              "epoch. ",
              MIB(left), MIB(s->total));
     if (s->keep == STAGE_PIN)
-        text_add(t, "Use a larger cache_size=, or keep=plan to keep what a plan needs soonest");
+        text_add(t, "Use a larger cache_size=, or evict=plan to keep what a plan needs soonest");
     else
         text_add(t, "Use a larger cache_size=");
 }

@@ -173,10 +173,10 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_pictures_decoded_total", "Pictures that were decoded.",
                 s->pictures ? value(&s->pictures->decoded) : 0);
     metrics_add(t, "epochfs_pictures_kept_total",
-                "Pictures that were read from the cache folder, decoded before (keep_made=).",
+                "Pictures that were read from the cache folder, decoded before (decoded_cache=).",
                 s->pictures ? value(&s->pictures->kept) : 0);
     metrics_add(t, "epochfs_pictures_zeroed_total",
-                "Times that zeros were shown for a picture that cannot be decoded (bad_rows=zero).",
+                "Times that zeros were shown for a picture that cannot be decoded (on_error=zero).",
                 s->pictures ? value(&s->pictures->zeroed) : 0);
     metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
     metrics_add(t, "epochfs_read_twice_total",

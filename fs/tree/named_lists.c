@@ -44,7 +44,7 @@ struct known_list {
 
 static int no_list(const struct option_list *option, int r, const char *found, struct diag *d)
 {
-    return diag_set(d, r, "option list=%s=%s: the file of keys cannot be read: %s", option->name,
+    return diag_set(d, r, "option subset=%s=%s: the file of keys cannot be read: %s", option->name,
                     option->file, found);
 }
 
@@ -116,7 +116,8 @@ static int read_list(const struct option_list *option, struct named_list *ret, s
     for (size_t i = 0; i < ret->text.len; i++)
         if (ret->text.bytes[i] != '\n' && ret->text.bytes[i] != '\r')
             return 0;
-    return diag_set(d, -EINVAL, "option list=%s=%s: expected a key or #number a line, got no line",
+    return diag_set(d, -EINVAL,
+                    "option subset=%s=%s: expected a key or #number a line, got no line",
                     option->name, option->file);
 }
 
@@ -139,7 +140,7 @@ static int take_text(struct named_lists *lists, struct named_list *list, struct 
     if (r == 0 && memcmp(sha256, list->sha256, sizeof(sha256)) != 0)
         r = diag_set(
             d, -EINVAL,
-            "option list=%s=%s: expected the file that was there when the mount began, got "
+            "option subset=%s=%s: expected the file that was there when the mount began, got "
             "another text in it; mount again",
             list->option->name, list->option->file);
     return r;
@@ -211,7 +212,7 @@ static int look_up(struct named_lists *lists, const struct dataset *ds, struct n
     AUTO_TEXT struct text name = {0};
     int r;
 
-    text_add(&name, "list=%s=%s", from->option->name, from->option->file);
+    text_add(&name, "subset=%s=%s", from->option->name, from->option->file);
     if (!k || name.failed)
         return -ENOMEM;
     k->ds = ds;
@@ -241,7 +242,7 @@ static int no_such_list(const struct named_lists *lists, const char *name, struc
         text_add(&names, "%s%s", i ? ", " : "", lists->list[i].option->name);
     return diag_set(
         d, -EINVAL,
-        "only: expected the name of a list that list=NAME=FILE gives to the mount (%s), "
+        "only: expected the name of a list that subset=NAME=FILE gives to the mount (%s), "
         "got '%s'",
         names.data ? names.data : "there is none", name);
 }

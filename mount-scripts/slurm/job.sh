@@ -27,7 +27,7 @@ on_each_node() {
 # A secret of the job for its peers, which all tasks read from their input: it is in no argument and
 # no environment.
 secret() {
-    [[ ,${EPOCHFS_OPTIONS:-}, != *,peers[,=]* ]] || head -c 32 /dev/urandom | sha256sum | cut -c 1-64
+    [[ ! ,${EPOCHFS_OPTIONS:-}, =~ ,peers(=[0-9][^,]*)?, ]] || head -c 32 /dev/urandom | sha256sum | cut -c 1-64
 }
 
 # However the job ends, the tasks end first, then the mount that they read.

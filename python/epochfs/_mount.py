@@ -252,7 +252,7 @@ def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object)
     """Mount source: a file, a folder or an address (http, https, s3). A context manager that unmounts at its end.
 
     mountpoint: an empty folder; the folders of its path that are missing are made, and removed at the end. None: a temporary
-    one. options are those of `epochfs mount -o`: picture="224x224", anonymous=True, plan="batch=128,seed=7", plan=[...] for several.
+    one. options are those of `epochfs mount -o`: image_size="224x224", no_sign_request=True, plan="batch=128,seed=7", plan=[...] for several.
     Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts. A process that is killed
     leaves a mountpoint that was given mounted, and `epochfs umount` ends it; a temporary one goes with it all the same.
 

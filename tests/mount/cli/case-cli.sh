@@ -22,8 +22,8 @@ done
 expect 0 "$EPOCHFS" --help
 fits_terminal
 expect 0 "$EPOCHFS" mount --help
-says plan= epochs= cache= classes= transpose log= allow_other fstab cache_size= keep= stage= block= \
-    jobs= rate= patience= timeout= version= files= ca= endpoint= region= profile= anonymous virtual_host
+says plan= epochs= cache_dir= one_hot= transpose log_level= allow_other fstab cache_size= evict= prefetch= block_size= \
+    transfers= bwlimit= retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host
 
 expect 1 "$EPOCHFS"
 says "usage"
@@ -81,7 +81,7 @@ for command in info stage status umount; do
     says "usage: epochfs $command"
 done
 expect 1 "$EPOCHFS" stage --progress --chekc "$SOURCE"
-says "cannot make sense of '--chekc' (is it '--check'?)"
+says "cannot make sense of '--chekc' (is it '--verify'?)"
 expect 1 "$EPOCHFS" status --json=1 "$SOURCE"
 says "cannot make sense of '--json=1'"
 expect 1 "$EPOCHFS" info "$SOURCE" -o
@@ -94,7 +94,19 @@ says "expected list, verify or prune, got lsit (is it 'list'?)"
 expect 1 "$EPOCHFS" cache list --all
 says "cache list: cannot make sense of '--all'"
 expect 1 "$EPOCHFS" cache prune --to 1.5G
-says "--to=1.5G"
+says "option --to=1.5G"
+expect 1 "$EPOCHFS" cache prune --max-size 1.5G
+says "option --max-size=1.5G"
+# Old names of flags and of a command, and their new ones.
+for word in --check --verify; do
+    expect 4 "$EPOCHFS" stage "$word" -o "cache_dir=$PWD/none" "$SOURCE"
+done
+for word in --rate --assume-rate; do
+    expect 1 "$EPOCHFS" plan "$word=fast" "$SOURCE"
+    says "option $word=fast"
+done
+expect 0 "$EPOCHFS" estimate --help
+says "usage: epochfs plan"
 expect 1 "$EPOCHFS" cache prune --older-than x
 says "--older-than=x"
 
@@ -108,7 +120,7 @@ bad_option() {
 }
 bad_option plam=batch=4 "unknown option 'plam=batch=4'" "is it 'plan'?"
 bad_option epoch=3 "is it 'epochs'?"
-bad_option cash=/tmp "is it 'cache'?"
+bad_option cash=/tmp "is it 'cache_dir'?"
 bad_option transpos "is it 'transpose'?"
 bad_option ro,defaults,gibberish "unknown option 'gibberish'"
 bad_option seed=7 "plan=batch=128+seed=7"
@@ -125,7 +137,7 @@ bad_option transpose=yes "takes no value"
 bad_option cache= "expected a folder"
 bad_option cache_size=1.5G "cache_size=1.5G" "200G"
 bad_option cache_size=0% "expected 1% to 100%"
-bad_option keep=plam "keep=plam" "expected pin, once or plan"
+bad_option keep=plam "keep=plam" "expected never, after_use or plan"
 bad_option block=3K "expected a power of two"
 bad_option jobs=1 "expected a number from 2 to 64"
 bad_option endpoint=example.org "expected a URL"
@@ -419,4 +431,4 @@ says "1 other file cannot be used"
 expect 0 "$EPOCHFS" info -o classes=12 --json "$SOURCE"
 says '"shape": [12]'
 expect 1 "$EPOCHFS" info -o clases=12 "$SOURCE"
-says "is it 'classes'?"
+says "is it 'one_hot'?"

@@ -124,9 +124,9 @@ def check_options(shell):
     options = {option.split("=")[0] for option in help_text.options(EPOCHFS)}
     with_value = {option.split("=")[0] for option in help_text.options(EPOCHFS) if "=" in option}
     equal(shell.offered("epochfs mount -o "), options, "behind -o")
-    equal(shell.offered("epochfs stage -o transpose,keep=pin,cache"), {"cache", "cache_size"}, "behind a comma")
-    equal(shell.line("epochfs mount -o bloc", COMPLETE).rstrip(), "epochfs mount -o block=", "one option")
-    for option in with_value - {"cache", "ca", "plan", "via", "via_secret"}:  # files, and beginnings
+    equal(shell.offered("epochfs stage -o transpose,evict=never,cache"), {"cache_dir", "cache_size"}, "behind a comma")
+    equal(shell.line("epochfs mount -o bloc", COMPLETE).rstrip(), "epochfs mount -o block_size=", "one option")
+    for option in with_value - {"cache_dir", "ca_cert", "plan", "peers", "peers_secret"}:  # files, and beginnings
         found = shell.offered(f"epochfs info -o transpose,{option}=")
         equal(found, set(help_text.words(EPOCHFS, option)) or found, f"values of {option}")
         for value in found:
@@ -143,8 +143,8 @@ def check_files(shell):
     equal({os.path.basename(w.rstrip("/")) for w in shell.offered(front)}, {"one folder", "one file", "other"}, "SOURCE")
     front = f"epochfs mount x {PRIVATE}/files/o"
     equal({os.path.basename(w.rstrip("/")) for w in shell.offered(front)}, {"one folder", "other"}, "MOUNTPOINT")
-    line = shell.line(f"epochfs mount -o keep=pin,cache={PRIVATE}/files/ot", COMPLETE)
-    equal(line.rstrip(), f"epochfs mount -o keep=pin,cache={PRIVATE}/files/other/", "cache=")
+    line = shell.line(f"epochfs mount -o evict=never,cache_dir={PRIVATE}/files/ot", COMPLETE)
+    equal(line.rstrip(), f"epochfs mount -o evict=never,cache_dir={PRIVATE}/files/other/", "cache_dir=")
 
 
 def check_mountpoints(shell, at):

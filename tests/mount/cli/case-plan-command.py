@@ -172,7 +172,7 @@ def check_rates(server):
 def check_people(server):
     options = fresh("plan=batch=64+rank=1of4+seed=3+tail=drop,plan=batch=100+part=0of2")
     said = run("plan", "-o", options, "--rate=1M", "--compute=60", f"{server.url}/")
-    contains(said, "by --rate=", "the cache can hold all",
+    contains(said, "by --assume-rate=", "the cache can hold all",
              "train, plan batch=64,rank=1of4,seed=3,tail=drop\n",
              "1472 of 6000 an epoch: 23 batches of 64", "yes: the job waits only for the first batch",
              "train, plan batch=100,part=0of2\n", "3000 of 6000 an epoch: 30 batches of 100",
@@ -191,8 +191,8 @@ def check_unknown_rate(server):
     """No measuring: no data are fetched, and each sentence says that the rate is not known. So does a cache without
     space. Where it is measured, that is said before."""
     full = fresh("cache_size=60K")
-    for arguments, reason in ((("--dry-run", "-o", fresh()), "--dry-run fetches nothing to measure it. Give --rate="),
-                              (("-o", full), "the cache has no space for bytes that measure it. Give --rate=")):
+    for arguments, reason in ((("--dry-run", "-o", fresh()), "--dry-run fetches nothing to measure it. Give --assume-rate="),
+                              (("-o", full), "the cache has no space for bytes that measure it. Give --assume-rate=")):
         server.forget()
         said = run("plan", *arguments, "--compute=0.5", f"{server.url}/")
         contains(said, f"rate     not known: {reason}", " must be fetched, at a rate that is not known\n",
@@ -203,7 +203,7 @@ def check_unknown_rate(server):
         equal(sent(server.data()) < 200_000, True, f"{sent(server.data())} bytes fetched")
         (x,) = plan(f"{server.url}/", *arguments)["plans"]
         equal((x["hides_at_compute_seconds"], x["hides"]), (None, None), "hides")
-    contains(run("plan", "-o", fresh(), f"{server.url}/"), "epochfs: measuring the remote for 2 s", "--rate= and --dry-run\n")
+    contains(run("plan", "-o", fresh(), f"{server.url}/"), "epochfs: measuring the remote for 2 s", "--assume-rate= and --dry-run\n")
 
 
 def check_not_ready(server):

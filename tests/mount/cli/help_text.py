@@ -26,8 +26,8 @@ def commands(epochfs):
 
 
 def flags(line):
-    """The flags of a line of usage, with their arguments."""
-    return sorted(re.findall(r"\[(-[^]]*)\]", line))
+    """The flags of a line of usage, with their arguments; some are not in brackets."""
+    return sorted(re.findall(r"(?:\[|[A-Z] )(-[^]]*?)(?:\]| (?=\[))", line))
 
 
 def options(epochfs):
@@ -36,7 +36,7 @@ def options(epochfs):
     table = said(epochfs, "mount", "--help").split("OPTIONS, joined by commas:\n")[1]
     for line in table.split("\n"):
         begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Z]+(?:=[A-Z]+)?)?) +(\S.*)", line)
-        if begin and begin.start(2) == 22:
+        if begin and begin.start(2) == 28:
             name = begin[1]
             found[name] = begin[2]
         elif line.startswith(" " * 12):

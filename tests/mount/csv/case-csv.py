@@ -108,7 +108,7 @@ with mounted(os.path.join(SOURCE, "good"), "dtype=f8"):  # S-13
 with mounted(os.path.join(SOURCE, "label/named.csv"), "dtype=f8"):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2, dtype=np.float64)
 printed = run("info", "--check", os.path.join(SOURCE, "good/large.csv"), code=2)
-contains(printed, "large.csv: line 1, column 0: expected a number that float32 holds, or dtype=f8, got '1e400', which is "
+contains(printed, "large.csv: line 1, column 0: expected a number that float32 holds, or csv_dtype=float64, got '1e400', which is "
                   "read as infinite, as are 0 more")
 write("large/lines.csv", b"a,b\r\n1,2\r\n\r\n-1e39,inf\r\n3,1e40\r\n")
 contains(run("info", "--check", os.path.join(SOURCE, "large"), code=2), "line 4, column 0: expected a number that float32 holds")

@@ -39,7 +39,7 @@ put({
     "tabs.csv": (b"7\t0\t255\n1\t3\t4\n", [[7, 0, 255], [1, 3, 4]], ()),
     "blanks.csv": (b"7 0 255\n1 3 4\n", [[7, 0, 255], [1, 3, 4]], ()),
     "u.data": (b"196\t242\t3\t881250949\n186\t302\t3\t891717742\n", [[196, 242, 3, 881250949], [186, 302, 3, 891717742]],
-               ("1 column has whole numbers that float32 rounds. The first is '881250949', line 1, column 3. -o dtype=f8",)),
+               ("1 column has whole numbers that float32 rounds. The first is '881250949', line 1, column 3. -o csv_dtype=float64",)),
     "X_train.txt": (b"  2.8e-001 -2.0e-002  -1.3e-1 \n  2.7e-001\t-1.6e-002   -1.2e-1\n", [[.28, -.02, -.13], [.27, -.016, -.12]], ()),
     "names.txt": (b"a b\n1 2\n", [[1, 2]], ()),
     "column.csv": (b"my name\n1\n2\n", [[1], [2]], ()),
@@ -63,7 +63,7 @@ for name, data, says in (
 names = "is used as names of columns"
 index = "is omitted from x: it numbers the rows"
 put({
-    "range.csv": (b"0,1,2\n1.5,2,3\n", [[1.5, 2, 3]], (names, "'0', '1', '2'", "-o header=no")),
+    "range.csv": (b"0,1,2\n1.5,2,3\n", [[1.5, 2, 3]], (names, "'0', '1', '2'", "-o csv_header=no")),
     "range2.csv": (b"0,1\n0.5,2\n", [[.5, 2]], (names,)),
     "pairs.csv": (b"0,1\n0,2\n", [[0, 1], [0, 2]], ()),
     "pandas.csv": (b",0,1,2\n0,1.5,2,3\n1,2.5,3,4\n", [[1.5, 2, 3], [2.5, 3, 4]], (names, index)),
@@ -78,7 +78,7 @@ put({
     "mnist.csv": (b"label,0,1,2\n7,1,2,3\n", [[1, 2, 3]], (names,)),
     "lacking.csv": (b",5.1,3.5\n4.9,3.0,1.4\n", [[NAN, 5.1, 3.5], [4.9, 3, 1.4]], ()),
     "missing.csv": (b",1,2\n,3,4\n", [[NAN, 1, 2], [NAN, 3, 4]], ()),
-    "count.csv": (b"1,2,3,4\n1.5,2,3,4\n", [[1, 2, 3, 4], [1.5, 2, 3, 4]], ("is used as a row", "-o header=yes")),
+    "count.csv": (b"1,2,3,4\n1.5,2,3,4\n", [[1, 2, 3, 4], [1.5, 2, 3, 4]], ("is used as a row", "-o csv_header=yes")),
     "lone.csv": (b"0,1,2\n", [[0, 1, 2]], ()),
 })
 put({"range.csv": (b"0,1,2\n1.5,2,3\n", [[0, 1, 2], [1.5, 2, 3]], ()),
@@ -121,7 +121,7 @@ for _ in range(2):  # the second time from the kept index
     with mounted(os.path.join(SOURCE, "large"), f"cache={CACHE}"):
         content(path("large.csv/dataset.json"))
         contains(log_text(), "large.csv: 1 column has whole numbers that float32 rounds. The first is '16777217', line 3, column 0. "
-                             "-o dtype=f8 shows float64",
+                             "-o csv_dtype=float64 shows float64",
                  "large.csv: 2 columns have numbers of many digits that float32 rounds. The first is '1700000001.25', line 3, column 1.")
 printed = info("large", "dtype=f8")
 contains(printed, "large.csv: 1 column has whole numbers that float64 rounds. The first is '9007199254740993', line 4, column 0. "

@@ -192,7 +192,7 @@ with mounted(SOURCE, f"picture={H}x{W}"):
     check_names()
     check_bad(zeroes=False)
     contains(lib.log_text(), *NAMED.values())
-    cure = ". epochfs info --check lists all such pictures; with -o bad_rows=zero they are zeros in batches"
+    cure = ". epochfs info --check lists all such pictures; with -o on_error=zero they are zeros in batches"
     equal(lib.status()["last_read_error"].endswith(cure), True, "what to do")
     equal(lib.status()["pictures"]["zeroed"], 0, "pictures of zeros")
 with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=zero", log="log.zero"):
@@ -207,7 +207,7 @@ with mounted(SOURCE, f"picture={H}x{W}", "bad_rows=zero", log="log.zero"):
     contains(lib.text(path(".epochfs/metrics")), f"epochfs_pictures_zeroed_total {zeroed}\n")
     equal(lib.log_text("log.zero").count("batches have pictures of zeros"), 1, "said once")
 for words in (["-o", f"picture={H}x{W},bad_rows=skip"], ["-o", "bad_rows=skip", "-o", f"picture={H}x{W}"]):
-    contains(run("info", *words, SOURCE, code=1), "samples cannot be skipped", "Use bad_rows=zero")
+    contains(run("info", *words, SOURCE, code=1), "samples cannot be skipped", "Use on_error=zero")
 report = run("info", "--check", "-o", f"picture={H}x{W},bad_rows=zero", SOURCE, code=2)
 contains(report, *NAMED.values())
 with mounted(SOURCE, log="log.without"):

@@ -108,7 +108,7 @@ with mounted():
     equal(status()["open"]["mode"], "pass")
     contains(log_text(), take("docs/large-files.md", "the kernel reads files"))
 with mounted(SOURCE, "open=cached"):
-    equal(status()["open"], {"mode": "cached", "reason": "open=cached", "passed": 0})
+    equal(status()["open"], {"mode": "cached", "reason": "passthrough=off", "passed": 0})
     name_is_right("c0/4.jpg")
 for i in range(3):
     write(f"c0/bulk{i}.jpg", b"b" * ((1 << 20) - 1))

@@ -67,8 +67,8 @@ def user_daemon():
 
 # ---- in the background ----
 said = as_user(binary, "mount", "-o", "plan=batch=4,open=pass", SOURCE, MOUNTPOINT)
-contains(said, "open=pass: all files are read through epochfs: epochfs runs without CAP_SYS_ADMIN")
-equal(sorted(line.split(":")[1] for line in said.splitlines()), [" not used", " open=pass"],
+contains(said, "passthrough=on: all files are read through epochfs: epochfs runs without CAP_SYS_ADMIN")
+equal(sorted(line.split(":")[1] for line in said.splitlines()), [" not used", " passthrough=on"],
       "mount says what is not used")
 user_reads()
 if ROOT:  # the kernel keeps others out, even root

@@ -82,7 +82,7 @@ def check_resolver(secret):
         with open(f"{PRIVATE}/resolv.conf", "w", encoding="ascii") as f:
             f.write(servers)
         subprocess.run(["mount", "--bind", f"{PRIVATE}/resolv.conf", os.path.realpath("/etc/resolv.conf")], check=True)
-        contains(up(secret, code=2), "via=http://127.0.1.1:")
+        contains(up(secret, code=2), "peers=http://127.0.1.1:")
         subprocess.run(["umount", os.path.realpath("/etc/resolv.conf")], check=True)
         tool("down", "--folder", f"{PRIVATE}/bad")
 
@@ -157,7 +157,7 @@ def check_options():
         contains(run("info", "-o", f"via={value}", "/", code=1), "option via: expected http://127.0.0.1:PORT")
     for value in ("http://127.0.0.1:1", "http://localhost:1/", "http://[::1]:1"):
         out = run("info", "-o", f"via={value},via_secret=/no/such/file", "http://127.0.0.1:1/", code=2)
-        contains(out, "via_secret=/no/such/file: No such file or directory")
+        contains(out, "peers_secret=/no/such/file: No such file or directory")
 
 
 the_secret = make_secret(f"{PRIVATE}/secret")

@@ -86,7 +86,7 @@ def check_ring(nodes, server, origin, port, names):
     for process in [up(node, port, origin, secret, names) for node in nodes]:
         said = process.communicate(timeout=DEADLINE)[0]
         equal(process.returncode, 0, f"peers up: {said}")
-        contains(said, f"via=http://127.0.0.1:{port},")
+        contains(said, f"peers=http://127.0.0.1:{port},")
     for process in [stage(node, node.i, origin, port) for node in nodes]:
         contains(process.communicate(timeout=DEADLINE)[0], "all here and right")
     check_once(server.log(), SIZES, f"{NODES} nodes")
@@ -107,7 +107,7 @@ def check_names(node, origin):
     said = node.run(*words, "--nodes", f"{NET}1,FD00:E:F5:0:0::1", code=3)
     contains(said, f"nodes '{NET}1' and 'FD00:E:F5:0:0::1' have the same address, {NET}1")
     contains(node.run(*words, "--nodes", f"{NET}2,FD00:E:F5::3", code=3), "is not in the list of nodes")
-    contains(node.run(*words, "--nodes", "FD00:E:F5:0:0::1,FD00:E:F5::3", code=2), "via=http://127.0.0.1:22000,")
+    contains(node.run(*words, "--nodes", "FD00:E:F5:0:0::1,FD00:E:F5::3", code=2), "peers=http://127.0.0.1:22000,")
     node.run(TOOL, "down", "--folder", node.folder)
 
 

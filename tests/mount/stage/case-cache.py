@@ -220,7 +220,7 @@ def check_not_ours():
         for command in (("mount", "-o", f"cache={foreign}", SOURCE, MOUNTPOINT),
                         ("info", "-o", f"cache={foreign}", SOURCE)):
             message = run(*command, code=4)
-            contains(message, f"cache folder {foreign}", words, f"{foreign}/epochfs with -o cache=")
+            contains(message, f"cache folder {foreign}", words, f"{foreign}/epochfs with -o cache_dir=")
         equal(os.listdir(foreign), [name], "what is in the folder")
         equal(os.stat(foreign).st_mode & 0o777, 0o755, "its mode")
         with environment(EPOCHFS_CACHE=foreign), mounted():

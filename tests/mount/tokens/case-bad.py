@@ -120,8 +120,8 @@ with mounted(SOURCE, "seq=16"):
 contains(run("info", os.path.join(SOURCE, "m"), "-o", "seq=16"), "3 bytes after the last sequence are not used")
 
 # TK-8, and other options
-for option, says in (("seq=0", "seq=0"), ("seq=-1", "seq=-1"), ("seq=2147483649", "2147483648"), ("tokens=u3", "expected u1, u2"),
-                     ("tokens=raw", "expected u1, u2"), ("docs=cut", "keep"), ("stride=0", "stride=0")):
+for option, says in (("seq=0", "seq=0"), ("seq=-1", "seq=-1"), ("seq=2147483649", "2147483648"), ("tokens=u3", "expected uint8, uint16"),
+                     ("tokens=raw", "expected uint8, uint16"), ("docs=cut", "yes or no"), ("stride=0", "stride=0")):
     contains(run("info", os.path.join(SOURCE, "l"), "-o", option, code=1), says)
 
 # TK-7
@@ -148,4 +148,4 @@ with mounted(raw, "seq=16", "tokens=raw:u2"):
 
 # tokens= must agree with a header
 contains(run("info", os.path.join(SOURCE, "l/good.bin"), "-o", "seq=16,tokens=u4", code=2),
-         "expected tokens of uint32, as -o tokens= says, got uint16")
+         "expected tokens of uint32, as -o token_dtype= says, got uint16")

@@ -79,7 +79,7 @@ for folder in ("nanogpt", "nanogpt-char", "nanogpt-words"):
 with mounted(REAL):
     for dataset, (tokens, starts, loss) in streams.items():
         if starts is None:
-            contains(text(path(dataset, "ERROR.txt")), "give -o seq=T")
+            contains(text(path(dataset, "ERROR.txt")), "give -o seq_len=T")
             continue
         edges = [*starts, len(tokens)]
         documents = [tokens[a:b] for a, b in zip(edges, edges[1:])]

@@ -119,7 +119,7 @@ with mounted(os.path.join(SOURCE, "count"), "seq=64"):
     equal((about["tokens"], about["left_over"], about["seq"]), (129, 0, 64), "dataset.json")
     equal(json.loads(text(path("128/x.bin/dataset.json")))["left_over"], 63, "left over of 128")
 # TK-3
-contains(run("info", os.path.join(SOURCE, "count/64"), "-o", "seq=64"), "no window of seq=64 fits: the file has 64 tokens")
+contains(run("info", os.path.join(SOURCE, "count/64"), "-o", "seq=64"), "no window of seq_len=64 fits: the file has 64 tokens")
 
 # Files without a header, of each type (TK-40), and what they begin with when it is a magic (TK-41)
 for kind, data in raw.items():

@@ -158,7 +158,7 @@ static void check_refused(void *const *state, const char *name, const char *byte
     assert_int_equal(use(&p), -EPROTO);
     assert_diag_has(&p.d, p.path);
     assert_diag_has(&p.d, message);
-    assert_diag_has(&p.d, "/cache/epochfs with -o cache=");
+    assert_diag_has(&p.d, "/cache/epochfs with -o cache_dir=");
     assert_int_equal(count_things(p.path), before);
     assert_int_equal(mode_of(p.path), 0755);
     temp_remove(p.path);

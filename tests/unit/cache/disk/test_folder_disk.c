@@ -31,7 +31,8 @@ static void check(bool is_default, const char *want)
     char found[FOLDER_DISK_SIZE] = "";
 
     assert_int_equal(folder_disk_warning(&folder, &probe, found, sizeof(found)), *want != '\0');
-    if (!strstr(found, want) || (*want && !strstr(found, "-o cache=DIR")) || strchr(found, '\n'))
+    if (!strstr(found, want) || (*want && !strstr(found, "-o cache_dir=DIR")) ||
+        strchr(found, '\n'))
         fail_msg("expected \"%s\", got \"%s\"", want, found);
 }
 

@@ -1144,7 +1144,7 @@ static void test_command__cache_folder_not_writable__names_it(void **state)
     temp_write(*state, "cache", "a file", 6);
     assert_true(opener_start(&f->opener.opener, "true", &run, &d) < 0);
     assert_diag_has(&d, "command 'true': cache folder ");
-    assert_diag_has(&d, "-o cache=DIR");
+    assert_diag_has(&d, "-o cache_dir=DIR");
 }
 
 /* It writes a byte to "begun", then its output is what it reads. */

@@ -681,7 +681,7 @@ static void test_unpack__cache_folder_not_writable__names_it(void **state)
     temp_write(*state, "cache", "a file", 6); /* in the place of a folder */
     assert_true(unpack_bytes(*state, p, &blob, &d) < 0);
     assert_diag_has(&d, "cache");
-    assert_diag_has(&d, "-o cache=DIR");
+    assert_diag_has(&d, "-o cache_dir=DIR");
 }
 
 static void test_unpacked_name_len__suffixes__stripped_once(void **state)

@@ -407,7 +407,7 @@ static void test_labels__no_store__in_memory_up_to_its_limit(void **state)
     second.keep.folder = &second.folder;
     w.memory.limit = 2 * bytes - 1;
     assert_int_equal(run(&second), -EFBIG);
-    assert_diag_has(&second.d, "cache=DIR gives it a disk");
+    assert_diag_has(&second.d, "cache_dir=DIR gives it a disk");
     assert_int_equal(w.memory.used, bytes);
     labels_release(&second.labels);
     labels_release(&w.labels);

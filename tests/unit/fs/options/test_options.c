@@ -147,13 +147,13 @@ static void test_options__unknown__a_guess(void **state)
     check_bad("epoch=3", "is it 'epochs'?");
     check_bad("plan=batch=3,sed=7", "is it 'seed' of a plan?");
     check_bad("plan=batch=3,sed=7", "plan=batch=128+seed=7");
-    check_bad("cache_size=0", "at least 1, as 200G, or a share");
+    check_bad("cache_size=0", "at least 1, such as 200G, or a share");
     check_bad("cache_szie=3", "is it 'cache_size'?");
-    check_bad("cahce=/x", "is it 'cache'?");
+    check_bad("cahce=/x", "is it 'cache_dir'?");
     check_bad("Plan=batch=1", "is it 'plan'?");
-    check_bad("class=3", "is it 'classes'?");
+    check_bad("class=3", "is it 'one_hot'?");
     check_bad("transpos", "is it 'transpose'?");
-    check_bad("lgo=debug", "is it 'log'?");
+    check_bad("lgo=debug", "is it 'log_level'?");
     check_bad("Ro", "is it 'ro'?");
     check_bad("allow-other", "is it 'allow_other'?");
     check_bad("no-fail", "is it 'nofail'?");
@@ -161,13 +161,13 @@ static void test_options__unknown__a_guess(void **state)
     check_bad("ro,nonsense", "unknown option 'nonsense'; `epochfs mount --help`");
     check_bad("=", "unknown option '='");
     /* What other tools call it, as they write it. */
-    check_bad("cache_dir=/x", "unknown option 'cache_dir=/x'. Use cache=DIR");
+    check_bad("cache_path=/x", "unknown option 'cache_path=/x'. Use cache_dir=DIR");
     check_bad("vfs-cache-max-size=10G", "Use cache_size=SIZE");
-    check_bad("Endpoint-URL=http://x", "Use endpoint=URL");
-    check_bad("no_sign_request", "Use anonymous");
+    check_bad("Endpoint-URL=http://x", "is it 'endpoint_url'?");
+    check_bad("public_bucket", "Use no_sign_request");
     check_bad("uid=1000", "allow_other");
     check_bad("umask=022", "allow_other");
-    check_bad("use_cache=/x", "Use cache=DIR");
+    check_bad("use_cache=/x", "Use cache_dir=DIR");
     check_bad("drop_last", "tail=drop");
     check_bad("an_option_with_a_name_that_is_longer_than_any_table_here_could_ever_be=1",
               "unknown option 'an_option");
@@ -180,8 +180,8 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
         const char *name, *help;
         uint64_t least, most;
     } cases[] = {
-        {"epochs", "; N: 0 to 65536", 0, 65536}, {"classes", "; N: 1 to 65536", 1, 65536},
-        {"jobs", "; N: 2 to 64", 2, 64},         {"patience", "; N: 1 to 86400", 1, 86400},
+        {"epochs", "; N: 0 to 65536", 0, 65536}, {"one_hot", "; N: 1 to 65536", 1, 65536},
+        {"transfers", "; N: 2 to 64", 2, 64},    {"retry_timeout", "; N: 1 to 86400", 1, 86400},
         {"timeout", "; N: 1 to 3600", 1, 3600},  {"command_timeout", "; N: 1 to 86400", 1, 86400},
     };
 
@@ -393,8 +393,10 @@ static void test_options__source_values__checked(void **state)
     check_bad("cache_size=0%", "expected 1% to 100%");
     check_bad("cache_size=101%", "expected 1% to 100%");
     check_bad("cache_size=%", "expected 1% to 100%");
-    check_bad("keep=all", "expected pin, once or plan");
-    check_bad("stage=on", "expected off or auto");
+    check_bad("keep=all", "keep=all: expected never, after_use or plan");
+    check_bad("stage=of", "expected off or on");
+    check_bad("prefetch=of", "prefetch=of: expected off or on");
+    check_bad("csv_comment=ab", "csv_comment=ab: expected a character");
     check_bad("block=2K", "expected a power of two from 4K to 256K");
     check_bad("block=512K", "expected a power of two from 4K to 256K");
     check_bad("block=96K", "expected a power of two");
@@ -458,9 +460,11 @@ static void test_options__paths__made_absolute(void **state)
 static void test_options__help__names_every_option(void **state)
 {
     static const char *const names[] = {
-        "plan=",     "epochs=", "cache=", "classes=", "transpose", "log=",      "cache_size=",
-        "keep=",     "block=",  "jobs=",  "rate=",    "patience=", "timeout=",  "stage=",
-        "endpoint=", "region=", "ca=",    "profile=", "files=",    "anonymous", "virtual_host"};
+        "plan=",       "epochs=",        "cache_dir=", "one_hot=",    "transpose",
+        "log_level=",  "cache_size=",    "evict=",     "block_size=", "transfers=",
+        "bwlimit=",    "retry_timeout=", "timeout=",   "prefetch=",   "endpoint_url=",
+        "region=",     "ca_cert=",       "profile=",   "files=",      "no_sign_request",
+        "virtual_host"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -493,8 +497,8 @@ static bool default_of(const char *help, char ret[static 32])
 static void test_options__defaults_in_the_help__are_those_of_the_code(void **state)
 {
     /* These depend on the machine or on other options. */
-    static const char *const others[] = {"ahead",  "rate",    "cache",  "endpoint",
-                                         "region", "profile", "classes"};
+    static const char *const others[] = {"readahead", "bwlimit", "cache_dir", "endpoint_url",
+                                         "region",    "profile", "one_hot"};
     unsigned compared = 0;
 
     (void)state;
