@@ -185,6 +185,9 @@ struct dataset_ops {
     /* Add the name of the class that has that number in the field `label`. false: it has none.
      * NULL: none has. */
     bool (*class_name)(const struct dataset *ds, int64_t number, struct text *t);
+    /* Add the names of the columns of the field `x`, as JSON strings with ", " between them.
+     * Nothing, or NULL: they have none. */
+    void (*columns)(const struct dataset *ds, struct text *t);
     /* Lines for people, which `info` shows below the fields: what the dataset is made of, and why.
      * NULL: nothing. */
     void (*about)(const struct dataset *ds, struct text *t);

@@ -8,14 +8,30 @@
 
 extern const struct format format_csv;
 
-/* The counts that XGBoost keeps of a table. The names of columns are those of the first file. */
+/* The names of columns are those of the first file. */
+static void column_names(const struct shard *shard, unsigned n, struct text *t)
+{
+    const struct csv_file *first = shard[0].file;
+    const struct csv_shape *s = &first->shape;
+    size_t at = 0;
+
+    (void)n;
+    for (size_t i = 0, shown = 0; i < s->columns && at < s->names.len && s->has_header; i++) {
+        if (csv_is_feature(s, i)) {
+            text_add(t, "%s", shown++ ? ", " : "");
+            text_add_json(t, s->names.data + at);
+        }
+        at += strlen(s->names.data + at) + 1;
+    }
+}
+
+/* The counts that XGBoost keeps of a table. */
 static void describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
 {
     const struct csv_file *first = shard[0].file;
     const struct csv_shape *s = &first->shape;
     uint64_t features = csv_features(s);
     uint64_t rows = 0, missing = 0;
-    size_t at = 0;
 
     for (unsigned i = 0; i < n; i++) {
         const struct csv_file *file = shard[i].file;
@@ -29,13 +45,7 @@ static void describe(const struct shard *shard, unsigned n, const char *indent, 
     if (!s->has_header)
         return;
     text_add(t, "%s\"columns\": [", indent);
-    for (size_t i = 0, shown = 0; i < s->columns && at < s->names.len; i++) {
-        if (csv_is_feature(s, i)) {
-            text_add(t, "%s", shown++ ? ", " : "");
-            text_add_json(t, s->names.data + at);
-        }
-        at += strlen(s->names.data + at) + 1;
-    }
+    column_names(shard, n, t);
     text_add(t, "],\n");
 }
 
@@ -58,6 +68,7 @@ static const struct record_format csv = {
     .note = csv_note,
     .check = csv_check,
     .describe = describe,
+    .column_names = column_names,
 };
 
 static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,

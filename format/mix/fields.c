@@ -410,6 +410,8 @@ int mix_fields_make(struct dataset *ds, struct diag *d)
     int r = find_columns(set, d);
 
     if (r == 0)
+        r = mix_names_check(ds, d);
+    if (r == 0)
         r = dataset_make_fields(ds, (size_t)set->n_columns * FIELDS_OF_COLUMN + MIX_MATRIX_FIELDS +
                                         RECORD_KEY_FIELDS + 1);
     for (unsigned i = 0, n = set->n_columns; i < n && r == 0; i++)

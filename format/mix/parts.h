@@ -38,6 +38,10 @@ static inline const struct mix_column *mix_column_of(const struct dataset *ds,
 int mix_fields_make(struct dataset *ds, struct diag *d);
 void mix_columns_free(struct mix_set *set);
 
+/* Do the names of columns and of classes mean the same in all sources? Notes of ds say where a
+ * source has none. 0; -EINVAL with the lists in d: they differ; -ENOMEM. */
+int mix_names_check(struct dataset *ds, struct diag *d);
+
 /* Make room for the fields of the next column, and count it. 0 or -ENOMEM. */
 int mix_column_init(struct mix_set *set, struct mix_column *c);
 

@@ -411,6 +411,14 @@ static bool set_class_name(const struct dataset *ds, int64_t number, struct text
            set->rf->class_name(set->files.shard[0].file, number, t);
 }
 
+static void set_columns(const struct dataset *ds, struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    if (set->rf->column_names)
+        set->rf->column_names(set->files.shard, set->files.n, t);
+}
+
 static void set_free(struct dataset *ds)
 {
     struct record_set *set = ds->impl;
@@ -466,7 +474,8 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
     .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
     .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
     .copy = set_copy, .copy_of_all = set_copy_of_all, .free = set_free, .has = set_has,            \
-    .checks_reads = true, .walks = true, .class_name = set_class_name, .identity = set_identity
+    .checks_reads = true, .walks = true, .class_name = set_class_name, .columns = set_columns,     \
+    .identity = set_identity
 
 static const struct dataset_ops set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};

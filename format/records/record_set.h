@@ -141,6 +141,8 @@ struct record_format {
     /* Members of dataset.json of a dataset of n files: see describe() of struct dataset_ops. NULL:
      * none. */
     void (*describe)(const struct shard *file, unsigned n, const char *indent, struct text *t);
+    /* The names of the columns of x: see columns() of struct dataset_ops. NULL: none has one. */
+    void (*column_names)(const struct shard *file, unsigned n, struct text *t);
     /* The name of a class of a dataset of one file: see class_name() of struct dataset_ops. NULL:
      * none has one. */
     bool (*class_name)(const void *file, int64_t number, struct text *t);

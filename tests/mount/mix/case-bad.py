@@ -74,6 +74,29 @@ def check_sources():
             contains(text(path("README.txt")), "could not be used", "\n  m\n")
 
 
+def check_meanings():
+    """Columns and classes with other names: each source alone is right, and together they would be wrong."""
+    where = os.path.join(SOURCE, "named")
+    for name, head in (("a", b"age,income,label"), ("b", b"income,age,label"), ("more", b"age,income,label")):
+        write(f"named/{name}.csv", head + b"\n1,2,0\n3,4,1\n")
+    write("named/bare.csv", b"5,6,1\n0.5,7,1\n")
+    for file in ("cats/cat/1.jpg", "cats/dog/2.jpg", "birds/bird/3.jpg", "birds/cat/4.jpg",
+                 "more/cat/5.jpg", "more/dog/6.jpg", "more/eel/7.jpg"):
+        write(f"named/{file}", b"\xff\xd8\xff\xe0" + file.encode())
+    for text_of_mix, words in (
+            ("a.csv*1+b.csv*1", ['differ in the columns of \'x\'', '"age", "income" as in a.csv', '"income", "age" in b.csv']),
+            ("b.csv*1+bare.csv*1+a.csv*1", ['"income", "age" as in b.csv', '"age", "income" in a.csv']),
+            ("cats*1+birds*1", ["differ in the classes of 'label'", '"cat", "dog" as in cats', '"bird", "cat" in birds']),
+            ("cats*1+more*1+birds*1", ['"cat", "dog", "eel" as in more', '"bird", "cat" in birds'])):
+        contains(run("info", "-o", f"mix=m={text_of_mix}", where), "mix m: its sources ", *words)
+    contains(run("info", "-o", "mix=m=a.csv*1+bare.csv*1,label_column=2", where),
+             "a.csv has names of the columns of 'x', bare.csv has none")
+    with mounted(where, "mix=m=a.csv*1+more.csv*1"):
+        equal(len(arrays(path("m", "batches", "batch=all", "npz", "000000.npz"))["label"]), 4, "the same columns")
+    with mounted(where, "mix=m=cats*1+more*1"):
+        equal(len(arrays(path("m", "batches", "batch=all", "npz", "000000.npz"))["label"]), 5, "more classes at the end")
+
+
 def check_shapes():
     """The first axis may differ: then arrays are ragged, and batches of npy padded. Fields that not all have are
     left out; `source` of a source has another name."""
@@ -113,5 +136,6 @@ small(4, name="sub/")
 check_texts()
 check_names()
 check_sources()
+check_meanings()
 check_shapes()
 check_late()
