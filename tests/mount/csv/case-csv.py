@@ -120,7 +120,7 @@ os.mkdir(late)
 with open(f"{late}/x.csv", "w", encoding="ascii") as f:
     f.write("x,y,label\n" + "0.5,1.5,1\n" * 100000 + "1,2\n")
 contains(run("info", late, code=2), "line 100002: expected 3 columns")
-contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: expected f4 or f8")
+contains(run("mount", os.path.join(SOURCE, "large"), MOUNTPOINT, "-o", "dtype=f16", code=1), "dtype=f16: expected float32 or float64")
 with mounted(os.path.join(SOURCE, "label/named.csv")):
     compare("named.csv", content(SOURCE, "label/named.csv"), label=1, weight=2)
 with mounted(os.path.join(SOURCE, "label/numbers.csv"), "label_column=0"):

@@ -194,7 +194,7 @@ def check_unwritable():
     """An unusable cache that the user named is exit code 4; a default one is reported in ERROR.txt
     of the files that need it, and plain files work."""
     message = run("mount", "-o", "cache=/dev/null/x", SOURCE, MOUNTPOINT, code=4)
-    contains(message, "cache folder /dev/null/x", "cache=")
+    contains(message, "cache folder /dev/null/x", "cache_dir=")
     equal(message.count("\n"), 1, message)
     run("info", "-o", "cache=/dev/null/x", SOURCE, code=4)
     with environment(EPOCHFS_CACHE="/dev/null/x"), mounted():

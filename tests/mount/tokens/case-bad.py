@@ -64,7 +64,7 @@ refused["m/cut"] = "sequence 2 of 340 bytes: expected it inside the 598 bytes of
 pair("alone", bin=None)  # TK-21
 refused["m/alone.idx"] = "expected the tokens in alone.bin beside it, got no such file"
 write("m/lone.bin", data)
-refused["m/lone.bin"] = "-o tokens=u2"
+refused["m/lone.bin"] = "-o token_dtype=uint16"
 
 write("l/good.bin", llmc(tokens))
 lonely = {
