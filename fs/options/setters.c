@@ -247,8 +247,8 @@ int option_set_delimiter(struct options *o, const char *name, const char *value,
     return set_character(name, value, &o->format.delimiter, d);
 }
 
-/* In a line of fstab, comment= is a word for people and other programs; it was the name of this
- * option, too. */
+/* In a line of fstab, comment= is a word for people and other programs; it was also the
+ * name of this option. */
 int option_set_comment(struct options *o, const char *name, const char *value, struct diag *d)
 {
     bool is_ours = strlen(value) == 1 && ispunct((unsigned char)value[0]);
@@ -330,7 +330,7 @@ int option_set_endpoint(struct options *o, const char *name, const char *value, 
     return value_text(name, value, "a URL", &o->source.endpoint, d);
 }
 
-/* Everything that is sent there can be read on the way, secrets, too: so it must not leave the
+/* Everything that is sent there can be read on the way, secrets included: it must not leave the
  * machine. */
 int option_set_via(struct options *o, const char *name, const char *value, struct diag *d)
 {
@@ -351,7 +351,7 @@ int option_set_via(struct options *o, const char *name, const char *value, struc
     return value_text(name, value, "a URL", &o->source.via, d);
 }
 
-/* transfers= limits small transfers, too. */
+/* transfers= also limits small transfers. */
 int option_set_jobs(struct options *o, const char *name, const char *value, struct diag *d)
 {
     uint64_t v = 0;

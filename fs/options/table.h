@@ -30,7 +30,7 @@ struct option {
     const char *old; /* other names, which are taken silently; see value_names() */
 };
 
-/* The option of that name, also if it is an old one; NULL: there is none. */
+/* The option of that name, even if it is an old one; NULL: there is none. */
 const struct option *option_find(const char *name, size_t len);
 
 /* Set the option; value is NULL if it takes none. name: the one that was typed, for messages. 0,
@@ -41,8 +41,8 @@ int option_set(struct options *o, const struct option *option, const char *name,
 extern const struct option options_ours[];
 extern const unsigned n_options_ours;
 
-/* Refuse credentials in options: -EINVAL. The message in d leaves out the value, which must not be
- * shown, either. */
+/* Refuse credentials in options: -EINVAL. The message in d omits the value, which must not be shown
+ * either. */
 int option_refuse_secret(const char *name, struct diag *d);
 
 /* Flags of Kaldi's rspecifiers. In kaldi=o,p a flag behind a comma arrives as an option of its
