@@ -131,6 +131,7 @@ int finds_missing(const struct finds *finds, size_t from, const struct siblings 
  * the file. */
 enum claim {
     CLAIM_NONE,
+    CLAIM_GUESS,  /* it could be, but proves nothing: a row alone, or a broken sibling */
     CLAIM_WEAK,   /* it may be */
     CLAIM_STRONG, /* its content says so */
     CLAIM_NAMED,  /* its name says so, and its content does not contradict */
@@ -157,7 +158,7 @@ struct probed_file {
     bool whole;      /* head is all of it */
     uint64_t size;   /* bytes of all of it, unpacked */
     bool is_sibling; /* a file whose name differs by a number only is of the format that is asked:
-                      * the head need not prove it */
+                      * the head need not prove it; CLAIM_GUESS: it is broken, if it is of it */
     struct folder_names folder;
     const char *folder_name;              /* of its folder, the last part; NULL: not known */
     const struct format_options *options; /* NULL: all are at their defaults */

@@ -56,8 +56,10 @@ enum claim csv_probe(const struct probed_file *file)
         return CLAIM_NONE;
     seen =
         look(head, options && options->delimiter ? options->delimiter : csv_find_delimiter(head));
-    if (named || file->is_sibling)
+    if (named)
         return named_claim(file, &seen);
+    if (file->is_sibling && named_claim(file, &seen))
+        return seen.alike && seen.rest_is_rows ? CLAIM_WEAK : CLAIM_GUESS;
     return seen.lines > 1 && seen.cells > 1 && seen.alike && seen.rest_is_rows && seen.begins_number
                ? CLAIM_WEAK
                : CLAIM_NONE;

@@ -221,6 +221,7 @@ struct folder_files {
     struct libsvm_file **file; /* [n] owned */
     const char **name;         /* [n] of their sources; owned */
     unsigned n;
+    bool is_one;     /* all others are side files */
     size_t left_out; /* files that were reported before this folder was opened */
 };
 
@@ -350,13 +351,25 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     return 0;
 }
 
+/* Add what the set of the only file lacks. */
+static int find_missing_of_one(const struct folder_files *files, const struct format_setup *setup,
+                               const struct finds *finds, struct missing_parts *missing)
+{
+    AUTO_SIBLINGS struct siblings siblings = {0};
+    int r = finds_siblings(finds, files->name, 1, &siblings);
+
+    return r < 0 || !siblings.set_of[0] ? r
+                                        : finds_missing(finds, files->left_out, &siblings, 1,
+                                                        siblings.set_of[0] - 1, setup, missing);
+}
+
 static int open_file(struct folder_files *files, struct source_file *source,
                      const struct format_setup *setup, struct finds *finds)
 {
     const struct format_options *options = &setup->options;
     struct diag d = DIAG_INIT;
     struct libsvm_file *file = NULL;
-    struct dataset *ds = NULL;
+    AUTO_DATASET struct dataset *ds = NULL;
     enum libsvm_side_kind kind;
     int r;
 
@@ -380,7 +393,9 @@ static int open_file(struct folder_files *files, struct source_file *source,
     r = take_sides(files, source, file, finds);
     if (r == 0)
         r = dataset_of_files(&file, 1, setup, &ds);
-    return r < 0 ? r : finds->dataset(finds, source->name, ds);
+    if (r == 0 && files->is_one)
+        r = find_missing_of_one(files, setup, finds, &ds->missing);
+    return r < 0 ? r : finds->dataset(finds, source->name, TAKE_PTR(ds));
 }
 
 static unsigned sides_of(const struct libsvm_file *file)
@@ -537,12 +552,15 @@ static int open_folder(struct source_file *sources, size_t n, unsigned columns,
     AUTO(folder_files_release)
     struct folder_files files = {
         .columns = columns, .source = sources, .n_sources = n, .left_out = finds->n_left_out};
+    size_t rows = 0;
     int r = find_sides(&files);
 
     files.name = calloc(n + 1, sizeof(*files.name));
-    if (!files.name)
+    if (r < 0 || !files.name)
         return -ENOMEM;
-
+    for (size_t i = 0; i < n; i++)
+        rows += !files.is_side[i];
+    files.is_one = rows == 1;
     for (size_t i = 0; i < n && r == 0; i++)
         if (!files.is_side[i])
             r = open_file(&files, &sources[i], setup, finds);

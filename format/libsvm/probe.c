@@ -129,11 +129,15 @@ struct impression look_at_rows(const uint8_t *head, size_t len, bool whole, unsi
     return seen;
 }
 
+static bool is_named(const struct probed_file *file)
+{
+    return text_ends_with(file->name, ".svm") || text_ends_with(file->name, ".libsvm");
+}
+
 /* Rows of whole numbers, as many in each, are a table, unless the name says what they are. */
 static bool is_table(const struct probed_file *file, const struct impression *seen)
 {
-    return seen->weak > 1 && seen->cells > 1 && !seen->ragged &&
-           !text_ends_with(file->name, ".svm") && !text_ends_with(file->name, ".libsvm");
+    return seen->weak > 1 && seen->cells > 1 && !seen->ragged && !is_named(file);
 }
 
 enum claim libsvm_probe(const struct probed_file *file)
@@ -143,8 +147,13 @@ enum claim libsvm_probe(const struct probed_file *file)
     /* Claim broken rows too: the parser of rows reports them best. */
     if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
         return CLAIM_STRONG;
-    return seen.weak && !seen.bad && !seen.lists && !is_table(file, &seen) ? CLAIM_WEAK
-                                                                           : CLAIM_NONE;
+    if (!seen.weak || seen.bad)
+        return CLAIM_NONE;
+    if (file->is_sibling)
+        return CLAIM_WEAK;
+    if (seen.lists || is_table(file, &seen))
+        return CLAIM_NONE;
+    return seen.weak == 1 && seen.cells > 1 && !is_named(file) ? CLAIM_GUESS : CLAIM_WEAK;
 }
 
 /* Without values, `field:index` looks like a feature of libsvm text, and is taken for one. */

@@ -25,7 +25,7 @@ struct opened {
 struct part {
     const struct shard *file; /* [n] */
     unsigned n;
-    bool is_whole; /* a set, or all files: what they lack is reported */
+    bool is_whole; /* all files, a set, or the only file of it: what they lack is reported */
     size_t set;    /* its number, or FINDS_ALL */
     bool unlisted; /* see struct dataset */
 };
@@ -173,11 +173,14 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     joins = shards_join(opened.n, finds);
     apart = joins == 1 ? first_apart(rf, opened.file, opened.n, &why) : opened.n;
     one = joins == 1 && apart == opened.n;
-    for (unsigned i = 0; i < opened.n && r == 0; i++)
+    for (unsigned i = 0; i < opened.n && r == 0; i++) {
+        size_t set = opened.siblings.set_of[i];
+
         r = add_dataset(&opened,
-                        &(struct part){&opened.file[i], 1, opened.n == 1, FINDS_ALL,
+                        &(struct part){&opened.file[i], 1, opened.n == 1 && set, set - 1,
                                        one && opened.n > RECORD_LISTED},
                         opened.name[i], i == apart ? &why : NULL);
+    }
     if (r == 0 && joins == 1)
         r = add_joint(&opened, one);
     return r < 0 ? r : joins < 0 ? joins : 0;

@@ -61,8 +61,8 @@ int folder_found_error(struct finds *finds, const char *name, const char *reason
     return folder_scan_add(scan->catalog, scan->folder, name, NULL, reason);
 }
 
-/* Takes over the texts. reason: NULL: the file is empty. */
-static int leave_out(struct finds *finds, char *name, char *reason)
+/* reason: NULL: the file is empty. */
+int folder_leave_out(struct finds *finds, char *name, char *reason)
 {
     if (!name ||
         array_capacity(&finds->left_out, finds->n_left_out, sizeof(*finds->left_out)) < 0) {
@@ -76,7 +76,7 @@ static int leave_out(struct finds *finds, char *name, char *reason)
 
 int folder_found_empty(struct finds *finds, const char *name)
 {
-    return leave_out(finds, strdup(name), NULL);
+    return folder_leave_out(finds, strdup(name), NULL);
 }
 
 int folder_found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
@@ -88,7 +88,7 @@ int folder_found_failed(struct finds *finds, const char *file_name, int error, c
     if (error == -ENOMEM)
         return error;
     copy = strdup(reason);
-    r = copy ? leave_out(finds, unpacked_name(file_name), copy) : -ENOMEM;
+    r = copy ? folder_leave_out(finds, unpacked_name(file_name), copy) : -ENOMEM;
     if (r < 0)
         return r;
     if (blob_may_pass(error)) {

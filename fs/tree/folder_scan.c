@@ -115,6 +115,7 @@ static void placed_free(struct folder_scan *scan)
     for (size_t i = 0; i < scan->n_twins; i++)
         free(scan->twin[i].note);
     free(scan->twin);
+    siblings_release(&scan->siblings);
 }
 
 /* Does the format have side files with that suffix? */
@@ -342,10 +343,23 @@ static int report_unknown(struct folder_scan *scan)
     return r;
 }
 
+/* Forget n files that datasets lack, from the first of these on. */
+static void forget_left_out(struct finds *finds, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++) {
+        free(finds->left_out[i].name);
+        free(finds->left_out[i].reason);
+    }
+    finds->n_left_out -= n;
+    memmove(finds->left_out + first, finds->left_out + first + n,
+            (finds->n_left_out - first) * sizeof(*finds->left_out));
+}
+
 /* Give the format its files; file: room for those of all formats. */
 static int open_format(struct folder_scan *scan, unsigned f, struct source_file *file)
 {
-    size_t n = 0;
+    struct finds *finds = &scan->finds;
+    size_t n = 0, before = finds->n_left_out, strangers;
     int r;
 
     for (size_t i = 0; i < scan->n; i++)
@@ -356,7 +370,12 @@ static int open_format(struct folder_scan *scan, unsigned f, struct source_file 
     if (!n)
         return 0;
     scan->catalog->found |= UINT64_C(1) << f;
-    r = formats[f]->open_folder(file, n, &scan->catalog->tools->setup, &scan->finds);
+    r = folder_add_strangers(scan, f);
+    strangers = finds->n_left_out - before;
+    if (r == 0)
+        r = formats[f]->open_folder(file, n, &scan->catalog->tools->setup, finds);
+    if (strangers)
+        forget_left_out(finds, before, strangers);
     for (size_t i = 0; i < n; i++)
         blob_free(file[i].blob);
     return r;

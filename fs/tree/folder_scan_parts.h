@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cache/pack/unpack.h"
+#include "format/core/siblings.h"
 #include "format/foreign.h"
 #include "fs/tree/folder_scan.h"
 
@@ -17,6 +18,7 @@ struct placed_file {
     int error;    /* of a file that no format takes: -errno, and why; 0: there is no such reason */
     char *reason; /* owned */
     bool is_empty;
+    bool is_read; /* its format has it; set with folder_scan.siblings */
 };
 
 /* A file that is ignored: it is another file of the folder, packed. */
@@ -36,7 +38,8 @@ struct folder_scan {
     struct placed_file *placed; /* [n] */
     struct packed_twin *twin;   /* [n_twins]; owned */
     size_t n_twins;
-    struct folder_names names;          /* of those files */
+    struct siblings siblings;  /* sets of placed[]; none if all files are of one format for sure */
+    struct folder_names names; /* of those files */
     char folder_name[NAME_MAX + 1];     /* the last part of its path */
     const struct source_entry *end;     /* of the entries of all folders */
     const struct source_entry *fetched; /* the heads of the entries before it have been requested */
@@ -76,6 +79,9 @@ int folder_found_failed(struct finds *finds, const char *file_name, int error, c
 /* An empty part of a set: nothing is said of it. name: without .gz or .xz. 0 or -ENOMEM. */
 int folder_found_empty(struct finds *finds, const char *name);
 
+/* A file that datasets lack. Takes over the texts. 0 or -ENOMEM. */
+int folder_leave_out(struct finds *finds, char *name, char *reason);
+
 /* Add why a file that no format takes cannot be used. Returns a -errno that says whether another
  * machine may have the content, as with a pointer. */
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
@@ -90,5 +96,9 @@ int folder_skip_twin(struct folder_scan *scan, const struct source_entry *entry)
 /* All files have been placed. What no format takes, or a format takes for want of a better one,
  * goes to the format of its siblings (format/core/siblings.h), if that reads it. 0 or -ENOMEM. */
 int folder_join_siblings(struct folder_scan *scan);
+
+/* To the files that datasets of that format lack, add siblings of its files that are of another
+ * format. 0 or -ENOMEM. */
+int folder_add_strangers(struct folder_scan *scan, unsigned format);
 
 #endif

@@ -82,89 +82,191 @@ int folder_skip_twin(struct folder_scan *scan, const struct source_entry *entry)
 /* Does a sibling have a say in what the file is? */
 static bool is_unsure(const struct placed_file *placed)
 {
-    return placed->claim == CLAIM_WEAK || (placed->reason && placed->error == -EBADMSG);
+    return placed->claim == CLAIM_GUESS || placed->claim == CLAIM_WEAK ||
+           (placed->reason && placed->error == -EBADMSG);
 }
 
-/* The format that most members of the set are of, for sure if any is. n_formats: none. */
-static unsigned format_of_set(const struct folder_scan *scan, const struct siblings *siblings,
-                              const struct sibling_set *set)
-{
-    size_t votes[64] = {0};
-    unsigned best = n_formats;
-    bool any_sure = false;
-
-    for (size_t i = 0; i < set->n; i++) {
-        const struct placed_file *placed = &scan->placed[siblings->member[set->first + i].file];
-
-        if (placed->file.blob && placed->claim >= CLAIM_STRONG && !any_sure) {
-            memset(votes, 0, sizeof(votes));
-            any_sure = true;
-        }
-        if (placed->file.blob && (placed->claim >= CLAIM_STRONG) == any_sure)
-            votes[placed->format]++;
-    }
-    for (unsigned f = 0; f < n_formats; f++)
-        if (votes[f] && (best == n_formats || votes[f] > votes[best]))
-            best = f;
-    return best;
-}
-
-/* Give the file to that format, if it reads it. 0 or -ENOMEM. */
-static int offer(struct folder_scan *scan, struct placed_file *placed, unsigned format)
+/* What that format says of a file whose siblings are of it. ret_blob: the file; NULL: it cannot be
+ * read. CLAIM_NONE without memory, too: opening the file finds that. */
+static enum claim claim_sibling(const struct folder_scan *scan, const struct placed_file *placed,
+                                unsigned format, struct blob **ret_blob)
 {
     const struct source_entry *entry = &scan->entry[placed - scan->placed];
-    AUTO_BLOB struct blob *blob = TAKE_PTR(placed->file.blob);
+    struct blob *blob = placed->file.blob;
     uint8_t head[FORMAT_HEAD];
     struct probed_file file;
     size_t len;
-    int r = blob ? 0 : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, NULL);
 
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
+    *ret_blob = NULL;
+    if (!blob && source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, NULL) < 0)
+        return CLAIM_NONE;
+    *ret_blob = blob;
     len = (size_t)min_u64(sizeof(head), blob->size);
+    if (blob_read(READ_WAITS, blob, head, len, 0, NULL) < 0)
+        return CLAIM_NONE;
     file = probed(scan, placed->file.name, head, len, blob);
     file.is_sibling = true;
-    if (blob_read(READ_WAITS, blob, head, len, 0, NULL) == 0 && formats[format]->probe(&file)) {
+    return formats[format]->probe(&file);
+}
+
+/* How many members of the set can be read in that format? */
+static size_t count_readable(const struct folder_scan *scan, const struct sibling_set *set,
+                             unsigned format)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < set->n; i++) {
+        const struct placed_file *placed =
+            &scan->placed[scan->siblings.member[set->first + i].file];
+        struct blob *blob = NULL;
+
+        if (placed->is_empty || !is_unsure(placed))
+            continue;
+        n += claim_sibling(scan, placed, format, &blob) >= CLAIM_WEAK;
+        if (blob != placed->file.blob)
+            blob_free(blob);
+    }
+    return n;
+}
+
+/* The format of a set: the one with the strongest claims, of equal ones the one with most of them.
+ * If none is sure, the one that most members can be read in. n_formats: none. */
+static unsigned format_of_set(const struct folder_scan *scan, const struct sibling_set *set)
+{
+    size_t votes[64] = {0};
+    enum claim most = CLAIM_NONE;
+    unsigned best = n_formats, n_voted = 0;
+
+    for (size_t i = 0; i < set->n; i++) {
+        const struct placed_file *placed =
+            &scan->placed[scan->siblings.member[set->first + i].file];
+        enum claim claim = placed->claim < CLAIM_STRONG ? placed->claim : CLAIM_STRONG;
+
+        if (!placed->file.blob || claim < most)
+            continue;
+        if (claim > most)
+            memset(votes, 0, sizeof(votes));
+        most = claim;
+        votes[placed->format]++;
+    }
+    for (unsigned f = 0; f < n_formats; f++)
+        n_voted += votes[f] > 0;
+    for (unsigned f = 0; f < n_formats; f++) {
+        if (votes[f] && n_voted > 1 && most < CLAIM_STRONG)
+            votes[f] = count_readable(scan, set, f);
+        if (votes[f] && (best == n_formats || votes[f] > votes[best]))
+            best = f;
+    }
+    return best;
+}
+
+/* Give the file to that format, if it reads it. */
+static void offer(const struct folder_scan *scan, struct placed_file *placed, unsigned format)
+{
+    struct blob *blob = NULL;
+
+    if (claim_sibling(scan, placed, format, &blob)) {
         placed->format = format;
         placed->claim = CLAIM_WEAK;
         free(placed->reason);
         placed->reason = NULL;
+        placed->file.blob = blob;
+    } else if (blob != placed->file.blob) {
+        blob_free(blob);
     }
-    if (!placed->reason)
-        placed->file.blob = TAKE_PTR(blob);
-    return 0;
+}
+
+/* Is there a file whose siblings may decide about it, or are there files of several formats? */
+static bool are_mixed(const struct folder_scan *scan)
+{
+    const struct placed_file *first = NULL;
+
+    for (size_t i = 0; i < scan->n; i++) {
+        const struct placed_file *placed = &scan->placed[i];
+
+        if (is_unsure(placed) || (first && placed->file.blob && placed->format != first->format))
+            return true;
+        first = placed->file.blob ? placed : first;
+    }
+    return false;
+}
+
+static int join_set(struct folder_scan *scan, const struct sibling_set *set)
+{
+    unsigned format = format_of_set(scan, set);
+    int r = 0;
+
+    for (size_t i = 0; i < set->n && format < n_formats && r == 0; i++) {
+        struct placed_file *placed = &scan->placed[scan->siblings.member[set->first + i].file];
+
+        if (!is_unsure(placed) || (placed->file.blob && placed->format == format))
+            continue;
+        if (!placed->is_empty) {
+            offer(scan, placed, format);
+            continue;
+        }
+        r = folder_found_empty(&scan->finds, placed->file.name);
+        free(placed->reason);
+        placed->reason = NULL;
+    }
+    return r;
 }
 
 int folder_join_siblings(struct folder_scan *scan)
 {
     AUTO_FREE const char **name = calloc(scan->n, sizeof(*name));
-    AUTO_SIBLINGS struct siblings siblings = {0};
-    bool any = false;
     int r = name ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < scan->n && r == 0; i++) {
+    if (r < 0 || !are_mixed(scan))
+        return r;
+    for (size_t i = 0; i < scan->n; i++)
         name[i] = scan->placed[i].file.name ? scan->placed[i].file.name : "";
-        any = any || is_unsure(&scan->placed[i]);
+    r = siblings_find(name, scan->n, &scan->siblings);
+    for (size_t s = 0; s < scan->siblings.n && r == 0; s++)
+        r = join_set(scan, &scan->siblings.set[s]);
+    for (size_t i = 0; i < scan->n; i++)
+        scan->placed[i].is_read = scan->placed[i].file.blob != NULL;
+    return r;
+}
+
+/* Report the members of a set that are of other formats. */
+static int add_strangers(struct folder_scan *scan, const struct sibling_set *set, unsigned format)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < set->n && r == 0; i++) {
+        const struct placed_file *placed =
+            &scan->placed[scan->siblings.member[set->first + i].file];
+        AUTO_TEXT struct text t = {0};
+        char *reason;
+
+        if (!placed->is_read || placed->format == format)
+            continue;
+        text_add(&t, "is %s, not %s as this dataset is", formats[placed->format]->name,
+                 formats[format]->name);
+        r = text_finish(&t, &reason, NULL);
+        if (r == 0)
+            r = folder_leave_out(&scan->finds, strdup(placed->file.name), reason);
     }
-    if (r == 0 && any)
-        r = siblings_find(name, scan->n, &siblings);
-    for (size_t s = 0; s < siblings.n && r == 0; s++) {
-        const struct sibling_set *set = &siblings.set[s];
-        unsigned format = format_of_set(scan, &siblings, set);
+    return r;
+}
 
-        for (size_t i = 0; i < set->n && format < n_formats && r == 0; i++) {
-            struct placed_file *placed = &scan->placed[siblings.member[set->first + i].file];
+int folder_add_strangers(struct folder_scan *scan, unsigned format)
+{
+    int r = 0;
 
-            if (!is_unsure(placed) || (placed->file.blob && placed->format == format))
-                continue;
-            if (!placed->is_empty) {
-                r = offer(scan, placed, format);
-                continue;
-            }
-            r = folder_found_empty(&scan->finds, placed->file.name);
-            free(placed->reason);
-            placed->reason = NULL;
+    for (size_t s = 0; s < scan->siblings.n && r == 0; s++) {
+        const struct sibling_set *set = &scan->siblings.set[s];
+        bool is_own = false;
+
+        for (size_t i = 0; i < set->n && !is_own; i++) {
+            const struct placed_file *placed =
+                &scan->placed[scan->siblings.member[set->first + i].file];
+
+            is_own = placed->is_read && placed->format == format;
         }
+        if (is_own)
+            r = add_strangers(scan, set, format);
     }
     return r;
 }

@@ -91,6 +91,34 @@ for what, files, n in (
     equal((samples(datasets).get("all"), datasets["all"]["missing"] if "all" in datasets else None, unusable), (n, [], {}), what)
     check(0)
 
+# ---- one decision for a set ----
+
+TABLE, ROW, RAGGED = "1 2 3\n4 5 6\n", "9 9 9\n", "1 1 1\n2 2\n"
+for what, files, want in (
+        ("a table, and one row of as many", {"part-0.txt": TABLE, "part-1.txt": ROW}, ("csv", 3)),
+        ("one row first", {"part-0.txt": ROW, "part-1.txt": TABLE}, ("csv", 3)),
+        ("a part that is no table", {"part-0.txt": TABLE, "part-1.txt": ROW, "part-2.txt": RAGGED}, ("libsvm", 5)),
+        ("features without values", {"part-0.txt": RAGGED, "part-1.txt": TABLE, "part-2.txt": RAGGED}, ("libsvm", 6)),
+        ("most are tables, but one is not", {"part-0.txt": TABLE, "part-1.txt": TABLE, "part-2.txt": RAGGED}, ("libsvm", 6)),
+        ("features with values in one part", {"part-0": "1 1:2\n", "part-1": TABLE, "part-2": ROW}, ("libsvm", 4))):
+    make(files)
+    datasets, unusable = look()
+    equal({(d["format"], len(d["missing"])) for d in datasets.values()}, {(want[0], 0)}, what)
+    equal((samples(datasets)["all"], unusable), (want[1], {}), what)
+
+make({"part-0.txt": "1 1:2\n0 2:3\n", "part-1.txt": rows(1, 2), "part-2.txt": TABLE, "other.txt": rows(3, 4)})
+datasets, unusable = look()
+equal({name: (d["format"], d["samples"], d["missing"]) for name, d in datasets.items()},
+      {"part-0.txt": ("libsvm", 2, []), "part-2.txt": ("libsvm", 2, []),
+       "all": ("libsvm", 4, [{"name": "part-1.txt", "reason": "is jsonl, not libsvm as this dataset is"}]),
+       "part-1.txt": ("jsonl", 2, []), "other.txt": ("jsonl", 2, []),
+       "all~2": ("jsonl", 4, [{"name": f"part-{i}.txt", "reason": "is libsvm, not jsonl as this dataset is"} for i in (0, 2)])},
+      "parts of two formats")
+check(2)
+make({"part-0.txt": "1 1:2\n0 2:3\n", "part-1.txt": rows(1, 2)})
+equal({name: missing(d) for name, d in look()[0].items()},
+      {"part-0.txt": ["part-1.txt"], "part-1.txt": ["part-0.txt"]}, "two parts of two formats")
+
 # ---- parts that cannot be read ----
 
 make({"part-0.json": rows(1, 2), "part-1.json": b"\x89\x01\x02 damaged", "part-2.json": rows(4, 5)})
