@@ -47,7 +47,8 @@ static void print_help(void)
            "which together show the whole epoch. --progress: also if stderr is not a\n"
            "terminal; a line a second.\n\n"
            "Prints one line, with a SHA-256 of the epoch that is the same on every machine.\n"
-           "Exit code 0: all is right; 3: something is not, and stderr says what.\n");
+           "Exit code 0: the epoch is right; 5: it is not, and stderr names the first faults;\n"
+           "3: it cannot be read.\n");
 }
 
 /* ---- the batches of a plan ---- */
@@ -431,13 +432,13 @@ static int say_result(const struct audit_call *call, struct audit_tally *tally,
     struct audit_result result;
 
     if (audit_tally_result(tally, &result) < 0)
-        return fail(EXIT_MOUNT, "%s", strerror(ENOMEM));
+        return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     plan_name(&call->plan, name);
     if (plan_has_epochs(&call->plan))
         snprintf(epoch, sizeof(epoch), ", epoch %llu", (unsigned long long)call->epoch);
     if (result.faults) {
         fputs(result.first, stderr);
-        return fail(EXIT_MOUNT, "%s: %s%s: %llu fault%s", call->dataset.folder, name, epoch,
+        return fail(EXIT_AUDIT, "%s: %s%s: %llu fault%s", call->dataset.folder, name, epoch,
                     (unsigned long long)result.faults, result.faults == 1 ? "" : "s");
     }
     printf("%s%s%s: %llu samples in %llu batch%s, of the %llu of the list %s; all equal to the "
@@ -483,7 +484,7 @@ static int run_audit(struct audit_call *call)
     progress_end(&call->shown, r == 0 ? call->total : min_u64(call->done, call->total),
                  call->total);
     if (r < 0)
-        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+        return fail(r == -EBADMSG ? EXIT_AUDIT : code_for(r, EXIT_MOUNT), "%s", diag_text(&d, r));
     return say_result(call, tally, &rule, batches);
 }
 
@@ -509,7 +510,7 @@ static int run(int argc, char **argv)
         return code;
     call.dataset.mix = calloc(1, sizeof(*call.dataset.mix));
     if (!call.dataset.mix)
-        return fail(EXIT_MOUNT, "%s", strerror(ENOMEM));
+        return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     code = audit_dataset_find(call.mountpoint, call.plan.batch ? call.plan.batch : BATCH_OF_ALL,
                               &call.dataset);
     if (code < 0)

@@ -52,6 +52,11 @@ int fail(int code, const char *format, ...)
     return code;
 }
 
+int code_for(int r, int code)
+{
+    return r == -ENOMEM ? EXIT_SYSTEM : code;
+}
+
 /* EIO counts, because remotes fail with other errors. */
 bool is_cache_error(int r)
 {
@@ -130,7 +135,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     const int words = strchr(line->word, ' ') ? 2 : 1;
     const bool may_be_none = line->word[0] == '[';
     struct diag d = DIAG_INIT;
-    int c, at = 0;
+    int c, at = 0, r;
 
     list_flags(line, known);
     optind = 1;
@@ -153,8 +158,8 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
             bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of many in a word */
 
             return say_unknown(line, is_letter ? letter : argv[optind - 1]);
-        } else if (options_parse(line->options, optarg, &d) < 0) {
-            return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
+        } else if ((r = options_parse(line->options, optarg, &d)) < 0) {
+            return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
         }
     }
     if (may_be_none && argc == optind)

@@ -10,7 +10,16 @@
 #include "fs/options/options.h"
 #include "fs/tree/catalog.h"
 
-enum exit_code { EXIT_DONE, EXIT_USAGE, EXIT_SOURCE, EXIT_MOUNT, EXIT_CACHE };
+/* `epochfs --help` says what each means; mount.epochfs has others, see mount_helper_code(). */
+enum exit_code {
+    EXIT_DONE,
+    EXIT_USAGE,
+    EXIT_SOURCE,
+    EXIT_MOUNT,
+    EXIT_CACHE,
+    EXIT_AUDIT,
+    EXIT_SYSTEM
+};
 
 struct command {
     const char *name;
@@ -75,6 +84,9 @@ bool is_cache_error(int r);
 
 /* Print "epochfs: <what>" to stderr. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The code after a function returned r < 0: EXIT_SYSTEM if memory ran out, otherwise code. */
+int code_for(int r, int code);
 
 /* Print "epochfs: <reason>" to stderr and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

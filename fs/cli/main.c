@@ -18,6 +18,16 @@ static const struct command *const commands[] = {
     &command_index, &command_status, &command_audit, &command_cache,
 };
 
+static const char *const exit_codes[] = {
+    [EXIT_DONE] = "done",
+    [EXIT_USAGE] = "usage: the command line or an option is wrong",
+    [EXIT_SOURCE] = "source: SOURCE, or one of its files, cannot be read",
+    [EXIT_MOUNT] = "mount: it cannot be mounted or unmounted, or its daemon does not answer",
+    [EXIT_CACHE] = "cache: its directory cannot be used or is full, or data in it is damaged",
+    [EXIT_AUDIT] = "audit: the epoch is not what the plan says",
+    [EXIT_SYSTEM] = "system: out of memory, or standard output cannot be written",
+};
+
 static void print_help(FILE *out)
 {
     fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
@@ -31,7 +41,12 @@ static void print_help(FILE *out)
           "TFRecord, RecordIO, MindRecord, tokens, JSON lines, CSV, arrays (npy, npz,\n"
           "safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text, or\n"
           "Kaldi tables; also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
-          "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
+          "exit codes:\n",
+          out);
+    for (size_t i = 0; i < ARRAY_LEN(exit_codes); i++)
+        fprintf(out, "    %zu  %s\n", i, exit_codes[i]);
+    fputs("`epochfs stage`, ended by a signal, returns 128 plus the signal's number.\n"
+          "mount.epochfs returns those of mount(8): 0, 1 usage, 2 system, 32 mount failure.\n",
           out);
 }
 
@@ -114,7 +129,7 @@ int main(int argc, char **argv)
     int code;
 
     if (arguments_hide(argc, argv) < 0)
-        return fail(EXIT_USAGE, "%s", strerror(ENOMEM));
+        return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
     /* The daemon has many threads: return large blocks to the system when they are freed. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
@@ -122,6 +137,6 @@ int main(int argc, char **argv)
 
     code = run(argc, argv);
     if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout)))
-        return fail(EXIT_USAGE, "standard output: %s", strerror(errno));
+        return fail(EXIT_SYSTEM, "standard output: %s", strerror(errno));
     return code;
 }

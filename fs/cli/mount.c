@@ -39,8 +39,15 @@ struct mount_call {
     const char *source;
     const char *mountpoint;
     bool foreground;
-    bool fake; /* mount -f: do all but mount */
+    bool fake;   /* mount -f: do all but mount */
+    bool helper; /* of mount(8) */
 };
+
+/* The exit codes of mount(8): a bit mask. */
+static int mount_helper_code(int code)
+{
+    return code == EXIT_DONE ? 0 : code == EXIT_USAGE ? 1 : code == EXIT_SYSTEM ? 2 : 32;
+}
 
 static void print_mount_help(FILE *out)
 {
@@ -227,7 +234,8 @@ static void report_unusable(const struct catalog *catalog)
 
 /* What the serving process does once it has answered the kernel for the first time. */
 struct readiness {
-    int pipe; /* to the parent; -1: in the foreground */
+    int pipe;    /* to the parent; -1: in the foreground */
+    bool helper; /* of mount(8), which is the parent */
     const char *mountpoint;
 };
 
@@ -297,12 +305,12 @@ static int serve_in_background(struct server *server, struct readiness *ready,
 
     if (pipe2(ends, O_CLOEXEC) < 0) {
         server_free(server);
-        return fail(EXIT_MOUNT, "pipe: %s", strerror(errno));
+        return fail(EXIT_SYSTEM, "pipe: %s", strerror(errno));
     }
     child = fork();
     if (child < 0) {
         server_free(server);
-        return fail(EXIT_MOUNT, "fork: %s", strerror(errno));
+        return fail(EXIT_SYSTEM, "fork: %s", strerror(errno));
     }
     if (child > 0) {
         close(ends[1]);
@@ -310,7 +318,8 @@ static int serve_in_background(struct server *server, struct readiness *ready,
          * if the child ends, processes that wait for an answer get an error only once no process
          * has the connection open. */
         server_leave(server);
-        _exit(wait_for_mount(ends[0], child, mountpoint));
+        code = wait_for_mount(ends[0], child, mountpoint);
+        _exit(ready->helper ? mount_helper_code(code) : code);
     }
     close(ends[0]);
     ready->pipe = ends[1];
@@ -346,7 +355,7 @@ static int mount_first(const struct server_setup *setup, struct server **ret, st
 static int mount_opened(const struct mount_call *call, const struct options *options,
                         struct opened *opened, const char *source, const char *mountpoint)
 {
-    struct readiness ready = {.pipe = -1, .mountpoint = mountpoint};
+    struct readiness ready = {.pipe = -1, .helper = call->helper, .mountpoint = mountpoint};
     const struct server_setup setup = {
         .catalog = &opened->catalog,
         .options = options,
@@ -424,12 +433,12 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     report_space(opened.source->stage, options);
     name = source_name(opened.source);
     if (!name)
-        return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
+        return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     return call->fake ? EXIT_DONE : mount_opened(call, options, &opened, name, mountpoint);
 }
 
 static int parse_call(int argc, char **argv, const char *letters, struct mount_call *call,
-                      struct options *options, bool helper)
+                      struct options *options)
 {
     static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
     struct diag d = DIAG_INIT;
@@ -440,12 +449,12 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
     while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         switch (c) {
         case 'f':
-            *(helper ? &call->fake : &call->foreground) = true;
+            *(call->helper ? &call->fake : &call->foreground) = true;
             break;
         case 'o':
             r = options_parse(options, optarg, &d);
             if (r < 0)
-                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+                return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
             break;
         case 'h':
             print_mount_help(stdout);
@@ -473,11 +482,11 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
 static int run_mount(int argc, char **argv, const char *letters, bool helper)
 {
     AUTO_OPTIONS struct options options;
-    struct mount_call call = {0};
+    struct mount_call call = {.helper = helper};
     int code;
 
     options_init(&options);
-    code = parse_call(argc, argv, letters, &call, &options, helper);
+    code = parse_call(argc, argv, letters, &call, &options);
     options.source.stage.idle_ns = processors_idle_ns; /* because a job computes beside a mount */
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
@@ -491,5 +500,5 @@ const struct command command_mount = {"mount", run, "mount  [-f] [-o OPTIONS] SO
 
 int command_mount_helper(int argc, char **argv)
 {
-    return run_mount(argc, argv, "sfnvho:N:t:", true);
+    return mount_helper_code(run_mount(argc, argv, "sfnvho:N:t:", true));
 }

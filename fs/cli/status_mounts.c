@@ -67,7 +67,7 @@ int status_mounts(bool json)
 
     mounts_each(add_mount, &l);
     if (l.text.failed)
-        code = fail(EXIT_MOUNT, "status: %s", strerror(ENOMEM));
+        code = fail(EXIT_SYSTEM, "status: %s", strerror(ENOMEM));
     else if (json)
         printf("[%s%s]\n", l.n ? l.text.data : "", l.n ? "\n" : "");
     else

@@ -126,7 +126,7 @@ def check_wrong_classes():
     for places, found in (([0, 2, 1, 3, 4, 5, 6, 7], "expected a run of 2 samples of a class, got another class"),
                           ([0, 1, 2, 3, 0, 1, 6, 7], "expected 4 different classes")):
         np.savez(f"{copied}/batches/{plan}/epoch=0/npz/000001.npz", **{k: v[places] for k, v in arrays.items()})
-        contains(run("audit", copied, plan, code=3), found)
+        contains(run("audit", copied, plan, code=5), found)
 
 
 def check_wrong_mix():
@@ -142,12 +142,12 @@ def check_wrong_mix():
         arrays = {k: batch[k] for k in batch.files}
     order = np.argsort(arrays["source"], kind="stable")  # all of one source first: its share is wrong
     np.savez(f"{epoch}/000003.npz", **{k: v[order] for k, v in arrays.items()})
-    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "has not the share of its weight")
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=5), "has not the share of its weight")
     np.savez(f"{epoch}/000003.npz", **arrays | {"source": arrays["source"] + 7})
-    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "expected samples of the mix's sources")
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=5), "expected samples of the mix's sources")
     arrays["image"][0, 0, 0] ^= 1
     np.savez(f"{epoch}/000003.npz", **arrays)
-    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=3), "differs from the stored order")
+    contains(run("audit", f"{copied}/both", "batch=8,seed=3", code=5), "differs from the stored order")
 
 
 def check_wrong_shares():
@@ -165,7 +165,7 @@ def check_wrong_shares():
         places = np.where(source == 1, np.flatnonzero(source == 0)[0], np.arange(8))
         arrays = {k: old[k][places] for k in old.files}
     np.savez(batch, **arrays)
-    contains(run(*arguments, code=3), "samples from 0 on: expected 75 to 75 of their source in the epoch, got")
+    contains(run(*arguments, code=5), "samples from 0 on: expected 75 to 75 of their source in the epoch, got")
 
 
 def check_digest():
@@ -211,7 +211,7 @@ def change(name, **columns):
 
 
 def refused(*words):
-    printed = run("audit", COPY, PLAN, code=3)
+    printed = run("audit", COPY, PLAN, code=5)
     contains(printed, *words)
 
 
@@ -230,7 +230,7 @@ def check_wrong(folder):
 
     copy(folder)  # a batch twice, and another not
     shutil.copyfile(f"{EPOCH}/000001.npz", f"{EPOCH}/000004.npz")
-    printed = run("audit", COPY, PLAN, code=3)
+    printed = run("audit", COPY, PLAN, code=5)
     contains(printed, "expected 1 to 1 times in the epoch, got", "16 faults")
     equal(len(printed.splitlines()), 4, "lines: the first three faults, and a count")
 

@@ -310,7 +310,7 @@ for words in --help "info $SOURCE" "info --json $SOURCE"; do
     code=0
     # shellcheck disable=SC2086 # words
     "$EPOCHFS" $words >/dev/full 2>"$PRIVATE/said" || code=$?
-    [ "$code" = 1 ] || die "$words: expected exit code 1 on a full disk, got $code"
+    [ "$code" = 6 ] || die "$words: expected exit code 6 on a full disk, got $code"
     grep -q "standard output" "$PRIVATE/said" || die "$words: $(cat "$PRIVATE/said")"
 done
 

@@ -68,5 +68,5 @@ def words(epochfs, option):
 
 def exit_codes(epochfs):
     """Number: word."""
-    told = said(epochfs, "--help").split("exit codes: ")[1]
-    return dict(part.split() for part in told.strip().split(", "))
+    told = said(epochfs, "--help").split("exit codes:\n")[1]
+    return dict(re.findall(r"^ {4}(\d)  (\w+)", told, re.MULTILINE))

@@ -28,10 +28,11 @@ expect 0 "$helper" "$SOURCE" "$MOUNTPOINT" -sn -v -t epochfs -o rw
 check_and_unmount
 expect 0 "$helper" "$SOURCE" "$MOUNTPOINT" -f -o rw
 ! is_mounted "$MOUNTPOINT" || die "-f (fake) has mounted"
-expect 2 "$helper" "$PRIVATE/missing" "$MOUNTPOINT" -o ro
+# The exit codes of mount(8).
+expect 32 "$helper" "$PRIVATE/missing" "$MOUNTPOINT" -o ro
 one_line
 says "$PRIVATE/missing"
-expect 3 "$helper" "$SOURCE" "$PRIVATE/missing" -o ro
+expect 32 "$helper" "$SOURCE" "$PRIVATE/missing" -o ro
 expect 1 "$helper" "$SOURCE" "$MOUNTPOINT" -o ro,plam=batch=8
 says "is it 'plan'?"
 expect 1 "$helper"
@@ -55,5 +56,5 @@ expect 0 mount -t epochfs -o ro "$SOURCE" "$MOUNTPOINT"
 check_and_unmount
 code=0
 OUT=$(mount -t epochfs "$PRIVATE/missing" "$MOUNTPOINT" 2>&1) || code=$?
-[ "$code" != 0 ] || die "mount of a missing source succeeded"
+[ "$code" = 32 ] || die "mount of a missing source: expected exit code 32, got $code"
 says "epochfs: $PRIVATE/missing"
