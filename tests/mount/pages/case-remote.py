@@ -27,7 +27,7 @@ for name in ("mnist", "data", "prefix"):
 
 world.run("README.md", {"s3://bucket/clothes ~/mnt-s3": "test $(ls ~/mnt-s3/train/samples/npy/*.image.npy | wc -l) = 3; epochfs umount ~/mnt-s3"})
 os.environ["EPOCHFS_CACHE"] = "/local/cache"  # new, as the page has it
-world.run("docs/staging.md", {"stage --check": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
+world.run("docs/staging.md", {"stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
                               "cache_size=20G": "ls /mnt/mnist/t10k/batches"})
 world.run("docs/remotes.md", {"s3://bucket/prefix": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw"})
 world.run("docs/index.md", {"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
