@@ -87,8 +87,8 @@ static bool is_unsure(const struct placed_file *placed)
 }
 
 /* What that format says of a file whose siblings are of it. ret_blob: the file; NULL: it cannot be
- * read. CLAIM_NONE without memory, too: opening the file finds that. */
- * read. Without memory also CLAIM_NONE: opening the file finds that. */
+ * read. CLAIM_NONE also without memory: opening the file finds that. */
+static enum claim claim_sibling(const struct folder_scan *scan, const struct placed_file *placed,
                                 unsigned format, struct blob **ret_blob)
 {
     const struct source_entry *entry = &scan->entry[placed - scan->placed];
