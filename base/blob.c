@@ -19,7 +19,7 @@ int blob_pread(struct read_context *rc, const struct blob *blob, void *buf, size
     return pread_within(rc, blob, buf, len, off, NULL);
 }
 
-static int say_changed(const struct blob *blob, struct diag *d)
+static int blob_say_changed(const struct blob *blob, struct diag *d)
 {
     return diag_set(d, -ESTALE,
                     "%s: the file was changed, replaced or removed while mounted; mount again to "
@@ -33,7 +33,7 @@ int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_
     int r = pread_within(rc, blob, buf, len, off, d);
 
     if (r == -ESTALE)
-        return say_changed(blob, d);
+        return blob_say_changed(blob, d);
     if (r == -EAGAIN) /* nothing has failed */
         return r;
     /* If the blob has set a reason, that one stays. */
@@ -86,7 +86,7 @@ int blob_verify(const struct blob *blob, struct diag *d)
 {
     int r = blob_check(blob);
 
-    return r == -ESTALE ? say_changed(blob, d) : r;
+    return r == -ESTALE ? blob_say_changed(blob, d) : r;
 }
 
 int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd, struct diag *d)
@@ -95,7 +95,7 @@ int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret
 
     if (len && blob->ops->open_file && off < blob->size && len <= blob->size - off)
         r = blob->ops->open_file(blob, off, len, ret_fd, d);
-    return r == -ESTALE ? say_changed(blob, d) : r;
+    return r == -ESTALE ? blob_say_changed(blob, d) : r;
 }
 
 void blob_done(const struct blob *blob)

@@ -3,7 +3,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
 
-static int64_t time_of(clockid_t id)
+static int64_t clock_time_of(clockid_t id)
 {
     struct timespec now;
 
@@ -14,13 +14,13 @@ static int64_t time_of(clockid_t id)
 static int64_t real_monotonic(const struct clock *clock)
 {
     (void)clock;
-    return time_of(CLOCK_MONOTONIC);
+    return clock_time_of(CLOCK_MONOTONIC);
 }
 
 static int64_t real_wall(const struct clock *clock)
 {
     (void)clock;
-    return time_of(CLOCK_REALTIME);
+    return clock_time_of(CLOCK_REALTIME);
 }
 
 static void real_wait(const struct clock *clock, struct lock *l, pthread_cond_t *condition,

@@ -42,7 +42,7 @@ void kinds_add(struct kinds *k, const char *name)
     k->count[i].n++;
 }
 
-static void show(const struct kind_count *kind, bool name, struct text *t)
+static void extension_show(const struct kind_count *kind, bool name, struct text *t)
 {
     text_add(t, "%llu %s", (unsigned long long)kind->n,
              kind->ext[0] ? kind->ext : "without an extension");
@@ -67,7 +67,7 @@ void kinds_show(struct kinds *k, bool names, struct text *t)
     for (unsigned i = 0; i < k->n; i++)
         if (i < KINDS_SHOWN) {
             text_add(t, i ? ", " : "");
-            show(&k->count[i], names, t);
+            extension_show(&k->count[i], names, t);
         } else {
             others += k->count[i].n;
         }

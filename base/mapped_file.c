@@ -27,11 +27,11 @@ static struct slot {
 } slots[MAPPED_FILES_MAX];
 
 /* The handler before ours. The handler reads it without a lock: a new one goes into the other. */
-static struct sigaction earlier[2];
-static struct sigaction *_Atomic before = earlier;
+static struct sigaction mapped_file_earlier[2];
+static struct sigaction *_Atomic before = mapped_file_earlier;
 
 /* Map zeros over the range that has the address. false: none has it. */
-static bool replace(uintptr_t at)
+static bool mapped_file_replace(uintptr_t at)
 {
     for (unsigned i = 0; i < MAPPED_FILES_MAX; i++) {
         unsigned turn = atomic_load(&slots[i].turn);
@@ -54,7 +54,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     const struct sigaction *other = atomic_load(&before);
     int saved = errno;
 
-    if (!replace((uintptr_t)info->si_addr)) {
+    if (!mapped_file_replace((uintptr_t)info->si_addr)) {
         /* Not ours. If nobody handled it before, the fault comes again and ends the process. */
         if (other->sa_flags & SA_SIGINFO)
             other->sa_sigaction(number, info, context);
@@ -72,7 +72,7 @@ static void make_lock(void)
 }
 
 /* Other code may have set a handler of its own meanwhile. */
-static void install(void)
+static void mapped_file_install(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -83,7 +83,7 @@ static void install(void)
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGBUS, NULL, &now) == 0 &&
         !(now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)) {
-        struct sigaction *other = &earlier[atomic_load(&before) == earlier];
+        struct sigaction *other = &mapped_file_earlier[atomic_load(&before) == mapped_file_earlier];
 
         *other = now;
         atomic_store(&before, other);
@@ -100,7 +100,7 @@ int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
 
     if (size > SIZE_MAX)
         return -EFBIG;
-    install();
+    mapped_file_install();
     for (;; looked++) {
         int expected = FREE;
 

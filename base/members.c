@@ -158,13 +158,13 @@ int members_compare_paths(const char *a, const char *b)
     return path_byte(*a) - path_byte(*b);
 }
 
-static int compare_folders(const void *a, const void *b, void *names)
+static int members_compare_folders(const void *a, const void *b, void *names)
 {
     return members_compare_paths((char *)names + *(const uint32_t *)a,
                                  (char *)names + *(const uint32_t *)b);
 }
 
-static int compare_members(const void *a, const void *b, void *names)
+static int members_compare_members(const void *a, const void *b, void *names)
 {
     const struct member *x = a, *y = b;
 
@@ -173,10 +173,10 @@ static int compare_members(const void *a, const void *b, void *names)
     return strcmp((char *)names + x->name, (char *)names + y->name);
 }
 
-static bool is_sorted(const struct members *m)
+static bool members_is_sorted(const struct members *m)
 {
     for (size_t i = 1; i < m->n; i++)
-        if (compare_members(&m->member[i - 1], &m->member[i], m->names) > 0)
+        if (members_compare_members(&m->member[i - 1], &m->member[i], m->names) > 0)
             return false;
     return true;
 }
@@ -194,7 +194,7 @@ static int sort_folders(struct members *m)
         return -ENOMEM;
     for (uint32_t i = 0; i < m->n_folders; i++)
         all[i] = (struct renumber){m->folder[i], i};
-    qsort_r(all, m->n_folders, sizeof(*all), compare_folders, m->names);
+    qsort_r(all, m->n_folders, sizeof(*all), members_compare_folders, m->names);
     for (uint32_t i = 0; i < m->n_folders; i++) {
         m->folder[i] = all[i].name;
         by_place[all[i].old] = i;
@@ -209,11 +209,11 @@ int members_sort(struct members *m)
     uint64_t at = 0;
     int r = sort_folders(m);
 
-    if (r < 0 || !m->n || is_sorted(m))
+    if (r < 0 || !m->n || members_is_sorted(m))
         return r;
     for (size_t i = 0; i < m->n; i++) /* sizes, while they are out of order */
         m->member[i].place = members_size(m, i);
-    qsort_r(m->member, m->n, sizeof(*m->member), compare_members, m->names);
+    qsort_r(m->member, m->n, sizeof(*m->member), members_compare_members, m->names);
     for (size_t i = 0; i < m->n; i++) {
         uint64_t size = m->member[i].place;
 
@@ -243,7 +243,7 @@ int members_compare_to(const char *a, const char *b, size_t len)
 }
 
 /* The first folder whose path is not before root, of sorted ones. */
-static uint32_t find_folder(const struct members *m, const char *root, size_t len)
+static uint32_t members_find_folder(const struct members *m, const char *root, size_t len)
 {
     uint32_t low = 0, high = m->n_folders;
 
@@ -260,7 +260,7 @@ static uint32_t find_folder(const struct members *m, const char *root, size_t le
 
 bool members_has_folder(const struct members *m, const char *path)
 {
-    uint32_t number = find_folder(m, path, strlen(path));
+    uint32_t number = members_find_folder(m, path, strlen(path));
 
     return number < m->n_folders && !strcmp(members_folder(m, number), path);
 }
@@ -268,7 +268,7 @@ bool members_has_folder(const struct members *m, const char *path)
 size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,
                       const char *name)
 {
-    uint32_t number = find_folder(m, folder, folder_len);
+    uint32_t number = members_find_folder(m, folder, folder_len);
     size_t low = 0, high = m->n;
 
     if (number == m->n_folders ||
@@ -292,7 +292,7 @@ int members_pick(const struct members *m, const char *root, const uint32_t *file
                  struct members *ret)
 {
     AUTO_MEMBERS struct members picked = {0};
-    uint32_t first = find_folder(m, root, strlen(root)), number;
+    uint32_t first = members_find_folder(m, root, strlen(root)), number;
     int r = 0;
 
     for (uint32_t f = first;
@@ -326,7 +326,7 @@ void members_bytes(const struct members *m, struct members_head *head,
     ret[3] = (struct iovec){m->names, m->names_len};
 }
 
-static bool is_sound(const struct members *m)
+static bool members_is_sound(const struct members *m)
 {
     if (m->names_len && m->names[m->names_len - 1])
         return false;
@@ -366,7 +366,7 @@ int members_from_bytes(const uint8_t *bytes, size_t size, struct members *ret)
     m.member = (struct member *)(uintptr_t)bytes;
     m.folder = (uint32_t *)(uintptr_t)(bytes + members);
     m.names = (char *)(uintptr_t)(bytes + members + folders);
-    if (!is_sound(&m))
+    if (!members_is_sound(&m))
         return -EBADMSG;
     *ret = m;
     return 0;

@@ -1,6 +1,6 @@
 /* A thing: MAKING -> READY memo_get() by its maker, wakes the waiting threads
  *           MAKING -> gone     the maker failed; waiting threads try themselves
- *           READY  -> gone     evict_locked(), not while it is in use
+ *           READY  -> gone     memo_evict_locked(), not while it is in use
  *
  * Things are in a hash table by key, and in a list by their last use. */
 #include "base/memo.h"
@@ -60,7 +60,7 @@ int memo_new(size_t limit, struct memo **ret)
     return 0;
 }
 
-static struct memo_thing **bucket_of(struct memo *memo, const struct memo_key *key)
+static struct memo_thing **memo_bucket_of(struct memo *memo, const struct memo_key *key)
 {
     uint64_t h = 0;
 
@@ -72,7 +72,7 @@ static struct memo_thing **bucket_of(struct memo *memo, const struct memo_key *k
 }
 
 /* Grow the table to keep chains short. Without memory they get longer. */
-static void grow_locked(struct memo *memo)
+static void memo_grow_locked(struct memo *memo)
 {
     struct memo_thing **grown;
 
@@ -86,14 +86,14 @@ static void grow_locked(struct memo *memo)
     memo->bucket = grown;
     memo->n_buckets *= 2;
     for (struct memo_thing *thing = memo->oldest; thing; thing = thing->newer) {
-        struct memo_thing **bucket = bucket_of(memo, &thing->key);
+        struct memo_thing **bucket = memo_bucket_of(memo, &thing->key);
 
         thing->chain = *bucket;
         *bucket = thing;
     }
 }
 
-static void list_remove_locked(struct memo_thing *thing)
+static void memo_list_remove_locked(struct memo_thing *thing)
 {
     struct memo *memo = thing->memo;
 
@@ -102,7 +102,7 @@ static void list_remove_locked(struct memo_thing *thing)
     *(thing->newer ? &thing->newer->older : &memo->newest) = thing->older;
 }
 
-static void list_add_locked(struct memo_thing *thing)
+static void memo_list_add_locked(struct memo_thing *thing)
 {
     struct memo *memo = thing->memo;
 
@@ -113,9 +113,9 @@ static void list_add_locked(struct memo_thing *thing)
     memo->newest = thing;
 }
 
-static struct memo_thing *find_locked(struct memo *memo, const struct memo_key *key)
+static struct memo_thing *memo_find_locked(struct memo *memo, const struct memo_key *key)
 {
-    struct memo_thing *thing = *bucket_of(memo, key);
+    struct memo_thing *thing = *memo_bucket_of(memo, key);
 
     lock_assert_held(&memo->lock);
     while (thing && memcmp(&thing->key, key, sizeof(*key)) != 0)
@@ -124,15 +124,15 @@ static struct memo_thing *find_locked(struct memo *memo, const struct memo_key *
 }
 
 /* Remove a thing from the table and the list. */
-static void unlink_locked(struct memo_thing *thing)
+static void memo_unlink_locked(struct memo_thing *thing)
 {
-    struct memo_thing **at = bucket_of(thing->memo, &thing->key);
+    struct memo_thing **at = memo_bucket_of(thing->memo, &thing->key);
 
     lock_assert_held(&thing->memo->lock);
     while (*at != thing)
         at = &(*at)->chain;
     *at = thing->chain;
-    list_remove_locked(thing);
+    memo_list_remove_locked(thing);
     thing->memo->size -= thing->size + MEMO_OWN;
     thing->memo->n--;
 }
@@ -144,7 +144,7 @@ static void thing_free(struct memo_thing *thing)
 }
 
 /* Drop things down to `limit` bytes if possible; last stays. */
-static void evict_locked(struct memo *memo, size_t limit, const struct memo_thing *last)
+static void memo_evict_locked(struct memo *memo, size_t limit, const struct memo_thing *last)
 {
     struct memo_thing *thing = memo->oldest;
 
@@ -153,7 +153,7 @@ static void evict_locked(struct memo *memo, size_t limit, const struct memo_thin
         struct memo_thing *newer = thing->newer;
 
         if (!thing->users) {
-            unlink_locked(thing);
+            memo_unlink_locked(thing);
             thing_free(thing);
         }
         thing = newer;
@@ -165,7 +165,7 @@ bool memo_halve(struct memo *memo)
     LOCK_SCOPE(&memo->lock);
     size_t before = memo->size;
 
-    evict_locked(memo, before / 2, NULL);
+    memo_evict_locked(memo, before / 2, NULL);
     return memo->size < before;
 }
 
@@ -190,7 +190,7 @@ void memo_free(struct memo *memo)
     free(memo);
 }
 
-static void let_go_locked(struct memo_thing *thing)
+static void memo_let_go_locked(struct memo_thing *thing)
 {
     lock_assert_held(&thing->memo->lock);
     if (--thing->users)
@@ -198,7 +198,7 @@ static void let_go_locked(struct memo_thing *thing)
     if (thing->failed)
         thing_free(thing);
     else
-        evict_locked(thing->memo, thing->memo->limit, thing->memo->newest);
+        memo_evict_locked(thing->memo, thing->memo->limit, thing->memo->newest);
 }
 
 void memo_let_go(struct memo_thing *thing)
@@ -209,7 +209,7 @@ void memo_let_go(struct memo_thing *thing)
         return;
     memo = thing->memo;
     lock_take(&memo->lock);
-    let_go_locked(thing);
+    memo_let_go_locked(thing);
     lock_drop(&memo->lock);
 }
 
@@ -217,12 +217,12 @@ bool memo_has(struct memo *memo, const struct memo_key *key)
 {
     LOCK_SCOPE(&memo->lock);
 
-    return find_locked(memo, key) != NULL;
+    return memo_find_locked(memo, key) != NULL;
 }
 
 /* Wait until a thing that another thread makes is ready, and use it. 0, -EINTR, or -EAGAIN: the
  * other thread has failed. */
-static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
+static int memo_wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
 {
     const struct clock *clock = clock_or_real(maker->clock);
     struct memo *memo = thing->memo;
@@ -240,11 +240,11 @@ static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
     if (r == 0 && thing->failed)
         r = -EAGAIN;
     if (r < 0) {
-        let_go_locked(thing);
+        memo_let_go_locked(thing);
         return r;
     }
-    list_remove_locked(thing);
-    list_add_locked(thing);
+    memo_list_remove_locked(thing);
+    memo_list_add_locked(thing);
     return 0;
 }
 
@@ -255,8 +255,8 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
     struct memo_thing *thing, **bucket;
     LOCK_SCOPE(&memo->lock);
 
-    while ((thing = find_locked(memo, key))) {
-        int r = wait_locked(thing, maker);
+    while ((thing = memo_find_locked(memo, key))) {
+        int r = memo_wait_locked(thing, maker);
 
         if (r == 0) {
             *ret = thing;
@@ -271,11 +271,11 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
     thing->memo = memo;
     thing->key = *key;
     thing->users = 1;
-    grow_locked(memo);
-    bucket = bucket_of(memo, key);
+    memo_grow_locked(memo);
+    bucket = memo_bucket_of(memo, key);
     thing->chain = *bucket;
     *bucket = thing;
-    list_add_locked(thing);
+    memo_list_add_locked(thing);
     memo->n++;
     memo->size += MEMO_OWN;
     *ret = thing;
@@ -284,23 +284,23 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
 }
 
 /* The maker is done: wake the waiting threads. */
-static int publish(struct memo_thing *thing, void *bytes, size_t size, int r)
+static int memo_publish(struct memo_thing *thing, void *bytes, size_t size, int r)
 {
     struct memo *memo = thing->memo;
     LOCK_SCOPE(&memo->lock);
 
     pthread_cond_broadcast(&memo->made);
     if (r < 0) {
-        unlink_locked(thing);
+        memo_unlink_locked(thing);
         thing->failed = true;
-        let_go_locked(thing);
+        memo_let_go_locked(thing);
         return r;
     }
     thing->bytes = bytes;
     thing->size = size;
     thing->ready = true;
     memo->size += size;
-    evict_locked(memo, memo->limit, memo->newest);
+    memo_evict_locked(memo, memo->limit, memo->newest);
     return 0;
 }
 
@@ -315,7 +315,7 @@ int memo_get(struct memo *memo, const struct memo_key *key, const struct memo_ma
 
     if (r == 0 && is_new) {
         r = maker->make(maker->ctx, &bytes, &size);
-        r = publish(thing, bytes, size, r);
+        r = memo_publish(thing, bytes, size, r);
     }
     if (r == 0)
         *ret = thing;

@@ -29,7 +29,7 @@ static const struct version {
 
 /* The number after a word at the start of a line of a file; "": in its first line. UINT64_MAX:
  * there is none ("max"). */
-static uint64_t number_in(const char *path, const char *word)
+static uint64_t memory_number_in(const char *path, const char *word)
 {
     FILE *f = fopen(path, "re");
     uint64_t found = UINT64_MAX;
@@ -52,7 +52,7 @@ static uint64_t number_in(const char *path, const char *word)
 
 static uint64_t machine(const char *word)
 {
-    uint64_t kib = number_in("/proc/meminfo", word);
+    uint64_t kib = memory_number_in("/proc/meminfo", word);
 
     return kib == UINT64_MAX ? UINT64_MAX : kib * 1024;
 }
@@ -75,29 +75,29 @@ static void own_cgroup(const struct version *v, char *ret, size_t capacity)
         fclose(f);
 }
 
-static uint64_t group_number(const struct version *v, const char *group, const char *file,
-                             const char *word)
+static uint64_t memory_group_number(const struct version *v, const char *group, const char *file,
+                                    const char *word)
 {
     char path[1200];
 
     if (!file)
         return UINT64_MAX;
     snprintf(path, sizeof(path), "%s%s/%s", v->folder, group, file);
-    return number_in(path, word);
+    return memory_number_in(path, word);
 }
 
 /* The limit of a cgroup, and what is left of it; file pages not used lately count as left, because
  * the kernel drops them first. UINT64_MAX: no limit. */
-static uint64_t limit_of(const struct version *v, const char *group)
+static uint64_t memory_limit_of(const struct version *v, const char *group)
 {
-    return min_u64(group_number(v, group, v->limit[0], ""),
-                   group_number(v, group, v->limit[1], ""));
+    return min_u64(memory_group_number(v, group, v->limit[0], ""),
+                   memory_group_number(v, group, v->limit[1], ""));
 }
 
 static uint64_t left_in(const struct version *v, const char *group)
 {
-    uint64_t limit = limit_of(v, group), used = group_number(v, group, v->used, "");
-    uint64_t idle = group_number(v, group, "memory.stat", v->idle);
+    uint64_t limit = memory_limit_of(v, group), used = memory_group_number(v, group, v->used, "");
+    uint64_t idle = memory_group_number(v, group, "memory.stat", v->idle);
 
     if (limit == UINT64_MAX || used == UINT64_MAX)
         return UINT64_MAX;
@@ -126,7 +126,7 @@ static uint64_t least(uint64_t (*of)(const struct version *v, const char *group)
 
 uint64_t memory_total(void)
 {
-    return least(limit_of, machine("MemTotal:"));
+    return least(memory_limit_of, machine("MemTotal:"));
 }
 
 uint64_t memory_free(void)

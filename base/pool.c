@@ -59,7 +59,7 @@ void pool_free(struct pool *pool)
 }
 
 /* Take the next part of the job. The last part removes the job from the list. */
-static unsigned take_locked(struct pool *pool, struct job *job)
+static unsigned pool_take_locked(struct pool *pool, struct job *job)
 {
     unsigned i = job->taken++;
     struct job **at = &pool->first;
@@ -92,7 +92,7 @@ static struct job *await_part(struct pool *pool, unsigned *ret_part)
         lock_wait(&pool->lock, &pool->wake);
     if (pool->ending)
         return NULL;
-    *ret_part = take_locked(pool, job);
+    *ret_part = pool_take_locked(pool, job);
     return job;
 }
 
@@ -103,7 +103,7 @@ static bool take_part(struct pool *pool, struct job *job, unsigned *ret_part)
 
     if (job->taken == job->n)
         return false;
-    *ret_part = take_locked(pool, job);
+    *ret_part = pool_take_locked(pool, job);
     return true;
 }
 

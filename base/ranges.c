@@ -20,7 +20,7 @@ static void update(struct range *range)
 }
 
 /* The pointer that refers to a range from above. */
-static struct range **place_of(struct ranges *ranges, const struct range *range)
+static struct range **ranges_place_of(struct ranges *ranges, const struct range *range)
 {
     struct range *parent = range->parent;
 
@@ -34,7 +34,7 @@ static void rotate_up(struct ranges *ranges, struct range *child)
 {
     struct range *parent = child->parent, *between;
 
-    *place_of(ranges, parent) = child;
+    *ranges_place_of(ranges, parent) = child;
     child->parent = parent->parent;
     if (parent->left == child) {
         between = child->right;
@@ -88,7 +88,7 @@ void ranges_remove(struct ranges *ranges, struct range *range)
     while (range->left && range->right)
         rotate_up(ranges, range->left->weight > range->right->weight ? range->left : range->right);
     above = range->parent;
-    *place_of(ranges, range) = range->left ? range->left : range->right;
+    *ranges_place_of(ranges, range) = range->left ? range->left : range->right;
     if (range->left)
         range->left->parent = above;
     if (range->right)

@@ -79,8 +79,8 @@ static bool is_near(const struct want *want, uint64_t off, uint64_t end)
 }
 
 /* A noted range near [off, end), or NULL. */
-static struct want *find_locked(struct read_context *rc, const struct blob *blob, uint64_t off,
-                                uint64_t len)
+static struct want *read_context_find_locked(struct read_context *rc, const struct blob *blob,
+                                             uint64_t off, uint64_t len)
 {
     uint64_t first = off / MISSING_GAP, last = (off + len - 1) / MISSING_GAP;
     const uint64_t pieces[] = {first, last, first ? first - 1 : 0, last + 1};
@@ -96,7 +96,8 @@ static struct want *find_locked(struct read_context *rc, const struct blob *blob
     return NULL;
 }
 
-static void grow_locked(struct read_context *rc, struct want *want, uint64_t off, uint64_t len)
+static void read_context_grow_locked(struct read_context *rc, struct want *want, uint64_t off,
+                                     uint64_t len)
 {
     uint64_t end = max_u64(off + len, want->off + want->len);
 
@@ -116,9 +117,9 @@ int missing_add(struct read_context *rc, const struct blob *blob, uint64_t off, 
         return -EAGAIN;
     if (!rc->near) /* without memory ranges just stay apart */
         rc->near = calloc(MISSING_NEAR, sizeof(*rc->near));
-    want = find_locked(rc, blob, off, len);
+    want = read_context_find_locked(rc, blob, off, len);
     if (want) {
-        grow_locked(rc, want, off, len);
+        read_context_grow_locked(rc, want, off, len);
     } else {
         if (array_capacity(&rc->want, rc->n, sizeof(*rc->want)) < 0)
             return -ENOMEM;

@@ -85,7 +85,7 @@ int value_word(const char *name, const char *value, const char *const *words, un
 }
 
 /* Takes copy over. */
-static int replace(const char **text, char *copy)
+static int values_replace(const char **text, char *copy)
 {
     if (!copy)
         return -ENOMEM;
@@ -99,7 +99,7 @@ int value_text(const char *name, const char *value, const char *want, const char
 {
     if (!*value)
         return diag_set(d, -EINVAL, "option %s=: expected %s", name, want);
-    return replace(text, strdup(value));
+    return values_replace(text, strdup(value));
 }
 
 int value_path(const char *name, const char *value, const char *want, const char **text,
@@ -120,7 +120,7 @@ int value_path(const char *name, const char *value, const char *want, const char
     if (!here)
         return diag_set(d, -EINVAL, "option %s=%s: the current folder: %s", name, value,
                         strerror(errno));
-    return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : replace(text, path);
+    return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : values_replace(text, path);
 }
 
 void guess_init(struct guess *ret, const char *wrong)

@@ -31,7 +31,8 @@ bool yield_looks(const struct yield *y, int64_t now, size_t under_way)
     }
 }
 
-static void watch(struct yield *y, enum yield_state state, int64_t now, uint64_t idle, int64_t ns)
+static void yield_watch(struct yield *y, enum yield_state state, int64_t now, uint64_t idle,
+                        int64_t ns)
 {
     y->state = state;
     y->since = now;
@@ -50,25 +51,25 @@ static bool was_idle(const struct yield *y, int64_t now, uint64_t idle)
 bool yield_look(struct yield *y, int64_t now, uint64_t idle)
 {
     if (idle == UINT64_MAX) {
-        watch(y, YIELD_FREE, now, 0, FREE_MOST);
+        yield_watch(y, YIELD_FREE, now, 0, FREE_MOST);
         return false;
     }
     switch (y->state) {
     case YIELD_FREE:
         if (!y->has_begun)
-            watch(y, YIELD_FREE, now, idle, y->free_ns);
+            yield_watch(y, YIELD_FREE, now, idle, y->free_ns);
         else if (was_idle(y, now, idle))
-            watch(y, YIELD_FREE, now, idle, y->free_ns = twice(y->free_ns, FREE_MOST));
+            yield_watch(y, YIELD_FREE, now, idle, y->free_ns = twice(y->free_ns, FREE_MOST));
         else
             y->state = YIELD_QUIET;
         return false;
     case YIELD_QUIET:
-        watch(y, YIELD_RESTING, now, idle, y->rest_ns);
+        yield_watch(y, YIELD_RESTING, now, idle, y->rest_ns);
         return true;
     case YIELD_RESTING:
         if (was_idle(y, now, idle)) {
             y->rest_ns = REST_FIRST;
-            watch(y, YIELD_FREE, now, idle, y->free_ns = twice(y->free_ns, FREE_MOST));
+            yield_watch(y, YIELD_FREE, now, idle, y->free_ns = twice(y->free_ns, FREE_MOST));
         } else {
             y->free_ns = FREE_FIRST;
             y->rest_ns = twice(y->rest_ns, REST_MOST);

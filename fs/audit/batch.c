@@ -42,13 +42,13 @@ struct reading {
     uint64_t *bound; /* [n + 1] where samples begin, in elements; owned. NULL: not read */
 };
 
-static void reading_release(struct reading *r)
+static void audit_batch_release_reading(struct reading *r)
 {
     zip_release(&r->zip);
     digest_free(r->digest);
     free(r->bound);
 }
-#define AUTO_READING AUTO(reading_release)
+#define AUTO_READING AUTO(audit_batch_release_reading)
 
 void audit_batch_release(struct audit_batch *batch)
 {
@@ -60,7 +60,7 @@ void audit_batch_release(struct audit_batch *batch)
     *batch = (struct audit_batch){0};
 }
 
-static int make_space(struct audit_batch *batch, uint64_t n)
+static int audit_batch_make_space(struct audit_batch *batch, uint64_t n)
 {
     if (!batch->buffer && !(batch->buffer = malloc(BUFFER_BYTES)))
         return -ENOMEM;
@@ -81,14 +81,14 @@ static int make_space(struct audit_batch *batch, uint64_t n)
     return 0;
 }
 
-static bool is_called(const struct content *c, const char *name)
+static bool audit_batch_is_called(const struct content *c, const char *name)
 {
     return strlen(name) == c->name_len && !memcmp(c->name, name, c->name_len);
 }
 
 /* The member called name + suffix + ".npy"; NULL: there is none. */
-static const struct zip_member *find_member(const struct zip *zip, const char *name, size_t len,
-                                            const char *suffix)
+static const struct zip_member *audit_batch_find_member(const struct zip *zip, const char *name,
+                                                        size_t len, const char *suffix)
 {
     size_t extra = strlen(suffix);
 
@@ -135,8 +135,8 @@ static int open_content(const struct reading *r, const struct zip_member *m, str
 }
 
 /* The bytes [at, at + len), len <= BUFFER_BYTES, in the buffer, which is filled up to `end`. */
-static int look(struct reading *r, uint64_t at, uint64_t len, uint64_t end, const uint8_t **ret,
-                struct diag *d)
+static int audit_batch_buffer(struct reading *r, uint64_t at, uint64_t len, uint64_t end,
+                              const uint8_t **ret, struct diag *d)
 {
     int rc;
 
@@ -154,13 +154,13 @@ static int look(struct reading *r, uint64_t at, uint64_t len, uint64_t end, cons
 }
 
 /* Element i of an array of numbers, all of whose elements are in the blob. */
-static int read_number(struct reading *r, const struct content *c, uint64_t i, double *ret,
-                       uint64_t *ret_whole, struct diag *d)
+static int audit_batch_read_number(struct reading *r, const struct content *c, uint64_t i,
+                                   double *ret, uint64_t *ret_whole, struct diag *d)
 {
     const struct dtype_info *type = dtype_info(c->head.dtype);
     const uint8_t *at;
     uint64_t whole = 0;
-    int rc = look(r, c->at + i * type->bytes, type->bytes, c->at + c->bytes, &at, d);
+    int rc = audit_batch_buffer(r, c->at + i * type->bytes, type->bytes, c->at + c->bytes, &at, d);
 
     if (rc < 0)
         return rc;
@@ -194,8 +194,8 @@ static bool is_column(const struct content *c, uint64_t n)
     return !c->is_text && !c->head.big_endian && c->head.ndim == 1 && c->head.dim[0] == n;
 }
 
-static int read_column(struct reading *r, const struct content *c, uint64_t n, double *ret,
-                       uint64_t *ret_whole, struct diag *d)
+static int audit_batch_read_column(struct reading *r, const struct content *c, uint64_t n,
+                                   double *ret, uint64_t *ret_whole, struct diag *d)
 {
     int rc = 0;
 
@@ -206,7 +206,7 @@ static int read_column(struct reading *r, const struct content *c, uint64_t n, d
         double value;
         uint64_t whole;
 
-        rc = read_number(r, c, i, &value, &whole, d);
+        rc = audit_batch_read_number(r, c, i, &value, &whole, d);
         if (ret)
             ret[i] = value;
         if (ret_whole)
@@ -219,7 +219,7 @@ static int read_column(struct reading *r, const struct content *c, uint64_t n, d
 static int read_named(struct reading *r, const char *name, double *ret, uint64_t *ret_whole,
                       struct diag *d)
 {
-    const struct zip_member *m = find_member(&r->zip, name, strlen(name), "");
+    const struct zip_member *m = audit_batch_find_member(&r->zip, name, strlen(name), "");
     struct content c;
     int rc;
 
@@ -227,7 +227,7 @@ static int read_named(struct reading *r, const char *name, double *ret, uint64_t
         return diag_set(d, -ENOENT, "%s: expected a member %s.npy, got none", blob_name(r->blob),
                         name);
     rc = open_content(r, m, &c, d);
-    return rc < 0 ? rc : read_column(r, &c, r->batch->n, ret, ret_whole, d);
+    return rc < 0 ? rc : audit_batch_read_column(r, &c, r->batch->n, ret, ret_whole, d);
 }
 
 /* Where the samples of a member begin, if another member says it: r->bound, in elements, the last
@@ -235,20 +235,20 @@ static int read_named(struct reading *r, const char *name, double *ret, uint64_t
 static int find_bounds(struct reading *r, const struct content *c, uint64_t *ret_each,
                        struct diag *d)
 {
-    const struct zip_member *m = find_member(&r->zip, c->name, c->name_len, "_offsets");
+    const struct zip_member *m = audit_batch_find_member(&r->zip, c->name, c->name_len, "_offsets");
     uint64_t n = r->batch->n;
     struct content bounds;
     int rc;
 
-    if (!m && (is_called(c, "data") || is_called(c, "indices")))
-        m = find_member(&r->zip, "indptr", strlen("indptr"), "");
+    if (!m && (audit_batch_is_called(c, "data") || audit_batch_is_called(c, "indices")))
+        m = audit_batch_find_member(&r->zip, "indptr", strlen("indptr"), "");
     if (!m)
         return -ENOENT;
     if (!r->bound && !(r->bound = calloc(n + 1, sizeof(*r->bound))))
         return -ENOMEM;
     rc = open_content(r, m, &bounds, d);
     if (rc == 0)
-        rc = read_column(r, &bounds, n + 1, NULL, r->bound, d);
+        rc = audit_batch_read_column(r, &bounds, n + 1, NULL, r->bound, d);
     if (rc < 0)
         return rc;
     *ret_each = r->bound[n] ? c->bytes / r->bound[n] : 0;
@@ -264,15 +264,15 @@ static int find_bounds(struct reading *r, const struct content *c, uint64_t *ret
 }
 
 /* Continue the digest of a sample with bytes [at, at + len) of member c. */
-static int add_bytes(struct reading *r, const struct content *c, uint64_t at, uint64_t len,
-                     uint8_t digest[static DIGEST_BYTES], struct diag *d)
+static int audit_batch_add_bytes(struct reading *r, const struct content *c, uint64_t at,
+                                 uint64_t len, uint8_t digest[static DIGEST_BYTES], struct diag *d)
 {
     uint8_t size[9] = {0};
     const uint8_t *bytes = NULL;
     int rc;
 
     if (c->is_text && len <= BUFFER_BYTES) {
-        rc = look(r, at, len, c->at + c->bytes, &bytes, d);
+        rc = audit_batch_buffer(r, at, len, c->at + c->bytes, &bytes, d);
         while (rc == 0 && len && !bytes[len - 1])
             len--;
         if (rc < 0)
@@ -290,7 +290,7 @@ static int add_bytes(struct reading *r, const struct content *c, uint64_t at, ui
         rc = digest_add(r->digest, size, sizeof(size));
     for (uint64_t now; len && rc == 0; at += now, len -= now) {
         now = min_u64(len, BUFFER_BYTES);
-        rc = look(r, at, now, c->at + c->bytes, &bytes, d);
+        rc = audit_batch_buffer(r, at, now, c->at + c->bytes, &bytes, d);
         if (rc == 0)
             rc = digest_add(r->digest, bytes, (size_t)now);
     }
@@ -298,7 +298,7 @@ static int add_bytes(struct reading *r, const struct content *c, uint64_t at, ui
 }
 
 /* Continue the digests of all samples with what member c has of them. */
-static int add_member(struct reading *r, const struct content *c, struct diag *d)
+static int audit_batch_add_member(struct reading *r, const struct content *c, struct diag *d)
 {
     uint64_t n = r->batch->n, each;
     int rc = find_bounds(r, c, &each, d);
@@ -318,7 +318,8 @@ static int add_member(struct reading *r, const struct content *c, struct diag *d
     for (uint64_t i = 0; i < n; i++) {
         uint64_t from = is_bound ? r->bound[i] : i, to = is_bound ? r->bound[i + 1] : i + 1;
 
-        rc = add_bytes(r, c, c->at + from * each, (to - from) * each, r->batch->digest[i], d);
+        rc = audit_batch_add_bytes(r, c, c->at + from * each, (to - from) * each,
+                                   r->batch->digest[i], d);
         if (rc < 0)
             return rc;
     }
@@ -331,25 +332,27 @@ static bool describes(const struct reading *r, const struct content *c, const ch
 {
     size_t len = strlen(suffix), n = c->name_len > len ? c->name_len - len : 0;
 
-    return n && !memcmp(c->name + n, suffix, len) && find_member(&r->zip, c->name, n, "") &&
-           find_member(&r->zip, c->name, n, other);
+    return n && !memcmp(c->name + n, suffix, len) &&
+           audit_batch_find_member(&r->zip, c->name, n, "") &&
+           audit_batch_find_member(&r->zip, c->name, n, other);
 }
 
 /* Does a member say something of the whole batch, or where samples begin, and their shapes? */
 static bool is_frame(const struct reading *r, const struct content *c)
 {
-    if (is_called(c, "index") || is_called(c, "source"))
+    if (audit_batch_is_called(c, "index") || audit_batch_is_called(c, "source"))
         return true;
-    if (find_member(&r->zip, "indptr", strlen("indptr"), "") &&
-        (is_called(c, "indptr") || is_called(c, "format") || is_called(c, "shape")))
+    if (audit_batch_find_member(&r->zip, "indptr", strlen("indptr"), "") &&
+        (audit_batch_is_called(c, "indptr") || audit_batch_is_called(c, "format") ||
+         audit_batch_is_called(c, "shape")))
         return true;
     return describes(r, c, "_offsets", "") || describes(r, c, "_shape", "_offsets");
 }
 
 /* The number of samples is that of member index. */
-static int start(struct reading *r, struct diag *d)
+static int audit_batch_start(struct reading *r, struct diag *d)
 {
-    const struct zip_member *m = find_member(&r->zip, "index", strlen("index"), "");
+    const struct zip_member *m = audit_batch_find_member(&r->zip, "index", strlen("index"), "");
     struct content c;
     int rc;
 
@@ -362,7 +365,7 @@ static int start(struct reading *r, struct diag *d)
     if (c.is_text || c.head.dtype != DTYPE_I8 || c.head.ndim != 1)
         return diag_set(d, -EBADMSG, "%s: index.npy: expected int64 numbers along one axis",
                         blob_name(r->blob));
-    rc = make_space(r->batch, c.head.dim[0]);
+    rc = audit_batch_make_space(r->batch, c.head.dim[0]);
     return rc < 0 ? rc : digest_new(&r->digest);
 }
 
@@ -376,7 +379,7 @@ int audit_batch_members(const struct blob *blob, struct text *ret, struct diag *
         const struct zip_member *m = &r.zip.member[i];
         struct content c = {.name = m->name, .name_len = m->name_len - strlen(SUFFIX)};
 
-        if (m->name_len > strlen(SUFFIX) && !is_frame(&r, &c) && !is_called(&c, "key"))
+        if (m->name_len > strlen(SUFFIX) && !is_frame(&r, &c) && !audit_batch_is_called(&c, "key"))
             text_add(ret, "%.*s\n", (int)c.name_len, c.name);
     }
     return rc == 0 && ret->failed ? -ENOMEM : rc;
@@ -402,13 +405,13 @@ int audit_batch_read(const struct blob *blob, const struct audit_want *want,
     if (rc == 0)
         rc = zip_find(blob, &r.zip, d);
     if (rc == 0)
-        rc = start(&r, d);
+        rc = audit_batch_start(&r, d);
     if (rc < 0 || !ret->n)
         return rc;
     memset(ret->digest, 0, ret->n * sizeof(*ret->digest));
     memset(ret->source, 0, ret->n * sizeof(*ret->source));
     rc = read_named(&r, "index", NULL, ret->number, d);
-    if (rc == 0 && find_member(&r.zip, "source", strlen("source"), ""))
+    if (rc == 0 && audit_batch_find_member(&r.zip, "source", strlen("source"), ""))
         rc = read_named(&r, "source", NULL, ret->source, d);
     if (rc == 0 && want->field)
         rc = read_named(&r, want->field, ret->value, NULL, d);
@@ -417,7 +420,7 @@ int audit_batch_read(const struct blob *blob, const struct audit_want *want,
 
         rc = open_content(&r, &r.zip.member[i], &c, d);
         if (rc == 0 && !is_frame(&r, &c) && is_wanted(want, &c))
-            rc = add_member(&r, &c, d);
+            rc = audit_batch_add_member(&r, &c, d);
     }
     return rc;
 }

@@ -8,7 +8,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-static void enter(struct audit_shares *s)
+static void audit_shares_enter(struct audit_shares *s)
 {
     while (s->at + 1 < s->n_stretches && s->stretch[s->at + 1].start <= s->position)
         s->at++;
@@ -42,11 +42,11 @@ void audit_shares_begin(struct audit_shares *s, uint64_t position, uint64_t posi
     s->position = position;
     s->left = positions;
     s->at = 0;
-    enter(s);
+    audit_shares_enter(s);
 }
 
 /* Is it less than slack off? Shown * sum against n * weight. */
-static bool is_due(const struct audit_shares *s, uint64_t source)
+static bool audit_shares_is_due(const struct audit_shares *s, uint64_t source)
 {
     const struct audit_stretch *stretch = &s->stretch[s->at];
     u128 shown = (u128)s->shown[source] * stretch->sum, due = (u128)s->n * stretch->weight[source];
@@ -65,12 +65,12 @@ void audit_shares_note(struct audit_shares *s, const struct audit_batch *batch, 
         bool good = source < s->n_sources;
 
         if (s->at + 1 < s->n_stretches && s->stretch[s->at + 1].start == s->position)
-            enter(s);
-        good = good && is_due(s, source);
+            audit_shares_enter(s);
+        good = good && audit_shares_is_due(s, source);
         s->n++;
         if (source < s->n_sources)
             s->shown[source]++;
-        if (good && is_due(s, source))
+        if (good && audit_shares_is_due(s, source))
             continue;
         snprintf(line, sizeof(line),
                  "%.300s: place %zu: source %llu has not the share of its weight", name, i,

@@ -132,7 +132,7 @@ int audit_tally_epoch(struct audit_tally *t, const struct audit_batch *batch, co
     return t->shown.failed ? -ENOMEM : 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int audit_tally_by_number(const void *a, const void *b)
 {
     const double *x = a, *y = b;
 
@@ -155,7 +155,7 @@ int audit_tally_runs(struct audit_tally *t, const struct audit_batch *batch, con
                   "%s: place %zu: expected a run of %llu samples of a class, got another class\n",
                   name, i, (ull)each);
     }
-    qsort(class, n, sizeof(*class), by_number);
+    qsort(class, n, sizeof(*class), audit_tally_by_number);
     for (size_t i = 1; i < n; i++)
         if (class[i] == class[i - 1])
             FAULT(t, "%s: expected %llu different classes, got %g again\n", name, (ull)classes,
@@ -165,7 +165,7 @@ int audit_tally_runs(struct audit_tally *t, const struct audit_batch *batch, con
 
 /* ---- how often ---- */
 
-static int by_value(const void *a, const void *b)
+static int audit_tally_by_value(const void *a, const void *b)
 {
     const struct class_size *x = a, *y = b;
 
@@ -173,7 +173,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* How many places each value has, in the order of the values. */
-static int find_classes(const struct audit_tally *t, struct class_size **ret, size_t *ret_n)
+static int audit_tally_find_classes(const struct audit_tally *t, struct class_size **ret,
+                                    size_t *ret_n)
 {
     struct class_size *class = NULL;
     size_t n = 0, kept = 0;
@@ -188,9 +189,9 @@ static int find_classes(const struct audit_tally *t, struct class_size **ret, si
         class[n++] = (struct class_size){t->entry[i].value, t->entry[i].listed};
     }
     if (n)
-        qsort(class, n, sizeof(*class), by_value);
+        qsort(class, n, sizeof(*class), audit_tally_by_value);
     for (size_t i = 0; i < n; i++) {
-        if (kept && !by_value(&class[kept - 1], &class[i]))
+        if (kept && !audit_tally_by_value(&class[kept - 1], &class[i]))
             class[kept - 1].places += class[i].places;
         else
             class[kept++] = class[i];
@@ -204,7 +205,7 @@ int audit_tally_classes(const struct audit_tally *t, uint64_t *ret_n, uint64_t *
 {
     AUTO_FREE struct class_size *class = NULL;
     size_t n;
-    int r = find_classes(t, &class, &n);
+    int r = audit_tally_find_classes(t, &class, &n);
 
     if (r < 0)
         return r;
@@ -239,14 +240,14 @@ static void shares_release(struct shares *s)
 
 /* How often each place of e should come among the promised positions, perhaps not a whole number.
  */
-static double share_of(const struct shares *s, const struct entry *e)
+static double audit_tally_share_of(const struct shares *s, const struct entry *e)
 {
     double promised = (double)s->rule->promised;
     struct class_size wanted = {.value = e->value}, *found;
 
     switch (s->rule->promise) {
     case AUDIT_BALANCED:
-        found = bsearch(&wanted, s->class, s->n, sizeof(wanted), by_value);
+        found = bsearch(&wanted, s->class, s->n, sizeof(wanted), audit_tally_by_value);
         return found ? promised / ((double)s->n * (double)found->places) : 0;
     case AUDIT_WEIGHTS:
         return s->sum > 0 ? promised * e->value / s->sum : 0;
@@ -260,7 +261,7 @@ static void bounds_of(const struct shares *s, const struct entry *e, double *ret
                       double *ret_most)
 {
     const struct audit_rule *rule = s->rule;
-    double share = share_of(s, e), whole = nearbyint(share);
+    double share = audit_tally_share_of(s, e), whole = nearbyint(share);
     uint64_t passes = rule->positions ? rule->elements / rule->positions : 0;
     bool more = rule->positions && rule->elements % rule->positions;
 
@@ -328,7 +329,7 @@ int audit_tally_compare(struct audit_tally *t, const struct audit_rule *rule)
     if (t->elements != rule->read)
         FAULT(t, "expected %llu samples in the epoch, got %llu\n", (ull)rule->read,
               (ull)t->elements);
-    if (rule->promise == AUDIT_BALANCED && find_classes(t, &s.class, &s.n) < 0)
+    if (rule->promise == AUDIT_BALANCED && audit_tally_find_classes(t, &s.class, &s.n) < 0)
         return -ENOMEM;
     for (unsigned i = 0; i < rule->n_sources; i++)
         compare_source(t, rule, &rule->source[i]);

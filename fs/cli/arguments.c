@@ -31,7 +31,7 @@ static size_t area_of(int argc, char *const *argv)
 }
 
 /* Write what may be shown of an argument to `at`, at most capacity bytes. Returns its bytes. */
-static size_t show(const char *argument, char *at, size_t capacity)
+static size_t arguments_show(const char *argument, char *at, size_t capacity)
 {
     size_t shown = shown_len(argument), n = 0;
 
@@ -70,6 +70,6 @@ int arguments_hide(int argc, char **argv)
     if (capacity)
         explicit_bzero(area, capacity);
     for (int i = 0; i < argc && used < capacity; i++)
-        used += show(argv[i], area + used, capacity - used);
+        used += arguments_show(argv[i], area + used, capacity - used);
     return 0;
 }

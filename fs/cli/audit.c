@@ -36,7 +36,7 @@ struct audit_call {
     uint64_t done, total; /* bytes */
 };
 
-static void print_help(void)
+static void cli_audit_print_help(void)
 {
     printf("usage: epochfs audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN\n\n"
            "Reads an epoch of a mount and proves it: every sample comes as often as the plan\n"
@@ -148,7 +148,7 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
 }
 
 /* Why the mount refuses the plan, as its status says it; without that, where to look. */
-static int refused(const struct audit_call *call, const char *folder, struct diag *d)
+static int cli_audit_refused(const struct audit_call *call, const char *folder, struct diag *d)
 {
     static char json[1 << 20];
     const char *plan = folder + strlen(call->dataset.folder) + strlen("/batches/");
@@ -176,7 +176,7 @@ static int count_batches(const struct audit_call *call, const char *folder, uint
     uint64_t n = 0, most = 0, number;
 
     if (!dir && errno == ENOENT)
-        return refused(call, folder, d);
+        return cli_audit_refused(call, folder, d);
     if (!dir)
         return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
     for (struct dirent *e; (errno = 0, e = readdir(dir));) {
@@ -232,7 +232,7 @@ static int open_first(const struct audit_call *call, const struct plan *plan,
 }
 
 /* Which members a mix has of its sources: those of a batch; the plan itself may have none. */
-static int read_members(const struct audit_call *call, struct text *ret, struct diag *d)
+static int cli_audit_read_members(const struct audit_call *call, struct text *ret, struct diag *d)
 {
     const struct plan other = {.batch = 1, .parts = 1, .ranks = 1};
     AUTO_BLOB struct blob *blob = NULL;
@@ -321,7 +321,7 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
 }
 
 /* Add the bytes of a folder's batches. */
-static int measure(struct audit_call *call, const char *folder, struct diag *d)
+static int cli_audit_measure(struct audit_call *call, const char *folder, struct diag *d)
 {
     char path[PATH_MAX + 32];
     struct stat st;
@@ -339,7 +339,7 @@ static int measure(struct audit_call *call, const char *folder, struct diag *d)
 }
 
 /* Read the list: in the stored order of the dataset, or of each source of a mix. */
-static int read_list(struct walk *walk, struct diag *d)
+static int cli_audit_read_list(struct walk *walk, struct diag *d)
 {
     struct audit_call *call = walk->call;
     struct plan list = list_plan(&call->plan);
@@ -348,14 +348,14 @@ static int read_list(struct walk *walk, struct diag *d)
     int r = 0;
 
     for (unsigned i = 0; i < call->dataset.mix->n && r == 0; i++)
-        r = measure(call, call->dataset.mix->folder[i], d);
+        r = cli_audit_measure(call, call->dataset.mix->folder[i], d);
     for (walk->source = 0; walk->source < call->dataset.mix->n && r == 0; walk->source++)
         r = read_folder(walk, call->dataset.mix->folder[walk->source], &unused, d);
     if (call->dataset.mix->n || r < 0)
         return r;
     r = batches_folder(call, &list, folder);
     if (r == 0)
-        r = measure(call, folder, d);
+        r = cli_audit_measure(call, folder, d);
     return r < 0 ? r : read_folder(walk, folder, &unused, d);
 }
 
@@ -391,11 +391,11 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     AUTO_TEXT struct text members = {0};
     struct plan plan = call->plan;
     bool by_classes;
-    int r = call->dataset.mix->n ? read_members(call, &members, d) : 0;
+    int r = call->dataset.mix->n ? cli_audit_read_members(call, &members, d) : 0;
 
     walk.want = (struct audit_want){plan_field(&plan, &by_classes), members.data};
     if (r == 0)
-        r = read_list(&walk, d);
+        r = cli_audit_read_list(&walk, d);
     if (r == 0)
         r = find_rule(call, tally, ret_rule);
     if (r == 0)
@@ -450,7 +450,7 @@ static int say_result(const struct audit_call *call, struct audit_tally *tally,
     return EXIT_DONE;
 }
 
-static int parse_words(struct audit_call *call)
+static int cli_audit_parse_words(struct audit_call *call)
 {
     const char *text = call->epoch_text;
     struct diag d = DIAG_INIT;
@@ -488,12 +488,12 @@ static int run_audit(struct audit_call *call)
     return say_result(call, tally, &rule, batches);
 }
 
-static int run(int argc, char **argv)
+static int cli_audit_run(int argc, char **argv)
 {
     struct audit_call call = {0};
     const struct command_line line = {"audit",
                                       "MOUNTPOINT PLAN",
-                                      print_help,
+                                      cli_audit_print_help,
                                       NULL,
                                       {{"epoch", .text = &call.epoch_text},
                                        {"all-ranks", .set = &call.all_ranks},
@@ -504,7 +504,7 @@ static int run(int argc, char **argv)
     if (code < 0) {
         call.mountpoint = word[0];
         call.plan_text = word[1];
-        code = parse_words(&call);
+        code = cli_audit_parse_words(&call);
     }
     if (code >= 0)
         return code;
@@ -521,4 +521,4 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_audit = {
-    "audit", run, "audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN"};
+    "audit", cli_audit_run, "audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN"};

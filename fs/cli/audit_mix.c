@@ -25,7 +25,8 @@ static size_t above(const char *dataset)
     return slash ? (size_t)(slash - dataset) : 0;
 }
 
-static int read_source(const char *at, const char *dataset, uint64_t batch, struct audit_mix *ret)
+static int audit_mix_read_source(const char *at, const char *dataset, uint64_t batch,
+                                 struct audit_mix *ret)
 {
     char name[PATH_MAX], words[WORDS_SIZE], *c;
 
@@ -42,7 +43,7 @@ static int read_source(const char *at, const char *dataset, uint64_t batch, stru
 }
 
 /* The list of numbers at `at`, which may be NULL. */
-static int read_weights(const char *at, unsigned n, struct audit_stretch *ret)
+static int audit_mix_read_weights(const char *at, unsigned n, struct audit_stretch *ret)
 {
     unsigned i = 0;
 
@@ -66,7 +67,7 @@ int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint
         return 0;
     ret->epoch_samples = status_number(json, "mix.epoch_samples");
     for (const char *s = status_first(json, "mix.sources"); s && r == 0; s = status_next(s)) {
-        r = ret->n < AUDIT_SOURCES_MAX ? read_source(s, dataset, batch, ret) : -EBADMSG;
+        r = ret->n < AUDIT_SOURCES_MAX ? audit_mix_read_source(s, dataset, batch, ret) : -EBADMSG;
         ret->n += r == 0;
     }
     for (unsigned i = 0; i < ret->n && r == 0; i++) {
@@ -84,7 +85,7 @@ int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint
         stretch->start = status_number(s, "position");
         if (shares->n_stretches ? stretch->start <= stretch[-1].start : stretch->start != 0)
             return -EBADMSG;
-        r = read_weights(s, ret->n, stretch);
+        r = audit_mix_read_weights(s, ret->n, stretch);
         shares->n_stretches++;
     }
     return r < 0 || (ret->n && shares->n_stretches && ret->epoch_samples) ? r : -EBADMSG;

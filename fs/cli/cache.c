@@ -33,7 +33,7 @@ struct verb {
                const struct inventory *inventory);
 };
 
-static void print_help(void)
+static void cli_cache_print_help(void)
 {
     printf("usage: epochfs cache list [--json] [DIR]\n"
            "       epochfs cache verify [--progress] [DIR]\n"
@@ -178,7 +178,7 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
 }
 
 /* Why a file could not be changed. */
-static const char *why_not(int r)
+static const char *cli_cache_why_not(int r)
 {
     return r == -EISDIR ? "expected a file, got a folder that is not empty; remove it"
                         : strerror(-r);
@@ -209,7 +209,7 @@ static void verify_one(const struct inventory *inventory, const struct inventory
     title(file, name, sizeof(name));
     if (r < 0)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %s: %s", inventory->path, file->kind, file->id, name,
-             bad ? "is damaged, and cannot be removed" : "cannot be read", why_not(r));
+             bad ? "is damaged, and cannot be removed" : "cannot be read", cli_cache_why_not(r));
     else if (good)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong and have been dropped",
              inventory->path, file->kind, file->id, name, (unsigned long long)bad,
@@ -219,8 +219,8 @@ static void verify_one(const struct inventory *inventory, const struct inventory
              file->kind, file->id, name);
 }
 
-static int verify(const struct cache_call *call, const struct cache_folder *cache,
-                  const struct inventory *inventory)
+static int cli_cache_verify(const struct cache_call *call, const struct cache_folder *cache,
+                            const struct inventory *inventory)
 {
     struct progress progress;
     uint64_t done = 0;
@@ -297,7 +297,8 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
                 continue;
             title(file, name, sizeof(name));
             if (r < 0) {
-                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id, why_not(r));
+                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id,
+                     cli_cache_why_not(r));
                 failed++;
                 continue;
             }
@@ -344,7 +345,7 @@ static int prune(const struct cache_call *call, const struct cache_folder *cache
 
 static const struct verb verbs[] = {
     {"list", "j", list},
-    {"verify", "p", verify},
+    {"verify", "p", cli_cache_verify},
     {"prune", "otan", prune},
 };
 
@@ -410,7 +411,7 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
         int code;
 
         if (c == 'h') {
-            print_help();
+            cli_cache_print_help();
             exit(EXIT_DONE);
         }
         code = take_option(call, c, argv[optind - 1], long_options[at].name);
@@ -424,7 +425,7 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
     return EXIT_DONE;
 }
 
-static int fail_unknown(const char *word)
+static int cli_cache_fail_unknown(const char *word)
 {
     struct guess guess;
 
@@ -436,22 +437,22 @@ static int fail_unknown(const char *word)
                 guess.name ? guess.name : "", guess.name ? "'?)" : "");
 }
 
-static int run(int argc, char **argv)
+static int cli_cache_run(int argc, char **argv)
 {
     struct cache_call call = {.older_than = UINT64_MAX, .to = UINT64_MAX};
     int code;
 
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        print_help();
+        cli_cache_print_help();
         return EXIT_DONE;
     }
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (!strcmp(argv[1], verbs[i].name))
             call.verb = &verbs[i];
     if (!call.verb)
-        return fail_unknown(argc > 1 ? argv[1] : "");
+        return cli_cache_fail_unknown(argc > 1 ? argv[1] : "");
     code = parse_options(argc - 1, argv + 1, &call);
     return code == EXIT_DONE ? run_verb(&call) : code;
 }
 
-const struct command command_cache = {"cache", run, "cache  list|verify|prune [DIR]"};
+const struct command command_cache = {"cache", cli_cache_run, "cache  list|verify|prune [DIR]"};

@@ -151,7 +151,7 @@ static float mean(const struct sample_array *a, const struct plane *p, const uin
 }
 
 /* Part i of n of an axis; none is empty, because n is at most length. */
-static void cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
+static void drawing_cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
 {
     ret[0] = length * i / n;
     ret[1] = length * (i + 1) / n;
@@ -162,16 +162,16 @@ static void shrink(const struct sample_array *a, const struct plane *p, struct p
     uint64_t x[2], y[2];
 
     for (unsigned j = 0; j < ret->height; j++) {
-        cut(p->height, j, ret->height, y);
+        drawing_cut(p->height, j, ret->height, y);
         for (unsigned i = 0; i < ret->width; i++) {
-            cut(p->width, i, ret->width, x);
+            drawing_cut(p->width, i, ret->width, x);
             ret->pixel[j * ret->width + i] = mean(a, p, x, y);
         }
     }
 }
 
 /* Scale to 0 .. 1: bytes from their full range, other numbers from their minimum and maximum. */
-static void stretch(float *v, unsigned n, bool are_bytes)
+static void drawing_stretch(float *v, unsigned n, bool are_bytes)
 {
     float least = are_bytes ? 0 : INFINITY, most = are_bytes ? UINT8_MAX : -INFINITY;
 
@@ -215,7 +215,7 @@ static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t 
     if (p.width && p.height) {
         panel_size(f, &p, capacity, ret);
         shrink(&a, &p, ret);
-        stretch(ret->pixel, ret->width * ret->height, a.form.dtype == DTYPE_U1);
+        drawing_stretch(ret->pixel, ret->width * ret->height, a.form.dtype == DTYPE_U1);
     }
     caption(ds, sample, &ret->caption);
     return 0;
@@ -312,7 +312,7 @@ static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t 
     for (unsigned i = 0; i < ret->n; i++) {
         uint64_t part[2];
 
-        cut(a.n, i, ret->n, part);
+        drawing_cut(a.n, i, ret->n, part);
         ret->height[i] = 0;
         for (uint64_t k = part[0]; k < part[1]; k++)
             ret->height[i] = fmaxf(ret->height[i], (float)fabs(sample_array_element(&a, k)));
@@ -339,7 +339,7 @@ static int draw_sound(const struct dataset *ds, const struct field *f, uint64_t 
     for (unsigned i = 0; i < ret->n; i++) {
         uint64_t part[2];
 
-        cut(n, i, ret->n, part);
+        drawing_cut(n, i, ret->n, part);
         ret->height[i] = 0;
         for (uint64_t k = part[0]; k < part[1]; k++) {
             double v = fabs(sound_sample(&head, a.bytes + head.data + k * head.width));
@@ -366,10 +366,10 @@ static int draw_vector(const struct dataset *ds, const struct field *f, uint64_t
     for (unsigned i = 0; i < ret->n; i++) {
         uint64_t part[2];
 
-        cut(a.n, i, ret->n, part);
+        drawing_cut(a.n, i, ret->n, part);
         ret->height[i] = mean(&a, &p, part, whole);
     }
-    stretch(ret->height, ret->n, false);
+    drawing_stretch(ret->height, ret->n, false);
     return 0;
 }
 
@@ -402,8 +402,8 @@ static int draw_row(const struct dataset *ds, const struct field *values, uint64
 typedef int draw_fn(const struct dataset *ds, const struct field *f, uint64_t sample,
                     struct line *ret, struct diag *d);
 
-static void add_line(const struct glyphs *g, const struct line *line, unsigned words,
-                     struct text *t)
+static void drawing_add_line(const struct glyphs *g, const struct line *line, unsigned words,
+                             struct text *t)
 {
     text_add(t, "%*s", INDENT, "");
     glyphs_add_words(g, line->caption.data, line->caption.len, words, t);
@@ -437,7 +437,7 @@ static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *
     }
     words = (unsigned)min_u64(words, widest);
     for (unsigned i = 0; i < n; i++) {
-        add_line(g, &line[i], words, t);
+        drawing_add_line(g, &line[i], words, t);
         text_release(&line[i].caption);
     }
     return r;
@@ -445,7 +445,7 @@ static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *
 
 /* ---- what is drawn ---- */
 
-static bool is_sparse(const struct field *f)
+static bool drawing_is_sparse(const struct field *f)
 {
     return f && f->form == FORM_WHOLE;
 }
@@ -492,7 +492,7 @@ void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct t
     if (!ds->samples || glyphs->columns < INDENT + CAPTION_WIDTH + GAP)
         return;
     text_add(t, "\n");
-    if (is_sparse(values))
+    if (drawing_is_sparse(values))
         r = draw_lines(ds, values, draw_row, glyphs, t, &d);
     else if (!f)
         r = draw_lines(ds, NULL, NULL, glyphs, t, &d);

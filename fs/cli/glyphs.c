@@ -70,7 +70,7 @@ bool glyphs_init(struct glyphs *ret, int fd)
 /* ---- pixels and bars ---- */
 
 /* The place of v, from 0 to 1, among n steps. */
-static unsigned step_of(float v, unsigned n)
+static unsigned glyphs_step_of(float v, unsigned n)
 {
     if (!(v > 0)) /* and NaN */
         return 0;
@@ -90,8 +90,8 @@ static void add_greys(const float *upper, const float *lower, unsigned n, struct
     int front = NO_COLOUR, back = NO_COLOUR;
 
     for (unsigned i = 0; i < n; i++) {
-        set_colour(38, GREY_FIRST + (int)step_of(upper[i], GREYS), &front, t);
-        set_colour(48, GREY_FIRST + (int)step_of(lower[i], GREYS), &back, t);
+        set_colour(38, GREY_FIRST + (int)glyphs_step_of(upper[i], GREYS), &front, t);
+        set_colour(48, GREY_FIRST + (int)glyphs_step_of(lower[i], GREYS), &back, t);
         text_add(t, "%s", "▀");
     }
     text_add(t, "\033[0m");
@@ -108,8 +108,8 @@ void glyphs_add_pixels(const struct glyphs *g, const float *upper, const float *
         float v = (upper[i] + lower[i]) / 2;
 
         text_add(t, "%s",
-                 g->unicode ? shades[step_of(v, ARRAY_LEN(shades))]
-                            : ascii[step_of(v, ARRAY_LEN(ascii))]);
+                 g->unicode ? shades[glyphs_step_of(v, ARRAY_LEN(shades))]
+                            : ascii[glyphs_step_of(v, ARRAY_LEN(ascii))]);
     }
 }
 
@@ -117,8 +117,8 @@ void glyphs_add_bars(const struct glyphs *g, const float *height, unsigned n, st
 {
     for (unsigned i = 0; i < n; i++)
         text_add(t, "%s",
-                 g->unicode ? bars[step_of(height[i], ARRAY_LEN(bars))]
-                            : ascii[step_of(height[i], ARRAY_LEN(ascii))]);
+                 g->unicode ? bars[glyphs_step_of(height[i], ARRAY_LEN(bars))]
+                            : ascii[glyphs_step_of(height[i], ARRAY_LEN(ascii))]);
 }
 
 /* ---- words ---- */

@@ -15,7 +15,7 @@ struct index_call {
     bool progress;
 };
 
-static void print_help(void)
+static void cli_index_print_help(void)
 {
     printf("usage: epochfs index SOURCE --output DIR [--progress] [-o OPTIONS]\n\n"
            "Finds out what a mount of SOURCE would have to: where the samples of archives,\n"
@@ -29,7 +29,7 @@ static void print_help(void)
            "OPTIONS as for `epochfs mount`.\n");
 }
 
-static void count(const struct catalog *catalog, uint64_t *ret_done, uint64_t *ret_total)
+static void cli_index_count(const struct catalog *catalog, uint64_t *ret_done, uint64_t *ret_total)
 {
     *ret_done = *ret_total = 0;
     for (size_t i = 0; i < catalog->n; i++) {
@@ -44,23 +44,23 @@ static void count(const struct catalog *catalog, uint64_t *ret_done, uint64_t *r
     }
 }
 
-static void prepare(const struct index_call *call, struct catalog *catalog)
+static void cli_index_prepare(const struct index_call *call, struct catalog *catalog)
 {
     struct progress progress;
     uint64_t done, total;
 
     progress_init(&progress, "indexed", call->progress);
     while (!catalog_prepare(catalog, true, monotonic_ns() + SHOW_NS)) {
-        count(catalog, &done, &total);
+        cli_index_count(catalog, &done, &total);
         progress_show(&progress, done, total);
     }
-    count(catalog, &done, &total);
+    cli_index_count(catalog, &done, &total);
     if (total)
         progress_end(&progress, done, total);
 }
 
 /* Report what cannot be used. Returns how many. */
-static size_t report_bad(const struct catalog *catalog)
+static size_t cli_index_report_bad(const struct catalog *catalog)
 {
     size_t bad = 0;
 
@@ -78,7 +78,7 @@ static size_t report_bad(const struct catalog *catalog)
     return bad;
 }
 
-static int make(const struct index_call *call, struct options *options)
+static int cli_index_make(const struct index_call *call, struct options *options)
 {
     AUTO_OPENED struct opened opened = {0};
     char shown[PATH_MAX];
@@ -93,8 +93,8 @@ static int make(const struct index_call *call, struct options *options)
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     log_source_note(opened.source);
-    prepare(call, &opened.catalog);
-    bad = report_bad(&opened.catalog);
+    cli_index_prepare(call, &opened.catalog);
+    bad = cli_index_report_bad(&opened.catalog);
     r = shared_index_write(&opened.catalog.tools->shared, call->dir, &n, &has_list, &d);
     if (r == -ENODATA)
         return fail(EXIT_SOURCE, "%s: %s", shown_source(call->source, shown), diag_text(&d, r));
@@ -127,14 +127,14 @@ static int take_dir(int argc, char **argv, const char **ret)
     return n;
 }
 
-static int run(int argc, char **argv)
+static int cli_index_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct index_call call = {0};
     const struct command_line line = {
         "index",
         "SOURCE",
-        print_help,
+        cli_index_print_help,
         &options,
         {{"output", .text = &call.dir}, {"progress", .set = &call.progress}}};
     int code;
@@ -149,8 +149,8 @@ static int run(int argc, char **argv)
                     "index: expected --output DIR, got %s%s%s; see "
                     "`epochfs index --help`",
                     call.dir ? "'" : "", call.dir ? call.dir : "none", call.dir ? "'" : "");
-    return make(&call, &options);
+    return cli_index_make(&call, &options);
 }
 
-const struct command command_index = {"index", run,
+const struct command command_index = {"index", cli_index_run,
                                       "index  SOURCE --output DIR [--progress] [-o OPTIONS]"};

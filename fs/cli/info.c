@@ -32,7 +32,7 @@ struct info_call {
     const char *source;
 };
 
-static void print_help(void)
+static void cli_info_print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
@@ -64,8 +64,8 @@ static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
 
 /* Count the classes of a dataset: those that are cheap to count, or all. false: it has none, or,
  * with *ret_why, they are not known. */
-static bool count_classes(const struct dataset *ds, bool all, struct class_counts *ret,
-                          const char **ret_why, struct diag *d)
+static bool cli_info_count_classes(const struct dataset *ds, bool all, struct class_counts *ret,
+                                   const char **ret_why, struct diag *d)
 {
     const struct field *f = class_counts_field(ds);
     bool counts = f && (all || class_counts_are_cheap(ds, f));
@@ -99,14 +99,14 @@ static void draw_classes(const struct class_counts *c, const struct glyphs *glyp
     text_add(t, "\n");
 }
 
-static void print_classes(const struct dataset *ds, bool all, const struct glyphs *glyphs)
+static void cli_info_print_classes(const struct dataset *ds, bool all, const struct glyphs *glyphs)
 {
     AUTO_CLASS_COUNTS struct class_counts counts = {0};
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
     const char *why;
 
-    if (!count_classes(ds, all, &counts, &why, &d)) {
+    if (!cli_info_count_classes(ds, all, &counts, &why, &d)) {
         if (why) /* which may say itself of what it speaks */
             printf("    classes  %s\n", strncmp(why, "classes ", 8) ? why : why + 8);
         return;
@@ -170,7 +170,7 @@ static void print_item(const struct catalog *catalog, const struct catalog_item 
             text_plain(t.data + line, "\n");
     }
     fputs(t.data ? t.data : "", stdout);
-    print_classes(item->ds, check, glyphs);
+    cli_info_print_classes(item->ds, check, glyphs);
     notes_show(&item->ds->notes, &notes);
     print_lines("note", notes.data);
     missing_parts_show(&item->ds->missing, check ? SIZE_MAX : MISSING_SHOWN, &missing);
@@ -262,7 +262,7 @@ static void json_classes(const struct dataset *ds, bool all, struct text *t)
     struct diag d = DIAG_INIT;
     const char *why;
 
-    if (count_classes(ds, all, &counts, &why, &d))
+    if (cli_info_count_classes(ds, all, &counts, &why, &d))
         class_page_json(ds, &counts, "      ", t);
 }
 
@@ -319,7 +319,7 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
 }
 
 /* Print a defect, such as a row that cannot be read. */
-static void report_bad(void *ctx, const char *text)
+static void cli_info_report_bad(void *ctx, const char *text)
 {
     size_t *faults = ctx;
 
@@ -340,7 +340,7 @@ static bool check_dataset(const struct catalog_item *item, uint8_t *buf, bool js
     for (unsigned k = 0; k < ds->n_blobs && r == 0 && !(ds->ops && ds->ops->check); k++)
         r = check_blob(ds->blob[k], buf, &d);
     if (ds->ops && ds->ops->check)
-        r = ds->ops->check(ds, report_bad, &faults, &d);
+        r = ds->ops->check(ds, cli_info_report_bad, &faults, &d);
     if (r < 0)
         fail(EXIT_SOURCE, "%s", diag_text(&d, r));
     if (ds->ops && ds->ops->checked)
@@ -383,7 +383,7 @@ static bool all_failed(const struct catalog *catalog)
     return true;
 }
 
-static int show(const struct info_call *call, const struct options *options)
+static int cli_info_show(const struct info_call *call, const struct options *options)
 {
     AUTO_OPENED struct opened opened = {0};
     struct catalog *catalog = &opened.catalog;
@@ -406,13 +406,13 @@ static int show(const struct info_call *call, const struct options *options)
     return code == EXIT_DONE && all_failed(catalog) ? EXIT_SOURCE : code;
 }
 
-static int run(int argc, char **argv)
+static int cli_info_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct info_call call = {0};
     const struct command_line line = {"info",
                                       "SOURCE",
-                                      print_help,
+                                      cli_info_print_help,
                                       &options,
                                       {{"json", .set = &call.json}, {"check", .set = &call.check}}};
     int code;
@@ -422,7 +422,8 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     log_set_level(options.log_level);
-    return show(&call, &options);
+    return cli_info_show(&call, &options);
 }
 
-const struct command command_info = {"info", run, "info   [--json] [--check] [-o OPTIONS] SOURCE"};
+const struct command command_info = {"info", cli_info_run,
+                                     "info   [--json] [--check] [-o OPTIONS] SOURCE"};

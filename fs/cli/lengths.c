@@ -80,7 +80,7 @@ static uint64_t length_of(const struct dataset *ds, const struct field *f, uint6
     return longest;
 }
 
-static int compare(const void *a, const void *b)
+static int lengths_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -102,7 +102,7 @@ static bool lengths_collect(const struct dataset *ds, const struct field *f, str
         if (length)
             ret->length[ret->n++] = length;
     }
-    qsort(ret->length, ret->n, sizeof(*ret->length), compare);
+    qsort(ret->length, ret->n, sizeof(*ret->length), lengths_compare);
     return true;
 }
 

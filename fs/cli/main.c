@@ -28,7 +28,7 @@ static const char *const exit_codes[] = {
     [EXIT_SYSTEM] = "system: out of memory, or standard output cannot be written",
 };
 
-static void print_help(FILE *out)
+static void cli_main_print_help(FILE *out)
 {
     fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
           "batch, in a reproducible shuffled order that is part of the path.\n\n",
@@ -58,7 +58,7 @@ static const struct synonym {
     {"-V", "--version"},   {"help", "--help"},   {"-h", "--help"},
 };
 
-static const char *name_of(const char *word)
+static const char *cli_main_name_of(const char *word)
 {
     for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
         if (!strcmp(word, synonyms[i].word))
@@ -66,7 +66,7 @@ static const char *name_of(const char *word)
     return word;
 }
 
-static int fail_unknown(const char *word)
+static int cli_main_fail_unknown(const char *word)
 {
     struct guess guess;
 
@@ -87,7 +87,7 @@ static int run_command(int argc, char **argv, const char *name)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (!strcmp(name, commands[i]->name))
             return commands[i]->run(argc, argv);
-    return fail_unknown(name);
+    return cli_main_fail_unknown(name);
 }
 
 /* epochfs help [COMMAND] */
@@ -98,23 +98,23 @@ static int help(int argc, char **argv)
     if (argc > 1) {
         char *words[] = {argv[1], flag, NULL};
 
-        return run_command(2, words, name_of(argv[1]));
+        return run_command(2, words, cli_main_name_of(argv[1]));
     }
-    print_help(stdout);
+    cli_main_print_help(stdout);
     return EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+static int cli_main_run(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/'), *name;
 
     if (!strcmp(slash ? slash + 1 : argv[0], "mount.epochfs"))
         return command_mount_helper(argc, argv);
     if (argc < 2) {
-        print_help(stderr);
+        cli_main_print_help(stderr);
         return EXIT_USAGE;
     }
-    name = name_of(argv[1]);
+    name = cli_main_name_of(argv[1]);
     if (!strcmp(name, "--help"))
         return help(argc - 1, argv + 1);
     if (!strcmp(name, "--version")) {
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     mallopt(M_ARENA_MAX, 2);
 
-    code = run(argc, argv);
+    code = cli_main_run(argc, argv);
     if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout)))
         return fail(EXIT_SYSTEM, "standard output: %s", strerror(errno));
     return code;

@@ -153,7 +153,7 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     return EXIT_DONE;
 }
 
-static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
+static void cli_mount_report_notes(const struct catalog *catalog, const struct catalog_item *item)
 {
     AUTO_TEXT struct text notes = {0};
 
@@ -226,7 +226,7 @@ static void report_unusable(const struct catalog *catalog)
         if (ds && dataset_state(ds) == DATASET_FAILED)
             log_error("%s", ds->reason.text);
         else if (ds && dataset_state(ds) == DATASET_READY)
-            report_notes(catalog, &catalog->item[i]);
+            cli_mount_report_notes(catalog, &catalog->item[i]);
     }
     if (unusable > reported)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);
@@ -491,12 +491,13 @@ static int run_mount(int argc, char **argv, const char *letters, bool helper)
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
 
-static int run(int argc, char **argv)
+static int cli_mount_run(int argc, char **argv)
 {
     return run_mount(argc, argv, "fho:", false);
 }
 
-const struct command command_mount = {"mount", run, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"};
+const struct command command_mount = {"mount", cli_mount_run,
+                                      "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"};
 
 int command_mount_helper(int argc, char **argv)
 {

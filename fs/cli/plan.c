@@ -32,7 +32,7 @@
 /* The plan if -o plan= is not given. */
 static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 
-static void print_help(void)
+static void cli_plan_print_help(void)
 {
     printf("usage: epochfs plan [--json] [--dry-run] [--assume-rate=SIZE]\n"
            "                    [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
@@ -62,7 +62,7 @@ static void print_help(void)
            EPOCHS);
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
+static uint64_t cli_plan_load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -76,8 +76,8 @@ static void look_at_cache(struct planning *p)
     struct statvfs fs;
 
     stage_count(p->stage);
-    p->bytes = load(&c->total_bytes);
-    p->here = load(&c->staged_bytes);
+    p->bytes = cli_plan_load(&c->total_bytes);
+    p->here = cli_plan_load(&c->staged_bytes);
     p->used = stage_quota_used(p->stage);
     p->limit = stage_quota_limit(p->stage);
     p->disk_free = UINT64_MAX;
@@ -92,18 +92,18 @@ static void look_at_cache(struct planning *p)
         p->capacity = min_u64(p->capacity, stage.own_limit);
 }
 
-static uint64_t fetched_bytes(const struct planning *p)
+static uint64_t cli_plan_fetched_bytes(const struct planning *p)
 {
     const struct stage_counters *c = stage_counters(p->stage);
 
-    return load(&c->background_bytes) + load(&c->demand_bytes);
+    return cli_plan_load(&c->background_bytes) + cli_plan_load(&c->demand_bytes);
 }
 
 /* Measure how fast the remote is: let the stage work for a while. It ends early when all bytes have
  * come, or when there is no more space. EXIT_DONE or the exit code of the program. */
-static int measure(struct planning *p)
+static int cli_plan_measure(struct planning *p)
 {
-    uint64_t before = fetched_bytes(p), warm = before, now_bytes = before;
+    uint64_t before = cli_plan_fetched_bytes(p), warm = before, now_bytes = before;
     int64_t began = monotonic_ns(), warm_at = began, now = began;
     struct diag d = DIAG_INIT;
     int r = 0;
@@ -112,7 +112,7 @@ static int measure(struct planning *p)
     while (r == 0 && (now - began < MEASURE_NS || now_bytes == warm)) {
         r = stage_wait(p->stage, WAIT_MS, &d);
         now = monotonic_ns();
-        now_bytes = fetched_bytes(p);
+        now_bytes = cli_plan_fetched_bytes(p);
         if (warm == before && now - began >= WARM_NS) {
             warm = now_bytes;
             warm_at = now;
@@ -152,7 +152,7 @@ static int find_rate(struct planning *p)
             fprintf(stderr,
                     "epochfs: measuring the remote for 2 s: what comes stays in the cache. See "
                     "--assume-rate= and --dry-run\n");
-        return measure(p);
+        return cli_plan_measure(p);
     }
     return EXIT_DONE;
 }
@@ -212,8 +212,8 @@ static double bytes_of_part(const struct dataset *ds, uint64_t bytes, uint64_t s
 
 /* The bytes of the source files of a dataset, and what of them is here. A file that only says where
  * others are counts as those; if they are unknown, as all of the source. */
-static void find_bytes(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
-                       uint64_t *ret_here)
+static void cli_plan_find_bytes(const struct planning *p, const struct dataset *ds,
+                                uint64_t *ret_bytes, uint64_t *ret_here)
 {
     *ret_bytes = *ret_here = 0;
     for (unsigned i = 0; i < ds->n_blobs; i++) {
@@ -283,7 +283,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
         ;
     if (r < 0)
         return r;
-    find_bytes(p, ds, &bytes, &here);
+    cli_plan_find_bytes(p, ds, &bytes, &here);
     plan_distinct(s, &of);
     list = schedule_has_order(s) ? of.span : s->positions;
     ret->task = (struct forecast_task){
@@ -323,7 +323,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
 
 /* ---- all of it ---- */
 
-static const char *why_not(const struct catalog_item *item)
+static const char *cli_plan_why_not(const struct catalog_item *item)
 {
     if (!item->ds)
         return item->error;
@@ -398,12 +398,12 @@ static void show_others(const struct planning *p, struct text *json)
         text_add(json, "%s\n    {\"name\": ", any ? "," : "");
         text_add_json(json, path);
         text_add(json, ", \"reason\": ");
-        text_add_json(json, why_not(item));
+        text_add_json(json, cli_plan_why_not(item));
         text_add(json, "}");
         any = true;
         text_plain(path, "");
         if (!p->call->json)
-            printf("%s\n    not planned: %s\n", path, why_not(item));
+            printf("%s\n    not planned: %s\n", path, cli_plan_why_not(item));
     }
 }
 
@@ -506,7 +506,7 @@ static int parse_given(const struct given *given, struct plan_call *call, struct
     return r;
 }
 
-static int run(int argc, char **argv)
+static int cli_plan_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
@@ -514,7 +514,7 @@ static int run(int argc, char **argv)
     const struct command_line line = {
         "plan",
         "[SOURCE]",
-        print_help,
+        cli_plan_print_help,
         &options,
         {{"json", .set = &call.json},
          {"dry-run", .set = &call.dry_run},
@@ -544,7 +544,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_plan = {
-    "plan", run,
+    "plan", cli_plan_run,
     "plan   [--json] [--dry-run] [--assume-rate=SIZE]\n"
     "                      [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
     "                      [--node-rate=RATE] [--origin-rate=RATE] [--dead=N]\n"

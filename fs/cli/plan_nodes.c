@@ -44,8 +44,8 @@ int plan_nodes_rate(const char *name, const char *value, uint64_t *ret, struct d
                     name, value);
 }
 
-static int check_together(const struct plan_nodes_text *text, bool each, bool source,
-                          struct diag *d)
+static int plan_nodes_check_together(const struct plan_nodes_text *text, bool each, bool source,
+                                     struct diag *d)
 {
     const char *alone = text->dead          ? "--dead"
                         : text->node_rate   ? "--node-rate"
@@ -77,7 +77,7 @@ int plan_nodes_parse(const struct plan_nodes_text *text, bool each, bool source,
                      struct plan_nodes *ret, struct diag *d)
 {
     struct plan_nodes v = {.each = each};
-    int r = check_together(text, each, source, d);
+    int r = plan_nodes_check_together(text, each, source, d);
 
     if (r == 0 && text->nodes)
         r = value_count("--nodes", text->nodes, 2, NODES_MOST, &v.nodes, d);
@@ -96,8 +96,8 @@ int plan_nodes_parse(const struct plan_nodes_text *text, bool each, bool source,
 
 /* ---- a plan ---- */
 
-static int make(const struct plan_nodes *nodes, const struct forecast_task *plan, uint64_t ranks,
-                struct cluster *ret, struct diag *d)
+static int plan_nodes_make(const struct plan_nodes *nodes, const struct forecast_task *plan,
+                           uint64_t ranks, struct cluster *ret, struct diag *d)
 {
     struct cluster_task task = {.plan = *plan,
                                 .ranks = ranks,
@@ -124,7 +124,7 @@ int plan_nodes_print(const struct plan_nodes *nodes, const struct forecast_task 
 {
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
     struct cluster c;
-    int r = make(nodes, plan, ranks, &c, d);
+    int r = plan_nodes_make(nodes, plan, ranks, &c, d);
 
     if (r < 0)
         return r;
@@ -177,7 +177,7 @@ int plan_nodes_json(const struct plan_nodes *nodes, const struct forecast_task *
                     uint64_t ranks, struct text *t, struct diag *d)
 {
     struct cluster c;
-    int r = make(nodes, plan, ranks, &c, d);
+    int r = plan_nodes_make(nodes, plan, ranks, &c, d);
 
     if (r < 0)
         return r;

@@ -94,7 +94,7 @@ static uint64_t take_rate(struct progress *p, uint64_t done, int64_t now)
     return (uint64_t)((double)(done - p->at[oldest]) / (double)ns * 1e9);
 }
 
-static void show(struct progress *p, uint64_t done, uint64_t total, uint64_t rate)
+static void progress_draw(struct progress *p, uint64_t done, uint64_t total, uint64_t rate)
 {
     char line[160];
 
@@ -115,14 +115,14 @@ void progress_show(struct progress *p, uint64_t done, uint64_t total)
     if (now - p->last_ns < (p->rewrites ? REWRITE : SECOND))
         return;
     p->last_ns = now;
-    show(p, done, total, rate);
+    progress_draw(p, done, total, rate);
 }
 
 void progress_end(struct progress *p, uint64_t done, uint64_t total)
 {
     if (!p->shown)
         return;
-    show(p, done, total, take_rate(p, done, monotonic_ns()));
+    progress_draw(p, done, total, take_rate(p, done, monotonic_ns()));
     if (p->line_is_open)
         fputc('\n', stderr);
     p->line_is_open = false;

@@ -42,7 +42,7 @@ int sample_array_read(const struct dataset *ds, const struct field *f, uint64_t 
     return 0;
 }
 
-static float load_float(const uint8_t *p)
+static float sample_array_load_float(const uint8_t *p)
 {
     uint32_t bits = load_le32(p);
     float v;
@@ -85,7 +85,7 @@ double sample_array_element(const struct sample_array *a, uint64_t i)
     case DTYPE_F2:
         return half_to_double(load_le16(p));
     case DTYPE_F4:
-        return load_float(p);
+        return sample_array_load_float(p);
     case DTYPE_F8:
         return load_double(p);
     default:

@@ -43,12 +43,12 @@ struct staging {
 static const char resumable[] = "what is staged is kept, and the same command continues from there";
 
 /* The signal that ends the command. */
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t cli_stage_caught;
 static volatile sig_atomic_t is_looked_at; /* else the handler ends us */
 
-static void on_signal(int number)
+static void cli_stage_on_signal(int number)
 {
-    caught = number;
+    cli_stage_caught = number;
     if (!is_looked_at) {
         ssize_t n = write(STDERR_FILENO, "\nepochfs: ended; ", 17);
 
@@ -58,16 +58,16 @@ static void on_signal(int number)
     }
 }
 
-static void catch_signals(void)
+static void cli_stage_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = cli_stage_on_signal};
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-static void print_help(void)
+static void cli_stage_print_help(void)
 {
     printf("usage: epochfs stage [--verify] [--progress] [-o OPTIONS] SOURCE\n\n"
            "Fetches all of SOURCE into the cache, also if it is local. Exit code 0: every\n"
@@ -89,7 +89,7 @@ static void staging_release(struct staging *s)
 }
 
 /* Takes blob over. */
-static int add_blob(struct staging *s, struct blob *blob, size_t n_files)
+static int cli_stage_add_blob(struct staging *s, struct blob *blob, size_t n_files)
 {
     if (array_capacity(&s->blob, s->n_blobs, sizeof(struct blob *)) < 0) {
         blob_free(blob);
@@ -110,10 +110,10 @@ static int add_collection(struct collections_user *user, const struct format *fo
         s->unreadable++;
         fail(EXIT_SOURCE, "%s", error);
     }
-    return add_blob(s, blob, c->n);
+    return cli_stage_add_blob(s, blob, c->n);
 }
 
-static int add_file(struct staging *s, const struct source_entry *entry)
+static int cli_stage_add_file(struct staging *s, const struct source_entry *entry)
 {
     struct diag reason = DIAG_INIT;
     struct blob *blob = NULL;
@@ -131,11 +131,11 @@ static int add_file(struct staging *s, const struct source_entry *entry)
         s->unreadable++;
         fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
     }
-    return add_blob(s, blob, 1);
+    return cli_stage_add_blob(s, blob, 1);
 }
 
 /* Open all files through the stage. */
-static int open_files(struct staging *s, struct diag *d)
+static int cli_stage_open_files(struct staging *s, struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     int r;
@@ -146,13 +146,13 @@ static int open_files(struct staging *s, struct diag *d)
     if (r == -EOPNOTSUPP)
         r = catalog_list(s->opened.source, &list, d);
     for (size_t i = 0; i < list.n && r == 0; i++)
-        r = add_file(s, &list.entry[i]);
+        r = cli_stage_add_file(s, &list.entry[i]);
     if (r == 0 && !s->n_blobs)
         return diag_set(d, -ENODATA, "%s: no files found", s->shown);
     return r;
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
+static uint64_t cli_stage_load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -170,8 +170,8 @@ static int say_no_space(const struct staging *s)
 
     stage_rest(stage);
     stage_count(stage);
-    staged = load(&c->staged_bytes);
-    total = load(&c->total_bytes);
+    staged = cli_stage_load(&c->staged_bytes);
+    total = cli_stage_load(&c->total_bytes);
     if (statvfs(s->opened.cache.path, &fs) == 0)
         human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
     return fail(
@@ -201,13 +201,14 @@ static int bring(struct staging *s)
 
     progress_init(&s->progress, "staged", s->call->progress);
     is_looked_at = 1;
-    while ((r = stage_wait(stage, WAIT_MS, &d)) == 0 && !caught)
-        progress_show(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
-    progress_end(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
+    while ((r = stage_wait(stage, WAIT_MS, &d)) == 0 && !cli_stage_caught)
+        progress_show(&s->progress, cli_stage_load(&c->staged_bytes),
+                      cli_stage_load(&c->total_bytes));
+    progress_end(&s->progress, cli_stage_load(&c->staged_bytes), cli_stage_load(&c->total_bytes));
     is_looked_at = 0;
     if (r == 0) {
         stage_end(stage);
-        return fail(128 + caught, "%s: ended; %s", s->shown, resumable);
+        return fail(128 + cli_stage_caught, "%s: ended; %s", s->shown, resumable);
     }
     return r < 0 ? say_failed(s, r, &d) : EXIT_DONE;
 }
@@ -216,14 +217,15 @@ static void show_checked(void *ctx, uint64_t bytes)
 {
     struct staging *s = ctx;
 
-    progress_show(&s->progress, bytes, load(&stage_counters(s->opened.source->stage)->total_bytes));
+    progress_show(&s->progress, bytes,
+                  cli_stage_load(&stage_counters(s->opened.source->stage)->total_bytes));
 }
 
 /* 0 or the error of stage_verify(). */
-static int verify(struct staging *s, struct diag *d)
+static int cli_stage_verify(struct staging *s, struct diag *d)
 {
     struct stage *stage = s->opened.source->stage;
-    uint64_t total = load(&stage_counters(stage)->total_bytes);
+    uint64_t total = cli_stage_load(&stage_counters(stage)->total_bytes);
     int64_t quiet_until = s->call->check ? 0 : monotonic_ns();
     int r;
 
@@ -270,7 +272,7 @@ static int say_done(const struct staging *s)
 }
 
 /* Read everything: the stage fetches wrong blocks again when a reader waits for them. */
-static int read_all(const struct staging *s, struct diag *d)
+static int cli_stage_read_all(const struct staging *s, struct diag *d)
 {
     AUTO_FREE uint8_t *buf = malloc(READ_BYTES);
     int r = buf ? 0 : -ENOMEM;
@@ -282,33 +284,34 @@ static int read_all(const struct staging *s, struct diag *d)
     return r;
 }
 
-static int fill(struct staging *s)
+static int cli_stage_fill(struct staging *s)
 {
     struct diag d = DIAG_INIT;
     int r, code;
 
     stage_begin(s->opened.source->stage);
     code = bring(s);
-    if (code == EXIT_DONE) /* before verify(): other processes may have unpacked files already */
+    if (code ==
+        EXIT_DONE) /* before cli_stage_verify(): other processes may have unpacked files already */
         code = unpack_all(s);
     if (code != EXIT_DONE)
         return code;
-    r = verify(s, &d);
+    r = cli_stage_verify(s, &d);
     if (r == -ENODATA) { /* damaged on disk */
         d = DIAG_INIT;
-        r = read_all(s, &d);
+        r = cli_stage_read_all(s, &d);
         if (r == 0)
-            r = verify(s, &d);
+            r = cli_stage_verify(s, &d);
     }
     if (r < 0)
         return r == -ENODATA ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_failed(s, r, &d);
     return say_done(s);
 }
 
-static int check(struct staging *s)
+static int cli_stage_check(struct staging *s)
 {
     struct diag d = DIAG_INIT;
-    int r = verify(s, &d);
+    int r = cli_stage_verify(s, &d);
 
     return r < 0 ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_done(s);
 }
@@ -323,7 +326,7 @@ static int stage_source(const struct stage_call *call, struct options *options)
     options->source.stage.background = !call->check;
     shown_source(call->source, s.shown);
     log_set_level(options->log_level);
-    catch_signals();
+    cli_stage_catch_signals();
     code = open_source(call->source, options, &s.opened, &d);
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
@@ -331,20 +334,20 @@ static int stage_source(const struct stage_call *call, struct options *options)
         return fail(EXIT_SOURCE, "%s: expected a source that can be staged, got one that is not",
                     s.shown);
     log_source_note(s.opened.source);
-    r = open_files(&s, &d);
+    r = cli_stage_open_files(&s, &d);
     if (r < 0)
         return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s", diag_text(&d, r));
-    return call->check ? check(&s) : fill(&s);
+    return call->check ? cli_stage_check(&s) : cli_stage_fill(&s);
 }
 
-static int run(int argc, char **argv)
+static int cli_stage_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct stage_call call = {0};
     const struct command_line line = {
         "stage",
         "SOURCE",
-        print_help,
+        cli_stage_print_help,
         &options,
         {{"verify", .set = &call.check, .old = "check"}, {"progress", .set = &call.progress}}};
     int code;
@@ -354,5 +357,5 @@ static int run(int argc, char **argv)
     return code >= 0 ? code : stage_source(&call, &options);
 }
 
-const struct command command_stage = {"stage", run,
+const struct command command_stage = {"stage", cli_stage_run,
                                       "stage  [--verify] [--progress] [-o OPTIONS] SOURCE"};

@@ -40,14 +40,14 @@ struct status_call {
 };
 
 /* Ctrl-C: a watch ends. */
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t cli_status_caught;
 
-static void on_signal(int number)
+static void cli_status_on_signal(int number)
 {
-    caught = number;
+    cli_status_caught = number;
 }
 
-static void print_help(void)
+static void cli_status_print_help(void)
 {
     printf("usage: epochfs status [--json] [--watch] [--html=FILE] [MOUNTPOINT]\n\n"
            "Shows the progress of a mount: datasets, reads, staged bytes, errors. Without\n"
@@ -83,7 +83,7 @@ static int read_live(const struct status_call *call, const char *name, const cha
 {
     char path[PATH_MAX + 32];
     const struct watched_child_work work = {
-        .work = copy_file, .ctx = path, .ms = ANSWER_MS, .cancelled = &caught};
+        .work = copy_file, .ctx = path, .ms = ANSWER_MS, .cancelled = &cli_status_caught};
     int r;
 
     snprintf(path, sizeof(path), "%s/.epochfs/%s", call->path, name);
@@ -155,7 +155,7 @@ static int show_once(struct status_call *call)
     AUTO_TEXT struct text t = {0};
     int code = read_status(call, &t);
 
-    if (code == EXIT_DONE && t.data && !caught)
+    if (code == EXIT_DONE && t.data && !cli_status_caught)
         show_json(call, t.data);
     fflush(stdout);
     return code;
@@ -178,7 +178,7 @@ static int say_gone(const struct status_call *call)
 }
 
 /* Write all of it to fd, which is closed. */
-static int write_all(int fd, const struct text *t)
+static int cli_status_write_all(int fd, const struct text *t)
 {
     FILE *out = fdopen(fd, "w");
     bool good;
@@ -219,7 +219,7 @@ static int write_anew(const char *name, mode_t mode, const struct text *t)
     if (r < 0)
         close(fd);
     else
-        r = write_all(fd, t);
+        r = cli_status_write_all(fd, t);
     if (r == 0 && rename(path, name) < 0)
         r = -errno;
     if (r < 0)
@@ -228,7 +228,7 @@ static int write_anew(const char *name, mode_t mode, const struct text *t)
 }
 
 /* What is no file, as a link, a pipe or a device, stays what it is, and is written to. */
-static int write_file(const char *name, const struct text *t)
+static int cli_status_write_file(const char *name, const struct text *t)
 {
     struct stat st;
     bool is_there;
@@ -240,7 +240,7 @@ static int write_file(const char *name, const struct text *t)
     if (!is_there || S_ISREG(st.st_mode))
         return write_anew(name, is_there ? st.st_mode & 0777 : usual_mode(), t);
     fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return fd < 0 ? -errno : write_all(fd, t);
+    return fd < 0 ? -errno : cli_status_write_all(fd, t);
 }
 
 static int show_html(struct status_call *call)
@@ -255,13 +255,13 @@ static int show_html(struct status_call *call)
     if (code != EXIT_DONE)
         return code;
     status_html(json.data, history.data, now_ns(), &page);
-    r = page.failed ? -ENOMEM : write_file(call->html, &page);
+    r = page.failed ? -ENOMEM : cli_status_write_file(call->html, &page);
     return r < 0 ? fail(EXIT_MOUNT, "%s: %s", call->html, strerror(-r)) : EXIT_DONE;
 }
 
-static void catch_signals(void)
+static void cli_status_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = cli_status_on_signal};
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -269,34 +269,35 @@ static void catch_signals(void)
 }
 
 /* The kernel reports changes of the table of mounts, so the end of a mount is noticed at once. */
-static int watch(struct status_call *call)
+static int cli_status_watch(struct status_call *call)
 {
     AUTO_CLOSE int table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     struct pollfd p = {.fd = table, .events = POLLPRI};
     int code = EXIT_DONE;
 
-    catch_signals();
+    cli_status_catch_signals();
     call->rewrites = isatty(STDOUT_FILENO) && !call->json;
-    while (code == EXIT_DONE && !caught && mounts_find(call->path, NULL)) {
+    while (code == EXIT_DONE && !cli_status_caught && mounts_find(call->path, NULL)) {
         int64_t next = monotonic_ns() + WATCH_MS * INT64_C(1000000), left;
 
         code = show_once(call);
-        while (code == EXIT_DONE && !caught && (left = (next - monotonic_ns()) / 1000000) > 0)
+        while (code == EXIT_DONE && !cli_status_caught &&
+               (left = (next - monotonic_ns()) / 1000000) > 0)
             if (poll(&p, 1, (int)left) > 0 && !mounts_find(call->path, NULL))
                 return say_gone(call);
     }
-    if (caught)
+    if (cli_status_caught)
         return EXIT_DONE;
     return mounts_find(call->path, NULL) ? code : say_gone(call);
 }
 
-static int run(int argc, char **argv)
+static int cli_status_run(int argc, char **argv)
 {
     struct status_call call = {0};
     const struct command_line line = {
         "status",
         "[MOUNTPOINT]",
-        print_help,
+        cli_status_print_help,
         NULL,
         {{"json", .set = &call.json}, {"watch", .set = &call.watch}, {"html", .text = &call.html}}};
     int code = parse_command(argc, argv, &line, &call.mountpoint), r;
@@ -321,10 +322,10 @@ static int run(int argc, char **argv)
                     call.mountpoint);
     if (call.html && (call.json || call.watch))
         return fail(EXIT_USAGE, "status: expected --html alone, got it with --json or --watch");
-    code = call.html ? show_html(&call) : call.watch ? watch(&call) : show_once(&call);
+    code = call.html ? show_html(&call) : call.watch ? cli_status_watch(&call) : show_once(&call);
     status_lines_release(&call.shown);
     return code;
 }
 
-const struct command command_status = {"status", run,
+const struct command command_status = {"status", cli_status_run,
                                        "status [--json] [--watch] [--html=FILE] [MOUNTPOINT]"};

@@ -73,7 +73,7 @@ static void add_safe(struct text *t, const char *s)
 }
 
 /* The string with this path; "" and false: there is none. */
-static bool add_value(const char *json, const char *path, struct text *t)
+static bool status_html_add_value(const char *json, const char *path, struct text *t)
 {
     char value[NAME_SIZE];
     bool found = status_string(json, path, value, sizeof(value));
@@ -83,7 +83,7 @@ static bool add_value(const char *json, const char *path, struct text *t)
     return found && *value;
 }
 
-static void add_time(int64_t seconds, struct text *t)
+static void status_html_add_time(int64_t seconds, struct text *t)
 {
     time_t at = (time_t)seconds;
     char shown[64];
@@ -156,7 +156,7 @@ static double share_hit(const struct moment *before, const struct moment *now)
     return all > 0 ? 100 * hits / all : NAN;
 }
 
-static double speed_of(const struct moment *before, const struct moment *now)
+static double status_html_speed_of(const struct moment *before, const struct moment *now)
 {
     (void)before;
     return now->speed;
@@ -176,7 +176,7 @@ static const struct drawing {
     {"Staged share of the source", " %", 100, true, share_staged},
     {"Reads whose bytes were staged (hit share)", " %", 100, true, share_hit},
     {"Readers that wait for the remote", "", 0, true, share_waiting},
-    {"Batches per second", "", 0, false, speed_of},
+    {"Batches per second", "", 0, false, status_html_speed_of},
     {"Megabytes served per second", "", 0, false, served_of},
 };
 
@@ -196,7 +196,8 @@ static double values_of(const struct drawing *d, const struct moments *m,
     return top > 0 ? top : 1;
 }
 
-static void add_lines(const struct moments *m, const double *value, double top, struct text *t)
+static void status_html_add_lines(const struct moments *m, const double *value, double top,
+                                  struct text *t)
 {
     double from = (double)m->at[0].at, span = (double)m->at[m->n - 1].at - from;
     bool open = false;
@@ -237,7 +238,7 @@ static void add_drawing(const struct drawing *d, const struct moments *m, struct
              "</small><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
              "aria-label=\"%s\">",
              WIDTH, HEIGHT, d->title);
-    add_lines(m, value, top, t);
+    status_html_add_lines(m, value, top, t);
     text_add(t, "</svg><div class=\"axis\"><span>%s ago</span><span>now</span></div></figure>\n",
              human_seconds((uint64_t)(m->at[m->n - 1].at - m->at[0].at), age));
 }
@@ -320,7 +321,7 @@ static void add_trouble(const char *json, const char *path, const char *label, s
 {
     AUTO_TEXT struct text reason = {0};
 
-    if (add_value(json, path, &reason))
+    if (status_html_add_value(json, path, &reason))
         text_add(t, "<p><span class=\"bad\">%s:</span> %s</p>\n", label, reason.data);
 }
 
@@ -329,9 +330,9 @@ static void add_plan(const char *plan, struct text *t)
     uint64_t batch = status_number(plan, "batch"), batches = status_number(plan, "batches");
 
     text_add(t, "<div class=\"plan\"><p><b>");
-    add_value(plan, "dataset", t);
+    status_html_add_value(plan, "dataset", t);
     text_add(t, "</b> ");
-    if (!add_value(plan, "plan", t))
+    if (!status_html_add_value(plan, "plan", t))
         text_add(t, "samples, one after another");
     text_add(t, ", epoch %llu</p><div class=\"bar\"><i style=\"width:%u%%\"></i></div><small>",
              (ull)status_number(plan, "epoch"), percent_of(batch, batches));
@@ -340,7 +341,7 @@ static void add_plan(const char *plan, struct text *t)
              100 * status_real(plan, "wait_share"), 100 * status_real(plan, "staged_share"));
 }
 
-static void add_plans(const char *json, struct text *t)
+static void status_html_add_plans(const char *json, struct text *t)
 {
     const char *plan = status_first(json, "plans");
 
@@ -365,22 +366,22 @@ void status_html(const char *json, const char *history, int64_t real, struct tex
     text_add(ret, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                   "<link rel=\"icon\" href=\"data:,\">\n<title>epochfs ");
-    add_value(json, "mountpoint", ret);
+    status_html_add_value(json, "mountpoint", ret);
     text_add(ret, "</title>\n<style>\n%s</style></head>\n<body><main>\n<h1>", style);
-    add_value(json, "source", ret);
+    status_html_add_value(json, "source", ret);
     text_add(ret, "</h1>\n<p>mounted on ");
-    add_value(json, "mountpoint", ret);
+    status_html_add_value(json, "mountpoint", ret);
     text_add(ret, " for %s</p>\n<p class=\"soft\">epochfs ",
              human_seconds(now > started ? (uint64_t)(now - started) : 0, age));
-    add_value(json, "version", ret);
+    status_html_add_value(json, "version", ret);
     text_add(ret, ", seen ");
-    add_time(now, ret);
+    status_html_add_time(now, ret);
     text_add(ret, "</p>\n");
     add_tiles(json, ret);
     add_trouble(json, "last_read_error", "The last read that failed", ret);
     add_trouble(json, "remote.last_error", "The remote fails", ret);
     add_trouble(json, "last_refused_name", "The last name that was refused", ret);
-    add_plans(json, ret);
+    status_html_add_plans(json, ret);
     add_drawings(json, m, ret);
     text_add(ret, "</main></body></html>\n");
 }

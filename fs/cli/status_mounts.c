@@ -17,14 +17,15 @@ struct listing {
     struct text text;
 };
 
-static const char *state_of(const char *path, const struct mount_entry *mount)
+static const char *status_mounts_state_of(const char *path, const struct mount_entry *mount)
 {
     int r = mounts_ask(path, mount, ASK_MS);
 
     return r == -ENOTCONN ? "dead" : r == -ETIMEDOUT ? "does not answer" : "answers";
 }
 
-static void add_row(struct text *t, const char *state, const char *path, const char *source)
+static void status_mounts_add_row(struct text *t, const char *state, const char *path,
+                                  const char *source)
 {
     AUTO_TEXT struct text row = {0};
 
@@ -35,8 +36,8 @@ static void add_row(struct text *t, const char *state, const char *path, const c
     }
 }
 
-static void add_mount(void *ctx, const struct mount_entry *mount, const char *path,
-                      const char *type, const char *source)
+static void status_mounts_add_mount(void *ctx, const struct mount_entry *mount, const char *path,
+                                    const char *type, const char *source)
 {
     struct listing *l = ctx;
     struct mount_entry top;
@@ -45,11 +46,11 @@ static void add_mount(void *ctx, const struct mount_entry *mount, const char *pa
     if (strcmp(type, MOUNTS_TYPE) != 0 || (geteuid() != 0 && mount->owner != geteuid()) ||
         !mounts_find(path, &top) || top.device_minor != mount->device_minor)
         return; /* of another user, or covered by another mount */
-    state = state_of(path, mount);
+    state = status_mounts_state_of(path, mount);
     if (!l->json) {
         if (!l->n)
-            add_row(&l->text, "STATE", "MOUNTPOINT", "SOURCE");
-        add_row(&l->text, state, path, source);
+            status_mounts_add_row(&l->text, "STATE", "MOUNTPOINT", "SOURCE");
+        status_mounts_add_row(&l->text, state, path, source);
     } else {
         text_add(&l->text, "%s\n  {\"mountpoint\": ", l->n ? "," : "");
         text_add_json(&l->text, path);
@@ -65,7 +66,7 @@ int status_mounts(bool json)
     struct listing l = {.json = json};
     int code = EXIT_DONE;
 
-    mounts_each(add_mount, &l);
+    mounts_each(status_mounts_add_mount, &l);
     if (l.text.failed)
         code = fail(EXIT_SYSTEM, "status: %s", strerror(ENOMEM));
     else if (json)

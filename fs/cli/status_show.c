@@ -23,7 +23,7 @@ static bool shown_text(const char *json, const char *path, char *ret, size_t cap
     return found;
 }
 
-static void add_mount(const char *json, struct text *t)
+static void status_show_add_mount(const char *json, struct text *t)
 {
     int64_t since = now_ns() / 1000000000 - (int64_t)status_number(json, "started");
     char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_SIZE];
@@ -48,7 +48,7 @@ static void add_open(const char *json, struct text *t)
             (unsigned long long)status_number(json, "open.passed"));
 }
 
-static void add_datasets(const char *json, struct text *t)
+static void status_show_add_datasets(const char *json, struct text *t)
 {
     uint64_t unusable = status_number(json, "unusable_files");
     uint64_t done = status_number(json, "index_bytes_done");
@@ -75,7 +75,8 @@ static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
                  human_bytes((uint64_t)((double)(now - before) / (double)ns * 1e9), rate));
 }
 
-static void add_error(const char *json, const char *path, const char *label, struct text *t)
+static void status_show_add_error(const char *json, const char *path, const char *label,
+                                  struct text *t)
 {
     char reason[4096];
 
@@ -97,12 +98,12 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
         text_add(t, ", %llu times a picture of zeros", (unsigned long long)zeroed);
     text_add(t, "\n");
     if (errors)
-        add_error(json, "last_read_error", "  last", t);
-    add_error(json, "last_broken_promise", "promise", t);
-    add_error(json, "last_refused_name", "refused", t);
+        status_show_add_error(json, "last_read_error", "  last", t);
+    status_show_add_error(json, "last_broken_promise", "promise", t);
+    status_show_add_error(json, "last_refused_name", "refused", t);
 }
 
-static uint64_t fetched_bytes(const char *json)
+static uint64_t status_show_fetched_bytes(const char *json)
 {
     return status_number(json, "remote.demand_bytes") +
            status_number(json, "remote.background_bytes");
@@ -113,7 +114,8 @@ static void add_fetched(const char *json, const struct status_look *last, int64_
 {
     uint64_t staged = status_number(json, "remote.staged_bytes");
     uint64_t total = status_number(json, "remote.total_bytes");
-    uint64_t fetched = fetched_bytes(json), distinct = status_number(json, "remote.distinct_bytes");
+    uint64_t fetched = status_show_fetched_bytes(json),
+             distinct = status_number(json, "remote.distinct_bytes");
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     text_add(t, "staged    %s of %s (%u %%)\n", human_bytes(staged, a), human_bytes(total, b),
@@ -156,9 +158,9 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
     if (shown_text(json, "remote.peers_url", peers, sizeof(peers)) && *peers)
         text_add(t, "peers     %s from %s\n",
                  human_bytes(status_number(json, "remote.peers_bytes"), used), peers);
-    add_error(json, "remote.space_note", "note", t);
-    add_error(json, "remote.peers_trouble", "  fail", t);
-    add_error(json, "remote.last_error", "trouble", t);
+    status_show_add_error(json, "remote.space_note", "note", t);
+    status_show_add_error(json, "remote.peers_trouble", "  fail", t);
+    status_show_add_error(json, "remote.last_error", "trouble", t);
 }
 
 /* ---- active plans ---- */
@@ -183,7 +185,7 @@ static unsigned percent_at(const char *at, const char *name)
 }
 
 /* Is it a number? */
-static bool is_known(const char *at, const char *name)
+static bool status_show_is_known(const char *at, const char *name)
 {
     const char *value = status_value(at, name);
 
@@ -203,7 +205,7 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .rate = status_real(at, "batches_per_second"),
         .wait_s = status_real(at, "wait_seconds"),
         .quiet_s = status_real(at, "seconds_since_last_read"),
-        .left_s = is_known(at, "seconds_left") ? status_real(at, "seconds_left") : -1,
+        .left_s = status_show_is_known(at, "seconds_left") ? status_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
         .was_read = !quiet || *quiet != 'n', /* null: nothing was read */
@@ -283,7 +285,7 @@ void status_show_place(const char *plan, struct text *ret)
     add_plan_place(&p, ret);
 }
 
-static void add_plans(const char *json, struct text *t)
+static void status_show_add_plans(const char *json, struct text *t)
 {
     const char *label = "plans";
 
@@ -308,7 +310,7 @@ void status_look_init(struct status_look *ret, const char *json, int64_t now)
     *ret = (struct status_look){
         .ns = now,
         .served = status_number(json, "bytes_served"),
-        .fetched = fetched_bytes(json),
+        .fetched = status_show_fetched_bytes(json),
         .len = strlen(json),
     };
 }
@@ -318,17 +320,17 @@ void status_show_page(const char *json, const struct status_look *last, int64_t 
 {
     int64_t ns = last->ns ? now - last->ns : 0;
 
-    add_mount(json, ret);
-    add_datasets(json, ret);
+    status_show_add_mount(json, ret);
+    status_show_add_datasets(json, ret);
     add_open(json, ret);
-    add_plans(json, ret);
+    status_show_add_plans(json, ret);
     add_reads(json, last, ns, ret);
     if (status_value(json, "remote"))
         add_remote(json, last, ns, ret);
 }
 
 /* "2026-11-21T21:56:06Z " */
-static void add_time(int64_t ns, struct text *t)
+static void status_show_add_time(int64_t ns, struct text *t)
 {
     time_t s = (time_t)(ns / 1000000000);
     char text[32] = "";
@@ -341,7 +343,7 @@ static void add_time(int64_t ns, struct text *t)
 
 void status_show_event(int64_t real, const char *event, struct text *ret)
 {
-    add_time(real, ret);
+    status_show_add_time(real, ret);
     text_add(ret, "%s\n", event);
 }
 
@@ -360,7 +362,7 @@ static void add_from_remote(const char *json, const struct status_look *last, in
                             struct text *t)
 {
     char rate[HUMAN_SIZE];
-    uint64_t fetched = fetched_bytes(json);
+    uint64_t fetched = status_show_fetched_bytes(json);
 
     if (status_value(json, "remote") && ns > 0 && fetched >= last->fetched)
         text_add(
@@ -386,19 +388,20 @@ static void add_mount_line(const char *json, const struct status_look *last, int
         text_add(t, ", staged %s of %s (%u %%)", human_bytes(staged, a), human_bytes(total, b),
                  percent_of(staged, total));
     text_add(key, "reads %llu %llu %llu", (unsigned long long)lines->served,
-             (unsigned long long)staged, (unsigned long long)fetched_bytes(json));
+             (unsigned long long)staged, (unsigned long long)status_show_fetched_bytes(json));
 }
 
 /* Show a line if its key is new; the key is remembered. */
-static void add_line(const struct status_lines *lines, int64_t real, const struct text *key,
-                     const struct text *line, struct text *keys, struct text *ret)
+static void status_show_add_line(const struct status_lines *lines, int64_t real,
+                                 const struct text *key, const struct text *line, struct text *keys,
+                                 struct text *ret)
 {
     if (key->failed || line->failed || !key->data)
         return;
     text_add(keys, "%s\n", key->data);
     if (is_old(lines, key->data))
         return;
-    add_time(real, ret);
+    status_show_add_time(real, ret);
     text_add(ret, "%s\n", line->data);
 }
 
@@ -427,7 +430,7 @@ void status_show_lines(const char *json, const struct status_look *last, int64_t
             add_mount_line(json, last, ns, lines, &key, &line);
         }
         add_from_remote(json, last, ns, &line);
-        add_line(lines, real, &key, &line, &keys, ret);
+        status_show_add_line(lines, real, &key, &line, &keys, ret);
     } while (at);
     text_release(&lines->keys);
     lines->keys = keys;

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-static const char *skip_blanks(const char *s)
+static const char *status_values_skip_blanks(const char *s)
 {
     return s + strspn(s, " \t\r\n");
 }
@@ -25,7 +25,7 @@ static const char *skip_value(const char *s)
     size_t depth = 0;
 
     do {
-        s = skip_blanks(s);
+        s = status_values_skip_blanks(s);
         if (*s == '"') {
             s = skip_string(s);
         } else if (*s == '{' || *s == '[') {
@@ -46,37 +46,37 @@ static const char *skip_value(const char *s)
 }
 
 /* The value of a member of the object at s. Names are compared without decoding escapes. */
-static const char *find_member(const char *s, const char *name, size_t len)
+static const char *status_values_find_member(const char *s, const char *name, size_t len)
 {
     if (*s != '{')
         return NULL;
-    s = skip_blanks(s + 1);
+    s = status_values_skip_blanks(s + 1);
     while (*s == '"') {
         const char *key = s + 1, *end = skip_string(s);
 
-        s = end ? skip_blanks(end) : "";
+        s = end ? status_values_skip_blanks(end) : "";
         if (*s != ':')
             return NULL;
-        s = skip_blanks(s + 1);
+        s = status_values_skip_blanks(s + 1);
         if ((size_t)(end - 1 - key) == len && !memcmp(key, name, len))
             return s;
         s = skip_value(s);
-        s = s ? skip_blanks(s) : "";
+        s = s ? status_values_skip_blanks(s) : "";
         if (*s != ',')
             return NULL;
-        s = skip_blanks(s + 1);
+        s = status_values_skip_blanks(s + 1);
     }
     return NULL;
 }
 
 const char *status_value(const char *json, const char *path)
 {
-    const char *at = skip_blanks(json);
+    const char *at = status_values_skip_blanks(json);
 
     for (;;) {
         size_t len = strcspn(path, ".");
 
-        at = find_member(at, path, len);
+        at = status_values_find_member(at, path, len);
         if (!at || !path[len])
             return at;
         path += len + 1;
@@ -86,7 +86,7 @@ const char *status_value(const char *json, const char *path)
 /* The element that begins after s; NULL: the list ends there, or it is not a list. */
 static const char *element(const char *s)
 {
-    s = skip_blanks(s + 1);
+    s = status_values_skip_blanks(s + 1);
     return *s && *s != ']' && *s != ',' ? s : NULL;
 }
 
@@ -100,7 +100,7 @@ const char *status_first(const char *json, const char *path)
 const char *status_next(const char *at)
 {
     at = skip_value(at);
-    at = at ? skip_blanks(at) : "";
+    at = at ? status_values_skip_blanks(at) : "";
     return *at == ',' ? element(at) : NULL;
 }
 

@@ -53,7 +53,7 @@ static int unmount_unused(const char *path, struct diag *d)
 }
 
 /* The state of a process from /proc: 'T': stopped; '\0': not known. */
-static char state_of(pid_t pid)
+static char cli_umount_state_of(pid_t pid)
 {
     char path[40], state = '\0';
     FILE *f;
@@ -70,7 +70,7 @@ static char state_of(pid_t pid)
 
 static void say_left(const char *path, const struct daemon *daemon)
 {
-    bool is_stopped = state_of(daemon->pid) == 'T';
+    bool is_stopped = cli_umount_state_of(daemon->pid) == 'T';
 
     say("%s: its daemon, process %ld, %s", path, (long)daemon->pid,
         is_stopped ? "is stopped and so cannot end; `kill -CONT` lets it"
@@ -162,7 +162,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
     if (r == -EBUSY || (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* perhaps only slow */
         int asked = mounts_ask(path, mount, ASK_MS);
 
-        hangs = asked == -ETIMEDOUT || state_of(daemon.pid) == 'T';
+        hangs = asked == -ETIMEDOUT || cli_umount_state_of(daemon.pid) == 'T';
         d = DIAG_INIT;
         if (asked == -ENOTCONN)
             r = detach(path, DETACH_LAZILY, &d);
@@ -185,7 +185,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
     return EXIT_DONE;
 }
 
-static void print_help(void)
+static void cli_umount_print_help(void)
 {
     puts("usage: epochfs umount MOUNTPOINT\n\n"
          "Unmounts it, and returns when its daemon has ended. A mount that stays\n"
@@ -195,9 +195,10 @@ static void print_help(void)
          "unmounted, too.");
 }
 
-static int run(int argc, char **argv)
+static int cli_umount_run(int argc, char **argv)
 {
-    const struct command_line line = {.name = "umount", .word = "MOUNTPOINT", .help = print_help};
+    const struct command_line line = {
+        .name = "umount", .word = "MOUNTPOINT", .help = cli_umount_print_help};
     const char *mountpoint = NULL;
     struct mount_entry mount;
     char path[PATH_MAX], above[PATH_MAX];
@@ -219,4 +220,4 @@ static int run(int argc, char **argv)
     return unmount(path, &mount);
 }
 
-const struct command command_umount = {"umount", run, "umount MOUNTPOINT"};
+const struct command command_umount = {"umount", cli_umount_run, "umount MOUNTPOINT"};

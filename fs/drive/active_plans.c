@@ -65,7 +65,7 @@ struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
 }
 
 /* A free slot, or that of the active plan read longest ago. */
-static struct active_plan *place_locked(struct active_plans *active_plans)
+static struct active_plan *active_plans_place_locked(struct active_plans *active_plans)
 {
     struct active_plan *oldest = &active_plans->active[0];
 
@@ -118,7 +118,7 @@ static void go_to(struct active_plan *active, uint64_t unit)
 
 static struct active_plan *begin_locked(struct active_plans *active_plans, const struct node *node)
 {
-    struct active_plan *active = place_locked(active_plans);
+    struct active_plan *active = active_plans_place_locked(active_plans);
     const bool samples = node->kind == NODE_SAMPLE;
 
     lock_assert_held(&active_plans->lock);
@@ -143,7 +143,7 @@ void active_plans_announce(struct active_plans *active_plans, const struct plan_
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
-    active = place_locked(active_plans);
+    active = active_plans_place_locked(active_plans);
     if (active->id || !plan->schedule.elements)
         return; /* plans that are read come first */
     *active = (struct active_plan){

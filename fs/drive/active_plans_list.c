@@ -9,7 +9,7 @@
 #define NS_PER_S 1e9
 
 /* The element where the cursor begins. It goes back only if pushed units are pushed again. */
-static uint64_t element_of(struct active_plan *active, bool pushes)
+static uint64_t active_plans_list_element_of(struct active_plan *active, bool pushes)
 {
     uint64_t at = active->reader.at, front = pushes ? max_u64(at, active->window.pushed) : at;
 
@@ -60,7 +60,7 @@ size_t active_plans_cursors(struct active_plans *active_plans,
             .is_samples = active->is_samples,
             .is_last = active->epoch >= active_plans->options.last_epoch,
             .epoch = active->epoch,
-            .at = element_of(active, active_plans->options.ahead > 0),
+            .at = active_plans_list_element_of(active, active_plans->options.ahead > 0),
             .from = active->reader.from * active->samples,
             .read = read_before(active) * active->samples,
             .speed = (uint64_t)(active->speed.units_per_s * (double)active->samples),
@@ -104,7 +104,7 @@ size_t active_plans_list(struct active_plans *active_plans,
             .wait_s = (double)active->speed.wait_ns / NS_PER_S,
             .since_s = reader_speed_since(&active->speed, now),
             .quiet_s = reader_speed_quiet(&active->speed, now),
-            .at = element_of(active, active_plans->options.ahead > 0),
+            .at = active_plans_list_element_of(active, active_plans->options.ahead > 0),
         };
     }
     lock_drop(&active_plans->lock);

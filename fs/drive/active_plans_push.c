@@ -10,7 +10,7 @@
 #include "base/blob.h"
 #include "base/checked.h"
 
-static uint64_t share_locked(const struct active_plans *active_plans, int64_t now)
+static uint64_t active_plans_push_share_locked(const struct active_plans *active_plans, int64_t now)
 {
     uint64_t n = 0;
 
@@ -70,7 +70,7 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
 
     active_plans->capacity = capacity;
     active_plans->looked = now;
-    share = share_locked(active_plans, now);
+    share = active_plans_push_share_locked(active_plans, now);
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         struct active_plan *active = &active_plans->active[i];
 
@@ -116,7 +116,7 @@ bool active_plans_may_store(struct active_plans *active_plans, const struct push
 
     active = due_locked(active_plans, file);
     return active && push_window_fits(&active->window, active->reader.at, size,
-                                      share_locked(active_plans, now));
+                                      active_plans_push_share_locked(active_plans, now));
 }
 
 bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file)

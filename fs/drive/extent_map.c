@@ -55,7 +55,8 @@ void extent_map_free(struct extent_map *map)
 }
 
 /* The slot of a blob, or the free slot for it. */
-static struct place *find_place(struct place *place, size_t places, const struct blob *blob)
+static struct place *extent_map_find_place(struct place *place, size_t places,
+                                           const struct blob *blob)
 {
     size_t i = (size_t)((uintptr_t)blob * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 
@@ -64,7 +65,7 @@ static struct place *find_place(struct place *place, size_t places, const struct
     return &place[i];
 }
 
-static int grow(struct extent_map *map)
+static int extent_map_grow(struct extent_map *map)
 {
     size_t places = map->places * 2;
     struct place *place = calloc(places, sizeof(*place));
@@ -73,7 +74,7 @@ static int grow(struct extent_map *map)
         return -ENOMEM;
     for (size_t i = 0; i < map->places; i++)
         if (map->place[i].blob)
-            *find_place(place, places, map->place[i].blob) = map->place[i];
+            *extent_map_find_place(place, places, map->place[i].blob) = map->place[i];
     free(map->place);
     map->place = place;
     map->places = places;
@@ -87,9 +88,9 @@ static int blob_pieces(struct extent_map *map, const struct blob *blob, size_t *
     struct place *place;
 
     if (map->last.blob != blob) {
-        if (map->n_blobs * 2 >= map->places && grow(map) < 0)
+        if (map->n_blobs * 2 >= map->places && extent_map_grow(map) < 0)
             return -ENOMEM;
-        place = find_place(map->place, map->places, blob);
+        place = extent_map_find_place(map->place, map->places, blob);
         if (!place->blob) {
             size_t first = map->n_pieces;
 
@@ -142,7 +143,7 @@ int extent_map_step(struct extent_map *map, uint64_t samples)
 bool extent_map_find(const struct extent_map *map, const struct blob *blob, uint64_t off,
                      uint64_t len, uint64_t *ret_first, uint64_t *ret_last)
 {
-    const struct place *place = find_place(map->place, map->places, blob);
+    const struct place *place = extent_map_find_place(map->place, map->places, blob);
     struct piece all = {UINT64_MAX, 0};
 
     if (!place->blob || off >= blob->size || !len)

@@ -114,7 +114,7 @@ static void add_needs(struct needs *needs, const struct cursor *c, uint64_t samp
     }
 }
 
-static int by_place(const void *a, const void *b)
+static int needs_by_place(const void *a, const void *b)
 {
     const struct stage_need *x = a, *y = b;
 
@@ -127,7 +127,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct stage_need *x = a, *y = b;
 
-    return x->when < y->when ? -1 : x->when > y->when ? 1 : by_place(a, b);
+    return x->when < y->when ? -1 : x->when > y->when ? 1 : needs_by_place(a, b);
 }
 
 /* Merge ranges that touch; then sort, soonest first. */
@@ -136,7 +136,7 @@ static void merge_needs(struct needs *needs)
     struct stage_need *need = needs->need;
     size_t kept = 0;
 
-    qsort(need, needs->n_needs, sizeof(*need), by_place);
+    qsort(need, needs->n_needs, sizeof(*need), needs_by_place);
     for (size_t i = 0; i < needs->n_needs; i++) {
         struct stage_need *last = kept ? &need[kept - 1] : NULL;
 
@@ -153,7 +153,7 @@ static void merge_needs(struct needs *needs)
 
 /* Find the needs of one batch, or of a part of it. Samples that are files of their own are read one
  * by one, but staged as if some were read together. */
-static void take_turn(struct needs *needs, const struct cursor *c, struct horizon *horizon)
+static void needs_take_turn(struct needs *needs, const struct cursor *c, struct horizon *horizon)
 {
     uint64_t distance = horizon->reported - c->passed, sample[TURN_MOST];
     uint64_t element = (c->at + distance) % c->elements;
@@ -233,7 +233,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
         i = n < capacity ? soonest(needs, cursors) : cursors->n;
         if (i == cursors->n)
             break;
-        take_turn(needs, &cursors->cursor[i], &needs->horizon[i]);
+        needs_take_turn(needs, &cursors->cursor[i], &needs->horizon[i]);
         if (!needs->n_needs && ++empty == EMPTY_MOST)
             break; /* the files that are read have no bytes in sources, such as sample numbers */
     }

@@ -15,7 +15,7 @@
 
 /* ---- making them ---- */
 
-static void add_field(struct cursor *c, const struct field *f)
+static void needs_cursors_add_field(struct cursor *c, const struct field *f)
 {
     for (unsigned i = 0; i < c->n_fields; i++)
         if (c->field[i] == f)
@@ -24,7 +24,7 @@ static void add_field(struct cursor *c, const struct field *f)
 }
 
 /* Collect the fields of the files that are read. */
-static void set_fields(struct cursor *c, const struct active_cursor *active)
+static void needs_cursors_set_fields(struct cursor *c, const struct active_cursor *active)
 {
     enum scope scope = active->is_samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
     const struct folder *folder = active->folder;
@@ -39,7 +39,7 @@ static void set_fields(struct cursor *c, const struct active_cursor *active)
             c->n_fields = 0;
             return;
         }
-        add_field(c, f->base_field ? f->base_field : f);
+        needs_cursors_add_field(c, f->base_field ? f->base_field : f);
     }
 }
 
@@ -98,7 +98,8 @@ static void go_forward(struct cursor *c, const struct cursor *before, uint64_t p
     c->clock = cursor_time(before, passed);
 }
 
-static void set_progress(struct cursor *c, const struct cursors *before, struct cursors *cursors)
+static void needs_cursors_set_progress(struct cursor *c, const struct cursors *before,
+                                       struct cursors *cursors)
 {
     const struct cursor *same = find_id(before, c->id), *last = NULL;
 
@@ -157,7 +158,7 @@ static void set_clocks(struct cursors *cursors)
     }
 }
 
-static bool is_same(const struct cursor *a, const struct cursor *b)
+static bool needs_cursors_is_same(const struct cursor *a, const struct cursor *b)
 {
     return a->run == b->run && a->epoch == b->epoch && a->n_fields == b->n_fields &&
            a->scale == b->scale && !memcmp(a->field, b->field, a->n_fields * sizeof(a->field[0]));
@@ -188,8 +189,8 @@ void cursors_make(const struct cursors *before, const struct active_cursor *acti
         set_schedule(c, &active[i]);
         if (!c->elements)
             continue;
-        set_fields(c, &active[i]);
-        set_progress(c, before, ret);
+        needs_cursors_set_fields(c, &active[i]);
+        needs_cursors_set_progress(c, before, ret);
         ret->n++;
     }
     set_scales(ret);
@@ -198,7 +199,7 @@ void cursors_make(const struct cursors *before, const struct active_cursor *acti
         struct cursor *c = &ret->cursor[i];
 
         c->goes_on = c->goes_on && (!c->is_seeded || !find_epoch(ret, c, c->epoch + 1));
-        same = same && i < before->n && is_same(c, &before->cursor[i]);
+        same = same && i < before->n && needs_cursors_is_same(c, &before->cursor[i]);
     }
     ret->version = before->version + !(same && ret->n == before->n);
 }

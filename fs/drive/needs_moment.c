@@ -13,7 +13,7 @@ struct cursors *needs_hold_cursors(struct needs *needs)
     return needs->cursors;
 }
 
-static struct cursors *let_go_locked(struct needs *needs, struct cursors *cursors)
+static struct cursors *needs_moment_let_go_locked(struct needs *needs, struct cursors *cursors)
 {
     lock_assert_held(&needs->lock);
     if (--cursors->users)
@@ -27,7 +27,7 @@ static struct cursors *let_go_locked(struct needs *needs, struct cursors *cursor
 void needs_let_go_of_cursors(struct needs *needs, struct cursors *cursors)
 {
     lock_take(&needs->lock);
-    cursors = let_go_locked(needs, cursors);
+    cursors = needs_moment_let_go_locked(needs, cursors);
     lock_drop(&needs->lock);
     free(cursors);
 }
@@ -58,10 +58,10 @@ static void end_refresh(struct needs *needs, struct cursors *before, struct curs
     lock_take(&needs->lock);
     if (cursors) {
         cursors->users = 1;
-        old = let_go_locked(needs, needs->cursors);
+        old = needs_moment_let_go_locked(needs, needs->cursors);
         needs->cursors = cursors;
     }
-    unused = let_go_locked(needs, before);
+    unused = needs_moment_let_go_locked(needs, before);
     needs->refreshing = false;
     pthread_cond_broadcast(&needs->refreshed);
     lock_drop(&needs->lock);

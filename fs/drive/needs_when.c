@@ -164,7 +164,7 @@ static void find_times(const struct needs *needs, const struct cursors *cursors,
     }
 }
 
-static uint64_t stir(uint64_t h, uint64_t v)
+static uint64_t needs_when_stir(uint64_t h, uint64_t v)
 {
     h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
     h = (h ^ h >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -174,7 +174,8 @@ static uint64_t stir(uint64_t h, uint64_t v)
 static uint64_t hash_of(const struct cursors *cursors, const struct blob *blob, uint64_t off,
                         uint64_t len)
 {
-    return stir(stir(stir(cursors->version + 1, (uintptr_t)blob), off), len);
+    return needs_when_stir(
+        needs_when_stir(needs_when_stir(cursors->version + 1, (uintptr_t)blob), off), len);
 }
 
 /* Does the answer still hold? It must be of these cursors, and its time must not have come: after

@@ -7,7 +7,7 @@
 #include "fs/drive/reader.h"
 
 /* Is it open, or was some of it returned to the reader? */
-static bool is_known(const struct open_units *open, uint64_t unit)
+static bool open_units_is_known(const struct open_units *open, uint64_t unit)
 {
     const struct open_unit *o = &open->at[unit % OPEN_UNITS_MAX];
 
@@ -24,7 +24,7 @@ bool open_units_has(const struct open_units *open, uint64_t unit)
 void open_units_reach(struct open_units *open, uint64_t from, uint64_t unit)
 {
     for (uint64_t u = max_u64(from, unit - min_u64(unit, READER_SLACK)); u <= unit; u++)
-        if (u == unit || !is_known(open, u))
+        if (u == unit || !open_units_is_known(open, u))
             open->at[u % OPEN_UNITS_MAX] = (struct open_unit){.is_open = true, .unit = u};
 }
 

@@ -112,7 +112,7 @@ bool push_window_loses(struct push_window *window, uint64_t unit, uint64_t at)
 /* ---- what is pushed ---- */
 
 /* Units that may be pushed ahead of the reader: at least one, provided that it fits the share. */
-static uint64_t reach(const struct push_window *window, uint64_t share)
+static uint64_t push_window_reach(const struct push_window *window, uint64_t share)
 {
     return min_u64(window->size, max_u64(share / max_u64(window->unit_bytes, PAGE), 1));
 }
@@ -121,14 +121,14 @@ bool push_window_may_push(const struct push_window *window, uint64_t at, uint64_
                           uint64_t share, int64_t now)
 {
     return !window->is_making && !window->waits_for_move && now >= window->rest_until &&
-           window->pushed < units && window->pushed - at <= reach(window, share);
+           window->pushed < units && window->pushed - at <= push_window_reach(window, share);
 }
 
 /* Is unit `pushed` to be marked? */
 static bool is_mark_due(const struct push_window *window, uint64_t at, uint64_t units,
                         uint64_t share)
 {
-    uint64_t every = min_u64(max_u64(reach(window, share) / 2, 1), PUSH_WINDOW_STRIDE);
+    uint64_t every = min_u64(max_u64(push_window_reach(window, share) / 2, 1), PUSH_WINDOW_STRIDE);
     uint64_t last = window->n_marks ? window->mark[(window->n_marks - 1) % PUSH_WINDOW_MARKS] : at;
 
     /* The last unit is marked because its read shows that the epoch is over. */

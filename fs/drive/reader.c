@@ -6,7 +6,7 @@
 #define SURE_GAP 8 /* units that a reader of samples may leave out before it is known */
 
 /* The reader is at that unit, and what it read before tells nothing any more. */
-static void place(struct reader *reader, uint64_t unit)
+static void reader_place(struct reader *reader, uint64_t unit)
 {
     reader->from = unit < READER_SLACK ? 0 : unit;
     reader->at = unit;
@@ -18,7 +18,7 @@ static void place(struct reader *reader, uint64_t unit)
 void reader_start(struct reader *reader, bool reads_samples, uint64_t unit)
 {
     *reader = (struct reader){.reads_samples = reads_samples, .ghost = UINT64_MAX};
-    place(reader, unit);
+    reader_place(reader, unit);
 }
 
 bool reader_is_close(uint64_t at, uint64_t until, uint64_t unit)
@@ -54,7 +54,7 @@ bool reader_splits(struct reader *reader, uint64_t unit)
         reader->ghost = reader->at;
     }
     reader->jumps++;
-    place(reader, unit);
+    reader_place(reader, unit);
     return false;
 }
 

@@ -13,7 +13,8 @@
 #define WAITING   64 /* connections that may wait for beacon_answer() */
 #define PATH_MOST 72 /* bytes of a path in a name: its end */
 
-static socklen_t name_of(const char *path, const struct mount_entry *mount, struct sockaddr_un *ret)
+static socklen_t beacon_name_of(const char *path, const struct mount_entry *mount,
+                                struct sockaddr_un *ret)
 {
     size_t path_len = strlen(path);
     int len;
@@ -36,7 +37,7 @@ int beacon_light(const char *path, const struct mount_entry *mount)
 {
     AUTO_CLOSE int fd = new_socket();
     struct sockaddr_un name;
-    socklen_t len = name_of(path, mount, &name);
+    socklen_t len = beacon_name_of(path, mount, &name);
 
     if (fd < 0)
         return fd;
@@ -59,7 +60,7 @@ int beacon_find(const char *path, const struct mount_entry *mount, pid_t *ret_pi
     AUTO_CLOSE int fd = new_socket();
     struct ucred daemon;
     struct sockaddr_un name;
-    socklen_t len = name_of(path, mount, &name), size = sizeof(daemon);
+    socklen_t len = beacon_name_of(path, mount, &name), size = sizeof(daemon);
     int found;
 
     if (fd < 0)

@@ -98,7 +98,7 @@ static void write_process(int process, const char *number, bool is_first, int ou
     dprintf(out, "%s%s (%s)", is_first ? "" : ", ", number, name);
 }
 
-static bool is_ours(const char *number)
+static bool mount_users_is_ours(const char *number)
 {
     long pid = strtol(number, NULL, 10);
 
@@ -107,7 +107,7 @@ static bool is_ours(const char *number)
 
 /* In a child, because reading the table of a hung process may hang, too; processes found before
  * that are reported. */
-static int search(const void *what, int out)
+static int mount_users_search(const void *what, int out)
 {
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
@@ -116,7 +116,8 @@ static int search(const void *what, int out)
     while (processes && (entry = readdir(processes))) {
         AUTO_CLOSE int process = -1;
 
-        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) || is_ours(entry->d_name))
+        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
+            mount_users_is_ours(entry->d_name))
             continue;
         process = openat(dirfd(processes), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (process < 0 || !uses_it(what, process))
@@ -135,7 +136,7 @@ static int search(const void *what, int out)
 void mount_users(const char *path, const struct mount_entry *mount, int ms, struct text *ret)
 {
     const struct search what = {path, makedev(mount->device_major, mount->device_minor)};
-    const struct watched_child_work work = {.work = search, .ctx = &what, .ms = ms};
+    const struct watched_child_work work = {.work = mount_users_search, .ctx = &what, .ms = ms};
 
     watched_child_do(&work, ret);
 }

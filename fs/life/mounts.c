@@ -85,7 +85,7 @@ static int be_owner(const struct mount_entry *mount)
 
 /* In a child. If a thread of the daemon is killed while it takes over a request, the answer is EIO.
  */
-static int ask(const void *ctx, int out)
+static int mounts_query(const void *ctx, int out)
 {
     const struct question *question = ctx;
     int64_t until = monotonic_ns() + DYING_NS;
@@ -111,7 +111,7 @@ static int ask(const void *ctx, int out)
 int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
 {
     const struct question question = {path, mount};
-    const struct watched_child_work work = {.work = ask, .ctx = &question, .ms = ms};
+    const struct watched_child_work work = {.work = mounts_query, .ctx = &question, .ms = ms};
     AUTO_TEXT struct text nothing = {0};
 
     return watched_child_do(&work, &nothing);
@@ -203,8 +203,8 @@ struct find {
     bool found;
 };
 
-static void find(void *ctx, const struct mount_entry *entry, const char *path, const char *type,
-                 const char *source)
+static void mounts_search(void *ctx, const struct mount_entry *entry, const char *path,
+                          const char *type, const char *source)
 {
     struct find *f = ctx;
 
@@ -220,7 +220,7 @@ bool mounts_find(const char *path, struct mount_entry *ret)
 {
     struct find f = {.path = path, .ret = ret};
 
-    mounts_each(find, &f);
+    mounts_each(mounts_search, &f);
     return f.found;
 }
 

@@ -19,7 +19,7 @@ static uint8_t request[REQUEST_MAX]; /* only the supervisor touches it */
 
 /* Answer a request as the kernel does when there is no daemon. Requests that expect no answer are
  * only read. */
-static void refuse(int fuse)
+static void supervisor_refuse(int fuse)
 {
     const struct fuse_in_header *in = (const void *)request;
     struct fuse_out_header out = {.len = sizeof(out), .error = -ENOTCONN};
@@ -44,7 +44,7 @@ static _Noreturn void supervisor(int fuse, int daemon, int pipe_end)
         if (waits[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* unmounted, or aborted */
             waits[1].fd = -1;
         else
-            refuse(fuse);
+            supervisor_refuse(fuse);
     }
     _exit(0);
 }
@@ -63,7 +63,7 @@ static int clone_of(int session)
 }
 
 /* Close all descriptors of the daemon but three, which become 3 to 5. */
-static _Noreturn void begin(int fuse, int daemon, int pipe_end)
+static _Noreturn void supervisor_begin(int fuse, int daemon, int pipe_end)
 {
     int from[] = {fuse, daemon, pipe_end}, null = open("/dev/null", O_RDWR);
     sigset_t all;
@@ -95,7 +95,7 @@ int supervisor_start(int session, struct supervisor *ret)
     }
     pid = fork();
     if (pid == 0)
-        begin(fuse, daemon, ends[0]);
+        supervisor_begin(fuse, daemon, ends[0]);
     close(fuse);
     close(daemon);
     close(ends[0]);

@@ -54,7 +54,7 @@ static bool may_write_locked(struct log_filter *filter, int64_t now)
     return true;
 }
 
-static void forget_locked(struct log_filter *filter, struct log_said *said)
+static void filter_forget_locked(struct log_filter *filter, struct log_said *said)
 {
     lock_assert_held(&filter->lock);
     if (said->text && said->more)
@@ -64,7 +64,7 @@ static void forget_locked(struct log_filter *filter, struct log_said *said)
 }
 
 /* NULL: the text was not written lately. */
-static struct log_said *find_locked(struct log_filter *filter, const char *text)
+static struct log_said *filter_find_locked(struct log_filter *filter, const char *text)
 {
     lock_assert_held(&filter->lock);
     for (struct log_said *said = filter->said; said < filter->said + LOG_TEXTS; said++)
@@ -74,7 +74,7 @@ static struct log_said *find_locked(struct log_filter *filter, const char *text)
 }
 
 /* A free place; if there is none, the oldest text is forgotten. */
-static struct log_said *place_locked(struct log_filter *filter)
+static struct log_said *filter_place_locked(struct log_filter *filter)
 {
     struct log_said *oldest = filter->said;
 
@@ -82,7 +82,7 @@ static struct log_said *place_locked(struct log_filter *filter)
     for (struct log_said *said = filter->said; said < filter->said + LOG_TEXTS; said++)
         if (oldest->text && (!said->text || said->at < oldest->at))
             oldest = said;
-    forget_locked(filter, oldest);
+    filter_forget_locked(filter, oldest);
     return oldest;
 }
 
@@ -95,7 +95,7 @@ void log_filter_line(struct log_filter *filter, int64_t now, enum log_level leve
         filter->write(filter->ctx, level, text);
         return;
     }
-    said = find_locked(filter, text);
+    said = filter_find_locked(filter, text);
     if (said && now - said->at < LOG_SAME_NS) {
         said->more++;
         return;
@@ -103,7 +103,7 @@ void log_filter_line(struct log_filter *filter, int64_t now, enum log_level leve
     if (!may_write_locked(filter, now))
         return;
     if (!said) {
-        said = place_locked(filter);
+        said = filter_place_locked(filter);
         said->text = strdup(text); /* without memory it is not recognised next time */
     }
     if (said->more)
@@ -119,7 +119,7 @@ void log_filter_end(struct log_filter *filter)
 {
     lock_take(&filter->lock);
     for (unsigned i = 0; i < LOG_TEXTS; i++)
-        forget_locked(filter, &filter->said[i]);
+        filter_forget_locked(filter, &filter->said[i]);
     write_left_out_locked(filter);
     lock_drop(&filter->lock);
     lock_release(&filter->lock);

@@ -27,7 +27,7 @@ say_line(const struct remote_log *log, const char *format, ...)
 }
 
 /* Is it the same file, and the same reason but for its numbers? */
-static bool is_same(const char *a, const char *b)
+static bool log_remote_is_same(const char *a, const char *b)
 {
     const char *reason = strstr(a, ": ");
     size_t file = reason ? (size_t)(reason - a) : strlen(a);
@@ -46,7 +46,7 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* Report what was only counted, and forget all. */
-static void forget_locked(struct remote_log *log)
+static void log_remote_forget_locked(struct remote_log *log)
 {
     lock_assert_held(&log->lock);
     for (unsigned i = 0; i < log->n; i++) {
@@ -70,7 +70,7 @@ static void note_locked(struct remote_log *log, const char *text)
 
     lock_assert_held(&log->lock);
     for (unsigned i = 0; i < log->n; i++) {
-        if (is_same(log->failure[i].text, text)) {
+        if (log_remote_is_same(log->failure[i].text, text)) {
             log->failure[i].more++;
             return;
         }
@@ -89,7 +89,7 @@ void remote_log_failed(struct remote_log *log, const char *text, bool is_gone, i
     LOCK_SCOPE(&log->lock);
 
     if (!log->fails && log->n && now - log->last >= REMOTE_QUIET_NS)
-        forget_locked(log);
+        log_remote_forget_locked(log);
     if (is_gone && !log->fails) {
         log->fails = true;
         log->since = now;
@@ -114,7 +114,7 @@ void remote_log_answered(struct remote_log *log, int64_t now)
 void remote_log_end(struct remote_log *log)
 {
     lock_take(&log->lock);
-    forget_locked(log);
+    log_remote_forget_locked(log);
     lock_drop(&log->lock);
     lock_release(&log->lock);
 }

@@ -184,7 +184,7 @@ static void pass_on(struct options *o, const char *option)
         text_add(&o->for_fuse, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
 }
 
-static int parse_one(struct options *o, char *option, struct diag *d)
+static int options_parse_one(struct options *o, char *option, struct diag *d)
 {
     size_t name_len = strcspn(option, "=");
     const char *value = option[name_len] ? option + name_len + 1 : NULL;
@@ -212,7 +212,7 @@ static int parse_one(struct options *o, char *option, struct diag *d)
 }
 
 /* Options that do not go together. */
-static int check_together(const struct options *o, struct diag *d)
+static int options_check_together(const struct options *o, struct diag *d)
 {
     if (o->format.bad_rows == BAD_ROWS_SKIP && o->format.picture_height)
         return diag_set(
@@ -238,13 +238,13 @@ int options_parse(struct options *o, const char *text, struct diag *d)
         }
         option[len] = '\0';
         if (len) {
-            int r = parse_one(o, option, d);
+            int r = options_parse_one(o, option, d);
 
             if (r < 0)
                 return r;
         }
         if (!*c)
-            return check_together(o, d);
+            return options_check_together(o, d);
         len = 0;
     }
 }

@@ -11,7 +11,7 @@
 static const struct {
     const char *names; /* separated by spaces */
     const char *fix;
-} rows[] = {
+} other_tools_rows[] = {
     {"cachedir use_cache vfs_cache_dir cache_path cache_location", "Use cache_dir=DIR"},
     {"vfs_cache_max_size max_cache_size cache_max_size cache_limit cache_quota "
      "file_cache_max_size_mb cache_file_size free_space_ratio ensure_diskfree max_size",
@@ -87,12 +87,12 @@ const char *other_tools_option(const char *name)
 {
     size_t len = strlen(name);
 
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        for (const char *at = rows[i].names; *at; at += *at == ' ') {
+    for (size_t i = 0; i < ARRAY_LEN(other_tools_rows); i++)
+        for (const char *at = other_tools_rows[i].names; *at; at += *at == ' ') {
             size_t n = strcspn(at, " ");
 
             if (n == len && !memcmp(at, name, n))
-                return rows[i].fix;
+                return other_tools_rows[i].fix;
             at += n;
         }
     return NULL;

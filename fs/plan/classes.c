@@ -48,7 +48,8 @@ static struct shape shape_of(const struct order_spec *spec)
     };
 }
 
-static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+static void plan_classes_begin(const struct order_spec *spec, uint64_t epoch,
+                               struct epoch_order *ret)
 {
     if (spec->seeded)
         family_init(&ret->of_kind.family, spec->seed, epoch, LANE_CLASSES);
@@ -145,8 +146,8 @@ static void chunk_at(const struct order_spec *spec, const struct epoch_order *e,
         x[i] = c->ops->place(c, class[i], x[i]);
 }
 
-static void at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
-               uint64_t *x)
+static void plan_classes_at(const struct order_spec *spec, const struct epoch_order *e,
+                            size_t count, uint64_t *x)
 {
     struct shape s = shape_of(spec);
 
@@ -193,9 +194,9 @@ static void gather_walk(const struct order_spec *spec, const struct shape *s, ui
 }
 
 /* Gather the next elements of n walks, at most `room`. */
-static void gather(const struct order_spec *spec, const struct epoch_order *e,
-                   const struct shape *s, size_t n, struct order_walk *walk, size_t room,
-                   struct elements *ret)
+static void plan_classes_gather(const struct order_spec *spec, const struct epoch_order *e,
+                                const struct shape *s, size_t n, struct order_walk *walk,
+                                size_t room, struct elements *ret)
 {
     ret->n = 0;
     for (uint32_t i = 0; i < n && ret->n < room; i++)
@@ -206,15 +207,16 @@ static void gather(const struct order_spec *spec, const struct epoch_order *e,
         ret->t[i] += ret->before[i];
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
-                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+static size_t plan_classes_positions(const struct order_spec *spec, const struct epoch_order *e,
+                                     size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
+                                     uint32_t *whose)
 {
     struct shape s = shape_of(spec);
     uint64_t round[CHUNK], place[CHUNK];
     struct elements found;
     size_t in = 0, kept = 0;
 
-    gather(spec, e, &s, n, walk, (size_t)min_u64(room, CHUNK), &found);
+    plan_classes_gather(spec, e, &s, n, walk, (size_t)min_u64(room, CHUNK), &found);
     for (size_t i = 0; i < found.n; i++) {
         if (found.t[i] >= s.rounds * s.per_class) /* in a later epoch, as it were */
             continue;
@@ -258,8 +260,8 @@ uint64_t order_count_by_class(const struct order_spec *spec, uint64_t first, uin
 const struct order_kind order_classes = {
     .name = "classes",
     .version = 1,
-    .begin = begin,
-    .at = at,
-    .positions = positions,
+    .begin = plan_classes_begin,
+    .at = plan_classes_at,
+    .positions = plan_classes_positions,
     .count = order_count_by_class,
 };

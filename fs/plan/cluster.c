@@ -42,7 +42,7 @@ static struct forecast of_ring(const struct cluster_task *t, double rate)
 }
 
 /* origin: of the bytes that all nodes read, those that the origin sends. */
-static struct cluster_reads split(double origin, double nodes)
+static struct cluster_reads cluster_split(double origin, double nodes)
 {
     double rest = origin < 0.99999 ? 1 - origin : 0;
 
@@ -83,10 +83,10 @@ void cluster_make(const struct cluster_task *t, struct cluster *ret)
         c.later_epoch = fmax(f.compute, c.link_later / node_rate);
     }
     rest = epochs > 1 ? (all - c.once) / (epochs - 1) : 0; /* of draws, in each later epoch */
-    c.first = split(c.once / (n * c.reads), n);
-    c.later = split(rest / (n * c.reads), n);
+    c.first = cluster_split(c.once / (n * c.reads), n);
+    c.later = cluster_split(rest / (n * c.reads), n);
     /* Ranks of dead nodes go on elsewhere, so as much is read as before. */
-    c.after =
-        split((rest + all * (double)t->dead / n) / ((t->ranks > 1 ? n : alive) * c.reads), alive);
+    c.after = cluster_split(
+        (rest + all * (double)t->dead / n) / ((t->ranks > 1 ? n : alive) * c.reads), alive);
     *ret = c;
 }

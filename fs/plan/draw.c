@@ -24,7 +24,7 @@ static uint64_t line_of(const struct order_spec *spec)
     return spec->places;
 }
 
-static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+static void draw_begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
 {
     uint64_t n = spec->length, line;
 
@@ -50,8 +50,8 @@ static uint64_t place_of_class(const struct plan_classes *c, uint64_t n, u128 li
     return c->ops->place(c, class, (uint64_t)((within * members >> CLASS_BITS) / n));
 }
 
-static void at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
-               uint64_t *x)
+static void draw_at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
+                    uint64_t *x)
 {
     uint64_t line = line_of(spec), n = spec->length;
 
@@ -129,8 +129,8 @@ static size_t walk_draws(const struct order_spec *spec, const struct epoch_order
     return n;
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
-                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+static size_t draw_positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
+                             struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
 {
     size_t got = 0;
 
@@ -145,7 +145,7 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
     return got;
 }
 
-static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)
+static uint64_t draw_count(const struct order_spec *spec, uint64_t first, uint64_t last)
 {
     u128 n = spec->length;
 
@@ -163,8 +163,8 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
 const struct order_kind order_draw = {
     .name = "draw",
     .version = 1,
-    .begin = begin,
-    .at = at,
-    .positions = positions,
-    .count = count,
+    .begin = draw_begin,
+    .at = draw_at,
+    .positions = draw_positions,
+    .count = draw_count,
 };

@@ -4,21 +4,23 @@
 
 #include "base/checked.h"
 
-static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+static void epoch_order_begin(const struct order_spec *spec, uint64_t epoch,
+                              struct epoch_order *ret)
 {
     if (spec->seeded)
         order_init(&ret->of_kind.shuffle, spec->seed, epoch, spec->length, spec->window);
 }
 
-static void at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
-               uint64_t *x)
+static void epoch_order_at(const struct order_spec *spec, const struct epoch_order *e, size_t count,
+                           uint64_t *x)
 {
     if (spec->seeded)
         order_map(&e->of_kind.shuffle, count, x);
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
-                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+static size_t epoch_order_positions(const struct order_spec *spec, const struct epoch_order *e,
+                                    size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
+                                    uint32_t *whose)
 {
     size_t got = 0;
 
@@ -32,7 +34,7 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
     return got;
 }
 
-static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)
+static uint64_t epoch_order_count(const struct order_spec *spec, uint64_t first, uint64_t last)
 {
     (void)spec;
     return last - first + 1;
@@ -41,8 +43,8 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
 const struct order_kind order_permutation = {
     .name = "permutation",
     .version = ORDER_VERSION,
-    .begin = begin,
-    .at = at,
-    .positions = positions,
-    .count = count,
+    .begin = epoch_order_begin,
+    .at = epoch_order_at,
+    .positions = epoch_order_positions,
+    .count = epoch_order_count,
 };

@@ -13,7 +13,7 @@
 #define LINES_MOST 4  /* of a bucket that are read ahead */
 
 /* The entries of the bucket of a sample; none of one beyond all buckets. */
-static struct plan_entries bucket_of(const struct plan_list *list, uint64_t sample)
+static struct plan_entries plan_list_bucket_of(const struct plan_list *list, uint64_t sample)
 {
     uint64_t bucket = sample >> list->shift;
 
@@ -24,7 +24,7 @@ static struct plan_entries bucket_of(const struct plan_list *list, uint64_t samp
 
 /* Does the entry come before those of the wanted sample? want: the sample's last bits above those
  * of a place; or, where entries are places, the sample. */
-static inline bool is_before(const struct plan_list *list, uint64_t entry, uint64_t want)
+static inline bool plan_list_is_before(const struct plan_list *list, uint64_t entry, uint64_t want)
 {
     return list->entry ? plan_list_entry(list, entry) < want : list->sample[entry] < want;
 }
@@ -40,7 +40,7 @@ static uint64_t first_entry(const struct plan_list *list, struct plan_entries in
 
     while (n) {
         uint64_t half = n / 2;
-        bool before = is_before(list, low + half, want);
+        bool before = plan_list_is_before(list, low + half, want);
 
         low += before ? half + 1 : 0;
         n = before ? n - half - 1 : half;
@@ -48,11 +48,11 @@ static uint64_t first_entry(const struct plan_list *list, struct plan_entries in
     return low;
 }
 
-static uint64_t end_of(const struct plan_list *list, struct plan_entries bucket,
-                       const struct plan_samples *wanted)
+static uint64_t plan_list_end_of(const struct plan_list *list, struct plan_entries bucket,
+                                 const struct plan_samples *wanted)
 {
     if (wanted->last >> list->shift != wanted->first >> list->shift)
-        bucket = bucket_of(list, wanted->last);
+        bucket = plan_list_bucket_of(list, wanted->last);
     return first_entry(list, bucket, wanted->last, true);
 }
 
@@ -76,10 +76,10 @@ void plan_list_find(const struct plan_list *list, size_t count, const struct pla
 {
     assert(list->start);
     for (size_t i = 0; i < count; i++)
-        ret[i] = bucket_of(list, wanted[i].first);
+        ret[i] = plan_list_bucket_of(list, wanted[i].first);
     for (size_t i = 0; i < count; i++)
         touch(list, ret[i]);
     for (size_t i = 0; i < count; i++)
         ret[i] = (struct plan_entries){first_entry(list, ret[i], wanted[i].first, false),
-                                       end_of(list, ret[i], &wanted[i])};
+                                       plan_list_end_of(list, ret[i], &wanted[i])};
 }

@@ -25,7 +25,7 @@ struct list_lines {
 };
 
 /* The next line that is not empty, without its end. NULL: there is none. */
-static const char *next_line(struct list_lines *lines, size_t *ret_len)
+static const char *list_text_next_line(struct list_lines *lines, size_t *ret_len)
 {
     while (lines->at < lines->end) {
         const char *line = lines->at;
@@ -51,8 +51,8 @@ static bool find_sample(const struct list_samples *samples, const char *line, si
 }
 
 /* Add what is wrong with a line; below: which numbers are good, if it says one. */
-static void report(struct text *t, const struct list_lines *lines, uint64_t below, const char *line,
-                   size_t len)
+static void list_text_report(struct text *t, const struct list_lines *lines, uint64_t below,
+                             const char *line, size_t len)
 {
     text_add(t, "%sline %llu: ", t->len ? "; " : "", (unsigned long long)lines->number);
     if (below)
@@ -76,7 +76,7 @@ static uint64_t count_lines(const char *text, size_t len)
     uint64_t n = 0;
     size_t line_len;
 
-    while (next_line(&lines, &line_len))
+    while (list_text_next_line(&lines, &line_len))
         n++;
     return n;
 }
@@ -89,7 +89,7 @@ static int read_lines(const char *name, struct list_lines lines, const struct li
     const char *line;
     size_t len;
 
-    while ((line = next_line(&lines, &len))) {
+    while ((line = list_text_next_line(&lines, &len))) {
         bool is_number, found = find_sample(samples, line, len, &sample, &is_number);
 
         if (!found && has_byte_order_mark(&lines, line, len))
@@ -97,7 +97,7 @@ static int read_lines(const char *name, struct list_lines lines, const struct li
         if (found)
             *ret++ = (uint32_t)sample;
         else if (n_wrong++ < REPORTED)
-            report(&wrong, &lines, is_number ? samples->samples : 0, line, len);
+            list_text_report(&wrong, &lines, is_number ? samples->samples : 0, line, len);
     }
     if (!n_wrong)
         return 0;
@@ -123,7 +123,7 @@ void *list_array(uint64_t n, size_t size)
     return ret;
 }
 
-static bool is_rising(const uint32_t *sample, uint64_t n)
+static bool list_text_is_rising(const uint32_t *sample, uint64_t n)
 {
     for (uint64_t i = 1; i < n; i++)
         if (sample[i] < sample[i - 1])
@@ -131,7 +131,7 @@ static bool is_rising(const uint32_t *sample, uint64_t n)
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int list_text_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -147,7 +147,7 @@ static uint64_t *sort_places(const uint32_t *sample, uint64_t n)
         return NULL;
     for (uint64_t i = 0; i < n; i++)
         pair[i] = (uint64_t)sample[i] << 32 | i;
-    qsort(pair, n, sizeof(*pair), compare);
+    qsort(pair, n, sizeof(*pair), list_text_compare);
     return pair;
 }
 
@@ -173,7 +173,7 @@ static void set_entry(uint8_t *entry, const struct plan_list *list, uint64_t pai
 
 /* Make what leads from samples to places. pair: sort_places(); NULL: the list is in ascending
  * order. */
-static int add_entries(struct plan_list *list, const uint64_t *pair)
+static int list_text_add_entries(struct plan_list *list, const uint64_t *pair)
 {
     uint64_t n = list->n, at = 0;
     uint32_t *start;
@@ -201,10 +201,10 @@ static int add_back(struct plan_list *list)
 {
     AUTO_FREE uint64_t *pair = NULL;
 
-    if (is_rising(list->sample, list->n))
-        return add_entries(list, NULL);
+    if (list_text_is_rising(list->sample, list->n))
+        return list_text_add_entries(list, NULL);
     pair = sort_places(list->sample, list->n);
-    return pair ? add_entries(list, pair) : -ENOMEM;
+    return pair ? list_text_add_entries(list, pair) : -ENOMEM;
 }
 
 int list_make(uint32_t *sample, uint64_t n, bool back, struct plan_list *ret)

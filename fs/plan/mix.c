@@ -41,7 +41,7 @@ struct waiting {
     } job[MIX_SOURCES_MAX];
 };
 
-static bool is_before(const struct job *a, const struct job *b)
+static bool mix_is_before(const struct job *a, const struct job *b)
 {
     return a->due != b->due ? a->due < b->due : a->source < b->source;
 }
@@ -59,7 +59,7 @@ static void waiting_add(struct waiting *w, const struct job *job)
     unsigned i = w->n++;
 
     w->job[i] = *job;
-    for (; i && is_before(&w->job[i], &w->job[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i && mix_is_before(&w->job[i], &w->job[(i - 1) / 2]); i = (i - 1) / 2)
         swap_jobs(&w->job[i], &w->job[(i - 1) / 2]);
 }
 
@@ -73,7 +73,7 @@ static struct job waiting_take(struct waiting *w)
         unsigned least = i, child = 2 * i + 1;
 
         for (unsigned k = child; k < child + 2 && k < w->n; k++)
-            if (is_before(&w->job[k], &w->job[least]))
+            if (mix_is_before(&w->job[k], &w->job[least]))
                 least = k;
         if (least == i)
             return ret;
@@ -96,8 +96,8 @@ static void release_at(struct releases *r, uint64_t place, unsigned source, uint
     r->first[place] = (uint16_t)(source + 1);
 }
 
-static void make_table(struct stretch *s, unsigned sources, struct releases *r,
-                       struct waiting *waiting)
+static void mix_make_table(struct stretch *s, unsigned sources, struct releases *r,
+                           struct waiting *waiting)
 {
     uint64_t period = s->period;
 
@@ -146,7 +146,7 @@ static int stretch_init(struct stretch *s, const struct mix_weights *weights, un
     s->place = calloc(s->period, sizeof(*s->place));
     if (!s->entry || !s->place)
         return -ENOMEM;
-    make_table(s, sources, releases, &waiting);
+    mix_make_table(s, sources, releases, &waiting);
     return 0;
 }
 

@@ -81,7 +81,7 @@ static mix_number start_of(const struct order_spec *spec, const struct epoch_ord
     return spec->seeded ? (mix_number)epoch->epoch * o->length : 0;
 }
 
-static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
+static void mix_order_begin(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret)
 {
     (void)epoch;
     if (spec->seeded && !spec->window)
@@ -90,7 +90,7 @@ static void begin(const struct order_spec *spec, uint64_t epoch, struct epoch_or
 
 /* ---- from positions to samples ---- */
 
-static uint64_t sample_of(const struct mix_list *list, uint64_t place)
+static uint64_t mix_order_sample_of(const struct mix_list *list, uint64_t place)
 {
     uint64_t sample = place;
 
@@ -99,8 +99,8 @@ static uint64_t sample_of(const struct mix_list *list, uint64_t place)
     return list->first + sample;
 }
 
-static void at(const struct order_spec *spec, const struct epoch_order *epoch, size_t count,
-               uint64_t *x)
+static void mix_order_at(const struct order_spec *spec, const struct epoch_order *epoch,
+                         size_t count, uint64_t *x)
 {
     const struct mix_order *o = spec->impl;
     mix_number start = start_of(spec, epoch);
@@ -117,7 +117,7 @@ static void at(const struct order_spec *spec, const struct epoch_order *epoch, s
         }
         shuffle(spec, epoch, false, &e);
         for (size_t i = 0; i < e.n; i++)
-            x[i] = sample_of(&o->list[e.source[i]], e.place[i]);
+            x[i] = mix_order_sample_of(&o->list[e.source[i]], e.place[i]);
     }
 }
 
@@ -131,7 +131,7 @@ struct found {
     uint64_t passes; /* 0: the epoch shows nothing of the source */
 };
 
-static unsigned source_of(const struct mix_order *o, uint64_t sample)
+static unsigned mix_order_source_of(const struct mix_order *o, uint64_t sample)
 {
     unsigned low = 0, high = o->n;
 
@@ -163,7 +163,8 @@ static void find_passes(const struct order_spec *spec, const struct epoch_order 
 
 /* The places of a sample in its source's list: one at most, but with only=. Returns whether there
  * is a place number `number`. */
-static bool find_place(const struct mix_list *list, uint64_t sample, uint64_t number, uint64_t *ret)
+static bool mix_order_find_place(const struct mix_list *list, uint64_t sample, uint64_t number,
+                                 uint64_t *ret)
 {
     uint64_t from = 0, place = 0;
 
@@ -192,7 +193,7 @@ struct collected {
 static const struct found *found_of(const struct order_spec *spec, const struct epoch_order *epoch,
                                     uint64_t sample, struct found *recent)
 {
-    unsigned source = source_of(spec->impl, sample);
+    unsigned source = mix_order_source_of(spec->impl, sample);
     struct found *ret = &recent[source % FOUND];
 
     if (!ret->end || ret->source != source)
@@ -215,8 +216,8 @@ static void collect_walk(const struct order_spec *spec, const struct epoch_order
 
         number = found->passes ? walk->done / found->passes : 0;
         pass = found->passes ? walk->done % found->passes : 0;
-        if (!found->passes ||
-            !find_place(&o->list[found->source], walk->place - found->first, number, &place)) {
+        if (!found->passes || !mix_order_find_place(&o->list[found->source],
+                                                    walk->place - found->first, number, &place)) {
             walk->place++;
             walk->done = 0;
             continue;
@@ -235,8 +236,9 @@ static void collect_walk(const struct order_spec *spec, const struct epoch_order
     }
 }
 
-static size_t positions(const struct order_spec *spec, const struct epoch_order *epoch, size_t n,
-                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+static size_t mix_order_positions(const struct order_spec *spec, const struct epoch_order *epoch,
+                                  size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
+                                  uint32_t *whose)
 {
     const struct mix_order *o = spec->impl;
     mix_number start = start_of(spec, epoch);
@@ -264,7 +266,7 @@ static size_t positions(const struct order_spec *spec, const struct epoch_order 
 }
 
 /* As if all samples of the source came equally often. */
-static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t last)
+static uint64_t mix_order_count(const struct order_spec *spec, uint64_t first, uint64_t last)
 {
     static const struct epoch_order first_epoch = {.epoch = 0};
     const struct mix_order *o = spec->impl;
@@ -274,7 +276,7 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
         struct found found;
         uint64_t n;
 
-        find_passes(spec, &first_epoch, source_of(o, first), &found);
+        find_passes(spec, &first_epoch, mix_order_source_of(o, first), &found);
         n = min_u64(last - first + 1, found.end - first);
         if (!checked_mul(n, found.passes, &n) || !checked_add(sum, n, &sum))
             return UINT64_MAX;
@@ -286,10 +288,10 @@ static uint64_t count(const struct order_spec *spec, uint64_t first, uint64_t la
 const struct order_kind order_mix = {
     .name = "mix",
     .version = 1,
-    .begin = begin,
-    .at = at,
-    .positions = positions,
-    .count = count,
+    .begin = mix_order_begin,
+    .at = mix_order_at,
+    .positions = mix_order_positions,
+    .count = mix_order_count,
 };
 
 void mix_order_set(struct mix_order *o, struct order_spec *ret)

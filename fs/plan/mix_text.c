@@ -39,7 +39,7 @@ void mix_spec_release(struct mix_spec *spec)
 }
 
 /* Take characters up to one of stops, which must come, without their backslashes. */
-static int take_text(struct parser *p, const char *stops, const char *what, char **ret)
+static int mix_text_parse_text(struct parser *p, const char *stops, const char *what, char **ret)
 {
     AUTO_TEXT struct text t = {0};
     const char *begin = p->at;
@@ -63,7 +63,7 @@ static bool is_word_of_sources(const char *word, size_t len)
 }
 
 /* The words of a source, joined by '+'; "" for none. */
-static int parse_words(struct parser *p, const char *words, struct plan *ret)
+static int mix_text_parse_words(struct parser *p, const char *words, struct plan *ret)
 {
     AUTO_TEXT struct text whole = {0};
     struct diag reason = DIAG_INIT;
@@ -101,7 +101,7 @@ static int show_source(struct mix_source *source)
 }
 
 /* The number of a source that the stretch has not named yet; takes over what source owns. */
-static int add_source(struct parser *p, struct mix_source *source, unsigned *ret)
+static int mix_text_add_source(struct parser *p, struct mix_source *source, unsigned *ret)
 {
     struct mix_spec *spec = &p->spec;
     unsigned i = 0;
@@ -156,19 +156,19 @@ static int parse_source(struct parser *p)
     AUTO_FREE char *words = NULL;
     struct mix_source source = {.name = NULL};
     unsigned i;
-    int r = take_text(p, ":*", "NAME*WEIGHT", &source.name);
+    int r = mix_text_parse_text(p, ":*", "NAME*WEIGHT", &source.name);
 
     if (r == 0 && *p->at == ':') {
         p->at++;
-        r = take_text(p, "*", "words of a plan, as take=0:80%, and *WEIGHT", &words);
+        r = mix_text_parse_text(p, "*", "words of a plan, as take=0:80%, and *WEIGHT", &words);
     }
     if (r == 0)
-        r = parse_words(p, words ? words : "", &source.plan);
+        r = mix_text_parse_words(p, words ? words : "", &source.plan);
     if (r < 0) {
         free(source.name);
         return r;
     }
-    r = add_source(p, &source, &i);
+    r = mix_text_add_source(p, &source, &i);
     if (r < 0)
         return r;
     p->at++; /* the '*' */
@@ -176,7 +176,8 @@ static int parse_source(struct parser *p)
 }
 
 /* Write the weights that fit into a message: "a*3+b*65533". */
-static int too_long(struct parser *p, const unsigned *named, unsigned n, const uint32_t *fit)
+static int mix_text_too_long(struct parser *p, const unsigned *named, unsigned n,
+                             const uint32_t *fit)
 {
     AUTO_TEXT struct text t = {0};
 
@@ -202,7 +203,7 @@ static int end_stretch(struct parser *p, struct mix_weights *ret)
         }
     memset(p->weight, 0, sizeof(p->weight));
     if (!mix_reduce(weight, n, fit))
-        return too_long(p, named, n, fit);
+        return mix_text_too_long(p, named, n, fit);
     for (unsigned i = 0; i < n; i++)
         ret->weight[named[i]] = fit[i];
     return 0;
@@ -271,7 +272,7 @@ static int parse_end(struct parser *p)
     return 0;
 }
 
-static int check_name(const char *name, struct diag *d)
+static int mix_text_check_name(const char *name, struct diag *d)
 {
     if (*name == '.' || strchr(name, '/') || strlen(name) > MIX_NAME_MAX)
         return diag_set(d, -EINVAL,
@@ -284,10 +285,10 @@ static int check_name(const char *name, struct diag *d)
 static int parse_all(struct parser *p)
 {
     uint64_t start = 0;
-    int r = take_text(p, "=", "NAME=SOURCE*WEIGHT+...", &p->spec.name);
+    int r = mix_text_parse_text(p, "=", "NAME=SOURCE*WEIGHT+...", &p->spec.name);
 
     if (r == 0)
-        r = check_name(p->spec.name, p->d);
+        r = mix_text_check_name(p->spec.name, p->d);
     if (r < 0)
         return r;
     p->spec.text = strdup(++p->at);

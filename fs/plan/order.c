@@ -274,7 +274,7 @@ static uint64_t slot_sample(const struct order *o, uint64_t slot, struct group *
 }
 
 /* The sample at a place of the list of blocks, in this group. */
-static uint64_t place_sample(const struct order *o, uint64_t place, struct group *group)
+static uint64_t order_place_sample(const struct order *o, uint64_t place, struct group *group)
 {
     uint64_t slot = slot_at(o, place);
 
@@ -287,8 +287,8 @@ static uint64_t window_sample(const struct order *o, uint64_t position)
 
     group.start = group.end = 0;
     group_at(o, position, &group);
-    return place_sample(o, group.start + send_once(o, &group, false, position - group.start),
-                        &group);
+    return order_place_sample(o, group.start + send_once(o, &group, false, position - group.start),
+                              &group);
 }
 
 static uint64_t window_position(const struct order *o, uint64_t sample)
@@ -405,7 +405,7 @@ static void window_samples(const struct order *o, size_t count, uint64_t *x)
             x[n] -= group.start;
         send_group(o, &group, false, n, x);
         for (size_t i = 0; i < n; i++)
-            x[i] = place_sample(o, group.start + x[i], &group);
+            x[i] = order_place_sample(o, group.start + x[i], &group);
         x += n;
         count -= n;
     }

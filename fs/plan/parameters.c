@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "base/scope.h"
 
-static bool parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
+static bool parameters_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
 {
     return len && number_parse(s, len, max, ret) == len;
 }
@@ -20,7 +20,7 @@ static bool parse_batch(struct plan *plan, const char *s, size_t len)
         plan->batch = 0;
         return true;
     }
-    return parse_number(s, len, PLAN_NUMBER_MAX, &plan->batch) && plan->batch > 0;
+    return parameters_parse_number(s, len, PLAN_NUMBER_MAX, &plan->batch) && plan->batch > 0;
 }
 
 static int print_batch(const struct plan *plan, char *buf, size_t capacity)
@@ -104,7 +104,7 @@ bool plan_is_word(const char *s, size_t len)
     return true;
 }
 
-static bool parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
+static bool parameters_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
 {
     if (!plan_is_word(s, len))
         return false;
@@ -115,7 +115,7 @@ static bool parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE
 
 static bool parse_only(struct plan *plan, const char *s, size_t len)
 {
-    return parse_word(s, len, plan->only);
+    return parameters_parse_word(s, len, plan->only);
 }
 
 static int print_only(const struct plan *plan, char *buf, size_t capacity)
@@ -123,7 +123,7 @@ static int print_only(const struct plan *plan, char *buf, size_t capacity)
     return plan->only[0] ? snprintf(buf, capacity, "%s", plan->only) : 0;
 }
 
-static bool is_same(const char *s, size_t len, const char *word)
+static bool parameters_is_same(const char *s, size_t len, const char *word)
 {
     return len == strlen(word) && !memcmp(s, word, len);
 }
@@ -137,10 +137,10 @@ static bool parse_draw(struct plan *plan, const char *s, size_t len)
         return false;
     s += used + 1;
     len -= used + 1;
-    plan->draw = is_same(s, len, "uniform")    ? DRAW_UNIFORM
-                 : is_same(s, len, "balanced") ? DRAW_BALANCED
-                                               : DRAW_WEIGHTS;
-    return plan->draw != DRAW_WEIGHTS || parse_word(s, len, plan->draw_field);
+    plan->draw = parameters_is_same(s, len, "uniform")    ? DRAW_UNIFORM
+                 : parameters_is_same(s, len, "balanced") ? DRAW_BALANCED
+                                                          : DRAW_WEIGHTS;
+    return plan->draw != DRAW_WEIGHTS || parameters_parse_word(s, len, plan->draw_field);
 }
 
 static int print_draw(const struct plan *plan, char *buf, size_t capacity)
@@ -158,11 +158,12 @@ static bool parse_classes(struct plan *plan, const char *s, size_t len)
     size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);
 
     return used && used + 1 < len && s[used] == 'x' &&
-           parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX, &plan->of_class) &&
+           parameters_parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX,
+                                   &plan->of_class) &&
            plan->batch_classes && plan->of_class;
 }
 
-static int print_classes(const struct plan *plan, char *buf, size_t capacity)
+static int parameters_print_classes(const struct plan *plan, char *buf, size_t capacity)
 {
     return plan->of_class
                ? snprintf(buf, capacity, "%llux%llu", (unsigned long long)plan->batch_classes,
@@ -173,7 +174,7 @@ static int print_classes(const struct plan *plan, char *buf, size_t capacity)
 static bool parse_limit(struct plan *plan, const char *s, size_t len)
 {
     plan->limits = true;
-    return parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
+    return parameters_parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
 }
 
 static int print_limit(const struct plan *plan, char *buf, size_t capacity)
@@ -189,7 +190,7 @@ static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *re
     if (!used || len - used < 3 || memcmp(s + used, "of", 2) != 0)
         return false;
     used += 2;
-    return parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
+    return parameters_parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
 }
 
 /* The whole is the default. */
@@ -223,7 +224,7 @@ static int print_rank(const struct plan *plan, char *buf, size_t capacity)
 static bool parse_seed(struct plan *plan, const char *s, size_t len)
 {
     plan->seeded = true;
-    return parse_number(s, len, UINT64_MAX, &plan->seed);
+    return parameters_parse_number(s, len, UINT64_MAX, &plan->seed);
 }
 
 static int print_seed(const struct plan *plan, char *buf, size_t capacity)
@@ -241,7 +242,7 @@ static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
         return true;
     }
     return len > prefix && !memcmp(s, window, prefix) &&
-           parse_number(s + prefix, len - prefix, PLAN_NUMBER_MAX, &plan->window) &&
+           parameters_parse_number(s + prefix, len - prefix, PLAN_NUMBER_MAX, &plan->window) &&
            plan->window > 0;
 }
 
@@ -360,7 +361,7 @@ const struct plan_parameter plan_parameters[] = {
         .want = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
         .help = "P classes of label in each batch, K samples of each; a batch is PxK",
         .parse = parse_classes,
-        .print = print_classes,
+        .print = parameters_print_classes,
     },
     {
         .word = "limit",

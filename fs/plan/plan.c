@@ -27,7 +27,7 @@ bool plan_has_parameter(const char *word)
     return parameter_find(word, strlen(word)) < n_plan_parameters;
 }
 
-static int fail_unknown(const char *word, size_t len, struct diag *d)
+static int plan_fail_unknown(const char *word, size_t len, struct diag *d)
 {
     AUTO_TEXT struct text words = {0};
 
@@ -52,8 +52,8 @@ static bool has_leading_zero(const char *s, size_t len)
 }
 
 /* Parse one "word=value"; *seen has a bit for each earlier parameter. */
-static int parse_one(const char *item, size_t len, uint32_t *seen, struct plan *plan,
-                     struct diag *d)
+static int plan_parse_one(const char *item, size_t len, uint32_t *seen, struct plan *plan,
+                          struct diag *d)
 {
     const char *equals = memchr(item, '=', len);
     size_t word_len = equals ? (size_t)(equals - item) : len;
@@ -61,7 +61,7 @@ static int parse_one(const char *item, size_t len, uint32_t *seen, struct plan *
     const struct plan_parameter *p = &plan_parameters[number];
 
     if (number == n_plan_parameters)
-        return fail_unknown(item, word_len, d);
+        return plan_fail_unknown(item, word_len, d);
     if (*seen >> number & 1)
         return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= UINT32_C(1) << number;
@@ -151,7 +151,7 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
         const char *end = memchr(name + start, separator, len - start);
         size_t item_len = end ? (size_t)(end - name) - start : len - start;
 
-        r = parse_one(name + start, item_len, &seen, &plan, d);
+        r = plan_parse_one(name + start, item_len, &seen, &plan, d);
         if (r < 0)
             return r;
         if (!end)

@@ -36,21 +36,22 @@ static uint64_t mul_div(uint64_t a, uint64_t b, uint64_t n)
     return (uint64_t)((u128)a * b / n);
 }
 
-static uint64_t place_of(const struct plan_place *place, uint64_t samples)
+static uint64_t schedule_place_of(const struct plan_place *place, uint64_t samples)
 {
     return min_u64(place->is_percent ? mul_div(samples, place->n, 100) : place->n, samples);
 }
 
-static struct plan_range take(const struct plan *plan, uint64_t samples)
+static struct plan_range schedule_range(const struct plan *plan, uint64_t samples)
 {
-    uint64_t from = place_of(&plan->take_from, samples), to = place_of(&plan->take_to, samples);
+    uint64_t from = schedule_place_of(&plan->take_from, samples),
+             to = schedule_place_of(&plan->take_to, samples);
 
     return plan->takes ? (struct plan_range){from, to > from ? to - from : 0}
                        : (struct plan_range){0, samples};
 }
 
 /* The share of n places of the split's permutation. */
-static struct plan_range split(const struct plan *plan, uint64_t n)
+static struct plan_range schedule_split(const struct plan *plan, uint64_t n)
 {
     uint64_t sum = 0, before = 0, from, to;
 
@@ -66,7 +67,7 @@ static struct plan_range split(const struct plan *plan, uint64_t n)
 }
 
 /* Find the list. */
-static void set_list(struct schedule *s, const struct plan_data *data)
+static void schedule_set_list(struct schedule *s, const struct plan_data *data)
 {
     const struct plan *plan = s->plan;
     const struct plan_range *part = data->part;
@@ -77,8 +78,8 @@ static void set_list(struct schedule *s, const struct plan_data *data)
         s->length = part->length;
         return;
     }
-    s->taken = take(plan, s->samples);
-    share = split(plan, s->taken.length);
+    s->taken = schedule_range(plan, s->samples);
+    share = schedule_split(plan, s->taken.length);
     plan_share(plan->part, plan->parts, share.length, &list.start, &list.length);
     s->length = list.length;
     if (plan->splits)
@@ -122,7 +123,7 @@ static void set_order(struct schedule *s, const struct plan_data *data)
     }
 }
 
-static uint64_t elements_of(const struct plan *plan, uint64_t units)
+static uint64_t schedule_elements_of(const struct plan *plan, uint64_t units)
 {
     switch (plan->tail) {
     case TAIL_KEEP:
@@ -139,7 +140,7 @@ static uint64_t elements_of_units(const struct schedule *s)
 {
     const struct plan *plan = s->plan;
     uint64_t full = s->positions / s->unit, over = s->positions % s->unit;
-    uint64_t units = elements_of(plan, full + (over && plan->tail != TAIL_DROP));
+    uint64_t units = schedule_elements_of(plan, full + (over && plan->tail != TAIL_DROP));
     bool has_short = over && plan->tail == TAIL_KEEP && full % plan->ranks == plan->rank;
 
     return units * s->unit - (has_short ? s->unit - over : 0);
@@ -151,11 +152,11 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan, const str
 
     *ret = (struct schedule){.plan = plan, .only = plan->only[0] ? data->only : NULL, .unit = 1};
     ret->samples = ret->only ? ret->only->n : data->samples;
-    set_list(ret, data);
+    schedule_set_list(ret, data);
     set_order(ret, data);
     n = ret->order.length;
     ret->positions = plan->limits ? min_u64(plan->limit, n) : n;
-    elements = ret->unit > 1 ? elements_of_units(ret) : elements_of(plan, ret->positions);
+    elements = ret->unit > 1 ? elements_of_units(ret) : schedule_elements_of(plan, ret->positions);
     if (!plan->batch) {
         ret->batch = ret->elements = elements;
         ret->batches = 1;
@@ -175,7 +176,7 @@ void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t sampl
 }
 
 /* Do the words that make the order hold? */
-static int check_order(const struct schedule *s, struct diag *d)
+static int schedule_check_order(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
     const struct order_spec *o = &s->order;
@@ -206,7 +207,7 @@ int schedule_check_list(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
 
-    if (plan->splits && !split(plan, s->taken.length).length)
+    if (plan->splits && !schedule_split(plan, s->taken.length).length)
         return diag_set(d, -EINVAL,
                         "split: expected a share that has samples, got none in share %u "
                         "of %llu samples",
@@ -221,7 +222,7 @@ int schedule_check(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
 
-    if (schedule_check_list(s, d) < 0 || check_order(s, d) < 0)
+    if (schedule_check_list(s, d) < 0 || schedule_check_order(s, d) < 0)
         return -EINVAL;
     if (plan->limits && plan->limit > s->order.length)
         return diag_set(d, -EINVAL, "limit: expected at most %llu, the samples of the %s, got %llu",
@@ -232,7 +233,8 @@ int schedule_check(const struct schedule *s, struct diag *d)
 }
 
 /* A percentage is never beyond the end. */
-static void note_place(const struct schedule *s, const struct plan_place *place, struct text *t)
+static void schedule_note_place(const struct schedule *s, const struct plan_place *place,
+                                struct text *t)
 {
     if (!place->is_percent && place->n > s->samples)
         text_add(t, "%stake=: %llu is past the end (%llu %s); using the end", t->len ? "; " : "",
@@ -245,8 +247,8 @@ void schedule_note(const struct schedule *s, struct text *t)
     const struct plan *plan = s->plan;
 
     if (plan->takes) {
-        note_place(s, &plan->take_from, t);
-        note_place(s, &plan->take_to, t);
+        schedule_note_place(s, &plan->take_from, t);
+        schedule_note_place(s, &plan->take_to, t);
     }
     if (s->elements)
         return;

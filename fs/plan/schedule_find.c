@@ -21,7 +21,7 @@
 
 /* The element of the rank that reads the n'th position of all ranks together, counted on over
  * wraps. SCHEDULE_NONE: another rank does. */
-static uint64_t element_of(const struct schedule *s, uint64_t n)
+static uint64_t schedule_find_element_of(const struct schedule *s, uint64_t n)
 {
     uint64_t unit = n / s->unit, ranks = s->plan->ranks;
 
@@ -45,7 +45,7 @@ static uint64_t find_positions(const struct schedule *s, uint64_t first, uint64_
         uint64_t element = first > rank ? ceil_div(first - rank, ranks) : 0;
 
         if (s->unit > 1)
-            element = element_of(s, first);
+            element = schedule_find_element_of(s, first);
         else
             element = max_u64(element, from);
         if (element >= s->elements && element != SCHEDULE_NONE)
@@ -75,7 +75,7 @@ static uint64_t end_of_positions(const struct schedule *s, uint64_t first, uint6
     if (s->wraps)
         return s->elements;
     if (s->unit > 1) {
-        element = element_of(s, first);
+        element = schedule_find_element_of(s, first);
         return element < s->elements ? element + 1 : 0;
     }
     if (last < rank || !s->elements)
@@ -234,7 +234,8 @@ static void clip_all(const struct schedule *s, size_t count, const struct plan_s
 }
 
 /* What clip_all() has found is looked at. */
-static void look_at(struct search *search, uint32_t question, uint64_t first, uint64_t last)
+static void schedule_find_examine(struct search *search, uint32_t question, uint64_t first,
+                                  uint64_t last)
 {
     const struct schedule *s = search->s;
     bool is_sorted = s->only && s->only->entry;
@@ -275,7 +276,7 @@ static uint64_t count_of(const struct schedule *s, uint64_t first, uint64_t last
 
 /* Look at the elements from `from` on until one reads one of the samples. False: none of many
  * does. */
-static bool scan(struct search *search, const struct plan_samples *wanted)
+static bool schedule_find_scan(struct search *search, const struct plan_samples *wanted)
 {
     const struct schedule *s = search->s;
     uint64_t end = s->elements - min_u64(s->elements, search->from), sample[64];
@@ -315,14 +316,14 @@ static void find_large(const struct schedule *s, const struct epoch_order *order
     search_init(&search, s, order, POSITIONS_MOST);
     search.from = from;
     search.least = ret;
-    if (s->order.kind != &order_permutation && scan(&search, wanted))
+    if (s->order.kind != &order_permutation && schedule_find_scan(&search, wanted))
         return;
     if (count <= LOOK_ALL)
-        look_at(&search, 0, found->first, found->last);
+        schedule_find_examine(&search, 0, found->first, found->last);
     for (uint64_t i = 0; i < LOOK_RUNS && count > LOOK_ALL; i++) {
         uint64_t at = found->first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i;
 
-        look_at(&search, 0, at, at + LOOK_EACH - 1);
+        schedule_find_examine(&search, 0, at, at + LOOK_EACH - 1);
     }
     look_at_rest(&search);
 }
@@ -347,7 +348,7 @@ static void find_some(const struct schedule *s, const struct epoch_order *order,
             if (found[i].first <= found[i].last)
                 ret[i] = find_positions(s, found[i].first, found[i].last, from);
         } else if (is_small(s, &found[i])) {
-            look_at(&search, i, found[i].first, found[i].last);
+            schedule_find_examine(&search, i, found[i].first, found[i].last);
         } else {
             find_large(s, order, &wanted[i], &found[i], from, &ret[i]);
         }
@@ -393,7 +394,7 @@ uint64_t schedule_last(const struct schedule *s, const struct epoch_order *order
     } else if (found.last - found.first >= LAST_ALL) {
         search.end = s->elements;
     } else {
-        look_at(&search, 0, found.first, found.last);
+        schedule_find_examine(&search, 0, found.first, found.last);
         look_at_rest(&search);
         search.end = search.budget ? search.end : s->elements;
     }

@@ -120,7 +120,7 @@ static int make_piece(struct push *push, const struct push_file *file, uint64_t 
 /* ---- files that the kernel does not know ---- */
 
 /* Open the folder of a file as any process would; fails if it is not in our mount. */
-static int open_folder(const struct push_setup *s, const struct node *node)
+static int push_open_folder(const struct push_setup *s, const struct node *node)
 {
     char below[NODE_PATH_SIZE], path[PATH_MAX];
     struct stat st;
@@ -159,7 +159,7 @@ static void list_from(struct push *push, int fd, const struct node *node)
 static int make_known(struct push *push, const struct node *node)
 {
     char name[TREE_NAME_SIZE], stem[KEY_NAME_SIZE];
-    int fd = open_folder(&push->setup, node), r = fd;
+    int fd = push_open_folder(&push->setup, node), r = fd;
     struct stat st;
 
     if (fd < 0)
@@ -288,7 +288,7 @@ static int64_t store_large(struct pusher *self, const struct push_file *file, ui
 
 /* Have the kernel read a file of this machine that it will read itself. 0, and active_plans knows;
  * or -errno: it is another file. */
-static int64_t read_ahead(const struct push *push, const struct push_file *file, uint64_t size)
+static int64_t push_read_ahead(const struct push *push, const struct push_file *file, uint64_t size)
 {
     AUTO_CLOSE int fd = -1;
     int r = view_open_file(&file->node, &fd, NULL);
@@ -311,7 +311,7 @@ static void store_file(struct pusher *self, const struct push_file *file)
 
     if (r == 0 && !active_plans_may_store(active_plans, file, size))
         r = -EFBIG;
-    if (r == 0 && passes && read_ahead(self->push, file, size) == 0)
+    if (r == 0 && passes && push_read_ahead(self->push, file, size) == 0)
         return;
     if (r == 0)
         r = size <= SMALL ? store_small(self, file, size) : store_large(self, file, size);

@@ -48,7 +48,7 @@ static int leave_standard_files(void)
 
 /* Get a descriptor table of our own. Direct system calls, because a number here means another file
  * than in the other threads, which sanitizers do not know. */
-static int take_table(int session)
+static int store_thread_take_table(int session)
 {
     int r = unshare(CLONE_FILES) < 0 ? -errno : leave_standard_files();
     long fd;
@@ -69,7 +69,7 @@ static int take_table(int session)
 static void *store_thread_main(void *arg)
 {
     struct store_thread *store_thread = arg;
-    int r = take_table(fuse_session_fd(store_thread->session));
+    int r = store_thread_take_table(fuse_session_fd(store_thread->session));
     LOCK_SCOPE(&store_thread->lock);
 
     store_thread->started = r;
@@ -92,7 +92,7 @@ static void *store_thread_main(void *arg)
     return NULL;
 }
 
-static void wait_locked(struct store_thread *store_thread, uint64_t done)
+static void store_thread_wait_locked(struct store_thread *store_thread, uint64_t done)
 {
     lock_assert_held(&store_thread->lock);
     store_thread->wanted = done;
@@ -156,7 +156,7 @@ void store_thread_put(struct store_thread *store_thread, void (*job)(void *ctx),
     LOCK_SCOPE(&store_thread->lock);
 
     if (store_thread->put - store_thread->done == STORE_QUEUE)
-        wait_locked(store_thread, store_thread->put - STORE_QUEUE / 2);
+        store_thread_wait_locked(store_thread, store_thread->put - STORE_QUEUE / 2);
     store_thread->queue[store_thread->put % STORE_QUEUE] = (struct store_job){job, ctx};
     if (store_thread->put++ == store_thread->done)
         pthread_cond_signal(&store_thread->more);
@@ -166,5 +166,5 @@ void store_thread_wait(struct store_thread *store_thread)
 {
     LOCK_SCOPE(&store_thread->lock);
 
-    wait_locked(store_thread, store_thread->put);
+    store_thread_wait_locked(store_thread, store_thread->put);
 }

@@ -83,7 +83,7 @@ static enum log_level failure_level(struct server *s, const struct node *node, i
 }
 
 /* Report that a read, or a look at a file that cannot be read, has failed. */
-static void fail(struct server *s, const struct node *node, int r, const struct diag *d)
+static void answers_fail(struct server *s, const struct node *node, int r, const struct diag *d)
 {
     char path[TREE_NAME_SIZE * 4] = "";
 
@@ -113,8 +113,9 @@ static void note_zeros(struct server *s)
 
 /* ---- answers ---- */
 
-static int look_up(struct server *s, fuse_req_t req, const struct node *parent, const char *name,
-                   struct node *ret, struct diag *d, uint64_t *ret_changed)
+static int answers_look_up(struct server *s, fuse_req_t req, const struct node *parent,
+                           const char *name, struct node *ret, struct diag *d,
+                           uint64_t *ret_changed)
 {
     uid_t user = fuse_req_ctx(req)->uid;
     int r = tree_lookup(s->tree, parent, name, user && user != geteuid() ? user : TREE_OWNER, ret,
@@ -142,7 +143,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     int r = tree_node(s->tree, call->ino, &parent);
 
     if (r == 0)
-        r = look_up(s, req, &parent, call->name, &node, &d, &changed);
+        r = answers_look_up(s, req, &parent, call->name, &node, &d, &changed);
     if (r == 0 && node.kind == NODE_LIVE)
         r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
@@ -157,7 +158,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     if (park(deadline, call, parent.item, r))
         return;
     if (r < 0 && size_reason.set)
-        fail(s, &node, r, &size_reason);
+        answers_fail(s, &node, r, &size_reason);
     if (r == -EDOM)
         refused_file(s, &node, &size_reason);
     /* A name that is missing stays missing, and the kernel may remember that; but who mistypes a
@@ -182,7 +183,7 @@ static void answer_getattr(struct server *s, fuse_req_t req, const struct call *
         fuse_reply_attr(req, &st, serve_timeout(&node));
     } else if (!park(deadline, call, NULL, r)) {
         if (d.set)
-            fail(s, &node, r, &d);
+            answers_fail(s, &node, r, &d);
         fuse_reply_err(req, serve_errno(r));
     }
 }
@@ -263,7 +264,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
-        fail(s, &node, r, &d);
+        answers_fail(s, &node, r, &d);
         fuse_reply_err(req, serve_errno(r));
         return;
     }
@@ -350,7 +351,7 @@ static int find_reason(struct server *s, fuse_req_t req, const struct node *fold
     struct diag d = DIAG_INIT;
     uint64_t changed = 0;
     struct node node;
-    int r = look_up(s, req, folder, name, &node, &d, &changed);
+    int r = answers_look_up(s, req, folder, name, &node, &d, &changed);
 
     serve_tell_changed(s, changed);
     if (r == 0 || (r != -EAGAIN && !d.set))
@@ -424,7 +425,7 @@ static void answer_open(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     if (d.set)
-        fail(s, &node, r, &d);
+        answers_fail(s, &node, r, &d);
     fuse_reply_err(req, r == -ENOSYS ? ENOSYS : serve_errno(r));
 }
 
@@ -450,7 +451,7 @@ void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int
     struct node node;
 
     if (tree_node(s->tree, call->ino, &node) == 0)
-        fail(s, &node, error, reason);
+        answers_fail(s, &node, error, reason);
     fuse_reply_err(req, serve_errno(error));
 }
 

@@ -83,7 +83,7 @@ static void stat_owner(const struct server *s, const struct node *node, struct s
     st->st_mode |= S_ISLNK(st->st_mode) ? 0777 : access.mode;
 }
 
-static struct timespec time_of(const struct server *s, const struct node *node)
+static struct timespec attributes_time_of(const struct server *s, const struct node *node)
 {
     const struct dataset *ds = node->item ? node->item->ds : NULL;
     struct timespec latest = {.tv_sec = s->status.started};
@@ -104,7 +104,7 @@ int serve_stat(struct read_context *rc, struct server *s, const struct node *nod
                struct diag *d)
 {
     struct stat st = {.st_ino = node->ino, .st_mode = serve_type(node), .st_nlink = 1};
-    struct timespec time = time_of(s, node);
+    struct timespec time = attributes_time_of(s, node);
     uint64_t size = 0;
     int64_t time_ns;
     int r = 0;

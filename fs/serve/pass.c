@@ -21,7 +21,7 @@ struct passed_file {
     size_t opens;
 };
 
-static int compare(const void *a, const void *b)
+static int pass_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -91,12 +91,12 @@ void pass_offered(struct pass *p, bool offered)
 /* ---- files that are open ---- */
 
 /* Count another open of a file that is open already. False: it is not. */
-static bool join(struct pass *p, uint64_t ino, int *ret_backing)
+static bool pass_join(struct pass *p, uint64_t ino, int *ret_backing)
 {
     struct passed_file **found;
     LOCK_SCOPE(&p->lock);
 
-    found = tfind(&ino, &p->file, compare);
+    found = tfind(&ino, &p->file, pass_compare);
     if (!found)
         return false;
     (*found)->opens++;
@@ -106,7 +106,7 @@ static bool join(struct pass *p, uint64_t ino, int *ret_backing)
 
 /* Count the first open of a file, for which the kernel keeps that backing file. If another thread
  * was faster, the file has that one's. 0 or -ENOMEM. */
-static int add(struct pass *p, uint64_t ino, int *backing)
+static int pass_add(struct pass *p, uint64_t ino, int *backing)
 {
     AUTO_FREE struct passed_file *made = calloc(1, sizeof(*made));
     int own = *backing;
@@ -117,7 +117,7 @@ static int add(struct pass *p, uint64_t ino, int *backing)
 
         made->ino = ino;
         made->backing = own;
-        place = tsearch(made, &p->file, compare);
+        place = tsearch(made, &p->file, pass_compare);
         if (place) {
             (*place)->opens++;
             *backing = (*place)->backing;
@@ -138,7 +138,7 @@ static const char *refusal_text(int error)
 
 /* The kernel keeps no file, or not this one. 0: so the daemon serves it; -ENOSYS: so it serves all.
  */
-static int refused(struct pass *p, const struct node *node, int error)
+static int pass_refused(struct pass *p, const struct node *node, int error)
 {
     bool all = error == -EPERM || error == -EOPNOTSUPP || error == -ENOTTY || error == -ENOSYS;
 
@@ -165,7 +165,7 @@ int pass_opened(struct pass *p, const struct node *node, int *ret_backing, bool 
 
     *ret_backing = 0;
     *ret_counts = false;
-    if (!join(p, node->ino, &backing)) {
+    if (!pass_join(p, node->ino, &backing)) {
         r = view_open_file(node, &fd, &reason);
         if (r == -EOPNOTSUPP) /* it never has one */
             return 0;
@@ -175,9 +175,9 @@ int pass_opened(struct pass *p, const struct node *node, int *ret_backing, bool 
             r = backing = p->kernel.open(p->kernel.ctx, fd);
         if (r < 0) {
             backing = 0; /* also for opens that come while this one is open */
-            r = r == -EAGAIN ? 0 : refused(p, node, r);
+            r = r == -EAGAIN ? 0 : pass_refused(p, node, r);
         }
-        r = r < 0 ? r : add(p, node->ino, &backing);
+        r = r < 0 ? r : pass_add(p, node->ino, &backing);
         if (r < 0)
             return r;
     }
@@ -196,11 +196,11 @@ void pass_closed(struct pass *p, uint64_t ino)
         struct passed_file **found;
         LOCK_SCOPE(&p->lock);
 
-        found = tfind(&ino, &p->file, compare);
+        found = tfind(&ino, &p->file, pass_compare);
         if (!found || --(*found)->opens)
             return;
         last = *found;
-        tdelete(&ino, &p->file, compare);
+        tdelete(&ino, &p->file, pass_compare);
     }
     if (last->backing)
         p->kernel.close(p->kernel.ctx, last->backing);
@@ -211,7 +211,7 @@ void pass_release(struct pass *p)
     while (p->file) {
         struct passed_file *file = *(struct passed_file **)p->file;
 
-        tdelete(file, &p->file, compare);
+        tdelete(file, &p->file, pass_compare);
         free(file);
     }
     lock_release(&p->lock);

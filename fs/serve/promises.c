@@ -92,7 +92,8 @@ static bool is_behind(const struct dataset *ds, uint64_t a, uint64_t b)
     return order ? order > 0 : n > m;
 }
 
-static void tell(struct status *status, const struct node *node, uint64_t sample, const char *what)
+static void promises_report(struct status *status, const struct node *node, uint64_t sample,
+                            const char *what)
 {
     uint8_t key[KEY_SIZE];
     size_t len = dataset_key(node->item->ds, sample, key);
@@ -108,12 +109,12 @@ static void note_sample(struct promises *promises, struct list *list, const stru
 
     if (promises->once && *byte & bit) {
         atomic_fetch_add_explicit(&status->read_twice, 1, memory_order_relaxed);
-        tell(status, node, sample, "is read twice in an epoch (kaldi=o)");
+        promises_report(status, node, sample, "is read twice in an epoch (kaldi=o)");
     }
     *byte |= bit;
     if (promises->sorted && list->has_last && is_behind(node->item->ds, list->last, sample)) {
         atomic_fetch_add_explicit(&status->read_backwards, 1, memory_order_relaxed);
-        tell(status, node, sample, "is read after a greater key (kaldi=cs)");
+        promises_report(status, node, sample, "is read after a greater key (kaldi=cs)");
     }
     list->last = sample;
     list->has_last = true;

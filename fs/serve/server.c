@@ -362,7 +362,7 @@ static void serve_the_rest(struct server *s)
 }
 
 /* Wait until a signal has come, or the loop is over. */
-static void wait_for_event(struct server *s)
+static void server_wait_for_event(struct server *s)
 {
     AUTO_CLOSE int watch = s->device ? mounts_watch() : -1;
     struct pollfd p[] = {
@@ -394,7 +394,7 @@ static void *shutdown_main(void *arg)
 {
     struct server *s = arg;
 
-    wait_for_event(s);
+    server_wait_for_event(s);
     if (atomic_load(&s->has_ended))
         return NULL;
     slow_stop(s);
@@ -442,7 +442,7 @@ static void load_unwinder(void)
 }
 
 /* Start the threads, run the loop, end them. */
-static int serve(struct server *s, struct fuse_loop_config *config)
+static int server_serve(struct server *s, struct fuse_loop_config *config)
 {
     const uint64_t one = 1;
     int r = start_threads(s);
@@ -485,7 +485,7 @@ int server_run(struct server *s)
             light_beacon(s);
         }
         load_unwinder();
-        r = serve(s, config);
+        r = server_serve(s, config);
         fuse_loop_cfg_destroy(config);
     }
     return r;

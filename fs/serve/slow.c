@@ -68,7 +68,7 @@ static struct parked *parked_new(struct server *s, fuse_req_t req, const struct 
 }
 
 /* Take parked out of the queue. slow.lock held. */
-static void unlink_locked(struct slow *slow, struct parked *parked)
+static void slow_unlink_locked(struct slow *slow, struct parked *parked)
 {
     lock_assert_held(&slow->lock);
     *(parked->previous ? &parked->previous->next : &slow->first) = parked->next;
@@ -96,7 +96,7 @@ static void slow_interrupted(fuse_req_t req, void *data)
     lock_take(&slow->lock);
     state = parked->state;
     if (state == PARKED_QUEUED)
-        unlink_locked(slow, parked);
+        slow_unlink_locked(slow, parked);
     else if (state == PARKED_WAITING)
         parked->state = PARKED_DEAD;
     else
@@ -110,14 +110,14 @@ static void slow_interrupted(fuse_req_t req, void *data)
 }
 
 /* Reply EINTR to a request that cannot be parked any more. */
-static void refuse(struct parked *parked)
+static void slow_refuse(struct parked *parked)
 {
     fuse_req_interrupt_func(parked->req, NULL, NULL);
     fuse_reply_err(parked->req, EINTR);
     parked_free(parked);
 }
 
-static struct list_labels *labels_of(struct server *s)
+static struct list_labels *slow_labels_of(struct server *s)
 {
     return &s->setup.catalog->tools->labels;
 }
@@ -139,14 +139,14 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
         if (waits_for && tree_item_is_open(s->tree, waits_for) &&
-            !list_labels_any_wanted(labels_of(s)))
+            !list_labels_any_wanted(slow_labels_of(s)))
             parked->waits_for = NULL; /* it has become ready meanwhile */
         s->slow.asked = s->slow.asked || parked->waits_for;
         queue_locked(&s->slow, parked);
     }
     lock_drop(&s->slow.lock);
     if (refused)
-        refuse(parked);
+        slow_refuse(parked);
 }
 
 /* Report that a reader of the file has waited for the remote. */
@@ -200,14 +200,14 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct
     }
     lock_drop(&s->slow.lock);
     if (refused)
-        refuse(parked);
+        slow_refuse(parked);
     else
         missing_fetch(rc, &parked->waiter);
 }
 
 /* The first parked request that can be worked on: what it needs is here, and no other slow worker
  * is at the same file. NULL: none. slow.lock held. */
-static struct parked *next_locked(struct slow *slow)
+static struct parked *slow_next_locked(struct slow *slow)
 {
     lock_assert_held(&slow->lock);
     for (struct parked *parked = slow->first; parked; parked = parked->next) {
@@ -228,10 +228,10 @@ static struct parked *slow_take(struct slow *slow, unsigned self)
     struct parked *parked = NULL;
 
     lock_take(&slow->lock);
-    while (!slow->ending && !(parked = next_locked(slow)))
+    while (!slow->ending && !(parked = slow_next_locked(slow)))
         lock_wait(&slow->lock, &slow->wake);
     if (parked) {
-        unlink_locked(slow, parked);
+        slow_unlink_locked(slow, parked);
         slow->busy[self] = parked->call.ino;
         slow->n_blocked += parked->call.rounds >= ROUNDS_MOST;
     }
@@ -249,7 +249,7 @@ static void slow_done(struct slow *slow, unsigned self, bool was_blocked)
 }
 
 /* Work on a request that has been taken. */
-static void finish(struct parked *parked, int64_t until)
+static void slow_finish(struct parked *parked, int64_t until)
 {
     const struct slow_ends *ends = parked->server->slow.ends;
     int error = atomic_load(&parked->waiter.error);
@@ -271,7 +271,7 @@ static void *slow_main(void *arg)
     while ((parked = slow_take(&s->slow, self->number))) {
         bool is_blocked = parked->call.rounds >= ROUNDS_MOST;
 
-        finish(parked, INT64_MAX);
+        slow_finish(parked, INT64_MAX);
         slow_done(&s->slow, self->number, is_blocked);
     }
     return NULL;
@@ -289,7 +289,7 @@ static struct parked *take_released(struct slow *slow, const struct catalog_item
     while (parked && parked->waits_for != item)
         parked = parked->next;
     if (parked)
-        unlink_locked(slow, parked);
+        slow_unlink_locked(slow, parked);
     lock_drop(&slow->lock);
     return parked;
 }
@@ -334,7 +334,7 @@ static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SI
 }
 
 /* Log what a user has to know of a dataset that is ready now, and of those beside it. */
-static void report_notes(const struct catalog *catalog, const struct catalog_item *item)
+static void slow_report_notes(const struct catalog *catalog, const struct catalog_item *item)
 {
     AUTO_TEXT struct text notes = {0};
 
@@ -371,7 +371,7 @@ static void answer_waiting(struct server *s, const struct catalog_item *item, in
             atomic_store(&parked->waiter.error, error);
             parked->waiter.reason = *reason;
         }
-        finish(parked, monotonic_ns() + ANSWER_NS);
+        slow_finish(parked, monotonic_ns() + ANSWER_NS);
     }
 }
 
@@ -382,7 +382,7 @@ static void answer_late(struct server *s)
 
     for (size_t i = 0; i < catalog->n; i++)
         if (atomic_load(&s->wanted[i]) && tree_item_is_open(s->tree, &catalog->item[i]) &&
-            !list_labels_wanted(labels_of(s), catalog->item[i].ds))
+            !list_labels_wanted(slow_labels_of(s), catalog->item[i].ds))
             answer_waiting(s, &catalog->item[i], 0, NULL);
 }
 
@@ -413,7 +413,7 @@ static int prepare_next(struct server *s, const struct catalog_item **item,
     if (dataset_state((*item)->ds) == DATASET_FAILED)
         report_failed(s, (*item)->ds);
     else
-        report_notes(s->setup.catalog, *item);
+        slow_report_notes(s->setup.catalog, *item);
     r = tree_open_item(s->tree, *item);
     if (r < 0)
         log_error("%s: %s", (*item)->name, strerror(-r));
@@ -451,7 +451,7 @@ static int make_labels(struct server *s)
     read_context_init(&rc, false);
     rc.cancelled = is_ending;
     rc.ctx = s;
-    r = list_labels_step(labels_of(s), &rc, &ds, &d);
+    r = list_labels_step(slow_labels_of(s), &rc, &ds, &d);
     read_context_release(&rc);
     if (r == 0 || r == -EAGAIN || r == -ENOENT)
         return r;
@@ -541,9 +541,9 @@ void slow_stop(struct server *s)
     while (slow->first) { /* serving threads may still report interrupts */
         struct parked *parked = slow->first;
 
-        unlink_locked(slow, parked);
+        slow_unlink_locked(slow, parked);
         lock_drop(&slow->lock);
-        refuse(parked);
+        slow_refuse(parked);
         lock_take(&slow->lock);
     }
     lock_drop(&slow->lock);

@@ -21,7 +21,7 @@ void history_release(struct history *history)
     lock_release(&history->lock);
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
+static uint64_t status_history_load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -42,7 +42,7 @@ static uint64_t unseen_of(const struct active_info *info)
     return info->pushed > info->unit ? min_u64(info->pushed - info->unit, PUSH_WINDOW_STRIDE) : 0;
 }
 
-static double speed_of(struct active_plans *active_plans)
+static double status_history_speed_of(struct active_plans *active_plans)
 {
     struct active_info info[ACTIVE_PLANS_MAX];
     size_t n = active_plans ? active_plans_list(active_plans, info) : 0;
@@ -54,29 +54,30 @@ static double speed_of(struct active_plans *active_plans)
     return sum;
 }
 
-static struct history_sample sample_of(const struct history_sources *sources,
-                                       const struct clock *clock)
+static struct history_sample status_history_sample_of(const struct history_sources *sources,
+                                                      const struct clock *clock)
 {
     struct history_sample s = {.at_s = clock_wall(clock) / INT64_C(1000000000),
-                               .served_bytes = load(sources->served_bytes),
-                               .batches_per_s = speed_of(sources->active_plans)};
+                               .served_bytes = status_history_load(sources->served_bytes),
+                               .batches_per_s = status_history_speed_of(sources->active_plans)};
 
     if (sources->stage) {
         const struct stage_counters *c = stage_counters(sources->stage);
 
-        s.received_bytes = load(&c->demand_bytes) + load(&c->background_bytes);
-        s.staged_bytes = load(&c->staged_bytes);
-        s.total_bytes = load(&c->total_bytes);
-        s.hits = load(&c->hits);
-        s.misses = load(&c->misses);
-        s.waits = load(&c->waits);
-        s.wait_ns = load(&c->wait_ns);
+        s.received_bytes =
+            status_history_load(&c->demand_bytes) + status_history_load(&c->background_bytes);
+        s.staged_bytes = status_history_load(&c->staged_bytes);
+        s.total_bytes = status_history_load(&c->total_bytes);
+        s.hits = status_history_load(&c->hits);
+        s.misses = status_history_load(&c->misses);
+        s.waits = status_history_load(&c->waits);
+        s.wait_ns = status_history_load(&c->wait_ns);
     }
     return s;
 }
 
 /* Is a sample due? Then the next one is due an interval later. */
-static bool is_due(struct history *history, int64_t now)
+static bool status_history_is_due(struct history *history, int64_t now)
 {
     LOCK_SCOPE(&history->lock);
 
@@ -91,9 +92,9 @@ void history_note(struct history *history, const struct history_sources *sources
 {
     struct history_sample s;
 
-    if (!is_due(history, clock_monotonic(clock)))
+    if (!status_history_is_due(history, clock_monotonic(clock)))
         return;
-    s = sample_of(sources, clock);
+    s = status_history_sample_of(sources, clock);
     LOCK_SCOPE(&history->lock);
     history->sample[(history->first + history->n) % HISTORY_SAMPLES] = s;
     if (history->n < HISTORY_SAMPLES)
@@ -102,7 +103,7 @@ void history_note(struct history *history, const struct history_sources *sources
         history->first = (history->first + 1) % HISTORY_SAMPLES;
 }
 
-static void add_sample(const struct history_sample *s, struct text *t)
+static void status_history_add_sample(const struct history_sample *s, struct text *t)
 {
     text_add(t, "    {\"time\": %lld, \"served_bytes\": %llu, \"received_bytes\": %llu, ",
              (long long)s->at_s, (unsigned long long)s->served_bytes,
@@ -120,7 +121,7 @@ void history_json(struct history *history, struct text *t)
 
     text_add(t, "{\n  \"interval_seconds\": %d,\n  \"samples\": [\n", HISTORY_INTERVAL_S);
     for (unsigned i = 0; i < history->n; i++) {
-        add_sample(&history->sample[(history->first + i) % HISTORY_SAMPLES], t);
+        status_history_add_sample(&history->sample[(history->first + i) % HISTORY_SAMPLES], t);
         text_add(t, i + 1 < history->n ? ",\n" : "\n");
     }
     text_add(t, "  ]\n}\n");

@@ -21,7 +21,8 @@ void metrics_add(struct text *t, const char *name, const char *help, uint64_t va
     text_add(t, "%s %llu\n", name, (unsigned long long)value);
 }
 
-static unsigned long long value_of(const struct metrics_row *row, const void *counters)
+static unsigned long long status_metrics_value_of(const struct metrics_row *row,
+                                                  const void *counters)
 {
     const _Atomic uint64_t *counter =
         (const _Atomic uint64_t *)(const void *)((const char *)counters + row->offset);
@@ -33,7 +34,8 @@ void metrics_rows_json(struct text *t, const struct metrics_row *row, size_t n,
                        const void *counters)
 {
     for (size_t i = 0; i < n; i++)
-        text_add(t, "%s    \"%s\": %llu", i ? ",\n" : "", row[i].name, value_of(&row[i], counters));
+        text_add(t, "%s    \"%s\": %llu", i ? ",\n" : "", row[i].name,
+                 status_metrics_value_of(&row[i], counters));
 }
 
 void metrics_add_rows(struct text *t, const struct metrics_row *row, size_t n, const void *counters)
@@ -43,7 +45,7 @@ void metrics_add_rows(struct text *t, const struct metrics_row *row, size_t n, c
             continue;
         if (row[i].help)
             metrics_begin(t, row[i].metric, NULL, row[i].help);
-        text_add(t, "%s %llu\n", row[i].metric, value_of(&row[i], counters));
+        text_add(t, "%s %llu\n", row[i].metric, status_metrics_value_of(&row[i], counters));
     }
 }
 

@@ -67,15 +67,15 @@ static struct shown shown_of(const struct active_info *info, const char *dataset
 }
 
 /* Do both have the same labels? Two samples of a metric must not. */
-static bool is_same(const struct active_info *a, const struct active_info *b)
+static bool status_plans_is_same(const struct active_info *a, const struct active_info *b)
 {
     return a->item == b->item && a->plan == b->plan && a->epoch == b->epoch &&
            a->folder == b->folder;
 }
 
 /* List the first plans whose labels differ. */
-static size_t list_plans(struct active_plans *active_plans,
-                         struct active_info ret[static ACTIVE_PLANS_MAX])
+static size_t status_plans_list_plans(struct active_plans *active_plans,
+                                      struct active_info ret[static ACTIVE_PLANS_MAX])
 {
     size_t all = active_plans_list(active_plans, ret), n = 0;
 
@@ -83,7 +83,7 @@ static size_t list_plans(struct active_plans *active_plans,
         bool is_new = true;
 
         for (size_t k = 0; k < n; k++)
-            is_new = is_new && !is_same(&ret[k], &ret[i]);
+            is_new = is_new && !status_plans_is_same(&ret[k], &ret[i]);
         if (is_new)
             ret[n++] = ret[i];
     }
@@ -134,7 +134,7 @@ static void json_plan(const struct shown *s, struct text *t)
 }
 
 /* The counters of what is pushed. */
-static const struct metrics_row counts[] = {
+static const struct metrics_row status_plans_counts[] = {
 #define AT(member) offsetof(struct active_plans_counters, member)
     {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
      AT(pushed_files)},
@@ -154,7 +154,7 @@ void status_plans_json(struct active_plans *active_plans, struct text *t)
 {
     const struct active_plans_counters *c = active_plans_counters(active_plans);
     struct active_info info[ACTIVE_PLANS_MAX];
-    size_t n = list_plans(active_plans, info);
+    size_t n = status_plans_list_plans(active_plans, info);
     char dataset[TREE_NAME_SIZE * 4];
 
     text_add(t, "\"plans\": [");
@@ -167,7 +167,7 @@ void status_plans_json(struct active_plans *active_plans, struct text *t)
         json_plan(&s, t);
     }
     text_add(t, "\n  ],\n  \"push\": {\n");
-    metrics_rows_json(t, counts, ARRAY_LEN(counts), c);
+    metrics_rows_json(t, status_plans_counts, ARRAY_LEN(status_plans_counts), c);
     text_add(t, "\n  }");
 }
 
@@ -202,7 +202,7 @@ static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gaug
     memcpy(ret, v, sizeof(v));
 }
 
-static void add_labels(const struct shown *s, struct text *t)
+static void status_plans_add_labels(const struct shown *s, struct text *t)
 {
     metrics_add_label(t, "dataset", s->dataset);
     text_add(t, ",");
@@ -245,7 +245,7 @@ static bool is_new_series(const struct series_list *list)
 static void list_series(struct active_plans *active_plans, struct series_list *ret)
 {
     struct active_info info[ACTIVE_PLANS_MAX];
-    size_t n = list_plans(active_plans, info);
+    size_t n = status_plans_list_plans(active_plans, info);
     char dataset[TREE_NAME_SIZE * 4];
 
     for (size_t i = 0; i < n; i++) {
@@ -255,7 +255,7 @@ static void list_series(struct active_plans *active_plans, struct series_list *r
         item_path(info[i].item, dataset, sizeof(dataset));
         s = shown_of(&info[i], dataset);
         *series = (struct series){0};
-        add_labels(&s, &series->labels);
+        status_plans_add_labels(&s, &series->labels);
         gauge_values(&s, series->value);
         series->was_read = s.was_read;
         if (is_new_series(ret))
@@ -265,7 +265,7 @@ static void list_series(struct active_plans *active_plans, struct series_list *r
     }
 }
 
-static void add_sample(const struct series *series, size_t gauge, struct text *t)
+static void status_plans_add_sample(const struct series *series, size_t gauge, struct text *t)
 {
     if (gauges[gauge].of_reads && !series->was_read)
         return;
@@ -285,7 +285,7 @@ void status_plans_metrics(struct active_plans *active_plans, struct text *t)
     for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
         metrics_begin(t, gauges[g].metric, NULL, gauges[g].help);
         for (size_t i = 0; i < list.n; i++)
-            add_sample(&list.item[i], g, t);
+            status_plans_add_sample(&list.item[i], g, t);
     }
-    metrics_add_rows(t, counts, ARRAY_LEN(counts), c);
+    metrics_add_rows(t, status_plans_counts, ARRAY_LEN(status_plans_counts), c);
 }

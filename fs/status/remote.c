@@ -9,7 +9,7 @@
 #include "cache/stage/stage.h"
 #include "fs/status/metrics.h"
 
-static const struct metrics_row rows[] = {
+static const struct metrics_row status_remote_rows[] = {
 #define AT(member) offsetof(struct stage_counters, member)
     {"demand_bytes", "epochfs_remote_bytes_total{why=\"demand\"}",
      "Bytes received from the remote: because a read waited, or in the background.",
@@ -135,7 +135,7 @@ void status_remote_json(struct stage *stage, struct text *t)
     char trouble[STATUS_REASON_SIZE];
 
     text_add(t, "{\n");
-    metrics_rows_json(t, rows, ARRAY_LEN(rows), c);
+    metrics_rows_json(t, status_remote_rows, ARRAY_LEN(status_remote_rows), c);
     text_add(t, ",\n    \"wait_seconds\": %.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
     sum_waits(c, waits);
     for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
@@ -171,7 +171,7 @@ void status_remote_metrics(struct stage *stage, struct text *t)
     struct transport_peers peers;
     char trouble[2];
 
-    metrics_add_rows(t, rows, ARRAY_LEN(rows), c);
+    metrics_add_rows(t, status_remote_rows, ARRAY_LEN(status_remote_rows), c);
     add_histogram(c, t);
     metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
                 stage_quota_used(stage));

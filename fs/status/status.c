@@ -41,7 +41,7 @@ static void sum_progress(const struct status *s, uint64_t *ret_done, uint64_t *r
     }
 }
 
-static size_t count_ready(const struct status *s)
+static size_t status_count_ready(const struct status *s)
 {
     size_t n = 0;
 
@@ -84,7 +84,7 @@ static void add_last(struct status *s, const char *reason, struct text *t)
     status_add_reason(t, reason);
 }
 
-static void add_plans(struct status *s, enum live which, struct text *t)
+static void status_add_plans(struct status *s, enum live which, struct text *t)
 {
     if (which == LIVE_METRICS) {
         status_plans_metrics(s->active_plans, t);
@@ -110,7 +110,7 @@ static void add_json(struct status *s, struct text *t)
     text_add(t,
              "  \"datasets_ready\": %zu,\n  \"index_bytes_done\": %llu,\n"
              "  \"index_bytes_total\": %llu,\n",
-             count_ready(s), (unsigned long long)done, (unsigned long long)total);
+             status_count_ready(s), (unsigned long long)done, (unsigned long long)total);
     text_add(t, "  \"plans_opened\": %llu,\n  \"requests\": {\n", value(&s->plans_opened));
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "    \"%s\": %llu%s\n", request_names[i], value(&s->request[i]),
@@ -134,7 +134,7 @@ static void add_json(struct status *s, struct text *t)
         s->pictures ? value(&s->pictures->zeroed) : 0);
     status_memory_json(s->holder, s->n_holders, t);
     if (s->active_plans)
-        add_plans(s, LIVE_STATUS, t);
+        status_add_plans(s, LIVE_STATUS, t);
     if (s->stage) {
         text_add(t, ",\n  \"remote\": ");
         status_remote_json(s->stage, t);
@@ -187,7 +187,8 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
                 value(&s->plans_opened));
     metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
-    metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.", count_ready(s));
+    metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.",
+                status_count_ready(s));
     metrics_add(t, "epochfs_index_bytes", "Bytes of text and archives to index.", total);
     metrics_add(t, "epochfs_indexed_bytes", "Bytes of text and archives that have been indexed.",
                 done);
@@ -195,7 +196,7 @@ static void add_metrics(struct status *s, struct text *t)
                 (uint64_t)s->started);
     status_memory_metrics(s->holder, s->n_holders, t);
     if (s->active_plans)
-        add_plans(s, LIVE_METRICS, t);
+        status_add_plans(s, LIVE_METRICS, t);
     if (s->stage)
         status_remote_metrics(s->stage, t);
 }
@@ -257,7 +258,7 @@ static void forget_old_locked(struct status *s, enum live which, unsigned but)
 }
 
 /* Keep a text as that look's. *text becomes the look's old text. */
-static void keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
+static void status_keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
 {
     struct status_look *place = &s->look[which][look];
     struct text before = place->text;
@@ -290,7 +291,7 @@ int status_look_new(struct status *s, enum live which, unsigned *ret_look)
         return -ENOMEM;
     LOCK_SCOPE(&s->lock);
     *ret_look = s->last_look[which] = s->last_look[which] % (TREE_LOOKS - 1) + 1;
-    keep_locked(s, which, *ret_look, &t);
+    status_keep_locked(s, which, *ret_look, &t);
     return 0;
 }
 
@@ -313,7 +314,7 @@ static int renew_listed(struct status *s, enum live which)
     if (t.failed)
         return -ENOMEM;
     LOCK_SCOPE(&s->lock);
-    keep_locked(s, which, 0, &t);
+    status_keep_locked(s, which, 0, &t);
     return 0;
 }
 

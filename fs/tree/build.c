@@ -143,7 +143,7 @@ static char *source_file_name(const struct dataset *ds, unsigned number)
     return asprintf(&ret, "%.*s~%u", (int)len, name, same) < 0 ? NULL : ret;
 }
 
-static int add_sources(struct builder *b, const struct catalog_item *item)
+static int tree_build_add_sources(struct builder *b, const struct catalog_item *item)
 {
     int r = 0;
 
@@ -288,7 +288,7 @@ static int add_children(struct builder *b, size_t i)
         r = add_sample_folders(b, item);
         break;
     case NODE_SOURCES:
-        r = add_sources(b, item);
+        r = tree_build_add_sources(b, item);
         break;
     case NODE_BATCHES:
         r = add_plans_page(b);

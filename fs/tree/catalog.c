@@ -244,7 +244,7 @@ static int make_tools(const struct source *source, const struct options *options
     return r;
 }
 
-static bool is_among(const char *const *texts, const char *text)
+static bool catalog_is_among(const char *const *texts, const char *text)
 {
     while (*texts && strcmp(*texts, text) != 0)
         texts++;
@@ -259,7 +259,7 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
 
     for (unsigned f = 0; f < n_formats && wants; f++)
         for (size_t i = 0; formats[f]->sides && formats[f]->sides[i] && n < SIDES_MAX; i++)
-            if (!is_among(sides, formats[f]->sides[i]))
+            if (!catalog_is_among(sides, formats[f]->sides[i]))
                 sides[n++] = formats[f]->sides[i];
     return source_list(source, sides, ret, d);
 }
@@ -444,7 +444,7 @@ bool catalog_item_is_joint(const struct catalog_item *item)
 }
 
 /* Prepare it a step further. false: it is not ready yet. */
-static bool prepare(struct dataset *ds, bool once)
+static bool catalog_prepare_dataset(struct dataset *ds, bool once)
 {
     bool ends = dataset_prepare(ds);
 
@@ -464,7 +464,8 @@ static int prepare_in_turn(struct catalog *catalog, bool joint, bool once, int64
     for (size_t i = 0; i < catalog->n; i++) {
         struct catalog_item *item = &catalog->item[i];
 
-        if (!item->ds || catalog_item_is_joint(item) != joint || prepare(item->ds, once))
+        if (!item->ds || catalog_item_is_joint(item) != joint ||
+            catalog_prepare_dataset(item->ds, once))
             continue;
         if (monotonic_ns() > until)
             return -1;

@@ -38,8 +38,8 @@ static void release_claims(struct claims *claims, const struct format *format)
 }
 
 /* Make the blob of a collection. 0, or -errno with the reason in d. */
-static int join(const struct source *source, const struct listing *listing,
-                const struct collection *c, struct blob **ret, struct diag *d)
+static int collections_join(const struct source *source, const struct listing *listing,
+                            const struct collection *c, struct blob **ret, struct diag *d)
 {
     AUTO_MEMBERS struct members members = {0};
     struct joined_head head;
@@ -87,8 +87,8 @@ static bool may_have_samples(const struct listing *listing, const struct collect
 }
 
 /* A collection of which something cannot be read, but perhaps later, or by others, is an error. */
-static int note_missing(const struct listing *listing, struct claims *claims,
-                        const struct source_entry *entry)
+static int collections_note_missing(const struct listing *listing, struct claims *claims,
+                                    const struct source_entry *entry)
 {
     for (size_t i = 0; i < claims->n; i++) {
         struct collection *c = &claims->collection[i];
@@ -114,7 +114,7 @@ static int take_failed(struct listing *listing, struct claims *claims)
         struct collection *c = find_above(claims, entry);
 
         if (r == 0)
-            r = note_missing(listing, claims, entry);
+            r = collections_note_missing(listing, claims, entry);
 
         if (!c) {
             struct source_entry moved = *entry;
@@ -146,7 +146,7 @@ static int add_claimed(const struct source *source, struct collections_user *use
 
         if (!c->n)
             continue;
-        r = c->missing ? -EREMOTEIO : join(source, listing, c, &blob, &d);
+        r = c->missing ? -EREMOTEIO : collections_join(source, listing, c, &blob, &d);
         if (r == -ENOMEM || r == -EOPNOTSUPP)
             return r;
         r = user->add(user, format, c, blob,
@@ -166,8 +166,8 @@ struct claiming {
 };
 
 /* Returns how many bytes there are, or -errno. */
-static int read_head(const struct source *source, const struct source_entry *entry, size_t size,
-                     uint8_t *ret)
+static int collections_read_head(const struct source *source, const struct source_entry *entry,
+                                 size_t size, uint8_t *ret)
 {
     AUTO_BLOB struct blob *blob = NULL;
     int r = source_blob_packed(source, entry, &blob, NULL);
@@ -197,13 +197,14 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
             source_fetch_head(claiming->source, &list.entry[i], &claiming->source->cache, size, 0);
     }
     for (unsigned i = 0; i < n && r == 0; i++) {
-        len[i] = read_head(claiming->source, &list.entry[i], size, bytes + i * size);
+        len[i] = collections_read_head(claiming->source, &list.entry[i], size, bytes + i * size);
         r = len[i] == -ENOMEM ? -ENOMEM : 0;
     }
     return r;
 }
 
-static bool is_taken(const struct claims *claims, size_t file, const uint8_t *head, size_t len)
+static bool collections_is_taken(const struct claims *claims, size_t file, const uint8_t *head,
+                                 size_t len)
 {
     const struct claiming *claiming = (const struct claiming *)claims;
     const struct members *files = &claiming->listing->files;
@@ -227,7 +228,7 @@ static int add_collections(const struct source *source, const struct format_opti
     for (unsigned f = 0; f < n_formats && r == 0; f++) {
         struct claiming claiming = {{.taken = taken,
                                      .heads = read_heads,
-                                     .is_taken = is_taken,
+                                     .is_taken = collections_is_taken,
                                      .format_given = options->format},
                                     source,
                                     listing,
@@ -277,24 +278,25 @@ static const struct opening *opening_of(const struct finds *finds)
     return (const struct opening *)((const char *)finds - offsetof(struct opening, finds));
 }
 
-static int add_dataset(struct finds *finds, const char *name, struct dataset *ds)
+static int collections_add_dataset(struct finds *finds, const char *name, struct dataset *ds)
 {
     const struct opening *opening = opening_of(finds);
 
     return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
 }
 
-static int add_error(struct finds *finds, const char *name, const char *reason)
+static int collections_add_error(struct finds *finds, const char *name, const char *reason)
 {
     const struct opening *opening = opening_of(finds);
 
     return folder_scan_add(opening->catalog, opening->folder, name, NULL, reason);
 }
 
-static int add_failed(struct finds *finds, const char *name, int error, const char *reason)
+static int collections_add_failed(struct finds *finds, const char *name, int error,
+                                  const char *reason)
 {
     (void)error;
-    return add_error(finds, name, reason);
+    return collections_add_error(finds, name, reason);
 }
 
 static int open_datasets(struct collections_user *user, const struct format *format,
@@ -303,7 +305,7 @@ static int open_datasets(struct collections_user *user, const struct format *for
     struct opening *opening = (struct opening *)user;
 
     opening->folder = c->folder;
-    return error ? add_error(&opening->finds, c->name, error)
+    return error ? collections_add_error(&opening->finds, c->name, error)
                  : format->open_collection(c, blob, joined_members(blob),
                                            &opening->catalog->tools->setup, &opening->finds);
 }
@@ -313,7 +315,9 @@ int collections_open(const struct source *source, struct catalog *catalog,
 {
     struct opening opening = {
         .user = {open_datasets, &catalog->unmet},
-        .finds = {.dataset = add_dataset, .error = add_error, .failed = add_failed},
+        .finds = {.dataset = collections_add_dataset,
+                  .error = collections_add_error,
+                  .failed = collections_add_failed},
         .catalog = catalog,
     };
 

@@ -151,7 +151,8 @@ static const struct source_entry *find_decider(const struct folder_scan *scan,
 }
 
 /* Does the content of that file say that it is of that format? */
-static bool is_of(const struct folder_scan *scan, const struct source_entry *entry, unsigned format)
+static bool folder_scan_is_of(const struct folder_scan *scan, const struct source_entry *entry,
+                              unsigned format)
 {
     AUTO_FREE char *name = unpacked_name(entry->name);
     AUTO_BLOB struct blob *blob = NULL;
@@ -185,7 +186,7 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
             n++;
         }
     for (unsigned f = 0; n > 1 && f < last; f++)
-        if (has_side(formats[f], dot) && is_of(scan, &scan->entry[of->number], f))
+        if (has_side(formats[f], dot) && folder_scan_is_of(scan, &scan->entry[of->number], f))
             return f;
     return last;
 }
@@ -249,7 +250,7 @@ static int place_file(struct folder_scan *scan, const struct source_entry *entry
     if (!placed->file.name)
         return -ENOMEM;
     decider = find_decider(scan, entry, placed->file.name, &format);
-    decided = decider && is_of(scan, decider, format);
+    decided = decider && folder_scan_is_of(scan, decider, format);
     r = decided && !is_packed(entry)
             ? source_blob_packed(scan->source, entry, &blob, &d)
             : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
@@ -436,7 +437,7 @@ static void scan_release(struct folder_scan *scan)
     free(finds->left_out);
 }
 
-static void last_part(const char *path, char ret[static NAME_MAX + 1])
+static void folder_scan_last_part(const char *path, char ret[static NAME_MAX + 1])
 {
     size_t len = strlen(path), from;
 
@@ -466,7 +467,7 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
             .fetched = fetched,
         };
 
-        last_part(*scan.folder ? scan.folder : source->root, scan.folder_name);
+        folder_scan_last_part(*scan.folder ? scan.folder : source->root, scan.folder_name);
         while (i + scan.n < list->n && !strcmp(scan.entry[scan.n].folder, scan.folder))
             scan.n++;
         r = scan_one_folder(&scan);

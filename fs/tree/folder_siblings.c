@@ -191,7 +191,7 @@ static bool are_mixed(const struct folder_scan *scan)
     return false;
 }
 
-static int join_set(struct folder_scan *scan, const struct sibling_set *set)
+static int folder_siblings_join_set(struct folder_scan *scan, const struct sibling_set *set)
 {
     unsigned format = format_of_set(scan, set);
     int r = 0;
@@ -223,7 +223,7 @@ int folder_join_siblings(struct folder_scan *scan)
         name[i] = scan->placed[i].file.name ? scan->placed[i].file.name : "";
     r = siblings_find(name, scan->n, &scan->siblings);
     for (size_t s = 0; s < scan->siblings.n && r == 0; s++)
-        r = join_set(scan, &scan->siblings.set[s]);
+        r = folder_siblings_join_set(scan, &scan->siblings.set[s]);
     for (size_t i = 0; i < scan->n; i++)
         scan->placed[i].is_read = scan->placed[i].file.blob != NULL;
     return r;

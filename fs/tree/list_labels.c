@@ -138,7 +138,7 @@ static bool is_run(const struct schedule *s)
 }
 
 /* The class of a sample, as its value. */
-static int64_t value_of(const struct label_arrays *a, uint64_t sample)
+static int64_t list_labels_value_of(const struct label_arrays *a, uint64_t sample)
 {
     uint64_t low = 0, n = a->classes, where = a->where[sample];
 
@@ -172,7 +172,7 @@ static void ask_for(const struct list_label *l, const struct label_arrays *a, ui
 }
 
 /* The samples of a split are anywhere in the arrays. */
-static void read_piece(void *ctx, unsigned number)
+static void list_labels_read_piece(void *ctx, unsigned number)
 {
     const struct places *p = ctx;
     const struct label_arrays *a = &p->l->whole->labels.arrays;
@@ -189,7 +189,7 @@ static void read_piece(void *ctx, unsigned number)
         if (p->l->kind == LABEL_WEIGHTS)
             sample[i] = a->sum[s + 1] - a->sum[s];
         else
-            ((int64_t *)sample)[i] = value_of(a, s);
+            ((int64_t *)sample)[i] = list_labels_value_of(a, s);
     }
 }
 
@@ -205,7 +205,8 @@ static int read_places(const struct label_input *input, struct read_context *rc,
 
     if (read_cancelled(rc))
         return -EINTR;
-    pool_run(l->all->setup->pool, (unsigned)ceil_div(count, PIECE), read_piece, &places);
+    pool_run(l->all->setup->pool, (unsigned)ceil_div(count, PIECE), list_labels_read_piece,
+             &places);
     return labels_are_lost(&l->whole->labels)
                ? diag_set(d, -EIO, "%s: its index was cut short", l->whole->input.name)
                : 0;
@@ -268,7 +269,8 @@ static int begin_list(struct list_label *l)
 
 /* ---- steps ---- */
 
-static int finish(struct list_label *l, const struct label_arrays *arrays, uint64_t first)
+static int list_labels_finish(struct list_label *l, const struct label_arrays *arrays,
+                              uint64_t first)
 {
     uint64_t length = l->schedule.length, held = 0;
     int r = l->kind == LABEL_CLASSES ? run_classes_init(&l->classes, arrays, first, length, &held)
@@ -283,35 +285,35 @@ static int finish(struct list_label *l, const struct label_arrays *arrays, uint6
     return r < 0 ? r : 1;
 }
 
-static int step(struct list_label *l, struct read_context *rc)
+static int list_labels_advance(struct list_label *l, struct read_context *rc)
 {
     int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, l->kind, &l->whole, &l->reason);
 
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
     if (r == 1 && is_run(&l->schedule))
-        return finish(l, &l->whole->labels.arrays, l->schedule.taken.start);
+        return list_labels_finish(l, &l->whole->labels.arrays, l->schedule.taken.start);
     if (r == 1 && !l->identity)
         r = begin_list(l);
     else if (r == 1)
         r = labels_step(&l->labels, rc, &l->reason);
-    return r == 1 ? finish(l, &l->labels.arrays, 0) : r;
+    return r == 1 ? list_labels_finish(l, &l->labels.arrays, 0) : r;
 }
 
 /* May it be better the next time? */
-static bool may_pass(int r)
+static bool list_labels_may_pass(int r)
 {
     return r == -EREMOTEIO || r == -EINTR || r == -ENOMEM || r == -EIO || r == -EMFILE ||
            r == -ENFILE;
 }
 
 /* r: of its last step. */
-static void settle(struct list_label *l, int r)
+static void list_labels_settle(struct list_label *l, int r)
 {
     LOCK_SCOPE(&l->all->lock);
 
     atomic_fetch_sub(&l->all->wanted, 1);
-    l->state = r == 1 ? READY : may_pass(r) ? IDLE : REFUSED;
+    l->state = r == 1 ? READY : list_labels_may_pass(r) ? IDLE : REFUSED;
 }
 
 /* The next one that is wanted, in turn. NULL: none is. */
@@ -338,18 +340,18 @@ int list_labels_step(struct list_labels *all, struct read_context *rc,
     if (!l)
         return -ENOENT;
     all->latest = l;
-    r = step(l, rc);
+    r = list_labels_advance(l, rc);
     if (r < 0 && r != -EAGAIN)
         diag_set(&l->reason, r, "%s: %s", l->field, strerror(-r));
-    if (r < 0 && may_pass(r))
+    if (r < 0 && list_labels_may_pass(r))
         diag_set(d, r, "%s", l->reason.text);
-    if (r == 0 || may_pass(r) || r == -EAGAIN)
+    if (r == 0 || list_labels_may_pass(r) || r == -EAGAIN)
         l->reason.set = false;
     if (r == 0 || r == -EAGAIN)
         return r;
     *ret_ds = l->ds;
-    settle(l, r);
-    return may_pass(r) ? r : 1;
+    list_labels_settle(l, r);
+    return list_labels_may_pass(r) ? r : 1;
 }
 
 bool list_labels_wanted(struct list_labels *all, const struct dataset *ds)
@@ -369,8 +371,8 @@ bool list_labels_any_wanted(const struct list_labels *all)
 
 /* ---- questions ---- */
 
-static bool is_of(const struct list_label *l, const struct dataset *ds, const char *field,
-                  enum label_kind kind, const struct schedule *s)
+static bool list_labels_is_of(const struct list_label *l, const struct dataset *ds,
+                              const char *field, enum label_kind kind, const struct schedule *s)
 {
     const struct schedule *own = &l->schedule;
 
@@ -380,21 +382,21 @@ static bool is_of(const struct list_label *l, const struct dataset *ds, const ch
            !own->plan->splits == !s->plan->splits && !strcmp(l->field, field);
 }
 
-static struct list_label *find_locked(struct list_labels *all, const struct dataset *ds,
-                                      const char *field, enum label_kind kind,
-                                      const struct schedule *s)
+static struct list_label *list_labels_find_locked(struct list_labels *all, const struct dataset *ds,
+                                                  const char *field, enum label_kind kind,
+                                                  const struct schedule *s)
 {
     struct list_label *l = all->first;
 
     lock_assert_held(&all->lock);
-    while (l && !is_of(l, ds, field, kind, s))
+    while (l && !list_labels_is_of(l, ds, field, kind, s))
         l = l->next;
     return l;
 }
 
-static int add_locked(struct list_labels *all, const struct dataset *ds, const char *field,
-                      enum label_kind kind, const struct schedule *s, struct list_label **ret,
-                      struct diag *d)
+static int list_labels_add_locked(struct list_labels *all, const struct dataset *ds,
+                                  const char *field, enum label_kind kind, const struct schedule *s,
+                                  struct list_label **ret, struct diag *d)
 {
     struct list_label *l = all->n < LIST_LABELS_MAX ? calloc(1, sizeof(*l)) : NULL;
 
@@ -463,9 +465,9 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     if (r < 0)
         return r;
     lock_take(&all->lock);
-    l = find_locked(all, ds, field, kind, &s);
+    l = list_labels_find_locked(all, ds, field, kind, &s);
     if (!l)
-        r = add_locked(all, ds, field, kind, &s, &l, d);
+        r = list_labels_add_locked(all, ds, field, kind, &s, &l, d);
     if (r == 0)
         r = answer_locked(l, data, d);
     lock_drop(&all->lock);

@@ -20,7 +20,8 @@
 
 /* ---- when the sources are ready ---- */
 
-static int set_list(const struct mixture *m, const struct dataset *ds, unsigned i, struct diag *d)
+static int mixes_set_list(const struct mixture *m, const struct dataset *ds, unsigned i,
+                          struct diag *d)
 {
     struct mix_list *list = &m->order->list[i];
     const struct catalog catalog = {.tools = m->tools}; /* only= needs no more */
@@ -41,7 +42,7 @@ static int set_list(const struct mixture *m, const struct dataset *ds, unsigned 
     return 0;
 }
 
-static int set_length(const struct mixture *m, struct diag *d)
+static int mixes_set_length(const struct mixture *m, struct diag *d)
 {
     uint64_t passes[MIX_SOURCES_MAX];
     unsigned source = 0;
@@ -78,9 +79,9 @@ static int mixture_ready(void *ctx, struct dataset *ds, struct diag *d)
     m->order->mix = m->mix;
     m->order->n = n;
     for (unsigned i = 0; i < n && r == 0; i++)
-        r = set_list(m, ds, i, d);
+        r = mixes_set_list(m, ds, i, d);
     if (r == 0)
-        r = set_length(m, d);
+        r = mixes_set_length(m, d);
     if (r == 0)
         mix_order_set(m->order, &m->own);
     return r;
@@ -113,7 +114,7 @@ static void describe_weights(const struct mix_spec *spec, const char *indent, st
     text_add(t, "%s  ],\n", indent);
 }
 
-static void describe(const void *ctx, const char *indent, struct text *t)
+static void mixes_describe(const void *ctx, const char *indent, struct text *t)
 {
     const struct mixture *m = ctx;
     const struct mix_spec *spec = m->spec;
@@ -157,7 +158,7 @@ static void about(const void *ctx, struct text *t)
 
 /* ---- making ---- */
 
-static bool is_called(const struct catalog_item *item, const char *path)
+static bool mixes_is_called(const struct catalog_item *item, const char *path)
 {
     size_t len = strlen(item->folder);
 
@@ -214,7 +215,7 @@ static const struct catalog_item *find_source(const struct catalog *catalog,
             "sources here, with their weights multiplied",
             spec->name, spec->text, name);
     for (size_t i = 0; i < catalog->n && !d->set; i++)
-        if (is_called(&catalog->item[i], name))
+        if (mixes_is_called(&catalog->item[i], name))
             return &catalog->item[i];
     if (!d->set)
         unknown_source(catalog, spec, name, d);
@@ -240,7 +241,7 @@ static int mixture_new(const struct mix_spec *spec, struct mixture **ret)
     return 0;
 }
 
-static int add_error(struct catalog *catalog, const struct mix_spec *spec, const char *reason)
+static int mixes_add_error(struct catalog *catalog, const struct mix_spec *spec, const char *reason)
 {
     return folder_scan_add(catalog, MIX_FOLDER, spec->name, NULL, reason);
 }
@@ -256,7 +257,7 @@ static int add_mixture(struct catalog *catalog, struct mixture *m)
         .n = m->spec->n_sources,
         .memo = catalog->tools->setup.memo,
         .ready = mixture_ready,
-        .describe = describe,
+        .describe = mixes_describe,
         .about = about,
         .ctx = m,
     };
@@ -269,7 +270,7 @@ static int add_mixture(struct catalog *catalog, struct mixture *m)
     if (r == 0 && is_ready)
         dataset_prepare(ds);
     if (r == 0 && dataset_state(ds) == DATASET_FAILED)
-        r = add_error(catalog, m->spec, ds->reason.text);
+        r = mixes_add_error(catalog, m->spec, ds->reason.text);
     else if (r == 0)
         r = folder_scan_add(catalog, MIX_FOLDER, m->spec->name, TAKE_PTR(ds), NULL);
     if (r == 0 && catalog->item[catalog->n - 1].ds) {
@@ -298,7 +299,7 @@ static int add_mix(struct catalog *catalog, const struct options *options,
 
             diag_set(&reason, 0, "mix %s: %s cannot be used: %s", spec->name, m->shown[i],
                      item->error);
-            r = add_error(catalog, spec, reason.text);
+            r = mixes_add_error(catalog, spec, reason.text);
             mixture_free(m);
             return r;
         } else {

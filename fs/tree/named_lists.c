@@ -50,7 +50,7 @@ static int no_list(const struct option_list *option, int r, const char *found, s
 
 /* Read what the file has, from its start. The size may change meanwhile: no more than it was is
  * read. */
-static int read_bytes(int fd, uint64_t size, struct list_text *ret)
+static int named_lists_read_bytes(int fd, uint64_t size, struct list_text *ret)
 {
     AUTO_FREE char *bytes = malloc((size_t)size + 1);
     size_t len = 0;
@@ -72,7 +72,8 @@ static int read_bytes(int fd, uint64_t size, struct list_text *ret)
     return 0;
 }
 
-static int read_text(const struct named_list *list, struct list_text *ret, struct diag *d)
+static int named_lists_read_text(const struct named_list *list, struct list_text *ret,
+                                 struct diag *d)
 {
     struct stat st;
     int r = fstat(list->fd, &st) < 0 ? -errno : 0;
@@ -83,7 +84,7 @@ static int read_text(const struct named_list *list, struct list_text *ret, struc
     if (r == 0 && (uint64_t)st.st_size > FILE_MOST)
         r = -EFBIG;
     if (r == 0)
-        r = read_bytes(list->fd, (uint64_t)st.st_size, ret);
+        r = named_lists_read_bytes(list->fd, (uint64_t)st.st_size, ret);
     return r < 0 ? no_list(list->option, r, strerror(-r), d) : 0;
 }
 
@@ -97,7 +98,8 @@ static int digest_of(const struct list_text *text, uint8_t ret[static DIGEST_BYT
     return r < 0 ? r : digest_finish(digest, ret);
 }
 
-static int read_list(const struct option_list *option, struct named_list *ret, struct diag *d)
+static int named_lists_read_list(const struct option_list *option, struct named_list *ret,
+                                 struct diag *d)
 {
     int r;
 
@@ -108,7 +110,7 @@ static int read_list(const struct option_list *option, struct named_list *ret, s
         r = -errno;
         return no_list(option, r, strerror(-r), d);
     }
-    r = read_text(ret, &ret->text, d);
+    r = named_lists_read_text(ret, &ret->text, d);
     if (r == 0)
         r = digest_of(&ret->text, ret->sha256);
     if (r < 0)
@@ -122,8 +124,8 @@ static int read_list(const struct option_list *option, struct named_list *ret, s
 }
 
 /* Take the text, or read it again. */
-static int take_text(struct named_lists *lists, struct named_list *list, struct list_text *ret,
-                     struct diag *d)
+static int named_lists_move_text(struct named_lists *lists, struct named_list *list,
+                                 struct list_text *ret, struct diag *d)
 {
     uint8_t sha256[DIGEST_BYTES];
     int r;
@@ -134,7 +136,7 @@ static int take_text(struct named_lists *lists, struct named_list *list, struct 
     lock_drop(&lists->lock);
     if (ret->bytes)
         return 0;
-    r = read_text(list, ret, d);
+    r = named_lists_read_text(list, ret, d);
     if (r == 0)
         r = digest_of(ret, sha256);
     if (r == 0 && memcmp(sha256, list->sha256, sizeof(sha256)) != 0)
@@ -157,7 +159,7 @@ int named_lists_init(struct named_lists *ret, const struct options *options, boo
     if (!ret->list)
         return -ENOMEM;
     for (; ret->n < options->n_lists && r == 0; ret->n++)
-        r = read_list(&options->list[ret->n], &ret->list[ret->n], d);
+        r = named_lists_read_list(&options->list[ret->n], &ret->list[ret->n], d);
     return r;
 }
 
@@ -183,7 +185,7 @@ void named_lists_release(struct named_lists *lists)
 /* ---- as samples ---- */
 
 /* By the key itself, or by the name that its files have. */
-static bool find_key(const void *ctx, const char *key, size_t len, uint64_t *ret)
+static bool named_lists_find_key(const void *ctx, const char *key, size_t len, uint64_t *ret)
 {
     const struct dataset *ds = ctx;
 
@@ -203,12 +205,14 @@ static const struct known_list *find_known(struct named_lists *lists, const stru
 }
 
 /* Look the lines up, and keep what comes of it. Two threads may do so at once; both stay. */
-static int look_up(struct named_lists *lists, const struct dataset *ds, struct named_list *from,
-                   const struct known_list **ret, struct diag *d)
+static int named_lists_look_up(struct named_lists *lists, const struct dataset *ds,
+                               struct named_list *from, const struct known_list **ret,
+                               struct diag *d)
 {
     AUTO_FREE struct known_list *k = calloc(1, sizeof(*k));
     struct list_text lines = {0};
-    const struct list_samples samples = {.samples = ds->samples, .find = find_key, .ctx = ds};
+    const struct list_samples samples = {
+        .samples = ds->samples, .find = named_lists_find_key, .ctx = ds};
     AUTO_TEXT struct text name = {0};
     int r;
 
@@ -217,7 +221,7 @@ static int look_up(struct named_lists *lists, const struct dataset *ds, struct n
         return -ENOMEM;
     k->ds = ds;
     k->from = from;
-    r = take_text(lists, from, &lines, d);
+    r = named_lists_move_text(lists, from, &lines, d);
     if (r == 0)
         k->error =
             list_parse(name.data, lines.bytes, lines.len, &samples, lists->back, &k->list, &k->why);
@@ -260,7 +264,7 @@ int named_lists_get(struct named_lists *lists, const struct dataset *ds, const c
         return no_such_list(lists, name, d);
     known = find_known(lists, ds, &lists->list[i]);
     if (!known)
-        r = look_up(lists, ds, &lists->list[i], &known, d);
+        r = named_lists_look_up(lists, ds, &lists->list[i], &known, d);
     if (r < 0)
         return r;
     if (known->error < 0)

@@ -31,22 +31,22 @@ struct open_files {
 
 /* ---- checksums ---- */
 
-static struct note *note_place(struct open_files *files, uint64_t ino, unsigned slot)
+static struct note *open_files_note_place(struct open_files *files, uint64_t ino, unsigned slot)
 {
     uint64_t h = (ino ^ slot * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
 
     return &files->note[(h >> 32) % NOTES];
 }
 
-static void host_recall(const struct layout_host *host, const struct layout_range *range,
-                        unsigned n, struct layout_sum *ret)
+static void open_files_host_recall(const struct layout_host *host, const struct layout_range *range,
+                                   unsigned n, struct layout_sum *ret)
 {
     const struct open_file *f = (const struct open_file *)host;
     uint64_t ino = f->samples.node.ino;
     LOCK_SCOPE(&f->files->lock);
 
     for (unsigned i = 0; i < n; i++) {
-        const struct note *note = note_place(f->files, ino, range[i].slot);
+        const struct note *note = open_files_note_place(f->files, ino, range[i].slot);
 
         if (note->ino == ino && note->slot == range[i].slot)
             ret[i] = note->sum;
@@ -55,8 +55,9 @@ static void host_recall(const struct layout_host *host, const struct layout_rang
 
 /* Of two concurrent requests for a file, the other may be further. A sum of no bytes would only
  * displace another one. */
-static void host_remember(const struct layout_host *host, const struct layout_range *range,
-                          unsigned n, const struct layout_sum *sum)
+static void open_files_host_remember(const struct layout_host *host,
+                                     const struct layout_range *range, unsigned n,
+                                     const struct layout_sum *sum)
 {
     const struct open_file *f = (const struct open_file *)host;
     uint64_t ino = f->samples.node.ino;
@@ -64,7 +65,7 @@ static void host_remember(const struct layout_host *host, const struct layout_ra
 
     for (unsigned i = 0; i < n; i++) {
         unsigned slot = range[i].slot;
-        struct note *note = note_place(f->files, ino, slot);
+        struct note *note = open_files_note_place(f->files, ino, slot);
         bool same = note->ino == ino && note->slot == slot;
 
         if (sum[i].done > (same ? note->sum.done : 0))
@@ -102,7 +103,7 @@ int open_file_init(struct read_context *rc, struct open_file *f, struct open_fil
 {
     int r = open_files_samples(files, node, &f->samples);
 
-    f->host = (struct layout_host){host_recall, host_remember};
+    f->host = (struct layout_host){open_files_host_recall, open_files_host_remember};
     f->files = files;
     layout_init(&f->layout, node->item->ds, &f->samples.sel, &f->host);
     set_request(f, rc, d);
@@ -162,7 +163,7 @@ static size_t bytes_held(const struct open_file *f)
     return sizeof(*f) + f->layout.held + list;
 }
 
-static struct open_file *remove_locked(struct open_files *files, unsigned i)
+static struct open_file *open_files_remove_locked(struct open_files *files, unsigned i)
 {
     struct open_file *f = files->kept[i];
 
@@ -175,7 +176,7 @@ static struct open_file *remove_locked(struct open_files *files, unsigned i)
 }
 
 /* The place of a file that is kept behind its last; 0: it is not. */
-static unsigned find_locked(const struct open_files *files, uint64_t ino)
+static unsigned open_files_find_locked(const struct open_files *files, uint64_t ino)
 {
     unsigned i = files->n_kept;
 
@@ -188,9 +189,9 @@ static unsigned find_locked(const struct open_files *files, uint64_t ino)
 static struct open_file *take_kept(struct open_files *files, uint64_t ino)
 {
     LOCK_SCOPE(&files->lock);
-    unsigned found = find_locked(files, ino);
+    unsigned found = open_files_find_locked(files, ino);
 
-    return found ? remove_locked(files, found - 1) : NULL;
+    return found ? open_files_remove_locked(files, found - 1) : NULL;
 }
 
 int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
@@ -213,7 +214,7 @@ int open_files_take(struct read_context *rc, struct open_files *files, const str
 }
 
 /* Add f, which may be NULL. Returns one that must go, or NULL. */
-static struct open_file *keep(struct open_files *files, struct open_file *f)
+static struct open_file *open_files_keep(struct open_files *files, struct open_file *f)
 {
     LOCK_SCOPE(&files->lock);
 
@@ -222,8 +223,9 @@ static struct open_file *keep(struct open_files *files, struct open_file *f)
         files->kept[files->n_kept++] = f;
         files->kept_bytes += bytes_held(f);
     }
-    return files->n_kept > KEPT_FILES || files->kept_bytes > KEPT_BYTES ? remove_locked(files, 0)
-                                                                        : NULL;
+    return files->n_kept > KEPT_FILES || files->kept_bytes > KEPT_BYTES
+               ? open_files_remove_locked(files, 0)
+               : NULL;
 }
 
 void open_files_give(struct open_file *f, bool was_whole)
@@ -237,14 +239,14 @@ void open_files_give(struct open_file *f, bool was_whole)
     }
     f->samples.has_no_list = false;
     set_request(f, NULL, NULL);
-    for (old = keep(files, f); old; old = keep(files, NULL))
+    for (old = open_files_keep(files, f); old; old = open_files_keep(files, NULL))
         open_file_free(old);
 }
 
 bool open_files_size(struct open_files *files, const struct node *node, uint64_t *ret)
 {
     LOCK_SCOPE(&files->lock);
-    unsigned found = find_locked(files, node->ino);
+    unsigned found = open_files_find_locked(files, node->ino);
 
     if (found)
         *ret = files->kept[found - 1]->layout.size;

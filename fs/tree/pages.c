@@ -44,7 +44,7 @@ void page_shape(const struct field *f, struct text *t)
     }
 }
 
-static void add_field(const struct field *f, const char *indent, bool last, struct text *t)
+static void pages_add_field(const struct field *f, const char *indent, bool last, struct text *t)
 {
     char descr[DTYPE_DESCR_SIZE];
 
@@ -120,7 +120,7 @@ void page_lines(const char *lines, struct text *t)
     text_add(t, "]");
 }
 
-static void add_notes(const struct dataset *ds, const char *indent, struct text *t)
+static void pages_add_notes(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct missing_parts *missing = &ds->missing;
     AUTO_TEXT struct text notes = {0};
@@ -150,9 +150,9 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
     text_add(t, "%s\"fields\": [\n", indent);
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
-            add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
+            pages_add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
     text_add(t, "%s],\n", indent);
-    add_notes(ds, indent, t);
+    pages_add_notes(ds, indent, t);
     if (ds->ops && ds->ops->describe)
         ds->ops->describe(ds, indent, t);
     text_add(t, "%s\"encodings\": [", indent);

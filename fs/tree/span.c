@@ -47,7 +47,7 @@ unsigned span_self_folder(const struct catalog_item *item)
     return (1u << folder_bits(item->ds)) - 1;
 }
 
-static uint64_t hash_text(uint64_t h, const char *s)
+static uint64_t span_hash_text(uint64_t h, const char *s)
 {
     for (; *s; s++)
         h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
@@ -63,10 +63,10 @@ static uint64_t hash_mix(uint64_t z)
 
 static uint64_t span_hash(const struct catalog_item *item, const char *plan, uint64_t epoch_high)
 {
-    uint64_t h = hash_text(UINT64_C(0xcbf29ce484222325), item->folder);
+    uint64_t h = span_hash_text(UINT64_C(0xcbf29ce484222325), item->folder);
 
-    h = hash_text(h * 31 + 1, item->name);
-    h = hash_text(h * 31 + 2, plan);
+    h = span_hash_text(h * 31 + 1, item->name);
+    h = span_hash_text(h * 31 + 2, plan);
     return hash_mix(h ^ hash_mix(epoch_high));
 }
 

@@ -22,12 +22,12 @@ static bool is_ready_part(const struct catalog_item *item)
 }
 
 /* A field that samples are made of, and whose name is no extension. */
-static bool counts(const struct field *f)
+static bool splits_counts(const struct field *f)
 {
     return page_shows(f) && !f->derived && !(f->form == FORM_RAGGED && f->dtype == DTYPE_U1);
 }
 
-static const struct field *find(const struct dataset *ds, const char *name)
+static const struct field *splits_find(const struct dataset *ds, const char *name)
 {
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (page_shows(&ds->field[i]) && !strcmp(ds->field[i].name, name))
@@ -46,7 +46,7 @@ static void add_kind(const struct field *f, struct text *t)
 static bool add_difference(const struct catalog_item *a, const struct catalog_item *b,
                            const struct field *f, const char *joint, struct text *t)
 {
-    const struct field *other = find(b->ds, f->name);
+    const struct field *other = splits_find(b->ds, f->name);
 
     if (other && other->dtype == f->dtype && other->ndim == f->ndim)
         return false;
@@ -70,7 +70,7 @@ static void add_differences(const struct catalog_item *a, const struct catalog_i
         const struct field *f = &a->ds->field[i];
         struct text unused = {0};
 
-        if (!counts(f) || (missing && find(b->ds, f->name)))
+        if (!splits_counts(f) || (missing && splits_find(b->ds, f->name)))
             continue;
         if (*n < SHOWN)
             *n += add_difference(a, b, f, *n ? "," : ":", t);
@@ -80,7 +80,8 @@ static void add_differences(const struct catalog_item *a, const struct catalog_i
     }
 }
 
-static void compare(const struct catalog_item *a, const struct catalog_item *b, struct text *t)
+static void splits_compare(const struct catalog_item *a, const struct catalog_item *b,
+                           struct text *t)
 {
     AUTO_TEXT struct text found = {0};
     unsigned n = 0;
@@ -125,7 +126,7 @@ void splits_note(const struct catalog *catalog, const struct catalog_item *item,
     for (; first < end && !strcmp(first->folder, item->folder); first++)
         if (first != item && is_ready_part(first) &&
             !strcmp(first->ds->format->name, item->ds->format->name)) {
-            compare(first, item, t);
+            splits_compare(first, item, t);
             compare_classes(first, item, t);
         }
 }

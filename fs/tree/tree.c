@@ -232,8 +232,8 @@ static unsigned batch_digits(const struct plan_entry *entry)
     return digits < 6 ? 6 : digits;
 }
 
-static const struct file_kind *find_kind(const struct folder *folder, enum scope scope,
-                                         const char *suffix)
+static const struct file_kind *tree_find_kind(const struct folder *folder, enum scope scope,
+                                              const char *suffix)
 {
     for (unsigned i = 0; i < folder->n_kinds[scope]; i++)
         if (!strcmp(folder->kind[scope][i].suffix, suffix))
@@ -300,7 +300,7 @@ static int lookup_batch(struct tree *tree, const struct node *parent, const char
                         struct node *ret)
 {
     const char *dot = strchr(name, '.');
-    const struct file_kind *file = dot ? find_kind(parent->folder, SCOPE_BATCHES, dot) : NULL;
+    const struct file_kind *file = dot ? tree_find_kind(parent->folder, SCOPE_BATCHES, dot) : NULL;
     uint64_t batch = 0;
 
     if (!file ||
@@ -470,8 +470,8 @@ static int list_fixed(const struct tree *tree, const struct node *parent, uint64
            (ret->kind == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
 }
 
-static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,
-                      struct node *ret, char ret_name[static TREE_NAME_SIZE])
+static int tree_list_plans(struct tree *tree, const struct node *parent, uint64_t index,
+                           struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     const struct item_plans *plans = &tree->plans[parent->item - tree->catalog->item];
     int r = -ENOENT;
@@ -561,7 +561,7 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
     case NODE_SAMPLES:
         return list_fixed(tree, parent, index, ret, ret_name);
     case NODE_BATCHES:
-        return list_plans(tree, parent, index - parent->fixed->n_children, ret, ret_name);
+        return tree_list_plans(tree, parent, index - parent->fixed->n_children, ret, ret_name);
     case NODE_PLAN:
         return parent->plan->plan.seeded ? list_epochs(tree, parent, index, ret, ret_name)
                                          : list_batch_folders(tree, parent, index, ret, ret_name);

@@ -11,7 +11,7 @@
 #define NEAR_SAMPLES  64 /* samples whose sizes are quickly summed up */
 #define ATTRIBUTE_MAX 65536
 
-static const struct blob *source_of(const struct node *node)
+static const struct blob *view_source_of(const struct node *node)
 {
     return node->item->ds->blob[node->number];
 }
@@ -39,7 +39,7 @@ int view_size(struct read_context *rc, struct open_files *files, const struct no
         return 0;
     }
     if (node->kind == NODE_SOURCE) {
-        *ret = source_of(node)->size;
+        *ret = view_source_of(node)->size;
         return 0;
     }
     if (open_files_size(files, node, ret))
@@ -74,8 +74,8 @@ uint64_t view_samples(struct open_files *files, const struct node *node, uint64_
     return n;
 }
 
-static int read_page(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-                     size_t *ret_len)
+static int view_read_page(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+                          size_t *ret_len)
 {
     size_t size;
     const char *text = tree_page(node, &size);
@@ -86,10 +86,10 @@ static int read_page(const struct node *node, uint64_t off, size_t len, uint8_t 
     return 0;
 }
 
-static int read_source(struct read_context *rc, const struct node *node, uint64_t off, size_t len,
-                       uint8_t *dst, size_t *ret_len, struct diag *d)
+static int view_read_source(struct read_context *rc, const struct node *node, uint64_t off,
+                            size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
-    const struct blob *blob = source_of(node);
+    const struct blob *blob = view_source_of(node);
 
     *ret_len = off < blob->size ? (size_t)min_u64(len, blob->size - off) : 0;
     return blob_read(rc, blob, dst, *ret_len, off, d);
@@ -152,9 +152,9 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
     int r, changed;
 
     if (node->kind == NODE_PAGE)
-        return read_page(node, off, len, dst, ret_len);
+        return view_read_page(node, off, len, dst, ret_len);
     if (node->kind == NODE_SOURCE)
-        r = read_source(rc, node, off, len, dst, ret_len, &first);
+        r = view_read_source(rc, node, off, len, dst, ret_len, &first);
     else
         r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
@@ -186,7 +186,7 @@ int view_open_file(const struct node *node, int *ret_fd, struct diag *d)
     struct extent e;
 
     if (node->kind == NODE_SOURCE) {
-        e = (struct extent){source_of(node), 0, source_of(node)->size};
+        e = (struct extent){view_source_of(node), 0, view_source_of(node)->size};
     } else if (node->kind == NODE_BATCH) {
         if (!is_copy_of_all(node, &e))
             return -EOPNOTSUPP;
@@ -242,7 +242,7 @@ static void add_indexes(const struct dataset *ds, const struct file_samples *v, 
 }
 
 /* Add the key of a sample, or the number of a batch. */
-static void add_key(const struct node *node, struct text *t)
+static void view_add_key(const struct node *node, struct text *t)
 {
     char name[KEY_NAME_SIZE];
     uint8_t key[KEY_SIZE];
@@ -258,7 +258,7 @@ static void add_key(const struct node *node, struct text *t)
 }
 
 /* Add where the bytes are: "file:offset+length" for a sample, the files for a batch. */
-static void add_sources(const struct node *node, struct text *t)
+static void view_add_sources(const struct node *node, struct text *t)
 {
     const struct dataset *ds = node->item->ds;
     const struct field *only = node->file->field;
@@ -305,7 +305,7 @@ int view_attribute(struct read_context *rc, struct open_files *files, const stru
         return r;
     switch (attribute) {
     case ATTRIBUTE_KEY:
-        add_key(node, ret);
+        view_add_key(node, ret);
         return 0;
     case ATTRIBUTE_INDEX:
         add_indexes(node->item->ds, &v, ret);
@@ -319,7 +319,7 @@ int view_attribute(struct read_context *rc, struct open_files *files, const stru
         form_shape_text(&form, ret);
         return 0;
     default:
-        add_sources(node, ret);
+        view_add_sources(node, ret);
         return 0;
     }
 }
