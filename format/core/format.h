@@ -69,6 +69,7 @@ struct source_file {
     const char *file_name; /* the same with the suffix: the name in errors */
     const char *folder;    /* relative to SOURCE, "" for SOURCE itself */
     struct blob *blob;     /* unpacked; a format that uses it takes ownership and sets it to NULL */
+    unsigned decided;      /* what its format has decided about it; starts as 0 */
 };
 
 /* A file of the folder that cannot be read now but perhaps later. Its content is unknown, so a set

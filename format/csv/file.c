@@ -89,31 +89,45 @@ static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, s
     return r;
 }
 
-static int read_shape(struct csv_file *file, const struct format_options *options, struct diag *d)
+int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_whole,
+                  struct diag *d)
 {
-    AUTO_FREE uint8_t *head = NULL;
     size_t len = FORMAT_HEAD;
 
     /* The first line may be longer than a head. */
     for (;; len *= 4) {
-        size_t n = (size_t)min_u64(len, file->blob->size);
-        uint8_t *grown = realloc(head, n + DECIMAL_PAD);
+        size_t n = (size_t)min_u64(len, blob->size);
+        uint8_t *grown = realloc(*ret, n + DECIMAL_PAD);
         int r;
 
         if (!grown)
             return -ENOMEM;
-        head = grown;
-        r = blob_read(READ_WAITS, file->blob, head, n, 0, d);
+        *ret = grown;
+        r = blob_read(READ_WAITS, blob, grown, n, 0, d);
         if (r < 0)
             return r;
-        memset(head + n, 0, DECIMAL_PAD);
-        if (n < file->blob->size && len <= CSV_LINE_MOST && !memchr(head, '\n', n) &&
-            !memchr(head, '\r', n))
+        memset(grown + n, 0, DECIMAL_PAD);
+        if (n < blob->size && len <= CSV_LINE_MOST && !memchr(grown, '\n', n) &&
+            !memchr(grown, '\r', n))
             continue;
-        r = csv_shape_read(head, n, n == file->blob->size, options, blob_name(file->blob),
-                           &file->shape, d);
-        return r < 0 ? r : check_lines(file, head, n, d);
+        *ret_len = n;
+        *ret_whole = n == blob->size;
+        return 0;
     }
+}
+
+static int read_shape(struct csv_file *file, unsigned decided, const struct format_options *options,
+                      struct diag *d)
+{
+    AUTO_FREE uint8_t *head = NULL;
+    size_t len;
+    bool whole;
+    int r = csv_read_head(file->blob, &head, &len, &whole, d);
+
+    if (r == 0)
+        r = csv_shape_read(head, len, whole, decided, options, blob_name(file->blob), &file->shape,
+                           d);
+    return r < 0 ? r : check_lines(file, head, len, d);
 }
 
 int csv_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
@@ -128,7 +142,7 @@ int csv_open(struct source_file *source, size_t n, size_t i, const struct format
     file->blob = TAKE_PTR(source[i].blob);
     file->users = 1;
     file->doubles = setup->options.doubles;
-    r = read_shape(file, &setup->options, d);
+    r = read_shape(file, source[i].decided, &setup->options, d);
     if (r < 0) {
         csv_drop(file);
         return r;

@@ -54,9 +54,14 @@ struct csv_file {
     char *rounded;         /* lines for people about numbers that are; the same; owned */
 };
 
-/* Find the shape from the head of the file: its delimiter, header and columns. 0, or -errno with
- * the reason in d. */
-int csv_shape_read(const uint8_t *head, size_t len, bool whole,
+/* Read the head of a file: as much as it takes to have a line, if that is not too long. DECIMAL_PAD
+ * zeros follow. *ret is the caller's, also on error. 0, or -errno with the reason in d. */
+int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_whole,
+                  struct diag *d);
+
+/* Find the shape from the head of the file: its delimiter, header and columns. decided: enum
+ * csv_decided. 0, or -errno with the reason in d. */
+int csv_shape_read(const uint8_t *head, size_t len, bool whole, unsigned decided,
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d);
 

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "format/csv/file.h"
 #include "format/csv/probe.h"
+#include "format/csv/sets.h"
 #include "format/encode/encode.h"
 
 extern const struct format format_csv;
@@ -74,7 +75,9 @@ static const struct record_format csv = {
 static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds)
 {
-    return record_set_open_folder(&csv, files, n, setup, finds);
+    int r = csv_decide(files, n, setup);
+
+    return r < 0 ? r : record_set_open_folder(&csv, files, n, setup, finds);
 }
 
 static const char *option(const struct format_options *options)
@@ -88,6 +91,13 @@ static const char *option(const struct format_options *options)
                                     : NULL;
 }
 
+static const char *hint(const struct probed_file *file)
+{
+    return csv_is_named(file->name) && file->len && file->head[0] == '#'
+               ? "if lines that begin with # are comments: -o csv_comment='#'"
+               : NULL;
+}
+
 static void example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
@@ -99,6 +109,7 @@ const struct format format_csv = {
     .name = "csv",
     .probe = csv_probe,
     .open_folder = open_folder,
+    .hint = hint,
     .option = option,
     .title = "CSV of numbers",
     .example = example,

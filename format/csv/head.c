@@ -24,6 +24,20 @@ struct csv_head csv_head_of(const uint8_t *text, size_t len, bool whole, char co
     };
 }
 
+/* Not from a line that has nothing else. */
+static void strip_mark(struct csv_line *line)
+{
+    size_t n = 0;
+
+    while (n < line->len && line->text[n] == '#')
+        n++;
+    if (!n || csv_is_empty(line->text + n, line->len - n, 0))
+        return;
+    while (line->text[n] == ' ' || line->text[n] == '\t')
+        n++;
+    *line = (struct csv_line){line->text + n, line->len - n, true};
+}
+
 bool csv_head_next(struct csv_head *head, struct csv_line *ret)
 {
     while (head->at < head->len) {
@@ -39,7 +53,10 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
         head->lines++;
         if (csv_is_empty(head->text + start, end - start, head->comment))
             continue;
-        *ret = (struct csv_line){head->text + start, end - start};
+        *ret = (struct csv_line){head->text + start, end - start, false};
+        if (!head->begun)
+            strip_mark(ret);
+        head->begun = true;
         return true;
     }
     return false;
@@ -161,6 +178,11 @@ static struct rest judge_rest(struct csv_head head, char delimiter)
     return rest;
 }
 
+bool csv_rest_is_whole(struct csv_head head, char delimiter)
+{
+    return judge_rest(head, delimiter).is_whole;
+}
+
 /* Are the numbers of a line without names the names of columns? */
 static bool numbers_are_names(const struct csv_cells *cells, const struct rest *rest)
 {
@@ -195,27 +217,30 @@ enum csv_first csv_judge_first(struct csv_head head, char delimiter, bool *ret_b
     *ret_by_numbers |= rest.lines && cells.quoted == cells.n && !rest.is_quoted;
     if (*ret_by_numbers)
         return CSV_FIRST_NAMES;
-    if (!csv_is_row(&cells))
+    if (!csv_is_row(&cells) || line.marked)
         return CSV_FIRST_MIXED;
     *ret_by_numbers =
         rest.lines && cells.n > 3 && !cells.empty && cells.whole && cells.by_one && cells.low == 1;
     return CSV_FIRST_ROW;
 }
 
-bool csv_column_is_whole(struct csv_head head, char delimiter, size_t column)
+enum csv_column csv_judge_column(struct csv_head head, char delimiter, size_t column)
 {
+    uint64_t seen[LINES_JUDGED];
     struct csv_line line;
+    bool repeats = false;
 
     csv_head_next(&head, &line);
     for (size_t n = 0; n < LINES_JUDGED && csv_head_next(&head, &line); n++) {
         const uint8_t *p = line.text;
         struct csv_cell cell = {0};
-        uint64_t number;
 
         for (size_t i = 0; p && i <= column; i++)
             csv_cell(p, line.text + line.len, delimiter, &cell, &p);
-        if (!whole_number(&cell, &number))
-            return false;
+        if (!whole_number(&cell, &seen[n]))
+            return CSV_COLUMN_OTHER;
+        for (size_t i = 0; i < n; i++)
+            repeats |= seen[i] == seen[n];
     }
-    return true;
+    return repeats ? CSV_COLUMN_REPEATS : CSV_COLUMN_COUNTS;
 }

@@ -12,6 +12,7 @@ struct csv_head {
     size_t len;
     bool whole;     /* text is all of the file; else its last line may go on */
     char comment;   /* 0: there are none */
+    bool begun;     /* a line with cells has been read */
     size_t at;      /* byte of the next line */
     uint64_t lines; /* that have ended, with cells or without */
 };
@@ -19,6 +20,7 @@ struct csv_head {
 struct csv_line {
     const uint8_t *text;
     size_t len;
+    bool marked; /* "# " is before it, as numpy.savetxt() writes it before names. Only line 1 */
 };
 
 /* Begins after a byte order mark. */
@@ -55,7 +57,13 @@ enum csv_first { CSV_FIRST_ROW, CSV_FIRST_NAMES, CSV_FIRST_MIXED };
 /* What the next line is. *ret_by_numbers: it has numbers, and is names or could be. */
 enum csv_first csv_judge_first(struct csv_head head, char delimiter, bool *ret_by_numbers);
 
-/* Do the lines after the next one have whole numbers in that column? */
-bool csv_column_is_whole(struct csv_head head, char delimiter, size_t column);
+/* Do the next lines have whole numbers only? */
+bool csv_rest_is_whole(struct csv_head head, char delimiter);
+
+enum csv_column { CSV_COLUMN_OTHER, CSV_COLUMN_REPEATS, CSV_COLUMN_COUNTS };
+
+/* What the lines after the next one have in that column: whole numbers, each another one; or such
+ * of which some are the same; or anything else. */
+enum csv_column csv_judge_column(struct csv_head head, char delimiter, size_t column);
 
 #endif

@@ -44,9 +44,14 @@ static enum claim named_claim(const struct probed_file *file, const struct impre
     return memchr(file->head, ':', file->len) ? CLAIM_WEAK : CLAIM_STRONG;
 }
 
+bool csv_is_named(const char *name)
+{
+    return text_ends_with(name, ".csv") || text_ends_with(name, ".tsv");
+}
+
 enum claim csv_probe(const struct probed_file *file)
 {
-    bool named = text_ends_with(file->name, ".csv") || text_ends_with(file->name, ".tsv");
+    bool named = csv_is_named(file->name);
     const struct format_options *options = file->options;
     const struct csv_head head =
         csv_head_of(file->head, file->len, file->whole, options ? options->comment : 0);

@@ -4,6 +4,8 @@
 
 #include "format/core/format.h"
 
+bool csv_is_named(const char *name); /* does its name say that it is a table? */
+
 enum claim csv_probe(const struct probed_file *file);
 
 #endif

@@ -10,6 +10,7 @@
 #include "format/csv/file.h"
 #include "format/csv/head.h"
 #include "format/csv/row.h"
+#include "format/csv/sets.h"
 
 #define NAMES_SHOWN 8 /* in notes */
 
@@ -93,13 +94,18 @@ static void add_names(const struct csv_shape *shape, struct text *t)
         text_add(t, " ...");
 }
 
-static void note_header(struct csv_shape *shape, uint64_t line, const char *name)
+static void note_header(struct csv_shape *shape, uint64_t line, unsigned decided, const char *name)
 {
     text_add(&shape->note, "%s: line %llu is ", name, (unsigned long long)line);
     if (shape->has_header) {
         text_add(&shape->note, "used as names of columns: ");
         add_names(shape, &shape->note);
         text_add(&shape->note, ". -o csv_header=no makes it a row\n");
+    } else if (decided) {
+        text_add(&shape->note,
+                 "used as a row, as in other parts of the set, though it could be "
+                 "names of columns. -o csv_header=yes makes the first line of each part "
+                 "names\n");
     } else {
         text_add(&shape->note, "used as a row, but its numbers rise by one. If they are names of "
                                "columns: -o csv_header=yes\n");
@@ -114,12 +120,20 @@ static void omit_row_numbers(struct csv_shape *shape, struct csv_head rows, cons
 
     while (shape->has_header && shape->omitted + 1 < shape->columns &&
            shape->omitted != shape->label && shape->omitted != shape->weight &&
-           (!*column || !strncmp(column, "Unnamed: 0", strlen("Unnamed: 0"))) &&
-           csv_column_is_whole(rows, shape->delimiter, shape->omitted)) {
+           (!*column || !strncmp(column, "Unnamed: 0", strlen("Unnamed: 0")))) {
+        enum csv_column kind = csv_judge_column(rows, shape->delimiter, shape->omitted);
+
+        if (kind == CSV_COLUMN_OTHER)
+            return;
         text_add(&shape->note,
-                 "%s: column %zu (%s) is omitted from x: it numbers the rows, as pandas does. Give "
-                 "it a name to keep it\n",
+                 kind == CSV_COLUMN_REPEATS
+                     ? "%s: column %zu (%s) is a part of x: its numbers repeat, and number no "
+                       "rows\n"
+                     : "%s: column %zu (%s) is omitted from x: it numbers the rows, as pandas "
+                       "does. Give it a name to keep it\n",
                  name, shape->omitted, *column ? column : "without a name");
+        if (kind == CSV_COLUMN_REPEATS)
+            return;
         shape->omitted++;
         column += strlen(column) + 1;
     }
@@ -127,7 +141,24 @@ static void omit_row_numbers(struct csv_shape *shape, struct csv_head rows, cons
 
 /* ---- reading ---- */
 
-static int read_first(struct csv_shape *shape, struct csv_head head,
+/* A first line that begins with # is names, of as many columns as the next line has cells. */
+static int check_marked(const struct csv_shape *shape, struct csv_head rest, uint64_t line,
+                        enum csv_first first, const char *name, struct diag *d)
+{
+    struct csv_line next;
+    size_t n =
+        csv_head_next(&rest, &next) ? csv_count_cells(&next, shape->delimiter).n : shape->columns;
+
+    if (n == shape->columns && first != CSV_FIRST_MIXED)
+        return 0;
+    return diag_set(d, -EBADMSG,
+                    "%s: line %llu: expected names of %zu columns after '#', got %zu%s. If it is a "
+                    "comment: -o csv_comment='#'",
+                    name, (unsigned long long)line, n, shape->columns,
+                    first == CSV_FIRST_MIXED ? " cells with numbers" : "");
+}
+
+static int read_first(struct csv_shape *shape, struct csv_head head, unsigned decided,
                       const struct format_options *options, const char *name, struct diag *d)
 {
     struct csv_head before = head;
@@ -147,7 +178,15 @@ static int read_first(struct csv_shape *shape, struct csv_head head,
                         (unsigned long long)head.lines, CSV_COLUMNS_MOST, cells.n);
     shape->columns = cells.n;
     first = csv_judge_first(before, shape->delimiter, &by_numbers);
+    if (decided)
+        first = decided == CSV_NAMES ? CSV_FIRST_NAMES : CSV_FIRST_ROW;
     shape->has_header = given ? options->header == CSV_HEADER_YES : first == CSV_FIRST_NAMES;
+    if (!given && line.marked) {
+        int r = check_marked(shape, head, head.lines, first, name, d);
+
+        if (r < 0)
+            return r;
+    }
     if (!given && first == CSV_FIRST_MIXED)
         return diag_set(d, -EBADMSG,
                         "%s: line %llu: expected numbers, or names and no numbers, got %zu numbers "
@@ -159,8 +198,8 @@ static int read_first(struct csv_shape *shape, struct csv_head head,
         shape->lines = head.lines;
         read_names(line.text, line.len, shape->delimiter, &shape->names);
     }
-    if (!given && by_numbers && !shape->names.failed)
-        note_header(shape, head.lines, name);
+    if (!given && (by_numbers || (decided && cells.numbers)) && !shape->names.failed)
+        note_header(shape, head.lines, decided, name);
     return shape->names.failed ? -ENOMEM : 0;
 }
 
@@ -183,7 +222,7 @@ static bool is_keyed_list(const struct csv_shape *shape, struct csv_head head)
     return rows > 2;
 }
 
-int csv_shape_read(const uint8_t *text, size_t len, bool whole,
+int csv_shape_read(const uint8_t *text, size_t len, bool whole, unsigned decided,
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d)
 {
@@ -192,7 +231,7 @@ int csv_shape_read(const uint8_t *text, size_t len, bool whole,
 
     ret->comment = options->comment;
     ret->rows_at = head.at;
-    r = read_first(ret, head, options, name, d);
+    r = read_first(ret, head, decided, options, name, d);
     if (r == 0)
         r = find_roles(ret, options, name, d);
     if (r == 0)

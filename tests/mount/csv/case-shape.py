@@ -69,6 +69,7 @@ put({
     "pandas.csv": (b",0,1,2\n0,1.5,2,3\n1,2.5,3,4\n", [[1.5, 2, 3], [2.5, 3, 4]], (names, index)),
     "shuffled.csv": (b",a,b\n7,1.5,2\n3,2.5,3\n", [[1.5, 2], [2.5, 3]], ("column 0 (without a name) " + index,)),
     "twice.csv": (b"Unnamed: 0.1,Unnamed: 0,a\n0,0,5\n1,1,6\n", [[5], [6]], ("column 0 (Unnamed: 0.1)", "column 1 (Unnamed: 0)")),
+    "label.csv": (b",a\n1,0.5\n1,0.25\n0,0.5\n", [[1, .5], [1, .25], [0, .5]], ("column 0 (without a name) is a part of x: its numbers repeat",)),
     "time.csv": (b",a\n0.1,5\n0.2,6\n", [[.1, 5], [.2, 6]], ()),
     "years.csv": (b"2019,2020\n1.5,2.5\n", [[1.5, 2.5]], (names,)),
     "dates.csv": (b"2019,2020\n2020,2021\n", [[2019, 2020], [2020, 2021]], ()),
@@ -113,6 +114,38 @@ contains(info("split"), "all\n", "b.csv: has no names of columns: they are used 
 write("later/a.csv", b"5,6\n")
 write("later/b.csv", b"a,b\n7,8\n")
 contains(info("later"), "b.csv: its columns are not those of a.csv in the same order: expected no names, got a,b")
+
+# Whether line 1 has names is decided for all parts of a set
+for name, parts, want, words in (
+        ("same", ("0,1\n0.5,1.5\n", "0,1\n5,3\n", "0,1\n"), [[.5, 1.5], [5, 3]], ("part-1.csv: line 1 is used as names", "part-2.csv: line 1")),
+        ("quoted", ('"1","2"\n5,6\n', '"1","2"\n"5","6"\n'), [[5, 6], [5, 6]], ("part-1.csv: line 1 is used as names",)),
+        ("mixed", ('"a","1"\n5,6\n', '"a","1"\n"7","8"\n'), [[5, 6], [7, 8]], ()),
+        ("rows", ("5,6,7\n8,9,9\n", "0,1,2\n3,4,5\n", "5,6,7\n"), [[5, 6, 7], [8, 9, 9], [0, 1, 2], [3, 4, 5], [5, 6, 7]],
+         ("part-1.csv: line 1 is used as a row, as in other parts of the set",)),
+        ("first", ("0,1,2\n3,4,5\n", "5,6,7\n8,9,9\n"), [[0, 1, 2], [3, 4, 5], [5, 6, 7], [8, 9, 9]],
+         ("part-0.csv: line 1 is used as a row, as in other parts of the set",)),
+        ("years", ("1999,2005\n2001,1990\n", "2019,2020\n3,4\n"), [[1999, 2005], [2001, 1990], [2019, 2020], [3, 4]],
+         ("part-1.csv: line 1 is used as a row",)),
+        ("cut", ("0,1,2\n.5,4,5\n", "5,6,7.5\n"), [[.5, 4, 5], [5, 6, 7.5]], ("part-0.csv: line 1 is used as names", "part-1.csv: has no names"))):
+    for i, data in enumerate(parts):
+        write(f"parts-{name}/part-{i}.csv", data.encode())
+    contains(info(f"parts-{name}"), *words)
+    with mounted(os.path.join(SOURCE, f"parts-{name}")):
+        equal(np.load(path("all/batches/batch=all/npz/000000.npz"))["x"].tolist(), want, name)
+write("pair/train.csv", b"0,1\n0.5,1.5\n")
+write("pair/test.csv", b"0,1\n5,3\n")
+contains(info("pair"), "test.csv: line 1 is used as names")
+
+# numpy.savetxt(header=) writes "# " before names
+put({"savetxt.csv": (b"# label,a,b\n1.0,2.0,3.0\n", [[2, 3]], ("label",)),
+     "close.csv": (b"#a,label\n1.0,2.0\n", [[1]], ("label",)),
+     "blanks.txt": (b"# label a b\n1.0 2.0 3.0\n0.0 2.5 3.0\n", [[2, 3], [2.5, 3]], ("label",)),
+     "count.csv": (b"# 0,1,2\n1.5,2.0,3.0\n", [[1.5, 2, 3]], (names, "'0', '1', '2'"))})
+put({"comment.csv": (b"# made by\n# hand\n1,2\n", [[1, 2]], ())}, "comment=#")
+for name, data, says in (("rows", b"# 5,6\n1,2\n", "after '#', got"), ("words", b"# made by hand\n1,2\n", "after '#', got"),
+                         ("title", b"# a title\n# label,a\n1,2\n", "lines that begin with # are comments")):
+    write(f"marked-{name}/a.csv", data)
+    contains(info(f"marked-{name}", code=2), says, "-o csv_comment='#'")
 
 # Numbers that are rounded
 large = b"id,time,v\n16777216,1700000000,0.5\n16777217,1700000001.25,0.5488135039273248\n9007199254740993,1,123456789.5\n"
