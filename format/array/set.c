@@ -430,6 +430,15 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
                  other->name);
         return finds->error(finds, name, reason);
     }
+    if (group->n <= PAIRED_MAX && array_group_repeats(arrays, group, &one, &other)) {
+        snprintf(
+            reason, sizeof(reason),
+            "%s: the names of %s and %s differ by numbers only: they may be parts of one array, "
+            "not two fields. With -o pair=off each array is a dataset; files x_0.npy, x_1.npy "
+            "are one array",
+            source->where, one->file, other->file);
+        return finds->error(finds, name, reason);
+    }
     lacks = array_group_lacks(arrays, group);
     if (lacks) {
         snprintf(reason, sizeof(reason),

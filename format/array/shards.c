@@ -10,13 +10,53 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-static bool are_alike(const struct array *a, const struct array *b)
+/* Do two agree in the shape of their rows, and in their type, but perhaps not in its order of
+ * bytes? */
+static bool are_shown_alike(const struct array *a, const struct array *b)
 {
     const struct npy_head *x = &a->head, *y = &b->head;
 
-    return x->dtype == y->dtype && x->big_endian == y->big_endian && x->ndim == y->ndim &&
-           a->type_name == b->type_name &&
+    return x->dtype == y->dtype && x->ndim == y->ndim && a->type_name == b->type_name &&
            !memcmp(x->dim + 1, y->dim + 1, (x->ndim - 1) * sizeof(*x->dim));
+}
+
+static bool are_alike(const struct array *a, const struct array *b)
+{
+    return are_shown_alike(a, b) && a->head.big_endian == b->head.big_endian;
+}
+
+/* Are names the same except for their numbers? */
+static bool differ_by_numbers(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+
+    for (; *a && *b; a++, b++) {
+        size_t m = strspn(a, digits), n = strspn(b, digits);
+
+        if (!m != !n || (!m && *a != *b))
+            return false;
+        a += m ? m - 1 : 0;
+        b += n ? n - 1 : 0;
+    }
+    return *a == *b;
+}
+
+bool array_group_repeats(const struct arrays *arrays, const struct array_group *group,
+                         const struct array **ret_one, const struct array **ret_other)
+{
+    for (size_t i = 0; i < group->n; i++)
+        for (size_t k = i + 1; k < group->n; k++) {
+            const struct array *a = &arrays->array[group->member[i]];
+            const struct array *b = &arrays->array[group->member[k]];
+
+            if (!a->file || !b->file || !strcmp(a->file, b->file) || !are_shown_alike(a, b) ||
+                !differ_by_numbers(a->name, b->name))
+                continue;
+            *ret_one = a;
+            *ret_other = b;
+            return true;
+        }
+    return false;
 }
 
 bool arrays_are_alike(struct array *const *a, size_t n)
@@ -118,23 +158,50 @@ static int remark(struct array *const *a, size_t n, bool joined)
     return 0;
 }
 
-/* Are the arrays, which cannot be joined, a sample each? 1: they were reported; 0 or -ENOMEM. */
+/* Report n arrays that differ in the order of bytes only. */
+static int refuse_orders(struct array *const *a, size_t n, const char *name, struct finds *finds)
+{
+    const struct array *other = a[1];
+    AUTO_TEXT struct text t = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        other = a[i]->head.big_endian != a[0]->head.big_endian ? a[i] : other;
+        r = array_leave_out(a[i], "a file of its set has the other order of bytes");
+    }
+    text_add(&t,
+             "%s: files of one array differ in their order of bytes: expected %s as in %s, got %s "
+             "in %s. Convert one with numpy's astype('%s'), or use -o pair=off",
+             name, a[0]->head.big_endian ? "big-endian" : "little-endian", a[0]->file,
+             other->head.big_endian ? "big-endian" : "little-endian", other->file,
+             a[0]->head.big_endian ? ">" : "<");
+    return r < 0 || t.failed ? -ENOMEM : finds->error(finds, name, t.data);
+}
+
+/* Are the arrays, which cannot be joined, a sample each, or do they differ in the order of bytes?
+ * 1: they were reported; 0 or -ENOMEM. */
 static int refuse(struct array *const *a, size_t n, const struct siblings *siblings, size_t set,
                   struct finds *finds)
 {
     char name[NAME_MAX + 1];
     size_t other = 1, len;
+    bool may_be_samples = n >= 3, one_type = true;
     int r = 0;
 
     while (other + 1 < n && are_alike(a[0], a[other]))
         other++;
-    for (size_t i = 1; i < n; i++)
-        if (n < 3 || !arrays_may_be_samples(a[0], a[i]))
-            return 0;
+    for (size_t i = 1; i < n; i++) {
+        may_be_samples = may_be_samples && arrays_may_be_samples(a[0], a[i]);
+        one_type = one_type && are_shown_alike(a[0], a[i]);
+    }
+    if (!may_be_samples && !one_type)
+        return 0;
     if (!sibling_set_name(siblings, set, name, sizeof(name)) || !strcasecmp(name, "npy"))
         snprintf(name, sizeof(name), "all");
     len = array_name_without(name, strlen(name), ".npy");
     name[len] = '\0';
+    if (one_type)
+        return refuse_orders(a, n, name, finds) < 0 ? -ENOMEM : 1;
     for (size_t i = 0; i < n && r == 0; i++)
         r = array_leave_out(a[i], "it is probably one sample");
     if (r == 0)

@@ -16,6 +16,11 @@ int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, str
  * a sample. */
 bool arrays_may_be_samples(const struct array *a, const struct array *b);
 
+/* Has the group two arrays of one type and shape, of different files, whose names differ by numbers
+ * only? They may be parts of one array, or folds, rather than fields of one sample. */
+bool array_group_repeats(const struct arrays *arrays, const struct array_group *group,
+                         const struct array **ret_one, const struct array **ret_other);
+
 /* Report that the arrays from a to b, n of them, are probably a sample each. name: of what is not
  * shown. 0 or -ENOMEM. */
 int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n, const char *name,

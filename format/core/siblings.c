@@ -86,6 +86,27 @@ static bool find_of(const char *name, struct sibling *ret)
     return any;
 }
 
+/* Find <n>-<end>, the last one of the name. */
+static bool find_range(const char *name, struct sibling *ret)
+{
+    struct sibling found = {.file = ret->file};
+    bool any = false;
+
+    for (const char *p = name; *p; p++) {
+        size_t digits, more;
+
+        if (!is_digit(*p) || (p > name && is_digit(p[-1])) ||
+            !read_number(p, &digits, &found.number) || (p[digits] != '-' && p[digits] != '_') ||
+            !read_number(p + digits + 1, &more, &found.end) || found.number >= found.end)
+            continue;
+        found.at = (size_t)(p - name);
+        found.digits = digits + 1 + more;
+        *ret = found;
+        any = true;
+    }
+    return any;
+}
+
 /* ---- sets ---- */
 
 /* By what the names have beside their numbers, then by number. */
@@ -122,6 +143,23 @@ static int add_set(struct siblings *s, const struct sibling *member, size_t n, s
     return 0;
 }
 
+/* The step from the end of a range to the start of the next one: 0, or 1 if ends are included. -1:
+ * the n ranges overlap, or none follows another. */
+static int range_step(const struct sibling *member, size_t n)
+{
+    bool follows[2] = {false, false};
+
+    for (size_t i = 1; i < n; i++) {
+        uint64_t end = member[i - 1].end, start = member[i].number;
+
+        if (start < end)
+            return -1;
+        if (start - end <= 1)
+            follows[start - end] = true;
+    }
+    return follows[0] == follows[1] ? -1 : follows[1];
+}
+
 /* Make sets of those of the n candidates that differ by the number found last. */
 static int make_sets(struct siblings *s, struct sibling *candidate, size_t n, size_t *n_members)
 {
@@ -132,6 +170,8 @@ static int make_sets(struct siblings *s, struct sibling *candidate, size_t n, si
     for (size_t i = 0, end; i < n && r == 0; i = end) {
         for (end = i + 1; end < n && !compare_rest(&candidate[i], &candidate[end], s->name);)
             end++;
+        if (candidate[i].end && range_step(&candidate[i], end - i) < 0)
+            continue;
         if (end - i > 1 || candidate[i].total)
             r = add_set(s, &candidate[i], end - i, n_members);
     }
@@ -144,6 +184,16 @@ static int compare_sets(const void *a, const void *b, void *ctx)
     const struct sibling_set *x = a, *y = b;
 
     return strcmp(s->name[s->member[x->first].file], s->name[s->member[y->first].file]);
+}
+
+/* Find what names may differ by: <n>-of-<N>, then a number from the end of the name, then a range.
+ */
+static bool find_place(const char *name, unsigned which, struct sibling *ret)
+{
+    ret->end = 0;
+    if (!which)
+        return find_of(name, ret);
+    return which <= NUMBERS ? find_number(name, which - 1, ret) : find_range(name, ret);
 }
 
 int siblings_find(const char *const *name, size_t n, struct siblings *ret)
@@ -159,13 +209,12 @@ int siblings_find(const char *const *name, size_t n, struct siblings *ret)
     if (!candidate || !s.member || !s.set_of || !s.name)
         return -ENOMEM;
     memcpy(s.name, name, n * sizeof(*name));
-    for (unsigned which = 0; which <= NUMBERS && r == 0; which++) {
+    for (unsigned which = 0; which <= NUMBERS + 1 && r == 0; which++) {
         size_t n_found = 0;
 
         for (size_t i = 0; i < n; i++) {
             candidate[n_found].file = i;
-            if (!s.set_of[i] && (which ? find_number(name[i], which - 1, &candidate[n_found])
-                                       : find_of(name[i], &candidate[n_found])))
+            if (!s.set_of[i] && find_place(name[i], which, &candidate[n_found]))
                 n_found++;
         }
         r = make_sets(&s, candidate, n_found, &n_members);
@@ -273,6 +322,28 @@ static int add_missing(const struct search *search, const struct sibling *like, 
                                          : "no such file");
 }
 
+/* Add the ranges that no file has between others. */
+static int add_missing_ranges(const struct search *search, const struct sibling *member, size_t n)
+{
+    uint64_t step = (uint64_t)range_step(member, n);
+    int r = 0;
+
+    for (size_t i = 1; i < n && r == 0; i++) {
+        const char *name = search->siblings->name[member[i].file], *number = name + member[i].at;
+        int width = *number == '0' ? (int)strspn(number, "0123456789") : 1;
+        AUTO_TEXT struct text t = {0};
+
+        if (member[i].number == member[i - 1].end + step)
+            continue;
+        text_add_bytes(&t, name, member[i].at);
+        text_add(&t, "%0*llu%c%0*llu%s", width, (unsigned long long)(member[i - 1].end + step),
+                 number[strspn(number, "0123456789")], width,
+                 (unsigned long long)(member[i].number - step), number + member[i].digits);
+        r = t.failed ? -ENOMEM : missing_parts_add(search->ret, t.data, "no file has this range");
+    }
+    return r;
+}
+
 int sibling_set_missing(const struct siblings *siblings, size_t set,
                         bool (*exists)(const void *ctx, const char *name), const void *ctx,
                         struct missing_parts *ret)
@@ -284,6 +355,8 @@ int sibling_set_missing(const struct siblings *siblings, size_t set,
     bool in_doubt = false;
     int r = 0;
 
+    if (member->end)
+        return add_missing_ranges(&search, member, own->n);
     if (own->total) { /* numbers begin with 0 or with 1 */
         next = least && last->number == own->total;
         end = own->total + next;

@@ -2,8 +2,9 @@
  * emb_1.npy, or t-00000-of-00002 and t-00001-of-00002. They are parts of one set.
  *
  * Of several numbers in a name the last one counts that another name differs by. In <n>-of-<N> it
- * is n, and N names the set: files of another N are of another set. Folds are no parts: each is a
- * dataset (fold1, fold2). A number has at most 18 digits. */
+ * is n, and N names the set: files of another N are of another set. Names that differ by a range,
+ * such as emb-0-1000.npy and emb-1000-2000.npy, are those of siblings if ranges follow each other.
+ * Folds are no parts: each is a dataset (fold1, fold2). A number has at most 18 digits. */
 #ifndef EPOCHFS_FORMAT_CORE_SIBLINGS_H
 #define EPOCHFS_FORMAT_CORE_SIBLINGS_H
 
@@ -19,6 +20,7 @@ struct sibling {
     size_t at, digits; /* where its own number is in the name */
     uint64_t number;
     uint64_t total; /* N of <n>-of-<N>; 0: the name has none */
+    uint64_t end;   /* of a range <number>-<end>, whose digits and joint `digits` counts; 0: none */
 };
 
 struct sibling_set {

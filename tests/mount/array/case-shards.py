@@ -89,6 +89,26 @@ contains(look()[0]["all"]["notes"][0], "float32", "float64")
 make({"x_fold1.npy": X[0], "x_fold2.npy": X[1]})
 equal(sorted(look()[0]), ["x_fold1", "x_fold2"], "folds")
 
+EQUAL = [numbers(3, 2) for _ in range(4)]
+for what, files in (("folds of one size", {f"{n}_fold{i}.npy": a for i in (1, 2) for n, a in (("x", EQUAL[i]), ("y", EQUAL[0][:, 0]))}),
+                    ("ranges that do not follow each other", {"emb-0-1000.npy": EQUAL[0], "emb-2000-3000.npy": EQUAL[1]}),
+                    ("two numbers", {f"emb_{i}_{k}.npy": EQUAL[i + 2 * k] for i in (0, 1) for k in (0, 1)})):
+    make(files)
+    contains(run("info", SOURCE, code=2), "differ by numbers only", "-o pair=off")
+for rows in (3, 2):
+    make({"emb_0.npy": EQUAL[0], "emb_1.npy": EQUAL[1][:rows].astype(">f4")})
+    contains(run("info", SOURCE, code=2), "emb: files of one array differ in their order of bytes", "little-endian as in emb_0.npy",
+             "big-endian in emb_1.npy", "astype('<')", "-o pair=off")
+equal(sorted(look("-o", "pair=off")[0]), ["emb_0", "emb_1"], "pair=off")
+
+# ---- ranges ----
+
+make({"emb-0-1000.npy": EQUAL[0], "emb-1000-2000.npy": EQUAL[1], "emb-3000-4000.npy": EQUAL[2]})
+datasets, _ = look()
+equal((shapes(datasets), missing(datasets["emb"])), ({"emb": {"data": [9, 2]}}, ["emb-2000-3000.npy"]), "ranges")
+with mounted():
+    check("emb", {"data": np.concatenate(EQUAL[:3])})
+
 # ---- what is missing ----
 
 make({"emb_0.npy": EMB[0], "emb_1.npy": npy(EMB[1])[:50], "emb_2.npy": EMB[2], "emb_4.npy": EMB[2]})

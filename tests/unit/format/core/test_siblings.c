@@ -51,6 +51,16 @@ static const struct {
     {{"v2_s0.x", "v2_s1.x", "v3_s0.x", "v3_s1.x"},
      "v2_s.x: v2_s0.x v2_s1.x; v3_s.x: v3_s0.x v3_s1.x; "},
     {{"m.rec0", "m.rec1"}, "m.rec: m.rec0 m.rec1; "},
+    /* Ranges, with the end in them or not. */
+    {{"emb-0-1000.npy", "emb-1000-2000.npy"}, "emb.npy: emb-0-1000.npy emb-1000-2000.npy; "},
+    {{"emb_0000_0999", "emb_1000_1999", "emb_3000_3999"},
+     "emb: emb_0000_0999 emb_1000_1999 emb_3000_3999 (emb_2000_2999 missing); "},
+    {{"p-0-5", "p-5-10", "p-20-25", "p-3-10.x", "p-10-40.x"},
+     "p: p-0-5 p-5-10 p-20-25 (p-10-20 missing); p.x: p-3-10.x p-10-40.x; "},
+    {{"img-480-640", "img-720-1280"}, ""},
+    {{"a-0-10", "a-5-15"}, ""},
+    {{"a-0-10", "a-10-20", "a-21-30"}, ""},
+    {{"d-2024-01", "d-2025-02"}, ""},
     /* No siblings. */
     {{"train.npy", "test.npy"}, ""},
     {{"a1", "b2"}, ""},
