@@ -25,7 +25,8 @@ static const char *find_doubt(const struct folder_scan *scan, const struct sourc
         return "";
     if (packed->mtime.tv_sec > other->mtime.tv_sec)
         return ", but is older. Remove the one that is out of date";
-    if (!other_is_packed && !scan->source->remote->far && text_ends_with(entry->name, ".gz") &&
+    if (!other_is_packed && !scan->source->remote->far &&
+        (text_ends_with(entry->name, ".gz") || text_ends_with(entry->name, ".tgz")) &&
         packed->size > sizeof(end) &&
         blob_read(READ_WAITS, packed, end, sizeof(end), packed->size - sizeof(end), NULL) == 0 &&
         load_le32(end) != (uint32_t)other->size)
@@ -33,19 +34,18 @@ static const char *find_doubt(const struct folder_scan *scan, const struct sourc
     return "";
 }
 
-/* The placed file that has the name of the entry without its suffix. NULL: none. */
-static const struct placed_file *find_twin(const struct folder_scan *scan,
-                                           const struct source_entry *entry)
+/* The placed file that has the name, packed or not. NULL: none. */
+static const struct placed_file *find_placed(const struct folder_scan *scan, const char *name,
+                                             size_t len)
 {
-    size_t len = unpacked_name_len(entry->name);
-    const struct folder_name *found = folder_names_find(&scan->names, entry->name, len);
+    const struct folder_name *found = folder_names_find(&scan->names, name, len);
     const struct placed_file *best = NULL;
 
     while (found && found > scan->names.file && found[-1].len == len &&
-           !memcmp(found[-1].name, entry->name, len))
+           !memcmp(found[-1].name, name, len))
         found--;
     for (; found && found < scan->names.file + scan->names.n && found->len == len &&
-           !memcmp(found->name, entry->name, len);
+           !memcmp(found->name, name, len);
          found++) {
         const struct placed_file *placed = &scan->placed[found->number];
 
@@ -55,10 +55,37 @@ static const struct placed_file *find_twin(const struct folder_scan *scan,
     return best;
 }
 
+/* Is it x.tgz or x.txz, which is x.tar, packed? */
+static bool is_packed_tar(const char *name)
+{
+    return text_ends_with(name, ".tgz") || text_ends_with(name, ".txz");
+}
+
+/* The placed file that the entry is, packed: it has the name without the suffix. NULL: none. */
+static const struct placed_file *find_twin(const struct folder_scan *scan,
+                                           const struct source_entry *entry)
+{
+    static const char *const ends[] = {"ar", "gz", "xz"};
+    size_t len = unpacked_name_len(entry->name);
+    const struct placed_file *found = NULL;
+    char name[NAME_MAX + 1];
+
+    if (is_packed(entry))
+        return find_placed(scan, entry->name, len);
+    if (!is_packed_tar(entry->name) || len > NAME_MAX)
+        return NULL;
+    memcpy(name, entry->name, len + 1);
+    for (size_t i = 0; i < ARRAY_LEN(ends) && !found; i++) {
+        memcpy(name + len - 2, ends[i], 2);
+        found = strcmp(name, entry->name) != 0 ? find_placed(scan, name, len) : NULL;
+    }
+    return found;
+}
+
 int folder_skip_twin(struct folder_scan *scan, const struct source_entry *entry)
 {
     const struct placed_file *other =
-        scan->catalog->tools->setup.is_list || !is_packed(entry) ? NULL : find_twin(scan, entry);
+        scan->catalog->tools->setup.is_list ? NULL : find_twin(scan, entry);
     struct packed_twin *twin;
     bool is_unpacked;
 
@@ -66,7 +93,8 @@ int folder_skip_twin(struct folder_scan *scan, const struct source_entry *entry)
         return 0;
     if (array_capacity(&scan->twin, scan->n_twins, sizeof(*scan->twin)) < 0)
         return -ENOMEM;
-    is_unpacked = !is_packed(&scan->entry[other - scan->placed]);
+    is_unpacked =
+        !is_packed(&scan->entry[other - scan->placed]) && !is_packed_tar(other->file.name);
     twin = &scan->twin[scan->n_twins];
     twin->kept = other->file.blob;
     if (asprintf(&twin->note, "%s is ignored: %s has the same name%s%s", entry->name,

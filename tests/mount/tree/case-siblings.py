@@ -2,10 +2,12 @@
 """Files of a folder whose names differ by a number only: parts of one set. What a set lacks is named by its dataset."""
 
 import gzip
+import io
 import json
 import lzma
 import os
 import shutil
+import tarfile
 
 import numpy as np
 
@@ -37,6 +39,15 @@ def missing(dataset):
 def check(code):
     """`info --check` ends with that exit code."""
     return run("info", "--check", SOURCE, code=code)
+
+
+def tar_bytes(name, data):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()
 
 
 def rows(*numbers):
@@ -160,6 +171,14 @@ equal((samples(datasets), unusable), ({"a.jsonl": 2, "b.jsonl": 1, "all": 3}, {}
 contains(datasets["b.jsonl"]["notes"][0], "b.jsonl.xz is ignored: b.jsonl.gz has the same name")
 both = json.loads(run("info", "--json", f"{SOURCE}/b.jsonl.gz;{SOURCE}/b.jsonl.xz"))
 equal(sum(d["samples"] for d in both["datasets"] if d["dataset"] != "all"), 2, "files that the user has named")
+
+TAR = {i: tar_bytes(f"{i}.txt", b"text") for i in range(3)}
+make({"s-0.tar": TAR[0], "s-0.tgz": gzip.compress(TAR[0]), "s-1.tar.gz": gzip.compress(TAR[1]), "s-1.tgz": gzip.compress(TAR[1]),
+      "s-1.txz": lzma.compress(TAR[1]), "s-2.tgz": gzip.compress(TAR[2]), "s-2.txz": lzma.compress(TAR[2])})
+datasets, unusable = look()
+equal((samples(datasets)["all"], missing(datasets["all"]), unusable), (3, [], {}), "packed tars")
+for kept, other in (("s-0.tar", "s-0.tgz"), ("s-1.tar.gz", "s-1.tgz"), ("s-1.tar.gz", "s-1.txz"), ("s-2.tgz", "s-2.txz")):
+    contains(datasets["all"]["notes"], f"{other} is ignored: {kept} has the same name{', unpacked' * kept.endswith('.tar')}")
 
 # ---- lists of numbers beside data join nothing, unless the user names the files ----
 
