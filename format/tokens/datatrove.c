@@ -94,7 +94,7 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
         return diag_set(
             d, -EBADMSG,
             "%s: how wide is a token? expected %s.metadata that says it, or -o token_dtype=uint16 "
-            "or u4",
+            "or uint32",
             blob_name(tokens), blob_name(tokens));
     *ret = tokens->size / 2 == end ? DTYPE_U2 : DTYPE_U4;
     return 0;

@@ -13,6 +13,8 @@
 #include "format/tokens/document_set.h"
 #include "format/tokens/windows.h"
 
+#define FILE_NAME 264 /* bytes of the name of a stream and a suffix */
+
 /* ---- which files ---- */
 
 static const char *const beside_ds[] = {".index", ".metadata", ".loss"};
@@ -305,10 +307,16 @@ static int find_missing(const struct open_folder *o, unsigned first, unsigned n,
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
     AUTO_FREE const char **name = calloc(n, sizeof(*name));
-    int r = name ? 0 : -ENOMEM;
+    AUTO_FREE char(*text)[FILE_NAME] = calloc(n, sizeof(*text));
+    int r = name && text ? 0 : -ENOMEM;
 
-    for (unsigned i = 0; i < n && r == 0; i++)
-        name[i] = stream_of(o, first + i)->name;
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        const struct token_stream *s = stream_of(o, first + i);
+
+        snprintf(text[i], sizeof(*text), "%s%s", s->name,
+                 s->kind == TOKENS_MEGATRON ? ".idx" : ""); /* it names the .bin */
+        name[i] = text[i];
+    }
     if (r == 0)
         r = finds_siblings(o->finds, name, n, &siblings);
     if (r < 0 || (n < o->n && !siblings.set_of[0]))
@@ -317,16 +325,89 @@ static int find_missing(const struct open_folder *o, unsigned first, unsigned n,
                          n < o->n ? siblings.set_of[0] - 1 : FINDS_ALL, o->setup, ret);
 }
 
+static bool are_alike(const struct token_stream *a, const struct token_stream *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype;
+}
+
+static const char *const programs[] = {[TOKENS_MEGATRON] = "Megatron-LM",
+                                       [TOKENS_LLMC] = "llm.c",
+                                       [TOKENS_DATATROVE] = "datatrove",
+                                       [TOKENS_RAW] = "no header"};
+
+/* Two of n files do not fit: one has losses, or a type, that the other has not. Report it. */
+static int refuse_set(const struct open_folder *o, const char *name, const struct token_stream *a,
+                      const struct token_stream *b)
+{
+    struct diag d = DIAG_INIT;
+
+    if (are_alike(a, b))
+        diag_set(&d, -EBADMSG,
+                 "%s: has no .loss, but %s has one: expected %s.loss, got no such file. Add it, or "
+                 "remove the .loss files",
+                 b->name, a->name, b->name);
+    else
+        diag_set(&d, -EBADMSG,
+                 "%s: its shards differ: expected %s (%s) as in %s, got %s (%s) in %s. Put them in "
+                 "a directory each",
+                 name, dtype_info(a->dtype)->name, programs[a->kind], a->name,
+                 dtype_info(b->dtype)->name, programs[b->kind], b->name);
+    return o->finds->error(o->finds, name, d.text);
+}
+
+/* The first of n streams that does not fit the first one: its type, or whether it has losses. n:
+ * none. */
+static unsigned find_other(const struct open_folder *o, unsigned first, unsigned n)
+{
+    const struct token_stream *a = stream_of(o, first);
+    unsigned i = 1;
+
+    while (i < n && are_alike(a, stream_of(o, first + i)) &&
+           !a->loss == !stream_of(o, first + i)->loss)
+        i++;
+    return i;
+}
+
+/* Say which files have no index of documents, where others have one. */
+static void note_documents(const struct open_folder *o, unsigned first, unsigned n,
+                           struct dataset *ds)
+{
+    const struct token_stream *with = NULL, *without = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct token_stream *s = stream_of(o, first + i);
+
+        if (s->documents.kind != DOCUMENTS_NONE)
+            with = s;
+        else if (!without)
+            without = s;
+    }
+    if (with && without)
+        notes_add(&ds->notes,
+                  "%s has no index of documents, %s has one: fields that count documents are "
+                  "omitted",
+                  without->name, with->name);
+}
+
 static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const char *name,
                        bool unlisted)
 {
     struct dataset *ds = NULL;
-    int r = o->file ? document_set_new(o->file + first, n, o->setup, &ds)
-                    : windows_new(o->stream + first, n, o->setup, &ds);
+    unsigned other = find_other(o, first, n);
+    int r;
+
+    if (other < n) {
+        const struct token_stream *a = stream_of(o, first), *b = stream_of(o, first + other);
+
+        return a->loss || !are_alike(a, b) ? refuse_set(o, name, a, b) : refuse_set(o, name, b, a);
+    }
+    r = o->file ? document_set_new(o->file + first, n, o->setup, &ds)
+                : windows_new(o->stream + first, n, o->setup, &ds);
 
     if (r < 0)
         return r;
     ds->unlisted = unlisted;
+    note_documents(o, first, n, ds);
     r = n > 1 ? find_missing(o, first, n, &ds->missing) : 0;
     if (r < 0) {
         dataset_free(ds);
@@ -351,20 +432,14 @@ static size_t stem_of(const char *name)
     return len;
 }
 
-static bool are_alike(const struct token_stream *a, const struct token_stream *b)
-{
-    return a->kind == b->kind && a->dtype == b->dtype;
-}
-
-/* How many streams from first on are shards of one set by their names, of one kind. */
+/* How many streams from first on are shards of one set by their names. */
 static unsigned set_length(const struct open_folder *o, unsigned first)
 {
     const struct token_stream *a = stream_of(o, first);
     size_t stem = stem_of(a->name);
     unsigned n = 1;
 
-    while (stem && first + n < o->n && are_alike(a, stream_of(o, first + n)) &&
-           stem_of(stream_of(o, first + n)->name) == stem &&
+    while (stem && first + n < o->n && stem_of(stream_of(o, first + n)->name) == stem &&
            !strncmp(a->name, stream_of(o, first + n)->name, stem))
         n++;
     return n;
@@ -386,6 +461,17 @@ static int add_sets(struct open_folder *o)
     return r;
 }
 
+/* The dataset of all; it is an error if they are one set that does not fit together. */
+static int add_all(struct open_folder *o)
+{
+    const struct token_stream *a = stream_of(o, 0);
+
+    for (unsigned i = 1; i < o->n; i++)
+        if (!are_alike(a, stream_of(o, i)) && set_length(o, 0) < o->n)
+            return 0;
+    return add_dataset(o, 0, o->n, SHARDS_ALL, false);
+}
+
 static int add_datasets(struct open_folder *o)
 {
     int joins = shards_join(o->n, o->finds), r = joins < 0 ? joins : 0;
@@ -396,8 +482,8 @@ static int add_datasets(struct open_folder *o)
     for (unsigned i = 0; i < o->n && r == 0; i++)
         r = add_dataset(o, i, 1, stream_of(o, i)->name,
                         joins == 1 && alike && o->n > RECORD_LISTED);
-    if (r == 0 && joins == 1 && alike)
-        r = add_dataset(o, 0, o->n, SHARDS_ALL, false);
+    if (r == 0 && joins == 1)
+        r = add_all(o);
     return r == 0 && joins == 1 ? add_sets(o) : r;
 }
 

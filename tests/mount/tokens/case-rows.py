@@ -114,6 +114,47 @@ lacks = json.loads(run("info", "--json", os.path.join(SOURCE, "llmc"), "-o", "se
 equal({ds["dataset"]: [part["name"] for part in ds["missing"]] for ds in lacks if ds["missing"]},
       dict.fromkeys(("all", "fineweb_train"), ["fineweb_train_000004.bin"]), "what a shard less leaves out")
 run("info", "--check", os.path.join(SOURCE, "llmc"), "-o", "seq=7", code=2)
+
+# Shards of one set that do not fit together, and what is missing of the others
+rows = some(20)
+parts = [{"": data, ".index": index, ".metadata": about_it} for data, index, about_it in [datatrove(some(20), [8, 20]) for _ in range(3)]]
+parts[1][".loss"] = b"\1" * 20
+del parts[2][".index"]
+
+
+def listed(folder, code=0):
+    """{dataset: names of what it lacks}, {what is not usable: reason}, notes of `all`"""
+    found = json.loads(run("info", "--json", os.path.join(SOURCE, folder), "-o", "seq=4"))
+    run("info", "--check", os.path.join(SOURCE, folder), "-o", "seq=4", code=code)
+    return ({ds["dataset"]: [part["name"] for part in ds["missing"]] for ds in found["datasets"]},
+            {u["name"]: u["reason"] for u in found["unusable"]},
+            " ".join(note for ds in found["datasets"] if ds["dataset"] == "all" for note in ds["notes"]))
+
+
+for which, folder in ((2, "losses"), (3, "indexes")):
+    for i, part in enumerate(parts[:which]):
+        for suffix, data in part.items():
+            if folder == "losses" or suffix != ".loss":
+                write(f"{folder}/{i:05}_x.ds{suffix}", data)
+datasets, unusable, _ = listed("losses", code=2)
+equal((sorted(datasets), list(unusable)), (["00000_x.ds", "00001_x.ds"], ["all"]), "a loss of some files")
+contains(unusable["all"], "00000_x.ds: has no .loss, but 00001_x.ds has one: expected 00000_x.ds.loss")
+contains(listed("indexes")[2], "00002_x.ds has no index of documents, 00001_x.ds has one")
+for i, data in enumerate((llmc(rows), llmc(rows, "u4"), llmc(rows))):
+    write(f"unlike/f_train_{i}.bin", data)
+contains(listed("unlike", code=2)[1]["all"], "expected uint16 (llm.c) as in f_train_0.bin, got uint32 (llm.c) in f_train_1.bin")
+write("unlike/f_val_0.bin", llmc(rows))
+datasets, unusable, _ = listed("unlike", code=2)
+equal(("all" in datasets, list(unusable)), (False, ["f_train"]), "a set among other files")
+for i in range(4):
+    pair(f"halves/a_{i}", [rows[:9], rows[9:]])
+os.unlink(os.path.join(SOURCE, "halves/a_1.bin"))
+equal(listed("halves", code=2)[0]["all"], ["a_1.idx"], "an index without its tokens")
+os.unlink(os.path.join(SOURCE, "halves/a_1.idx"))
+equal(listed("halves", code=2)[0]["all"], ["a_1.idx"], "a gap")
+for i in range(3):
+    write(f"broken/f_{i}.bin", llmc(rows)[:None if i != 1 else -2])
+equal(listed("broken", code=2)[0]["all"], ["f_1.bin"], "a broken shard")
 odd = bytearray(llmc(some(20)))
 odd[12:1024] = rng.integers(0, 256, 1012, dtype="u1").tobytes()
 write("words/x.bin", bytes(odd))
