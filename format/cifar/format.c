@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "format/cifar/record.h"
+#include "format/core/siblings.h"
 #include "format/encode/encode.h"
 
 extern const struct format format_cifar;
@@ -294,10 +295,32 @@ static int make_set(struct cifar_file *file, size_t n, const struct cifar_part *
     return r;
 }
 
+/* Siblings of the files of a part that it lacks, such as data_batch_3.bin. */
+static int find_missing(const struct cifar_file *file, size_t n, const struct cifar_part *part,
+                        const struct format_setup *setup, const struct finds *finds,
+                        struct missing_parts *ret)
+{
+    AUTO_SIBLINGS struct siblings siblings = {0};
+    AUTO_FREE const char **name = calloc(n, sizeof(*name));
+    size_t k = 0;
+    int r = name ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < n && name; i++)
+        if (is_of(&file[i], part))
+            name[k++] = file[i].source->name;
+    if (r == 0)
+        r = finds_siblings(finds, name, k, &siblings);
+    if (r < 0 || !k || !siblings.set_of[0])
+        return r;
+    return finds_missing(finds, finds->n_left_out, &siblings, k, siblings.set_of[0] - 1, setup,
+                         ret);
+}
+
 /* Make the dataset of a part, if it has files; one that cannot be used is an error of all. */
 static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *part,
-                    const char *given, struct finds *finds)
+                    const struct format_setup *setup, struct finds *finds)
 {
+    const char *given = setup->options.format;
     const char *name = part->alone ? part->alone->source->name : split_names[part->split];
     uint64_t each = cifar_record_bytes(part->kind);
     struct dataset *ds = NULL;
@@ -330,9 +353,14 @@ static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *
     if (!any)
         return 0;
     r = make_set(file, n, part, &ds);
-    if (r == -ENOMEM)
-        return r;
-    return r < 0 ? finds->error(finds, name, strerror(-r)) : finds->dataset(finds, name, ds);
+    if (r < 0 && r != -ENOMEM)
+        return finds->error(finds, name, strerror(-r));
+    if (r == 0 && !part->alone)
+        r = find_missing(file, n, part, setup, finds, &ds->missing);
+    if (r == 0)
+        return finds->dataset(finds, name, ds);
+    dataset_free(ds);
+    return r;
 }
 
 /* A file that only format=cifar gives to this format. */
@@ -380,11 +408,11 @@ static int cifar_open_folder(struct source_file *sources, size_t n,
     qsort(file, n, sizeof(*file), by_number);
     for (size_t k = 0; k < ARRAY_LEN(kinds) && r == 0; k++)
         for (enum cifar_split split = 0; split < N_CIFAR_SPLITS && r == 0; split++)
-            r = add_part(file, n, &(struct cifar_part){kinds[k], split, NULL}, given, finds);
+            r = add_part(file, n, &(struct cifar_part){kinds[k], split, NULL}, setup, finds);
     for (size_t i = 0; i < n && r == 0; i++)
         if (file[i].name.kind && file[i].name.split == CIFAR_ALONE)
             r = add_part(file, n, &(struct cifar_part){file[i].name.kind, CIFAR_ALONE, &file[i]},
-                         given, finds);
+                         setup, finds);
     return r;
 }
 

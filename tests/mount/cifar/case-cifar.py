@@ -107,6 +107,19 @@ def check_ten():
               "(32, 32, 3)", "shape")
 
 
+def check_missing():
+    """A batch that is missing, or cannot be used, is named, and `info --check` fails."""
+    for number in (1, 2, 4, 5):
+        write(f"lacks/data_batch_{number}.bin", records(3)[0])
+        write(f"pointer/data_batch_{number}.bin", b"version https://git-lfs.github.com/spec/v1\n" if number == 2 else records(3)[0])
+    write("lacks/test_batch.bin", records(3)[0])
+    found = json.loads(run("info", "--json", f"{SOURCE}/lacks"))["datasets"]
+    equal({ds["dataset"]: ds["missing"] for ds in found},
+          {"train": [{"name": "data_batch_3.bin", "reason": "no such file"}], "test": []}, "a gap")
+    run("info", "--check", f"{SOURCE}/lacks", code=2)
+    contains(run("info", "--check", f"{SOURCE}/pointer", code=2), "data_batch_2.bin", "git lfs pull")
+
+
 def check_hundred():
     train, test = records(6, True, 100), records(3, True, 100)
     for folder in "cifar-100-binary", "other":
@@ -212,6 +225,7 @@ def check_shared():
 
 
 check_ten()
+check_missing()
 check_hundred()
 check_none()
 check_given()
