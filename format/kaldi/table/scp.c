@@ -222,7 +222,7 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
     size_t path_len = path_of_offset(place);
 
     if (is_blank(place.at[place.len - 1]))
-        return "there is white space before the range";
+        return "expected the range right after the path, got white space";
     if (is_specifier(place))
         return "expected a file, got a specifier of a table such as \"ark:\" or \"scp:\"";
     if (path_len == 0)

@@ -72,7 +72,7 @@ static void check_differing(const struct dataset *ds, const struct file_kind *ki
         r = layout_read(READ_WAITS, &l, l.size - 1, 1, &byte, &d);
     if (r != -EDOM)
         fail_msg("%s: %d", kind->suffix, r);
-    assert_diag_has(&d, "columns, as others of the batch have, found");
+    assert_diag_has(&d, "columns, as others of the batch have, got");
 }
 
 static void check_file(const struct dataset *ds, const struct selection *sel,
