@@ -46,10 +46,10 @@ static inline uint64_t ceil_div(uint64_t a, uint64_t b)
 static inline uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
-        uint64_t rest = a % b;
+        uint64_t remainder = a % b;
 
         a = b;
-        b = rest;
+        b = remainder;
     }
     return a;
 }

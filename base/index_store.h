@@ -1,6 +1,6 @@
 /* An index store: keeps indexes, which took long to make, for the next mount.
  *
- * cache/ implements it, format/ uses it. A kept index has a kind, such as "rows", and belongs to an
+ * cache/ implements it, format/ uses it. A kept index has a type, such as "rows", and belongs to an
  * identity: a text that differs wherever the indexed source may differ. */
 #ifndef EPOCHFS_BASE_INDEX_STORE_H
 #define EPOCHFS_BASE_INDEX_STORE_H
@@ -47,18 +47,18 @@ struct blob;
 struct index_store;
 
 struct index_store_ops {
-    int (*load)(const struct index_store *keep, const char *kind, const char *identity,
+    int (*load)(const struct index_store *keep, const char *type, const char *identity,
                 struct kept_index *ret);
-    int (*save)(const struct index_store *keep, const char *kind, const char *identity,
+    int (*save)(const struct index_store *keep, const char *type, const char *identity,
                 const char *source, const struct iovec *pieces, unsigned n, struct kept_index *ret,
                 struct diag *d);
-    void (*remove)(const struct index_store *keep, const char *kind, const char *identity);
+    void (*remove)(const struct index_store *keep, const char *type, const char *identity);
     /* See index_store_names(). NULL: ignored. */
     int (*names)(const struct index_store *keep, const struct blob *blob, const char *identity);
     /* Of kept files. NULL: the store has none. */
-    int (*open)(const struct index_store *keep, const char *kind, const char *identity,
+    int (*open)(const struct index_store *keep, const char *type, const char *identity,
                 struct kept_file *ret);
-    int (*begin)(const struct index_store *keep, const char *kind, const char *identity,
+    int (*begin)(const struct index_store *keep, const char *type, const char *identity,
                  const char *source, struct kept_file *ret, struct diag *d);
 };
 
@@ -68,20 +68,20 @@ struct index_store {
 
 /* Load a kept index. 0, and the caller releases *ret; -ENOENT: there is none; or -errno. The bytes
  * are those that were saved unless the disk has changed them: they need a checksum of their own. */
-static inline int index_store_load(const struct index_store *keep, const char *kind,
+static inline int index_store_load(const struct index_store *keep, const char *type,
                                    const char *identity, struct kept_index *ret)
 {
-    return keep->ops->load(keep, kind, identity, ret);
+    return keep->ops->load(keep, type, identity, ret);
 }
 
 /* Save the pieces, one after another, and read them back. source: what the index was made from, for
  * people. 0, or -errno with the reason in d. */
-static inline int index_store_save(const struct index_store *keep, const char *kind,
+static inline int index_store_save(const struct index_store *keep, const char *type,
                                    const char *identity, const char *source,
                                    const struct iovec *pieces, unsigned n, struct kept_index *ret,
                                    struct diag *d)
 {
-    return keep->ops->save(keep, kind, identity, source, pieces, n, ret, d);
+    return keep->ops->save(keep, type, identity, source, pieces, n, ret, d);
 }
 
 /* Identities that follow have that of a blob in them, which lives until the last of them is loaded
@@ -93,30 +93,30 @@ static inline int index_store_names(const struct index_store *keep, const struct
 }
 
 /* Remove a kept index that was found damaged, or wrong. */
-static inline void index_store_remove(const struct index_store *keep, const char *kind,
+static inline void index_store_remove(const struct index_store *keep, const char *type,
                                       const char *identity)
 {
-    keep->ops->remove(keep, kind, identity);
+    keep->ops->remove(keep, type, identity);
 }
 
 void kept_index_release(struct kept_index *kept);
 
 /* Open a kept file that is whole. 0, and the caller releases *ret; -ENOENT: there is none; or
  * -errno. Its bytes need checksums of their own. */
-static inline int index_store_open(const struct index_store *keep, const char *kind,
+static inline int index_store_open(const struct index_store *keep, const char *type,
                                    const char *identity, struct kept_file *ret)
 {
-    return keep->ops->open ? keep->ops->open(keep, kind, identity, ret) : -ENOENT;
+    return keep->ops->open ? keep->ops->open(keep, type, identity, ret) : -ENOENT;
 }
 
 /* Begin to make one: *ret is empty, and the caller commits or releases it. Or another process was
  * first: ret->making is NULL, and the file is whole. 0; -EAGAIN: another process is making it; or
  * -errno with the reason in d: it cannot be kept. */
-static inline int index_store_begin(const struct index_store *keep, const char *kind,
+static inline int index_store_begin(const struct index_store *keep, const char *type,
                                     const char *identity, const char *source, struct kept_file *ret,
                                     struct diag *d)
 {
-    return keep->ops->begin ? keep->ops->begin(keep, kind, identity, source, ret, d) : -EOPNOTSUPP;
+    return keep->ops->begin ? keep->ops->begin(keep, type, identity, source, ret, d) : -EOPNOTSUPP;
 }
 
 /* Before the content takes so many bytes of disk space: 0; -ENOSPC: the quota refuses, with the

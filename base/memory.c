@@ -107,7 +107,7 @@ static uint64_t left_in(const struct version *v, const char *group)
 
 /* The least value of the cgroups around this process, from its own up to the root, in a container
  * the container's root. */
-static uint64_t least(uint64_t (*of)(const struct version *v, const char *group), uint64_t start)
+static uint64_t least(uint64_t (*value)(const struct version *v, const char *group), uint64_t start)
 {
     uint64_t least = start;
 
@@ -116,10 +116,10 @@ static uint64_t least(uint64_t (*of)(const struct version *v, const char *group)
 
         own_cgroup(&versions[i], group, sizeof(group));
         while ((slash = strrchr(group, '/'))) {
-            least = min_u64(least, of(&versions[i], group));
+            least = min_u64(least, value(&versions[i], group));
             *slash = '\0';
         }
-        least = min_u64(least, of(&versions[i], ""));
+        least = min_u64(least, value(&versions[i], ""));
     }
     return least;
 }

@@ -16,8 +16,8 @@ void read_context_init(struct read_context *ret, bool collects)
 
 void read_context_release(struct read_context *rc)
 {
-    free(rc->want);
-    free(rc->near);
+    free(rc->range);
+    free(rc->slot);
     lock_release(&rc->lock);
 }
 
@@ -66,69 +66,70 @@ static uint16_t *near_locked(struct read_context *rc, const struct blob *blob, u
         ((uintptr_t)blob ^ piece * UINT64_C(0xbf58476d1ce4e5b9)) * UINT64_C(0x9e3779b97f4a7c15);
 
     lock_assert_held(&rc->lock);
-    return &rc->near[(h >> 32) % MISSING_NEAR];
+    return &rc->slot[(h >> 32) % MISSING_SLOTS];
 }
 
 /* Are there few bytes between a range and [off, end)? */
-static bool is_near(const struct want *want, uint64_t off, uint64_t end)
+static bool is_near(const struct missing_range *range, uint64_t off, uint64_t end)
 {
-    uint64_t want_end = want->off + want->len;
-    uint64_t gap = want->blob->ops->gap ? want->blob->ops->gap(want->blob) : MISSING_GAP;
+    uint64_t want_end = range->off + range->len;
+    uint64_t gap = range->blob->ops->gap ? range->blob->ops->gap(range->blob) : MISSING_GAP;
 
-    return off <= want_end ? end >= want->off || want->off - end <= gap : off - want_end <= gap;
+    return off <= want_end ? end >= range->off || range->off - end <= gap : off - want_end <= gap;
 }
 
 /* A noted range near [off, end), or NULL. */
-static struct want *read_context_find_locked(struct read_context *rc, const struct blob *blob,
-                                             uint64_t off, uint64_t len)
+static struct missing_range *read_context_find_locked(struct read_context *rc,
+                                                      const struct blob *blob, uint64_t off,
+                                                      uint64_t len)
 {
     uint64_t first = off / MISSING_GAP, last = (off + len - 1) / MISSING_GAP;
     const uint64_t pieces[] = {first, last, first ? first - 1 : 0, last + 1};
 
     lock_assert_held(&rc->lock);
-    for (size_t i = 0; rc->near && i < ARRAY_LEN(pieces); i++) {
+    for (size_t i = 0; rc->slot && i < ARRAY_LEN(pieces); i++) {
         uint16_t number = *near_locked(rc, blob, pieces[i]);
-        struct want *want = number ? &rc->want[number - 1] : NULL;
+        struct missing_range *range = number ? &rc->range[number - 1] : NULL;
 
-        if (want && want->blob == blob && is_near(want, off, off + len))
-            return want;
+        if (range && range->blob == blob && is_near(range, off, off + len))
+            return range;
     }
     return NULL;
 }
 
-static void read_context_grow_locked(struct read_context *rc, struct want *want, uint64_t off,
-                                     uint64_t len)
+static void read_context_grow_locked(struct read_context *rc, struct missing_range *range,
+                                     uint64_t off, uint64_t len)
 {
-    uint64_t end = max_u64(off + len, want->off + want->len);
+    uint64_t end = max_u64(off + len, range->off + range->len);
 
     lock_assert_held(&rc->lock);
-    rc->bytes -= want->len;
-    want->off = min_u64(off, want->off);
-    want->len = end - want->off;
-    rc->bytes += want->len;
+    rc->bytes -= range->len;
+    range->off = min_u64(off, range->off);
+    range->len = end - range->off;
+    rc->bytes += range->len;
 }
 
 int missing_add(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len)
 {
-    struct want *want;
+    struct missing_range *range;
     LOCK_SCOPE(&rc->lock);
 
     if (is_full_locked(rc) || !len)
         return -EAGAIN;
-    if (!rc->near) /* without memory ranges just stay apart */
-        rc->near = calloc(MISSING_NEAR, sizeof(*rc->near));
-    want = read_context_find_locked(rc, blob, off, len);
-    if (want) {
-        read_context_grow_locked(rc, want, off, len);
+    if (!rc->slot) /* without memory ranges just stay apart */
+        rc->slot = calloc(MISSING_SLOTS, sizeof(*rc->slot));
+    range = read_context_find_locked(rc, blob, off, len);
+    if (range) {
+        read_context_grow_locked(rc, range, off, len);
     } else {
-        if (array_capacity(&rc->want, rc->n, sizeof(*rc->want)) < 0)
+        if (array_capacity(&rc->range, rc->n, sizeof(*rc->range)) < 0)
             return -ENOMEM;
-        want = &rc->want[rc->n++];
-        *want = (struct want){.blob = blob, .off = off, .len = len};
+        range = &rc->range[rc->n++];
+        *range = (struct missing_range){.blob = blob, .off = off, .len = len};
         rc->bytes += len;
     }
-    if (rc->near) {
-        uint16_t number = (uint16_t)(want - rc->want + 1);
+    if (rc->slot) {
+        uint16_t number = (uint16_t)(range - rc->range + 1);
 
         *near_locked(rc, blob, off / MISSING_GAP) = number;
         *near_locked(rc, blob, (off + len - 1) / MISSING_GAP) = number;
@@ -162,18 +163,18 @@ static void waiter_begin(struct waiter *waiter)
 
 void missing_fetch(struct read_context *rc, struct waiter *waiter)
 {
-    struct want *want = rc->want;
+    struct missing_range *range = rc->range;
     size_t n = rc->n;
 
-    rc->want = NULL;
-    free(rc->near);
-    rc->near = NULL;
+    rc->range = NULL;
+    free(rc->slot);
+    rc->slot = NULL;
     rc->n = 0;
     rc->bytes = 0;
     waiter_begin(waiter);
     for (size_t i = 0; i < n; i++)
-        blob_fetch(want[i].blob, want[i].off, want[i].len, waiter);
-    free(want);
+        blob_fetch(range[i].blob, range[i].off, range[i].len, waiter);
+    free(range);
     waiter_done(waiter, 0, NULL);
 }
 

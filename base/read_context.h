@@ -28,7 +28,7 @@
 struct blob;
 struct clock;
 
-struct want {
+struct missing_range {
     const struct blob *blob;
     uint64_t off, len;
 };
@@ -36,7 +36,7 @@ struct want {
 #define MISSING_MAX   4096                 /* ranges; and */
 #define MISSING_BYTES (UINT64_C(32) << 20) /* bytes collected at a time */
 #define MISSING_GAP   (UINT64_C(64) << 10) /* bytes between ranges that may become one */
-#define MISSING_NEAR  8192
+#define MISSING_SLOTS 8192
 #define USED_MAX      64 /* blobs that are checked late */
 
 struct read_context {
@@ -54,8 +54,8 @@ struct read_context {
     unsigned n_used;
     size_t n;
     uint64_t bytes;
-    struct want *want; /* [n] */
-    uint16_t *near;    /* [MISSING_NEAR] number + 1 of a range with bytes there; NULL: none */
+    struct missing_range *range; /* [n] */
+    uint16_t *slot; /* [MISSING_SLOTS] number + 1 of a range with bytes there; NULL: none */
 };
 
 void read_context_init(struct read_context *ret, bool collects);

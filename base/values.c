@@ -94,22 +94,22 @@ static int values_replace(const char **text, char *copy)
     return 0;
 }
 
-int value_text(const char *name, const char *value, const char *want, const char **text,
+int value_text(const char *name, const char *value, const char *expected, const char **text,
                struct diag *d)
 {
     if (!*value)
-        return diag_set(d, -EINVAL, "option %s=: expected %s", name, want);
+        return diag_set(d, -EINVAL, "option %s=: expected %s", name, expected);
     return values_replace(text, strdup(value));
 }
 
-int value_path(const char *name, const char *value, const char *want, const char **text,
+int value_path(const char *name, const char *value, const char *expected, const char **text,
                struct diag *d)
 {
     AUTO_FREE char *here = NULL;
     char *path;
 
     if (!*value || *value == '/')
-        return value_text(name, value, want, text, d);
+        return value_text(name, value, expected, text, d);
     if (value[0] == '~' && (!value[1] || value[1] == '/'))
         return diag_set(
             d, -EINVAL,

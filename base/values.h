@@ -29,13 +29,13 @@ bool value_names(const char *names, const char *word, size_t len);
 int value_word(const char *name, const char *value, const char *const *words, unsigned n,
                unsigned *ret, struct diag *d);
 
-/* Replace *text by a copy of value, which must not be empty. want: what is wanted, in words. 0,
- * -EINVAL with the reason in d, or -ENOMEM. */
-int value_text(const char *name, const char *value, const char *want, const char **text,
+/* Replace *text by a copy of value, which must not be empty. expected: what the value must be, in
+ * words. 0, -EINVAL with the reason in d, or -ENOMEM. */
+int value_text(const char *name, const char *value, const char *expected, const char **text,
                struct diag *d);
 
 /* The same for a path, which is made absolute; one that begins with ~ is refused. */
-int value_path(const char *name, const char *value, const char *want, const char **text,
+int value_path(const char *name, const char *value, const char *expected, const char **text,
                struct diag *d);
 
 /* Edits that turn the word a into b: insertions, deletions, replacements. For "is it ...?". */

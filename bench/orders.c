@@ -134,8 +134,8 @@ int main(int argc, char **argv)
         return 1;
     }
     t.samples = number(argv[2]);
-    data.own = argc > 3 ? make_mix(argv[3], t.samples) : NULL;
-    t.samples = data.samples = data.own ? data.own->places : t.samples;
+    data.dataset_order = argc > 3 ? make_mix(argv[3], t.samples) : NULL;
+    t.samples = data.samples = data.dataset_order ? data.dataset_order->places : t.samples;
     make_data(&plan, t.samples, &data, &t.step);
     schedule_init_data(&t.schedule, &plan, &data);
     if (schedule_check(&t.schedule, &d) < 0 || t.schedule.elements < EACH)

@@ -386,17 +386,17 @@ int audit_batch_members(const struct blob *blob, struct text *ret, struct diag *
 }
 
 /* Is the member among those that are wanted? */
-static bool is_wanted(const struct audit_want *want, const struct content *c)
+static bool is_wanted(const struct audit_request *request, const struct content *c)
 {
-    for (const char *s = want->members; s && *s; s += strcspn(s, "\n")) {
+    for (const char *s = request->members; s && *s; s += strcspn(s, "\n")) {
         s++;
         if (strcspn(s, "\n") == c->name_len && !memcmp(s, c->name, c->name_len))
             return true;
     }
-    return !want->members;
+    return !request->members;
 }
 
-int audit_batch_read(const struct blob *blob, const struct audit_want *want,
+int audit_batch_read(const struct blob *blob, const struct audit_request *request,
                      struct audit_batch *ret, struct diag *d)
 {
     AUTO_READING struct reading r = {.blob = blob, .batch = ret};
@@ -413,13 +413,13 @@ int audit_batch_read(const struct blob *blob, const struct audit_want *want,
     rc = read_named(&r, "index", NULL, ret->number, d);
     if (rc == 0 && audit_batch_find_member(&r.zip, "source", strlen("source"), ""))
         rc = read_named(&r, "source", NULL, ret->source, d);
-    if (rc == 0 && want->field)
-        rc = read_named(&r, want->field, ret->value, NULL, d);
+    if (rc == 0 && request->field)
+        rc = read_named(&r, request->field, ret->value, NULL, d);
     for (size_t i = 0; i < r.zip.n && rc == 0; i++) {
         struct content c;
 
         rc = open_content(&r, &r.zip.member[i], &c, d);
-        if (rc == 0 && !is_frame(&r, &c) && is_wanted(want, &c))
+        if (rc == 0 && !is_frame(&r, &c) && is_wanted(request, &c))
             rc = audit_batch_add_member(&r, &c, d);
     }
     return rc;

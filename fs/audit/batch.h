@@ -22,7 +22,7 @@ struct audit_batch {
 };
 
 /* What to read of batches. */
-struct audit_want {
+struct audit_request {
     const char *field;   /* a scalar whose values are wanted; NULL: none */
     const char *members; /* only these are part of the digest, as audit_batch_members() writes them;
                             NULL: all but `index` and `source` */
@@ -31,7 +31,7 @@ struct audit_want {
 /* Read one. The file is not trusted.
  * A sample's digest is the same in every batch, with whichever neighbours. 0; -EBADMSG: it is no
  * batch of samples, -ENOENT: it lacks that field; or the -errno of a read; with the reason in d. */
-int audit_batch_read(const struct blob *blob, const struct audit_want *want,
+int audit_batch_read(const struct blob *blob, const struct audit_request *request,
                      struct audit_batch *ret, struct diag *d);
 
 /* Write the names of the members that samples of a batch share with other datasets: without their

@@ -71,7 +71,7 @@ static int batches_folder(const struct audit_call *call, const struct plan *plan
 struct walk {
     struct audit_call *call;
     struct audit_tally *tally;
-    struct audit_want want;
+    struct audit_request request;
     int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
     struct audit_batch batch;
     uint64_t classes, each; /* of a batch, with classes=PxK; 0 */
@@ -138,7 +138,7 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
     }
     r = local_blob_new(fd, path, (uint64_t)st.st_size, true, &blob);
     if (r == 0)
-        r = audit_batch_read(blob, &walk->want, &walk->batch, d);
+        r = audit_batch_read(blob, &walk->request, &walk->batch, d);
     if (r == 0)
         r = note_batch(walk, number, shown_path(walk->call, path), d);
     walk->call->done += (uint64_t)st.st_size;
@@ -393,7 +393,7 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     bool by_classes;
     int r = call->dataset.mix->n ? cli_audit_read_members(call, &members, d) : 0;
 
-    walk.want = (struct audit_want){plan_field(&plan, &by_classes), members.data};
+    walk.request = (struct audit_request){plan_field(&plan, &by_classes), members.data};
     if (r == 0)
         r = cli_audit_read_list(&walk, d);
     if (r == 0)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/kinds.h"
+#include "base/extensions.h"
 #include "base/text.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/drawing.h"
@@ -204,11 +204,11 @@ static size_t count_unusable(const struct catalog *catalog)
     return n;
 }
 
-static void print_unusable(struct kinds *kinds, size_t n)
+static void print_unusable(struct extensions *extensions, size_t n)
 {
     AUTO_TEXT struct text t = {0};
 
-    kinds_show(kinds, false, &t);
+    extensions_show(extensions, false, &t);
     if (t.data)
         text_plain(t.data, "");
     printf("%zu more files are not usable: %s\n    --json and --check give the reason for each\n",
@@ -222,7 +222,7 @@ static void print_all(const struct catalog *catalog, const struct source *source
     struct glyphs glyphs;
     bool draws = glyphs_init(&glyphs, STDOUT_FILENO);
     size_t shown = check || count_unusable(catalog) <= UNUSABLE_SHOWN ? SIZE_MAX : UNUSABLE_FIRST;
-    struct kinds kinds = {.n = 0};
+    struct extensions extensions = {.n = 0};
     size_t n_left = 0;
 
     print_source(source, spec);
@@ -235,12 +235,12 @@ static void print_all(const struct catalog *catalog, const struct source *source
             shown -= !is_usable(item);
             print_item(catalog, item, draws && i < DRAWN ? &glyphs : NULL, check);
         } else {
-            kinds_add(&kinds, item->name);
+            extensions_add(&extensions, item->name);
             n_left++;
         }
     }
     if (n_left)
-        print_unusable(&kinds, n_left);
+        print_unusable(&extensions, n_left);
 }
 
 static void json_source(const struct source *source, const char *spec, struct text *t)

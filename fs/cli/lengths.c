@@ -91,13 +91,13 @@ static int lengths_compare(const void *a, const void *b)
 static bool lengths_collect(const struct dataset *ds, const struct field *f, struct lengths *ret)
 {
     uint64_t asked = min_u64(ds->samples, SAMPLES_MOST), whole = ds->samples / asked,
-             rest = ds->samples % asked;
+             remainder = ds->samples % asked;
 
     ret->length = malloc(asked * sizeof(*ret->length));
     if (!ret->length)
         return false;
     for (uint64_t i = 0; i < asked; i++) {
-        uint64_t length = length_of(ds, f, i * whole + i * rest / asked);
+        uint64_t length = length_of(ds, f, i * whole + i * remainder / asked);
 
         if (length)
             ret->length[ret->n++] = length;

@@ -124,7 +124,7 @@ static int look_at_folder(const void *path, int out)
 /* What is mounted there, or along the path, may hang. */
 static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 {
-    const struct watched_child_work look = {
+    const struct watched_child_work check = {
         .work = look_at_folder, .ctx = ret_real, .ms = ANSWER_MS};
     AUTO_TEXT struct text content = {0};
     struct mount_entry mount;
@@ -136,7 +136,7 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
             return code;
     }
     if (r == 0)
-        r = watched_child_do(&look, &content);
+        r = watched_child_do(&check, &content);
     if (r == -ENOENT)
         return fail(EXIT_MOUNT, "mountpoint %s: expected a folder, got none; make it: mkdir -p %s",
                     path, path);

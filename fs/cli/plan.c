@@ -270,7 +270,7 @@ static int planned_init(struct planned *ret, const struct planning *p,
 {
     const struct dataset *ds = item->ds;
     const struct schedule *s = &ret->schedule;
-    struct plan_distinct of;
+    struct plan_distinct distinct;
     const struct list_label *label;
     uint64_t bytes, here, list;
     int r;
@@ -284,22 +284,23 @@ static int planned_init(struct planned *ret, const struct planning *p,
     if (r < 0)
         return r;
     cli_plan_find_bytes(p, ds, &bytes, &here);
-    plan_distinct(s, &of);
-    list = schedule_has_order(s) ? of.span : s->positions;
+    plan_distinct(s, &distinct);
+    list = schedule_has_order(s) ? distinct.span : s->positions;
     ret->task = (struct forecast_task){
         .bytes = (double)bytes,
         .here = (double)here,
         .samples = max_u64(ds->samples, 1),
         .list = list,
-        .reach = of.span ? of.listed / (double)of.span : 1,
-        .listed = bytes_of_part(ds, bytes, of.first, list),
+        .reach = distinct.span ? distinct.listed / (double)distinct.span : 1,
+        .listed = bytes_of_part(ds, bytes, distinct.first, list),
         .elements = ret->schedule.elements,
-        .distinct = s->only || plan->draw || plan->of_class || of.repeats ? of.epoch : 0,
+        .distinct =
+            s->only || plan->draw || plan->of_class || distinct.repeats ? distinct.epoch : 0,
         .batch = ret->schedule.batch,
         .batches = ret->schedule.batches,
         .is_shuffled = schedule_has_order(s),
         .is_drawn = plan->draw || plan->of_class,
-        .is_even = s->order.kind == &order_draw && !s->order.classes && !s->only && !plan->splits &&
+        .is_even = s->order.ops == &order_draw && !s->order.classes && !s->only && !plan->splits &&
                    plan->ranks == 1 && !plan->limits,
         .window = plan->window,
         .block = p->stage ? find_block(p, ds) : 1,
@@ -312,8 +313,8 @@ static int planned_init(struct planned *ret, const struct planning *p,
         .epochs = p->call->epochs,
     };
     if (item->mixture)
-        mixture_epoch(item->mixture, s->positions, of.part, &ret->task.list, &ret->task.listed,
-                      &ret->task.distinct);
+        mixture_epoch(item->mixture, s->positions, distinct.part, &ret->task.list,
+                      &ret->task.listed, &ret->task.distinct);
     forecast_make(&ret->task, &ret->f);
     /* A copy must fit on the disk. */
     if (p->stage && (double)bytes > (double)p->disk_free + (double)here)
@@ -481,26 +482,26 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
 }
 
 /* What the flags are, as text. */
-struct given {
+struct plan_flags {
     const char *rate, *rate_name, *compute, *epochs;
     struct plan_nodes_text nodes;
     bool each;
 };
 
-static int parse_given(const struct given *given, struct plan_call *call, struct diag *d)
+static int parse_flags(const struct plan_flags *flags, struct plan_call *call, struct diag *d)
 {
     char rate_name[32];
     int r = 0;
 
-    snprintf(rate_name, sizeof(rate_name), "--%s", given->rate_name);
-    if (given->rate)
-        r = plan_nodes_rate(rate_name, given->rate, &call->rate, d);
-    if (given->compute && r == 0)
-        r = parse_seconds(given->compute, &call->compute, d);
-    if (given->epochs && r == 0)
-        r = value_count("--epochs", given->epochs, 1, 1000000, &call->epochs, d);
+    snprintf(rate_name, sizeof(rate_name), "--%s", flags->rate_name);
+    if (flags->rate)
+        r = plan_nodes_rate(rate_name, flags->rate, &call->rate, d);
+    if (flags->compute && r == 0)
+        r = parse_seconds(flags->compute, &call->compute, d);
+    if (flags->epochs && r == 0)
+        r = value_count("--epochs", flags->epochs, 1, 1000000, &call->epochs, d);
     if (r == 0)
-        r = plan_nodes_parse(&given->nodes, given->each, call->source != NULL, &call->nodes, d);
+        r = plan_nodes_parse(&flags->nodes, flags->each, call->source != NULL, &call->nodes, d);
     if (r == 0 && call->nodes.origin_rate && !call->rate)
         call->rate = min_u64(call->nodes.origin_rate, call->nodes.node_rate);
     return r;
@@ -510,7 +511,7 @@ static int cli_plan_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
-    struct given given = {.rate_name = ""};
+    struct plan_flags flags = {.rate_name = ""};
     const struct command_line line = {
         "plan",
         "[SOURCE]",
@@ -518,15 +519,15 @@ static int cli_plan_run(int argc, char **argv)
         &options,
         {{"json", .set = &call.json},
          {"dry-run", .set = &call.dry_run},
-         {"assume-rate", .text = &given.rate, .old = "rate", .typed = &given.rate_name},
-         {"compute", .text = &given.compute},
-         {"epochs", .text = &given.epochs},
-         {"nodes", .text = &given.nodes.nodes},
-         {"node-rate", .text = &given.nodes.node_rate},
-         {"origin-rate", .text = &given.nodes.origin_rate},
-         {"dead", .text = &given.nodes.dead},
-         {"bytes", .text = &given.nodes.bytes},
-         {"each", .set = &given.each}}};
+         {"assume-rate", .text = &flags.rate, .old = "rate", .typed = &flags.rate_name},
+         {"compute", .text = &flags.compute},
+         {"epochs", .text = &flags.epochs},
+         {"nodes", .text = &flags.nodes.nodes},
+         {"node-rate", .text = &flags.nodes.node_rate},
+         {"origin-rate", .text = &flags.nodes.origin_rate},
+         {"dead", .text = &flags.nodes.dead},
+         {"bytes", .text = &flags.nodes.bytes},
+         {"each", .set = &flags.each}}};
     struct diag d = DIAG_INIT;
     int code, r;
 
@@ -534,7 +535,7 @@ static int cli_plan_run(int argc, char **argv)
     code = parse_command(argc, argv, &line, &call.source);
     if (code >= 0)
         return code;
-    r = parse_given(&given, &call, &d);
+    r = parse_flags(&flags, &call, &d);
     if (r < 0)
         return fail(EXIT_USAGE, "%s", diag_text(&d, r));
     if (call.nodes.bytes)

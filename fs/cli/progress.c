@@ -52,7 +52,8 @@ unsigned percent_of(uint64_t done, uint64_t total)
 void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rate, bool bar,
                    char *ret, size_t capacity)
 {
-    char of[HUMAN_SIZE], all[HUMAN_SIZE], speed[HUMAN_SIZE], left[HUMAN_SIZE], drawn[BAR + 4] = "";
+    char part[HUMAN_SIZE], all[HUMAN_SIZE], speed[HUMAN_SIZE], left[HUMAN_SIZE],
+        drawn[BAR + 4] = "";
     unsigned percent = percent_of(done, total);
     int n;
 
@@ -61,7 +62,7 @@ void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rat
         memset(drawn + 1, '#', percent * BAR / 100);
     }
     n = snprintf(ret, capacity, "%s%3u %%  %s %s of %s", drawn, percent, what,
-                 human_bytes(done, of), human_bytes(total, all));
+                 human_bytes(done, part), human_bytes(total, all));
     if (rate && n > 0 && (size_t)n < capacity)
         n += snprintf(ret + n, capacity - (size_t)n, ", %s/s", human_bytes(rate, speed));
     if (rate && done < total && n > 0 && (size_t)n < capacity)

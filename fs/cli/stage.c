@@ -164,7 +164,7 @@ static int say_no_space(const struct staging *s)
     struct stage *stage = s->opened.source->stage;
     const struct stage_counters *c = stage_counters(stage);
     uint64_t staged, total;
-    char want[HUMAN_SIZE], have[HUMAN_SIZE], all[HUMAN_SIZE], limit[HUMAN_SIZE], used[HUMAN_SIZE];
+    char needed[HUMAN_SIZE], have[HUMAN_SIZE], all[HUMAN_SIZE], limit[HUMAN_SIZE], used[HUMAN_SIZE];
     char left[HUMAN_SIZE] = "?";
     struct statvfs fs;
 
@@ -178,7 +178,7 @@ static int say_no_space(const struct staging *s)
         EXIT_CACHE,
         "%s: the cache %s is full: expected %s more (%s of %s are staged), got %s in use of "
         "%s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
-        s->shown, s->opened.cache.path, human_bytes(total > staged ? total - staged : 0, want),
+        s->shown, s->opened.cache.path, human_bytes(total > staged ? total - staged : 0, needed),
         human_bytes(staged, have), human_bytes(total, all),
         human_bytes(stage_quota_used(stage), used), human_bytes(stage_quota_limit(stage), limit),
         left);

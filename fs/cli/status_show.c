@@ -375,12 +375,12 @@ static void add_from_remote(const char *json, const struct status_look *last, in
 static void add_mount_line(const char *json, const struct status_look *last, int64_t ns,
                            struct status_lines *lines, struct text *key, struct text *t)
 {
-    uint64_t served = status_number(json, "bytes_served"), own = last->ns ? last->len : 0;
+    uint64_t served = status_number(json, "bytes_served"), own_reads = last->ns ? last->len : 0;
     uint64_t total = status_number(json, "remote.total_bytes");
     uint64_t staged = status_number(json, "remote.staged_bytes");
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
-    if (!last->ns || served > last->served + own)
+    if (!last->ns || served > last->served + own_reads)
         lines->served = served;
     text_add(t, "reads %s", human_bytes(served, a));
     add_rate(served, last->served, ns, t);

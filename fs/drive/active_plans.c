@@ -40,7 +40,7 @@ static bool is_like(const struct active_plan *active, const struct node *node)
 {
     return active->id && active->item == node->item && active->plan == node->plan &&
            active->epoch == node->epoch && active->folder == node->folder &&
-           active->is_samples == (node->kind == NODE_SAMPLE);
+           active->is_samples == (node->type == NODE_SAMPLE);
 }
 
 struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
@@ -119,7 +119,7 @@ static void go_to(struct active_plan *active, uint64_t unit)
 static struct active_plan *begin_locked(struct active_plans *active_plans, const struct node *node)
 {
     struct active_plan *active = active_plans_place_locked(active_plans);
-    const bool samples = node->kind == NODE_SAMPLE;
+    const bool samples = node->type == NODE_SAMPLE;
 
     lock_assert_held(&active_plans->lock);
     *active = (struct active_plan){
@@ -186,7 +186,7 @@ static bool note_lost(struct active_plans *active_plans, struct active_plan *act
 {
     uint64_t unit = active_plan_unit(node);
 
-    if (!push_window_has(&active->window, unit) || !(active->kinds >> node_kind(node) & 1))
+    if (!push_window_has(&active->window, unit) || !(active->columns >> node_column(node) & 1))
         return false;
     active_plan_count(&active_plans->counters.lost, 1);
     if (push_window_loses(&active->window, unit, active->reader.at))
@@ -219,15 +219,15 @@ static bool is_jump(const struct active_plan *active, uint64_t unit)
     return reader_is_jump(&active->reader, active->window.pushed, unit);
 }
 
-/* Note a kind that is read. If it is a new one, what was pushed lacks it. */
-static void note_kind(struct active_plan *active, unsigned kind)
+/* Note a column that is read. If it is a new one, what was pushed lacks it. */
+static void note_column(struct active_plan *active, unsigned column)
 {
-    const uint64_t bit = UINT64_C(1) << kind;
+    const uint64_t bit = UINT64_C(1) << column;
 
-    if (active->kinds && !(active->kinds & bit))
+    if (active->columns && !(active->columns & bit))
         active_plan_push_from(active, active->reader.at + 1);
-    active->kinds |= bit;
-    reader_comes(&active->reader, kind);
+    active->columns |= bit;
+    reader_comes(&active->reader, column);
 }
 
 unsigned active_plans_read(struct active_plans *active_plans, const struct node *node, uint64_t end)
@@ -258,7 +258,7 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
         }
     }
     reader_speed_read(&active->speed, now);
-    note_kind(active, node_kind(node));
+    note_column(active, node_column(node));
     push_window_sees(&active->window, end);
     return active_plan_is_live(active) ? result : 0;
 }
@@ -275,10 +275,10 @@ bool active_plans_given(struct active_plans *active_plans, const struct node *no
     if (!active)
         return false;
     if (unit + 1 == active->units && off + bytes >= size) {
-        reader_ends(&active->reader, node_kind(node));
+        reader_ends(&active->reader, node_column(node));
         ends = reader_is_over(&active->reader);
     }
-    return open_units_given(&active->open, unit, node_kind(node), active->kinds, bytes, size) ||
+    return open_units_given(&active->open, unit, node_column(node), active->columns, bytes, size) ||
            ends;
 }
 

@@ -102,7 +102,7 @@ struct active_cursor {
     const struct plan_entry *plan; /* NULL: samples in stored order */
     const struct catalog_item *item;
     const struct folder *folder; /* NULL: nothing was read yet */
-    uint64_t kinds;              /* bits: the kinds of its files that are read */
+    uint64_t columns;            /* bits: the columns that are read */
     bool is_samples;
     bool is_last; /* nothing is planned for the next epoch */
     uint64_t epoch;

@@ -24,7 +24,7 @@ struct active_plan {
     bool is_samples;
     uint64_t epoch;
     struct node node;        /* a node that was read */
-    uint64_t kinds;          /* bits: the kinds that are read */
+    uint64_t columns;        /* bits: the columns that are read */
     uint64_t units, samples; /* of the epoch; of a unit */
     struct reader reader;
     struct push_window window;

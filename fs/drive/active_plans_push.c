@@ -37,22 +37,22 @@ static bool may_drop(const struct active_plans *active_plans, const struct activ
 
 static void take_push(struct active_plan *active, uint64_t share, struct push_file *ret)
 {
-    unsigned kind;
+    unsigned column;
 
     *ret = (struct push_file){.ticket = active->id};
-    kind = push_window_take(&active->window, active->reader.at, active->units, active->kinds, share,
-                            &ret->is_marked);
-    node_sibling(&active->node, active->window.pushed, kind, &ret->node);
+    column = push_window_take(&active->window, active->reader.at, active->units, active->columns,
+                              share, &ret->is_marked);
+    node_sibling(&active->node, active->window.pushed, column, &ret->node);
 }
 
 static void take_drop(struct active_plan *active, struct push_file *ret)
 {
     uint64_t unit;
-    unsigned kind;
+    unsigned column;
 
     *ret = (struct push_file){.ticket = active->id};
-    push_window_take_drop(&active->window, active->kinds, &unit, &kind);
-    node_sibling(&active->node, unit, kind, &ret->node);
+    push_window_take_drop(&active->window, active->columns, &unit, &column);
+    node_sibling(&active->node, unit, column, &ret->node);
 }
 
 static uint64_t ahead_of_reader(const struct active_plan *active)
@@ -129,7 +129,7 @@ bool active_plans_is_due(struct active_plans *active_plans, const struct push_fi
 void active_plans_made(struct active_plans *active_plans, const struct push_file *file,
                        int64_t result)
 {
-    const unsigned kind = node_kind(&file->node);
+    const unsigned column = node_column(&file->node);
     int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
@@ -141,11 +141,11 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
     if (active->window.pushed != file->node.number)
         return; /* the reader has passed it, or is elsewhere */
     if (result >= 0)
-        push_window_made(&active->window, kind, active->kinds, (uint64_t)result);
+        push_window_made(&active->window, column, active->columns, (uint64_t)result);
     else if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result))
         push_window_failed(&active->window, result, now);
     else
-        push_window_leaves(&active->window, kind, active->kinds);
+        push_window_leaves(&active->window, column, active->columns);
 }
 
 void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,

@@ -61,7 +61,7 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
     memcpy(needs->horizon, horizon, cursors->n * sizeof(*horizon));
     needs->n_cursors = cursors->n;
     if (!needs_count) /* their reader has passed them, or is elsewhere */
-        needs->n_needs = needs->given = 0;
+        needs->n_needs = needs->returned = 0;
 }
 
 /* Elements ahead of the reader whose needs may be reported: an epoch; or, where the next epoch has
@@ -69,7 +69,7 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
 static uint64_t horizon_of(const struct cursor *c)
 {
     const struct schedule *s = &c->schedule;
-    bool others = c->is_seeded && (s->order.kind != &order_permutation || s->elements < s->length);
+    bool others = c->is_seeded && (s->order.ops != &order_permutation || s->elements < s->length);
 
     if (!c->goes_on)
         return c->elements - c->at;
@@ -164,7 +164,7 @@ static void needs_take_turn(struct needs *needs, const struct cursor *c, struct 
     n = min_u64(n, c->elements - element);
     cursor_samples(c, distance, (size_t)n, sample);
     needs->needs_run = c->run;
-    needs->n_needs = needs->given = 0;
+    needs->n_needs = needs->returned = 0;
     for (; i < n && needs->n_needs <= most; i++)
         add_needs(needs, c, sample[i], cursor_time(c, distance + i));
     merge_needs(needs);
@@ -209,10 +209,10 @@ static void make_maps(const struct needs *needs, const struct cursors *cursors, 
 /* Give some of the needs that are left. */
 static size_t give_needs(struct needs *needs, struct stage_need *ret, size_t capacity)
 {
-    size_t n = (size_t)min_u64(capacity, needs->n_needs - needs->given);
+    size_t n = (size_t)min_u64(capacity, needs->n_needs - needs->returned);
 
-    memcpy(ret, needs->need + needs->given, n * sizeof(*ret));
-    needs->given += n;
+    memcpy(ret, needs->need + needs->returned, n * sizeof(*ret));
+    needs->returned += n;
     return n;
 }
 

@@ -33,7 +33,7 @@ static void needs_cursors_set_fields(struct cursor *c, const struct active_curso
     for (unsigned i = 0; folder && i < folder->n_kinds[scope]; i++) {
         const struct field *f = folder->kind[scope][i].field;
 
-        if (!(active->kinds >> i & 1))
+        if (!(active->columns >> i & 1))
             continue;
         if (!f) {
             c->n_fields = 0;

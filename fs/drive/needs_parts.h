@@ -65,7 +65,7 @@ struct needs {
     struct horizon horizon[ACTIVE_PLANS_MAX];
     uint64_t needs_run; /* the run that the needs belong to, */
     uint64_t needs_end; /* and the element up to which they go, like cursor.passed */
-    size_t n_needs, given;
+    size_t n_needs, returned;
     struct stage_need need[NEEDS_MOST];
 };
 

@@ -64,16 +64,16 @@ static unsigned samples_of(const struct needs *needs, const struct cursor *c,
                            const struct blob *blob, uint64_t off, uint64_t len,
                            struct plan_samples ret[static KINDS_MAX], bool *known)
 {
-    struct plan_samples own[KINDS_MAX];
+    struct plan_samples found[KINDS_MAX];
     unsigned n = 0;
 
     for (unsigned i = 0; i < needs_parts(c); i++) {
         const struct cursor_part part = needs_part(needs, c, i);
-        unsigned some = samples_of_part(c, &part, blob, off, len, own, known);
+        unsigned some = samples_of_part(c, &part, blob, off, len, found, known);
 
         for (unsigned k = 0; k < some; k++) {
             struct plan_samples *last = &ret[n - (n == KINDS_MAX)];
-            struct plan_samples s = {part.first + own[k].first, part.first + own[k].last};
+            struct plan_samples s = {part.first + found[k].first, part.first + found[k].last};
 
             if (n == KINDS_MAX)
                 *last = (struct plan_samples){min_u64(last->first, s.first),
@@ -101,7 +101,7 @@ struct question {
 struct asked {
     size_t n;
     struct plan_samples wanted[CURSOR_ASKED_MOST];
-    struct question *of[CURSOR_ASKED_MOST];
+    struct question *question[CURSOR_ASKED_MOST];
 };
 static_assert(KINDS_MAX <= CURSOR_ASKED_MOST, "room for those of a question");
 
@@ -111,7 +111,7 @@ static void ask_cursor(const struct cursor *c, struct asked *asked)
 
     cursor_distances(c, asked->n, asked->wanted, distance);
     for (size_t i = 0; i < asked->n; i++)
-        asked->of[i]->distance = min_u64(asked->of[i]->distance, distance[i]);
+        asked->question[i]->distance = min_u64(asked->question[i]->distance, distance[i]);
     asked->n = 0;
 }
 
@@ -133,7 +133,7 @@ static void find_distances(const struct needs *needs, const struct cursor *c, si
         if (asked.n + some > CURSOR_ASKED_MOST)
             ask_cursor(c, &asked);
         for (unsigned k = 0; k < some; k++) {
-            asked.of[asked.n] = &q[i];
+            asked.question[asked.n] = &q[i];
             asked.wanted[asked.n++] = samples[k];
         }
     }

@@ -34,20 +34,20 @@ void open_units_start(struct open_units *open, uint64_t unit)
     open_units_reach(open, unit < READER_SLACK ? 0 : unit, unit);
 }
 
-bool open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
+bool open_units_given(struct open_units *open, uint64_t unit, unsigned column, uint64_t columns,
                       uint64_t bytes, uint64_t size)
 {
-    const uint64_t bit = UINT64_C(1) << kind;
+    const uint64_t bit = UINT64_C(1) << column;
     struct open_unit *o = &open->at[unit % OPEN_UNITS_MAX];
 
     if (!open_units_has(open, unit))
         return false;
-    if (size != UINT64_MAX && !(o->kinds & bit)) {
-        o->kinds |= bit;
+    if (size != UINT64_MAX && !(o->columns & bit)) {
+        o->columns |= bit;
         o->bytes += size;
     }
-    o->given += bytes;
-    o->is_open = (o->kinds & kinds) != kinds || o->given < o->bytes;
+    o->returned += bytes;
+    o->is_open = (o->columns & columns) != columns || o->returned < o->bytes;
     o->was_open = true;
     return !o->is_open;
 }

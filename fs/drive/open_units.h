@@ -9,9 +9,9 @@
  *  1. Unit u has the place u % OPEN_UNITS_MAX, so two open units are less than OPEN_UNITS_MAX
  * apart, or the earlier one is forgotten.
  *  2. A unit opens when its reader has reached it before the push; so do up to READER_SLACK units
- *     before it that were left out: other workers read them. It closes when all bytes of all kinds
- *     that are read were given, or when it was stored in the page cache. It does not open again
- *     but by a read of itself.
+ *     before it that were left out: other workers read them. It closes when all bytes of all
+ *     columns that are read were returned, or when it was stored in the page cache. It does not
+ * open again but by a read of itself.
  *  3. The reported place only grows, but for units that are pushed again and for a jump.
  *
  * The active plans' lock guards them. */
@@ -27,9 +27,9 @@ struct open_unit {
     bool is_open;
     bool was_open; /* some of it was returned to the reader */
     uint64_t unit;
-    uint64_t kinds; /* bits: the kinds whose sizes are known, */
-    uint64_t bytes; /* and the sum of these sizes */
-    uint64_t given; /* bytes returned, of all kinds */
+    uint64_t columns;  /* bits: the columns whose sizes are known, */
+    uint64_t bytes;    /* and the sum of these sizes */
+    uint64_t returned; /* bytes returned, of all columns */
 };
 
 struct open_units {
@@ -46,9 +46,9 @@ void open_units_reach(struct open_units *open, uint64_t from, uint64_t unit);
 
 bool open_units_has(const struct open_units *open, uint64_t unit);
 
-/* Bytes of a file of that unit and kind were returned. size: of the file; UINT64_MAX: unknown.
- * kinds: bits, all that are read. True: that closes the unit. */
-bool open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
+/* Bytes of a file of that unit and column were returned. size: of the file; UINT64_MAX: unknown.
+ * columns: bits, all that are read. True: that closes the unit. */
+bool open_units_given(struct open_units *open, uint64_t unit, unsigned column, uint64_t columns,
                       uint64_t bytes, uint64_t size);
 
 /* The unit is in the page cache: its reader gets the rest from there. */

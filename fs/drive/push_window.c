@@ -22,9 +22,9 @@ static uint64_t pages(uint64_t bytes)
     return ceil_div(max_u64(bytes, 1), PAGE) * PAGE;
 }
 
-static unsigned next_kind(uint64_t kinds, unsigned from)
+static unsigned next_column(uint64_t columns, unsigned from)
 {
-    uint64_t left = from < KINDS_MAX ? kinds >> from : 0;
+    uint64_t left = from < KINDS_MAX ? columns >> from : 0;
 
     return left ? from + (unsigned)__builtin_ctzll(left) : KINDS_MAX;
 }
@@ -34,7 +34,7 @@ void push_window_from(struct push_window *window, uint64_t unit)
     while (window->n_marks && window->mark[(window->n_marks - 1) % PUSH_WINDOW_MARKS] >= unit)
         window->n_marks--;
     window->pushed = window->done = window->stored = unit;
-    window->kind = 0;
+    window->column = 0;
     window->this_bytes = 0;
 }
 
@@ -43,7 +43,7 @@ void push_window_start(struct push_window *window, uint64_t unit)
     window->n_marks = 0;
     push_window_from(window, unit + 1);
     window->dropped = unit;
-    window->drop_kind = 0;
+    window->drop_column = 0;
     window->size = START;
     window->waits_for_move = false;
     window->overtaken = window->rests = window->lost = 0;
@@ -135,7 +135,7 @@ static bool is_mark_due(const struct push_window *window, uint64_t at, uint64_t 
     return window->pushed >= last + every || window->pushed + 1 == units;
 }
 
-unsigned push_window_take(struct push_window *window, uint64_t at, uint64_t units, uint64_t kinds,
+unsigned push_window_take(struct push_window *window, uint64_t at, uint64_t units, uint64_t columns,
                           uint64_t share, bool *ret_marked)
 {
     if (!window->this_bytes && !push_window_is_marked(window, window->pushed) &&
@@ -143,7 +143,7 @@ unsigned push_window_take(struct push_window *window, uint64_t at, uint64_t unit
         window->mark[window->n_marks++ % PUSH_WINDOW_MARKS] = window->pushed;
     window->is_making = true;
     *ret_marked = push_window_is_marked(window, window->pushed);
-    return next_kind(kinds, window->kind);
+    return next_column(columns, window->column);
 }
 
 bool push_window_fits(const struct push_window *window, uint64_t at, uint64_t size, uint64_t share)
@@ -152,25 +152,25 @@ bool push_window_fits(const struct push_window *window, uint64_t at, uint64_t si
            share;
 }
 
-/* Go on to the next kind, or to the next unit. */
-void push_window_made(struct push_window *window, unsigned kind, uint64_t kinds, uint64_t bytes)
+/* Go on to the next column, or to the next unit. */
+void push_window_made(struct push_window *window, unsigned column, uint64_t columns, uint64_t bytes)
 {
     window->this_bytes += pages(bytes);
-    window->kind = kind + 1;
-    if (next_kind(kinds, window->kind) != KINDS_MAX)
+    window->column = column + 1;
+    if (next_column(columns, window->column) != KINDS_MAX)
         return;
     window->unit_bytes =
         max_u64((window->unit_bytes * 7 + window->this_bytes) / 8, window->this_bytes);
     window->this_bytes = 0;
-    window->kind = 0;
+    window->column = 0;
     window->pushed++;
 }
 
-void push_window_leaves(struct push_window *window, unsigned kind, uint64_t kinds)
+void push_window_leaves(struct push_window *window, unsigned column, uint64_t columns)
 {
     uint64_t unit = window->pushed;
 
-    push_window_made(window, kind, kinds, 0);
+    push_window_made(window, column, columns, 0);
     window->stored = unit + 1;
 }
 
@@ -194,16 +194,16 @@ bool push_window_may_drop(const struct push_window *window, uint64_t at)
     return !window->is_making && window->dropped + READER_SLACK < at;
 }
 
-void push_window_take_drop(struct push_window *window, uint64_t kinds, uint64_t *ret_unit,
-                           unsigned *ret_kind)
+void push_window_take_drop(struct push_window *window, uint64_t columns, uint64_t *ret_unit,
+                           unsigned *ret_column)
 {
-    unsigned kind = next_kind(kinds, window->drop_kind);
+    unsigned column = next_column(columns, window->drop_column);
 
     *ret_unit = window->dropped;
-    *ret_kind = kind;
-    window->drop_kind = kind + 1;
-    if (next_kind(kinds, window->drop_kind) != KINDS_MAX)
+    *ret_column = column;
+    window->drop_column = column + 1;
+    if (next_column(columns, window->drop_column) != KINDS_MAX)
         return;
-    window->drop_kind = 0;
+    window->drop_column = 0;
     window->dropped++;
 }

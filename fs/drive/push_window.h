@@ -14,7 +14,8 @@
  *  4. One file is made at a time.
  *
  * at: the unit where the reader is. units: of the epoch. share: bytes that may be pushed ahead.
- * kinds: bits, the kinds of files of a unit that are read. The active plans' lock guards it all. */
+ * columns: bits, the columns that are read, see node_column(). The active plans' lock guards it
+ * all. */
 #ifndef EPOCHFS_FS_DRIVE_PUSH_WINDOW_H
 #define EPOCHFS_FS_DRIVE_PUSH_WINDOW_H
 
@@ -26,15 +27,15 @@
 #define PUSH_WINDOW_MARKS  (PUSH_WINDOW_MAX / PUSH_WINDOW_STRIDE + 64) /* that are remembered */
 
 struct push_window {
-    uint64_t pushed;     /* the next unit to push, */
-    unsigned kind;       /* and its first kind to push */
-    uint64_t done;       /* units from stored on and before this one have been stored */
-    uint64_t stored;     /* units from this one to pushed are in the page cache, or will be */
-    uint64_t dropped;    /* the next unit to drop, */
-    unsigned drop_kind;  /* and its first kind to drop */
-    uint64_t unit_bytes; /* bytes of a unit in the page cache */
-    uint64_t this_bytes; /* bytes so far of the unit that is being pushed */
-    uint64_t size;       /* units that may be pushed ahead of the reader */
+    uint64_t pushed;      /* the next unit to push, */
+    unsigned column;      /* and its first column to push */
+    uint64_t done;        /* units from stored on and before this one have been stored */
+    uint64_t stored;      /* units from this one to pushed are in the page cache, or will be */
+    uint64_t dropped;     /* the next unit to drop, */
+    unsigned drop_column; /* and its first column to drop */
+    uint64_t unit_bytes;  /* bytes of a unit in the page cache */
+    uint64_t this_bytes;  /* bytes so far of the unit that is being pushed */
+    uint64_t size;        /* units that may be pushed ahead of the reader */
     uint64_t mark[PUSH_WINDOW_MARKS], n_marks;
     bool is_making;      /* a file is being made */
     bool waits_for_move; /* the kernel does not know the next file, or it is too large */
@@ -87,20 +88,21 @@ bool push_window_loses(struct push_window *window, uint64_t unit, uint64_t at);
 bool push_window_may_push(const struct push_window *window, uint64_t at, uint64_t units,
                           uint64_t share, int64_t now);
 
-/* A file of unit `pushed` is about to be made. Its kind; *ret_marked: its last page stays out. All
- * files of a unit are marked, or none: a reader of several kinds may come for one kind only,
+/* A file of unit `pushed` is about to be made. Its column; *ret_marked: its last page stays out.
+ * All files of a unit are marked, or none: a reader of several columns may come for one only,
  * because the page cache has the others from before. */
-unsigned push_window_take(struct push_window *window, uint64_t at, uint64_t units, uint64_t kinds,
+unsigned push_window_take(struct push_window *window, uint64_t at, uint64_t units, uint64_t columns,
                           uint64_t share, bool *ret_marked);
 
 /* May a file of that size be stored as the next one? */
 bool push_window_fits(const struct push_window *window, uint64_t at, uint64_t size, uint64_t share);
 
-/* The file of that kind of unit `pushed` is made, and has that many bytes. */
-void push_window_made(struct push_window *window, unsigned kind, uint64_t kinds, uint64_t bytes);
+/* The file in that column of unit `pushed` is made, and has that many bytes. */
+void push_window_made(struct push_window *window, unsigned column, uint64_t columns,
+                      uint64_t bytes);
 
-/* The file of that kind of unit `pushed` cannot be read: it is left to its reader. */
-void push_window_leaves(struct push_window *window, unsigned kind, uint64_t kinds);
+/* The file in that column of unit `pushed` cannot be read: it is left to its reader. */
+void push_window_leaves(struct push_window *window, unsigned column, uint64_t columns);
 
 /* Unit `pushed` could not be made or stored. -ENOENT, -EFBIG: nothing more until the reader moves;
  * another -errno: for a while. */
@@ -114,8 +116,8 @@ void push_window_stored(struct push_window *window, uint64_t unit);
 /* A unit is dropped once the reader has passed it for certain. */
 bool push_window_may_drop(const struct push_window *window, uint64_t at);
 
-/* Which kind of which unit is to be dropped; the next call has the next one. */
-void push_window_take_drop(struct push_window *window, uint64_t kinds, uint64_t *ret_unit,
-                           unsigned *ret_kind);
+/* Which column of which unit is to be dropped; the next call has the next one. */
+void push_window_take_drop(struct push_window *window, uint64_t columns, uint64_t *ret_unit,
+                           unsigned *ret_column);
 
 #endif

@@ -65,14 +65,14 @@ void reader_moves(struct reader *reader, uint64_t unit)
     reader->in_sequence += reader->in_sequence < READER_SURE;
 }
 
-void reader_comes(struct reader *reader, unsigned kind)
+void reader_comes(struct reader *reader, unsigned column)
 {
-    reader->came |= UINT64_C(1) << kind;
+    reader->came |= UINT64_C(1) << column;
 }
 
-void reader_ends(struct reader *reader, unsigned kind)
+void reader_ends(struct reader *reader, unsigned column)
 {
-    reader->ended |= UINT64_C(1) << kind;
+    reader->ended |= UINT64_C(1) << column;
 }
 
 bool reader_is_over(const struct reader *reader)

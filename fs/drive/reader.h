@@ -29,7 +29,7 @@ struct reader {
     unsigned in_sequence;
     uint64_t ghost; /* the unit where it was before it jumped; UINT64_MAX: none */
     bool is_stray;
-    uint64_t came;  /* bits: the kinds read since the last jump, */
+    uint64_t came;  /* bits: the columns read since the last jump, */
     uint64_t ended; /* and those of which the last unit's file was read to its end */
 };
 
@@ -57,13 +57,13 @@ bool reader_splits(struct reader *reader, uint64_t unit);
 /* A read of a unit further on. */
 void reader_moves(struct reader *reader, uint64_t unit);
 
-/* A file of that kind was read. */
-void reader_comes(struct reader *reader, unsigned kind);
+/* A file of that column was read. */
+void reader_comes(struct reader *reader, unsigned column);
 
-/* The last unit's file of that kind was read to its end. */
-void reader_ends(struct reader *reader, unsigned kind);
+/* The last unit's file of that column was read to its end. */
+void reader_ends(struct reader *reader, unsigned column);
 
-/* Has it read the last unit's file of each kind that it reads to its end? */
+/* Has it read the last unit's file of each column that it reads to its end? */
 bool reader_is_over(const struct reader *reader);
 
 #endif

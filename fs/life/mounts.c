@@ -178,18 +178,18 @@ void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const 
     size_t capacity = 0;
 
     while (mounts && getline(&line, &capacity, mounts) > 0) {
-        const char *rest = strstr(line, " - ");
+        const char *tail = strstr(line, " - ");
         struct mount_entry entry;
         char path[PATH_MAX], type[64], source[PATH_MAX] = "";
 
-        if (!rest || sscanf(line, "%*s %*s %u:%u %*s %4095s", &entry.device_major,
+        if (!tail || sscanf(line, "%*s %*s %u:%u %*s %4095s", &entry.device_major,
                             &entry.device_minor, path) != 3)
             continue;
-        if (sscanf(rest, " - %63[^ ] %4095[^ \n]", type, source) < 1)
+        if (sscanf(tail, " - %63[^ ] %4095[^ \n]", type, source) < 1)
             continue;
         unescape(path);
         unescape(source);
-        read_users(rest, &entry);
+        read_users(tail, &entry);
         each(ctx, &entry, path, type, source);
     }
     free(line);

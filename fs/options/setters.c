@@ -158,11 +158,11 @@ void option_set_kaldi_flag(struct options *o, const char *flag)
 int option_set_kaldi(struct options *o, const char *name, const char *value, struct diag *d)
 {
     AUTO_FREE char *words = strdup(value);
-    char *rest = words, *word;
+    char *next = words, *word;
 
     if (!words)
         return -ENOMEM;
-    while ((word = strsep(&rest, "+"))) {
+    while ((word = strsep(&next, "+"))) {
         if (!option_is_kaldi_flag(word))
             return diag_set(d, -EINVAL,
                             "option %s=%s: expected o, p, s, cs, or one of them with n in front, "

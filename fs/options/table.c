@@ -41,13 +41,13 @@ static const char *const levels[] = {"error", "warning", "info", "debug"};
 
 #define AT(member)                                                                                 \
     .at = offsetof(struct options, member), .size = sizeof((struct options){0}.member)
-#define FLAG(member)             .kind = OPTION_FLAG, AT(member)
-#define NUMBER(member, from, to) .kind = OPTION_NUMBER, AT(member), .least = (from), .most = (to)
-#define SIZE(member)             .kind = OPTION_SIZE, AT(member)
-#define TEXT(member, what_it_is) .kind = OPTION_TEXT, AT(member), .what = (what_it_is)
-#define PATH(member, what_it_is) .kind = OPTION_PATH, AT(member), .what = (what_it_is)
+#define FLAG(member)             .type = OPTION_FLAG, AT(member)
+#define NUMBER(member, from, to) .type = OPTION_NUMBER, AT(member), .least = (from), .most = (to)
+#define SIZE(member)             .type = OPTION_SIZE, AT(member)
+#define TEXT(member, what_it_is) .type = OPTION_TEXT, AT(member), .what = (what_it_is)
+#define PATH(member, what_it_is) .type = OPTION_PATH, AT(member), .what = (what_it_is)
 #define WORD(member, list)                                                                         \
-    .kind = OPTION_WORD, AT(member), .word = (list), .n_words = ARRAY_LEN(list)
+    .type = OPTION_WORD, AT(member), .word = (list), .n_words = ARRAY_LEN(list)
 
 const struct option options_ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
@@ -226,7 +226,7 @@ int option_set(struct options *o, const struct option *option, const char *name,
     unsigned word = 0;
     int r = 0;
 
-    switch (option->kind) {
+    switch (option->type) {
     case OPTION_FLAG:
         break;
     case OPTION_NUMBER:

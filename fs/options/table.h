@@ -5,7 +5,7 @@
 #include "fs/options/options.h"
 
 /* What an option's value is, and so what the member of struct options is that it sets. */
-enum option_kind {
+enum option_type {
     OPTION_OTHER,  /* set() knows */
     OPTION_FLAG,   /* there is no value: true */
     OPTION_NUMBER, /* from least to most */
@@ -20,7 +20,7 @@ struct option {
     const char *name;
     const char *form; /* of the value; NULL: it takes none */
     const char *help;
-    enum option_kind kind;
+    enum option_type type;
     size_t at, size;         /* of the member: offset, and bytes of a number */
     uint64_t least, most;    /* most 0: not a number */
     const char *const *word; /* [n_words]; see value_names() */

@@ -171,11 +171,11 @@ struct elements {
 
 /* Gather the next ones of a walk; t is the place within the shuffled pass. */
 static void gather_walk(const struct order_spec *spec, const struct shape *s, uint32_t number,
-                        struct order_walk *walk, size_t room, struct elements *ret)
+                        struct order_walk *walk, size_t capacity, struct elements *ret)
 {
     const struct plan_classes *c = spec->classes;
 
-    while (ret->n < room && walk->place <= walk->last) {
+    while (ret->n < capacity && walk->place <= walk->last) {
         uint64_t class, within, n;
 
         c->ops->find(c, walk->place, &class, &within);
@@ -193,14 +193,14 @@ static void gather_walk(const struct order_spec *spec, const struct shape *s, ui
     }
 }
 
-/* Gather the next elements of n walks, at most `room`. */
+/* Gather the next elements of n walks, at most `capacity`. */
 static void plan_classes_gather(const struct order_spec *spec, const struct epoch_order *e,
                                 const struct shape *s, size_t n, struct order_walk *walk,
-                                size_t room, struct elements *ret)
+                                size_t capacity, struct elements *ret)
 {
     ret->n = 0;
-    for (uint32_t i = 0; i < n && ret->n < room; i++)
-        gather_walk(spec, s, i, &walk[i], room, ret);
+    for (uint32_t i = 0; i < n && ret->n < capacity; i++)
+        gather_walk(spec, s, i, &walk[i], capacity, ret);
     if (spec->seeded)
         family_back_each(&e->of_kind.family, ret->member, ret->n, ret->t);
     for (size_t i = 0; i < ret->n; i++)
@@ -208,15 +208,15 @@ static void plan_classes_gather(const struct order_spec *spec, const struct epoc
 }
 
 static size_t plan_classes_positions(const struct order_spec *spec, const struct epoch_order *e,
-                                     size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
-                                     uint32_t *whose)
+                                     size_t n, struct order_walk *walk, size_t capacity,
+                                     uint64_t *ret, uint32_t *whose)
 {
     struct shape s = shape_of(spec);
     uint64_t round[CHUNK], place[CHUNK];
     struct elements found;
     size_t in = 0, kept = 0;
 
-    plan_classes_gather(spec, e, &s, n, walk, (size_t)min_u64(room, CHUNK), &found);
+    plan_classes_gather(spec, e, &s, n, walk, (size_t)min_u64(capacity, CHUNK), &found);
     for (size_t i = 0; i < found.n; i++) {
         if (found.t[i] >= s.rounds * s.per_class) /* in a later epoch, as it were */
             continue;
@@ -257,7 +257,7 @@ uint64_t order_count_by_class(const struct order_spec *spec, uint64_t first, uin
            1;
 }
 
-const struct order_kind order_classes = {
+const struct order_ops order_classes = {
     .name = "classes",
     .version = 1,
     .begin = plan_classes_begin,

@@ -44,10 +44,10 @@ static struct forecast of_ring(const struct cluster_task *t, double rate)
 /* origin: of the bytes that all nodes read, those that the origin sends. */
 static struct cluster_reads cluster_split(double origin, double nodes)
 {
-    double rest = origin < 0.99999 ? 1 - origin : 0;
+    double later = origin < 0.99999 ? 1 - origin : 0;
 
     return (struct cluster_reads){
-        .disk = rest / nodes, .peers = rest - rest / nodes, .origin = 1 - rest};
+        .disk = later / nodes, .peers = later - later / nodes, .origin = 1 - later};
 }
 
 void cluster_make(const struct cluster_task *t, struct cluster *ret)
@@ -57,7 +57,7 @@ void cluster_make(const struct cluster_task *t, struct cluster *ret)
     double node_rate = t->node_rate * CLUSTER_PAYLOAD;
     double origin_rate = fmin(t->origin_rate, n * t->node_rate) * CLUSTER_PAYLOAD;
     struct forecast ring = of_ring(t, origin_rate), rank = first_epoch(t->plan, 0);
-    double all = ring.all_epochs, epochs = (double)max_u64(t->plan.epochs, 1), rest, universe;
+    double all = ring.all_epochs, epochs = (double)max_u64(t->plan.epochs, 1), later, universe;
     struct cluster c = {.once = ring.epoch};
 
     c.reads = fmin(rank.epoch * here, fmax(rank.all_epochs, ring.epoch));
@@ -82,11 +82,11 @@ void cluster_make(const struct cluster_task *t, struct cluster *ret)
         c.first_epoch = fmax(c.first_epoch, c.first_batch + f.compute);
         c.later_epoch = fmax(f.compute, c.link_later / node_rate);
     }
-    rest = epochs > 1 ? (all - c.once) / (epochs - 1) : 0; /* of draws, in each later epoch */
+    later = epochs > 1 ? (all - c.once) / (epochs - 1) : 0; /* of draws, in each later epoch */
     c.first = cluster_split(c.once / (n * c.reads), n);
-    c.later = cluster_split(rest / (n * c.reads), n);
+    c.later = cluster_split(later / (n * c.reads), n);
     /* Ranks of dead nodes go on elsewhere, so as much is read as before. */
     c.after = cluster_split(
-        (rest + all * (double)t->dead / n) / ((t->ranks > 1 ? n : alive) * c.reads), alive);
+        (later + all * (double)t->dead / n) / ((t->ranks > 1 ? n : alive) * c.reads), alive);
     *ret = c;
 }

@@ -109,17 +109,17 @@ static uint64_t draws_of(const struct order_spec *spec, const struct epoch_order
     return draw_from(spec, e, (u128)last * n);
 }
 
-/* The draws of a walk's places from where it is, at most room of them, moving it on. */
+/* The draws of a walk's places from where it is, at most capacity of them, moving it on. */
 static size_t walk_draws(const struct order_spec *spec, const struct epoch_order *e,
-                         struct order_walk *walk, size_t room, uint64_t *ret)
+                         struct order_walk *walk, size_t capacity, uint64_t *ret)
 {
     uint64_t start, next;
     size_t n = 0;
 
-    while (n < room && walk->place <= walk->last) {
+    while (n < capacity && walk->place <= walk->last) {
         uint64_t end = draws_of(spec, e, walk->place, walk->last, &start, &next);
 
-        for (start += walk->done; start < end && n < room; start++, walk->done++)
+        for (start += walk->done; start < end && n < capacity; start++, walk->done++)
             ret[n++] = start;
         if (start >= end) {
             walk->place = next;
@@ -130,12 +130,13 @@ static size_t walk_draws(const struct order_spec *spec, const struct epoch_order
 }
 
 static size_t draw_positions(const struct order_spec *spec, const struct epoch_order *e, size_t n,
-                             struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose)
+                             struct order_walk *walk, size_t capacity, uint64_t *ret,
+                             uint32_t *whose)
 {
     size_t got = 0;
 
-    for (uint32_t i = 0; i < n && got < room; i++) {
-        size_t some = walk_draws(spec, e, &walk[i], room - got, ret + got);
+    for (uint32_t i = 0; i < n && got < capacity; i++) {
+        size_t some = walk_draws(spec, e, &walk[i], capacity - got, ret + got);
 
         for (; some; some--)
             whose[got++] = i;
@@ -160,7 +161,7 @@ static uint64_t draw_count(const struct order_spec *spec, uint64_t first, uint64
     return (uint64_t)(n * (last - first + 1) / spec->places) + 1;
 }
 
-const struct order_kind order_draw = {
+const struct order_ops order_draw = {
     .name = "draw",
     .version = 1,
     .begin = draw_begin,

@@ -19,13 +19,13 @@ static void epoch_order_at(const struct order_spec *spec, const struct epoch_ord
 }
 
 static size_t epoch_order_positions(const struct order_spec *spec, const struct epoch_order *e,
-                                    size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
-                                    uint32_t *whose)
+                                    size_t n, struct order_walk *walk, size_t capacity,
+                                    uint64_t *ret, uint32_t *whose)
 {
     size_t got = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        for (; walk[i].place <= walk[i].last && got < room; got++) {
+        for (; walk[i].place <= walk[i].last && got < capacity; got++) {
             ret[got] = walk[i].place++;
             whose[got] = i;
         }
@@ -40,7 +40,7 @@ static uint64_t epoch_order_count(const struct order_spec *spec, uint64_t first,
     return last - first + 1;
 }
 
-const struct order_kind order_permutation = {
+const struct order_ops order_permutation = {
     .name = "permutation",
     .version = ORDER_VERSION,
     .begin = epoch_order_begin,

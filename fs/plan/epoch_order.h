@@ -25,7 +25,7 @@ struct order_walk {
     uint64_t done;        /* of the kind; 0 to begin with */
 };
 
-struct order_kind {
+struct order_ops {
     const char *name; /* as docs/order.md has it */
     unsigned version;
     /* Set up ret->of_kind for an epoch; NULL: there is nothing to set up. */
@@ -34,19 +34,19 @@ struct order_kind {
      * it is several times as fast as one by one. */
     void (*at)(const struct order_spec *spec, const struct epoch_order *e, size_t count,
                uint64_t *x);
-    /* Write positions of the places of n walks, at most room of them (> 0), walk after walk, those
-     * of a walk in any order but each once, and move the walks on. whose[i]: the number of the walk
-     * of position i. Returns their number, which may be 0 before the end. Many walks at once are
-     * several times as fast as one by one. */
+    /* Write positions of the places of n walks, at most capacity of them (> 0), walk after walk,
+     * those of a walk in any order but each once, and move the walks on. whose[i]: the number of
+     * the walk of position i. Returns their number, which may be 0 before the end. Many walks at
+     * once are several times as fast as one by one. */
     size_t (*positions)(const struct order_spec *spec, const struct epoch_order *e, size_t n,
-                        struct order_walk *walk, size_t room, uint64_t *ret, uint32_t *whose);
+                        struct order_walk *walk, size_t capacity, uint64_t *ret, uint32_t *whose);
     /* How many positions places first .. last have in an epoch, about. */
     uint64_t (*count)(const struct order_spec *spec, uint64_t first, uint64_t last);
 };
 
-/* An order of all epochs: a kind and what it needs. */
+/* An order of all epochs: its functions and what they need. */
 struct order_spec {
-    const struct order_kind *kind;
+    const struct order_ops *ops;
     uint64_t places;                    /* of the list */
     uint64_t length;                    /* positions of an epoch, at most ORDER_MAX */
     bool seeded;                        /* else all epochs are the same, and: */
@@ -70,7 +70,7 @@ struct epoch_order {
 };
 
 /* The kinds of orders of lists. Without a seed the permutation is the stored order. */
-extern const struct order_kind order_permutation, order_draw, order_classes;
+extern const struct order_ops order_permutation, order_draw, order_classes;
 
 /* order_kind.count() where each class has as many positions as the others. */
 uint64_t order_count_by_class(const struct order_spec *spec, uint64_t first, uint64_t last);

@@ -159,10 +159,11 @@ static struct forecast_epoch run_epoch(const struct cursor *c, double missing, d
     e.fetched = fetched(c, missing, lost, batches);
     for (unsigned i = 0; i < n && t->ahead; i++) {
         double k = point(t, i, n);
-        double come = seconds_of(t, fetched(c, missing, lost, k));
+        double arrival = seconds_of(t, fetched(c, missing, lost, k));
 
-        e.seconds = isnan(come) ? NAN : fmax(e.seconds, come + (batches - k + 1) * t->compute);
-        if (isnan(come))
+        e.seconds =
+            isnan(arrival) ? NAN : fmax(e.seconds, arrival + (batches - k + 1) * t->compute);
+        if (isnan(arrival))
             break;
     }
     if (!t->ahead)
@@ -182,12 +183,12 @@ static double find_hides_at(const struct cursor *c, double missing, double lost)
 
     for (unsigned i = 1; i < n; i++) {
         double k = point(t, i, n);
-        double come = seconds_of(t, fetched(c, missing, lost, k) - first);
+        double arrival = seconds_of(t, fetched(c, missing, lost, k) - first);
 
-        if (isnan(come))
+        if (isnan(arrival))
             return NAN;
         if (k > 1)
-            most = fmax(most, come / (k - 1));
+            most = fmax(most, arrival / (k - 1));
     }
     return most;
 }
@@ -243,11 +244,11 @@ static void run_epochs(const struct cursor *c, struct forecast *f)
 /* Without a cache: the samples are read ahead in each epoch. */
 static double run_direct(const struct forecast_task *t, double bytes)
 {
-    double come = seconds_of(t, bytes), batches = (double)t->batches;
+    double arrival = seconds_of(t, bytes), batches = (double)t->batches;
 
     if (!t->batches)
         return 0;
-    return (double)t->epochs * fmax(come + t->compute, come / batches + batches * t->compute);
+    return (double)t->epochs * fmax(arrival + t->compute, arrival / batches + batches * t->compute);
 }
 
 void forecast_make(const struct forecast_task *t, struct forecast *ret)

@@ -22,11 +22,12 @@ static struct plan_entries plan_list_bucket_of(const struct plan_list *list, uin
     return (struct plan_entries){list->start[bucket], list->start[bucket + 1]};
 }
 
-/* Does the entry come before those of the wanted sample? want: the sample's last bits above those
+/* Does the entry come before those of the wanted sample? target: the sample's last bits above those
  * of a place; or, where entries are places, the sample. */
-static inline bool plan_list_is_before(const struct plan_list *list, uint64_t entry, uint64_t want)
+static inline bool plan_list_is_before(const struct plan_list *list, uint64_t entry,
+                                       uint64_t target)
 {
-    return list->entry ? plan_list_entry(list, entry) < want : list->sample[entry] < want;
+    return list->entry ? plan_list_entry(list, entry) < target : list->sample[entry] < target;
 }
 
 /* The first entry of a bucket whose sample is at least `sample`, or, if `above`, above it; in.end:
@@ -35,12 +36,12 @@ static uint64_t first_entry(const struct plan_list *list, struct plan_entries in
                             bool above)
 {
     uint64_t last_bits = sample & ((UINT64_C(1) << list->shift) - 1);
-    uint64_t want = list->entry ? (last_bits + above) << list->place_bits : sample + above;
+    uint64_t target = list->entry ? (last_bits + above) << list->place_bits : sample + above;
     uint64_t low = in.begin, n = in.end - in.begin;
 
     while (n) {
         uint64_t half = n / 2;
-        bool before = plan_list_is_before(list, low + half, want);
+        bool before = plan_list_is_before(list, low + half, target);
 
         low += before ? half + 1 : 0;
         n = before ? n - half - 1 : half;

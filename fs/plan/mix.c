@@ -155,13 +155,13 @@ static int stretch_init(struct stretch *s, const struct mix_weights *weights, un
 /* How many elements of a source come before a place of the period. */
 static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64_t place)
 {
-    const uint16_t *own = s->place + s->first[source];
+    const uint16_t *places = s->place + s->first[source];
     uint32_t low = 0, high = s->weight[source];
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (own[middle] < place)
+        if (places[middle] < place)
             low = middle + 1;
         else
             high = middle;
@@ -171,10 +171,10 @@ static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64
 
 static mix_number count_before(const struct stretch *s, unsigned source, mix_number position)
 {
-    uint64_t rest;
-    mix_number periods = mix_divide(position - s->start, s->period, &rest);
+    uint64_t remainder;
+    mix_number periods = mix_divide(position - s->start, s->period, &remainder);
 
-    return s->before[source] + periods * s->weight[source] + count_in_period(s, source, rest);
+    return s->before[source] + periods * s->weight[source] + count_in_period(s, source, remainder);
 }
 
 static const struct stretch *stretch_at(const struct mix *mix, mix_number position)
@@ -189,9 +189,9 @@ static const struct stretch *stretch_at(const struct mix *mix, mix_number positi
 unsigned mix_at(const struct mix *mix, mix_number position, mix_number *ret_element)
 {
     const struct stretch *s = stretch_at(mix, position);
-    uint64_t rest;
-    mix_number periods = mix_divide(position - s->start, s->period, &rest);
-    const struct entry *e = &s->entry[rest];
+    uint64_t remainder;
+    mix_number periods = mix_divide(position - s->start, s->period, &remainder);
+    const struct entry *e = &s->entry[remainder];
 
     *ret_element = s->before[e->source] + periods * s->weight[e->source] + e->job;
     return e->source;
@@ -223,10 +223,11 @@ mix_number mix_count(const struct mix *mix, unsigned source, mix_number position
 mix_number mix_count_least(const struct mix *mix, unsigned source, mix_number position)
 {
     const struct stretch *s = stretch_at(mix, position);
-    uint64_t rest;
-    mix_number periods = mix_divide(position - s->start, s->period, &rest);
+    uint64_t remainder;
+    mix_number periods = mix_divide(position - s->start, s->period, &remainder);
 
-    return s->before[source] + periods * s->weight[source] + rest * s->weight[source] / s->period;
+    return s->before[source] + periods * s->weight[source] +
+           remainder * s->weight[source] / s->period;
 }
 
 int mix_new(const struct mix_weights *weights, unsigned stretches, unsigned sources,
@@ -289,10 +290,10 @@ static int find_end(const struct mix *mix, const uint64_t *passes, bool first, m
     return any ? 0 : -EDOM;
 }
 
-int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, uint64_t given,
+int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, uint64_t fixed,
                uint64_t *ret, unsigned *ret_source)
 {
-    mix_number length = end == MIX_LENGTH ? given : 0;
+    mix_number length = end == MIX_LENGTH ? fixed : 0;
     int r = 0;
 
     for (unsigned d = 0; d < mix->sources && end == MIX_SUM; d++)
@@ -313,23 +314,23 @@ int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, 
  * gives. */
 static void nearest(const uint64_t *weight, unsigned n, mix_number sum, uint32_t *ret)
 {
-    mix_number rest[MIX_SOURCES_MAX];
+    mix_number remainder[MIX_SOURCES_MAX];
     uint32_t left = MIX_PERIOD_MAX;
 
     for (unsigned d = 0; d < n; d++) {
         mix_number share = (mix_number)weight[d] * MIX_PERIOD_MAX;
 
         ret[d] = (uint32_t)(share / sum);
-        rest[d] = share % sum;
+        remainder[d] = share % sum;
         left -= ret[d];
     }
     for (; left; left--) {
         unsigned best = 0;
 
         for (unsigned d = 1; d < n; d++)
-            best = rest[d] > rest[best] ? d : best;
+            best = remainder[d] > remainder[best] ? d : best;
         ret[best]++;
-        rest[best] = 0;
+        remainder[best] = 0;
     }
     for (unsigned d = 0; d < n; d++) {
         unsigned largest = 0;

@@ -69,10 +69,10 @@ enum mix_end {
     MIX_LENGTH, /* as many as given */
 };
 
-/* The length of an epoch. passes: [sources] the elements of a pass of each, at least 1. given: for
+/* The length of an epoch. passes: [sources] the elements of a pass of each, at least 1. fixed: for
  * MIX_LENGTH. 0; -ERANGE: it is more than MIX_POSITION_MAX; -EDOM: a source, *ret_source, rests for
  * ever before all its elements were shown. */
-int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, uint64_t given,
+int mix_length(const struct mix *mix, const uint64_t *passes, enum mix_end end, uint64_t fixed,
                uint64_t *ret, unsigned *ret_source);
 
 /* ---- weights ---- */

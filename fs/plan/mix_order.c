@@ -151,14 +151,14 @@ static void find_passes(const struct order_spec *spec, const struct epoch_order 
 {
     const struct mix_order *o = spec->impl;
     mix_number start = start_of(spec, epoch), first, end;
-    uint64_t places = o->list[source].schedule.positions, rest;
+    uint64_t places = o->list[source].schedule.positions, remainder;
 
     first = mix_count_least(o->mix, source, start);
     end = mix_count_least(o->mix, source, start + o->length) + 1; /* perhaps one too many */
     *ret = (struct found){.source = source, .first = o->list[source].first};
     ret->end = ret->first + o->list[source].samples;
-    ret->pass = mix_divide(first, places, &rest);
-    ret->passes = (uint64_t)(mix_divide(end - 1, places, &rest) - ret->pass) + 1;
+    ret->pass = mix_divide(first, places, &remainder);
+    ret->passes = (uint64_t)(mix_divide(end - 1, places, &remainder) - ret->pass) + 1;
 }
 
 /* The places of a sample in its source's list: one at most, but with only=. Returns whether there
@@ -204,13 +204,13 @@ static const struct found *found_of(const struct order_spec *spec, const struct 
 /* Collect the next elements of samples walk->place ..; each place of a sample in turn shows it in
  * each pass: walk->done counts both. */
 static void collect_walk(const struct order_spec *spec, const struct epoch_order *epoch,
-                         uint32_t walk_number, struct order_walk *walk, size_t room,
+                         uint32_t walk_number, struct order_walk *walk, size_t capacity,
                          struct collected *ret)
 {
     const struct mix_order *o = spec->impl;
     struct elements *e = &ret->e;
 
-    while (walk->place <= walk->last && e->n < room) {
+    while (walk->place <= walk->last && e->n < capacity) {
         const struct found *found = found_of(spec, epoch, walk->place, ret->found);
         uint64_t place, number, pass;
 
@@ -222,7 +222,7 @@ static void collect_walk(const struct order_spec *spec, const struct epoch_order
             walk->done = 0;
             continue;
         }
-        for (; pass < found->passes && e->n < room; pass++, walk->done++) {
+        for (; pass < found->passes && e->n < capacity; pass++, walk->done++) {
             ret->whose[e->n] = walk_number;
             ret->pass[e->n] = found->pass + pass;
             e->source[e->n] = found->source;
@@ -237,7 +237,7 @@ static void collect_walk(const struct order_spec *spec, const struct epoch_order
 }
 
 static size_t mix_order_positions(const struct order_spec *spec, const struct epoch_order *epoch,
-                                  size_t n, struct order_walk *walk, size_t room, uint64_t *ret,
+                                  size_t n, struct order_walk *walk, size_t capacity, uint64_t *ret,
                                   uint32_t *whose)
 {
     const struct mix_order *o = spec->impl;
@@ -248,8 +248,8 @@ static size_t mix_order_positions(const struct order_spec *spec, const struct ep
     found.e.n = 0;
     for (size_t i = 0; i < FOUND; i++)
         found.found[i].end = 0;
-    for (uint32_t i = 0; i < n && found.e.n < min_u64(room, AT_ONCE); i++)
-        collect_walk(spec, epoch, i, &walk[i], (size_t)min_u64(room, AT_ONCE), &found);
+    for (uint32_t i = 0; i < n && found.e.n < min_u64(capacity, AT_ONCE); i++)
+        collect_walk(spec, epoch, i, &walk[i], (size_t)min_u64(capacity, AT_ONCE), &found);
     shuffle(spec, epoch, true, &found.e);
     for (size_t i = 0; i < found.e.n; i++) {
         unsigned source = found.e.source[i];
@@ -285,7 +285,7 @@ static uint64_t mix_order_count(const struct order_spec *spec, uint64_t first, u
     return min_u64(sum, o->length);
 }
 
-const struct order_kind order_mix = {
+const struct order_ops order_mix = {
     .name = "mix",
     .version = 1,
     .begin = mix_order_begin,
@@ -304,7 +304,7 @@ void mix_order_set(struct mix_order *o, struct order_spec *ret)
                          list->schedule.positions == list->samples;
     }
     *ret = (struct order_spec){
-        .kind = &order_mix,
+        .ops = &order_mix,
         .places = o->list[o->n - 1].first + o->list[o->n - 1].samples,
         .length = o->length,
         .impl = o,

@@ -26,7 +26,7 @@ struct mix_order {
     struct mix_list list[]; /* [n] each with places */
 };
 
-extern const struct order_kind order_mix;
+extern const struct order_ops order_mix;
 
 /* Complete it, and write the order for struct plan_data. o must outlive ret. */
 void mix_order_set(struct mix_order *o, struct order_spec *ret);

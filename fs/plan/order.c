@@ -59,9 +59,9 @@ static inline uint64_t scale_to(uint64_t x, uint64_t n)
  * small. */
 static inline uint64_t modulo(uint64_t x, uint64_t n, uint64_t inverse)
 {
-    uint64_t rest = x - scale_to(x, inverse) * n;
+    uint64_t remainder = x - scale_to(x, inverse) * n;
 
-    return rest - (rest >= n ? n : 0);
+    return remainder - (remainder >= n ? n : 0);
 }
 
 static inline uint64_t swap_or_not(uint64_t n, uint64_t mirror, uint64_t coin, uint64_t x)

@@ -278,7 +278,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "batch",
         .syntax = "<n|all>",
-        .want = "a number of samples from 1 to 2^48, or all",
+        .expected = "a number of samples from 1 to 2^48, or all",
         .help = "samples of a batch",
         .is_required = true,
         .parse = parse_batch,
@@ -287,7 +287,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "only",
         .syntax = "NAME",
-        .want = "the name of a list that subset=NAME=FILE gives to the mount",
+        .expected = "the name of a list that subset=NAME=FILE gives to the mount",
         .help = "the samples of that list, in its order (see -o subset=NAME=FILE)",
         .parse = parse_only,
         .print = print_only,
@@ -295,7 +295,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "take",
         .syntax = "A:B",
-        .want =
+        .expected =
             "A:B with A at most B, both numbers of samples up to 2^48, or whole percentages, as "
             "0:80%",
         .help = "samples A to B-1 of the stored order; also in % of all",
@@ -305,7 +305,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "split",
         .syntax = "K@W0:W1:...",
-        .want =
+        .expected =
             "K@W0:W1:..., share K from 0 on of up to 16 weights below 2^32 that are not all 0, as "
             "0@80:10:10",
         .help = "share K of a fixed shuffle, as large as its weight says",
@@ -315,7 +315,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "part",
         .syntax = "KofN",
-        .want = "KofN with K from 0 to N-1, and N up to 2^48",
+        .expected = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "share K of N of the stored order, before the shuffle",
         .parse = parse_part,
         .print = print_part,
@@ -323,7 +323,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "rank",
         .syntax = "KofN",
-        .want = "KofN with K from 0 to N-1, and N up to 2^48",
+        .expected = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "every Nth sample from K on, after the shuffle",
         .parse = parse_rank,
         .print = print_rank,
@@ -331,7 +331,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "seed",
         .syntax = "S",
-        .want = "a number from 0 to 2^64-1",
+        .expected = "a number from 0 to 2^64-1",
         .help = "shuffled, differently in every epoch=<E>",
         .parse = parse_seed,
         .print = print_seed,
@@ -339,7 +339,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "shuffle",
         .syntax = "full|window:M",
-        .want = "full, or window:M with M from 1 to 2^48",
+        .expected = "full, or window:M with M from 1 to 2^48",
         .help = "shuffled as a whole (the default), or in blocks of M neighbours",
         .needs = "seed",
         .parse = parse_shuffle,
@@ -348,7 +348,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "draw",
         .syntax = "N:uniform|balanced|FIELD",
-        .want =
+        .expected =
             "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
         .help = "N samples an epoch, some several times: all equally likely, "
                 "each class of label, or by a field",
@@ -358,7 +358,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "classes",
         .syntax = "PxK",
-        .want = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
+        .expected = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
         .help = "P classes of label in each batch, K samples of each; a batch is PxK",
         .parse = parse_classes,
         .print = parameters_print_classes,
@@ -366,7 +366,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "limit",
         .syntax = "N",
-        .want = "a number of samples up to 2^48",
+        .expected = "a number of samples up to 2^48",
         .help = "the first N samples of each epoch's order",
         .parse = parse_limit,
         .print = print_limit,
@@ -374,7 +374,7 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "tail",
         .syntax = "keep|drop|wrap",
-        .want = "keep, drop or wrap",
+        .expected = "keep, drop or wrap",
         .help = "a short last batch, none, or one filled up from the start",
         .parse = parse_tail,
         .print = print_tail,

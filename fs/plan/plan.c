@@ -66,7 +66,7 @@ static int plan_parse_one(const char *item, size_t len, uint32_t *seen, struct p
         return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= UINT32_C(1) << number;
     if (!equals || !p->parse(plan, equals + 1, len - word_len - 1))
-        return diag_set(d, -EINVAL, "%s: expected %s, got '%.*s'%s", p->word, p->want,
+        return diag_set(d, -EINVAL, "%s: expected %s, got '%.*s'%s", p->word, p->expected,
                         equals ? (int)(len - word_len - 1) : 0, equals ? equals + 1 : "",
                         equals && has_leading_zero(equals + 1, len - word_len - 1)
                             ? "; numbers have no leading zeros"

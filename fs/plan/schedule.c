@@ -95,7 +95,7 @@ static void set_order(struct schedule *s, const struct plan_data *data)
     struct order_spec *o = &s->order;
 
     *o = (struct order_spec){
-        .kind = &order_permutation,
+        .ops = &order_permutation,
         .places = s->length,
         .length = s->length,
         .seeded = plan->seeded,
@@ -103,23 +103,23 @@ static void set_order(struct schedule *s, const struct plan_data *data)
         .window = plan->window,
     };
     if (plan->draw) {
-        o->kind = &order_draw;
+        o->ops = &order_draw;
         o->length = s->length ? plan->draws : 0;
         o->weights = plan->draw == DRAW_WEIGHTS ? data->weights : NULL;
         o->classes = plan->draw == DRAW_BALANCED ? data->classes : NULL;
         if (plan->draw != DRAW_UNIFORM && !o->weights && !o->classes)
             o->length = 0;
     } else if (plan->of_class) {
-        o->kind = &order_classes;
+        o->ops = &order_classes;
         o->classes = data->classes;
         o->batch_classes = plan->batch_classes;
         o->of_class = plan->of_class;
         o->length = o->classes ? order_classes_length(o) : 0;
         s->unit = plan->batch_classes * plan->of_class;
-    } else if (data->own) {
-        o->kind = data->own->kind;
-        o->impl = data->own->impl;
-        o->length = data->own->length;
+    } else if (data->dataset_order) {
+        o->ops = data->dataset_order->ops;
+        o->impl = data->dataset_order->impl;
+        o->length = data->dataset_order->length;
     }
 }
 
@@ -227,7 +227,7 @@ int schedule_check(const struct schedule *s, struct diag *d)
     if (plan->limits && plan->limit > s->order.length)
         return diag_set(d, -EINVAL, "limit: expected at most %llu, the samples of the %s, got %llu",
                         (unsigned long long)s->order.length,
-                        s->order.kind == &order_permutation ? "list" : "epoch",
+                        s->order.ops == &order_permutation ? "list" : "epoch",
                         (unsigned long long)plan->limit);
     return 0;
 }
@@ -266,8 +266,8 @@ void schedule_note(const struct schedule *s, struct text *t)
 void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order *ret)
 {
     ret->epoch = epoch;
-    if (s->order.kind->begin)
-        s->order.kind->begin(&s->order, epoch, ret);
+    if (s->order.ops->begin)
+        s->order.ops->begin(&s->order, epoch, ret);
     if (s->plan->splits)
         permutation_init(&ret->split, 0, 0, LANE_SPLIT, s->taken.length);
 }
@@ -359,7 +359,7 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
         unit_positions(s, element, count, ret);
     else
         element_positions(s, element, count, ret);
-    if (s->order.kind != &order_permutation || s->order.seeded)
-        s->order.kind->at(&s->order, order, count, ret);
+    if (s->order.ops != &order_permutation || s->order.seeded)
+        s->order.ops->at(&s->order, order, count, ret);
     map_list(s, order ? &order->split : NULL, count, ret);
 }

@@ -28,8 +28,8 @@ struct plan_data {
     const struct plan_list *only;       /* only=NAME */
     const struct plan_classes *classes; /* of the plan's list, see plan_field() */
     const struct plan_weights *weights; /* the same */
-    const struct order_spec *own; /* an order that belongs to the dataset: kind, length and impl.
-                                     Its places are the samples */
+    const struct order_spec *dataset_order; /* an order that belongs to the dataset: ops, length
+                                     and impl. Its places are the samples */
 };
 
 struct text;
@@ -83,7 +83,7 @@ void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
  * one. */
 static inline bool schedule_has_order(const struct schedule *s)
 {
-    return s->order.seeded || s->order.kind != &order_permutation || s->plan->splits || s->only;
+    return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only;
 }
 
 /* How many samples batch number has; number < batches. */

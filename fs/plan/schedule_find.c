@@ -144,9 +144,9 @@ static void look_at_walks(struct search *search)
 
     for (size_t i = 0; i < search->n_walks && search->budget;) {
         struct order_walk *walk = search->walk + i;
-        size_t room = (size_t)min_u64(AT_ONCE, search->budget);
-        size_t n =
-            o->kind->positions(o, search->order, search->n_walks - i, walk, room, position, whose);
+        size_t capacity = (size_t)min_u64(AT_ONCE, search->budget);
+        size_t n = o->ops->positions(o, search->order, search->n_walks - i, walk, capacity,
+                                     position, whose);
 
         for (size_t k = 0; k < n; k++)
             look_at_position(search, search->walk_of[i + whose[k]], position[k]);
@@ -254,7 +254,7 @@ static void schedule_find_examine(struct search *search, uint32_t question, uint
 
 static bool is_stored_order(const struct schedule *s)
 {
-    return s->order.kind == &order_permutation && !s->order.seeded && !s->plan->splits &&
+    return s->order.ops == &order_permutation && !s->order.seeded && !s->plan->splits &&
            !(s->only && s->only->entry);
 }
 
@@ -267,7 +267,7 @@ static uint64_t count_of(const struct schedule *s, uint64_t first, uint64_t last
     uint64_t n = last - first + 1;
 
     if (!s->plan->splits && !(s->only && s->only->entry))
-        return o->kind->count(o, first, last);
+        return o->ops->count(o, first, last);
     /* Anywhere in the list. */
     return (uint64_t)((double)n * (double)s->length / (double)s->taken.length * (double)o->length /
                       (double)o->places) +
@@ -300,7 +300,7 @@ static bool is_small(const struct schedule *s, const struct plan_samples *found)
 {
     uint64_t count = found->last - found->first + 1;
 
-    return count <= LOOK_ALL && (s->order.kind == &order_permutation ||
+    return count <= LOOK_ALL && (s->order.ops == &order_permutation ||
                                  (found->first == found->last && s->order.length <= LOOK_ALL) ||
                                  count_of(s, found->first, found->last) <= LOOK_ALL);
 }
@@ -316,7 +316,7 @@ static void find_large(const struct schedule *s, const struct epoch_order *order
     search_init(&search, s, order, POSITIONS_MOST);
     search.from = from;
     search.least = ret;
-    if (s->order.kind != &order_permutation && schedule_find_scan(&search, wanted))
+    if (s->order.ops != &order_permutation && schedule_find_scan(&search, wanted))
         return;
     if (count <= LOOK_ALL)
         schedule_find_examine(&search, 0, found->first, found->last);

@@ -144,15 +144,15 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
 
     if (r == 0)
         r = answers_look_up(s, req, &parent, call->name, &node, &d, &changed);
-    if (r == 0 && node.kind == NODE_LIVE)
-        r = status_look_new(&s->status, (enum live)node.number, &node.look);
+    if (r == 0 && node.type == NODE_LIVE)
+        r = status_snapshot_new(&s->status, (enum live)node.number, &node.snapshot);
     if (r == 0)
         r = serve_entry(&deadline->rc, s, &node, &entry, &size_reason);
     if ((r == -ENOENT || r == -ENFILE) && d.set && parent.item)
         is_meant = refused_name(s, &parent, call->name, r, &d);
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
-    if (r == 0 && changed && (node.kind == NODE_PLAN || node.kind == NODE_PLAN_LINK))
+    if (r == 0 && changed && (node.type == NODE_PLAN || node.type == NODE_PLAN_LINK))
         serve_note_plan(node.plan);
     serve_tell_changed(s, changed);
     if (park(deadline, call, parent.item, r))
@@ -210,7 +210,7 @@ static void tell_read(struct server *s, const struct node *node, uint64_t end)
 {
     unsigned what;
 
-    if (node->kind != NODE_BATCH && node->kind != NODE_SAMPLE)
+    if (node->type != NODE_BATCH && node->type != NODE_SAMPLE)
         return;
     what = active_plans_read(s->active_plans, node, end);
     if (!what)
@@ -233,7 +233,7 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
 {
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
-    if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->needs && !is_last(node)))
+    if ((node->type != NODE_BATCH && node->type != NODE_SAMPLE) || (!s->needs && !is_last(node)))
         return;
     if (n == asked && view_size_is_near(node) &&
         view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
@@ -255,10 +255,10 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
 
     if (r == 0 && !call->rounds)
         tell_read(s, &node, off + len);
-    if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
+    if (r == 0 && (node_is_folder(&node) || node.type == NODE_PLAN_LINK))
         r = -EINVAL;
-    else if (r == 0 && node.kind == NODE_LIVE)
-        r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
+    else if (r == 0 && node.type == NODE_LIVE)
+        r = status_read(&s->status, (enum live)node.number, node.snapshot, off, len, buffer, &n);
     else if (r == 0)
         r = view_read(&deadline->rc, s->open_files, &node, off, len, buffer, &n, &d);
     if (park(deadline, call, NULL, r))
@@ -328,7 +328,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
             continue;
         }
         n = put_entry(req, &node, name, buffer + used, capacity - used, index + 1,
-                      call->kind == CALL_LIST_PLUS);
+                      call->type == CALL_LIST_PLUS);
         if (n > capacity - used)
             break;
         used += n;
@@ -372,7 +372,7 @@ static int find_attribute(struct read_context *rc, struct server *s, fuse_req_t 
         if (!strcmp(name, attribute_names[i]))
             return view_attribute(rc, s->open_files, node, (enum attribute)i, ret);
     if (!strncmp(name, ATTRIBUTE_WHY, strlen(ATTRIBUTE_WHY)) &&
-        (node->kind == NODE_BATCHES || node->kind == NODE_PLAN))
+        (node->type == NODE_BATCHES || node->type == NODE_PLAN))
         return find_reason(s, req, node, name + strlen(ATTRIBUTE_WHY), ret);
     return -ENODATA;
 }
@@ -388,7 +388,7 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
         r = find_attribute(&deadline->rc, s, req, &node, call->name, &t);
     if (r == 0)
         serve_reply_attribute(req, &t, call->size);
-    else if (!park(deadline, call, node.kind == NODE_BATCHES ? node.item : NULL, r))
+    else if (!park(deadline, call, node.type == NODE_BATCHES ? node.item : NULL, r))
         fuse_reply_err(req, serve_errno(r));
 }
 
@@ -419,7 +419,7 @@ static void answer_open(struct server *s, fuse_req_t req, const struct call *cal
     if (r == 0) {
         if (backing)
             tell_passed(s, &node);
-        r = kernel_pass_reply(req, backing, counts, node.kind == NODE_LIVE);
+        r = kernel_pass_reply(req, backing, counts, node.type == NODE_LIVE);
         if (r < 0 && counts) /* the call was interrupted: no close will come */
             pass_closed(&s->pass, node.ino);
         return;
@@ -441,7 +441,7 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
     struct deadline deadline;
 
     deadline_init(&deadline, s, req, call, until);
-    answers[call->kind](s, req, call, &deadline);
+    answers[call->type](s, req, call, &deadline);
     read_context_release(&deadline.rc);
 }
 

@@ -38,7 +38,7 @@ static struct timespec time_of_ns(int64_t ns)
 
 mode_t serve_type(const struct node *node)
 {
-    if (node->kind == NODE_PLAN_LINK)
+    if (node->type == NODE_PLAN_LINK)
         return S_IFLNK;
     return node_is_folder(node) ? S_IFDIR : S_IFREG;
 }
@@ -73,7 +73,7 @@ static void stat_owner(const struct server *s, const struct node *node, struct s
             access = *of_folder;
         else if (node->item)
             catalog_item_access(node->item, &access);
-        else if (node->kind == NODE_LIVE && hides_something(s->setup.catalog))
+        else if (node->type == NODE_LIVE && hides_something(s->setup.catalog))
             access.mode = 0400;
     }
     st->st_uid = access.uid;
@@ -88,7 +88,7 @@ static struct timespec attributes_time_of(const struct server *s, const struct n
     const struct dataset *ds = node->item ? node->item->ds : NULL;
     struct timespec latest = {.tv_sec = s->status.started};
 
-    if (node->kind == NODE_BATCHES || node->kind == NODE_PLAN)
+    if (node->type == NODE_BATCHES || node->type == NODE_PLAN)
         return time_of_ns(atomic_load_explicit(&s->changed, memory_order_relaxed));
     for (unsigned i = 0; ds && i < ds->n_blobs; i++) {
         const struct timespec *t = &ds->blob[i]->mtime;
@@ -113,10 +113,10 @@ int serve_stat(struct read_context *rc, struct server *s, const struct node *nod
         st.st_nlink = 2;
     else if (S_ISLNK(st.st_mode))
         size = strlen(node->plan->name);
-    else if (node->kind != NODE_LIVE)
+    else if (node->type != NODE_LIVE)
         r = view_size(rc, s->open_files, node, &size, d);
-    else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
-                                    &time_ns)))
+    else if (!(r = status_snapshot_stat(&s->status, (enum live)node->number, node->snapshot, &size,
+                                        &time_ns)))
         time = time_of_ns(time_ns);
     if (r < 0)
         return r;
@@ -131,7 +131,7 @@ int serve_stat(struct read_context *rc, struct server *s, const struct node *nod
 
 double serve_timeout(const struct node *node)
 {
-    return node->kind == NODE_LIVE ? 0 : FOREVER;
+    return node->type == NODE_LIVE ? 0 : FOREVER;
 }
 
 int serve_entry(struct read_context *rc, struct server *s, const struct node *node,
@@ -142,11 +142,11 @@ int serve_entry(struct read_context *rc, struct server *s, const struct node *no
 
     if (r < 0)
         return r;
-    *ret =
-        (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
-                                  .attr = st,
-                                  .attr_timeout = serve_timeout(node),
-                                  .entry_timeout = serve_timeout(node)};
+    *ret = (struct fuse_entry_param){.ino = node->snapshot ? tree_snapshot_ino(node, node->snapshot)
+                                                           : node->ino,
+                                     .attr = st,
+                                     .attr_timeout = serve_timeout(node),
+                                     .entry_timeout = serve_timeout(node)};
     return 0;
 }
 

@@ -30,7 +30,7 @@ void serve_show_memory(struct server *s)
         {"files", open_files_held, s->open_files},
         {"plans", tree_plans_held, s->tree},
         {"labels", list_labels_held, &s->setup.catalog->tools->labels},
-        {"texts", status_looks_held, &s->status},
+        {"texts", status_snapshots_held, &s->status},
         {"replies", replies_held, s},
         {"blocks", stage_overflow_held, s->setup.stage},
         {"transfers", stage_buffers_held, s->setup.stage},

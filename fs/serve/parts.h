@@ -39,7 +39,7 @@
 #define FOREVER         1e9               /* seconds that the kernel keeps a reply */
 
 /* A request that may take long, or may have to wait. */
-enum call_kind {
+enum call_type {
     CALL_LOOKUP,
     CALL_GETATTR,
     CALL_READ,
@@ -51,7 +51,7 @@ enum call_kind {
 };
 
 struct call {
-    enum call_kind kind;
+    enum call_type type;
     fuse_ino_t ino;
     size_t size;
     off_t off;

@@ -109,14 +109,14 @@ static bool pass_join(struct pass *p, uint64_t ino, int *ret_backing)
 static int pass_add(struct pass *p, uint64_t ino, int *backing)
 {
     AUTO_FREE struct passed_file *made = calloc(1, sizeof(*made));
-    int own = *backing;
+    int opened = *backing;
     struct passed_file **place = NULL;
 
     if (made) {
         LOCK_SCOPE(&p->lock);
 
         made->ino = ino;
-        made->backing = own;
+        made->backing = opened;
         place = tsearch(made, &p->file, pass_compare);
         if (place) {
             (*place)->opens++;
@@ -125,8 +125,8 @@ static int pass_add(struct pass *p, uint64_t ino, int *backing)
                 made = NULL;
         }
     }
-    if (own && (!place || made))
-        p->kernel.close(p->kernel.ctx, own);
+    if (opened && (!place || made))
+        p->kernel.close(p->kernel.ctx, opened);
     return place ? 0 : -ENOMEM;
 }
 

@@ -126,7 +126,7 @@ void promises_read(struct promises *promises, struct open_files *files, const st
     uint64_t samples[AT_ONCE], n;
     struct list *list;
 
-    if (!promises || (node->kind != NODE_SAMPLE && node->kind != NODE_BATCH))
+    if (!promises || (node->type != NODE_SAMPLE && node->type != NODE_BATCH))
         return;
     lock_take(&promises->lock);
     list = list_of(promises, node);

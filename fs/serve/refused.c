@@ -15,7 +15,7 @@ bool refused_name(struct server *s, const struct node *parent, const char *name,
 {
     AUTO_TEXT struct text t = {0};
     char path[TREE_NAME_SIZE * 4];
-    bool is_new, is_meant = *name != '.' && (parent->kind == NODE_PLAN || strchr(name, '='));
+    bool is_new, is_meant = *name != '.' && (parent->type == NODE_PLAN || strchr(name, '='));
 
     item_path(parent->item, path, sizeof(path));
     text_add(&t, "%s/batches/%s%s%s: %s", path, parent->plan ? parent->plan->name : "",
@@ -48,7 +48,7 @@ int refused_in_list(struct read_context *rc, struct server *s, const struct node
     struct diag d = DIAG_INIT;
     int r;
 
-    if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
+    if (node->type != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
     /* Each walk may be short, and yet all of them together long. */
     if (may_end && read_cancelled(rc))

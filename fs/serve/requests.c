@@ -25,18 +25,18 @@ static void serve_first(fuse_req_t req, const struct call *call)
     };
     struct server *s = server_of(req);
 
-    status_count(&s->status, counted[call->kind]);
+    status_count(&s->status, counted[call->type]);
     serve_call(s, req, call, monotonic_ns() + ANSWER_NS);
 }
 
 static void serve_init(void *userdata, struct fuse_conn_info *conn)
 {
     struct server *s = userdata;
-    const unsigned want = FUSE_CAP_READDIRPLUS | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ASYNC_READ |
-                          FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS |
-                          FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT;
+    const unsigned wanted = FUSE_CAP_READDIRPLUS | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ASYNC_READ |
+                            FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS |
+                            FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT;
 
-    conn->want |= conn->capable & want;
+    conn->want |= conn->capable & wanted;
     conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
     conn->max_readahead = READ_MAX;
     conn->max_background = 64;
@@ -50,13 +50,13 @@ static void serve_init(void *userdata, struct fuse_conn_info *conn)
 
 static void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    serve_first(req, &(struct call){.kind = CALL_LOOKUP, .ino = parent, .name = name});
+    serve_first(req, &(struct call){.type = CALL_LOOKUP, .ino = parent, .name = name});
 }
 
 static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)fi;
-    serve_first(req, &(struct call){.kind = CALL_GETATTR, .ino = ino});
+    serve_first(req, &(struct call){.type = CALL_GETATTR, .ino = ino});
 }
 
 static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -67,7 +67,7 @@ static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
 
     status_count(&s->status, REQUEST_READLINK);
     r = tree_node(s->tree, ino, &node);
-    if (r < 0 || node.kind != NODE_PLAN_LINK)
+    if (r < 0 || node.type != NODE_PLAN_LINK)
         fuse_reply_err(req, r < 0 ? serve_errno(r) : EINVAL);
     else
         fuse_reply_readlink(req, node.plan->name);
@@ -80,7 +80,7 @@ static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
     (void)fi;
     if (!s->no_open || pass_is_on(&s->pass)) {
-        serve_first(req, &(struct call){.kind = CALL_OPEN, .ino = ino});
+        serve_first(req, &(struct call){.type = CALL_OPEN, .ino = ino});
         return;
     }
     status_count(&s->status, REQUEST_OPEN);
@@ -116,21 +116,21 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                        struct fuse_file_info *fi)
 {
     (void)fi;
-    serve_first(req, &(struct call){.kind = CALL_READ, .ino = ino, .size = size, .off = off});
+    serve_first(req, &(struct call){.type = CALL_READ, .ino = ino, .size = size, .off = off});
 }
 
 static void serve_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                           struct fuse_file_info *fi)
 {
     (void)fi;
-    serve_first(req, &(struct call){.kind = CALL_LIST, .ino = ino, .size = size, .off = off});
+    serve_first(req, &(struct call){.type = CALL_LIST, .ino = ino, .size = size, .off = off});
 }
 
 static void serve_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                               struct fuse_file_info *fi)
 {
     (void)fi;
-    serve_first(req, &(struct call){.kind = CALL_LIST_PLUS, .ino = ino, .size = size, .off = off});
+    serve_first(req, &(struct call){.type = CALL_LIST_PLUS, .ino = ino, .size = size, .off = off});
 }
 
 static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -155,7 +155,7 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
 
 static void serve_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-    serve_first(req, &(struct call){.kind = CALL_GETXATTR, .ino = ino, .name = name, .size = size});
+    serve_first(req, &(struct call){.type = CALL_GETXATTR, .ino = ino, .name = name, .size = size});
 }
 
 static void serve_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)

@@ -231,10 +231,10 @@ static bool has_fusermount(void)
 {
     const char *path = getenv("PATH");
     AUTO_FREE char *copy = strdup(path ? path : "");
-    char *rest = copy, *folder, file[PATH_MAX];
+    char *next = copy, *folder, file[PATH_MAX];
     bool found = access("/usr/bin/fusermount3", X_OK) == 0;
 
-    while (!found && (folder = strsep(&rest, ":"))) {
+    while (!found && (folder = strsep(&next, ":"))) {
         snprintf(file, sizeof(file), "%s/fusermount3", folder);
         found = access(file, X_OK) == 0;
     }

@@ -156,7 +156,7 @@ static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
 
     stage_waited(s->setup.stage, ns);
     if (tree_node(s->tree, ino, &node) == 0 &&
-        (node.kind == NODE_SAMPLE || node.kind == NODE_BATCH))
+        (node.type == NODE_SAMPLE || node.type == NODE_BATCH))
         active_plans_waited(s->active_plans, &node, ns);
 }
 

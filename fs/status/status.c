@@ -221,7 +221,7 @@ void status_note(struct status *s)
     history_note(&s->history, &sources, clock_or_real(s->clock));
 }
 
-/* ---- looks ---- */
+/* ---- snapshots ---- */
 
 void status_init(struct status *s)
 {
@@ -232,57 +232,60 @@ void status_init(struct status *s)
 void status_release(struct status *s)
 {
     for (unsigned which = 0; which < N_LIVES; which++)
-        for (unsigned i = 0; i < TREE_LOOKS; i++)
-            text_release(&s->look[which][i].text);
+        for (unsigned i = 0; i < TREE_SNAPSHOTS; i++)
+            text_release(&s->snapshot[which][i].text);
     history_release(&s->history);
     lock_release(&s->lock);
 }
 
-/* Forget the oldest looks but that one, until the others take STATUS_LOOK_BYTES at most. */
+/* Forget the oldest snapshots but that one, until the others take STATUS_SNAPSHOT_BYTES at most. */
 static void forget_old_locked(struct status *s, enum live which, unsigned but)
 {
-    unsigned at = s->last_look[which];
+    unsigned at = s->last_snapshot[which];
 
     lock_assert_held(&s->lock);
-    for (unsigned i = 1; i < TREE_LOOKS && s->look_bytes[which] > STATUS_LOOK_BYTES; i++) {
-        struct status_look *old;
+    for (unsigned i = 1; i < TREE_SNAPSHOTS && s->snapshot_bytes[which] > STATUS_SNAPSHOT_BYTES;
+         i++) {
+        struct status_snapshot *old;
 
-        at = at % (TREE_LOOKS - 1) + 1;
-        old = &s->look[which][at];
+        at = at % (TREE_SNAPSHOTS - 1) + 1;
+        old = &s->snapshot[which][at];
         if (at == but)
             continue;
-        s->look_bytes[which] -= old->text.capacity;
+        s->snapshot_bytes[which] -= old->text.capacity;
         text_release(&old->text);
-        *old = (struct status_look){0};
+        *old = (struct status_snapshot){0};
     }
 }
 
-/* Keep a text as that look's. *text becomes the look's old text. */
-static void status_keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
+/* Keep a text as that snapshot's. *text becomes the snapshot's old text. */
+static void status_keep_locked(struct status *s, enum live which, unsigned snapshot,
+                               struct text *text)
 {
-    struct status_look *place = &s->look[which][look];
+    struct status_snapshot *place = &s->snapshot[which][snapshot];
     struct text before = place->text;
 
     lock_assert_held(&s->lock);
     text_fit(text);
-    s->look_bytes[which] += text->capacity - before.capacity;
-    *place = (struct status_look){.text = *text, .made_ns = monotonic_ns(), .time_ns = now_ns()};
+    s->snapshot_bytes[which] += text->capacity - before.capacity;
+    *place =
+        (struct status_snapshot){.text = *text, .made_ns = monotonic_ns(), .time_ns = now_ns()};
     *text = before;
-    forget_old_locked(s, which, look);
+    forget_old_locked(s, which, snapshot);
 }
 
-struct memory_held status_looks_held(void *owner)
+struct memory_held status_snapshots_held(void *owner)
 {
     struct status *s = owner;
-    struct memory_held held = {.limit = N_LIVES * STATUS_LOOK_BYTES};
+    struct memory_held held = {.limit = N_LIVES * STATUS_SNAPSHOT_BYTES};
     LOCK_SCOPE(&s->lock);
 
     for (enum live which = 0; which < N_LIVES; which++)
-        held.bytes += s->look_bytes[which];
+        held.bytes += s->snapshot_bytes[which];
     return held;
 }
 
-int status_look_new(struct status *s, enum live which, unsigned *ret_look)
+int status_snapshot_new(struct status *s, enum live which, unsigned *ret_snapshot)
 {
     AUTO_TEXT struct text t = {0};
 
@@ -290,13 +293,13 @@ int status_look_new(struct status *s, enum live which, unsigned *ret_look)
     if (t.failed)
         return -ENOMEM;
     LOCK_SCOPE(&s->lock);
-    *ret_look = s->last_look[which] = s->last_look[which] % (TREE_LOOKS - 1) + 1;
-    status_keep_locked(s, which, *ret_look, &t);
+    *ret_snapshot = s->last_snapshot[which] = s->last_snapshot[which] % (TREE_SNAPSHOTS - 1) + 1;
+    status_keep_locked(s, which, *ret_snapshot, &t);
     return 0;
 }
 
-/* A look keeps its text: a read at the end makes the kernel ask for the size again, and a text that
- * had grown meanwhile would be read on in its middle. */
+/* A snapshot keeps its text: a read at the end makes the kernel ask for the size again, and a text
+ * that had grown meanwhile would be read on in its middle. */
 
 /* Renew the text whose size a listing shows, unless it is young. 0 or -ENOMEM. */
 static int renew_listed(struct status *s, enum live which)
@@ -304,10 +307,10 @@ static int renew_listed(struct status *s, enum live which)
     AUTO_TEXT struct text t = {0};
 
     {
-        const struct status_look *l = &s->look[which][0];
+        const struct status_snapshot *l = &s->snapshot[which][0];
         LOCK_SCOPE(&s->lock);
 
-        if (l->made_ns && monotonic_ns() - l->made_ns < STATUS_LOOK_NS)
+        if (l->made_ns && monotonic_ns() - l->made_ns < STATUS_SNAPSHOT_NS)
             return 0;
     }
     status_text(s, which, &t);
@@ -318,11 +321,11 @@ static int renew_listed(struct status *s, enum live which)
     return 0;
 }
 
-int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
-                     int64_t *ret_time_ns)
+int status_snapshot_stat(struct status *s, enum live which, unsigned snapshot, uint64_t *ret_size,
+                         int64_t *ret_time_ns)
 {
-    const struct status_look *l = &s->look[which][look];
-    int r = look ? 0 : renew_listed(s, which);
+    const struct status_snapshot *l = &s->snapshot[which][snapshot];
+    int r = snapshot ? 0 : renew_listed(s, which);
 
     if (r < 0)
         return r;
@@ -334,10 +337,10 @@ int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t 
     return 0;
 }
 
-int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
+int status_read(struct status *s, enum live which, unsigned snapshot, uint64_t off, size_t len,
                 void *dst, size_t *ret_len)
 {
-    const struct status_look *l = &s->look[which][look];
+    const struct status_snapshot *l = &s->snapshot[which][snapshot];
     LOCK_SCOPE(&s->lock);
 
     if (!l->made_ns)

@@ -3,8 +3,8 @@
  *
  * The size of a live text changes all the time, and all readers of an inode share one page cache,
  * in which two versions of the text would mix. So each lookup of a live text gets an inode of its
- * own, a look, with the text of that moment, which never changes. Looks are reused in turn. Look 0
- * is what a listing shows: nobody reads it, and its text is renewed. */
+ * own, a snapshot, with the text of that moment, which never changes. Snapshots are reused in turn.
+ * Snapshot 0 is what a listing shows: nobody reads it, and its text is renewed. */
 #ifndef EPOCHFS_FS_STATUS_STATUS_H
 #define EPOCHFS_FS_STATUS_STATUS_H
 
@@ -37,11 +37,11 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_LOOK_NS    INT64_C(2000000000) /* after this a listing shows a new size */
-#define STATUS_LOOK_BYTES ((size_t)2 << 20)   /* of the looks at one live text, at most */
+#define STATUS_SNAPSHOT_NS    INT64_C(2000000000) /* after this a listing shows a new size */
+#define STATUS_SNAPSHOT_BYTES ((size_t)2 << 20)   /* of the snapshots of one live text, at most */
 
 /* A text as it was at a lookup. */
-struct status_look {
+struct status_snapshot {
     struct text text;
     int64_t made_ns; /* monotonic_ns(); 0: there is none */
     int64_t time_ns; /* now_ns(), the time that stat() shows */
@@ -82,9 +82,9 @@ struct status {
     char last_error[STATUS_REASON_SIZE];   /* of the last read that failed */
     char last_promise[STATUS_REASON_SIZE]; /* the last promise that a read has broken */
     char last_refused[STATUS_REASON_SIZE]; /* the last name that is not a plan or epoch, and why */
-    struct status_look look[N_LIVES][TREE_LOOKS];
-    unsigned last_look[N_LIVES];
-    size_t look_bytes[N_LIVES]; /* capacity of the looks' texts */
+    struct status_snapshot snapshot[N_LIVES][TREE_SNAPSHOTS];
+    unsigned last_snapshot[N_LIVES];
+    size_t snapshot_bytes[N_LIVES]; /* capacity of the snapshots' texts */
 };
 
 /* s: all zero but for what is set before serving. */
@@ -111,18 +111,18 @@ void status_note(struct status *s);
 
 void status_text(struct status *s, enum live which, struct text *ret);
 
-/* What the looks take. owner: the struct status. */
-struct memory_held status_looks_held(void *owner);
+/* What the snapshots take. owner: the struct status. */
+struct memory_held status_snapshots_held(void *owner);
 
-/* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
-int status_look_new(struct status *s, enum live which, unsigned *ret_look);
+/* A lookup: make the text, in place of the oldest snapshot's. 0 or -ENOMEM. */
+int status_snapshot_new(struct status *s, enum live which, unsigned *ret_snapshot);
 
-/* The size of a look's text, and its time. 0, -ENOMEM, or -ESTALE: the text has been forgotten. */
-int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
-                     int64_t *ret_time_ns);
+/* The size of a snapshot's text, and its time. 0, -ENOMEM, or -ESTALE: the text was forgotten. */
+int status_snapshot_stat(struct status *s, enum live which, unsigned snapshot, uint64_t *ret_size,
+                         int64_t *ret_time_ns);
 
-/* At most len bytes of a look, from off on. Errors as for status_look_stat(). */
-int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
+/* At most len bytes of a snapshot, from off on. Errors as for status_snapshot_stat(). */
+int status_read(struct status *s, enum live which, unsigned snapshot, uint64_t off, size_t len,
                 void *dst, size_t *ret_len);
 
 #endif

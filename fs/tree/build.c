@@ -44,7 +44,7 @@ static int add_fixed(struct builder *b, struct fixed node, const char *name)
 /* Add the page of an item; tree_open_item() writes it. */
 static int add_page(struct builder *b, const struct catalog_item *item, const char *name)
 {
-    return add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item}, name);
+    return add_fixed(b, (struct fixed){.type = NODE_PAGE, .item = item}, name);
 }
 
 static const struct field *find_pictures(const struct dataset *ds)
@@ -66,7 +66,7 @@ const struct field *tree_preview(const struct dataset *ds)
 static int add_dataset_children(struct builder *b, const struct catalog_item *item)
 {
     static const struct {
-        enum node_kind kind;
+        enum node_type type;
         const char *name;
     } parts[] = {{NODE_BATCHES, "batches"}, {NODE_SAMPLES, "samples"}, {NODE_SOURCES, "source"}};
     bool is_late;
@@ -79,10 +79,10 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
               (item->ds->late_folders || find_pictures(item->ds));
     r = add_page(b, item, "dataset.json");
     if (r == 0 && (is_late || (tree_preview(item->ds) && item->ds->samples)))
-        r = add_fixed(b, (struct fixed){.kind = NODE_PREVIEW, .item = item, .is_late = is_late},
+        r = add_fixed(b, (struct fixed){.type = NODE_PREVIEW, .item = item, .is_late = is_late},
                       "preview.png");
     for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
-        r = add_fixed(b, (struct fixed){.kind = parts[i].kind, .item = item}, parts[i].name);
+        r = add_fixed(b, (struct fixed){.type = parts[i].type, .item = item}, parts[i].name);
     return r;
 }
 
@@ -91,7 +91,7 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
 static int add_plans_page(struct builder *b)
 {
     AUTO_TEXT struct text t = {0};
-    struct fixed page = {.kind = NODE_PAGE};
+    struct fixed page = {.type = NODE_PAGE};
 
     if (b->tree->options.n_plans)
         return 0;
@@ -116,7 +116,7 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
     for (unsigned i = 0; i < item->ds->n_folders && r == 0; i++)
         if (item->ds->folder[i].n_kinds[SCOPE_SAMPLES] || item->ds->late_folders)
             r = add_fixed(b,
-                          (struct fixed){.kind = NODE_SAMPLE_FOLDER,
+                          (struct fixed){.type = NODE_SAMPLE_FOLDER,
                                          .item = item,
                                          .folder = &item->ds->folder[i]},
                           item->ds->folder[i].name);
@@ -151,7 +151,7 @@ static int tree_build_add_sources(struct builder *b, const struct catalog_item *
         AUTO_FREE char *name = source_file_name(item->ds, i);
 
         r = name
-                ? add_fixed(b, (struct fixed){.kind = NODE_SOURCE, .item = item, .number = i}, name)
+                ? add_fixed(b, (struct fixed){.type = NODE_SOURCE, .item = item, .number = i}, name)
                 : -ENOMEM;
     }
     return r;
@@ -182,11 +182,11 @@ static int add_source_folder(struct builder *b)
         const char *name = component_below(item->folder, b->folder, &len);
 
         if (!strcmp(item->folder, b->folder)) {
-            r = add_fixed(b, (struct fixed){.kind = NODE_DATASET, .item = item}, item->name);
+            r = add_fixed(b, (struct fixed){.type = NODE_DATASET, .item = item}, item->name);
         } else if (name && !(last && len == last_len && !memcmp(name, last, len))) {
             AUTO_FREE char *copy = strndup(name, len);
 
-            r = copy ? add_fixed(b, (struct fixed){.kind = NODE_FOLDER}, copy) : -ENOMEM;
+            r = copy ? add_fixed(b, (struct fixed){.type = NODE_FOLDER}, copy) : -ENOMEM;
             last = name;
             last_len = len;
         }
@@ -199,7 +199,7 @@ static int add_live(struct builder *b)
     int r = 0;
 
     for (unsigned i = 0; i < N_LIVES && r == 0; i++)
-        r = add_fixed(b, (struct fixed){.kind = NODE_LIVE, .number = i}, live_names[i]);
+        r = add_fixed(b, (struct fixed){.type = NODE_LIVE, .number = i}, live_names[i]);
     return r;
 }
 
@@ -244,9 +244,9 @@ static int add_folder_children(struct builder *b, size_t i)
         b->tree->fixed[i].has_access = true;
     }
     if (i == 0) {
-        r = add_fixed(b, (struct fixed){.kind = NODE_FOLDER}, ".epochfs");
+        r = add_fixed(b, (struct fixed){.type = NODE_FOLDER}, ".epochfs");
         if (r == 0)
-            r = add_fixed(b, (struct fixed){.kind = NODE_PAGE, .text = TAKE_PTR(b->readme)},
+            r = add_fixed(b, (struct fixed){.type = NODE_PAGE, .text = TAKE_PTR(b->readme)},
                           "README.txt");
     }
     return r < 0 ? r : add_source_folder(b);
@@ -277,7 +277,7 @@ static int add_children(struct builder *b, size_t i)
     size_t first = tree->n_fixed;
     int r = 0;
 
-    switch (tree->fixed[i].kind) {
+    switch (tree->fixed[i].type) {
     case NODE_FOLDER:
         r = add_folder_children(b, i);
         break;
@@ -348,11 +348,11 @@ static int write_page(struct tree *tree, const struct catalog_item *item)
 
 static int open_dataset(struct tree *tree, const struct catalog_item *item)
 {
-    struct span want = span_of_samples(item), span = {0};
+    struct span wanted = span_of_samples(item), span = {0};
     int r;
 
     lock_take(&tree->lock);
-    r = spans_take(&tree->spans, &want, &span);
+    r = spans_take(&tree->spans, &wanted, &span);
     lock_drop(&tree->lock);
     tree->sample_base[item - tree->catalog->item] = span.base;
     return r < 0 ? r : tree_open_listed(tree, item);
@@ -371,13 +371,13 @@ int tree_open_item(struct tree *tree, const struct catalog_item *item)
 
 const struct access *tree_access(const struct node *node)
 {
-    return node->kind == NODE_FOLDER && node->fixed->has_access ? &node->fixed->access : NULL;
+    return node->type == NODE_FOLDER && node->fixed->has_access ? &node->fixed->access : NULL;
 }
 
 static void find_pages(struct tree *tree)
 {
     for (size_t i = 0; i < tree->n_fixed; i++)
-        if (tree->fixed[i].kind == NODE_PAGE && tree->fixed[i].item)
+        if (tree->fixed[i].type == NODE_PAGE && tree->fixed[i].item)
             tree->page_of[tree->fixed[i].item - tree->catalog->item] = i;
 }
 
@@ -421,7 +421,7 @@ int tree_new(const struct catalog *catalog, const struct tree_options *options, 
     tree->page_of = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->page_of));
     tree->plans = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->plans));
     r = tree->sample_base && tree->opened && tree->page_of && tree->plans
-            ? add_fixed(&b, (struct fixed){.kind = NODE_FOLDER}, "")
+            ? add_fixed(&b, (struct fixed){.type = NODE_FOLDER}, "")
             : -ENOMEM;
     for (size_t i = 0; i < tree->n_fixed && r == 0; i++)
         r = add_children(&b, i);

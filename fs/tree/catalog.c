@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/kinds.h"
+#include "base/extensions.h"
 #include "base/pool.h"
 #include "base/readers.h"
 #include "base/text.h"
@@ -158,8 +158,8 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
 {
     AUTO_FREE char *root = source_name(source);
     AUTO_TEXT struct text shown = {0};
-    struct kinds kinds = {.n = 0};
-    size_t typical = 0; /* a file of the most frequent kind */
+    struct extensions extensions = {.n = 0};
+    size_t typical = 0; /* a file with the most frequent extension */
 
     if (!root)
         return -ENOMEM;
@@ -176,11 +176,12 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,
                         n_files == 1 ? " among 1 file" : "", catalog->item[0].error);
     for (size_t i = 0; i < catalog->n; i++)
-        kinds_add(&kinds, catalog->item[i].name);
-    kinds_show(&kinds, false, &shown);
+        extensions_add(&extensions, catalog->item[i].name);
+    extensions_show(&extensions, false, &shown);
     if (shown.data)
         text_plain(shown.data, "");
-    while (typical + 1 < catalog->n && !kind_has(&kinds.count[0], catalog->item[typical].name))
+    while (typical + 1 < catalog->n &&
+           !extension_has(&extensions.count[0], catalog->item[typical].name))
         typical++;
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
                     catalog->n, shown.data ? shown.data : "", catalog->item[typical].error);
@@ -345,13 +346,13 @@ static int check_format_name(const char *name, struct diag *d)
     AUTO_TEXT struct text t = {0};
 
     for (unsigned f = 0; f < n_formats && name; f++) {
-        const char *const *kind = formats[f]->kinds ? formats[f]->kinds : none;
+        const char *const *alias = formats[f]->kinds ? formats[f]->kinds : none;
 
         if (!formats[f]->open_folder)
             continue;
         if (format_is_called(formats[f], name))
             return 0;
-        for (const char *word = formats[f]->name; word; word = *kind++) {
+        for (const char *word = formats[f]->name; word; word = *alias++) {
             if (last)
                 text_add(&t, "%s%s", t.len ? ", " : "", last);
             last = word;
@@ -368,9 +369,10 @@ static int check_format_options(const struct catalog *catalog, const struct opti
 {
     for (unsigned f = 0; f < n_formats; f++) {
         const char *option = formats[f]->option ? formats[f]->option(&options->format) : NULL;
-        const char *given = options->format.format;
+        const char *format_name = options->format.format;
 
-        if (given && format_is_called(formats[f], given)) /* a folder of files is of none */
+        if (format_name &&
+            format_is_called(formats[f], format_name)) /* a folder of files is of none */
             option = "format";
         if (option && !(catalog->found & UINT64_C(1) << f))
             return diag_set(d, -EINVAL, "option %s=: expected a source of %s, got no such file",

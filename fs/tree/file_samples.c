@@ -128,7 +128,7 @@ int file_samples_init(struct file_samples *v, struct memo *lists, const char *mo
     v->list = NULL;
     v->has_no_list = false;
     v->has_order = false;
-    if (node->kind == NODE_SAMPLE)
+    if (node->type == NODE_SAMPLE)
         v->sel = (struct selection){
             .count = 1,
             .single = true,
@@ -136,7 +136,7 @@ int file_samples_init(struct file_samples *v, struct memo *lists, const char *mo
             .first = node->number,
             .id = {0, node->number, 1},
         };
-    else if (node->kind == NODE_PREVIEW)
+    else if (node->type == NODE_PREVIEW)
         v->sel = (struct selection){.count = preview_count(node->item->ds), .in_order = true};
     else
         batch_selection(&v->sel, node);

@@ -113,10 +113,10 @@ static const struct pointer {
 };
 
 /* What a user can do with a file of that kind. */
-static void add_fix(const struct folder_scan *scan, const struct foreign *kind, struct text *t)
+static void add_fix(const struct folder_scan *scan, const struct foreign *foreign, struct text *t)
 {
-    if (!kind->is_picture)
-        text_add(t, "%s", kind->fix);
+    if (!foreign->is_picture)
+        text_add(t, "%s", foreign->fix);
     else if (scan->source->only_file)
         text_add(t, "Mount the folder of the pictures");
     else
@@ -131,7 +131,7 @@ static void add_fix(const struct folder_scan *scan, const struct foreign *kind, 
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
                             const struct probed_file *file, struct text *t)
 {
-    const struct foreign *kind = foreign_kind(file);
+    const struct foreign *foreign = foreign_kind(file);
     const uint8_t *head = file->head;
     size_t len = file->len;
 
@@ -147,10 +147,10 @@ int folder_describe_unknown(const struct folder_scan *scan, const struct blob *b
     }
     if (!blob->size) {
         text_add(t, "is empty");
-    } else if (kind) {
-        text_add(t, "is %s, which epochfs does not read%s. ", kind->name,
-                 kind->is_picture ? " by itself" : "");
-        add_fix(scan, kind, t);
+    } else if (foreign) {
+        text_add(t, "is %s, which epochfs does not read%s. ", foreign->name,
+                 foreign->is_picture ? " by itself" : "");
+        add_fix(scan, foreign, t);
     } else {
         text_add(t, "is of no format that epochfs knows; it begins with");
         for (size_t i = 0; i < min_u64(len, 4); i++)

@@ -24,12 +24,12 @@
 /* The strongest claim, and whose it is: the first format that has it. */
 static enum claim best_claim(const struct probed_file *file, unsigned *ret_format)
 {
-    const char *given = file->options ? file->options->format : NULL;
+    const char *format_name = file->options ? file->options->format : NULL;
     enum claim best = CLAIM_NONE;
 
     *ret_format = n_formats;
-    for (unsigned i = 0; i < n_formats && given; i++)
-        if (format_is_called(formats[i], given)) {
+    for (unsigned i = 0; i < n_formats && format_name; i++)
+        if (format_is_called(formats[i], format_name)) {
             *ret_format = i;
             return CLAIM_STRONG;
         }
@@ -130,8 +130,8 @@ static bool has_side(const struct format *format, const char *suffix)
 /* The file of the folder whose content decides about this one, which is called `own` without .gz or
  * .xz, and for which format. NULL: none. */
 static const struct source_entry *find_decider(const struct folder_scan *scan,
-                                               const struct source_entry *entry, const char *own,
-                                               unsigned *ret_format)
+                                               const struct source_entry *entry,
+                                               const char *entry_name, unsigned *ret_format)
 {
     char name[FORMAT_NAME];
 
@@ -139,7 +139,7 @@ static const struct source_entry *find_decider(const struct folder_scan *scan,
         return NULL;
     for (unsigned f = 0; f < n_formats; f++) {
         const struct folder_name *found =
-            formats[f]->decided_by && formats[f]->decided_by(own, name)
+            formats[f]->decided_by && formats[f]->decided_by(entry_name, name)
                 ? folder_names_find(&scan->names, name, strlen(name))
                 : NULL;
 
@@ -177,16 +177,16 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
 {
     const char *dot = strrchr(name, '.');
     size_t len = dot ? (size_t)(dot - name) : 0;
-    const struct folder_name *of = len ? folder_names_find(&scan->names, name, len) : NULL;
+    const struct folder_name *found = len ? folder_names_find(&scan->names, name, len) : NULL;
     unsigned last = n_formats, n = 0;
 
-    for (unsigned f = 0; of && f < n_formats; f++)
+    for (unsigned f = 0; found && f < n_formats; f++)
         if (has_side(formats[f], dot)) {
             last = f;
             n++;
         }
     for (unsigned f = 0; n > 1 && f < last; f++)
-        if (has_side(formats[f], dot) && folder_scan_is_of(scan, &scan->entry[of->number], f))
+        if (has_side(formats[f], dot) && folder_scan_is_of(scan, &scan->entry[found->number], f))
             return f;
     return last;
 }

@@ -32,7 +32,7 @@ struct list_label {
     struct list_labels *all;
     /* Constant: */
     const struct dataset *ds;
-    enum label_kind kind;
+    enum label_kind type;
     char field[FIELD_NAME_SIZE];
     struct plan plan;         /* that made the list, */
     struct schedule schedule; /* without an order */
@@ -95,19 +95,19 @@ struct memory_held list_labels_held(void *owner)
 /* ---- the index of a dataset ---- */
 
 static int whole_new(struct list_labels *all, const struct dataset *ds, const char *field,
-                     enum label_kind kind, struct dataset_label **ret, struct diag *d)
+                     enum label_kind type, struct dataset_label **ret, struct diag *d)
 {
     AUTO_FREE struct dataset_label *w = calloc(1, sizeof(*w));
     AUTO_TEXT struct text t = {0};
-    int r = w ? field_input_init(&w->input, ds, field, kind, d) : -ENOMEM;
+    int r = w ? field_input_init(&w->input, ds, field, type, d) : -ENOMEM;
 
     if (r == 0)
-        r = field_input_identity(&w->input, kind, &all->setup->options, &t);
+        r = field_input_identity(&w->input, type, &all->setup->options, &t);
     if (r == 0)
         r = text_finish(&t, &w->identity, NULL);
     if (r < 0)
         return r;
-    w->labels = (struct labels){.kind = kind,
+    w->labels = (struct labels){.kind = type,
                                 .input = &w->input.input,
                                 .keep = all->setup->keep,
                                 .identity = w->identity,
@@ -119,15 +119,15 @@ static int whole_new(struct list_labels *all, const struct dataset *ds, const ch
 }
 
 static int whole_of(struct list_labels *all, const struct dataset *ds, const char *field,
-                    enum label_kind kind, struct dataset_label **ret, struct diag *d)
+                    enum label_kind type, struct dataset_label **ret, struct diag *d)
 {
     for (struct dataset_label *w = all->datasets; w; w = w->next) {
-        if (w->input.ds == ds && w->labels.kind == kind && !strcmp(w->input.field->name, field)) {
+        if (w->input.ds == ds && w->labels.kind == type && !strcmp(w->input.field->name, field)) {
             *ret = w;
             return 0;
         }
     }
-    return whole_new(all, ds, field, kind, ret, d);
+    return whole_new(all, ds, field, type, ret, d);
 }
 
 /* ---- lists that are no runs ---- */
@@ -165,7 +165,7 @@ struct places {
 /* Ask for the memory where the value of a sample begins. */
 static void ask_for(const struct list_label *l, const struct label_arrays *a, uint64_t sample)
 {
-    if (l->kind == LABEL_WEIGHTS)
+    if (l->type == LABEL_WEIGHTS)
         __builtin_prefetch(&a->sum[sample]);
     else
         __builtin_prefetch(&a->where[sample]);
@@ -186,7 +186,7 @@ static void list_labels_read_piece(void *ctx, unsigned number)
         uint64_t s = sample[i];
 
         ask_for(p->l, a, sample[min_u64(i + AHEAD, n - 1)]);
-        if (p->l->kind == LABEL_WEIGHTS)
+        if (p->l->type == LABEL_WEIGHTS)
             sample[i] = a->sum[s + 1] - a->sum[s];
         else
             ((int64_t *)sample)[i] = list_labels_value_of(a, s);
@@ -254,11 +254,11 @@ static int begin_list(struct list_label *l)
     if (r < 0)
         return r;
     l->input = (struct label_input){.n = s->length,
-                                    .are_sums = l->kind == LABEL_WEIGHTS,
+                                    .are_sums = l->type == LABEL_WEIGHTS,
                                     .read = read_places,
                                     .where = name_place,
                                     .name = l->name};
-    l->labels = (struct labels){.kind = l->kind,
+    l->labels = (struct labels){.kind = l->type,
                                 .input = &l->input,
                                 .keep = l->all->setup->keep,
                                 .identity = l->identity,
@@ -273,7 +273,7 @@ static int list_labels_finish(struct list_label *l, const struct label_arrays *a
                               uint64_t first)
 {
     uint64_t length = l->schedule.length, held = 0;
-    int r = l->kind == LABEL_CLASSES ? run_classes_init(&l->classes, arrays, first, length, &held)
+    int r = l->type == LABEL_CLASSES ? run_classes_init(&l->classes, arrays, first, length, &held)
                                      : run_weights_init(&l->weights, arrays, first, length, &held);
 
     if (r == -EDOM)
@@ -287,7 +287,7 @@ static int list_labels_finish(struct list_label *l, const struct label_arrays *a
 
 static int list_labels_advance(struct list_label *l, struct read_context *rc)
 {
-    int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, l->kind, &l->whole, &l->reason);
+    int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, l->type, &l->whole, &l->reason);
 
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
@@ -372,30 +372,30 @@ bool list_labels_any_wanted(const struct list_labels *all)
 /* ---- questions ---- */
 
 static bool list_labels_is_of(const struct list_label *l, const struct dataset *ds,
-                              const char *field, enum label_kind kind, const struct schedule *s)
+                              const char *field, enum label_kind type, const struct schedule *s)
 {
-    const struct schedule *own = &l->schedule;
+    const struct schedule *schedule = &l->schedule;
 
-    return l->ds == ds && l->kind == kind && own->only == s->only &&
-           own->taken.start == s->taken.start && own->taken.length == s->taken.length &&
-           own->offset == s->offset && own->length == s->length &&
-           !own->plan->splits == !s->plan->splits && !strcmp(l->field, field);
+    return l->ds == ds && l->type == type && schedule->only == s->only &&
+           schedule->taken.start == s->taken.start && schedule->taken.length == s->taken.length &&
+           schedule->offset == s->offset && schedule->length == s->length &&
+           !schedule->plan->splits == !s->plan->splits && !strcmp(l->field, field);
 }
 
 static struct list_label *list_labels_find_locked(struct list_labels *all, const struct dataset *ds,
-                                                  const char *field, enum label_kind kind,
+                                                  const char *field, enum label_kind type,
                                                   const struct schedule *s)
 {
     struct list_label *l = all->first;
 
     lock_assert_held(&all->lock);
-    while (l && !list_labels_is_of(l, ds, field, kind, s))
+    while (l && !list_labels_is_of(l, ds, field, type, s))
         l = l->next;
     return l;
 }
 
 static int list_labels_add_locked(struct list_labels *all, const struct dataset *ds,
-                                  const char *field, enum label_kind kind, const struct schedule *s,
+                                  const char *field, enum label_kind type, const struct schedule *s,
                                   struct list_label **ret, struct diag *d)
 {
     struct list_label *l = all->n < LIST_LABELS_MAX ? calloc(1, sizeof(*l)) : NULL;
@@ -409,7 +409,7 @@ static int list_labels_add_locked(struct list_labels *all, const struct dataset 
     if (!l)
         return -ENOMEM;
     *l = (struct list_label){
-        .all = all, .ds = ds, .kind = kind, .plan = *s->plan, .schedule = *s, .state = IDLE};
+        .all = all, .ds = ds, .type = type, .plan = *s->plan, .schedule = *s, .state = IDLE};
     l->schedule.plan = &l->plan;
     snprintf(l->field, sizeof(l->field), "%s", field);
     *(all->last ? &all->last->next : &all->first) = l;
@@ -424,7 +424,7 @@ static int answer_locked(struct list_label *l, struct plan_data *data, struct di
     lock_assert_held(&l->all->lock);
     switch (l->state) {
     case READY:
-        if (l->kind == LABEL_CLASSES)
+        if (l->type == LABEL_CLASSES)
             data->classes = &l->classes.classes;
         else
             data->weights = &l->weights.weights;
@@ -445,7 +445,7 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
 {
     bool by_classes;
     const char *field = plan_field(plan, &by_classes);
-    enum label_kind kind = by_classes ? LABEL_CLASSES : LABEL_WEIGHTS;
+    enum label_kind type = by_classes ? LABEL_CLASSES : LABEL_WEIGHTS;
     struct list_label *l;
     struct field_input input;
     struct schedule s;
@@ -461,13 +461,13 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
         r = diag_set(d, -EINVAL, "draw: expected a list that has samples, got none");
     if (r < 0)
         return r;
-    r = field_input_init(&input, ds, field, kind, d);
+    r = field_input_init(&input, ds, field, type, d);
     if (r < 0)
         return r;
     lock_take(&all->lock);
-    l = list_labels_find_locked(all, ds, field, kind, &s);
+    l = list_labels_find_locked(all, ds, field, type, &s);
     if (!l)
-        r = list_labels_add_locked(all, ds, field, kind, &s, &l, d);
+        r = list_labels_add_locked(all, ds, field, type, &s, &l, d);
     if (r == 0)
         r = answer_locked(l, data, d);
     lock_drop(&all->lock);

@@ -83,7 +83,7 @@ static int mixture_ready(void *ctx, struct dataset *ds, struct diag *d)
     if (r == 0)
         r = mixes_set_length(m, d);
     if (r == 0)
-        mix_order_set(m->order, &m->own);
+        mix_order_set(m->order, &m->dataset_order);
     return r;
 }
 

@@ -14,7 +14,7 @@ struct mixture {
     size_t *item;    /* [spec->n_sources] their numbers in the catalog, set when it is made */
     struct mix *mix; /* these three are set when its dataset is ready */
     struct mix_order *order;
-    struct order_spec own;
+    struct order_spec dataset_order;
     const char *left_out; /* fields that not all sources have; of the dataset */
 };
 

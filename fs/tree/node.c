@@ -7,38 +7,38 @@
 
 static enum scope scope_of(const struct node *node)
 {
-    return node->kind == NODE_SAMPLE ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    return node->type == NODE_SAMPLE ? SCOPE_SAMPLES : SCOPE_BATCHES;
 }
 
-unsigned node_kinds(const struct node *node)
+unsigned node_columns(const struct node *node)
 {
     return node->folder->n_kinds[scope_of(node)];
 }
 
-unsigned node_kind(const struct node *node)
+unsigned node_column(const struct node *node)
 {
     return (unsigned)(node->file - node->folder->kind[scope_of(node)]);
 }
 
 uint64_t node_units(const struct node *node)
 {
-    return node->kind == NODE_SAMPLE ? node->item->ds->samples : node->plan->schedule.batches;
+    return node->type == NODE_SAMPLE ? node->item->ds->samples : node->plan->schedule.batches;
 }
 
 bool node_is_hole(const struct node *node)
 {
-    return node->kind == NODE_SAMPLE && node->file->field &&
+    return node->type == NODE_SAMPLE && node->file->field &&
            !dataset_has(node->item->ds, node->number, node->file->field);
 }
 
-void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret)
+void node_sibling(const struct node *node, uint64_t number, unsigned column, struct node *ret)
 {
-    uint64_t first = span_file_ino(node->item, node->ino, 0 - node->number, 0) - node_kind(node);
+    uint64_t first = span_file_ino(node->item, node->ino, 0 - node->number, 0) - node_column(node);
 
     *ret = *node;
     ret->number = number;
-    ret->file = &node->folder->kind[scope_of(node)][kind];
-    ret->ino = span_file_ino(node->item, first, number, kind);
+    ret->file = &node->folder->kind[scope_of(node)][column];
+    ret->ino = span_file_ino(node->item, first, number, column);
 }
 
 void node_folder_path(const struct node *node, char *ret, size_t capacity)
@@ -48,7 +48,7 @@ void node_folder_path(const struct node *node, char *ret, size_t capacity)
     item_path(node->item, path, sizeof(path));
     if (node->plan && node->plan->plan.seeded)
         snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
-    if (node->kind == NODE_SAMPLE)
+    if (node->type == NODE_SAMPLE)
         snprintf(ret, capacity, "%s/samples/%s", path, node->folder->name);
     else
         snprintf(ret, capacity, "%s/batches/%s%s/%s", path, node->plan->name, epoch,
@@ -57,5 +57,5 @@ void node_folder_path(const struct node *node, char *ret, size_t capacity)
 
 uint64_t node_list_place(const struct node *node)
 {
-    return 2 + node->number * node_kinds(node) + node_kind(node);
+    return 2 + node->number * node_columns(node) + node_column(node);
 }

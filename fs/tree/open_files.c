@@ -79,7 +79,7 @@ static int add_parts(struct layout *l, const struct node *node)
 {
     extern const struct encoder encoder_png;
 
-    if (node->kind == NODE_PREVIEW)
+    if (node->type == NODE_PREVIEW)
         return encoder_png.layout(
             l, &(struct file_kind){.encoder = &encoder_png, .field = tree_preview(node->item->ds)});
     return node->file->encoder->layout(l, node->file);

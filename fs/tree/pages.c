@@ -82,15 +82,15 @@ static void add_encodings(const struct dataset *ds, enum scope scope, struct tex
 /* The versions of the orders that plans have, by the names of docs/order.md. A mix has its own. */
 static void add_orders(const struct dataset *ds, const char *indent, struct text *t)
 {
-    static const struct order_kind *const kinds[] = {&order_permutation, &order_draw,
+    static const struct order_ops *const orders[] = {&order_permutation, &order_draw,
                                                      &order_classes};
-    static const struct order_kind *const of_mix = &order_mix;
-    const struct order_kind *const *kind = mix_dataset_is(ds) ? &of_mix : kinds;
-    size_t n = mix_dataset_is(ds) ? 1 : ARRAY_LEN(kinds);
+    static const struct order_ops *const of_mix = &order_mix;
+    const struct order_ops *const *order = mix_dataset_is(ds) ? &of_mix : orders;
+    size_t n = mix_dataset_is(ds) ? 1 : ARRAY_LEN(orders);
 
     text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
     for (size_t i = 0; i < n; i++)
-        text_add(t, "%s\"%s\": %u", i ? ", " : "", kind[i]->name, kind[i]->version);
+        text_add(t, "%s\"%s\": %u", i ? ", " : "", order[i]->name, order[i]->version);
     text_add(t, "},\n");
 }
 

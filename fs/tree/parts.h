@@ -7,7 +7,7 @@
 #include "fs/tree/tree.h"
 
 struct fixed {
-    enum node_kind kind;
+    enum node_type type;
     char *name; /* owned */
     uint32_t parent;
     uint32_t first_child, n_children; /* children are neighbours, sorted by name */

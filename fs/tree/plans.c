@@ -43,8 +43,9 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
     r = mixture_check_plan(item->mixture, plan, d);
     if (r < 0)
         return r;
-    schedule_init_data(
-        ret, plan, &(struct plan_data){.samples = item->ds->samples, .own = &item->mixture->own});
+    schedule_init_data(ret, plan,
+                       &(struct plan_data){.samples = item->ds->samples,
+                                           .dataset_order = &item->mixture->dataset_order});
     return schedule_check(ret, d);
 }
 
@@ -71,7 +72,7 @@ static struct user_plans *user_locked(struct tree *tree, uid_t user)
 
 /* spans_take() for a user. One that has taken as many as are left gets no more: so there are always
  * some for the next user. */
-static int take_span_locked(struct tree *tree, const struct span *want, uid_t user,
+static int take_span_locked(struct tree *tree, const struct span *wanted, uid_t user,
                             struct span *ret, struct diag *d)
 {
     size_t left = tree->spans.max - tree->spans.n;
@@ -79,7 +80,7 @@ static int take_span_locked(struct tree *tree, const struct span *want, uid_t us
     int r;
 
     lock_assert_held(&tree->lock);
-    r = spans_find(&tree->spans, want, ret);
+    r = spans_find(&tree->spans, wanted, ret);
     if (r == 0)
         return 0;
     if (!left)
@@ -92,7 +93,7 @@ static int take_span_locked(struct tree *tree, const struct span *want, uid_t us
             "user %u has opened %zu plans and ranges of epochs of this mount, and cannot "
             "open more, because the rest is for other users; mount it as that user",
             (unsigned)user, taken->spans);
-    r = spans_take(&tree->spans, want, ret);
+    r = spans_take(&tree->spans, wanted, ret);
     if (r == 0 && taken)
         taken->spans++;
     return r;
@@ -102,13 +103,13 @@ static int take_span_locked(struct tree *tree, const struct span *want, uid_t us
 static int plan_add_locked(struct tree *tree, struct plan_entry *entry, uid_t user, struct diag *d)
 {
     struct item_plans *plans = &tree->plans[entry->item - tree->catalog->item];
-    struct span want = span_of_plan(entry, 0), span;
+    struct span wanted = span_of_plan(entry, 0), span;
     int r;
 
     lock_assert_held(&tree->lock);
     if (array_capacity(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
         return -ENOMEM;
-    r = take_span_locked(tree, &want, user, &span, d);
+    r = take_span_locked(tree, &wanted, user, &span, d);
     if (r < 0)
         return r;
     entry->ino = span_ino(
@@ -122,7 +123,7 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
                    uid_t user, struct plan_entry **ret, bool *ret_new, struct diag *d)
 {
     AUTO_FREE struct plan_entry *entry = calloc(1, sizeof(*entry));
-    struct span want, span;
+    struct span wanted, span;
     bool is_new;
     int r;
 
@@ -131,9 +132,9 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
     r = plan_entry_init(entry, tree->catalog, item, plan, d);
     if (r < 0)
         return r;
-    want = span_of_plan(entry, 0);
+    wanted = span_of_plan(entry, 0);
     lock_take(&tree->lock);
-    r = spans_find(&tree->spans, &want, &span);
+    r = spans_find(&tree->spans, &wanted, &span);
     is_new = r == -ENOENT;
     if (is_new)
         r = plan_add_locked(tree, entry, user, d);
@@ -177,12 +178,12 @@ static bool list_epoch_locked(struct tree *tree, struct plan_entry *entry, uint6
 int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch, uid_t user,
                     struct span *ret_span, bool *ret_new, struct diag *d)
 {
-    struct span want = span_of_plan(entry, epoch);
+    struct span wanted = span_of_plan(entry, epoch);
     bool is_new = false;
     int r;
 
     lock_take(&tree->lock);
-    r = take_span_locked(tree, &want, user, ret_span, d);
+    r = take_span_locked(tree, &wanted, user, ret_span, d);
     if (r == 0 && !epoch_is_listed(entry, epoch))
         is_new = list_epoch_locked(tree, entry, epoch, user);
     lock_drop(&tree->lock);

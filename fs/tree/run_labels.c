@@ -127,11 +127,11 @@ static uint64_t weight_before(const struct plan_weights *weights, uint64_t place
 static uint64_t weight_place(const struct plan_weights *weights, uint64_t value)
 {
     const struct run_weights *r = (const struct run_weights *)weights;
-    uint64_t want = r->sum[0] + value;
-    uint64_t from = last_at_most(r->top, r->tops, want) * RUN_TOP;
+    uint64_t target = r->sum[0] + value;
+    uint64_t from = last_at_most(r->top, r->tops, target) * RUN_TOP;
     uint64_t n = min_u64(RUN_TOP, r->weights.places - from);
 
-    return from + last_at_most(r->sum + from, n, want);
+    return from + last_at_most(r->sum + from, n, target);
 }
 
 static const struct plan_weights_ops weights_ops = {weight_before, weight_place};

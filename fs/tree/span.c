@@ -154,26 +154,26 @@ static bool span_is_same(const struct span *a, const struct span *b)
     return a->item == b->item && a->epoch_high == b->epoch_high && !strcmp(a_name, b_name);
 }
 
-/* Find the place of want: the first place from its hash on that is its own or free. 0 with its
+/* Find the place of wanted: the first place from its hash on that is its own or free. 0 with its
  * index and base; *ret_found: it is there. -ENFILE: no place is left. */
-static int span_search(const struct spans *spans, const struct span *want, size_t *ret_index,
+static int span_search(const struct spans *spans, const struct span *wanted, size_t *ret_index,
                        uint64_t *ret_base, bool *ret_found)
 {
     uint64_t size, places, at;
 
-    if (want->bits > BASE_BITS)
+    if (wanted->bits > BASE_BITS)
         return -ENFILE;
-    size = UINT64_C(1) << want->bits;
-    places = UINT64_C(1) << (BASE_BITS - want->bits);
-    at = want->base & (places - 1);
+    size = UINT64_C(1) << wanted->bits;
+    places = UINT64_C(1) << (BASE_BITS - wanted->bits);
+    at = wanted->base & (places - 1);
 
     /* Each try meets another span, so there are no more tries than spans. */
     for (size_t tries = 0; tries <= spans->n + 1; tries++) {
-        uint64_t base = SPAN_BASE + (at << want->bits);
+        uint64_t base = SPAN_BASE + (at << wanted->bits);
         size_t i = span_index(spans, base);
         bool is_free = i == spans->n || spans->span[i].base >= base + size;
 
-        if (is_free || span_is_same(&spans->span[i], want)) {
+        if (is_free || span_is_same(&spans->span[i], wanted)) {
             *ret_index = i;
             *ret_base = base;
             *ret_found = !is_free;
@@ -187,13 +187,13 @@ static int span_search(const struct spans *spans, const struct span *want, size_
     return -ENFILE;
 }
 
-int spans_find(const struct spans *spans, const struct span *want, struct span *ret)
+int spans_find(const struct spans *spans, const struct span *wanted, struct span *ret)
 {
     uint64_t base;
     bool found;
     size_t i;
 
-    if (span_search(spans, want, &i, &base, &found) < 0 || !found)
+    if (span_search(spans, wanted, &i, &base, &found) < 0 || !found)
         return -ENOENT;
     *ret = spans->span[i];
     return 0;
@@ -211,12 +211,12 @@ static int spans_insert(struct spans *spans, size_t i, const struct span *span)
     return 0;
 }
 
-int spans_take(struct spans *spans, const struct span *want, struct span *ret)
+int spans_take(struct spans *spans, const struct span *wanted, struct span *ret)
 {
-    struct span span = *want;
+    struct span span = *wanted;
     bool found;
     size_t i;
-    int r = span_search(spans, want, &i, &span.base, &found);
+    int r = span_search(spans, wanted, &i, &span.base, &found);
 
     if (r == 0 && !found)
         r = spans_insert(spans, i, &span);

@@ -48,12 +48,12 @@ void span_place_of(const struct span *s, uint64_t ino, struct span_place *ret);
 uint64_t span_file_ino(const struct catalog_item *item, uint64_t folder_ino, uint64_t slot,
                        unsigned file);
 
-/* Find the span that want describes. 0 or -ENOENT. */
-int spans_find(const struct spans *spans, const struct span *want, struct span *ret);
+/* Find the span that wanted describes. 0 or -ENOENT. */
+int spans_find(const struct spans *spans, const struct span *wanted, struct span *ret);
 
 /* The same, but add the span if it is not there. Also -ENFILE (max reached, or no place for it),
  * -ENOMEM. */
-int spans_take(struct spans *spans, const struct span *want, struct span *ret);
+int spans_take(struct spans *spans, const struct span *wanted, struct span *ret);
 
 /* The span that ino is in. 0 or -ESTALE. */
 int spans_of_ino(const struct spans *spans, uint64_t ino, struct span *ret);

@@ -13,10 +13,10 @@
 const char *const live_names[N_LIVES] = {
     [LIVE_HISTORY] = "history.json", [LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
 
-/* Inode numbers of looks at live texts are below the spans and far above the fixed nodes. */
-#define LOOK_BASE_BIT 61
-#define LOOK_BASE     (UINT64_C(1) << LOOK_BASE_BIT)
-#define LOOK_SHIFT    32
+/* Inode numbers of snapshots of live texts are below the spans and far above the fixed nodes. */
+#define LOOK_BASE_BIT  61
+#define SNAPSHOT_BASE  (UINT64_C(1) << LOOK_BASE_BIT)
+#define SNAPSHOT_SHIFT 32
 
 /* ---- nodes from numbers ---- */
 
@@ -25,7 +25,7 @@ static void node_of_fixed(const struct tree *tree, size_t i, struct node *ret)
     const struct fixed *f = &tree->fixed[i];
 
     *ret = (struct node){
-        .kind = f->kind,
+        .type = f->type,
         .ino = TREE_ROOT + i,
         .fixed = f,
         .item = f->item,
@@ -45,7 +45,7 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     span_place_of(s, ino, &place);
     node = (struct node){.ino = ino, .item = s->item, .plan = s->plan, .epoch = place.epoch};
     if (s->plan && !place.slot && place.folder == span_self_folder(s->item)) {
-        node.kind = place.file == SELF_EPOCH  ? NODE_EPOCH
+        node.type = place.file == SELF_EPOCH  ? NODE_EPOCH
                     : place.file == SELF_PLAN ? NODE_PLAN
                                               : NODE_PLAN_LINK;
         if (place.file < SELF_EPOCH || place.file > SELF_LINK)
@@ -59,13 +59,13 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     if (s->plan && !place.slot) {
         if (place.file)
             return -ESTALE;
-        node.kind = NODE_BATCH_FOLDER;
+        node.type = NODE_BATCH_FOLDER;
         *ret = node;
         return 0;
     }
     if (place.file >= node.folder->n_kinds[scope])
         return -ESTALE;
-    node.kind = s->plan ? NODE_BATCH : NODE_SAMPLE;
+    node.type = s->plan ? NODE_BATCH : NODE_SAMPLE;
     node.file = &node.folder->kind[scope][place.file];
     node.number = s->plan ? place.slot - 1 : place.slot;
     if (node.number >= (s->plan ? s->plan->schedule.batches : ds->samples) || node_is_hole(&node))
@@ -74,22 +74,22 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     return 0;
 }
 
-uint64_t tree_look_ino(const struct node *live, unsigned look)
+uint64_t tree_snapshot_ino(const struct node *live, unsigned snapshot)
 {
-    return LOOK_BASE + ((uint64_t)look << LOOK_SHIFT) + live->ino;
+    return SNAPSHOT_BASE + ((uint64_t)snapshot << SNAPSHOT_SHIFT) + live->ino;
 }
 
-/* The node of a look at a live text. 0 or -ESTALE. */
-static int node_of_look(struct tree *tree, uint64_t v, struct node *ret)
+/* The node of a snapshot of a live text. 0 or -ESTALE. */
+static int node_of_snapshot(struct tree *tree, uint64_t v, struct node *ret)
 {
-    uint64_t ino = v & ((UINT64_C(1) << LOOK_SHIFT) - 1), look = v >> LOOK_SHIFT;
+    uint64_t ino = v & ((UINT64_C(1) << SNAPSHOT_SHIFT) - 1), snapshot = v >> SNAPSHOT_SHIFT;
 
-    if (ino - TREE_ROOT >= tree->n_fixed || look >= TREE_LOOKS)
+    if (ino - TREE_ROOT >= tree->n_fixed || snapshot >= TREE_SNAPSHOTS)
         return -ESTALE;
-    if (tree->fixed[ino - TREE_ROOT].kind != NODE_LIVE)
+    if (tree->fixed[ino - TREE_ROOT].type != NODE_LIVE)
         return -ESTALE;
     node_of_fixed(tree, ino - TREE_ROOT, ret);
-    ret->look = (unsigned)look;
+    ret->snapshot = (unsigned)snapshot;
     return 0;
 }
 
@@ -99,7 +99,7 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
     int r;
 
     if (ino >> LOOK_BASE_BIT == 1)
-        return node_of_look(tree, ino - LOOK_BASE, ret);
+        return node_of_snapshot(tree, ino - SNAPSHOT_BASE, ret);
     if (ino - TREE_ROOT < tree->n_fixed) {
         node_of_fixed(tree, ino - TREE_ROOT, ret);
         return 0;
@@ -120,7 +120,7 @@ static struct plan_entry *opened_plan(const struct node *node)
 
 static void plan_node(const struct plan_entry *entry, struct node *ret)
 {
-    *ret = (struct node){.kind = NODE_PLAN, .ino = entry->ino, .item = entry->item, .plan = entry};
+    *ret = (struct node){.type = NODE_PLAN, .ino = entry->ino, .item = entry->item, .plan = entry};
 }
 
 static void epoch_node(const struct span *span, const struct plan_entry *entry, uint64_t epoch,
@@ -130,7 +130,7 @@ static void epoch_node(const struct span *span, const struct plan_entry *entry, 
         .epoch = epoch, .folder = span_self_folder(entry->item), .file = SELF_EPOCH};
 
     *ret = (struct node){
-        .kind = NODE_EPOCH,
+        .type = NODE_EPOCH,
         .ino = span_ino(span, &self),
         .item = entry->item,
         .plan = entry,
@@ -159,7 +159,7 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
         *ret_changed = parent->ino;
     plan_node(entry, ret);
     if (strcmp(name, entry->name) != 0) {
-        ret->kind = NODE_PLAN_LINK;
+        ret->type = NODE_PLAN_LINK;
         ret->ino += SELF_LINK - SELF_PLAN;
     }
     return 0;
@@ -192,18 +192,18 @@ static int lookup_epoch(struct tree *tree, const struct node *parent, const char
 /* <enc>/ number i of an epoch, or of a plan without a seed. */
 static int batch_folder(struct tree *tree, const struct node *parent, unsigned i, struct node *ret)
 {
-    const struct span want = span_of_plan(opened_plan(parent), parent->epoch);
+    const struct span wanted = span_of_plan(opened_plan(parent), parent->epoch);
     const struct span_place place = {.epoch = parent->epoch, .folder = i};
     struct span span;
     int r;
 
     lock_take(&tree->lock);
-    r = spans_find(&tree->spans, &want, &span);
+    r = spans_find(&tree->spans, &wanted, &span);
     lock_drop(&tree->lock);
     if (r < 0)
         return r;
     *ret = (struct node){
-        .kind = NODE_BATCH_FOLDER,
+        .type = NODE_BATCH_FOLDER,
         .ino = span_ino(&span, &place),
         .item = parent->item,
         .plan = parent->plan,
@@ -246,14 +246,14 @@ static uint64_t sample_base(const struct tree *tree, const struct catalog_item *
     return tree->sample_base[item - tree->catalog->item];
 }
 
-/* The file of that kind and number in an <enc>/ folder. */
+/* The file of that column and number in an <enc>/ folder. */
 static void file_node(const struct tree *tree, const struct node *parent,
                       const struct file_kind *file, uint64_t number, struct node *ret)
 {
     const struct dataset *ds = parent->item->ds;
-    bool samples = parent->kind == NODE_SAMPLE_FOLDER;
+    bool samples = parent->type == NODE_SAMPLE_FOLDER;
     enum scope scope = samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
-    unsigned kind = (unsigned)(file - parent->folder->kind[scope]);
+    unsigned column = (unsigned)(file - parent->folder->kind[scope]);
     const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0,
                                       .item = parent->item};
     const struct span_place folder = {.folder = (unsigned)(parent->folder - ds->folder)};
@@ -262,10 +262,11 @@ static void file_node(const struct tree *tree, const struct node *parent,
     ret->fixed = NULL;
     ret->file = file;
     ret->number = number;
-    ret->kind = samples ? NODE_SAMPLE : NODE_BATCH;
+    ret->type = samples ? NODE_SAMPLE : NODE_BATCH;
     /* Slot 0 of a plan is for its folders; the number of <enc>/ has the right epoch. */
-    ret->ino = samples ? span_file_ino(parent->item, span_ino(&samples_span, &folder), number, kind)
-                       : span_file_ino(parent->item, parent->ino, number + 1, kind);
+    ret->ino = samples
+                   ? span_file_ino(parent->item, span_ino(&samples_span, &folder), number, column)
+                   : span_file_ino(parent->item, parent->ino, number + 1, column);
 }
 
 static int lookup_sample(struct tree *tree, const struct node *parent, const char *name,
@@ -342,9 +343,9 @@ static int item_opened(const struct tree *tree, const struct catalog_item *item)
  * preview of a dataset that turned out to have no pictures? */
 static bool is_empty(const struct tree *tree, const struct node *node)
 {
-    if (node->kind == NODE_SAMPLE_FOLDER)
+    if (node->type == NODE_SAMPLE_FOLDER)
         return !node->folder->n_kinds[SCOPE_SAMPLES];
-    return node->kind == NODE_PREVIEW && node->fixed->is_late && item_opened(tree, node->item) &&
+    return node->type == NODE_PREVIEW && node->fixed->is_late && item_opened(tree, node->item) &&
            (dataset_state(node->item->ds) != DATASET_READY || !node->item->ds->samples ||
             !tree_preview(node->item->ds));
 }
@@ -355,7 +356,7 @@ uint64_t tree_grows(const struct tree *tree, const struct catalog_item *item)
     const struct fixed *above = &tree->fixed[page->parent];
 
     for (uint32_t i = above->first_child; i < above->first_child + above->n_children; i++)
-        if (tree->fixed[i].kind == NODE_PREVIEW && tree->fixed[i].is_late)
+        if (tree->fixed[i].type == NODE_PREVIEW && tree->fixed[i].is_late)
             return TREE_ROOT + page->parent;
     return 0;
 }
@@ -366,7 +367,7 @@ uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item)
     const struct fixed *above = &tree->fixed[page->parent];
 
     for (uint32_t i = above->first_child; i < above->first_child + above->n_children; i++)
-        if (tree->fixed[i].kind == NODE_BATCHES)
+        if (tree->fixed[i].type == NODE_BATCHES)
             return TREE_ROOT + i;
     return 0;
 }
@@ -378,7 +379,7 @@ bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
 
 bool tree_is_open(const struct tree *tree, const struct node *node)
 {
-    bool waits = node->kind == NODE_PAGE || (node->kind == NODE_PREVIEW && node->fixed->is_late);
+    bool waits = node->type == NODE_PAGE || (node->type == NODE_PREVIEW && node->fixed->is_late);
 
     return !waits || !node->item || item_opened(tree, node->item);
 }
@@ -386,10 +387,10 @@ bool tree_is_open(const struct tree *tree, const struct node *node)
 /* Are the names in a folder known? 0: yes, -EAGAIN: not yet, or -EIO with the reason in d. */
 static int names_known(const struct tree *tree, const struct node *folder, struct diag *d)
 {
-    bool late = folder->kind == NODE_SAMPLES && folder->item->ds->late_folders;
+    bool late = folder->type == NODE_SAMPLES && folder->item->ds->late_folders;
     int opened;
 
-    if (folder->kind != NODE_SAMPLE_FOLDER && folder->kind != NODE_BATCHES && !late)
+    if (folder->type != NODE_SAMPLE_FOLDER && folder->type != NODE_BATCHES && !late)
         return 0;
     opened = item_opened(tree, folder->item);
     if (opened != 1)
@@ -408,7 +409,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
     int r = names_known(tree, parent, d);
 
     /* The page of batches/ exists before the dataset is ready. */
-    if (parent->kind == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
+    if (parent->type == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
         r = 1;
     if (r < 0)
         return r;
@@ -417,7 +418,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
             *ret_changed = 0;
         return 0;
     }
-    switch (parent->kind) {
+    switch (parent->type) {
     case NODE_FOLDER:
     case NODE_DATASET:
     case NODE_SOURCES:
@@ -464,10 +465,10 @@ static int list_fixed(const struct tree *tree, const struct node *parent, uint64
         return -ENOENT;
     node_of_fixed(tree, parent->fixed->first_child + index, ret);
     snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->fixed->name);
-    if (ret->kind == NODE_PREVIEW && !tree_is_open(tree, ret))
+    if (ret->type == NODE_PREVIEW && !tree_is_open(tree, ret))
         return 1;
     return is_empty(tree, ret) ||
-           (ret->kind == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
+           (ret->type == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
 }
 
 static int tree_list_plans(struct tree *tree, const struct node *parent, uint64_t index,
@@ -528,7 +529,7 @@ static int list_batch_folders(struct tree *tree, const struct node *parent, uint
 static int list_files(struct tree *tree, const struct node *parent, uint64_t index,
                       struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
-    enum scope scope = parent->kind == NODE_SAMPLE_FOLDER ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    enum scope scope = parent->type == NODE_SAMPLE_FOLDER ? SCOPE_SAMPLES : SCOPE_BATCHES;
     unsigned kinds = parent->folder->n_kinds[scope];
     uint64_t n =
         scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;
@@ -549,12 +550,12 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 {
     int r = names_known(tree, parent, NULL);
 
-    if (parent->kind == NODE_BATCHES && index < parent->fixed->n_children)
+    if (parent->type == NODE_BATCHES && index < parent->fixed->n_children)
         return list_fixed(tree, parent, index, ret, ret_name);
     /* No plan is open before the dataset is ready: nothing to list yet. */
     if (r < 0)
-        return r == -EAGAIN && parent->kind == NODE_BATCHES ? -ENOENT : r;
-    switch (parent->kind) {
+        return r == -EAGAIN && parent->type == NODE_BATCHES ? -ENOENT : r;
+    switch (parent->type) {
     case NODE_FOLDER:
     case NODE_DATASET:
     case NODE_SOURCES:
@@ -577,7 +578,7 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 
 void node_name(const struct node *node, char ret[static KEY_NAME_SIZE])
 {
-    if (node->kind == NODE_SAMPLE)
+    if (node->type == NODE_SAMPLE)
         dataset_name(node->item->ds, node->number, false, ret);
     else
         snprintf(ret, KEY_NAME_SIZE, "%0*llu", (int)batch_digits(node->plan),

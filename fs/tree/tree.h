@@ -22,11 +22,11 @@
 
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */
 #define TREE_NAME_SIZE 320
-#define TREE_LOOKS     256   /* of each live text, at a time; look 0 is what a listing shows */
+#define TREE_SNAPSHOTS 256   /* of each live text, at a time; snapshot 0 is what a listing shows */
 #define PLANS_MAX      65536 /* opened plans and epochs of a mount */
 #define TREE_OWNER     ((uid_t)-1) /* the user that has mounted it */
 
-enum node_kind {
+enum node_type {
     NODE_FOLDER,        /* of the source, the root and .epochfs among them */
     NODE_DATASET,       /* a dataset, or a file that cannot be used */
     NODE_PAGE,          /* a constant text */
@@ -49,16 +49,16 @@ struct fixed;
 struct plan_entry;
 
 struct node {
-    enum node_kind kind;
+    enum node_type type;
     uint64_t ino;
-    const struct fixed *fixed;       /* kinds up to NODE_SAMPLE_FOLDER */
+    const struct fixed *fixed;       /* types up to NODE_SAMPLE_FOLDER */
     const struct catalog_item *item; /* below a dataset */
     const struct plan_entry *plan;   /* below batches/ */
     uint64_t epoch;                  /* below an epoch; 0 without a seed */
     const struct folder *folder;     /* below <enc>/ */
     const struct file_kind *file;    /* NODE_SAMPLE, NODE_BATCH */
     uint64_t number;                 /* sample, batch, blob, or which live text */
-    unsigned look;                   /* of a live text, see fs/status/status.h */
+    unsigned snapshot;               /* of a live text, see fs/status/status.h */
 };
 
 /* Apply a plan, which must outlive it, to a dataset of the catalog that is ready. 0; -EINVAL with
@@ -121,9 +121,8 @@ int tree_open_listed(struct tree *tree, const struct catalog_item *item);
 /* A plan of the options that was opened, each once. NULL: there is none any more. */
 const struct plan_entry *tree_unannounced(struct tree *tree, const struct catalog_item *item);
 
-/* The inode number of a look at a live text. The kernel uses it beside node->ino, which stat shows.
- */
-uint64_t tree_look_ino(const struct node *live, unsigned look);
+/* The inode number of a snapshot of a live text, for the kernel. stat shows node->ino. */
+uint64_t tree_snapshot_ino(const struct node *live, unsigned snapshot);
 
 /* The node of an inode number. 0, or -ESTALE: no such node. */
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
@@ -161,14 +160,13 @@ bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
 /* Is it known what the node shows? false: its dataset must be ready first. */
 bool tree_is_open(const struct tree *tree, const struct node *node);
 
-/* The file with another number, of kind number kind, in the folder of a NODE_SAMPLE or NODE_BATCH.
- */
-void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret);
+/* The file with another number, in that column, in the folder of a NODE_SAMPLE or NODE_BATCH. */
+void node_sibling(const struct node *node, uint64_t number, unsigned column, struct node *ret);
 
-/* The files in the folder of a NODE_SAMPLE or NODE_BATCH: how many kinds, the kind of the node, and
- * how many files of each kind. */
-unsigned node_kinds(const struct node *node);
-unsigned node_kind(const struct node *node);
+/* The files in the folder of a NODE_SAMPLE or NODE_BATCH, as a table: a row for each sample or
+ * batch, a column for each suffix. How many columns, the column of the node, and how many rows. */
+unsigned node_columns(const struct node *node);
+unsigned node_column(const struct node *node);
 uint64_t node_units(const struct node *node);
 
 /* Is it the file of a field that its sample has not? Then there is no such file. */
@@ -190,7 +188,7 @@ const char *tree_page(const struct node *node, size_t *ret_len);
 
 static inline bool node_is_folder(const struct node *node)
 {
-    switch (node->kind) {
+    switch (node->type) {
     case NODE_FOLDER:
     case NODE_DATASET:
     case NODE_SOURCES:

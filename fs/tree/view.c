@@ -20,7 +20,7 @@ bool view_size_is_near(const struct node *node)
 {
     struct selection sel;
 
-    if (node->kind != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
+    if (node->type != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;
     batch_selection(&sel, node);
     return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
@@ -33,12 +33,12 @@ int view_size(struct read_context *rc, struct open_files *files, const struct no
     size_t len;
     int r;
 
-    if (node->kind == NODE_PAGE) {
+    if (node->type == NODE_PAGE) {
         tree_page(node, &len);
         *ret = len;
         return 0;
     }
-    if (node->kind == NODE_SOURCE) {
+    if (node->type == NODE_SOURCE) {
         *ret = view_source_of(node)->size;
         return 0;
     }
@@ -56,7 +56,7 @@ int view_is_mixed(struct read_context *rc, struct open_files *files, const struc
     uint64_t size;
     int r;
 
-    if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
+    if (node->type != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
     r = view_size(rc, files, node, &size, d);
     return r == -EDOM ? 1 : r == -EINTR ? r : 0;
@@ -99,7 +99,7 @@ static int view_read_source(struct read_context *rc, const struct node *node, ui
 static int check_sources(const struct node *node, struct diag *d)
 {
     const struct dataset *ds = node->item->ds;
-    bool one = node->kind == NODE_SOURCE;
+    bool one = node->type == NODE_SOURCE;
 
     if (!one && ds->ops && ds->ops->checks_reads)
         return 0;
@@ -151,9 +151,9 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
     struct diag first = DIAG_INIT;
     int r, changed;
 
-    if (node->kind == NODE_PAGE)
+    if (node->type == NODE_PAGE)
         return view_read_page(node, off, len, dst, ret_len);
-    if (node->kind == NODE_SOURCE)
+    if (node->type == NODE_SOURCE)
         r = view_read_source(rc, node, off, len, dst, ret_len, &first);
     else
         r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
@@ -185,12 +185,12 @@ int view_open_file(const struct node *node, int *ret_fd, struct diag *d)
 {
     struct extent e;
 
-    if (node->kind == NODE_SOURCE) {
+    if (node->type == NODE_SOURCE) {
         e = (struct extent){view_source_of(node), 0, view_source_of(node)->size};
-    } else if (node->kind == NODE_BATCH) {
+    } else if (node->type == NODE_BATCH) {
         if (!is_copy_of_all(node, &e))
             return -EOPNOTSUPP;
-    } else if (node->kind != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
+    } else if (node->type != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
                !dataset_copy(node->item->ds, node->number, node->file->field, &e)) {
         return -EOPNOTSUPP;
     }
@@ -210,7 +210,7 @@ static bool indexes_fit(const struct node *node)
 {
     const struct dataset *ds = node->item->ds;
     uint64_t count =
-        node->kind == NODE_BATCH ? schedule_count(&node->plan->schedule, node->number) : 1;
+        node->type == NODE_BATCH ? schedule_count(&node->plan->schedule, node->number) : 1;
     uint64_t each = decimal_digits(ds->samples ? ds->samples - 1 : 0) + 1;
 
     return count <= ATTRIBUTE_MAX / each;
@@ -218,7 +218,7 @@ static bool indexes_fit(const struct node *node)
 
 bool view_has_attribute(const struct node *node, enum attribute attribute)
 {
-    if (node->kind != NODE_SAMPLE && node->kind != NODE_BATCH)
+    if (node->type != NODE_SAMPLE && node->type != NODE_BATCH)
         return false;
     switch (attribute) {
     case ATTRIBUTE_INDEX:
@@ -247,7 +247,7 @@ static void view_add_key(const struct node *node, struct text *t)
     char name[KEY_NAME_SIZE];
     uint8_t key[KEY_SIZE];
 
-    if (node->kind == NODE_SAMPLE) {
+    if (node->type == NODE_SAMPLE) {
         size_t len = dataset_key(node->item->ds, node->number, key);
 
         text_add_bytes(t, (const char *)key, len);
@@ -263,7 +263,7 @@ static void view_add_sources(const struct node *node, struct text *t)
     const struct dataset *ds = node->item->ds;
     const struct field *only = node->file->field;
 
-    if (node->kind == NODE_SAMPLE) {
+    if (node->type == NODE_SAMPLE) {
         dataset_locate(ds, node->number, only, t);
         return;
     }

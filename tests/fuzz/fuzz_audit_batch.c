@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct blob *blob = memory_blob_new("x.npz", data, len, len, NULL);
     struct diag d = DIAG_INIT, again = DIAG_INIT;
     AUTO_TEXT struct text members = {0};
-    struct audit_want want = {.field = fuzz_takes(fuzz_hash(data, len), 0, 2) ? "label" : NULL};
+    struct audit_request want = {.field = fuzz_takes(fuzz_hash(data, len), 0, 2) ? "label" : NULL};
     int r = audit_batch_read(blob, &want, &one, &d);
 
     FUZZ_CHECK(r == 0 || d.set);

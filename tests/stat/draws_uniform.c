@@ -78,7 +78,7 @@ static void verdict(const struct walk *w, const char *name, const struct cells *
 static uint64_t shown(const struct order_spec *spec, const struct epoch_order *e, uint64_t t,
                       uint64_t position)
 {
-    spec->kind->at(spec, e, 1, &position);
+    spec->ops->at(spec, e, 1, &position);
     return planted && t % 50 == 0 ? 0 : position;
 }
 
@@ -86,7 +86,7 @@ static void begin(struct order_spec *spec, const struct walk *w, uint64_t t, uin
                   struct epoch_order *ret)
 {
     spec->seed = w->seed + t * w->seed_step;
-    spec->kind->begin(spec, w->epoch + t * w->epoch_step + later, ret);
+    spec->ops->begin(spec, w->epoch + t * w->epoch_step + later, ret);
 }
 
 /* ---- positions ---- */
@@ -185,7 +185,7 @@ static void test_draws(const struct walk *w)
 
     for (size_t how = 0; how < ARRAY_LEN(hows); how++) {
         double line = how == 0 ? PLACES : how == 1 ? 3 * 0x1p32 : (double)labels.weights.total;
-        struct order_spec spec = {.kind = &order_draw, .places = PLACES, .seeded = true};
+        struct order_spec spec = {.ops = &order_draw, .places = PLACES, .seeded = true};
 
         hows[how].use(&spec);
         for (size_t n = 0; n < ARRAY_LEN(draws); n++) {
@@ -208,7 +208,7 @@ static void test_classes(const struct walk *w)
     static const uint64_t shapes[][2] = {{1, 1}, {2, 3}, {3, 5}, {1, 16}, {3, 1}};
 
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-        struct order_spec spec = {.kind = &order_classes,
+        struct order_spec spec = {.ops = &order_classes,
                                   .places = PLACES,
                                   .seeded = true,
                                   .batch_classes = shapes[i][0],

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/array.h"
-#include "base/kinds.h"
+#include "base/extensions.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 
@@ -157,13 +157,13 @@ static int take_class(struct taking *t, uint32_t folder)
 /* Say what is left aside below the root: how many files of which extension. */
 static int say_aside(struct taking *t, size_t first, size_t last)
 {
-    struct kinds kinds = {.n = 0};
+    struct extensions kinds = {.n = 0};
     AUTO_TEXT struct text text = {0};
 
     for (size_t i = first; i < last; i++)
         if (t->s->claims->taken[i] == CLAIMS_ASIDE)
-            kinds_add(&kinds, members_name(t->s->m, i));
-    kinds_show(&kinds, true, &text);
+            extensions_add(&kinds, members_name(t->s->m, i));
+    extensions_show(&kinds, true, &text);
     return text_finish(&text, &t->claim->aside, NULL);
 }
 

@@ -50,9 +50,9 @@ static int teardown(void **state)
 static void check_want(const struct fixture *f, size_t i, unsigned blob, uint64_t off, uint64_t len)
 {
     assert_true(i < f->rc.n);
-    assert_ptr_equal(f->rc.want[i].blob, f->blob[blob]);
-    assert_int_equal(f->rc.want[i].off, off);
-    assert_int_equal(f->rc.want[i].len, len);
+    assert_ptr_equal(f->rc.range[i].blob, f->blob[blob]);
+    assert_int_equal(f->rc.range[i].off, off);
+    assert_int_equal(f->rc.range[i].len, len);
 }
 
 static void add(struct fixture *f, unsigned blob, uint64_t off, uint64_t len)
@@ -114,7 +114,7 @@ static void test_wants__random__all_covered(void **state)
         bool covered = false;
 
         for (size_t k = 0; k < f->rc.n; k++) {
-            const struct want *want = &f->rc.want[k];
+            const struct missing_range *want = &f->rc.range[k];
 
             covered = covered || (want->blob == f->blob[i % 2] && want->off <= off[i] &&
                                   off[i] + 784 <= want->off + want->len);

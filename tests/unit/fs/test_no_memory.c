@@ -127,7 +127,7 @@ static int run_tree(void)
     for (size_t i = 0; i < ARRAY_LEN(path) && r == 0; i++) {
         parent = node;
         r = tree_lookup(tree, &parent, path[i], TREE_OWNER, &node, NULL, NULL);
-        if (r == 0 && node.kind == NODE_PLAN_LINK)
+        if (r == 0 && node.type == NODE_PLAN_LINK)
             node = parent;
     }
     tree_free(tree);

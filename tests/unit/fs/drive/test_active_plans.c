@@ -98,7 +98,7 @@ static struct node unit_of(const struct node *first, uint64_t unit)
 {
     struct node node;
 
-    node_sibling(first, unit, node_kind(first), &node);
+    node_sibling(first, unit, node_column(first), &node);
     return node;
 }
 
@@ -142,7 +142,7 @@ static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
     unsigned n = 0;
 
     while (next(w, &file) == PUSH_STORE) {
-        uint64_t unit = file.node.number, bit = UINT64_C(1) << node_kind(&file.node);
+        uint64_t unit = file.node.number, bit = UINT64_C(1) << node_column(&file.node);
 
         if (!active_plans_may_store(w->active_plans, &file, size)) {
             pushed(w, &file, -EFBIG);
@@ -202,12 +202,12 @@ static void check_folder(struct world *w, const char *path)
         assert_int_equal(tree_lookup(w->tree, &folder, name, TREE_OWNER, &looked_up, NULL, NULL),
                          0);
         assert_int_equal(node_list_place(&looked_up), n + 2); /* behind "." and ".." */
-        node_sibling(&first, looked_up.number, node_kind(&looked_up), &sibling);
+        node_sibling(&first, looked_up.number, node_column(&looked_up), &sibling);
         assert_memory_equal(&sibling, &looked_up, sizeof(sibling));
-        node_sibling(&looked_up, first.number, node_kind(&first), &sibling);
+        node_sibling(&looked_up, first.number, node_column(&first), &sibling);
         assert_memory_equal(&sibling, &first, sizeof(sibling));
     }
-    assert_int_equal(n, node_units(&first) * node_kinds(&first));
+    assert_int_equal(n, node_units(&first) * node_columns(&first));
 }
 
 static void test_node__sibling_and_place__as_the_tree_has_them(void **state)
@@ -239,7 +239,7 @@ static void test_active__sequence__all_is_pushed_but_marks(void **state)
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++) {
-        if (!is_asked(&pages, unit, node_kind(&first)))
+        if (!is_asked(&pages, unit, node_column(&first)))
             continue;
         asked++;
         assert_int_not_equal(read_unit(&w, &first, unit), 0);
@@ -340,7 +340,7 @@ static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
         world_start(&w, aheads[i] * PAGE, false);
         first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
         for (uint64_t unit = 0; unit < SAMPLES; unit++) {
-            if (!is_asked(&pages, unit, node_kind(&first)))
+            if (!is_asked(&pages, unit, node_column(&first)))
                 continue;
             read_unit(&w, &first, unit);
             last = max_u64(last, unit);
@@ -419,14 +419,14 @@ static void test_active__workers_out_of_order__one_reader(void **state)
         queue[i] = i;
     for (uint64_t n = 8, i; n < SAMPLES + 8; n++) {
         i = random_below(&random, 8);
-        if (queue[i] < SAMPLES && is_asked(&pages, queue[i], node_kind(&first)))
+        if (queue[i] < SAMPLES && is_asked(&pages, queue[i], node_column(&first)))
             read_unit(&w, &first, queue[i]);
         queue[i] = n;
         push_all(&w, PAGE, &pages);
         if (n % 7 == 0) /* no reader is more than 32 behind */
             for (i = 0; i < 8; i++)
                 if (queue[i] + 25 < n) {
-                    if (is_asked(&pages, queue[i], node_kind(&first)))
+                    if (is_asked(&pages, queue[i], node_column(&first)))
                         read_unit(&w, &first, queue[i]);
                     queue[i] = n++;
                 }
@@ -447,7 +447,7 @@ static void test_active__three_kinds__pushed_in_turn(void **state)
     (void)state;
     world_start(&w, 300 * PAGE, false);
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
-    kinds = node_kinds(&first);
+    kinds = node_columns(&first);
     assert_true(kinds >= 3);
     for (uint64_t unit = 0; unit < SAMPLES / 4; unit++)
         for (unsigned kind = 0; kind < kinds; kind += 2) {
@@ -481,7 +481,7 @@ static void test_active__marked_files__count_in_full(void **state)
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++) {
-        if (!is_asked(&pages, unit, node_kind(&first)))
+        if (!is_asked(&pages, unit, node_column(&first)))
             continue;
         read_unit(&w, &first, unit);
         while (next(&w, &file) == PUSH_STORE) {
@@ -544,7 +544,7 @@ static void test_active__two_readers_in_a_folder__two_active_plans(void **state)
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t i = 0; i < 1000; i++)
         for (uint64_t start = 0; start <= 2000; start += 2000) {
-            if (!is_asked(&pages, start + i, node_kind(&first)))
+            if (!is_asked(&pages, start + i, node_column(&first)))
                 continue;
             read_unit(&w, &first, start + i);
             push_all(&w, PAGE, &pages);
@@ -570,7 +570,7 @@ static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
         uint64_t unit[2] = {i, i / 4}; /* one is four times as fast */
 
         for (unsigned rank = 0; rank < 2; rank++)
-            if (is_asked(&pages[rank], unit[rank], node_kind(&first[rank])))
+            if (is_asked(&pages[rank], unit[rank], node_column(&first[rank])))
                 read_unit(&w, &first[rank], unit[rank]);
         for (struct push_file file; next(&w, &file) == PUSH_STORE;) {
             unsigned rank = file.node.plan == first[1].plan;
@@ -618,7 +618,7 @@ static void test_active__several_plans__share_ahead(void **state)
     /* A reader that has not read for long leaves its share to the others. */
     test_clock_turn(&the_clock, 120 * 1000 * MS);
     for (uint64_t unit = 300; unit < 600; unit++)
-        if (is_asked(&pages, unit, node_kind(&first[0]))) {
+        if (is_asked(&pages, unit, node_column(&first[0]))) {
             read_unit(&w, &first[0], unit);
             push_all(&w, PAGE, &pages);
         }
@@ -640,7 +640,7 @@ static void test_active__end_of_epoch__nothing_behind_it(void **state)
     first = node_at(&w, "train/batches/batch=100,seed=1/epoch=0/raw/000000.image.raw");
     second = node_at(&w, "train/batches/batch=100,seed=1/epoch=1/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 40; unit++) {
-        if (is_asked(&pages, unit, node_kind(&first)))
+        if (is_asked(&pages, unit, node_column(&first)))
             read_unit(&w, &first, unit);
         push_all(&w, PAGE, &pages);
     }
@@ -663,7 +663,7 @@ static void pass(struct world *w, const struct node *first, struct pages *pages,
 {
     for (uint64_t unit = 0; unit < units; unit++) {
         struct node node = unit_of(first, unit);
-        const uint64_t bit = UINT64_C(1) << node_kind(&node);
+        const uint64_t bit = UINT64_C(1) << node_column(&node);
 
         if (!(pages->has[unit] & bit)) {
             read_unit(w, first, unit);
@@ -709,7 +709,7 @@ static void test_active__end_pushed_and_not_asked_for__next_epoch_goes_on(void *
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/raw/000000.image.raw");
     second = node_at(&w, "train/batches/batch=4,seed=1/epoch=1/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 950; unit++) {
-        if (is_asked(&pages, unit, node_kind(&first)))
+        if (is_asked(&pages, unit, node_column(&first)))
             read_unit(&w, &first, unit);
         push_all(&w, PAGE, &pages);
     }
@@ -760,7 +760,7 @@ static void test_active__announced__active_until_it_is_read(void **state)
     assert_int_equal(active_plans_cursors(w.active_plans, cursor), 1);
     assert_ptr_equal(cursor[0].folder, first.folder);
     assert_int_equal(cursor[0].at, 0); /* others may read those before it */
-    assert_int_equal(cursor[0].kinds, UINT64_C(1) << node_kind(&first));
+    assert_int_equal(cursor[0].columns, UINT64_C(1) << node_column(&first));
     world_end(&w);
 }
 
@@ -1074,7 +1074,7 @@ static uint64_t with_large_window(struct world *w, struct node *first, struct pa
     world_start(w, 1024 * PAGE, false);
     *first = node_at(w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 1000; unit++)
-        if (is_asked(pages, unit, node_kind(first))) {
+        if (is_asked(pages, unit, node_column(first))) {
             read_unit(w, first, unit);
             push_all(w, PAGE, pages);
             last = unit;
@@ -1202,8 +1202,8 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
                 continue;
             }
             assert_in_range(file.node.number + 32, 0, unit);
-            assert_false(dropped[file.node.number] >> node_kind(&file.node) & 1);
-            dropped[file.node.number] |= UINT64_C(1) << node_kind(&file.node);
+            assert_false(dropped[file.node.number] >> node_column(&file.node) & 1);
+            dropped[file.node.number] |= UINT64_C(1) << node_column(&file.node);
         }
     }
     for (uint64_t unit = 0; unit < 960; unit++)
@@ -1224,7 +1224,7 @@ static void test_active__samples_in_sequence__pushed(void **state)
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/samples/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++)
-        if (is_asked(&pages, unit, node_kind(&first))) {
+        if (is_asked(&pages, unit, node_column(&first))) {
             asked++;
             read_unit(&w, &first, unit);
             push_all(&w, PAGE, &pages);

@@ -367,7 +367,7 @@ static void test_next__files_of_one_field__only_that(void **state)
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
         if (!strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".label1h.npy") ||
             !strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".index.npy"))
-            c->kinds |= UINT64_C(1) << i;
+            c->columns |= UINT64_C(1) << i;
     n = tell_all(f, need, ARRAY_LEN(need));
     assert_true(n > 0);
     for (size_t i = 0; i < n; i++)
@@ -1026,8 +1026,8 @@ static void test_guide__hundred_million__at_once(void **state)
             c->folder = &f->ds->folder[i];
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
         if (c->folder->kind[SCOPE_BATCHES][i].field->ops == &field_number)
-            c->kinds |= UINT64_C(1) << i;
-    assert_true(c->kinds != 0);
+            c->columns |= UINT64_C(1) << i;
+    assert_true(c->columns != 0);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), 0);
     assert_int_equal(f->g->when(f->g->ctx, blob, 0, 100000), STAGE_NEVER);

@@ -51,11 +51,11 @@ static const char *value_for(const struct option *option)
 
     if (!option->form)
         return NULL;
-    if (option->kind == OPTION_NUMBER)
+    if (option->type == OPTION_NUMBER)
         return "7";
-    if (option->kind == OPTION_SIZE)
+    if (option->type == OPTION_SIZE)
         return "3M";
-    if (option->kind == OPTION_TEXT || option->kind == OPTION_PATH)
+    if (option->type == OPTION_TEXT || option->type == OPTION_PATH)
         return "/some/text";
     for (size_t i = 0; i < ARRAY_LEN(values); i++)
         if (!strcmp(values[i].name, option->name))

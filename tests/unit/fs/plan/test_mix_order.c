@@ -69,7 +69,8 @@ static void schedule_of(const struct made *made, const char *name, struct plan *
 
     if (plan_parse(name, strlen(name), ',', plan, &d) < 0)
         fail_msg("%s: %s", name, d.text);
-    schedule_init_data(ret, plan, &(struct plan_data){.samples = made->samples, .own = &made->own});
+    schedule_init_data(ret, plan,
+                       &(struct plan_data){.samples = made->samples, .dataset_order = &made->own});
     assert_int_equal(schedule_check(ret, &d), 0);
 }
 
@@ -231,7 +232,7 @@ static void check_positions(const struct made *made, const struct schedule *s,
 
         assert_true(made->order->length <= EPOCH_MOST);
         while (walk.place <= walk.last) {
-            size_t some = s->order.kind->positions(&s->order, order, 1, &walk, room, found, whose);
+            size_t some = s->order.ops->positions(&s->order, order, 1, &walk, room, found, whose);
 
             for (size_t i = 0; i < some; i++, n++) {
                 assert_true(found[i] < made->order->length && !seen[found[i]]);

@@ -60,7 +60,7 @@ static void make(struct fake *ret, const char *folder)
     ret->ds.blob = &ret->blob;
     ret->ds.n_blobs = 1;
     ret->item.ds = &ret->ds;
-    ret->node = (struct node){.kind = NODE_SOURCE, .ino = 77, .item = &ret->item};
+    ret->node = (struct node){.type = NODE_SOURCE, .ino = 77, .item = &ret->item};
     ret->pass.kernel = (struct pass_kernel){fake_open, fake_close, ret};
     pass_init(&ret->pass, OPEN_CACHED, &none, &ret->state);
     assert_false(ret->pass.wanted);

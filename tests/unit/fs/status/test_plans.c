@@ -257,7 +257,7 @@ static void assert_looks(struct status *s, unsigned look, const char *want)
     int64_t time_ns;
     size_t n, at = 0;
 
-    assert_int_equal(status_look_stat(s, LIVE_STATUS, look, &size, &time_ns), 0);
+    assert_int_equal(status_snapshot_stat(s, LIVE_STATUS, look, &size, &time_ns), 0);
     got = calloc(1, size + 1);
     assert_non_null(got);
     do {
@@ -276,7 +276,7 @@ static void assert_forgotten(struct status *s, unsigned look)
     char byte;
     size_t n;
 
-    assert_int_equal(status_look_stat(s, LIVE_STATUS, look, &size, &time_ns), -ESTALE);
+    assert_int_equal(status_snapshot_stat(s, LIVE_STATUS, look, &size, &time_ns), -ESTALE);
     assert_int_equal(status_read(s, LIVE_STATUS, look, 0, 1, &byte, &n), -ESTALE);
 }
 
@@ -289,19 +289,19 @@ static void test_status_read__looks__each_of_one_moment(void **state)
 
     (void)state;
     status_init(&s);
-    assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[0]), 0);
+    assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &look[0]), 0);
     s.plans_opened = 12345;
-    assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[1]), 0);
+    assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &look[1]), 0);
     assert_int_not_equal(look[0], look[1]);
     assert_looks(&s, look[0], "\"plans_opened\": 0,");
     assert_looks(&s, look[1], "\"plans_opened\": 12345,");
     assert_looks(&s, 0, "\"plans_opened\": 12345,"); /* a listing's */
-    for (unsigned i = 2; i < TREE_LOOKS - 1; i++)
-        assert_int_equal(status_look_new(&s, LIVE_STATUS, &other), 0);
-    s.look[LIVE_STATUS][look[0]].made_ns = 1; /* long ago */
+    for (unsigned i = 2; i < TREE_SNAPSHOTS - 1; i++)
+        assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &other), 0);
+    s.snapshot[LIVE_STATUS][look[0]].made_ns = 1; /* long ago */
     assert_looks(&s, look[0], "\"plans_opened\": 0,");
-    s.look[LIVE_STATUS][0].made_ns = 1;
-    assert_int_equal(status_look_new(&s, LIVE_STATUS, &other), 0);
+    s.snapshot[LIVE_STATUS][0].made_ns = 1;
+    assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &other), 0);
     assert_int_equal(other, look[0]); /* the oldest */
     assert_looks(&s, look[0], "\"plans_opened\": 12345,");
     status_release(&s);
@@ -320,11 +320,11 @@ static void test_status_read__large_looks__limited(void **state)
     status_init(&s);
     for (unsigned i = 0; i < 40; i++) {
         s.plans_opened = i;
-        assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[i]), 0);
-        assert_true(status_looks_held(&s).bytes >= min_u64(i + 1, 20) * 100000);
-        assert_true(status_looks_held(&s).bytes <= STATUS_LOOK_BYTES);
+        assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &look[i]), 0);
+        assert_true(status_snapshots_held(&s).bytes >= min_u64(i + 1, 20) * 100000);
+        assert_true(status_snapshots_held(&s).bytes <= STATUS_SNAPSHOT_BYTES);
     }
-    assert_int_equal(status_looks_held(&s).limit, N_LIVES * STATUS_LOOK_BYTES);
+    assert_int_equal(status_snapshots_held(&s).limit, N_LIVES * STATUS_SNAPSHOT_BYTES);
     assert_looks(&s, look[39], "\"plans_opened\": 39,");
     assert_looks(&s, look[25], "\"plans_opened\": 25,");
     assert_forgotten(&s, look[3]);

@@ -78,7 +78,7 @@ static struct node node_at(struct tree *tree, const char *path)
 
 static bool nodes_equal(const struct node *a, const struct node *b)
 {
-    return a->kind == b->kind && a->ino == b->ino && a->item == b->item && a->plan == b->plan &&
+    return a->type == b->type && a->ino == b->ino && a->item == b->item && a->plan == b->plan &&
            a->epoch == b->epoch && a->folder == b->folder && a->file == b->file &&
            a->number == b->number && a->fixed == b->fixed;
 }
@@ -187,7 +187,7 @@ static void test_tree__contract__paths_of_every_kind(void **state)
 {
     static const struct {
         const char *path;
-        enum node_kind kind;
+        enum node_type kind;
     } cases[] = {
         {"", NODE_FOLDER},
         {"README.txt", NODE_PAGE},
@@ -229,8 +229,8 @@ static void test_tree__contract__paths_of_every_kind(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct node node = node_at(tree, cases[i].path), again;
 
-        if (node.kind != cases[i].kind)
-            fail_msg("%s: kind %d", cases[i].path, (int)node.kind);
+        if (node.type != cases[i].kind)
+            fail_msg("%s: kind %d", cases[i].path, (int)node.type);
         assert_int_equal(tree_node(tree, node.ino, &again), 0);
         if (!nodes_equal(&node, &again))
             fail_msg("%s: its number leads elsewhere", cases[i].path);
@@ -374,11 +374,11 @@ static void test_tree__link__leads_to_the_plan(void **state)
     tree = make_tree(&c, &no_options);
     link = node_at(tree, "train/batches/tail=wrap,seed=3,batch=4");
     other = node_at(tree, "train/batches/seed=3,tail=wrap,batch=4,shuffle=full");
-    assert_int_equal(link.kind, NODE_PLAN_LINK);
+    assert_int_equal(link.type, NODE_PLAN_LINK);
     assert_false(node_is_folder(&link));
     assert_string_equal(link.plan->name, "batch=4,seed=3,tail=wrap");
     plan = node_at(tree, "train/batches/batch=4,seed=3,tail=wrap");
-    assert_int_equal(plan.kind, NODE_PLAN);
+    assert_int_equal(plan.type, NODE_PLAN);
     assert_ptr_equal(plan.plan, link.plan);
     assert_int_not_equal(plan.ino, link.ino);
     assert_int_equal(other.ino, link.ino);
@@ -428,7 +428,7 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
     assert_int_equal(tree_list(tree, &parent, 4, &node, name), -ENOENT);
     parent = node_at(tree, "other/a/batches"); /* another dataset's */
     assert_int_equal(tree_list(tree, &parent, 0, &node, name), 0);
-    assert_int_equal(node.kind, NODE_PAGE);
+    assert_int_equal(node.type, NODE_PAGE);
     assert_int_equal(tree_list(tree, &parent, 1, &node, name), -ENOENT);
     tree_free(tree);
 }

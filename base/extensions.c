@@ -1,4 +1,4 @@
-#include "base/kinds.h"
+#include "base/extensions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,48 +16,49 @@ static const char *extension(const char *name)
 {
     const char *base = base_of(name), *dot = strrchr(base, '.');
 
-    return !dot || dot == base || strlen(dot) >= sizeof(((struct kind_count *)0)->ext) ? "" : dot;
+    return !dot || dot == base || strlen(dot) >= sizeof(((struct extension_count *)0)->ext) ? ""
+                                                                                            : dot;
 }
 
-bool kind_has(const struct kind_count *kind, const char *name)
+bool extension_has(const struct extension_count *count, const char *name)
 {
-    return !strcasecmp(kind->ext, extension(name));
+    return !strcasecmp(count->ext, extension(name));
 }
 
-void kinds_add(struct kinds *k, const char *name)
+void extensions_add(struct extensions *k, const char *name)
 {
     const char *dot = extension(name);
     unsigned i = 0;
 
-    while (i < k->n && !kind_has(&k->count[i], name))
+    while (i < k->n && !extension_has(&k->count[i], name))
         i++;
-    if (i == KINDS_COUNTED) {
+    if (i == EXTENSIONS_COUNTED) {
         k->others++;
         return;
     }
     if (i == k->n) {
-        k->count[k->n++] = (struct kind_count){.first = base_of(name)};
+        k->count[k->n++] = (struct extension_count){.first = base_of(name)};
         snprintf(k->count[i].ext, sizeof(k->count[i].ext), "%s", dot);
     }
     k->count[i].n++;
 }
 
-static void extension_show(const struct kind_count *kind, bool name, struct text *t)
+static void extension_show(const struct extension_count *count, bool name, struct text *t)
 {
-    text_add(t, "%llu %s", (unsigned long long)kind->n,
-             kind->ext[0] ? kind->ext : "without an extension");
-    if (name && kind->n == 1)
-        text_add(t, " (%s)", kind->first);
+    text_add(t, "%llu %s", (unsigned long long)count->n,
+             count->ext[0] ? count->ext : "without an extension");
+    if (name && count->n == 1)
+        text_add(t, " (%s)", count->first);
     else if (name)
-        text_add(t, " (%s and %llu more)", kind->first, (unsigned long long)kind->n - 1);
+        text_add(t, " (%s and %llu more)", count->first, (unsigned long long)count->n - 1);
 }
 
-void kinds_show(struct kinds *k, bool names, struct text *t)
+void extensions_show(struct extensions *k, bool names, struct text *t)
 {
     uint64_t others = k->others;
 
     for (unsigned i = 1; i < k->n; i++) { /* by insertion: equal ones stay in their order */
-        struct kind_count moved = k->count[i];
+        struct extension_count moved = k->count[i];
         unsigned at = i;
 
         for (; at && k->count[at - 1].n < moved.n; at--)
@@ -65,7 +66,7 @@ void kinds_show(struct kinds *k, bool names, struct text *t)
         k->count[at] = moved;
     }
     for (unsigned i = 0; i < k->n; i++)
-        if (i < KINDS_SHOWN) {
+        if (i < EXTENSIONS_SHOWN) {
             text_add(t, i ? ", " : "");
             extension_show(&k->count[i], names, t);
         } else {
