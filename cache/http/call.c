@@ -438,6 +438,9 @@ struct stat_one {
     int error;
     struct diag *why;
     struct remote_version *ret;
+    /* The reply to HEAD has no ETag: the version that it has, until GET tells more. */
+    struct remote_version head;
+    bool has_head;
 };
 
 static void stat_done(struct http_request *request)
@@ -521,6 +524,12 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
             return;
     }
     one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
+    if (!part && one->error == 0 && !one->ret->etag[0] &&
+        !http_is_by_time(one->ret, http->by_time)) {
+        one->head = *one->ret;
+        one->has_head = true;
+        one->step = one->ret->mtime.tv_sec ? STAT_ENDED : STAT_GET;
+    }
 }
 
 /* How long to wait before sending those whose turn it is; 0: none of them has failed. */
@@ -589,6 +598,43 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
     return sent > 0;
 }
 
+/* Send all that have a step to do until none has. */
+static void stat_rounds(struct http *http, size_t n, const char *const *urls, struct stat_one *all)
+{
+    bool failed = false;
+    struct round round;
+
+    round_init(&round, http);
+    while (stat_round(http, &round, n, urls, all, &failed)) {
+    }
+    round_release(&round);
+}
+
+/* Some servers send an ETag with GET, but none with HEAD. Whether this one does, the first file
+ * tells that has a time and no ETag; then GET asks for the others. */
+static void stat_more(struct http *http, size_t n, const char *const *urls, struct stat_one *all)
+{
+    for (size_t i = 0; i < n && atomic_load(&http->get_tells) != HTTP_GET_SAME; i++) {
+        if (!all[i].has_head || !all[i].head.mtime.tv_sec || all[i].error < 0)
+            continue;
+        all[i].step = STAT_GET;
+        if (atomic_load(&http->get_tells) == HTTP_GET_MORE)
+            continue;
+        stat_rounds(http, n, urls, all);
+        if (all[i].error == 0)
+            atomic_store(&http->get_tells, all[i].ret->etag[0] ? HTTP_GET_MORE : HTTP_GET_SAME);
+        else
+            break; /* read() tells what is wrong */
+    }
+    stat_rounds(http, n, urls, all);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].has_head && all[i].error < 0) {
+            *all[i].ret = all[i].head;
+            all[i].error = 0;
+        }
+    }
+}
+
 /* Ask for one slice of the files, so that a million files do not need the memory of a million
  * requests. */
 static void stat_slice(struct http *http, size_t n, const char *const *urls,
@@ -597,8 +643,6 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
     bool silent = has_given_up(http);
-    bool failed = false;
-    struct round round;
 
     for (size_t i = 0; i < n; i++) {
         why[i] = DIAG_INIT;
@@ -613,10 +657,8 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     }
     if (no < 0)
         return;
-    round_init(&round, http);
-    while (stat_round(http, &round, n, urls, all, &failed)) {
-    }
-    round_release(&round);
+    stat_rounds(http, n, urls, all);
+    stat_more(http, n, urls, all);
     for (size_t i = 0; i < n; i++)
         ret_error[i] = all[i].error;
 }

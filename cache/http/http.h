@@ -85,7 +85,8 @@ int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d);
 void http_ahead_drop(struct http_ahead *ahead);
 
 /* Ask for the versions of n files at the same time. *ret_error[i]: 0 or -errno; reasons in why[i].
- * A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */
+ * GET asks for the first byte where HEAD is refused, or tells neither ETag nor time, and where it
+ * tells no ETag but GET does. Blocks, as http_get(). */
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
                int *ret_error, struct diag *why);
 

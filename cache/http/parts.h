@@ -64,6 +64,9 @@ struct http_request {
 
 struct http_loop;
 
+/* Does GET tell an ETag where HEAD tells none? */
+enum http_get_tells { HTTP_GET_UNKNOWN, HTTP_GET_SAME, HTTP_GET_MORE };
+
 #define NO_LIMIT (INT64_MAX / 2)
 
 struct http {
@@ -80,6 +83,7 @@ struct http {
     /* For those who wait for texts and versions: when the server last answered one, and when the
      * last of them gave up. Any thread. */
     _Atomic int64_t answered, gave_up;
+    _Atomic enum http_get_tells get_tells;
 };
 
 static inline struct http *http_of(struct transport *transport)

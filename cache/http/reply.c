@@ -364,6 +364,24 @@ static enum transfer_end judge_version(const struct http_reply *reply, const str
     return TRANSFER_DONE;
 }
 
+/* Does it have an ETag, or else a time, though the file was found to have none? Then it may be of
+ * another version. */
+static enum transfer_end judge_news(const struct http_reply *reply, const struct http_want *want,
+                                    const char *name, struct diag *d)
+{
+    const struct remote_version *version = want->version;
+    bool has_time = version->mtime.tv_sec;
+
+    if (!version->etag[0] && reply->etag[0] && !http_is_by_time(version, want->by_time))
+        diag_set(d, 0, "%s: has changed: it had no ETag, has %s%s", name, reply->etag,
+                 has_time ? ". If only some replies have one, mount with -o version=time" : "");
+    else if (!version->etag[0] && !has_time && reply->has_modified)
+        diag_set(d, 0, "%s: has changed: it had no Last-Modified, has one", name);
+    else
+        return TRANSFER_DONE;
+    return TRANSFER_CHANGED;
+}
+
 /* Does it say what the file is known by? Otherwise its bytes may be of any version. */
 static enum transfer_end judge_known(const struct http_reply *reply, const struct http_want *want,
                                      const char *name, struct diag *d)
@@ -371,7 +389,7 @@ static enum transfer_end judge_known(const struct http_reply *reply, const struc
     bool by_etag = is_by_etag(want), has_time = want->version->mtime.tv_sec;
 
     if (by_etag ? reply->etag[0] != '\0' : !has_time || reply->has_modified)
-        return TRANSFER_DONE;
+        return judge_news(reply, want, name, d);
     diag_set(d, 0, "%s: a reply has no %s, by which this file is known%s", name,
              by_etag ? "ETag" : "Last-Modified",
              by_etag && has_time ? ". If none has one, mount with -o version=time" : "");

@@ -65,6 +65,46 @@ def check_lacking(server, url, known_by, *names):
     server.healthy()
 
 
+LATER = "Tue, 02 Jan 2024 00:00:00 GMT"
+
+
+def second(*names, etag='"second"', modified=None):
+    """The second version, of the same size, without those headers; None: what the first one has."""
+    def act(reply):
+        if reply.data is None:
+            return
+        match = reply.request.headers.pop("if-match", None)
+        reply.headers.setdefault("ETag", '"none"')
+        bad_server.other(SECOND)(reply)
+        reply.headers["ETag"] = etag or reply.headers["ETag"]
+        if modified:
+            reply.headers["Last-Modified"] = modified
+        if match not in (None, "*", reply.headers["ETag"]):
+            bad_server.status(412)(reply)
+        bad_server.without(*names)(reply)
+    return act
+
+
+def check_silent_head(server, url, head, get=(), modified=None):
+    """HEAD lacks what GET tells. The file is replaced after the mount: no byte of the second version
+    is given beside the first one, nor the first one's bytes by later mounts."""
+    name = "-".join(["head", *head, *get])
+    server.script("*", bad_server.without(*head), method="HEAD")
+    server.script("*", bad_server.without(*get))
+    with mounted(url, fresh(name)):
+        equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE, size=4096) == FIRST[:4096], True, name)
+        server.script("*", second(*get, modified=modified))
+        equal(error_of(read_anew, MOUNTPOINT, SOURCE, "source", SOURCE, size=4096,
+                       offset=3_000_000), errno.ESTALE, name)
+        contains(status()["last_read_error"], "has changed")
+    server.healthy()
+    server.script("*", second(*head, modified=modified), method="HEAD")
+    server.script("*", second(*get, modified=modified))
+    with mounted(url, fresh(name)):
+        equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == SECOND, True, f"{name}: later")
+    server.healthy()
+
+
 def alternate():
     """Machines with other ETags for the same bytes, of which some obey If-Match."""
     turn = [0]
@@ -143,6 +183,9 @@ with BadServer(WWW) as bad:
     check_lacking(bad, top, "ETag", "ETag")
     check_lacking(bad, top, "Last-Modified", "ETag", "Last-Modified")
     check_lacking(bad, top, "Last-Modified", "Last-Modified")
+    check_silent_head(bad, top, ["ETag"])
+    check_silent_head(bad, top, ["ETag", "Last-Modified"])
+    check_silent_head(bad, top, ["ETag", "Last-Modified"], ["ETag"], LATER)
     check_alternating(bad, top)
     check_flipped(bad, f"{bad.url}/")
     check_words(bad, f"{bad.url}/")

@@ -113,8 +113,12 @@ static bool matches(const struct script_request *q)
 
 static bool asked_for_any(const struct script_request *q)
 {
-    return strstr(q->head, "If-Match") ? say_status(q, "412 Precondition Failed", "", "")
-                                       : right(q);
+    if (strstr(q->head, "If-Match"))
+        return say_status(q, "412 Precondition Failed", "", "");
+    return script_say(
+               q, "HTTP/1.1 206 Partial Content\r\nContent-Length: %llu\r\n" RANGE_FORMAT "\r\n",
+               (unsigned long long)len_of(q), RANGE_OF(q)) &&
+           send_file(q, q->first, len_of(q));
 }
 
 static bool other_etag(const struct script_request *q)
@@ -439,7 +443,35 @@ static bool says_version(const struct script_request *q)
 
 static bool says_none(const struct script_request *q)
 {
-    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nAccept-Ranges: none\r\n\r\n");
+    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nAccept-Ranges: none\r\n\r\n%s",
+                      is_head(q) ? "" : "hello");
+}
+
+#define DATED "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+
+static bool head_without_etag(const struct script_request *q)
+{
+    return is_head(q) ? script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %u\r\n" DATED "\r\n",
+                                   (unsigned)FILE_SIZE)
+                      : part_head(q, DATED) && send_file(q, q->first, len_of(q));
+}
+
+static bool head_without_any(const struct script_request *q)
+{
+    return is_head(q)
+               ? script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %u\r\n\r\n", (unsigned)FILE_SIZE)
+               : right(q);
+}
+
+static bool never_an_etag(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" DATED "\r\n%s",
+                      is_head(q) ? "" : "hello");
+}
+
+static bool get_forbidden(const struct script_request *q)
+{
+    return is_head(q) ? never_an_etag(q) : forbidden(q);
 }
 
 static bool no_head(const struct script_request *q)
@@ -568,6 +600,10 @@ static const struct script scripts[] = {
     {"/closes_after", closes_after},
     {"/says_version", says_version},
     {"/says_none", says_none},
+    {"/head_without_etag", head_without_etag},
+    {"/head_without_any", head_without_any},
+    {"/never_an_etag", never_an_etag},
+    {"/get_forbidden", get_forbidden},
     {"/no_head", no_head},
     {"/no_head_whole", no_head_whole},
     {"/head_without_length", head_without_length},
@@ -611,7 +647,8 @@ struct fetch {
 static const struct remote_version version = {.size = FILE_SIZE, .etag = ETAG};
 static const struct remote_version other_version = {.size = FILE_SIZE, .etag = "\"v0\""};
 static const struct remote_version no_version = {.size = FILE_SIZE};
-static const struct remote_version whole_only = {.size = FILE_SIZE, .whole_only = true};
+static const struct remote_version whole_only = {
+    .size = FILE_SIZE, .etag = ETAG, .whole_only = true};
 
 /* Pauses between requests end at once; else time stands still, unless a script lets it pass. */
 static void setup(struct fixture *f, const struct http_options *of)
@@ -1629,6 +1666,40 @@ static void stat_many(struct fixture *f, const struct http_options *options, con
     free(error);
 }
 
+/* Ask for 100 versions of a file: they need so many requests, and have that ETag. */
+static void check_asked(const char *path, const char *etag, unsigned requests)
+{
+    enum { N = 100 };
+    struct remote_version found[N];
+    const char *url[N];
+    char text[128];
+    int error[N];
+    struct diag why[N];
+    struct fixture f;
+
+    setup(&f, &usual);
+    snprintf(text, sizeof(text), "http://127.0.0.1:%u%s", script_server_port(f.server), path);
+    for (size_t i = 0; i < N; i++)
+        url[i] = text;
+    http_stat(f.http, N, url, found, error, why);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(error[i], 0);
+        assert_string_equal(found[i].etag, etag);
+    }
+    assert_int_equal(script_server_requests(f.server), requests);
+    teardown(&f);
+}
+
+/* HEAD tells no ETag, GET does: GET asks for all. If GET tells none either, it asks once. */
+static void test_http_stat__head_without_etag(void **state)
+{
+    (void)state;
+    check_asked("/head_without_etag", ETAG, 200);
+    check_asked("/head_without_any", ETAG, 200);
+    check_asked("/never_an_etag", "", 101);
+    check_asked("/get_forbidden", "", 101);
+}
+
 static void test_http_stat__thousands__few_connections(void **state)
 {
     struct fixture f;
@@ -1704,6 +1775,7 @@ int main(void)
         cmocka_unit_test(test_http_redirect__other_server__not_reported_who_we_are),
         cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
         cmocka_unit_test(test_http_stat),
+        cmocka_unit_test(test_http_stat__head_without_etag),
         cmocka_unit_test(test_http_stat__thousands__few_connections),
         cmocka_unit_test(test_http_stat__refused__fewer_at_once),
         cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,

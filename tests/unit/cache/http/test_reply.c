@@ -333,13 +333,17 @@ static void test_http_judge(void **state)
         {&no_etag, 0, 1000, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_AGAIN,
          "has no Last-Modified"},
         {&unknown, 200, 100, HEAD_206 RANGE, TRANSFER_DONE, NULL},
+        /* A file without a version gets one: which bytes came before is not known. */
+        {&unknown, 200, 100, HEAD_206 RANGE V1, TRANSFER_CHANGED, "it had no ETag, has \"v1\""},
+        {&unknown, 200, 100, HEAD_206 RANGE TIME, TRANSFER_CHANGED, "it had no Last-Modified"},
         {&weak, 200, 100, HEAD_206 RANGE "ETag: W/\"v1\"\r\n", TRANSFER_DONE, NULL},
         {&weak, 200, 100, HEAD_206 RANGE "ETag: \"v1\"\r\n", TRANSFER_CHANGED, "is \"v1\""},
         {&weak, 200, 100, HEAD_206 RANGE, TRANSFER_AGAIN, "has no ETag"},
         {&version, 200, 100, HEAD_206 RANGE "ETag: \"v1-gzip\"\r\n" TIME, TRANSFER_CHANGED,
          "Its size and time are the same: if several machines"},
         {&version, 200, 100, "HTTP/1.1 206 x\r\n" RANGE V1, TRANSFER_DONE, NULL},
-        {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"new\"\r\n" TIME, TRANSFER_DONE, NULL},
+        {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"new\"\r\n" TIME, TRANSFER_CHANGED,
+         "it had no ETag, has \"new\". If only some replies have one, mount with -o version=time"},
         /* If both have an ETag, it decides, whatever the times are. */
         {&version, 200, 100,
          HEAD_206 RANGE "ETag: \"v1\"\r\nLast-Modified: Sun, 09 Sep 2001 01:46:00 GMT\r\n",
