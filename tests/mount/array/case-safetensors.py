@@ -82,7 +82,7 @@ BAD = {  # folder -> (file, words of the message)
     "T-4": (saved(**{f"w{i}": numbers("u1", 4 + i % 3) for i in range(70)}), ["70 tensors", "weights", "pair=off"]),
     "twice": (file(b'{"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}, '
                    b'"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}', b"abcd"), ["duplicate"]),
-    "one name": (saved(**{"a/b": X, "a.b": Y}), ["tensor a.b", "got two"]),
+    "one name": (saved(**{"a/b": X, "a.b": Y}), ["tensor a.b", "two tensors have this name"]),
     "no shape": (file({"x": {"dtype": "U8", "data_offsets": [0, 4]}}, b"abcd"), ["tensor x", "expected a shape"]),
     "an array": (file({"x": [1, "data_offsets"], **HALF}, b"abcd"), None),
     "cut short": (saved(**XY)[:-1], ["up to 3039"]),

@@ -76,7 +76,7 @@ def check_page():
 
 def check_errors(server):
     for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: expected --nodes="),
-                             ((WWW, "--bytes=1G", *LINKS), "no SOURCE"), (LINKS, "expected SOURCE, or --bytes="),
+                             ((WWW, "--bytes=1G", *LINKS), "it takes none"), (LINKS, "expected SOURCE, or --bytes="),
                              (("--bytes=1G", "--nodes=4", "--node-rate=1G"), "--origin-rate="),
                              ((WWW, "--each", *LINKS), "--each"), (("--bytes=1G", *LINKS, "--dead=4"), "from 0 to 3"),
                              (("--bytes=1G", "--node-rate=1G", "--origin-rate=1G", "--nodes=1"), "from 2 to"),

@@ -89,11 +89,11 @@ def refuses_before_it_installs():
         contains(quickstart(*arguments, code=2), "quickstart [SOURCE [MOUNTPOINT]]")
     contains(quickstart("--help"), "quickstart [SOURCE [MOUNTPOINT]]")
     contains(quickstart("/nowhere/mnist", code=1), "/nowhere/mnist: no such file or folder")
-    contains(quickstart(SOURCE, f"{PRIVATE}/full", code=1), f"{PRIVATE}/full: expected an empty folder")
+    contains(quickstart(SOURCE, f"{PRIVATE}/full", code=1), f"{PRIVATE}/full: is not empty")
     contains(quickstart(SOURCE, __file__, code=1), "expected a folder")
     if os.geteuid() == 0:
         os.chown(foreign, 1, 1)
-        contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: belongs to ", "expected a folder of yours")
+        contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: belongs to ", "Choose a folder of yours")
         equal(mount_type(foreign), None, "mounted there")
         with mount_of_another_user(foreign):
             contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: something else is mounted there")

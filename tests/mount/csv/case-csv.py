@@ -173,7 +173,7 @@ bad = {
     "two": (b"1,2\n\n2 3,4\n", "line 3, column 0: expected a number, got '2 3'"),
     "hex": (b"1,2\n0x10,4\n", "got '0x10'"),
     "under": (b"1,2\n1_0,4\n", "got '1_0'"),
-    "decimalcomma": (b"1,2;3,4\n1,5;2\n", "want"),
+    "decimalcomma": (b"1,2;3,4\n1,5;2\n", "expected"),
     "nul": (b"1,2\n3,\x004\n", "line 2, column 1: expected a number, got byte 00"),  # S-19
     "utf8": (b"1,2\n3,\xe4\n", "line 2, column 1: expected a number, got byte e4"),
     "minus": (b"1,2\n-,4\n", "line 2, column 0: expected a number, got '-'"),

@@ -78,7 +78,7 @@ def refused(what, file, bytes_, *words):
     for i in range(3):
         write(f"{root}/set/{i}.jpg", b"jpg")
     write(f"{root}/set/{file}", bytes_)
-    found = run("info", f"{SOURCE}/{root}")
+    found = run("info", f"{SOURCE}/{root}", code=2)
     contains(found, *words)
 
 

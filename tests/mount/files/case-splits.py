@@ -35,7 +35,7 @@ for other, data in ("metadata.csv", b"file_name\n0.jpg\n"), ("metadata.parquet",
         equal(json.loads(content(path("val/dataset.json")))["samples"], 3, "the other part goes on")
 part(f"{SOURCE}/parquet", "train", lambda i: {})
 os.rename(f"{SOURCE}/parquet/train/metadata.jsonl", f"{SOURCE}/parquet/train/metadata.parquet")
-contains(run("info", f"{SOURCE}/parquet"), "metadata.parquet: expected metadata.jsonl or metadata.csv")
+contains(run("info", f"{SOURCE}/parquet", code=2), "metadata.parquet: expected metadata.jsonl or metadata.csv")
 
 # Columns that differ.
 root = "columns"

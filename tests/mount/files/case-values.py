@@ -168,8 +168,8 @@ for turn in range(2):
         for i in range(6):
             equal(load(path("all"), f"samples/npz/{i}.npz")["cls"].dtype, np.uint8, "cls as bytes")
 info = run("info", bad)
-for file, why in (("4.cls", "a decimal integer"), ("2.id", "a decimal integer"), ("1.objects.npy", "want"),
-                  ("3.cut.npy", "want"), ("1.type.npy", "type"), ("1.axes.npy", "axes"), ("0.none.npy", "header")):
+for file, why in (("4.cls", "a decimal integer"), ("2.id", "a decimal integer"), ("1.objects.npy", "expected"),
+                  ("3.cut.npy", "expected"), ("1.type.npy", "type"), ("1.axes.npy", "axes"), ("0.none.npy", "header")):
     contains([line for line in info.splitlines() if file in line][0], why, "shown as they are only")
 
 # An object that is refused: its sample has no value, the others have theirs; then it is allowed.

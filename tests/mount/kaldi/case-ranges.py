@@ -249,8 +249,8 @@ def check_messages():
                       "4 columns",
              "[:,2:4]": "got one that ends after it: [:,2:4] of a matrix of 2 rows, 4 columns",
              "[2:2,0:0]": "got one that starts after it: [2:2,0:0] of a matrix of 2 rows",
-             "[0:x]": f"found something else: bad3 f.ark:{at[0]}[0:x]",
-             "[1:0]": f"found one that does: bad4 f.ark:{at[0]}[1:0]"}
+             "[0:x]": f"got something else: bad3 f.ark:{at[0]}[0:x]",
+             "[1:0]": f"got one that does: bad4 f.ark:{at[0]}[1:0]"}
     kd.script("says/t.scp", ["good f.ark:%d" % at[0]] + [f"bad{i} f.ark:{at[0]}{part}" for i, part
                                                          in enumerate(lines)])
     kd.script("says/v.scp", ["good f.ark:%d" % at[1], f"bad f.ark:{at[1]}[0:6]"])

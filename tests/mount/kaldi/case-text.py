@@ -291,7 +291,7 @@ def check_found():
         check_archive("breaks.ark", data, "matrix")
         check_archive("good.ark", data[:22], "matrix")
         page = json.loads(text(path("breaks.ark/dataset.json")))
-        contains("\n".join(page["notes"]), "breaks.ark", "byte", "want", "found")
+        contains("\n".join(page["notes"]), "breaks.ark", "byte", "expected", "got")
         equal(json.loads(text(path("good.ark/dataset.json")))["notes"], [], "notes of good.ark")
 
 

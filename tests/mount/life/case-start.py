@@ -192,7 +192,7 @@ def check_sources_of_others(user=USER):
         os.chmod(f"{folder}/{below}", 0o700)
         os.chown(f"{folder}/{below}", user, user)
     contains(mount(f"{folder}/source", f"cache={folder}/cache", code=4), f"{folder}/cache",
-             f"found one of user {user}", "-o cache_dir=")
+             f"got one of user {user}", "-o cache_dir=")
     os.mkdir(f"{folder}/own", 0o700)
     mount(f"{folder}/source", f"cache={folder}/own")
     equal(len(content(path("train/batches/batch=all/raw/000000.image.raw"))), 600, "a batch")

@@ -17,7 +17,7 @@ for name in ("staged", "unpacked"):
     folder = f"{CACHE}/{name}"
     for spoil, mend, words in (
             (lambda: os.chown(folder, NOBODY, 0), lambda: os.chown(folder, 0, 0),
-             ("expected a folder of user 0", f"found one of user {NOBODY}")),
+             ("expected a folder of user 0", f"got one of user {NOBODY}")),
             (lambda: os.chmod(folder, 0o777), lambda: os.chmod(folder, 0o700),
              ("mode 0777", "chmod o-w"))):
         spoil()

@@ -64,7 +64,7 @@ XZ = {
 }
 # Name: (bytes, words of the message).
 BAD = {
-    "garbage-behind.gz": (PACKED + b"garbage", [f"byte {len(PACKED)}", "want", "got 67"]),
+    "garbage-behind.gz": (PACKED + b"garbage", [f"byte {len(PACKED)}", "expected", "got 67"]),
     "truncated.gz": (PACKED[:len(PACKED) // 2], ["expected its end", f"byte {len(PACKED) // 2}"]),
     "truncated-in-crc.gz": (PACKED[:-6], ["expected its end", f"byte {len(PACKED) - 6}"]),
     "truncated-in-header.gz": (PACKED[:7], ["expected its end", "byte 7"]),
@@ -79,7 +79,7 @@ BAD = {
     "twice.gz": (member(PACKED), ["of no format", "begins with 1f 8b"]),
     "text-inside.gz": (member(b"hello"), ["of no format", "begins with 68 65"]),
     "short-inside.gz": (member(DATA[:-1]), ["byte 16", f"expected {IMAGES.size}",
-                                            f"found {IMAGES.size - 1}"]),
+                                            f"got {IMAGES.size - 1}"]),
 }
 XZ_BAD = {
     "truncated.xz": (lzma.compress(DATA)[:5000], ["truncated.xz"]),

@@ -95,7 +95,7 @@ def check_notes():
         contains(log, want)
     equal("take=0:1000" in log, False, "what is right")
     contains(run("plan", "-o", "plan=batch=4+take=10:1001", os.path.join(SOURCE, "thousand")),
-             "    note     take: found 1001, beyond the 1000 samples")
+             "    note     take=: 1001 is past the end (1000 samples")
 
 
 some = [3, 99, 3, 0, 57, 58, 59, 3, 12] + list(range(20, 40))
