@@ -97,7 +97,7 @@ BAD = {  # folder -> (file, words of the message)
     "A-30 empty": (zipped(), ["expected arrays, got an empty archive"]),
     "A-33 bzip2": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_BZIP2), ["member x.npy", "method is 12 (bzip2)"]),
     "A-33 lzma": (zipped(("x.npy", npy(X)), method=zipfile.ZIP_LZMA), ["method is 14 (LZMA)"]),
-    "A-36 encrypted": (patched(MEMBER, (DIRECTORY + 8, b"\1")), ["not encrypted"]),
+    "A-36 encrypted": (patched(MEMBER, (DIRECTORY + 8, b"\1")), ["is encrypted"]),
     "A-36 disks": (patched(MEMBER, (len(MEMBER) - 18, b"\1")), ["an archive of one file"]),
     "A-37 deflated": (patched(DEFLATED, (OTHER + 16, b"abcd")), ["member x: CRC-32", "expected 64636261"]),
     "A-37 damage": (patched(DEFLATED, (OTHER - 500, b"\xff" * 300)), ["member x"]),

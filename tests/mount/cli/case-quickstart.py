@@ -90,7 +90,7 @@ def refuses_before_it_installs():
     contains(quickstart("--help"), "quickstart [SOURCE [MOUNTPOINT]]")
     contains(quickstart("/nowhere/mnist", code=1), "/nowhere/mnist: no such file or folder")
     contains(quickstart(SOURCE, f"{PRIVATE}/full", code=1), f"{PRIVATE}/full: is not empty")
-    contains(quickstart(SOURCE, __file__, code=1), "expected a folder")
+    contains(quickstart(SOURCE, __file__, code=1), "is no folder")
     if os.geteuid() == 0:
         os.chown(foreign, 1, 1)
         contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: belongs to ", "Choose a folder of yours")

@@ -170,7 +170,7 @@ with mounted(SOURCE):
 for option, reason in ((f"list=a={list_file('empty', [])}", "expected a key or #number a line, got no line"),
                        (f"list=a={list_file('empty-lines', ['', ''])}", "got no line"),
                        (f"list=a={PRIVATE}/nothing", "No such file"),
-                       (f"list=a={PRIVATE}", "expected a file of keys, found: a folder"),
+                       (f"list=a={PRIVATE}", "the file of keys cannot be read: a folder"),
                        ("list=a=/dev/zero", "expected a file of keys, found: no regular file"),
                        (f"list=a={PRIVATE}/some,list=a={PRIVATE}/some", "the name is given twice"),
                        (f"list=a b={PRIVATE}/some", "a name of at most 63 ASCII characters without spaces and"), ("list=a", "expected NAME=FILE"), ("list==x", "expected NAME=FILE"), ("list=a=", "expected NAME=FILE")):
