@@ -12,7 +12,7 @@ enum csv_decided {
     CSV_ROWS,  /* its first line could be names, but its siblings have rows only */
 };
 
-/* Set `decided` of files whose first lines others decide about. Blocks until all heads are here.
+/* Set `decided` of files whose first lines others decide about. Blocks until all heads are read.
  * 0 or -ENOMEM. */
 int csv_decide(struct source_file *file, size_t n, const struct format_setup *setup);
 

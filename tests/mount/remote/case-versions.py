@@ -87,7 +87,7 @@ def second(*names, etag='"second"', modified=None):
 
 def check_silent_head(server, url, head, get=(), modified=None):
     """HEAD lacks what GET tells. The file is replaced after the mount: no byte of the second version
-    is given beside the first one, nor the first one's bytes by later mounts."""
+    is given with the first one, nor the first one's bytes by later mounts."""
     name = "-".join(["head", *head, *get])
     server.script("*", bad_server.without(*head), method="HEAD")
     server.script("*", bad_server.without(*get))
