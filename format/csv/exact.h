@@ -3,9 +3,10 @@
 #ifndef EPOCHFS_FORMAT_CSV_EXACT_H
 #define EPOCHFS_FORMAT_CSV_EXACT_H
 
+#include "format/core/rounded.h"
 #include "format/csv/file.h"
 
-#define CSV_EXACT_LEN 8 /* numbers of fewer characters are always exact enough */
+#define CSV_EXACT_LEN ROUNDED_LEN
 
 /* Columns with rounded numbers of a kind, and the first such number. */
 struct csv_rounded {

@@ -142,28 +142,6 @@ static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape,
     return true;
 }
 
-/* Has the line a cell of CSV_EXACT_LEN bytes or more, or its end in common with one? */
-static bool has_long_cell(const struct csv_scan *scan, size_t start, size_t end)
-{
-    uint64_t one = 0, two = 0, four = 0; /* of the word before: a run of so many ends there */
-
-    for (size_t word = start / 64; word * 64 < end; word++) {
-        const struct text_masks *m = &scan->mask[word];
-        uint64_t n = ~(m->mark | m->space | m->end), pair, quad;
-
-        if (word * 64 < start)
-            n &= ~UINT64_C(0) << start % 64;
-        pair = n & (n << 1 | one >> 63);
-        quad = pair & (pair << 2 | two >> 62);
-        if (quad & (quad << 4 | four >> 60))
-            return true;
-        one = n;
-        two = pair;
-        four = quad;
-    }
-    return false;
-}
-
 static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
                        size_t column, const char *want, struct diag *d)
 {
@@ -229,7 +207,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         for (size_t i = 0; i < file->shape.columns && r == 0; i++)
             file->missing += i >= file->shape.omitted && is_missing(scan->value, i);
     }
-    if (r == 0 && has_long_cell(scan, start, end))
+    if (r == 0 && text_masks_long(scan->mask, start, end))
         csv_exact_see(&scan->exact, file, line, text, end - start);
     return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
 }

@@ -41,7 +41,7 @@ static bool totals_from_about(const struct index *index, struct libsvm_totals *r
 {
     uint64_t number[N_ABOUT];
 
-    if (index->about_len != sizeof(number))
+    if (index->about_len < sizeof(number))
         return false;
     for (unsigned i = 0; i < N_ABOUT; i++)
         number[i] = load_le64(index->about + 8 * i);
@@ -60,7 +60,7 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct libsvm_file *file = impl;
 
-    text_add(ret, "libsvm 3 columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
+    text_add(ret, "libsvm 4 columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
     return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
@@ -73,6 +73,11 @@ static int file_take(void *impl, const struct index *index)
         totals.labels > file->blob->size) /* a label takes a byte */
         return -EBADMSG;
     file->totals = totals;
+    free(file->rounded);
+    file->rounded =
+        strndup((const char *)index->about + 8 * N_ABOUT, index->about_len - 8 * N_ABOUT);
+    if (!file->rounded)
+        return -ENOMEM;
     return 0;
 }
 
@@ -108,13 +113,19 @@ static int file_step(void *impl, struct diag *d)
 static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct libsvm_file *file = impl;
+    const struct libsvm_rounded rounded = libsvm_pass_rounded(&file->pass);
+    AUTO_TEXT struct text t = {0};
+    int r;
 
     (void)index;
     (void)d;
     file->totals = libsvm_pass_totals(&file->pass);
     libsvm_pass_release(&file->pass);
     totals_to_about(&file->totals, ret);
-    return 0;
+    libsvm_rounded_note(&rounded, blob_name(file->blob), ". The rows in svm/ have all digits", &t);
+    r = text_finish(&t, &file->rounded, NULL);
+    text_add(ret, "%s", r < 0 ? "" : file->rounded);
+    return r;
 }
 
 static void file_not_kept(void *impl, const char *text)
@@ -148,6 +159,20 @@ static void note_header(struct libsvm_file *file)
               fits ? "" : ". The file has others: is it complete?");
 }
 
+static void note_side(struct libsvm_file *file, const struct libsvm_side *side)
+{
+    AUTO_TEXT struct text t = {0};
+
+    if (side->failed) {
+        notes_add(&file->notes, "%s", side->reason.text);
+        return;
+    }
+    if (side->blob)
+        libsvm_rounded_note(&side->rounded, blob_name(side->blob), "", &t);
+    if (t.len && !t.failed)
+        notes_add(&file->notes, "%s", t.data);
+}
+
 int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
 {
     int r = file->ready ? 1 : prepared_step(&file->prepared, d);
@@ -157,9 +182,9 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
     r = libsvm_sides_load(file->side, file->prepared.index.rows, file->totals.skipped, d);
     if (r < 0)
         return r;
+    notes_add(&file->notes, "%s", file->rounded);
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
-        if (file->side[i].failed)
-            notes_add(&file->notes, "%s", file->side[i].reason.text);
+        note_side(file, &file->side[i]);
     note_header(file);
     file->ready = true;
     return 1;
@@ -246,6 +271,7 @@ void libsvm_file_drop(struct libsvm_file *file)
     prepared_release(&file->prepared);
     libsvm_sides_release(file->side);
     notes_release(&file->notes);
+    free(file->rounded);
     blob_free(file->blob);
     free(file);
 }

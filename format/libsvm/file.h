@@ -29,6 +29,7 @@ struct libsvm_file {
     struct places places; /* the rows so far */
     bool stays_alone;     /* the file does not join `all` */
     bool has_features;    /* by its first rows; valid for a file that the user has not named */
+    char *rounded;        /* lines for people about numbers that are; of a prepared file; owned */
     struct notes notes;   /* what people have to know of it though it is ready */
     bool ready;
 };

@@ -63,6 +63,15 @@ struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
     return sum;
 }
 
+struct libsvm_rounded libsvm_pass_rounded(const struct libsvm_pass *pass)
+{
+    struct libsvm_rounded sum = {0};
+
+    for (unsigned i = 0; i < pass->threads; i++)
+        libsvm_rounded_merge(&sum, &pass->scan[i].rounded);
+    return sum;
+}
+
 /* Call work(arg) for each of n arguments of that size, the first in this thread, the others in
  * threads of their own. If a thread cannot start, this thread does its work at the end. */
 static void run_together(unsigned n, void *(*work)(void *arg), void *args, size_t size)
@@ -136,6 +145,7 @@ static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_
         if (to <= from)
             continue;
         pass->scan[i].n = 0;
+        pass->scan[i].at = pass->at;
         shares[n++] = (struct share){
             .scan = &pass->scan[i],
             .text = text,

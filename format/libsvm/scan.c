@@ -162,10 +162,16 @@ static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct 
     struct libsvm_span span = {
         .start = base + start, .len = end - start, .line = scan->totals.text_lines};
 
+    bool is_plain, is_good;
+
     if (!libsvm_is_row(text + start, end - start))
         return 0;
-    if (see_plain(scan, text, masks, start, end, &span.features) ||
-        see_parsed(scan, text, start, end, &span.features) || !scan->skip_bad)
+    is_plain = see_plain(scan, text, masks, start, end, &span.features);
+    is_good = is_plain || see_parsed(scan, text, start, end, &span.features);
+    if (is_good && (!is_plain || text_masks_long(masks, start, end)))
+        libsvm_rounded_row(&scan->rounded, text + start, end - start, scan->columns,
+                           scan->at + span.start);
+    if (is_good || !scan->skip_bad)
         return add_row(scan, &span);
     scan->totals.skipped++;
     return 0;

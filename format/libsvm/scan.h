@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/libsvm/line.h"
+#include "format/libsvm/rounded.h"
 
 #define LIBSVM_SCAN_PAD 64 /* readable bytes before and after the text; those after it are zero */
 
@@ -40,8 +40,10 @@ struct libsvm_scan {
     void (*bad)(struct libsvm_scan *scan, const uint8_t *line, size_t len,
                 const struct libsvm_fault *fault);
     void *ctx;
+    uint64_t at; /* byte of the file that the text begins with */
     /* Result of all calls: */
     struct libsvm_totals totals;
+    struct libsvm_rounded rounded;
     struct libsvm_span *row; /* [n], owned; the caller may reset n to 0 */
     size_t n;
 

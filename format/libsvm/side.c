@@ -67,13 +67,15 @@ static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
     return r;
 }
 
-static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len)
+/* off: its byte in the file. */
+static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len, uint64_t off)
 {
     float v;
     int r;
 
     if (decimal_parse(at, at + len, &v) != at + len)
         return -EBADMSG;
+    libsvm_rounded_number(&side->rounded, at, len, off);
     r = array_capacity(&side->value, side->n, sizeof(*side->value));
     if (r == 0)
         side->value[side->n++] = v;
@@ -90,7 +92,7 @@ static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *tex
         for (n = 0; !is_space(text[i + n]);)
             n++;
         if (n)
-            r = groups ? add_group(side, text + i, n) : add_value(side, text + i, n);
+            r = groups ? add_group(side, text + i, n) : add_value(side, text + i, n, at + i);
         if (r == -EBADMSG)
             return diag_set(&side->reason, r, "%s: byte %llu: expected %s, got '%.*s'",
                             blob_name(side->blob), (unsigned long long)(at + i),

@@ -7,6 +7,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "format/libsvm/rounded.h"
 
 enum libsvm_side_kind {
     LIBSVM_SIDE_WEIGHT, /* one for each row, or one for each group */
@@ -27,6 +28,7 @@ struct libsvm_side {
     uint64_t n;    /* numbers */
     float *value;  /* [n], owned; for groups instead: */
     uint64_t *end; /* [n] rows of all groups up to and with this one, owned */
+    struct libsvm_rounded rounded;
     bool per_group;
     uint64_t per_row;
     int failed; /* -errno: it cannot be used; the reason: */

@@ -224,3 +224,24 @@ bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to)
     }
     return false;
 }
+
+bool text_masks_long(const struct text_masks *masks, size_t from, size_t to)
+{
+    uint64_t one = 0, two = 0, four = 0; /* of the word before: a run of so many ends there */
+
+    for (size_t word = from / 64; word * 64 < to; word++) {
+        const struct text_masks *m = &masks[word];
+        uint64_t n = ~(m->mark | m->space | m->end), pair, quad;
+
+        if (word * 64 < from)
+            n &= ~UINT64_C(0) << from % 64;
+        pair = n & (n << 1 | one >> 63);
+        quad = pair & (pair << 2 | two >> 62);
+        if (quad & (quad << 4 | four >> 60))
+            return true;
+        one = n;
+        two = pair;
+        four = quad;
+    }
+    return false;
+}

@@ -33,4 +33,7 @@ void text_masks_find(const uint8_t *text, size_t words, char end, struct text_ma
 /* Is any of bytes [from, to] odd? */
 bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to);
 
+/* Has [from, to) a number of 8 bytes or more, or its end in common with one? */
+bool text_masks_long(const struct text_masks *masks, size_t from, size_t to);
+
 #endif

@@ -58,3 +58,28 @@ for name, data, place in (("middle.txt", b"1 0:1\n2\n1 2 3\n3 1:1\n", "middle.tx
 write("matrix.txt", b"2 5\n0:1.5 3:2\n1:1 4:1\n")
 contains(run("info", os.path.join(SOURCE, "matrix.txt"), code=2),
          "line 1 has the counts of a matrix, and its rows have no labels. Give each row one: sed '1d; s/^/0 /' matrix.txt >train.svm")
+
+# Numbers that float32 does not hold: a note names the first of each kind, also from the kept index
+WHOLE = "has whole numbers that float32 rounds. The first is"
+for name, files, words in (
+        ("labels.txt", {"": b"3\n16777217\n16777219\n"}, ("labels.txt: " + WHOLE + " '16777217', byte 2. The rows in svm/ have all digits",)),
+        ("lists.svm", {"": b"1,16777217 3:1\n"}, (WHOLE + " '16777217', byte 2",)),
+        ("weights.svm", {"": b"1:16777217 1:.5\n0:3 2:1\n"}, (WHOLE + " '16777217', byte 2",)),
+        ("values.svm", {"": b"1 1:0.5\n0 2 : 123456789\n"}, (WHOLE + " '123456789', byte 14",)),
+        ("digits.svm", {"": b"1 1:0.12345678901\n"}, ("has numbers of many digits that float32 rounds. The first is '0.12345678901'",)),
+        ("far.svm", {"": b"1 1:1e400 2:-1e-50\n"}, ("too large for float32: they are infinite. The first is '1e400', byte 4",
+                                                   "too small for float32: they are 0. The first is '-1e-50', byte 12")),
+        ("sides.svm", {"": b"1 1:1\n0 2:1\n", ".weight": b"1\n16777217\n", ".base_margin": b"1e400\n2\n"},
+         ("sides.svm.weight: " + WHOLE + " '16777217', byte 2\n", "sides.svm.base_margin: has numbers that are too large")),
+        ("fields.ffm", {"": b"16777217 16777219:16777221:2\n0 0:3:16777223\n"}, (WHOLE + " '16777217', byte 0",)),
+        ("field.ffm", {"": b"1 16777219:16777221:2\n0 0:3:16777223\n"}, (WHOLE + " '16777223'",)),
+        ("indexes.svm", {"": b"1 qid:16777217 2:inf 16777217:1 123456789:2.5\n33554432 qid:16777219 3:nan 5:0e-999\n"}, ()),
+        ("indexes.ffm", {"": b"1 16777217:16777219:1\n0 0:123456789:1.5\n"}, ()),
+        ("bare.txt", {"": b"1 16777217 123456789\n0 3\n"}, ()),
+        ("missing.svm", {"": b" 16777217:3\n1 3:0.12345678\n"}, ())):
+    for suffix, data in files.items():
+        write(f"rounded-{name}/{name}{suffix}", data)
+    for _ in range(2):
+        printed = run("info", "-o", f"cache={CACHE}", os.path.join(SOURCE, f"rounded-{name}"))
+        contains(printed, *words)
+        equal(printed.count("note "), len(words), printed)
