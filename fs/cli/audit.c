@@ -27,7 +27,7 @@
 
 struct audit_call {
     bool all_ranks, progress;
-    const char *epoch_text;
+    const char *epoch_typed;            /* NULL: --epoch was not */
     const char *mountpoint, *plan_text; /* as the user gave them */
     struct plan plan;
     uint64_t epoch;
@@ -35,21 +35,6 @@ struct audit_call {
     struct progress shown;
     uint64_t done, total; /* bytes */
 };
-
-static void cli_audit_print_help(void)
-{
-    printf("usage: epochfs audit [--epoch=E] [--all-ranks] [--progress] MOUNTPOINT PLAN\n\n"
-           "Reads an epoch of a mount and proves it: every sample comes as often as the plan\n"
-           "says, and is equal, by SHA-256, to what the stored order shows. PLAN is the name\n"
-           "of a folder in batches/, such as batch=128,seed=7. MOUNTPOINT may also be the\n"
-           "folder of a dataset, which is needed where there are several.\n\n"
-           "--epoch=E: which one (default 0). --all-ranks: all ranks of a plan with rank=,\n"
-           "which together show the whole epoch. --progress: also if stderr is not a\n"
-           "terminal; a line a second.\n\n"
-           "Prints one line, with a SHA-256 of the epoch that is the same on every machine.\n"
-           "Exit code 0: the epoch is right; 5: it is not, and stderr names the first faults;\n"
-           "3: it cannot be read.\n");
-}
 
 /* ---- the batches of a plan ---- */
 
@@ -452,17 +437,14 @@ static int say_result(const struct audit_call *call, struct audit_tally *tally,
 
 static int cli_audit_parse_words(struct audit_call *call)
 {
-    const char *text = call->epoch_text;
     struct diag d = DIAG_INIT;
 
-    if (text && value_count("--epoch", text, 0, UINT64_MAX, &call->epoch, &d) < 0)
-        return fail(EXIT_USAGE, "%s", diag_text(&d, -EINVAL));
     if (plan_parse(call->plan_text, strlen(call->plan_text), ',', &call->plan, &d) < 0)
         return fail(EXIT_USAGE, "%s: %s", call->plan_text, diag_text(&d, -EINVAL));
     if (call->all_ranks && call->plan.ranks > RANKS_MOST)
         return fail(EXIT_USAGE, "--all-ranks: expected at most %u ranks, got %llu", RANKS_MOST,
                     (unsigned long long)call->plan.ranks);
-    if (text && !plan_has_epochs(&call->plan))
+    if (call->epoch_typed && !plan_has_epochs(&call->plan))
         return fail(EXIT_USAGE,
                     "--epoch: expected a plan with epochs, such as one with seed=, got %s",
                     call->plan_text);
@@ -491,13 +473,23 @@ static int run_audit(struct audit_call *call)
 static int cli_audit_run(int argc, char **argv)
 {
     struct audit_call call = {0};
-    const struct command_line line = {"audit",
-                                      "MOUNTPOINT PLAN",
-                                      cli_audit_print_help,
-                                      NULL,
-                                      {{"epoch", .text = &call.epoch_text},
-                                       {"all-ranks", .set = &call.all_ranks},
-                                       {"progress", .set = &call.progress}}};
+    const struct command_line line = {
+        .name = "audit",
+        .word = "MOUNTPOINT PLAN",
+        .usage = command_audit.usage,
+        .about =
+            "Reads an epoch of a mount and proves it: every sample comes as often as the plan "
+            "says, and is equal, by SHA-256, to what the stored order shows. PLAN is the name of a "
+            "directory in batches/. MOUNTPOINT may also be the directory of a dataset. Prints one "
+            "line, with a SHA-256 of the epoch that is the same on every machine. The exit code is "
+            "5 if the epoch is wrong (stderr names the first faults), and 3 if it cannot be read.",
+        .example = "audit ~/mnt/train batch=128,seed=7",
+        .flag = {
+            {"epoch", "=E", .number = &call.epoch, .typed = &call.epoch_typed, .most = UINT64_MAX,
+             .help = "read this epoch"},
+            {"all-ranks", .set = &call.all_ranks,
+             .help = "read all ranks of a plan with rank=, which together show the whole epoch"},
+            {"progress", .set = &call.progress, .help = COMMAND_PROGRESS}}};
     const char *word[2];
     int code = parse_command(argc, argv, &line, word);
 

@@ -14,6 +14,7 @@
 #include "cache/disk/quota.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
+#include "fs/options/help.h"
 #include "fs/options/options.h"
 
 #define DAY 86400
@@ -26,6 +27,8 @@ struct cache_call {
     uint64_t to;         /* bytes; UINT64_MAX: not given */
 };
 
+#define DAYS_MOST 36500
+
 struct verb {
     const char *name;
     const char *options; /* letters of the options it takes, see long_options */
@@ -35,22 +38,49 @@ struct verb {
 
 static void cli_cache_print_help(void)
 {
-    printf("usage: epochfs cache list [--json] [DIR]\n"
-           "       epochfs cache verify [--progress] [DIR]\n"
-           "       epochfs cache prune [--older-than DAYS] [--max-size SIZE] [--all]\n"
-           "                           [--dry-run] [DIR]\n\n"
-           "DIR: a cache folder; default as for `epochfs mount -o cache_dir=DIR`. Mounts may\n"
-           "keep using it.\n\n"
-           "list: what is in it, the least recently used first.\n"
-           "verify: reads everything and drops what is damaged; exit code 4 if anything was.\n"
-           "prune: removes files that no process uses: damaged ones, those that dead\n"
-           "processes left, older versions of the same file, and\n"
-           "    --older-than DAYS  those that were not used for DAYS days\n"
-           "    --max-size SIZE    the least recently used, until SIZE (such as 200G) or\n"
-           "                       less is left\n"
-           "    --all              everything; a mount with allow_commands must then be\n"
-           "                       mounted again, so that its commands run again\n"
-           "    --dry-run          removes nothing, and prints what it would remove\n");
+    static const struct {
+        unsigned most;           /* of its number; 0: it has none */
+        const char *name, *help; /* name NULL: a title */
+    } lines[] = {
+        {0, NULL, "list: prints what is in the cache, the least recently used first"},
+        {0, "--json", "print JSON, for programs"},
+        {0, NULL,
+         "verify: reads everything, and removes damaged data; the exit code is 4 if it "
+         "found any"},
+        {0, "--progress", COMMAND_PROGRESS},
+        {0, NULL,
+         "prune: removes files that no process uses: damaged ones, those that dead "
+         "processes left, and older versions of a file"},
+        {DAYS_MOST, "--older-than DAYS", "also remove files that were not used for that many days"},
+        {0, "--max-size SIZE",
+         "also remove the least recently used files until SIZE (such as 200G) "
+         "or less is left"},
+        {0, "--all",
+         "remove everything; mount a source with allow_commands again afterwards, "
+         "because its commands must run again"},
+        {0, "--dry-run", "remove nothing, and print what would be removed"},
+    };
+    AUTO_TEXT struct text help = {0};
+
+    help_add_usage(&help, "usage: ", "cache list [--json] [DIR]");
+    help_add_usage(&help, "       ", "cache verify [--progress] [DIR]");
+    help_add_usage(&help, "       ",
+                   "cache prune [--older-than DAYS] [--max-size SIZE] [--all] [--dry-run] [DIR]");
+    help_add_paragraph(&help, "DIR is a cache directory (default: that of `epochfs mount`, see "
+                              "cache_dir=). Mounts may keep using it.");
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        AUTO_TEXT struct text words = {0};
+
+        text_add(&words, "%s", lines[i].help);
+        if (lines[i].most)
+            text_add(&words, " (range: 0 to %u)", lines[i].most);
+        if (lines[i].name)
+            help_add_entry(&help, lines[i].name, words.data ? words.data : "");
+        else
+            help_add_paragraph(&help, lines[i].help);
+    }
+    text_add(&help, "\nexample: epochfs cache prune --older-than 30 --max-size 200G\n");
+    fputs(help.data && !help.failed ? help.data : "", stdout);
 }
 
 /* What a file is, for people. */
@@ -386,7 +416,7 @@ static int take_option(struct cache_call *call, int letter, const char *word, co
     else if (letter == 'n')
         call->dry_run = true;
     else if (letter == 'o')
-        r = value_count(flag, optarg, 0, 36500, &call->older_than, &d);
+        r = value_count(flag, optarg, 0, DAYS_MOST, &call->older_than, &d);
     else
         r = value_size(flag, optarg, &call->to, &d);
     return r < 0 ? fail(EXIT_USAGE, "%s", diag_text(&d, r)) : EXIT_DONE;
@@ -455,4 +485,4 @@ static int cli_cache_run(int argc, char **argv)
     return code == EXIT_DONE ? run_verb(&call) : code;
 }
 
-const struct command command_cache = {"cache", cli_cache_run, "cache  list|verify|prune [DIR]"};
+const struct command command_cache = {"cache", cli_cache_run, "cache list|verify|prune [DIR]"};

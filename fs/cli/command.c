@@ -20,6 +20,7 @@
 #include "fs/life/mounts.h"
 #include "fs/life/privileges.h"
 #include "fs/log/log.h"
+#include "fs/options/help.h"
 
 #define QUIET_NS                                                                                   \
     INT64_C(600000000) /* before unpacking is shown, in addition to the time between two lines */
@@ -120,13 +121,71 @@ static void list_flags(const struct command_line *line, struct option *ret)
 {
     *ret++ = (struct option){"help", no_argument, NULL, HELP_FLAG};
     for (size_t i = 0; i < FLAGS_MOST && line->flag[i].name; i++) {
-        int argument = line->flag[i].text ? required_argument : no_argument;
+        int argument = line->flag[i].set ? no_argument : required_argument;
 
         *ret++ = (struct option){line->flag[i].name, argument, NULL, FIRST_FLAG + (int)i};
         if (line->flag[i].old)
             *ret++ = (struct option){line->flag[i].old, argument, NULL, FIRST_FLAG + (int)i};
     }
     *ret = (struct option){0};
+}
+
+static void cli_command_print_help(const struct command_line *line)
+{
+    AUTO_TEXT struct text help = {0};
+    char paragraph[1024];
+
+    help_add_usage(&help, "usage: ", line->usage);
+    for (const char *about = line->about; about; about = strchr(about, '\n')) {
+        about += *about == '\n';
+        snprintf(paragraph, sizeof(paragraph), "%.*s", (int)strcspn(about, "\n"), about);
+        help_add_paragraph(&help, paragraph);
+    }
+    text_add(&help, "\n");
+    for (size_t i = 0; i < FLAGS_MOST && line->flag[i].name; i++) {
+        uint64_t least = line->flag[i].least, most = line->flag[i].most;
+        AUTO_TEXT struct text words = {0};
+        char name[64];
+
+        snprintf(name, sizeof(name), "--%s%s", line->flag[i].name,
+                 line->flag[i].form ? line->flag[i].form : "");
+        text_add(&words, "%s", line->flag[i].help);
+        if (line->flag[i].number && *line->flag[i].number != UINT64_MAX)
+            text_add(&words, " (default: %llu%s", (unsigned long long)*line->flag[i].number,
+                     most == UINT64_MAX ? ")" : "; ");
+        else if (most)
+            text_add(&words, " (");
+        if (most && most != UINT64_MAX)
+            text_add(&words, "range: %llu to %llu)", (unsigned long long)least,
+                     (unsigned long long)most);
+        help_add_entry(&help, name, words.data ? words.data : "");
+    }
+    if (line->options)
+        help_add_entry(&help, "-o OPTIONS",
+                       "set options, which commas separate; `epochfs mount --help all` lists them");
+    text_add(&help, "%sexample: epochfs %s\n", line->flag[0].name ? "\n" : "", line->example);
+    fputs(help.data && !help.failed ? help.data : "", stdout);
+}
+
+/* Take the value of flag i. EXIT_DONE or EXIT_USAGE. */
+static int take_flag(const struct command_line *line, size_t i, const char *typed)
+{
+    struct diag d = DIAG_INIT;
+    char name[40];
+
+    if (line->flag[i].typed)
+        *line->flag[i].typed = typed;
+    if (line->flag[i].set) {
+        *line->flag[i].set = true;
+    } else if (line->flag[i].text) {
+        *line->flag[i].text = optarg;
+    } else {
+        snprintf(name, sizeof(name), "--%s", typed);
+        if (value_count(name, optarg, line->flag[i].least, line->flag[i].most, line->flag[i].number,
+                        &d) < 0)
+            return fail(EXIT_USAGE, "%s", d.text);
+    }
+    return EXIT_DONE;
 }
 
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
@@ -141,17 +200,14 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     optind = 1;
     opterr = 0;
     while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, &at)) != -1) {
-        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].typed)
-            *line->flag[c - FIRST_FLAG].typed = known[at].name;
-        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].text) {
-            *line->flag[c - FIRST_FLAG].text = optarg;
-        } else if (c >= FIRST_FLAG) {
-            *line->flag[c - FIRST_FLAG].set = true;
-        } else if (c == '?' && optopt >= FIRST_FLAG && line->flag[optopt - FIRST_FLAG].text) {
+        if (c >= FIRST_FLAG) {
+            if (take_flag(line, (size_t)(c - FIRST_FLAG), known[at].name) != EXIT_DONE)
+                return EXIT_USAGE;
+        } else if (c == '?' && optopt >= FIRST_FLAG && !line->flag[optopt - FIRST_FLAG].set) {
             return fail(EXIT_USAGE, "%s: expected --%s=VALUE; see `epochfs %s --help`", line->name,
                         line->flag[optopt - FIRST_FLAG].name, line->name);
         } else if (c == 'h' || c == HELP_FLAG) {
-            line->help();
+            cli_command_print_help(line);
             return EXIT_DONE;
         } else if (c != 'o') {
             const char letter[] = {'-', (char)optopt, '\0'};

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/diag.h"
 #include "cache/disk/folder.h"
@@ -25,25 +26,38 @@ struct command {
     const char *name;
     /* Takes its arguments, beginning with its own name. Returns the exit code of the program. */
     int (*run)(int argc, char **argv);
-    const char *usage; /* for the help of epochfs */
+    const char *usage; /* for the help: one line */
 };
+
+extern const struct command command_mount, command_umount, command_info, command_plan,
+    command_stage, command_index, command_status, command_audit, command_cache;
+
+/* The help of --progress. */
+#define COMMAND_PROGRESS "show the progress even if stderr is not a terminal: a line per second"
 
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
 
 /* What a command takes besides --help: flags, with or without values, -o, and one word or two. */
 struct command_line {
-    const char *name;   /* of the command */
-    const char *word;   /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN"; or none or
-                         one: "[SOURCE]" */
-    void (*help)(void); /* prints the help */
+    const char *name;    /* of the command */
+    const char *word;    /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN"; or none or
+                          * one: "[SOURCE]" */
+    const char *usage;   /* that of struct command */
+    const char *about;   /* for the help: what it does; \n between paragraphs */
+    const char *example; /* what to type after "epochfs" */
     struct options *options; /* set by -o; NULL: the command has no -o */
     struct {
-        const char *name;   /* without "--" */
-        bool *set;          /* or: */
-        const char **text;  /* the flag has a value, --name=VALUE */
-        const char *old;    /* another name, which is taken silently */
-        const char **typed; /* NULL, or where the name that was typed goes, without "--" */
-    } flag[12];             /* unused ones are last */
+        const char *name; /* without "--" */
+        const char
+            *form; /* of the value, with '=' or ' ' before it: "=FILE"; NULL: it takes none */
+        const char *help;     /* what it does */
+        bool *set;            /* it has no value; or: */
+        const char **text;    /* its value; or: */
+        uint64_t *number;     /* its value, from least to most; here is the default */
+        uint64_t least, most; /* also for the help of a text; most 0: there are no limits to show */
+        const char *old;      /* another name, which is taken silently */
+        const char **typed;   /* NULL, or where the name that was typed goes, without "--" */
+    } flag[12];               /* unused ones are last */
 };
 
 /* Parse the arguments of a command; argv[0] is its name. -1 and its word or two, which stay as they

@@ -15,20 +15,6 @@ struct index_call {
     bool progress;
 };
 
-static void cli_index_print_help(void)
-{
-    printf("usage: epochfs index SOURCE --output DIR [--progress] [-o OPTIONS]\n\n"
-           "Finds out what a mount of SOURCE would have to: where the samples of archives,\n"
-           "records, text and tables are; and, of a server or a bucket with 4,096 files or more,\n"
-           "which files it has. Writes it to DIR. Put that beside the data as the folder\n"
-           ".epochfs/, and every mount of it is ready after fetching it.\n\n"
-           "DIR is new, or empty, or was made by this command: then it is replaced as a whole.\n"
-           "Exit code 2: SOURCE has nothing to index, or a part of it cannot be used; the rest is\n"
-           "written. Exit code 4: DIR or the cache folder cannot be written.\n\n"
-           "--progress: also if stderr is not a terminal; a line a second.\n\n"
-           "OPTIONS as for `epochfs mount`.\n");
-}
-
 static void cli_index_count(const struct catalog *catalog, uint64_t *ret_done, uint64_t *ret_total)
 {
     *ret_done = *ret_total = 0;
@@ -132,11 +118,20 @@ static int cli_index_run(int argc, char **argv)
     AUTO_OPTIONS struct options options;
     struct index_call call = {0};
     const struct command_line line = {
-        "index",
-        "SOURCE",
-        cli_index_print_help,
-        &options,
-        {{"output", .text = &call.dir}, {"progress", .set = &call.progress}}};
+        .name = "index",
+        .word = "SOURCE",
+        .usage = command_index.usage,
+        .about = "Finds out where the samples of archives, records, text and tables are, and which "
+                 "files a server or a bucket with 4,096 files or more has. Put DIR beside the data "
+                 "as the directory .epochfs/: every mount then fetches it instead of searching. "
+                 "The exit code is 2 if SOURCE has nothing to index, or if a part of it cannot be "
+                 "used (the rest is written), and 4 if DIR or the cache cannot be written.",
+        .example = "index /data/shards --output /data/shards/.epochfs",
+        .options = &options,
+        .flag = {{"output", " DIR", .text = &call.dir,
+                  .help = "write to this directory, which is new, empty, or was made by this "
+                          "command and is then replaced"},
+                 {"progress", .set = &call.progress, .help = COMMAND_PROGRESS}}};
     int code;
 
     options_init(&options);
@@ -153,4 +148,4 @@ static int cli_index_run(int argc, char **argv)
 }
 
 const struct command command_index = {"index", cli_index_run,
-                                      "index  SOURCE --output DIR [--progress] [-o OPTIONS]"};
+                                      "index SOURCE --output DIR [--progress] [-o OPTIONS]"};

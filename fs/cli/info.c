@@ -32,16 +32,6 @@ struct info_call {
     const char *source;
 };
 
-static void cli_info_print_help(void)
-{
-    printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
-           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
-           "and parses everything, counts classes, and lists what cannot be read; exit\n"
-           "code 2 if anything cannot. On a terminal it also draws a few samples, and\n"
-           "how long texts and arrays are; without colours if NO_COLOR is set.\n\n"
-           "OPTIONS as for `epochfs mount`.\n");
-}
-
 static bool is_usable(const struct catalog_item *item)
 {
     return item->ds && dataset_state(item->ds) == DATASET_READY;
@@ -410,11 +400,18 @@ static int cli_info_run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct info_call call = {0};
-    const struct command_line line = {"info",
-                                      "SOURCE",
-                                      cli_info_print_help,
-                                      &options,
-                                      {{"json", .set = &call.json}, {"check", .set = &call.check}}};
+    const struct command_line line = {
+        .name = "info",
+        .word = "SOURCE",
+        .usage = command_info.usage,
+        .about = "Lists datasets, fields, types and shapes. On a terminal it also draws a few "
+                 "samples and the lengths of texts and arrays, in colors unless NO_COLOR is set.",
+        .example = "info ~/images",
+        .options = &options,
+        .flag = {{"json", .set = &call.json, .help = "print JSON, for programs"},
+                 {"check", .set = &call.check,
+                  .help = "read and parse everything, count classes, and list what cannot be read; "
+                          "the exit code is 2 if anything cannot be read"}}};
     int code;
 
     options_init(&options);
@@ -426,4 +423,4 @@ static int cli_info_run(int argc, char **argv)
 }
 
 const struct command command_info = {"info", cli_info_run,
-                                     "info   [--json] [--check] [-o OPTIONS] SOURCE"};
+                                     "info [--json] [--check] [-o OPTIONS] SOURCE"};

@@ -9,9 +9,7 @@
 #include "base/values.h"
 #include "fs/cli/arguments.h"
 #include "fs/cli/commands.h"
-
-extern const struct command command_mount, command_umount, command_info, command_plan,
-    command_stage, command_index, command_status, command_audit, command_cache;
+#include "fs/options/help.h"
 
 static const struct command *const commands[] = {
     &command_mount, &command_umount, &command_info,  &command_plan,  &command_stage,
@@ -30,11 +28,14 @@ static const char *const exit_codes[] = {
 
 static void cli_main_print_help(FILE *out)
 {
+    AUTO_TEXT struct text usage = {0};
+
     fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
           "batch, in a reproducible shuffled order that is part of the path.\n\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i]->usage);
+        help_add_usage(&usage, i ? "       " : "usage: ", commands[i]->usage);
+    fputs(usage.data && !usage.failed ? usage.data : "", out);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
           "s3://bucket/prefix. It holds pictures or sounds in folders, WebDataset shards,\n"

@@ -27,6 +27,7 @@
 #include "fs/life/privileges.h"
 #include "fs/life/watched_child.h"
 #include "fs/log/log.h"
+#include "fs/options/help.h"
 #include "fs/serve/server.h"
 #include "fs/tree/splits.h"
 
@@ -49,16 +50,23 @@ static int mount_helper_code(int code)
     return code == EXIT_DONE ? 0 : code == EXIT_USAGE ? 1 : code == EXIT_SYSTEM ? 2 : 32;
 }
 
-static void print_mount_help(FILE *out)
+static void print_mount_help(bool all)
 {
-    fprintf(out,
-            "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
-            "Returns when the mount answers. -f: stay in the foreground, with\n"
-            "messages on the terminal.\n\n"
-            "OPTIONS, joined by commas:\n"
-            "%s\n"
-            "in /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
-            options_help());
+    AUTO_TEXT struct text help = {0};
+
+    text_add(&help,
+             "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
+             "Mounts SOURCE on the directory MOUNTPOINT, and returns when the mount answers.\n\n");
+    help_add_entry(&help, "-f", "stay in the foreground, and print messages on the terminal");
+    help_add_entry(&help, "-o OPTIONS", "set options, which commas separate");
+    text_add(&help, "\nOPTIONS, joined by commas:\n");
+    options_help(&help, all);
+    text_add(&help,
+             "\nA SIZE is a number of bytes, or has K, M, G or T after it (powers of 1024).\n\n"
+             "example: epochfs mount -o image_size=224x224,cache_size=100G \\\n"
+             "             s3://bucket/images ~/mnt\n"
+             "in /etc/fstab: /data/mnist /mnt/mnist epochfs ro,plan=batch=128 0 0\n");
+    fputs(help.data && !help.failed ? help.data : "", stdout);
 }
 
 static int fail_hanging(const char *path, const char *real, const struct mount_entry *mount)
@@ -457,7 +465,7 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
                 return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
             break;
         case 'h':
-            print_mount_help(stdout);
+            print_mount_help(optind < argc && !strcmp(argv[optind], "all"));
             exit(EXIT_DONE);
         case 's':
         case 'n':
@@ -497,7 +505,7 @@ static int cli_mount_run(int argc, char **argv)
 }
 
 const struct command command_mount = {"mount", cli_mount_run,
-                                      "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"};
+                                      "mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT"};
 
 int command_mount_helper(int argc, char **argv)
 {

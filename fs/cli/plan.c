@@ -22,45 +22,16 @@
 #include "fs/tree/mixes.h"
 #include "fs/tree/tree.h"
 
-#define MEASURE_NS INT64_C(2000000000)
-#define WARM_NS    INT64_C(300000000)  /* of these, until connections have got going */
-#define PREPARE_NS INT64_C(2000000000) /* that datasets may take to be ready */
-#define WAIT_MS    50
-#define LOOKED_AT  1000 /* samples whose extents are looked at, at most */
-#define EPOCHS     10   /* default of --epochs= */
+#define MEASURE_NS  INT64_C(2000000000)
+#define WARM_NS     INT64_C(300000000)  /* of these, until connections have got going */
+#define PREPARE_NS  INT64_C(2000000000) /* that datasets may take to be ready */
+#define WAIT_MS     50
+#define LOOKED_AT   1000 /* samples whose extents are looked at, at most */
+#define EPOCHS      10   /* default of --epochs= */
+#define EPOCHS_MOST 1000000
 
 /* The plan if -o plan= is not given. */
 static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
-
-static void cli_plan_print_help(void)
-{
-    printf("usage: epochfs plan [--json] [--dry-run] [--assume-rate=SIZE]\n"
-           "                    [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
-           "                    [--node-rate=RATE] [--origin-rate=RATE] [--dead=N]\n"
-           "                    [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]\n\n"
-           "Predicts what staging will take: for each plan of -o plan= (without one, for\n"
-           "batch=128 in stored order) the bytes of an epoch, how many of them are staged,\n"
-           "whether the cache can hold them, and how long the transfer takes.\n\n"
-           "--assume-rate=SIZE: bytes per second of the remote, such as 100M. If neither it\n"
-           "nor -o bwlimit= is given, it is measured: for about two seconds bytes are\n"
-           "fetched into the cache, and stay there. --dry-run: fetches only what says which\n"
-           "datasets there are, as lists and headers; no rate is measured, and\n"
-           "no index is made.\n"
-           "--compute=SECONDS: how long the job computes on a batch, such as 0.25. With it\n"
-           "the command also predicts whether staging hides behind the computing, how long\n"
-           "epochs take, and how long they would take after copying everything first, or\n"
-           "without staging. --epochs=N: of the job (default %d). --json: for programs.\n\n"
-           "--nodes=N: also predicts a job on N nodes that are one cache (peers): what the\n"
-           "origin sends, how long staging takes, what a node's disk holds, and where reads\n"
-           "come from. With rank= in the plan the nodes share an epoch, else each reads all.\n"
-           "--node-rate=RATE: of a node's link, such as 10Gbit (bits) or 500M (bytes a\n"
-           "second). --origin-rate=RATE: of the origin's; by default --assume-rate.\n"
-           "--dead=N: nodes that die after the first epoch. --bytes=SIZE: of data that\n"
-           "nobody looks at, in place of SOURCE; the nodes share an epoch, or with\n"
-           "--each, each reads all.\n\n"
-           "OPTIONS as for `epochfs mount`.\n",
-           EPOCHS);
-}
 
 static uint64_t cli_plan_load(const _Atomic uint64_t *counter)
 {
@@ -483,7 +454,7 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
 
 /* What the flags are, as text. */
 struct plan_flags {
-    const char *rate, *rate_name, *compute, *epochs;
+    const char *rate, *rate_name, *compute;
     struct plan_nodes_text nodes;
     bool each;
 };
@@ -498,8 +469,6 @@ static int parse_flags(const struct plan_flags *flags, struct plan_call *call, s
         r = plan_nodes_rate(rate_name, flags->rate, &call->rate, d);
     if (flags->compute && r == 0)
         r = parse_seconds(flags->compute, &call->compute, d);
-    if (flags->epochs && r == 0)
-        r = value_count("--epochs", flags->epochs, 1, 1000000, &call->epochs, d);
     if (r == 0)
         r = plan_nodes_parse(&flags->nodes, flags->each, call->source != NULL, &call->nodes, d);
     if (r == 0 && call->nodes.origin_rate && !call->rate)
@@ -513,21 +482,43 @@ static int cli_plan_run(int argc, char **argv)
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
     struct plan_flags flags = {.rate_name = ""};
     const struct command_line line = {
-        "plan",
-        "[SOURCE]",
-        cli_plan_print_help,
-        &options,
-        {{"json", .set = &call.json},
-         {"dry-run", .set = &call.dry_run},
-         {"assume-rate", .text = &flags.rate, .old = "rate", .typed = &flags.rate_name},
-         {"compute", .text = &flags.compute},
-         {"epochs", .text = &flags.epochs},
-         {"nodes", .text = &flags.nodes.nodes},
-         {"node-rate", .text = &flags.nodes.node_rate},
-         {"origin-rate", .text = &flags.nodes.origin_rate},
-         {"dead", .text = &flags.nodes.dead},
-         {"bytes", .text = &flags.nodes.bytes},
-         {"each", .set = &flags.each}}};
+        .name = "plan",
+        .word = "[SOURCE]",
+        .usage = command_plan.usage,
+        .about = "Estimates staging: for each plan of -o plan= (without one, for batch=128 in "
+                 "stored order) the bytes of an epoch, how many of them are staged, whether the "
+                 "cache can hold them, and how long the transfer takes. With --nodes it also "
+                 "estimates a job on nodes that are one cache (peers).",
+        .example = "plan -o plan=batch=128+seed=7 --compute=0.25 s3://bucket/images",
+        .options = &options,
+        .flag = {
+            {"json", .set = &call.json, .help = "print JSON, for programs"},
+            {"dry-run", .set = &call.dry_run,
+             .help = "fetch only what says which datasets there are, such as lists and headers; "
+                     "measure no rate, and make no index"},
+            {"assume-rate", "=SIZE", .text = &flags.rate, .old = "rate", .typed = &flags.rate_name,
+             .help = "assume that the remote sends this many bytes per second, such as 100M; "
+                     "without it and -o bwlimit=, the rate is measured for about two seconds, and "
+                     "the fetched bytes stay in the cache"},
+            {"compute", "=SECONDS", .text = &flags.compute,
+             .help = "also estimate the epochs of a job that computes this long on a batch, such "
+                     "as 0.25: with staging, after copying everything first, and without staging"},
+            {"epochs", "=N", .number = &call.epochs, .least = 1, .most = EPOCHS_MOST,
+             .help = "assume that the job has N epochs"},
+            {"nodes", "=N", .text = &flags.nodes.nodes, .least = NODES_LEAST, .most = NODES_MOST,
+             .help = "assume N nodes that are one cache; with rank= in the plan they share an "
+                     "epoch, otherwise each reads all"},
+            {"node-rate", "=RATE", .text = &flags.nodes.node_rate,
+             .help = "set the rate of a node's link in bits per second, such as 10Gbit, or in "
+                     "bytes per second, such as 500M"},
+            {"origin-rate", "=RATE", .text = &flags.nodes.origin_rate,
+             .help = "set the rate of the origin's link (default: that of --assume-rate)"},
+            {"dead", "=N", .text = &flags.nodes.dead,
+             .help = "assume that N nodes die after the first epoch"},
+            {"bytes", "=SIZE", .text = &flags.nodes.bytes,
+             .help = "estimate data of this size, which is not read, in place of SOURCE; the nodes "
+                     "share an epoch"},
+            {"each", .set = &flags.each, .help = "with --bytes: each node reads all"}}};
     struct diag d = DIAG_INIT;
     int code, r;
 
@@ -546,7 +537,6 @@ static int cli_plan_run(int argc, char **argv)
 
 const struct command command_plan = {
     "plan", cli_plan_run,
-    "plan   [--json] [--dry-run] [--assume-rate=SIZE]\n"
-    "                      [--compute=SECONDS] [--epochs=N] [--nodes=N]\n"
-    "                      [--node-rate=RATE] [--origin-rate=RATE] [--dead=N]\n"
-    "                      [--bytes=SIZE] [--each] [-o OPTIONS] [SOURCE]"};
+    "plan [--json] [--dry-run] [--assume-rate=SIZE] [--compute=SECONDS] [--epochs=N] [--nodes=N] "
+    "[--node-rate=RATE] [--origin-rate=RATE] [--dead=N] [--bytes=SIZE] [--each] [-o OPTIONS] "
+    "[SOURCE]"};

@@ -14,8 +14,7 @@
 #include "fs/cli/plan_show.h"
 #include "fs/plan/cluster.h"
 
-#define NODES_MOST 1000000
-#define SAMPLE     131072.0 /* bytes, of data that is not looked at */
+#define SAMPLE 131072.0 /* bytes, of data that is not looked at */
 
 /* ---- arguments ---- */
 
@@ -80,7 +79,7 @@ int plan_nodes_parse(const struct plan_nodes_text *text, bool each, bool source,
     int r = plan_nodes_check_together(text, each, source, d);
 
     if (r == 0 && text->nodes)
-        r = value_count("--nodes", text->nodes, 2, NODES_MOST, &v.nodes, d);
+        r = value_count("--nodes", text->nodes, NODES_LEAST, NODES_MOST, &v.nodes, d);
     if (r == 0 && text->dead)
         r = value_count("--dead", text->dead, 0, v.nodes - 1, &v.dead, d);
     if (r == 0 && text->node_rate)

@@ -18,6 +18,9 @@ struct plan_nodes {
     bool each;                       /* of such data: each node reads all of it */
 };
 
+#define NODES_LEAST 2
+#define NODES_MOST  1000000
+
 /* The values of flags as they were given; NULL: not given. */
 struct plan_nodes_text {
     const char *nodes, *dead, *node_rate, *origin_rate, *bytes;

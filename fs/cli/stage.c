@@ -67,19 +67,6 @@ static void cli_stage_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static void cli_stage_print_help(void)
-{
-    printf("usage: epochfs stage [--verify] [--progress] [-o OPTIONS] SOURCE\n\n"
-           "Fetches all of SOURCE into the cache, also if it is local. Exit code 0: every\n"
-           "byte is there and right; 2: the remote, or a file of it, could not be read; 4:\n"
-           "the cache is full (cache_size=). If it is interrupted, the next run continues\n"
-           "where it stopped.\n\n"
-           "--verify: fetches nothing; reads what is in the cache. Exit code 4 if anything\n"
-           "is missing or wrong.\n"
-           "--progress: also if stderr is not a terminal; a line a second.\n\n"
-           "OPTIONS as for `epochfs mount`.\n");
-}
-
 static void staging_release(struct staging *s)
 {
     for (size_t i = 0; i < s->n_blobs; i++)
@@ -345,11 +332,19 @@ static int cli_stage_run(int argc, char **argv)
     AUTO_OPTIONS struct options options;
     struct stage_call call = {0};
     const struct command_line line = {
-        "stage",
-        "SOURCE",
-        cli_stage_print_help,
-        &options,
-        {{"verify", .set = &call.check, .old = "check"}, {"progress", .set = &call.progress}}};
+        .name = "stage",
+        .word = "SOURCE",
+        .usage = command_stage.usage,
+        .about = "Fetches all of SOURCE into the cache, even if it is local. An interrupted "
+                 "command continues where it stopped. The exit code is 0 if every byte is in the "
+                 "cache and correct, 2 if the remote or one of its files cannot be read, and 4 if "
+                 "the cache is full (cache_size=).",
+        .example = "stage -o cache_size=200G s3://bucket/images",
+        .options = &options,
+        .flag = {{"verify", .set = &call.check, .old = "check",
+                  .help = "fetch nothing, and read what is in the cache; the exit code is 4 if "
+                          "anything is missing or wrong"},
+                 {"progress", .set = &call.progress, .help = COMMAND_PROGRESS}}};
     int code;
 
     options_init(&options);
@@ -358,4 +353,4 @@ static int cli_stage_run(int argc, char **argv)
 }
 
 const struct command command_stage = {"stage", cli_stage_run,
-                                      "stage  [--verify] [--progress] [-o OPTIONS] SOURCE"};
+                                      "stage [--verify] [--progress] [-o OPTIONS] SOURCE"};

@@ -47,20 +47,6 @@ static void cli_status_on_signal(int number)
     cli_status_caught = number;
 }
 
-static void cli_status_print_help(void)
-{
-    printf("usage: epochfs status [--json] [--watch] [--html=FILE] [MOUNTPOINT]\n\n"
-           "Shows the progress of a mount: datasets, reads, staged bytes, errors. Without\n"
-           "MOUNTPOINT: lists the mounts of this user, with their sources and whether they\n"
-           "answer (root: of all users).\n"
-           "--json: everything, for programs (MOUNTPOINT/.epochfs/status.json).\n"
-           "--watch: repeats it each second, with rates, until Ctrl-C or until it is\n"
-           "unmounted. A terminal is redrawn; elsewhere a line with the time is printed for\n"
-           "each plan that has advanced.\n"
-           "--html=FILE: writes a page for a browser, with the last hour in pictures; '-' is\n"
-           "the standard output.\n");
-}
-
 /* In a child. Reads the file at once, because a second read would find that the time of the file
  * has changed. */
 static int copy_file(const void *path, int out)
@@ -295,11 +281,23 @@ static int cli_status_run(int argc, char **argv)
 {
     struct status_call call = {0};
     const struct command_line line = {
-        "status",
-        "[MOUNTPOINT]",
-        cli_status_print_help,
-        NULL,
-        {{"json", .set = &call.json}, {"watch", .set = &call.watch}, {"html", .text = &call.html}}};
+        .name = "status",
+        .word = "[MOUNTPOINT]",
+        .usage = command_status.usage,
+        .about = "Shows the progress of a mount: datasets, reads, staged bytes, errors. Without "
+                 "MOUNTPOINT it lists the mounts of this user, with their sources and whether they "
+                 "answer; for root, those of all users.",
+        .example = "status --watch ~/mnt",
+        .flag = {
+            {"json", .set = &call.json,
+             .help = "print everything as JSON, for programs: MOUNTPOINT/.epochfs/status.json"},
+            {"watch", .set = &call.watch,
+             .help = "repeat every second, with rates, until Ctrl-C or until it is unmounted. "
+                     "A terminal is redrawn; elsewhere a line with the time is printed for "
+                     "each plan that has advanced"},
+            {"html", "=FILE", .text = &call.html,
+             .help = "write a page for a browser, with charts of the last hour; '-' is the "
+                     "standard output"}}};
     int code = parse_command(argc, argv, &line, &call.mountpoint), r;
     char above[PATH_MAX];
 

@@ -185,20 +185,18 @@ static int unmount(const char *path, const struct mount_entry *mount)
     return EXIT_DONE;
 }
 
-static void cli_umount_print_help(void)
-{
-    puts("usage: epochfs umount MOUNTPOINT\n\n"
-         "Unmounts it, and returns when its daemon has ended. A mount that stays\n"
-         "in use for two seconds is detached: nobody can open it any more, and it ends\n"
-         "when the processes that use it close their files. The command then lists these\n"
-         "processes, and the exit code is 0. A mount whose daemon is dead or hangs is\n"
-         "unmounted, too.");
-}
-
 static int cli_umount_run(int argc, char **argv)
 {
     const struct command_line line = {
-        .name = "umount", .word = "MOUNTPOINT", .help = cli_umount_print_help};
+        .name = "umount",
+        .word = "MOUNTPOINT",
+        .usage = command_umount.usage,
+        .about =
+            "Unmounts MOUNTPOINT, and returns when its daemon has ended. A mount that stays in use "
+            "for two seconds is detached: it cannot be opened again, and it ends when the "
+            "processes that use it close their files. The command then lists these processes, and "
+            "the exit code is 0. A mount whose daemon is dead or hangs is unmounted also.",
+        .example = "umount ~/mnt"};
     const char *mountpoint = NULL;
     struct mount_entry mount;
     char path[PATH_MAX], above[PATH_MAX];

@@ -5,36 +5,17 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/values.h"
 #include "fs/log/log.h"
-#include "fs/options/help.h"
 #include "fs/options/other_tools.h"
 #include "fs/options/table.h"
+#include "fs/plan/parameters.h"
 
-#define AHEAD_MOST    (UINT64_C(256) << 20)
 #define VIA_OWN_LIMIT (UINT64_C(1) << 30)
-
-/* Options that libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
-static const char *const passed_on[] = {
-    "allow_other", "allow_root",  "auto_unmount", "debug",  "fsname=", "nosuid",
-    "suid",        "nodev",       "dev",          "noexec", "exec",    "noatime",
-    "atime",       "nodiratime",  "sync",         "async",  "dirsync", "context=",
-    "fscontext=",  "defcontext=", "rootcontext=",
-};
-
-/* Options without effect: fstab has them for mount(8) and systemd, or they hold anyway. */
-static const char *const ignored[] = {
-    "ro",          "rw",         "defaults", "auto",
-    "noauto",      "user",       "nouser",   "users",
-    "owner",       "group",      "_netdev",  "nofail",
-    "relatime",    "norelatime", "lazytime", "default_permissions",
-    "strictatime", "silent",     "loud",     "comment=",
-};
 
 static bool in_list(const char *option, const char *const *list, size_t n)
 {
@@ -51,7 +32,7 @@ void options_init(struct options *ret)
 {
     *ret = (struct options){
         .epochs = 1,
-        .ahead = min_u64(AHEAD_MOST, memory_total() / 16),
+        .ahead = min_u64(OPTIONS_READAHEAD_MOST, memory_total() / OPTIONS_READAHEAD_SHARE),
         .command_limit = 60,
         .log_level = LOG_LEVEL_INFO,
     };
@@ -113,9 +94,6 @@ static bool is_secret(const char *name)
     return false;
 }
 
-/* Parameters of plans that somebody may write behind a comma; see plan_has_parameter(). */
-static const char *const of_plans[] = {"batch", "part", "rank", "seed", "shuffle", "tail"};
-
 static const char *guess_option(char *wrong)
 {
     const struct option *ours;
@@ -124,17 +102,17 @@ static const char *guess_option(char *wrong)
     for (char *c = wrong; *c; c++)
         *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
     guess_init(&guess, wrong);
-    for (size_t i = 0; i < ARRAY_LEN(of_plans); i++)
-        guess_at(&guess, of_plans[i]);
+    for (unsigned i = 0; i < n_plan_parameters; i++) /* after a comma instead of a + */
+        guess_at(&guess, plan_parameters[i].word);
     for (size_t i = 0; i < n_options_ours; i++) {
         guess_at(&guess, options_ours[i].name);
         if (options_ours[i].old)
             guess_at(&guess, options_ours[i].old);
     }
-    for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
-        guess_at(&guess, passed_on[i]);
-    for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-        guess_at(&guess, ignored[i]);
+    for (size_t i = 0; i < n_options_passed_on; i++)
+        guess_at(&guess, options_passed_on[i]);
+    for (size_t i = 0; i < n_options_ignored; i++)
+        guess_at(&guess, options_ignored[i]);
     ours = guess.name ? option_find(guess.name, strlen(guess.name)) : NULL;
     return ours ? ours->name : guess.name;
 }
@@ -146,7 +124,7 @@ static int unknown_option(const char *option, struct diag *d)
 
     if (!name)
         return -ENOMEM;
-    if (is_secret(name))
+    if (is_secret(name) && !other_tools_option(name))
         return option_refuse_secret(name, d);
     if (plan_has_parameter(name))
         return diag_set(d, -EINVAL,
@@ -200,10 +178,10 @@ static int options_parse_one(struct options *o, char *option, struct diag *d)
         option[name_len] = '\0';
         return set_ours(o, ours, option, value, d);
     }
-    if (in_list(option, ignored, ARRAY_LEN(ignored)) || !strncmp(option, "x-", 2) ||
+    if (in_list(option, options_ignored, n_options_ignored) || !strncmp(option, "x-", 2) ||
         !strncmp(option, "X-", 2))
         return 0;
-    if (!in_list(option, passed_on, ARRAY_LEN(passed_on)))
+    if (!in_list(option, options_passed_on, n_options_passed_on))
         return unknown_option(option, d);
     if (!strcmp(option, "allow_other"))
         o->allow_other = o->source.for_others = true;
@@ -247,29 +225,4 @@ int options_parse(struct options *o, const char *text, struct diag *d)
             return options_check_together(o, d);
         len = 0;
     }
-}
-
-const char *options_help(void)
-{
-    static struct text help; /* lives as long as the program */
-
-    if (help.len)
-        return help.data;
-    for (size_t i = 0; i < n_options_ours; i++) {
-        AUTO_TEXT struct text words = {0};
-        char name[32];
-
-        snprintf(name, sizeof(name), "%s%s%s", options_ours[i].name,
-                 options_ours[i].form ? "=" : "", options_ours[i].form ? options_ours[i].form : "");
-        text_add(&words, "%s", options_ours[i].help);
-        if (options_ours[i].most)
-            text_add(&words, "; N: %llu to %llu", (unsigned long long)options_ours[i].least,
-                     (unsigned long long)options_ours[i].most);
-        help_add_entry(&help, name, words.data ? words.data : "");
-    }
-    help_add_entry(&help, "allow_other", "let other users read, too");
-    help_add_names(&help, "for FUSE and the kernel:", passed_on, ARRAY_LEN(passed_on));
-    help_add_names(&help, "taken, without effect (x-..., X-..., too):", ignored,
-                   ARRAY_LEN(ignored));
-    return help.failed ? "" : help.data;
 }

@@ -70,7 +70,12 @@ void options_stage(const struct options *o, struct stage_options *ret);
 void options_source(const struct options *o, const struct cache_folder *cache,
                     struct source_options *ret);
 
-/* The help text of our options, one a line, and the names of the others that are taken. */
-const char *options_help(void);
+/* What readahead= is by default: this, or this share of the memory, 1/16, if that is less. */
+#define OPTIONS_READAHEAD_MOST  (UINT64_C(256) << 20)
+#define OPTIONS_READAHEAD_SHARE 16
+
+/* Add the help of our options: the common ones, and the names of all by groups; or all, and the
+ * names of the others that are taken. */
+void options_help(struct text *help, bool all);
 
 #endif

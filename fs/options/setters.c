@@ -13,6 +13,7 @@
 #include "cache/disk/staged_file.h"
 #include "format/kaldi/object/object.h"
 #include "format/picture/picture.h"
+#include "format/registry.h"
 
 int option_refuse_secret(const char *name, struct diag *d)
 {
@@ -166,7 +167,7 @@ int option_set_kaldi(struct options *o, const char *name, const char *value, str
         if (!option_is_kaldi_flag(word))
             return diag_set(d, -EINVAL,
                             "option %s=%s: expected o, p, s, cs, or one of them with n in front, "
-                            "found '%s'",
+                            "got '%s'",
                             name, value, word);
         option_set_kaldi_flag(o, word);
     }
@@ -362,4 +363,18 @@ int option_set_jobs(struct options *o, const char *name, const char *value, stru
         o->source.stage.small_jobs = 0;
     }
     return r;
+}
+
+void option_add_formats(struct text *t)
+{
+    static const char *const none[] = {NULL};
+    size_t n = 0;
+
+    for (unsigned f = 0; f < n_formats; f++) {
+        const char *const *alias = formats[f]->kinds ? formats[f]->kinds : none;
+
+        if (formats[f]->open_folder)
+            for (const char *word = formats[f]->name; word; word = *alias++)
+                text_add(t, "%s%s", n++ ? ", " : "", word);
+    }
 }

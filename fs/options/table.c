@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/values.h"
+#include "cache/disk/staged_file.h"
+#include "format/picture/picture.h"
+#include "fs/options/help.h"
 #include "fs/options/setters.h"
 
 static const char *const keep_words[] = {
@@ -49,152 +52,235 @@ static const char *const levels[] = {"error", "warning", "info", "debug"};
 #define WORD(member, list)                                                                         \
     .type = OPTION_WORD, AT(member), .word = (list), .n_words = ARRAY_LEN(list)
 
+/* ---- defaults that are more than a number or a word ---- */
+
+static void show_readahead(const struct options *o, struct text *t)
+{
+    (void)o;
+    help_add_size(t, OPTIONS_READAHEAD_MOST);
+    text_add(t, ", or 1/%d of the memory if that is less", OPTIONS_READAHEAD_SHARE);
+}
+
+static void show_cache_size(const struct options *o, struct text *t)
+{
+    text_add(t, "%u%%", o->source.stage.limit_percent);
+}
+
+static void show_block_size(const struct options *o, struct text *t)
+{
+    (void)o;
+    text_add(t, "auto");
+}
+
+static void show_transfers(const struct options *o, struct text *t)
+{
+    text_add(t, "%u, and up to %u if they are small", o->source.stage.jobs,
+             o->source.stage.small_jobs);
+}
+
+static void show_formats(const struct options *o, struct text *t)
+{
+    (void)o;
+    text_add(t, "recognized by content; one of: ");
+    option_add_formats(t);
+}
+
+/* ---- the table ---- */
+
 const struct option options_ours[] = {
-    {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
-     .set = option_set_plan},
-    {"subset", "NAME=FILE", "samples for plans with only=NAME: FILE has a key or #number a line",
-     .set = option_set_list, .old = "list"},
-    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NUMBER(epochs, 0, 65536)},
+    /* The plan that a mount announces. */
+    {"plan", "PLAN",
+     "list this plan in the mount, stage in its order, and prepare its files before they are read. "
+     "Its parameters are joined by +: plan=batch=128+seed=7. It may be repeated",
+     .group = GROUP_PLAN, .common = true, .set = option_set_plan},
+    {"subset", "NAME=FILE",
+     "give the name NAME to the samples that FILE lists, one key or #number per line; plans use "
+     "them with only=NAME",
+     .group = GROUP_PLAN, .set = option_set_list, .old = "list"},
+    {"epochs", "N",
+     "list epochs 0 to N-1 of the plans. With evict=after_use, these epochs keep their blocks",
+     NUMBER(epochs, 0, 65536), .group = GROUP_PLAN, .common = true},
     {"mix", "NAME=SOURCES",
-     "show a dataset NAME of several datasets, mixed in proportion to weights, as in "
-     "m=web*7+books*3",
-     .set = option_set_mix},
+     "show a dataset NAME that mixes several datasets in proportion to weights: "
+     "mix=m=web*7+books*3",
+     .group = GROUP_PLAN, .set = option_set_mix},
     {"readahead", "SIZE",
-     "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
-     "the memory where that is less)",
-     .set = option_set_ahead, .old = "ahead"},
-    {"passthrough", "HOW",
-     "auto (default); off: the kernel asks epochfs for all bytes, once; on: it reads large "
-     "files of this machine itself (Linux 6.9, CAP_SYS_ADMIN)",
-     WORD(open, passthrough_words), .old = "open"},
+     "prepare the next reads in the page cache, up to this size; 0 prepares nothing",
+     .group = GROUP_PLAN, .set = option_set_ahead, .show = show_readahead, .old = "ahead"},
+    /* The cache directory. */
     {"cache_dir", "DIR",
-     "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
-     "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
-     PATH(cache, "a folder"), .old = "cache"},
+     "keep staged blocks, unpacked files and indexes in this directory, and stage local sources "
+     "also",
+     PATH(cache, "a folder"), .group = GROUP_CACHE, .common = true,
+     .preset = "the first of: $EPOCHFS_CACHE, an existing epochfs-UID in $SLURM_TMPDIR or $TMPDIR, "
+               "$XDG_CACHE_HOME/epochfs, ~/.cache/epochfs",
+     .old = "cache"},
     {"cache_size", "SIZE",
-     "bytes that the cache folder may take, or N% of its file system (default 80%). When it is "
-     "full, unused data goes, the oldest first",
-     .set = option_set_cache_size},
+     "limit the cache directory to this size, or to N% of its file system. A full cache evicts "
+     "unused data first, starting with the oldest",
+     .group = GROUP_CACHE, .common = true, .set = option_set_cache_size, .show = show_cache_size},
     {"evict", "WHEN",
-     "never (default): blocks stay in the cache; after_use: until an epoch has used them; plan: a "
-     "full cache drops the block that the plan needs latest; with peers= the default is plan",
-     .set = set_keep, .word = keep_words, .n_words = ARRAY_LEN(keep_words), .old = "keep"},
+     "never: blocks stay in the cache. after_use: a block leaves after the plan needs it for the "
+     "last time. plan: a full cache evicts the block that the plan needs latest. With peers=, the "
+     "default is plan",
+     .group = GROUP_CACHE, .common = true, .set = set_keep, AT(source.stage.keep),
+     .word = keep_words, .n_words = ARRAY_LEN(keep_words), .old = "keep"},
     {"prefetch", "WHETHER",
-     "on (default): fetch everything, in the background; off: only what is read",
-     WORD(source.stage.background, prefetch_words), .old = "stage"},
+     "on: fetch the whole source in the background. off: fetch only what is read",
+     WORD(source.stage.background, prefetch_words), .group = GROUP_CACHE, .old = "stage"},
     {"block_size", "SIZE",
-     "smallest piece to stage, a power of two from 4K to 256K (default: auto, by the size of the "
-     "file)",
-     .set = option_set_block, .old = "block"},
-    {"transfers", "N", "transfers at once (default 8, small ones up to 128)",
-     .set = option_set_jobs, .least = TRANSFERS_LEAST, .most = TRANSFERS_MOST, .old = "jobs"},
-    {"bwlimit", "SIZE", "bytes per second in the background (default: no limit)",
-     SIZE(source.stage.rate), .old = "rate"},
-    {"retry_timeout", "N",
-     "seconds that a read or a command waits for a remote that fails (default 60)",
-     NUMBER(source.stage.retry_limit_s, 1, 86400), .old = "patience"},
-    {"timeout", "N",
-     "seconds after which a connection that transfers nothing is closed (default 20)",
-     NUMBER(source.timeout_s, 1, 3600)},
-    {"version", "WHAT",
-     "etag (default): a remote file is known by its ETag, else by size and time; time: never by "
-     "its "
-     "ETag",
-     WORD(source.version_by_time, version_words)},
-    {"files", "NAMES",
-     "files of an http source, separated by ;, if it has neither SHA256SUMS nor an index page",
-     TEXT(source.files, "names of files, separated by ;")},
-    {"ca_cert", "FILE", "certificates to trust in addition to the system's",
-     PATH(source.ca, "a file of certificates"), .old = "ca|ca_bundle"},
-    {"endpoint_url", "URL", "endpoint of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)",
-     .set = option_set_endpoint, .old = "endpoint"},
-    {"region", "NAME", "region of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
-     TEXT(source.region, "the name of a region")},
-    {"profile", "NAME", "profile of the shared S3 files (default: $AWS_PROFILE)",
-     TEXT(source.profile, "the name of a profile")},
-    {"no_sign_request", NULL, "do not sign S3 requests", FLAG(source.anonymous),
-     .old = "anonymous"},
-    {"virtual_host", NULL, "the bucket is part of the host's name, not of the path",
-     FLAG(source.virtual_host)},
-    {"peers", "URL",
-     "front of a ring of caches on this machine, through which the origin is asked (see peers)",
-     .set = option_set_via, .old = "via"},
-    {"peers_secret", "FILE", "the file of its secret", PATH(source.via_secret, "a file"),
-     .old = "via_secret"},
-    {"one_hot", "N", "width of one-hot labels (default: the largest label + 1)",
-     NUMBER(format.classes, 1, 65536), .old = "classes"},
-    {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
-     FLAG(format.transpose)},
-    {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
-     WORD(format.index_base, base_words)},
-    {"format", "NAME",
-     "format of all files of SOURCE, if it cannot be told from what they begin with",
-     TEXT(format.format, "the name of a format, such as csv")},
-    {"label_column", "COL", "column of CSV that is the label: a number from 0, or a name",
-     TEXT(format.label_column, "a number from 0, or a name of the first line")},
-    {"weight_column", "COL", "column of CSV that is the weight",
-     TEXT(format.weight_column, "a number from 0, or a name of the first line")},
-    {"csv_delimiter", "CHAR",
-     "between the cells of CSV, if not the first of comma, tab or semicolon in line 1, or blanks",
-     .set = option_set_delimiter, .old = "delimiter"},
-    {"csv_header", "WHETHER",
-     "auto (default); yes: line 1 of CSV has the names of its columns; no: it is a row",
-     WORD(format.header, header_words), .old = "header"},
-    {"csv_dtype", "TYPE", "type of the numbers of CSV: float32 (default), or float64",
-     WORD(format.doubles, dtype_words), .old = "dtype"},
-    {"csv_comment", "CHAR", "lines of CSV that begin with it are left out",
-     .set = option_set_comment, .old = "comment"},
-    {"seq_len", "N",
-     "show token streams as windows of N + 1 tokens; without it a sample is a document",
-     NUMBER(format.seq, 1, UINT64_C(1) << 31), .old = "seq"},
-    {"stride", "N", "tokens from a window to the next, if not as many as seq_len= says",
-     NUMBER(format.stride, 1, UINT64_C(1) << 31)},
-    {"across_docs", "WHETHER",
-     "yes (default): windows go across documents; no: they lie inside one",
-     WORD(format.split_docs, across_words), .old = "docs"},
-    {"megatron_unit", "WHAT",
-     "document (default), or sequence: each sequence of a Megatron-LM file is a document of its "
-     "own",
-     WORD(format.sequences, unit_words), .old = "unit"},
-    {"token_dtype", "TYPE",
-     "type of tokens of *.bin files without a header: uint8, uint16, uint32, int32 or int64; with "
-     "raw: in front, of all *.bin files",
-     .set = option_set_tokens, .old = "tokens"},
-    {"image_size", "PIXELS",
-     "show pictures (JPEG, PNG, WebP) as arrays of that height and width, too, as 224x224: scaled, "
-     "the middle cut out",
-     .set = option_set_picture, .old = "picture"},
+     "stage in pieces of this size, a power of two. auto: it depends on the size of the file",
+     .group = GROUP_CACHE, .set = option_set_block, .show = show_block_size,
+     .least = STAGED_BLOCK_LEAST, .most = STAGED_BLOCK_MOST, .is_size = true, .old = "block"},
     {"decoded_cache", "SIZE",
-     "keep decoded pictures in the cache folder, up to so many bytes in all: later epochs and "
-     "mounts decode nothing",
-     SIZE(keep_made), .old = "keep_made"},
+     "keep decoded images in the cache directory, up to this size. Later epochs and mounts then "
+     "decode nothing",
+     SIZE(keep_made), .group = GROUP_CACHE, .preset = "none are kept", .old = "keep_made"},
+    {"passthrough", "HOW",
+     "on: the kernel reads large local files directly (Linux 6.9, CAP_SYS_ADMIN). off: epochfs "
+     "reads them. auto: on if most bytes are in large files",
+     WORD(open, passthrough_words), .group = GROUP_CACHE, .old = "open"},
+    /* Remote sources. */
+    {"transfers", "N", "run up to N transfers at the same time", .group = GROUP_REMOTE,
+     .common = true, .set = option_set_jobs, .show = show_transfers, .least = TRANSFERS_LEAST,
+     .most = TRANSFERS_MOST, .old = "jobs"},
+    {"bwlimit", "SIZE", "limit background transfers to this many bytes per second",
+     SIZE(source.stage.rate), .group = GROUP_REMOTE, .common = true, .preset = "no limit",
+     .old = "rate"},
+    {"retry_timeout", "SECONDS",
+     "let a read or a command wait this long while the remote fails, then report an error",
+     NUMBER(source.stage.retry_limit_s, 1, 86400), .group = GROUP_REMOTE, .old = "patience"},
+    {"timeout", "SECONDS",
+     "close a connection that transfers nothing, or too little, for this long",
+     NUMBER(source.timeout_s, 1, 3600), .group = GROUP_REMOTE},
+    {"version", "WHAT",
+     "etag: identify a version of a remote file by its ETag, or by its time if it has none. time: "
+     "never use the ETag",
+     WORD(source.version_by_time, version_words), .group = GROUP_REMOTE},
+    {"files", "NAMES",
+     "name the files of a web server that has neither SHA256SUMS nor an index page, separated by ;",
+     TEXT(source.files, "names of files, separated by ;"), .group = GROUP_REMOTE},
+    {"ca_cert", "FILE", "trust these certificates in addition to those of the system",
+     PATH(source.ca, "a file of certificates"), .group = GROUP_REMOTE, .old = "ca|ca_bundle"},
+    {"peers", "URL",
+     "fetch through a ring of caches: the URL of its front on this machine, which `peers up` "
+     "prints",
+     .group = GROUP_REMOTE, .set = option_set_via, .old = "via"},
+    {"peers_secret", "FILE", "read the secret of the ring from this file",
+     PATH(source.via_secret, "a file"), .group = GROUP_REMOTE, .old = "via_secret"},
+    /* S3. */
+    {"endpoint_url", "URL", "send S3 requests to this endpoint", .group = GROUP_S3, .common = true,
+     .set = option_set_endpoint,
+     .preset =
+         "the first of: $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, endpoint_url of the profile, AWS",
+     .old = "endpoint"},
+    {"region", "NAME", "use this S3 region", TEXT(source.region, "the name of a region"),
+     .group = GROUP_S3,
+     .preset = "the first of: $AWS_REGION, $AWS_DEFAULT_REGION, that of the profile, us-east-1"},
+    {"profile", "NAME", "use this profile of ~/.aws/credentials and ~/.aws/config",
+     TEXT(source.profile, "the name of a profile"), .group = GROUP_S3,
+     .preset = "the first of: $AWS_PROFILE, $AWS_DEFAULT_PROFILE, default"},
+    {"no_sign_request", NULL, "do not sign S3 requests", FLAG(source.anonymous), .group = GROUP_S3,
+     .common = true, .old = "anonymous"},
+    {"virtual_host", NULL, "put the bucket into the host name instead of the path",
+     FLAG(source.virtual_host), .group = GROUP_S3},
+    /* How files are read. */
+    {"format", "NAME", "read all files of SOURCE as this format", .group = GROUP_FORMATS,
+     TEXT(format.format, "the name of a format, such as csv"), .show = show_formats},
     {"on_error", "HOW",
-     "fail (default); skip: leave out rows of text that cannot be read; zero: pictures that "
-     "cannot "
-     "be decoded are zeros in batches, and image_ok says so",
-     WORD(format.bad_rows, error_words), .old = "bad_rows"},
-    {"pair", "WHAT",
-     "auto (default): arrays of one file or folder are paired by their names and lengths; off: "
-     "each "
-     "is a dataset",
-     WORD(format.pair_off, pair_words)},
+     "fail: an invalid row or image fails the read. skip: omit invalid rows of text. zero: show "
+     "zeros for an invalid image, and false in image_ok",
+     WORD(format.bad_rows, error_words), .group = GROUP_FORMATS, .old = "bad_rows"},
+    {"image_size", "HxW",
+     "also show images (JPEG, PNG, WebP) as arrays of height H and width W, scaled and then "
+     "cropped at the center: image_size=224x224",
+     .group = GROUP_FORMATS, .common = true, .set = option_set_picture, .least = 1,
+     .most = PICTURE_SIDE_MAX, .old = "picture"},
+    {"transpose", NULL, "exchange the rows and columns of images, which EMNIST stores that way",
+     FLAG(format.transpose), .group = GROUP_FORMATS},
+    {"one_hot", "N", "set the width of one-hot labels", NUMBER(format.classes, 1, 65536),
+     .group = GROUP_FORMATS, .preset = "the largest label + 1", .old = "classes"},
+    {"pair", "WHETHER",
+     "auto: pair the arrays of one file or directory by their names and lengths. off: make each "
+     "array a dataset",
+     WORD(format.pair_off, pair_words), .group = GROUP_FORMATS},
+    {"index_base", "BASE",
+     "say where feature indexes in libsvm text begin. asis: they are not changed. 1: they begin at "
+     "1. auto: at 1 if no index is 0",
+     WORD(format.index_base, base_words), .group = GROUP_FORMATS},
+    {"label_column", "COLUMN", "use this CSV column as the label: a number from 0, or a name",
+     TEXT(format.label_column, "a number from 0, or a name of the first line"),
+     .group = GROUP_FORMATS},
+    {"weight_column", "COLUMN", "use this CSV column as the weight: a number from 0, or a name",
+     TEXT(format.weight_column, "a number from 0, or a name of the first line"),
+     .group = GROUP_FORMATS},
+    {"csv_delimiter", "CHAR",
+     "separate CSV cells by this character, or by comma, tab, semicolon or space",
+     .group = GROUP_FORMATS, .set = option_set_delimiter,
+     .preset = "the first comma, tab or semicolon of line 1, or blanks", .old = "delimiter"},
+    {"csv_header", "WHETHER",
+     "yes: line 1 of CSV names the columns. no: it is a row. auto: its content decides",
+     WORD(format.header, header_words), .group = GROUP_FORMATS, .old = "header"},
+    {"csv_dtype", "TYPE", "show CSV numbers as float32 or float64",
+     WORD(format.doubles, dtype_words), .group = GROUP_FORMATS, .old = "dtype"},
+    {"csv_comment", "CHAR", "ignore CSV lines that begin with this character",
+     .group = GROUP_FORMATS, .set = option_set_comment, .old = "comment"},
+    {"seq_len", "N",
+     "show token streams as windows of N + 1 tokens. Without it, a sample is a document",
+     NUMBER(format.seq, 1, UINT64_C(1) << 31), .group = GROUP_FORMATS, .common = true,
+     .old = "seq"},
+    {"stride", "N", "begin a window N tokens after the previous one",
+     NUMBER(format.stride, 1, UINT64_C(1) << 31), .group = GROUP_FORMATS,
+     .preset = "that of seq_len="},
+    {"across_docs", "WHETHER", "yes: windows cross document ends. no: each is inside one document",
+     WORD(format.split_docs, across_words), .group = GROUP_FORMATS, .old = "docs"},
+    {"megatron_unit", "WHAT",
+     "document: read the documents of Megatron-LM files. sequence: read each sequence as a "
+     "document",
+     WORD(format.sequences, unit_words), .group = GROUP_FORMATS, .old = "unit"},
+    {"token_dtype", "TYPE",
+     "read *.bin files without a header as tokens of type uint8, uint16, uint32, int32 or int64. "
+     "With raw: before the type, read all *.bin files this way",
+     .group = GROUP_FORMATS, .set = option_set_tokens, .old = "tokens"},
     {"kaldi", "FLAGS",
-     "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
-     "are not sorted, o and cs count reads that break their promise",
-     .set = option_set_kaldi},
+     "set rspecifier flags for Kaldi tables. p skips what cannot be read. s reports unsorted keys. "
+     "o and cs count reads that break their promise",
+     .group = GROUP_FORMATS, .set = option_set_kaldi},
     {"kaldi_type", "TYPE",
-     "type of objects that do not state theirs: int, float, posterior, ...; of single tables: "
-     "FILE:TYPE;FILE:TYPE",
-     .set = option_set_kaldi_type},
-    {"allow_outside", NULL, "read files outside of SOURCE that scp files name or links lead to",
-     .set = option_set_allow_outside},
-    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", FLAG(allow_commands)},
-    {"command_timeout", "N", "seconds that such a command may take (default 60)",
-     NUMBER(command_limit, 1, 86400)},
-    {"log_level", "LEVEL", "error, warning, info (default) or debug", WORD(log_level, levels),
-     .old = "log"},
+     "give the type of Kaldi objects that do not state it, such as int, float or posterior; for "
+     "single tables: FILE:TYPE;FILE:TYPE",
+     .group = GROUP_FORMATS, .set = option_set_kaldi_type},
+    /* What may be read and run. */
+    {"allow_outside", NULL, "follow links and scp entries that lead out of SOURCE",
+     .group = GROUP_SECURITY, .set = option_set_allow_outside},
+    {"allow_commands", NULL, "run the commands (`cmd |`) that scp files name", FLAG(allow_commands),
+     .group = GROUP_SECURITY},
+    {"command_timeout", "SECONDS", "end such a command after this time",
+     NUMBER(command_limit, 1, 86400), .group = GROUP_SECURITY},
+    {"log_level", "LEVEL", "log errors, also warnings, also information, or also debug messages",
+     WORD(log_level, levels), .group = GROUP_OTHER, .old = "log"},
 };
 const unsigned n_options_ours = ARRAY_LEN(options_ours);
+
+/* Options that libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
+const char *const options_passed_on[] = {
+    "allow_other", "allow_root",  "auto_unmount", "debug",  "fsname=", "nosuid",
+    "suid",        "nodev",       "dev",          "noexec", "exec",    "noatime",
+    "atime",       "nodiratime",  "sync",         "async",  "dirsync", "context=",
+    "fscontext=",  "defcontext=", "rootcontext=",
+};
+
+/* Options without effect: fstab has them for mount(8) and systemd, or they hold anyway. */
+const char *const options_ignored[] = {
+    "ro",          "rw",         "defaults", "auto",
+    "noauto",      "user",       "nouser",   "users",
+    "owner",       "group",      "_netdev",  "nofail",
+    "relatime",    "norelatime", "lazytime", "default_permissions",
+    "strictatime", "silent",     "loud",     "comment=",
+};
+
+const unsigned n_options_passed_on = ARRAY_LEN(options_passed_on);
+const unsigned n_options_ignored = ARRAY_LEN(options_ignored);
 
 const struct option *option_find(const char *name, size_t len)
 {

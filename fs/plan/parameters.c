@@ -277,6 +277,7 @@ static int print_tail(const struct plan *plan, char *buf, size_t capacity)
 const struct plan_parameter plan_parameters[] = {
     {
         .word = "batch",
+        .foreign = "batch_size|batchsize|bs|batches",
         .syntax = "<n|all>",
         .expected = "a number of samples from 1 to 2^48, or all",
         .help = "samples of a batch",
@@ -286,6 +287,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "only",
+        .foreign = "subset|list|filter|indices",
         .syntax = "NAME",
         .expected = "the name of a list that subset=NAME=FILE gives to the mount",
         .help = "the samples of that list, in its order (see -o subset=NAME=FILE)",
@@ -294,6 +296,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "take",
+        .foreign = "skip|slice|range",
         .syntax = "A:B",
         .expected =
             "A:B with A at most B, both numbers of samples up to 2^48, or whole percentages, as "
@@ -304,6 +307,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "split",
+        .foreign = "train_test_split|validation_split|test_size|fold",
         .syntax = "K@W0:W1:...",
         .expected =
             "K@W0:W1:..., share K from 0 on of up to 16 weights below 2^32 that are not all 0, as "
@@ -322,6 +326,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "rank",
+        .foreign = "world_size|num_replicas|num_shards|shards|shard|local_rank|global_rank|worker",
         .syntax = "KofN",
         .expected = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "every Nth sample from K on, after the shuffle",
@@ -330,6 +335,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "seed",
+        .foreign = "random_state|random_seed|shuffle_seed",
         .syntax = "S",
         .expected = "a number from 0 to 2^64-1",
         .help = "shuffled, differently in every epoch=<E>",
@@ -338,6 +344,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "shuffle",
+        .foreign = "shuffle_buffer|shuffle_buffer_size|buffer_size|shuffle_block_size|shuffle_algo",
         .syntax = "full|window:M",
         .expected = "full, or window:M with M from 1 to 2^48",
         .help = "shuffled as a whole (the default), or in blocks of M neighbours",
@@ -347,6 +354,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "draw",
+        .foreign = "replacement|sampler|weights|with_replacement",
         .syntax = "N:uniform|balanced|FIELD",
         .expected =
             "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
@@ -365,6 +373,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "limit",
+        .foreign = "max_samples|samples_per_class",
         .syntax = "N",
         .expected = "a number of samples up to 2^48",
         .help = "the first N samples of each epoch's order",
@@ -373,6 +382,7 @@ const struct plan_parameter plan_parameters[] = {
     },
     {
         .word = "tail",
+        .foreign = "drop_last|drop_remainder|last_batch|remainder",
         .syntax = "keep|drop|wrap",
         .expected = "keep, drop or wrap",
         .help = "a short last batch, none, or one filled up from the start",

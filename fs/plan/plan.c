@@ -32,6 +32,10 @@ static int plan_fail_unknown(const char *word, size_t len, struct diag *d)
     AUTO_TEXT struct text words = {0};
 
     for (unsigned i = 0; i < n_plan_parameters; i++)
+        if (plan_parameters[i].foreign && value_names(plan_parameters[i].foreign, word, len))
+            return diag_set(d, -EINVAL, "'%.*s' is not a parameter of a plan. Use %s=%s", (int)len,
+                            word, plan_parameters[i].word, plan_parameters[i].syntax);
+    for (unsigned i = 0; i < n_plan_parameters; i++)
         text_add(&words, "%s%s",
                  !i                           ? ""
                  : i + 1 == n_plan_parameters ? " or "

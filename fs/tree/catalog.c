@@ -16,6 +16,7 @@
 #include "cache/pack/unpack.h"
 #include "format/registry.h"
 #include "fs/log/log.h"
+#include "fs/options/setters.h"
 #include "fs/tree/collections.h"
 #include "fs/tree/folder_scan.h"
 #include "fs/tree/mixes.h"
@@ -341,26 +342,15 @@ static int add_mixes(struct catalog *catalog, const struct source_list *list,
 /* Is there a format of the name that format= gives, and does it read single files? */
 static int check_format_name(const char *name, struct diag *d)
 {
-    static const char *const none[] = {NULL};
-    const char *last = NULL;
     AUTO_TEXT struct text t = {0};
 
-    for (unsigned f = 0; f < n_formats && name; f++) {
-        const char *const *alias = formats[f]->kinds ? formats[f]->kinds : none;
-
-        if (!formats[f]->open_folder)
-            continue;
-        if (format_is_called(formats[f], name))
+    for (unsigned f = 0; f < n_formats && name; f++)
+        if (formats[f]->open_folder && format_is_called(formats[f], name))
             return 0;
-        for (const char *word = formats[f]->name; word; word = *alias++) {
-            if (last)
-                text_add(&t, "%s%s", t.len ? ", " : "", last);
-            last = word;
-        }
-    }
-    return name ? diag_set(d, -EINVAL, "option format=%s: expected %s or %s", name,
-                           t.data ? t.data : "", last ? last : "none")
-                : 0;
+    if (!name)
+        return 0;
+    option_add_formats(&t);
+    return diag_set(d, -EINVAL, "option format=%s: expected one of %s", name, t.data ? t.data : "");
 }
 
 /* An option of a format whose files are not there does nothing: its name is misspelt, or SOURCE. */

@@ -22,6 +22,10 @@ done
 expect 0 "$EPOCHFS" --help
 fits_terminal
 expect 0 "$EPOCHFS" mount --help
+says plan= epochs= cache_dir= allow_other fstab "mount --help all"
+fits_terminal
+expect 0 "$EPOCHFS" mount --help all
+fits_terminal
 says plan= epochs= cache_dir= one_hot= transpose log_level= allow_other fstab cache_size= evict= prefetch= block_size= \
     transfers= bwlimit= retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host
 
@@ -104,6 +108,11 @@ done
 for word in --rate --assume-rate; do
     expect 1 "$EPOCHFS" plan "$word=fast" "$SOURCE"
     says "option $word=fast"
+done
+for command in mount umount info plan stage index status audit cache; do
+    expect 0 "$EPOCHFS" "$command" --help
+    fits_terminal
+    says "usage: epochfs $command" "example: epochfs $command"
 done
 expect 0 "$EPOCHFS" estimate --help
 says "usage: epochfs plan"

@@ -33,28 +33,34 @@ def flags(line):
 def options(epochfs):
     """The options of -o, as name or name=FORM, each with its description."""
     found, name = {}, None
-    table = said(epochfs, "mount", "--help").split("OPTIONS, joined by commas:\n")[1]
+    table = said(epochfs, "mount", "--help", "all").split("OPTIONS, joined by commas:\n")[1]
     for line in table.split("\n"):
-        begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Z]+(?:=[A-Z]+)?)?) +(\S.*)", line)
+        begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Zx]+(?:=[A-Z]+)?)?) +(\S.*)", line)
         if begin and begin.start(2) == 28:
             name = begin[1]
             found[name] = begin[2]
         elif line.startswith(" " * 12):
             found[name] = squeezed(found[name] + " " + line)
-        else:
+        elif re.match("A SIZE", line):
             break
     return found
 
 
 def default(text):
     """The default in an option's description; None: there is none."""
-    found = re.search(r"\(default:? ([^)]+)\)", text) or re.search(r"(\w+) \(default\)", text)
+    found = re.search(r"\(default: (.*?)(?:; range: [^()]*)?\)$", text)
+    return found[1] if found else None
+
+
+def limits(text):
+    """The range in an option's description, such as "1 to 64"; None: there is none."""
+    found = re.search(r"[(; ]range: ([^()]*)\)$", text)
     return found[1] if found else None
 
 
 def foreign_options(epochfs, title):
     """The names after that title, which ends with a colon."""
-    text = said(epochfs, "mount", "--help")
+    text = said(epochfs, "mount", "--help", "all")
     names = re.search(re.escape(title) + r"[^:]*: ((?:.|\n {7})+)", text)[1]
     return squeezed(names).split(", ")
 
@@ -62,6 +68,9 @@ def foreign_options(epochfs, title):
 def words(epochfs, option):
     """The only words that the option takes as its value; [] if it takes others too."""
     text = said(epochfs, "mount", "-o", f"{option}=@", "/nowhere/source", "/nowhere/mountpoint")
+    listed = re.search(r"; one of: (.*?)\)$", options(epochfs).get(option + "=NAME", ""))  # format=
+    if listed:
+        return listed[1].split(", ")
     found = re.search(r": expected ((?:[\w-]+, )*[\w-]+ or [\w-]+)$", text.strip())
     return re.split(", | or ", found[1]) if found else []
 

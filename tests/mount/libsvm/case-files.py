@@ -473,7 +473,7 @@ def check_options():
             message = run(command[0], "-o", option, *command[1:], code=1)
             contains(message, word)
             equal(message.count("\n"), 1, f"one message: {message!r}")
-    contains(run("mount", "--help"), "index_base=", "on_error=")
+    contains(run("mount", "--help", "all"), "index_base=", "on_error=")
     for base in ("asis", "1", "auto"):
         with mounted(SOURCE, f"index_base={base}"):
             for name, data in files.items():

@@ -1,6 +1,7 @@
 #include "fs/options/options.h"
 #include "support/unit.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -173,6 +174,23 @@ static void test_options__unknown__a_guess(void **state)
               "unknown option 'an_option");
 }
 
+/* The description of an option in the help, in one line. */
+static void entry_of(const char *name, struct text *ret)
+{
+    AUTO_TEXT struct text help = {0};
+    char begin[80];
+    const char *at;
+
+    options_help(&help, true);
+    snprintf(begin, sizeof(begin), "\n    %s=", name);
+    at = strstr(help.data, begin);
+    if (!at)
+        fail_msg("%s is not in the help", name);
+    for (at++; *at && (at[0] != '\n' || !strncmp(at + 1, "        ", 8)); at++)
+        if (!isspace((unsigned char)at[0]) || !isspace((unsigned char)at[1]))
+            text_add_bytes(ret, *at == '\n' ? " " : at, 1);
+}
+
 /* Numbers out of range are refused by the limits that the help states. */
 static void test_options__number_out_of_range__limits_as_in_help(void **state)
 {
@@ -180,9 +198,12 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
         const char *name, *help;
         uint64_t least, most;
     } cases[] = {
-        {"epochs", "; N: 0 to 65536", 0, 65536}, {"one_hot", "; N: 1 to 65536", 1, 65536},
-        {"transfers", "; N: 2 to 64", 2, 64},    {"retry_timeout", "; N: 1 to 86400", 1, 86400},
-        {"timeout", "; N: 1 to 3600", 1, 3600},  {"command_timeout", "; N: 1 to 86400", 1, 86400},
+        {"epochs", "range: 0 to 65536)", 0, 65536},
+        {"one_hot", "range: 1 to 65536)", 1, 65536},
+        {"transfers", "range: 2 to 64)", 2, 64},
+        {"retry_timeout", "range: 1 to 86400)", 1, 86400},
+        {"timeout", "range: 1 to 3600)", 1, 3600},
+        {"command_timeout", "range: 1 to 86400)", 1, 86400},
     };
 
     (void)state;
@@ -190,14 +211,8 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
         AUTO_TEXT struct text entry = {0};
         AUTO_OPTIONS struct options o;
         char option[80], limits[80];
-        const char *help, *c;
 
-        snprintf(option, sizeof(option), "\n    %s=N ", cases[i].name);
-        help = strstr(options_help(), option);
-        assert_non_null(help);
-        for (c = help + 1; *c && (c[0] != '\n' || !strncmp(c + 1, "        ", 8)); c++)
-            if (*c != '\n' && !(*c == ' ' && c[1] == ' '))
-                text_add_bytes(&entry, c, 1);
+        entry_of(cases[i].name, &entry);
         if (!strstr(entry.data, cases[i].help))
             fail_msg("expected '%s' in: %s", cases[i].help, entry.data);
         snprintf(limits, sizeof(limits), "expected a number from %llu to %llu",
@@ -459,6 +474,7 @@ static void test_options__paths__made_absolute(void **state)
 
 static void test_options__help__names_every_option(void **state)
 {
+    AUTO_TEXT struct text all = {0}, common = {0};
     static const char *const names[] = {
         "plan=",       "epochs=",        "cache_dir=", "one_hot=",    "transpose",
         "log_level=",  "cache_size=",    "evict=",     "block_size=", "transfers=",
@@ -467,49 +483,54 @@ static void test_options__help__names_every_option(void **state)
         "virtual_host"};
 
     (void)state;
+    options_help(&all, true);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        assert_non_null(strstr(options_help(), names[i]));
-    assert_non_null(strstr(options_help(), "or debug\n")); /* the last one of ours */
-    assert_non_null(strstr(options_help(), " allow_root, "));
-    assert_non_null(strstr(options_help(), " comment=\n")); /* the end: not cut */
+        assert_non_null(strstr(all.data, names[i]));
+    assert_non_null(strstr(all.data, " allow_root, "));
+    assert_non_null(strstr(all.data, " comment=\n")); /* the end: not cut */
+    options_help(&common, false);
+    assert_true(common.len < all.len / 2);
+    for (unsigned i = 0; i < n_options_ours; i++) { /* the short help has at least their names */
+        const struct option *option = &options_ours[i];
+
+        assert_non_null(strstr(all.data, option->name));
+        assert_non_null(strstr(common.data, option->name));
+        assert_true(option->preset || option->show || option->n_words || option->set ||
+                    option->type != OPTION_NUMBER || option->most);
+    }
 }
 
-/* The value that an option's help names as its default, in one of the ways "N (default)",
- * "(default N)" and "(default: WORD,". False: it names none that can be typed. */
+/* The value that an option's help names as its default. False: it names none. */
 static bool default_of(const char *help, char ret[static 32])
 {
-    const char *at = strstr(help, "(default"), *end;
+    const char *at = strstr(help, "(default: ");
 
     if (!at)
         return false;
-    if (at[8] == ')') {
-        end = at - 1;
-        for (at = end; at > help && at[-1] != ' '; at--)
-            ;
-    } else {
-        at += strcspn(at, " ") + 1;
-        end = at + strcspn(at, ",) ");
-    }
-    snprintf(ret, 32, "%.*s", (int)(end - at), at);
+    at += strlen("(default: ");
+    snprintf(ret, 32, "%.*s", (int)strcspn(at, ");,"), at);
     return true;
 }
 
 static void test_options__defaults_in_the_help__are_those_of_the_code(void **state)
 {
     /* These depend on the machine or on other options. */
-    static const char *const others[] = {"readahead", "bwlimit", "cache_dir", "endpoint_url",
-                                         "region",    "profile", "one_hot"};
+    static const char *const others[] = {"readahead", "format"};
     unsigned compared = 0;
 
     (void)state;
     for (unsigned i = 0; i < n_options_ours; i++) {
         AUTO_OPTIONS struct options given = {0}, none = {0};
+        AUTO_TEXT struct text entry = {0};
         char value[32], text[64];
-        bool is_other = false;
+        bool is_other = !!options_ours[i].preset; /* described in words */
 
         for (size_t k = 0; k < ARRAY_LEN(others); k++)
             is_other = is_other || !strcmp(options_ours[i].name, others[k]);
-        if (is_other || !default_of(options_ours[i].help, value))
+        if (is_other || !options_ours[i].form)
+            continue;
+        entry_of(options_ours[i].name, &entry);
+        if (!default_of(entry.data, value))
             continue;
         snprintf(text, sizeof(text), "%s=%s", options_ours[i].name, value);
         options_init(&none);
