@@ -366,13 +366,13 @@ static enum transfer_end judge_version(const struct http_reply *reply, const str
 
 /* Does it have an ETag, or else a time, though the file was found to have none? Then it may be of
  * another version. */
-static enum transfer_end judge_news(const struct http_reply *reply, const struct http_want *want,
+static enum transfer_end judge_news(const struct http_reply *reply, const struct http_want *wanted,
                                     const char *name, struct diag *d)
 {
-    const struct remote_version *version = want->version;
+    const struct remote_version *version = wanted->version;
     bool has_time = version->mtime.tv_sec;
 
-    if (!version->etag[0] && reply->etag[0] && !http_is_by_time(version, want->by_time))
+    if (!version->etag[0] && reply->etag[0] && !http_is_by_time(version, wanted->by_time))
         diag_set(d, 0, "%s: has changed: it had no ETag, has %s%s", name, reply->etag,
                  has_time ? ". If only some replies have one, mount with -o version=time" : "");
     else if (!version->etag[0] && !has_time && reply->has_modified)
@@ -383,13 +383,13 @@ static enum transfer_end judge_news(const struct http_reply *reply, const struct
 }
 
 /* Does it say what the file is known by? Otherwise its bytes may be of any version. */
-static enum transfer_end judge_known(const struct http_reply *reply, const struct http_want *want,
+static enum transfer_end judge_known(const struct http_reply *reply, const struct http_want *wanted,
                                      const char *name, struct diag *d)
 {
-    bool by_etag = is_by_etag(want), has_time = want->version->mtime.tv_sec;
+    bool by_etag = is_by_etag(wanted), has_time = wanted->version->mtime.tv_sec;
 
     if (by_etag ? reply->etag[0] != '\0' : !has_time || reply->has_modified)
-        return judge_news(reply, want, name, d);
+        return judge_news(reply, wanted, name, d);
     diag_set(d, 0, "%s: a reply has no %s, by which this file is known%s", name,
              by_etag ? "ETag" : "Last-Modified",
              by_etag && has_time ? ". If none has one, mount with -o version=time" : "");

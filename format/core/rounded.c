@@ -20,7 +20,7 @@ struct digits {
     bool is_whole; /* no exponent, and nothing behind the point */
 };
 
-static struct digits digits_of(const uint8_t *text, size_t len)
+static struct digits rounded_digits(const uint8_t *text, size_t len)
 {
     struct digits digits = {.is_whole = true};
     bool behind_point = false;
@@ -58,7 +58,7 @@ static unsigned whole_kind(const struct digits *digits, double f8, float f4, boo
 
 unsigned rounded_number(const uint8_t *text, size_t len, bool doubles)
 {
-    const struct digits digits = digits_of(text, len);
+    const struct digits digits = rounded_digits(text, len);
     double f8;
     float f4;
 

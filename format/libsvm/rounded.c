@@ -9,7 +9,8 @@
 #define SEEN_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL)
 
 /* Could the number be of a kind that was not seen yet? Quick. */
-static bool is_doubtful(const struct libsvm_rounded *rounded, const uint8_t *text, size_t len)
+static bool rounded_is_doubtful(const struct libsvm_rounded *rounded, const uint8_t *text,
+                                size_t len)
 {
     size_t sign = *text == '-' || *text == '+';
     uint32_t ignored;
@@ -23,20 +24,20 @@ static bool is_doubtful(const struct libsvm_rounded *rounded, const uint8_t *tex
 void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, size_t len,
                            uint64_t at)
 {
-    unsigned kind = len && rounded->seen != SEEN_ALL && is_doubtful(rounded, text, len)
-                        ? rounded_number(text, len, false)
-                        : 0;
-    unsigned i = kind ? (unsigned)__builtin_ctz(kind) : 0;
+    unsigned found = len && rounded->seen != SEEN_ALL && rounded_is_doubtful(rounded, text, len)
+                         ? rounded_number(text, len, false)
+                         : 0;
+    unsigned i = found ? (unsigned)__builtin_ctz(found) : 0;
 
-    if (!kind || rounded->seen & kind)
+    if (!found || rounded->seen & found)
         return;
-    rounded->seen |= kind;
+    rounded->seen |= found;
     rounded->first[i].at = at;
     snprintf(rounded->first[i].text, sizeof(rounded->first[i].text), "%.*s", (int)min_u64(len, 40),
              (const char *)text);
 }
 
-static const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
+static const uint8_t *rounded_skip_blanks(const uint8_t *p, const uint8_t *end)
 {
     while (p < end && libsvm_is_blank(*p))
         p++;
@@ -60,12 +61,12 @@ void libsvm_rounded_row(struct libsvm_rounded *rounded, const uint8_t *line, siz
     bool in_labels = true, is_qid = false;
 
     while (rounded->seen != SEEN_ALL) {
-        const uint8_t *word = skip_blanks(p, end), *stop = word_end(word, end), *after;
+        const uint8_t *word = rounded_skip_blanks(p, end), *stop = word_end(word, end), *after;
         bool has_colon;
 
         if (stop == word)
             return;
-        after = skip_blanks(stop, end);
+        after = rounded_skip_blanks(stop, end);
         has_colon = after < end && *after == ':';
         if (in_labels && !colons && has_colon && word > line && !(columns & LIBSVM_WEIGHT))
             in_labels = false; /* a row without a label */
