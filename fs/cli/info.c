@@ -122,11 +122,10 @@ static void print_lines(const char *word, const char *note)
     }
 }
 
-static void print_item(const struct catalog *catalog, const struct catalog_item *item,
-                       const struct glyphs *glyphs, bool check)
+static void print_item(const struct catalog_item *item, const struct glyphs *glyphs, bool check)
 {
     char path[TREE_NAME_SIZE * 4];
-    AUTO_TEXT struct text t = {0}, differs = {0}, notes = {0}, missing = {0};
+    AUTO_TEXT struct text t = {0}, notes = {0}, missing = {0};
 
     item_path(item, path, sizeof(path));
     text_plain(path, "");
@@ -165,8 +164,6 @@ static void print_item(const struct catalog *catalog, const struct catalog_item 
     print_lines("note", notes.data);
     missing_parts_show(&item->ds->missing, check ? SIZE_MAX : MISSING_SHOWN, &missing);
     print_lines("missing", missing.data);
-    splits_note(catalog, item, item, &differs);
-    print_lines("note", differs.data);
     if (glyphs)
         print_drawing(item->ds, glyphs);
 }
@@ -223,7 +220,7 @@ static void print_all(const struct catalog *catalog, const struct source *source
             continue;
         if (is_usable(item) || shown) {
             shown -= !is_usable(item);
-            print_item(catalog, item, draws && i < DRAWN ? &glyphs : NULL, check);
+            print_item(item, draws && i < DRAWN ? &glyphs : NULL, check);
         } else {
             extensions_add(&extensions, item->name);
             n_left++;
@@ -383,6 +380,7 @@ static int cli_info_show(const struct info_call *call, const struct options *opt
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     catalog_prepare(catalog, true, INT64_MAX);
+    splits_note_all(catalog);
     if (!call->check)
         source_read_no_ahead(opened.source); /* a few samples are drawn */
     if (call->json)

@@ -161,12 +161,11 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     return EXIT_DONE;
 }
 
-static void cli_mount_report_notes(const struct catalog *catalog, const struct catalog_item *item)
+static void cli_mount_report_notes(const struct catalog_item *item)
 {
     AUTO_TEXT struct text notes = {0};
 
     notes_show(&item->ds->notes, &notes);
-    splits_note(catalog, item, item, &notes);
     if (item->ds->missing.n)
         text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
                  item->name, item->ds->missing.n);
@@ -234,7 +233,7 @@ static void report_unusable(const struct catalog *catalog)
         if (ds && dataset_state(ds) == DATASET_FAILED)
             log_error("%s", ds->reason.text);
         else if (ds && dataset_state(ds) == DATASET_READY)
-            cli_mount_report_notes(catalog, &catalog->item[i]);
+            cli_mount_report_notes(&catalog->item[i]);
     }
     if (unusable > reported)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);
@@ -412,6 +411,7 @@ static void prepare_small(struct catalog *catalog)
     cache_opener_pause(&catalog->tools->opener, true);
     catalog_prepare(catalog, false, monotonic_ns() + PREPARE_NS);
     cache_opener_pause(&catalog->tools->opener, false);
+    splits_note_all(catalog);
 }
 
 static int mount_source(const struct mount_call *call, const struct options *options)

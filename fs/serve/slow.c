@@ -338,8 +338,8 @@ static void slow_report_notes(const struct catalog *catalog, const struct catalo
 {
     AUTO_TEXT struct text notes = {0};
 
+    splits_note(catalog, item, catalog->item + catalog->n, false);
     notes_show(&item->ds->notes, &notes);
-    splits_note(catalog, item, catalog->item + catalog->n, &notes);
     if (item->ds->missing.n)
         text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
                  item->name, item->ds->missing.n);

@@ -7,8 +7,9 @@
 #include "fs/tree/class_page.h"
 #include "fs/tree/pages.h"
 
-#define SHOWN        4     /* differences of two parts */
-#define CLASSES_MOST 65536 /* that are compared */
+#define SHOWN         4     /* differences of two parts */
+#define CLASSES_MOST  65536 /* that are compared */
+#define NUMBERED_MOST 16    /* parts that another one is compared with */
 
 /* Is it a part of a dataset by its name: train, or train.csv? */
 static bool is_part(const struct catalog_item *item)
@@ -114,19 +115,74 @@ static void compare_classes(const struct catalog_item *a, const struct catalog_i
     }
 }
 
+/* Do names differ by a number only, such as fold0 and fold1? */
+static bool are_numbered(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strcspn(a, digits), m = strcspn(b, digits);
+
+    return n == m && !strncmp(a, b, n) && a[n] && b[m] &&
+           !strcmp(a + n + strspn(a + n, digits), b + m + strspn(b + m, digits));
+}
+
+static bool has_classes(const struct catalog_item *item)
+{
+    AUTO_TEXT struct text name = {0};
+
+    return item->ds && dataset_state(item->ds) == DATASET_READY &&
+           class_page_name(item->ds, 0, &name);
+}
+
+static void add_note(const struct catalog_item *a, const struct catalog_item *b, bool both,
+                     const struct text *t)
+{
+    if (!t->data)
+        return;
+    if (both)
+        notes_add(&a->ds->notes, "%s", t->data);
+    notes_add(&b->ds->notes, "%s", t->data);
+}
+
+/* Folds and other parts that are numbered: NUMBERED_MOST of them. */
+static void note_numbered(const struct catalog_item *first, const struct catalog_item *item,
+                          const struct catalog_item *end, bool both)
+{
+    unsigned n = 0;
+
+    for (; first < end && !strcmp(first->folder, item->folder) && n < NUMBERED_MOST; first++) {
+        AUTO_TEXT struct text t = {0};
+
+        if (first == item || !are_numbered(first->name, item->name) || !has_classes(first))
+            continue;
+        compare_classes(first, item, &t);
+        add_note(first, item, both, &t);
+        n++;
+    }
+}
+
 void splits_note(const struct catalog *catalog, const struct catalog_item *item,
-                 const struct catalog_item *end, struct text *t)
+                 const struct catalog_item *end, bool both)
 {
     const struct catalog_item *first = item;
 
-    if (!is_part(item))
-        return;
     while (first > catalog->item && !strcmp(first[-1].folder, item->folder))
         first--;
-    for (; first < end && !strcmp(first->folder, item->folder); first++)
+    if (!is_part(item) && has_classes(item))
+        note_numbered(first, item, end, both);
+    for (; is_part(item) && first < end && !strcmp(first->folder, item->folder); first++)
         if (first != item && is_ready_part(first) &&
             !strcmp(first->ds->format->name, item->ds->format->name)) {
-            splits_compare(first, item, t);
-            compare_classes(first, item, t);
+            AUTO_TEXT struct text t = {0};
+
+            splits_compare(first, item, &t);
+            compare_classes(first, item, &t);
+            add_note(first, item, both, &t);
         }
+}
+
+void splits_note_all(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].ds && dataset_state(catalog->item[i].ds) == DATASET_READY)
+            splits_note(catalog, &catalog->item[i], &catalog->item[i], true);
 }

@@ -17,8 +17,15 @@ def part(root, name, rows, pictures=3):
         for i in range(pictures)).encode())
 
 
+def notes(root, words):
+    """Lines of `info` with those words: each is a note of both parts."""
+    lines = sorted(line.strip() for line in run("info", f"{SOURCE}/{root}").splitlines() if words in line)
+    equal(lines[::2], lines[1::2], f"{root}: both parts have the note")
+    return lines[::2]
+
+
 def differing(root):
-    return [line.strip() for line in run("info", f"{SOURCE}/{root}").splitlines() if "fields of" in line]
+    return notes(root, "fields of")
 
 
 # Two formats in one folder.
@@ -69,6 +76,20 @@ contains(differing("csv")[0], "the fields of test.csv and train.csv differ")
 # A number that is another class in the other part; a part that lacks the last classes has the same numbers.
 for name in ("train/ant", "train/bee", "train/cat", "val/ant", "val/cat", "test/ant", "test/bee"):
     write(f"{SOURCE}/classes/{name}/{name.replace('/', '-')}.jpg", name.encode())
-found = [line.strip() for line in run("info", f"{SOURCE}/classes").splitlines() if "classes of" in line]
-equal(found, ["note     the classes of test and val differ: label 1 is 'bee' in test and 'cat' in val",
-              "note     the classes of train and val differ: label 1 is 'bee' in train and 'cat' in val"], "classes")
+equal(notes("classes", "classes of"),
+      ["note     the classes of test and val differ: label 1 is 'bee' in test and 'cat' in val",
+       "note     the classes of train and val differ: label 1 is 'bee' in train and 'cat' in val"], "classes")
+with mounted(f"{SOURCE}/classes"):
+    for name, n in ("train", 1), ("test", 1), ("val", 2):
+        equal(len(json.loads(content(path(f"{name}/dataset.json")))["notes"]), n, f"notes of {name}")
+
+# Folds, and other parts with a number. Directories with other names are no parts of one dataset.
+for first, second, differ in (("fold0", "fold1", True), ("split1", "split2", True), ("1", "2", True), ("set_9_a", "set_10_a", True),
+                              ("cats", "dogs", False), ("a1", "b2", False)):
+    for name in (f"{first}/a", f"{first}/b", f"{second}/b", f"{second}/c"):
+        write(f"{SOURCE}/{first}-{second}/{name}/{name.replace('/', '-')}.jpg", name.encode())
+    found = json.loads(run("info", "--json", f"{SOURCE}/{first}-{second}"))["datasets"]
+    one, two = sorted((first, second))
+    equal([d["notes"] for d in found],
+          [[f"the classes of {one} and {two} differ: label 0 is '{'a' if one == first else 'b'}' in {one} and '{'b' if one == first else 'a'}' in {two}"]
+           if differ else []] * 2, first)

@@ -45,9 +45,12 @@ static void release(struct world *w)
 /* What is said of the last item, and of all before it. */
 static void check(struct world *w, const char *want)
 {
+    struct dataset *ds = w->item[w->catalog.n - 1].ds;
     AUTO_TEXT struct text t = {0};
 
-    splits_note(&w->catalog, &w->item[w->catalog.n - 1], w->item + w->catalog.n, &t);
+    notes_release(&ds->notes);
+    splits_note(&w->catalog, &w->item[w->catalog.n - 1], w->item + w->catalog.n, false);
+    notes_show(&ds->notes, &t);
     assert_string_equal(t.data ? t.data : "", want);
 }
 
@@ -87,7 +90,11 @@ static void test_splits_note__a_field_that_one_lacks__named(void **state)
     add(&w, "train", 0x08, 3, true);
     add(&w, "val", 0x08, 3, false);
     check(&w, "the fields of train and val differ: 'label' is in train only\n");
-    splits_note(&w.catalog, &w.item[0], w.item, &(struct text){0}); /* none before it */
+    splits_note(&w.catalog, &w.item[0], w.item, true); /* none before it */
+    assert_int_equal(w.item[0].ds->notes.n, 0);
+    splits_note_all(&w.catalog);
+    assert_int_equal(w.item[0].ds->notes.n, 1);
+    assert_int_equal(w.item[1].ds->notes.n, 2);
     release(&w);
 }
 
