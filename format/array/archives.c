@@ -146,6 +146,25 @@ static int remark_each(struct parts *p, const char *text)
     return r;
 }
 
+/* The samples that array number i of the first file, which is in no dataset, has in all files. 0: a
+ * file lacks it. */
+static uint64_t count_left_out(const struct parts *p, size_t i)
+{
+    uint64_t samples = 0;
+
+    for (size_t k = 0; k < p->n; k++) {
+        const struct arrays *arrays = &p->archive[k]->arrays;
+        size_t n = 0;
+
+        while (n < arrays->n &&
+               strcmp(arrays->array[n].name, p->archive[0]->arrays.array[i].name) != 0)
+            n++;
+        if (n == arrays->n || !checked_add(samples, arrays->array[n].samples, &samples))
+            return 0;
+    }
+    return samples;
+}
+
 /* Make the first file the set. */
 static int join_parts(struct archives *a, struct parts *p, size_t set)
 {
@@ -157,8 +176,10 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
     for (size_t i = 0; i < first->n && r == 0; i++) {
         size_t lacks;
 
-        if (first->array[i].left_out)
+        if (first->array[i].left_out) {
+            first->array[i].samples = count_left_out(p, i);
             continue;
+        }
         first->array[i].set = set + 1;
         find_arrays(p, i, &lacks);
         r = array_join(p->array, p->number, p->n);

@@ -102,6 +102,7 @@ static int find_sets(struct arrays *arrays, struct array_sets *sets, struct find
     for (size_t i = 0; i < arrays->n && r == 0; i++)
         name[i] = arrays->array[i].file;
     sets->n = arrays->n;
+    sets->n_left_out = sets->finds->n_left_out;
     if (r == 0)
         r = finds_siblings(sets->finds, name, arrays->n, &sets->siblings);
     return r < 0 ? r : arrays_join_sets(arrays, &sets->siblings, finds);

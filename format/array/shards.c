@@ -264,6 +264,44 @@ int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, str
     return r;
 }
 
+/* Has the group a part of that set? */
+static bool is_in_set(const struct arrays *arrays, const struct array_group *group, size_t set)
+{
+    for (size_t i = 0; i < group->n; i++)
+        if (set && arrays->array[group->member[i]].set == set)
+            return true;
+    return false;
+}
+
+/* Files called .npy that cannot be used, and whose names, or those of their sets, say the split of
+ * the group. */
+static int add_split_missing(const struct array_sets *sets, const struct arrays *arrays,
+                             const struct array_group *group, struct missing_parts *ret)
+{
+    const struct finds *finds = sets->finds;
+    const struct siblings *siblings = &sets->siblings;
+    int r = 0;
+
+    for (size_t i = 0; i < finds->n_left_out && r == 0; i++) {
+        const struct left_out_file *file = &finds->left_out[i];
+        size_t set = i < sets->n_left_out ? siblings->set_of[sets->n + i] : 0, len;
+        char name[NAME_MAX + 1];
+        const char *rest;
+
+        if (!file->reason || is_in_set(arrays, group, set))
+            continue;
+        if (!set || !sibling_set_name(siblings, set - 1, name, sizeof(name)))
+            snprintf(name, sizeof(name), "%s", file->name);
+        len = array_name_without(name, strlen(name), ".npy");
+        if (!name[len])
+            continue;
+        name[len] = '\0';
+        if (array_split(name, &rest, &len) == group->split)
+            r = missing_parts_add(ret, file->name, file->reason);
+    }
+    return r;
+}
+
 int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
                        const struct array_group *group, struct missing_parts *ret)
 {
@@ -282,5 +320,7 @@ int array_sets_missing(const struct arrays_source *source, const struct arrays *
                               sets->setup, ret);
         last = set;
     }
+    if (r == 0 && group->rule == PAIR_SPLIT && !source->stem)
+        r = add_split_missing(sets, arrays, group, ret);
     return r;
 }

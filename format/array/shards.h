@@ -32,7 +32,8 @@ struct array_sets {
     const struct format_setup *setup;
     struct siblings siblings; /* of the files, and of those that cannot be used */
     size_t n;
-    size_t left_out; /* files that were reported before the folder was opened */
+    size_t left_out;   /* files that were reported before the folder was opened */
+    size_t n_left_out; /* and those that siblings has */
 };
 
 /* missing() of struct arrays_source, whose ctx is a struct array_sets. */

@@ -177,6 +177,21 @@ for end, pack in ("npz", npz), ("safetensors", safetensors):
     make({f"d0.{end}": pack(x=X[0], y=Y[0]), f"d1.{end}": pack(x=X[1], y=Y[0])})
     equal(shapes(look()[0]), {"x": {"data": [12, 4, 4]}, "y": {"data": [14]}}, f"{end}: rows that do not fit")
 
+TEXTS = np.array(["a", "b", "c"])
+make({f"d{i}.npz": npz(x=EQUAL[i], y=TEXTS) for i in (0, 1)})
+contains(run("info", SOURCE, code=2), "array y cannot be read", "got strings", "-o pair=off")
+
+# ---- half a pair ----
+
+for bad in b"<html>not found</html>", npy(TEXTS):
+    make({"x_train.npy": EQUAL[0], "y_train.npy": bad, "x_test.npy": EQUAL[1]})
+    datasets, _ = look()
+    equal({name: missing(d) for name, d in datasets.items()}, {"train": ["y_train.npy"], "test": []}, "half of a split")
+    make({"x_train_0.npy": EQUAL[0], "x_train_1.npy": EQUAL[1], "y_train_0.npy": bad, "y_train_1.npy": bad})
+    equal(missing(look()[0]["train"]), ["y_train_0.npy", "y_train_1.npy"], "half of a split in parts")
+    make({"x_train_0.npy": EQUAL[0], "x_train_1.npy": bad})
+    equal([missing(d) for d in look()[0].values()], [["x_train_1.npy"]], "a part is listed once")
+
 # ---- an array a sample ----
 
 MELS = {f"{i:03}.npy": numbers(80, 50 + i % 7) for i in range(20)}
