@@ -112,6 +112,20 @@ static const struct pointer {
     {"/annex/objects/", "a git-annex pointer", "git annex get"},
 };
 
+static const struct pointer *find_pointer(const struct probed_file *file)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pointers); i++)
+        if (file->len >= strlen(pointers[i].start) &&
+            !memcmp(file->head, pointers[i].start, strlen(pointers[i].start)))
+            return &pointers[i];
+    return NULL;
+}
+
+bool folder_is_pointer(const struct probed_file *file)
+{
+    return find_pointer(file) != NULL;
+}
+
 /* What a user can do with a file of that kind. */
 static void add_fix(const struct folder_scan *scan, const struct foreign *foreign, struct text *t)
 {
@@ -128,22 +142,25 @@ static void add_fix(const struct folder_scan *scan, const struct foreign *foreig
             scan->catalog->unmet ? scan->catalog->unmet : "");
 }
 
+/* Is it zeros, and 16 at least? */
+static bool is_zeros(const uint8_t *head, size_t len)
+{
+    return len >= 16 && !head[0] && !memcmp(head, head + 1, len - 1);
+}
+
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
                             const struct probed_file *file, struct text *t)
 {
     const struct foreign *foreign = foreign_kind(file);
     const uint8_t *head = file->head;
     size_t len = file->len;
+    const struct pointer *p = find_pointer(file);
 
     text_add(t, "%s: ", blob_name(blob));
-    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
-        const struct pointer *p = &pointers[i];
-
-        if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
-            text_add(t, "is %s; its content is not on this machine. Fetch it with `%s`", p->what,
-                     p->remedy);
-            return -ENOMEDIUM;
-        }
+    if (p) {
+        text_add(t, "is %s; its content is not on this machine. Fetch it with `%s`", p->what,
+                 p->remedy);
+        return -ENOMEDIUM;
     }
     if (!blob->size) {
         text_add(t, "is empty");
@@ -151,6 +168,11 @@ int folder_describe_unknown(const struct folder_scan *scan, const struct blob *b
         text_add(t, "is %s, which epochfs does not read%s. ", foreign->name,
                  foreign->is_picture ? " by itself" : "");
         add_fix(scan, foreign, t);
+    } else if (is_zeros(head, len)) {
+        text_add(t,
+                 "begins with %zu zeros, as a file does whose content was never written. Copy "
+                 "it again",
+                 len);
     } else {
         text_add(t, "is of no format that epochfs knows; it begins with");
         for (size_t i = 0; i < min_u64(len, 4); i++)

@@ -93,7 +93,7 @@ static int find_format(struct folder_scan *scan, const struct blob *blob,
         text_add(&t, "%s", diag_text(&d, placed->error));
     } else {
         placed->claim = best_claim(&file, &placed->format);
-        if (foreign_is_mistaken(&file))
+        if (foreign_is_mistaken(&file) || folder_is_pointer(&file))
             placed->claim = CLAIM_NONE;
         if (placed->claim)
             return 0;

@@ -82,6 +82,10 @@ int folder_found_empty(struct finds *finds, const char *name);
 /* A file that datasets lack. Takes over the texts. 0 or -ENOMEM. */
 int folder_leave_out(struct finds *finds, char *name, char *reason);
 
+/* Is it a text that stands for content which is stored elsewhere? No format has it, whatever its
+ * name. */
+bool folder_is_pointer(const struct probed_file *file);
+
 /* Add why a file that no format takes cannot be used. Returns a -errno that says whether another
  * machine may have the content, as with a pointer. */
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,

@@ -302,8 +302,8 @@ static bool is_directory(const struct folder_files *files)
 
     for (size_t i = 0; i < files->n; i++)
         n += known_file(files->file[i].name) != NULL;
-    for (size_t i = 0; i < files->finds->n_unread; i++)
-        n += known_file(files->finds->unread[i].name) != NULL;
+    for (size_t i = 0; i < files->finds->n_left_out; i++) /* unread ones among them */
+        n += known_file(files->finds->left_out[i].name) != NULL;
     return n > 1;
 }
 
@@ -317,6 +317,17 @@ static const struct unread_file *missing_known(const struct finds *finds)
             return &finds->unread[i];
     }
     return NULL;
+}
+
+/* Find a field that cannot be read, whether this format or none has it: why is in d. */
+static void find_lost(const struct finds *finds, struct diag *d)
+{
+    for (size_t i = 0; i < finds->n_left_out && !d->set; i++) {
+        const struct known_file *known = known_file(finds->left_out[i].name);
+
+        if (known && known->use == A_FIELD && finds->left_out[i].reason)
+            diag_set(d, -EBADMSG, "%s", finds->left_out[i].reason);
+    }
 }
 
 /* Make a dataset of tables; it also takes the archives that they name. */
@@ -385,6 +396,7 @@ static int open_directory(struct folder_files *files)
         if (known && files->file[i].blob)
             r = take_known(files, &files->file[i], known, &parts, &lost);
     }
+    find_lost(files->finds, &lost);
     missing = missing_known(files->finds);
     if (r == 0 && missing)
         return finds_incomplete(files->finds, JOINED, missing);

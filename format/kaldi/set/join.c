@@ -424,8 +424,8 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
     describe_keys(join, true, ret);
     text_add(ret, "}%c\"segments_left_out\": %u%c", '\0', join->reported, '\0');
     add_missing(join, ret);
-    text_add_bytes(ret, "", 1);
     add_others(join, ret);
+    text_add_bytes(ret, "", 1);
     text_add(ret, "%s", join->notes.data ? join->notes.data : "");
     if (join->reported > SEGMENTS_REPORTED)
         text_add(ret, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);

@@ -59,7 +59,20 @@ with mounted(os.path.join(SOURCE, "short"), f"cache={CACHE}"):  # from the kept 
     contains(text(path("all/dataset.json")), lacks)
 put_feats("long", keys)
 write("long/text", b"".join(b"utt%d x\n" % i for i in range(1, 9)))
-contains(info("long", "--check"), "text: 5 of its rows belong to no utterance, and are omitted: 'utt4', 'utt5', 'utt6', ...")
+contains(info("long", "--check", code=2), "text: 5 of its rows belong to no utterance, and are omitted: 'utt4', 'utt5', 'utt6', ...")
+
+# A table without anything in it, or with a pointer in its place: the dataset would lack a field
+for bad, words in ((b"", "text: is empty"), (b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 5\n", "git lfs pull")):
+    for files in (("utt2spk",), ()):
+        folder = f"half{len(bad)}{len(files)}"
+        put_feats(folder, keys)
+        write(f"{folder}/text", bad)
+        for name in files:
+            write(f"{folder}/{name}", b"utt1 s\nutt2 s\nutt3 s\n")
+        contains(info(folder), "all\n    not usable: ", words)
+        if not bad:
+            contains(info(folder), "all would lack a field", "-o kaldi=p")
+            contains(info(folder, "-o", "kaldi=p"), "samples  3", words)
 
 # Files outside of SOURCE: no dataset without their field
 put_feats("source/data", keys, archive=f"{SOURCE}/else/feats.ark")
@@ -76,7 +89,7 @@ contains(printed, "samples  3", "allow_outside")
 put_feats("blank", [b"k%05d" % i for i in range(3)] )
 lines = content(SOURCE, "blank/feats.scp")
 write("blank/feats.scp", lines * 2000 + b"\n" + lines)
-contains(info("blank"), "feats.scp:6001: blank line before other lines", "-o kaldi=p")
+contains(info("blank", code=2), "feats.scp:6001: blank line before other lines", "-o kaldi=p")
 write("blank/feats.scp", lines + b"\n \n")
 contains(info("blank"), "samples  3")
 
