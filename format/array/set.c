@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
 #include "base/checked.h"
@@ -410,6 +411,37 @@ static void name_set(const struct arrays *arrays, const struct array_group *grou
         snprintf(ret, capacity, "%s%s%s", before, joint, name);
 }
 
+/* Is it the name of what a sample has, such as x, y or labels? */
+static bool is_usual_name(const char *name)
+{
+    static const char *const names[] = {"x",     "y",      "image",  "label",   "data",
+                                        "input", "output", "target", "feature", "mask",
+                                        "id",    "key",    "weight", "index"};
+    size_t len = strlen(name);
+
+    len -= len > 1 && (name[len - 1] == 's' || name[len - 1] == 'S');
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strlen(names[i]) == len && !strncasecmp(names[i], name, len))
+            return true;
+    return false;
+}
+
+/* Files that are one dataset only because they have as many rows: they may be of several. */
+static void note_rule(const struct arrays *arrays, const struct array_group *group,
+                      const struct arrays_source *source, struct dataset *ds)
+{
+    const struct array *one = &arrays->array[*group->member];
+
+    for (size_t i = 0; i < group->n; i++)
+        if (is_usual_name(arrays->array[group->member[i]].name))
+            return;
+    if (group->rule == PAIR_SAMPLES && !source->stem)
+        notes_add(&ds->notes,
+                  "%s and %s are fields of one dataset, because files of one directory that have "
+                  "the same number of rows are; with -o pair=off each is a dataset",
+                  one->file, arrays->array[group->member[1]].file);
+}
+
 static int add_group(struct arrays *arrays, const struct array_group *group,
                      const struct arrays_source *source, const char *left_out, struct finds *finds)
 {
@@ -460,6 +492,7 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
     if (r < 0)
         return finds->error(finds, name, diag_text(&d, r));
     mark_used(ds);
+    note_rule(arrays, group, source, ds);
     r = source->missing ? source->missing(source, arrays, group, &ds->missing) : 0;
     if (r < 0) {
         dataset_free(ds);

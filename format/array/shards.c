@@ -302,6 +302,47 @@ static int add_split_missing(const struct array_sets *sets, const struct arrays 
     return r;
 }
 
+static const struct array_part *find_part(const struct array *a, uint64_t number)
+{
+    for (size_t i = 0; i < a->n_parts; i++)
+        if (a->part[i].number == number)
+            return &a->part[i];
+    return NULL;
+}
+
+/* Are all files of a those of b, by their numbers and rows, up to the last of a? */
+static bool goes_along(const struct array *a, const struct array *b)
+{
+    for (size_t i = 0; i < a->n_parts; i++) {
+        const struct array_part *part = find_part(b, a->part[i].number);
+
+        if (!part || part->samples != a->part[i].samples)
+            return false;
+    }
+    return true;
+}
+
+/* Files that an array alone lacks at its end, because another array goes on: y_2.npy, where X_0,
+ * X_1, X_2, y_0 and y_1 are. */
+static int add_end_missing(const struct array_sets *sets, const struct arrays *arrays,
+                           const struct array *a, struct missing_parts *ret)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < arrays->n; i++) {
+        const struct array *b = &arrays->array[i];
+
+        if (b->is_part || b->left_out || b->n_parts <= a->n_parts || !goes_along(a, b))
+            continue;
+        for (size_t k = 0; k < b->n_parts && r == 0; k++)
+            if (b->part[k].number > a->part[a->n_parts - 1].number)
+                r = sibling_set_lacks(&sets->siblings, a->set - 1, b->part[k].number,
+                                      "no such file", ret);
+        return r;
+    }
+    return 0;
+}
+
 int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
                        const struct array_group *group, struct missing_parts *ret)
 {
@@ -320,6 +361,8 @@ int array_sets_missing(const struct arrays_source *source, const struct arrays *
                               sets->setup, ret);
         last = set;
     }
+    if (r == 0 && group->n == 1 && !source->stem && arrays->array[*group->member].n_parts)
+        r = add_end_missing(sets, arrays, &arrays->array[*group->member], ret);
     if (r == 0 && group->rule == PAIR_SPLIT && !source->stem)
         r = add_split_missing(sets, arrays, group, ret);
     return r;

@@ -288,6 +288,26 @@ size_t sibling_set_other(const struct siblings *siblings, size_t set)
     return set;
 }
 
+/* Add the name that a member of the same set would have. */
+static void add_name(const struct siblings *siblings, const struct sibling *like, uint64_t number,
+                     struct text *t)
+{
+    const char *name = siblings->name[like->file], *rest = name + like->at + like->digits;
+    int width = name[like->at] == '0' || like->total ? (int)like->digits : 1;
+
+    text_add_bytes(t, name, like->at);
+    text_add(t, "%0*llu%s", width, (unsigned long long)number, rest);
+}
+
+int sibling_set_lacks(const struct siblings *siblings, size_t set, uint64_t number,
+                      const char *reason, struct missing_parts *ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    add_name(siblings, &siblings->member[siblings->set[set].first], number, &t);
+    return t.failed ? -ENOMEM : missing_parts_add(ret, t.data, reason);
+}
+
 /* What is asked about a name that a set lacks. */
 struct search {
     const struct siblings *siblings;
@@ -301,12 +321,9 @@ struct search {
 static int add_missing(const struct search *search, const struct sibling *like, uint64_t number,
                        bool may_be_last)
 {
-    const char *name = search->siblings->name[like->file], *rest = name + like->at + like->digits;
-    int width = name[like->at] == '0' || like->total ? (int)like->digits : 1;
     AUTO_TEXT struct text t = {0};
 
-    text_add_bytes(&t, name, like->at);
-    text_add(&t, "%0*llu%s", width, (unsigned long long)number, rest);
+    add_name(search->siblings, like, number, &t);
     if (t.failed)
         return -ENOMEM;
     if (search->exists && search->exists(search->ctx, t.data))

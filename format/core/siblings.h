@@ -54,6 +54,10 @@ bool sibling_set_name(const struct siblings *siblings, size_t set, char *ret, si
  * Returns its number, or `set` itself. */
 size_t sibling_set_other(const struct siblings *siblings, size_t set);
 
+/* Add the name that the set's member of that number would have. 0 or -ENOMEM. */
+int sibling_set_lacks(const struct siblings *siblings, size_t set, uint64_t number,
+                      const char *reason, struct missing_parts *ret);
+
 /* Add the names of members that a set lacks: those up to <N>; without <N>, those between others,
  * if numbers begin with 0 or 1 and at least as many are there. exists(ctx, name): is there such a
  * file all the same? Then it is not added. NULL: there is none. 0 or -ENOMEM. */

@@ -101,6 +101,15 @@ for rows in (3, 2):
              "big-endian in emb_1.npy", "astype('<')", "-o pair=off")
 equal(sorted(look("-o", "pair=off")[0]), ["emb_0", "emb_1"], "pair=off")
 
+# ---- fields by their lengths alone ----
+
+for names, noted in (("alice", "bob"), True), (("emb", "scores"), True), (("X", "y"), False), (("images", "labels"), False):
+    make({f"{name}.npy": EQUAL[i] for i, name in enumerate(names)})
+    notes = look()[0]["all"]["notes"]
+    equal(len(notes), int(noted), names)
+    for note in notes:
+        contains(note, "alice.npy and bob.npy" if "alice" in names else "emb.npy", "the same number of rows", "-o pair=off")
+
 # ---- ranges ----
 
 make({"emb-0-1000.npy": EQUAL[0], "emb-1000-2000.npy": EQUAL[1], "emb-3000-4000.npy": EQUAL[2]})
@@ -182,6 +191,11 @@ make({f"d{i}.npz": npz(x=EQUAL[i], y=TEXTS) for i in (0, 1)})
 contains(run("info", SOURCE, code=2), "array y cannot be read", "got strings", "-o pair=off")
 
 # ---- half a pair ----
+
+make({f"X_{i}.npy": EQUAL[i] for i in range(4)} | {f"y_{i}.npy": EQUAL[i][:, 0] for i in range(2)})
+datasets, _ = look()
+equal({name: missing(d) for name, d in datasets.items()}, {"X": [], "y": ["y_2.npy", "y_3.npy"]}, "an array that ends early")
+run("info", "--check", SOURCE, code=2)
 
 for bad in b"<html>not found</html>", npy(TEXTS):
     make({"x_train.npy": EQUAL[0], "y_train.npy": bad, "x_test.npy": EQUAL[1]})
