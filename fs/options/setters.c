@@ -365,16 +365,22 @@ int option_set_jobs(struct options *o, const char *name, const char *value, stru
     return r;
 }
 
-void option_add_formats(struct text *t)
+void option_add_formats(struct text *t, const char *last)
 {
     static const char *const none[] = {NULL};
+    const char *before = NULL;
     size_t n = 0;
 
     for (unsigned f = 0; f < n_formats; f++) {
         const char *const *alias = formats[f]->kinds ? formats[f]->kinds : none;
 
-        if (formats[f]->open_folder)
-            for (const char *word = formats[f]->name; word; word = *alias++)
-                text_add(t, "%s%s", n++ ? ", " : "", word);
+        for (const char *word = formats[f]->open_folder ? formats[f]->name : NULL; word;
+             word = *alias++) {
+            if (before)
+                text_add(t, "%s%s", n++ ? ", " : "", before);
+            before = word;
+        }
     }
+    if (before)
+        text_add(t, "%s%s", n ? last : "", before);
 }

@@ -27,7 +27,7 @@ int option_set_endpoint(struct options *o, const char *name, const char *value, 
 int option_set_via(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_jobs(struct options *o, const char *name, const char *value, struct diag *d);
 
-/* Add the names that format= takes, with commas between them. */
-void option_add_formats(struct text *t);
+/* Add the names that format= takes, with commas between them, and last before the last one. */
+void option_add_formats(struct text *t, const char *last);
 
 #endif

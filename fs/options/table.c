@@ -82,7 +82,7 @@ static void show_formats(const struct options *o, struct text *t)
 {
     (void)o;
     text_add(t, "recognized by content; one of: ");
-    option_add_formats(t);
+    option_add_formats(t, ", ");
 }
 
 /* ---- the table ---- */

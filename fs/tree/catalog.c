@@ -349,8 +349,8 @@ static int check_format_name(const char *name, struct diag *d)
             return 0;
     if (!name)
         return 0;
-    option_add_formats(&t);
-    return diag_set(d, -EINVAL, "option format=%s: expected one of %s", name, t.data ? t.data : "");
+    option_add_formats(&t, " or ");
+    return diag_set(d, -EINVAL, "option format=%s: expected %s", name, t.data ? t.data : "");
 }
 
 /* An option of a format whose files are not there does nothing: its name is misspelt, or SOURCE. */

@@ -93,7 +93,7 @@ class Ring:
         return f"http://{address(i)}:{self.port + 1}"
 
     def options(self, i):
-        return f"via={self.front(i)},via_secret={self.at(i)}/secret"
+        return f"peers={self.front(i)},peers_secret={self.at(i)}/secret"
 
     # ---- what may happen to a node ----
 
