@@ -148,7 +148,7 @@ static int remark_each(struct parts *p, const char *text)
 
 /* The samples that array number i of the first file, which is in no dataset, has in all files. 0: a
  * file lacks it. */
-static uint64_t count_left_out(const struct parts *p, size_t i)
+static uint64_t archives_count_left_out(const struct parts *p, size_t i)
 {
     uint64_t samples = 0;
 
@@ -177,7 +177,7 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
         size_t lacks;
 
         if (first->array[i].left_out) {
-            first->array[i].samples = count_left_out(p, i);
+            first->array[i].samples = archives_count_left_out(p, i);
             continue;
         }
         first->array[i].set = set + 1;

@@ -286,7 +286,7 @@ static int add_split_missing(const struct array_sets *sets, const struct arrays 
         const struct left_out_file *file = &finds->left_out[i];
         size_t set = i < sets->n_left_out ? siblings->set_of[sets->n + i] : 0, len;
         char name[NAME_MAX + 1];
-        const char *rest;
+        const char *tail;
 
         if (!file->reason || is_in_set(arrays, group, set))
             continue;
@@ -296,7 +296,7 @@ static int add_split_missing(const struct array_sets *sets, const struct arrays 
         if (!name[len])
             continue;
         name[len] = '\0';
-        if (array_split(name, &rest, &len) == group->split)
+        if (array_split(name, &tail, &len) == group->split)
             r = missing_parts_add(ret, file->name, file->reason);
     }
     return r;

@@ -289,8 +289,8 @@ size_t sibling_set_other(const struct siblings *siblings, size_t set)
 }
 
 /* Add the name that a member of the same set would have. */
-static void add_name(const struct siblings *siblings, const struct sibling *like, uint64_t number,
-                     struct text *t)
+static void siblings_add_name(const struct siblings *siblings, const struct sibling *like,
+                              uint64_t number, struct text *t)
 {
     const char *name = siblings->name[like->file], *rest = name + like->at + like->digits;
     int width = name[like->at] == '0' || like->total ? (int)like->digits : 1;
@@ -304,7 +304,7 @@ int sibling_set_lacks(const struct siblings *siblings, size_t set, uint64_t numb
 {
     AUTO_TEXT struct text t = {0};
 
-    add_name(siblings, &siblings->member[siblings->set[set].first], number, &t);
+    siblings_add_name(siblings, &siblings->member[siblings->set[set].first], number, &t);
     return t.failed ? -ENOMEM : missing_parts_add(ret, t.data, reason);
 }
 
@@ -323,7 +323,7 @@ static int add_missing(const struct search *search, const struct sibling *like, 
 {
     AUTO_TEXT struct text t = {0};
 
-    add_name(search->siblings, like, number, &t);
+    siblings_add_name(search->siblings, like, number, &t);
     if (t.failed)
         return -ENOMEM;
     if (search->exists && search->exists(search->ctx, t.data))

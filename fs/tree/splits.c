@@ -125,7 +125,7 @@ static bool are_numbered(const char *a, const char *b)
            !strcmp(a + n + strspn(a + n, digits), b + m + strspn(b + m, digits));
 }
 
-static bool has_classes(const struct catalog_item *item)
+static bool splits_has_classes(const struct catalog_item *item)
 {
     AUTO_TEXT struct text name = {0};
 
@@ -133,8 +133,8 @@ static bool has_classes(const struct catalog_item *item)
            class_page_name(item->ds, 0, &name);
 }
 
-static void add_note(const struct catalog_item *a, const struct catalog_item *b, bool both,
-                     const struct text *t)
+static void splits_add_note(const struct catalog_item *a, const struct catalog_item *b, bool both,
+                            const struct text *t)
 {
     if (!t->data)
         return;
@@ -152,10 +152,10 @@ static void note_numbered(const struct catalog_item *first, const struct catalog
     for (; first < end && !strcmp(first->folder, item->folder) && n < NUMBERED_MOST; first++) {
         AUTO_TEXT struct text t = {0};
 
-        if (first == item || !are_numbered(first->name, item->name) || !has_classes(first))
+        if (first == item || !are_numbered(first->name, item->name) || !splits_has_classes(first))
             continue;
         compare_classes(first, item, &t);
-        add_note(first, item, both, &t);
+        splits_add_note(first, item, both, &t);
         n++;
     }
 }
@@ -167,7 +167,7 @@ void splits_note(const struct catalog *catalog, const struct catalog_item *item,
 
     while (first > catalog->item && !strcmp(first[-1].folder, item->folder))
         first--;
-    if (!is_part(item) && has_classes(item))
+    if (!is_part(item) && splits_has_classes(item))
         note_numbered(first, item, end, both);
     for (; is_part(item) && first < end && !strcmp(first->folder, item->folder); first++)
         if (first != item && is_ready_part(first) &&
@@ -176,7 +176,7 @@ void splits_note(const struct catalog *catalog, const struct catalog_item *item,
 
             splits_compare(first, item, &t);
             compare_classes(first, item, &t);
-            add_note(first, item, both, &t);
+            splits_add_note(first, item, both, &t);
         }
 }
 
