@@ -264,31 +264,31 @@ int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, str
     return r;
 }
 
-/* Has the group a part of that set? */
-static bool is_in_set(const struct arrays *arrays, const struct array_group *group, size_t set)
+/* Is an array in that set? */
+static bool is_in_set(const struct arrays *arrays, size_t set)
 {
-    for (size_t i = 0; i < group->n; i++)
-        if (set && arrays->array[group->member[i]].set == set)
+    for (size_t i = 0; i < arrays->n; i++)
+        if (set && arrays->array[i].set == set)
             return true;
     return false;
 }
 
-/* Files called .npy that cannot be used, and whose names, or those of their sets, say the split of
- * the group. */
-static int add_split_missing(const struct array_sets *sets, const struct arrays *arrays,
-                             const struct array_group *group, struct missing_parts *ret)
+/* Add those of the first n unusable files that are called .npy and whose names, or those of their
+ * sets, say that split; NULL: none. */
+static int add_unusable(const struct array_sets *sets, const struct arrays *arrays, size_t n,
+                        const char *split, struct missing_parts *ret)
 {
     const struct finds *finds = sets->finds;
     const struct siblings *siblings = &sets->siblings;
     int r = 0;
 
-    for (size_t i = 0; i < finds->n_left_out && r == 0; i++) {
+    for (size_t i = 0; i < n && r == 0; i++) {
         const struct left_out_file *file = &finds->left_out[i];
         size_t set = i < sets->n_left_out ? siblings->set_of[sets->n + i] : 0, len;
         char name[NAME_MAX + 1];
         const char *tail;
 
-        if (!file->reason || is_in_set(arrays, group, set))
+        if (!file->reason || is_in_set(arrays, set))
             continue;
         if (!set || !sibling_set_name(siblings, set - 1, name, sizeof(name)))
             snprintf(name, sizeof(name), "%s", file->name);
@@ -296,7 +296,7 @@ static int add_split_missing(const struct array_sets *sets, const struct arrays 
         if (!name[len])
             continue;
         name[len] = '\0';
-        if (array_split(name, &tail, &len) == group->split)
+        if (array_split(name, &tail, &len) == split)
             r = missing_parts_add(ret, file->name, file->reason);
     }
     return r;
@@ -350,9 +350,11 @@ int array_sets_missing(const struct arrays_source *source, const struct arrays *
     size_t last = 0;
     int r = 0;
 
-    if (group->is_main && !source->stem)
-        return finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, FINDS_ALL,
-                             sets->setup, ret);
+    if (group->is_main && !source->stem) {
+        r = finds_missing(sets->finds, sets->left_out, &sets->siblings, sets->n, FINDS_ALL,
+                          sets->setup, ret);
+        return r < 0 || group->is_off ? r : add_unusable(sets, arrays, sets->left_out, NULL, ret);
+    }
     for (size_t i = 0; i < group->n && r == 0; i++) {
         size_t set = arrays->array[group->member[i]].set;
 
@@ -364,6 +366,6 @@ int array_sets_missing(const struct arrays_source *source, const struct arrays *
     if (r == 0 && group->n == 1 && !source->stem && arrays->array[*group->member].n_parts)
         r = add_end_missing(sets, arrays, &arrays->array[*group->member], ret);
     if (r == 0 && group->rule == PAIR_SPLIT && !source->stem)
-        r = add_split_missing(sets, arrays, group, ret);
+        r = add_unusable(sets, arrays, sets->finds->n_left_out, group->split, ret);
     return r;
 }

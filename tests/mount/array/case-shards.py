@@ -201,6 +201,8 @@ for bad in b"<html>not found</html>", npy(TEXTS):
     make({"x_train.npy": EQUAL[0], "y_train.npy": bad, "x_test.npy": EQUAL[1]})
     datasets, _ = look()
     equal({name: missing(d) for name, d in datasets.items()}, {"train": ["y_train.npy"], "test": []}, "half of a split")
+    make({"X.npy": EQUAL[0], "y.npy": bad, "README.html": b"<html>no array</html>"})
+    equal([missing(d) for d in look()[0].values()], [["y.npy"]], "half of a pair")
     make({"x_train_0.npy": EQUAL[0], "x_train_1.npy": EQUAL[1], "y_train_0.npy": bad, "y_train_1.npy": bad})
     equal(missing(look()[0]["train"]), ["y_train_0.npy", "y_train_1.npy"], "half of a split in parts")
     make({"x_train_0.npy": EQUAL[0], "x_train_1.npy": bad})
