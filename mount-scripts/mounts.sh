@@ -65,10 +65,11 @@ bounded() {
         exec 2>&1 <<<"${input:-}"
         [[ -z ${lock:-} ]] || exec {lock}<&-
         set +eE
+        trap - ERR
         timeout -k 1 "$seconds" "$@" | head -c "$bytes"
         printf '\n%d' "${PIPESTATUS[0]}"
     )
-    answer=$(timeout -k 1 "$((seconds + 2))" head -c "$((bytes + 4))" <&"$pipe" | tr -d '\0') || true
+    answer=$(trap - ERR; timeout -k 1 "$((seconds + 2))" head -c "$((bytes + 4))" <&"$pipe" | tr -d '\0') || true
     exec {pipe}<&-
     code=${answer##*$'\n'} answer=${answer%$'\n'*}
     answer=${answer%$'\n'}

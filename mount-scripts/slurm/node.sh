@@ -82,6 +82,14 @@ as_user() {
     bounded "$seconds" 8192 "${rights[@]}" "${@:3}"
 }
 
+# without_query SOURCE: prints it without passwords, and up to its first query. A sentence gets it only so,
+# because a query may have spaces.
+without_query() {
+    local source=${1//$'\n'/ }
+    [[ $source != *\?* ]] || source=${source%%\?*}'?...'
+    sed -E 's,(://)[^/@]*@,\1...@,g' <<<"$source"
+}
+
 # without_queries: copies a text; the queries and passwords of URLs may be secrets.
 without_queries() { sed -E 's/\?[^[:space:]]*/?.../g; s,(://)[^/@[:space:]]*@,\1...@,g'; }
 

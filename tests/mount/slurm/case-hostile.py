@@ -169,6 +169,16 @@ def collector_and_answers():
         process.kill()
         eve.do("fusermount3", "-u", "-z", eve.mountpoint)
         process.wait()
+    many = ",".join(f'a{i}="1"' for i in range(32000 // 4))
+    start = time.monotonic()
+    for bad in (head + "epochfs_a{" + many + "} 1\n", head + "epochfs_a{" + ",".join(f'a{i}="1"' for i in range(65)) + "} 1\n",
+                head + 'epochfs_a{b="' + "x" * 17000 + '"} 1\n'):
+        process = hostile(eve, eve.mountpoint, bad)
+        contains(metrics()[0], "its metrics are ignored: they are not those of epochfs")
+        process.kill()
+        eve.do("fusermount3", "-u", "-z", eve.mountpoint)
+        process.wait()
+    equal(time.monotonic() - start < DEADLINE, True, "time for series of many labels")
     good = "# HELP epochfs_a A.\n" + head + 'epochfs_a{b="1",mountpoint="/elsewhere"} 2\n'
     process = hostile(eve, eve.mountpoint, good)
     equal(dict(list(metrics()[1]["epochfs_a"].samples)[0][1]), {"mountpoint": eve.mountpoint, "b": "1"}, "labels")
