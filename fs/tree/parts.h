@@ -33,6 +33,11 @@ struct user_plans {
     size_t spans, epochs;
 };
 
+/* What all users but the owner have: of their parts, and more than those. */
+struct shared_plans {
+    size_t parts, more;
+};
+
 struct tree {
     /* Constant once made: */
     const struct catalog *catalog;
@@ -54,6 +59,7 @@ struct tree {
     size_t n_epochs;          /* in all plans' lists */
     struct user_plans *user;  /* [n_users] */
     size_t n_users;
+    struct shared_plans spans_shared, epochs_shared;
 };
 
 /* Open the plan, or find it opened. *ret_new: it was not known before. 0; -EINVAL with the reason

@@ -57,45 +57,72 @@ static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog
     return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->label, d);
 }
 
-/* What that user has opened. NULL: the owner, who has no limit, or no memory. */
-static struct user_plans *user_locked(struct tree *tree, uid_t user)
+/* What that user has opened; NULL: nothing yet. */
+static struct user_plans *find_user_locked(struct tree *tree, uid_t user)
 {
     lock_assert_held(&tree->lock);
-    for (size_t i = 0; user != TREE_OWNER && i < tree->n_users; i++)
+    for (size_t i = 0; i < tree->n_users; i++)
         if (tree->user[i].user == user)
             return &tree->user[i];
-    if (user == TREE_OWNER || array_capacity(&tree->user, tree->n_users, sizeof(*tree->user)) < 0)
-        return NULL;
+    return NULL;
+}
+
+/* May a user who has so many have one more? A part is kept for each user, and what is left of the
+ * rest is for others, too. */
+static bool may_share(const struct shared_plans *shared, size_t has)
+{
+    const size_t rest = PLANS_MAX - PLANS_MAX / 4 - PLANS_USERS * PLANS_USER;
+
+    if (has < PLANS_USER)
+        return shared->parts < PLANS_USERS * PLANS_USER;
+    return has - PLANS_USER < rest - shared->more;
+}
+
+static void share(struct shared_plans *shared, size_t *has)
+{
+    if ((*has)++ < PLANS_USER)
+        shared->parts++;
+    else
+        shared->more++;
+}
+
+/* The user, who is not the owner, added if need be. NULL: no memory. */
+static struct user_plans *add_user_locked(struct tree *tree, uid_t user)
+{
+    struct user_plans *found = find_user_locked(tree, user);
+
+    if (found || array_capacity(&tree->user, tree->n_users, sizeof(*tree->user)) < 0)
+        return found;
     tree->user[tree->n_users] = (struct user_plans){.user = user};
     return &tree->user[tree->n_users++];
 }
 
-/* spans_take() for a user. One that has taken as many as are left gets no more: so there are always
- * some for the next user. */
-static int take_span_locked(struct tree *tree, const struct span *wanted, uid_t user,
+/* spans_take() for a user. */
+static int take_span_locked(struct tree *tree, const struct span *want, uid_t user,
                             struct span *ret, struct diag *d)
 {
-    size_t left = tree->spans.max - tree->spans.n;
+    const struct user_plans *had;
     struct user_plans *taken = NULL;
     int r;
 
     lock_assert_held(&tree->lock);
-    r = spans_find(&tree->spans, wanted, ret);
+    r = spans_find(&tree->spans, want, ret);
     if (r == 0)
         return 0;
-    if (!left)
+    if (tree->spans.n >= tree->spans.max)
         return -ENFILE;
-    if (user != TREE_OWNER && !(taken = user_locked(tree, user)))
-        return -ENOMEM;
-    if (taken && taken->spans >= left)
+    had = user == TREE_OWNER ? NULL : find_user_locked(tree, user);
+    if (user != TREE_OWNER && !may_share(&tree->spans_shared, had ? had->spans : 0))
         return diag_set(
             d, -ENFILE,
             "user %u has opened %zu plans and ranges of epochs of this mount, and cannot "
             "open more, because the rest is for other users; mount it as that user",
-            (unsigned)user, taken->spans);
-    r = spans_take(&tree->spans, wanted, ret);
+            (unsigned)user, had ? had->spans : 0);
+    if (user != TREE_OWNER && !(taken = add_user_locked(tree, user)))
+        return -ENOMEM;
+    r = spans_take(&tree->spans, want, ret);
     if (r == 0 && taken)
-        taken->spans++;
+        share(&tree->spans_shared, &taken->spans);
     return r;
 }
 
@@ -160,18 +187,19 @@ static bool epoch_is_listed(const struct plan_entry *entry, uint64_t epoch)
 static bool list_epoch_locked(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
                               uid_t user)
 {
-    size_t left = PLANS_MAX - tree->n_epochs;
     struct user_plans *listed;
 
     lock_assert_held(&tree->lock);
-    listed = left ? user_locked(tree, user) : NULL;
-    if (!left || (user != TREE_OWNER && (!listed || listed->epochs >= left)) ||
+    listed = user == TREE_OWNER ? NULL : find_user_locked(tree, user);
+    if (tree->n_epochs >= PLANS_MAX ||
+        (user != TREE_OWNER && !may_share(&tree->epochs_shared, listed ? listed->epochs : 0)) ||
+        (user != TREE_OWNER && !(listed = add_user_locked(tree, user))) ||
         array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) < 0)
         return false;
     entry->epoch[entry->n_epochs++] = epoch;
     tree->n_epochs++;
     if (listed)
-        listed->epochs++;
+        share(&tree->epochs_shared, &listed->epochs);
     return true;
 }
 

@@ -23,6 +23,8 @@
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */
 #define TREE_NAME_SIZE 320
 #define TREE_SNAPSHOTS 256   /* of each live text, at a time; snapshot 0 is what a listing shows */
+#define PLANS_USER     256   /* of them, that each of PLANS_USERS users but the owner may open */
+#define PLANS_USERS    64    /* before any has more; a quarter is kept for the owner and root */
 #define PLANS_MAX      65536 /* opened plans and epochs of a mount */
 #define TREE_OWNER     ((uid_t)-1) /* the user that has mounted it */
 

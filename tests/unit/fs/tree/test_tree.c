@@ -707,14 +707,15 @@ static unsigned open_all(struct tree *tree, uid_t user, unsigned first, struct d
     return n;
 }
 
-/* However many plans a user opens, another one can open some, and the owner the rest. */
-static void test_tree__many_plans_of_a_user__left_for_others(void **state)
+/* However many plans users open, each of many others can open some, and the owner the rest. */
+static void test_tree__many_plans_of_users__left_for_others(void **state)
 {
+    const unsigned rest = PLANS_MAX / 4 * 3 - PLANS_USERS * PLANS_USER;
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
-    struct diag d = DIAG_INIT, e = DIAG_INIT, none = DIAG_INIT;
+    struct diag d = DIAG_INIT, none = DIAG_INIT;
     struct node node;
-    unsigned n;
+    unsigned n, first;
 
     (void)state;
 #ifdef SLOW_BUILD
@@ -722,12 +723,22 @@ static void test_tree__many_plans_of_a_user__left_for_others(void **state)
 #endif
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
-    n = open_all(tree, 1001, 1, &d);
-    assert_in_range(n, PLANS_MAX / 2 - 10, PLANS_MAX / 2 + 10);
+    n = first = open_all(tree, 1001, 1, &d);
+    assert_in_range(first, PLANS_USER + rest / 2 - 10, PLANS_USER + rest / 2 + 10);
     assert_non_null(strstr(d.text, "user 1001 has opened "));
-    n += open_all(tree, 1002, n + 1, &e);
-    assert_in_range(n, PLANS_MAX / 4 * 3 - 10, PLANS_MAX / 4 * 3 + 10);
-    assert_non_null(strstr(e.text, "user 1002 has opened "));
+    for (unsigned user = 1002; user < 1001 + PLANS_USERS; user++) {
+        struct diag e = DIAG_INIT;
+        unsigned own = open_all(tree, user, n + 1, &e);
+
+        assert_in_range(own, PLANS_USER, first);
+        n += own;
+    }
+    for (unsigned user = 2000; user < 2100; user++) { /* there are no parts left */
+        struct diag e = DIAG_INIT;
+
+        assert_int_equal(open_all(tree, user, n + 1, &e), 0);
+    }
+    assert_in_range(n, 1, PLANS_MAX / 4 * 3);
     assert_int_equal(walk(tree, "train/batches/batch=1", &node), 0); /* is known */
     n += open_all(tree, TREE_OWNER, n + 1, &none);
     assert_in_range(n, PLANS_MAX - 10, PLANS_MAX + 10);
@@ -781,7 +792,7 @@ int main(void)
         cmocka_unit_test(test_tree__two_hundred_folders__names_nodes_and_numbers_agree),
         cmocka_unit_test(test_tree__eight_threads__same_answers),
         cmocka_unit_test(test_tree__plans_max__enfile_and_the_rest_works),
-        cmocka_unit_test(test_tree__many_plans_of_a_user__left_for_others),
+        cmocka_unit_test(test_tree__many_plans_of_users__left_for_others),
         cmocka_unit_test(test_tree__small_span_inside_large__quick),
     };
 
