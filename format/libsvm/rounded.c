@@ -52,7 +52,7 @@ static const uint8_t *word_end(const uint8_t *p, const uint8_t *end)
 }
 
 /* What is joined by colons is a group: the labels and their weight, the qid, a feature. Its last
- * word is a number, but for the qid and for an index without a value. */
+ * word is a number, except in the qid and in an index without a value. */
 void libsvm_rounded_row(struct libsvm_rounded *rounded, const uint8_t *line, size_t len,
                         unsigned columns, uint64_t at)
 {

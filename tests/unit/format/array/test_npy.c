@@ -148,8 +148,8 @@ static void test_unread__its_set_is_an_error(void **state)
     const struct format_setup setup = {.made = NULL};
     struct blob *blob[] = {npy_blob("x_train.npy", "<u2", false, "(3,)", 6, NULL),
                            npy_blob("x_test.npy", "<u2", false, "(2,)", 4, NULL)};
-    struct source_file files[2] = {{"x_train.npy", "x_train.npy", "", blob[0]},
-                                   {"x_test.npy", "x_test.npy", "", blob[1]}};
+    struct source_file files[2] = {{"x_train.npy", "x_train.npy", "", blob[0], 0},
+                                   {"x_test.npy", "x_test.npy", "", blob[1], 0}};
     struct unread_file unread[] = {{(char *)"y_train.npy", (char *)"down", -EREMOTEIO},
                                    {(char *)"README", (char *)"down", -EREMOTEIO}};
     struct found found;
