@@ -468,7 +468,7 @@ def check_options():
                          ("index_base", "index_base"), ("index_base=AUTO", "auto"),
                          ("bad_rows=", "bad_rows"), ("bad_rows=drop", "skip"),
                          ("bad_rows", "bad_rows"), ("index_bas=1", "is it 'index_base'?"),
-                         ("bad_row=skip", "is it 'bad_rows'?")):
+                         ("bad_row=skip", "is it 'on_error'?")):
         for command in (("mount", SOURCE, MOUNTPOINT), ("info", SOURCE)):
             message = run(command[0], "-o", option, *command[1:], code=1)
             contains(message, word)
