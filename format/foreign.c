@@ -121,6 +121,11 @@ static bool is_json(const struct probed_file *file)
     return text_ends_with(file->name, ".json") || (len && strchr("\"{[}]", *text));
 }
 
+static bool is_long_json(const struct probed_file *file)
+{
+    return !file->whole && is_json(file) && !memchr(file->head, '\n', file->len);
+}
+
 /* How often the separator is in the line, outside quotes. */
 static size_t count_in(const uint8_t *line, size_t len, char separator)
 {
@@ -287,6 +292,10 @@ static const struct kind kinds[] = {
      NULL,
      .test = is_html},
     {{"XML, as servers also send it for an error", TEXT, false}, NULL, .test = is_xml},
+    {{"JSON whose first line is longer than what is looked at",
+      "If each line is an object: -o format=jsonl", false},
+     NULL,
+     .test = is_long_json},
     {{"JSON", "Write an object per line (JSON lines)", false}, NULL, .test = is_json},
     {{"a table with `::` between its cells", "Make CSV of it: sed 's/::/,/g' FILE >FILE.csv",
       false},

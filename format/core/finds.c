@@ -64,6 +64,11 @@ static bool exists(const void *ctx, const char *name)
     return finds->names && folder_names_has(finds->names, name, strlen(name));
 }
 
+static const char *left_out_name(const struct left_out_file *file)
+{
+    return file->packed ? file->packed : file->name;
+}
+
 int finds_missing(const struct finds *finds, size_t from, const struct siblings *siblings, size_t n,
                   size_t set, const struct format_setup *setup, struct missing_parts *ret)
 {
@@ -80,13 +85,14 @@ int finds_missing(const struct finds *finds, size_t from, const struct siblings 
             const struct left_out_file *other = file < n ? NULL : &finds->left_out[file - n];
 
             if (other && other->reason && (set != FINDS_ALL || file - n < from))
-                r = missing_parts_add(ret, other->name, other->reason);
+                r = missing_parts_add(ret, left_out_name(other), other->reason);
         }
         if (r == 0 && !setup->is_list)
             r = sibling_set_missing(siblings, i, exists, finds, ret);
     }
     for (size_t i = from; i < finds->n_left_out && set == FINDS_ALL && r == 0; i++)
         if (finds->left_out[i].reason)
-            r = missing_parts_add(ret, finds->left_out[i].name, finds->left_out[i].reason);
+            r = missing_parts_add(ret, left_out_name(&finds->left_out[i]),
+                                  finds->left_out[i].reason);
     return r;
 }

@@ -82,7 +82,8 @@ struct unread_file {
 
 /* A file of the folder that is in no dataset. */
 struct left_out_file {
-    char *name;   /* as in source_file */
+    char *name; /* as in source_file; of a packing that is not read, the name that it would have */
+    char *packed; /* then the name of the file; else NULL */
     char *reason; /* for people; NULL: it is empty, and nothing is missing without it */
 };
 

@@ -70,13 +70,77 @@ int folder_leave_out(struct finds *finds, char *name, char *reason)
         free(reason);
         return -ENOMEM;
     }
-    finds->left_out[finds->n_left_out++] = (struct left_out_file){name, reason};
+    finds->left_out[finds->n_left_out++] = (struct left_out_file){.name = name, .reason = reason};
     return 0;
 }
 
 int folder_found_empty(struct finds *finds, const char *name)
 {
     return folder_leave_out(finds, strdup(name), NULL);
+}
+
+/* Packings that are not read, and what is behind the name without them. */
+static const struct packing {
+    const char *suffix, *rest;
+} packings[] = {
+    {".zst", ""},      {".bz2", ""},     {".lz4", ""},      {".zip", ""},  {".7z", ""},
+    {".rar", ""},      {".Z", ""},       {".br", ""},       {".lzma", ""}, {".lzo", ""},
+    {".snappy", ""},   {".sz", ""},      {".zstd", ""},     {".bz", ""},   {".tzst", ".tar"},
+    {".tbz2", ".tar"}, {".tbz", ".tar"}, {".tlz4", ".tar"},
+};
+
+/* What is behind the number in a name of the folder that begins with these bytes and a number; "":
+ * there is none. */
+static const char *rest_of_sibling(const struct folder_names *names, const char *start, size_t len)
+{
+    size_t low = 0, high = names->n;
+
+    while (low < high) { /* the first name that is not before them */
+        size_t middle = low + (high - low) / 2;
+        const struct folder_name *at = &names->file[middle];
+
+        if (memcmp(at->name, start, min_u64(at->len, len)) < 0 ||
+            (at->len < len && !memcmp(at->name, start, at->len)))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == names->n || names->file[low].len <= len ||
+        memcmp(names->file[low].name, start, len) != 0)
+        return "";
+    start = names->file[low].name + len;
+    len = strspn(start, "0123456789");
+    return len ? start + len : "";
+}
+
+/* If the file is of a packing that is not read: it stands for the file that would be in it, unless
+ * that is in the folder, too. 0 or -ENOMEM. */
+static int name_packed(const struct folder_scan *scan, const char *file_name,
+                       struct left_out_file *ret)
+{
+    const struct packing *p = packings;
+    size_t stem, number;
+    char *name;
+
+    while (p < packings + ARRAY_LEN(packings) && !text_ends_with(file_name, p->suffix))
+        p++;
+    if (p == packings + ARRAY_LEN(packings))
+        return 0;
+    stem = strlen(file_name) - strlen(p->suffix);
+    for (number = stem; number && file_name[number - 1] >= '0' && file_name[number - 1] <= '9';)
+        number--;
+    if (asprintf(&name, "%.*s%s", (int)stem, file_name,
+                 number < stem && !*p->rest ? rest_of_sibling(&scan->names, file_name, number)
+                                            : p->rest) < 0)
+        return -ENOMEM;
+    if (folder_names_has(&scan->names, name, strlen(name))) {
+        free(name);
+        return 0;
+    }
+    ret->packed = strdup(file_name);
+    free(ret->name);
+    ret->name = name;
+    return ret->packed ? 0 : -ENOMEM;
 }
 
 int folder_found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
@@ -89,6 +153,9 @@ int folder_found_failed(struct finds *finds, const char *file_name, int error, c
         return error;
     copy = strdup(reason);
     r = copy ? folder_leave_out(finds, unpacked_name(file_name), copy) : -ENOMEM;
+    if (r == 0)
+        r = name_packed((struct folder_scan *)finds, file_name,
+                        &finds->left_out[finds->n_left_out - 1]);
     if (r < 0)
         return r;
     if (blob_may_pass(error)) {

@@ -349,6 +349,7 @@ static void forget_left_out(struct finds *finds, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++) {
         free(finds->left_out[i].name);
+        free(finds->left_out[i].packed);
         free(finds->left_out[i].reason);
     }
     finds->n_left_out -= n;
@@ -432,6 +433,7 @@ static void scan_release(struct folder_scan *scan)
     free(finds->unread);
     for (size_t i = 0; i < finds->n_left_out; i++) {
         free(finds->left_out[i].name);
+        free(finds->left_out[i].packed);
         free(finds->left_out[i].reason);
     }
     free(finds->left_out);

@@ -137,6 +137,19 @@ datasets, unusable = look()
 equal((samples(datasets)["all"], missing(datasets["all"]), list(unusable)), (4, ["part-1.json"], ["part-1.json"]), "damaged")
 check(2)
 
+# Of packings that are not read, wherever they are in the set
+ZSTD, BZIP, ZIP = b"\x28\xb5\x2f\xfd abc", b"BZh91AY&SY", b"PK\3\4abc"
+TAR = tar_bytes("0.txt", b"a")
+for files, want in (({"p-0.csv": "a\n1\n", "p-1.csv.bz2": BZIP, "p-2.csv": "a\n5\n", "p-3.csv.zst": ZSTD}, ["p-1.csv.bz2", "p-3.csv.zst"]),
+                    ({"p-0.csv": "a\n1\n", "p-1.csv": "a\n5\n", "p-2.zip": ZIP}, ["p-2.zip"]),
+                    ({"p-0.csv": "a\n1\n", "p-1.csv": "a\n5\n", "p-1.csv.zst": ZSTD, "other.zip": ZIP, "p-9": ZSTD}, []),
+                    ({"s-0.tar": TAR, "s-1.tar": TAR, "s-2.tar.zst": ZSTD, "s-3.zip": ZIP, "s-4.tbz2": BZIP},
+                     ["s-2.tar.zst", "s-3.zip", "s-4.tbz2"])):
+    make(files)
+    found = look()[0]["all"]["missing"]
+    equal([m["name"] for m in found], want, f"{list(files)}")
+    equal(["no such file" in m["reason"] for m in found], [False] * len(want), f"{found}")
+
 make({"part-0.json": rows(1, 2), "part-2.json": rows(4, 5), "part-3.json": rows(6, 7)})
 equal(look()[0]["all"]["missing"], [{"name": "part-1.json", "reason": "no such file"}], "a gap")
 make({"2018.json": rows(1, 2), "2021.json": rows(4, 5)})
@@ -206,3 +219,11 @@ equal(samples(look()[0])["all"], 5, "tables of two columns")
 make({"a.txt": "1 1:2\n0 2:2\n", "b.txt": "1 1:2\n0 2:2\n", "c.txt": "1 1:2\nx y:2\n3 z 1:2\n"})
 datasets, _ = look("-o", "bad_rows=skip")
 equal((samples(datasets)["all"], missing(datasets["all"])), (4, ["c.txt"]), "a text about data")
+
+# ---- a file that is no part ----
+
+make({"ratings.csv": "userId,rating\n1,4\n2,5\n", "movies.csv": "movieId,title\n1,Toy\n"})
+equal(look()[0]["ratings.csv"]["missing"], [], "files of no set")
+make({"a.json": LONG + rows(3)})
+contains(run("info", SOURCE, code=2), "JSON whose first line is longer than what is looked at", "-o format=jsonl")
+equal(samples(look("-o", "format=jsonl")[0]), {"a.json": 2}, "as it says")
