@@ -45,7 +45,7 @@ _epochfs_options() {
     evict=*) values=(never after_use plan) ;;
     passthrough=*) values=(auto on off) ;;
     prefetch=*) values=(on off) ;;
-    version=*) values=(etag time) ;;
+    version=*) values=(both etag time) ;;
     block_size=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
     format=*) values=(idx npy npz safetensors libfm libsvm kaldi mindrecord recordio tar tfrecord tokens jsonl csv cifar cifar10 cifar100) ;;

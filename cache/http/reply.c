@@ -337,8 +337,16 @@ static enum transfer_end judge_etag(const struct http_reply *reply,
     bool same_time =
         version->mtime.tv_sec && reply->has_modified && reply->modified == version->mtime.tv_sec;
 
-    if (strcmp(version->etag, reply->etag) == 0)
-        return TRANSFER_DONE;
+    if (strcmp(version->etag, reply->etag) == 0) {
+        if (!version->time_counts || !reply->has_modified || same_time)
+            return TRANSFER_DONE;
+        diag_set(d, 0,
+                 "%s: has changed: its time (seconds since 1970) was %" PRIu64 ", is %" PRIu64
+                 ", and its ETag is still %s. If several machines answer by this name, mount with "
+                 "-o version=etag",
+                 name, (uint64_t)version->mtime.tv_sec, (uint64_t)reply->modified, reply->etag);
+        return TRANSFER_CHANGED;
+    }
     diag_set(d, 0, "%s: has changed: its ETag was %s, is %s%s", name, version->etag, reply->etag,
              same_time ? ". Its size and time are the same: if several machines answer by this "
                          "name, mount with -o version=time"

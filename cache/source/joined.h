@@ -56,6 +56,10 @@ bool joined_version_is(const struct members *m, size_t i, const struct stat *st)
 /* The second of these times; 0: it is no local file. */
 uint64_t joined_version_ctime(const struct member *member);
 
+/* Does a remote's file have a time that may differ while the ETag stays the same?
+ * An MD5 in the ETag, or the time itself, as nginx has it, suffices. */
+bool joined_version_needs_time(const struct remote_version *version);
+
 /* Set the version of file i of a table, of a remote, all but its size. Two files of different
  * versions have different member.version. 0 or an error of members_set_more(). */
 int joined_version_set(struct members *m, size_t i, const struct remote_version *version);

@@ -36,6 +36,8 @@ static int where_remote(const struct joined_parts *parts, size_t i, char **ret_u
     if (members_path(&staged->members, i, path, sizeof(path)) < 0 ||
         !joined_version_get(&staged->members, i, ret_version))
         return -ESTALE;
+    ret_version->time_counts =
+        !staged->source->etag_suffices && joined_version_needs_time(ret_version);
     return remote_url(staged->source, path, ret_url);
 }
 

@@ -141,6 +141,14 @@ static enum kind kind_of(const struct remote_version *version, uint8_t md5[stati
     return strcmp(version->etag, sized) == 0 ? KIND_SIZED : KIND_TEXT;
 }
 
+bool joined_version_needs_time(const struct remote_version *version)
+{
+    uint8_t md5[MD5_LEN];
+    uint64_t parts;
+
+    return *version->etag && version->mtime.tv_sec && kind_of(version, md5, &parts) == KIND_TEXT;
+}
+
 int joined_version_set(struct members *m, size_t i, const struct remote_version *version)
 {
     uint64_t parts, more, *hash = m->member[i].version;
@@ -149,7 +157,10 @@ int joined_version_set(struct members *m, size_t i, const struct remote_version 
     char text[sizeof(version->etag) + 64];
     int n, r = 0;
 
-    if (*version->etag)
+    if (joined_version_needs_time(version))
+        n = snprintf(text, sizeof(text), "etag %s time %lld.%09ld", version->etag,
+                     (long long)version->mtime.tv_sec, version->mtime.tv_nsec);
+    else if (*version->etag)
         n = snprintf(text, sizeof(text), "etag %s", version->etag);
     else
         n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,

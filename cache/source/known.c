@@ -127,6 +127,13 @@ bool known_has_version(const struct known *known, size_t i)
     return known->files.member[i].more;
 }
 
+const uint8_t *known_sha256(const struct known *known, size_t i)
+{
+    const uint8_t *sha256 = known->sha256 ? known->sha256 + i * SHA256_LEN : no_sha256;
+
+    return memcmp(sha256, no_sha256, SHA256_LEN) == 0 ? NULL : sha256;
+}
+
 int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256)
 {
     if (!known->sha256)

@@ -6,6 +6,13 @@
 
 #include "cache/stage/stage.h"
 
+/* What remote files are known by, besides their size. */
+enum source_version {
+    VERSION_BOTH, /* ETag and time, as far as the remote has them */
+    VERSION_ETAG, /* the ETag, otherwise the time */
+    VERSION_TIME, /* the time, otherwise the ETag */
+};
+
 /* Texts are not owned; NULL: not given. */
 struct source_options {
     const struct cache_folder *cache; /* copied */
@@ -24,10 +31,10 @@ struct source_options {
     const char *ca;         /* a file of certificates to trust, too */
     const char *via;        /* the URL of the front of a ring of caches; NULL: none */
     const char *via_secret; /* the file of its secret */
-    bool indexes;         /* `epochfs index`: `.epochfs/` is not used, and the list of files is kept
-                             for it */
-    bool version_by_time; /* see struct http_options */
-    unsigned timeout_s;   /* after which a connection that gives nothing has failed */
+    bool indexes; /* `epochfs index`: `.epochfs/` is not used, and the list of files is kept
+                     for it */
+    enum source_version version;
+    unsigned timeout_s; /* after which a connection that gives nothing has failed */
 };
 
 /* Set the defaults and the cache folder. */

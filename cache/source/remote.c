@@ -14,6 +14,7 @@
 #include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
+#include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/sha256sums.h"
 
@@ -36,7 +37,7 @@ int remote_connect(struct source *source, const struct source_options *options,
                                      .most = fit_descriptors(&stage),
                                      .timeout_s = options->timeout_s,
                                      .retry_limit_s = options->stage.retry_limit_s,
-                                     .by_time = options->version_by_time,
+                                     .by_time = options->version == VERSION_TIME,
                                      .ca = options->ca,
                                      .via = options->via,
                                      .via_secret = options->via_secret,
@@ -48,6 +49,8 @@ int remote_connect(struct source *source, const struct source_options *options,
     source->stage = NULL;
     source->joins = NULL;
     source->http = NULL;
+    source->etag_suffices = options->version == VERSION_ETAG ||
+                            (source->remote && !strcmp(source->remote->scheme, "s3://"));
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
@@ -134,18 +137,20 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d)
 {
     AUTO_FREE char *name = NULL, *key = strndup(entry->url, strcspn(entry->url, "?"));
+    struct remote_version version = *entry->version;
 
     if (!key ||
         asprintf(&name, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0) {
         name = NULL;
         return -ENOMEM;
     }
+    version.time_counts = !source->etag_suffices && joined_version_needs_time(&version);
     return stage_add(source->stage,
                      &(struct stage_file){.url = entry->url,
                                           .key = key,
                                           .name = name,
                                           .sha256 = entry->sha256,
-                                          .version = entry->version,
+                                          .version = &version,
                                           .mode = 0444,
                                           .uid = getuid(),
                                           .gid = getgid()},

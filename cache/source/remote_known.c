@@ -233,6 +233,18 @@ static void sized_release(struct sized *sized)
     free(sized->size);
 }
 
+/* The remote tells no version of the file: its sum stands for it, or else what no other mount has.
+ */
+static void set_unversioned(struct source *source, size_t file)
+{
+    const uint8_t *sha256 = known_sha256(&source->known, file);
+    struct member *member = &source->known.files.member[file];
+
+    member->version[0] = stage_own_number(source->stage);
+    if (sha256)
+        memcpy(member->version, sha256, sizeof(member->version));
+}
+
 static int use_stats(struct source *source, struct stats *stats, struct sized *sized)
 {
     struct known *known = &source->known;
@@ -252,6 +264,8 @@ static int use_stats(struct source *source, struct stats *stats, struct sized *s
         }
         sized->size[file] = stats->version[i].size;
         r = joined_version_set(&known->files, file, &stats->version[i]);
+        if (r == 0 && !remote_version_is_known(&stats->version[i]))
+            set_unversioned(source, file);
     }
     return r;
 }
@@ -282,6 +296,26 @@ static int stat_some(struct source *source, size_t *at, struct sized *sized, boo
     return use_stats(source, stats, sized);
 }
 
+/* Say how many files have no version. */
+static void note_unversioned(struct source *source)
+{
+    const struct known *known = &source->known;
+    size_t n = 0;
+
+    for (size_t i = 0; i < known->files.n; i++) {
+        struct remote_version version;
+
+        n += joined_version_get(&known->files, i, &version) && !remote_version_is_known(&version) &&
+             !known_sha256(known, i);
+    }
+    if (n)
+        remote_note(source,
+                    "%zu of %zu files have no version: the server sends neither ETag nor "
+                    "Last-Modified. If such a file changes, a mount does not notice it, and later "
+                    "mounts do not use what is staged. List the files in SHA256SUMS",
+                    n, known->files.n);
+}
+
 int remote_stat(struct source *source, bool *ret_asked, struct diag *d)
 {
     struct known *known = &source->known;
@@ -294,6 +328,8 @@ int remote_stat(struct source *source, bool *ret_asked, struct diag *d)
         r = stat_some(source, &at, &sized, &asked);
     if (r == 0)
         r = known_keep(known, sized.keep, sized.size);
+    if (r == 0)
+        note_unversioned(source);
     if (r == 0)
         *ret_asked = asked;
     return r == -E2BIG

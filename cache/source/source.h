@@ -93,6 +93,7 @@ struct source {
     struct credentials *credentials; /* owned; NULL: none needed */
     struct beside *beside;           /* for one file that may name others; otherwise NULL */
     bool indexes;                    /* as in the options */
+    bool etag_suffices;              /* files with an ETag are known by it alone */
     struct text whole;           /* with indexes: the list of files, for .epochfs/; may be empty */
     struct shared_table *shared; /* of .epochfs/, if it was read for its list; NULL: it was not */
     char *shared_list;           /* the SHA-256 of that list, if it is used; NULL: it is not */

@@ -280,6 +280,19 @@ void run_give_up_locked(struct run *run, struct wait **ret_over);
 /* End all waits and forget all needs; stop the runs under way, and let the others leave. */
 void runs_stop_locked(struct stage *stage, struct wait **ret_over);
 
+/* ---- version.c ---- */
+
+/* See stage_own_number(). */
+uint64_t version_own_number(const struct stage *stage);
+
+/* A text that differs between two versions of a file. If the remote tells none, it has the sum that
+ * the bytes must have, or the stage's own number. 0 or -ENOMEM. */
+int version_describe(const struct stage *stage, const struct stage_file *what, char **ret);
+
+/* Remove the staged file of a closed file that has no version: no later mount can use it. Stays if
+ * another process uses it. */
+void version_remove(const struct file *file);
+
 /* ---- speed.c ---- */
 
 /* A transfer of the run is done: measure how long its first byte took, and how fast the others

@@ -65,6 +65,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     transport->spare_bytes = &stage->counters.background_bytes;
     limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
+    stage->nonce = version_own_number(stage);
     stage->main = stage_main;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 8), 4);
     stage->run_bytes = RUN_BYTES;
@@ -143,6 +144,7 @@ static void file_free(void *arg)
 
     if (file->is_open)
         staged_close(&file->staged);
+    version_remove(file);
     free(file->blob.name);
     free(file->blob.source);
     free(file->blob.etag);
@@ -224,19 +226,6 @@ uint32_t stage_auto_block(uint64_t size)
     return block;
 }
 
-/* A text that differs between two versions of a file. */
-static int describe_version(const struct remote_version *version, char **ret)
-{
-    char *text;
-
-    if (asprintf(&text, "%llu %s %lld.%09ld", (unsigned long long)version->size, version->etag,
-                 *version->etag ? 0LL : (long long)version->mtime.tv_sec,
-                 *version->etag ? 0L : version->mtime.tv_nsec) < 0)
-        return -ENOMEM;
-    *ret = text;
-    return 0;
-}
-
 static int say_too_large(const struct stage *stage, const struct stage_file *what, uint32_t block,
                          struct diag *d)
 {
@@ -312,7 +301,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         (stage->options.keep == STAGE_ONCE && !file->last) ||
         (stage->options.keep != STAGE_PIN && !file->when))
         return -ENOMEM;
-    return describe_version(what->version, &file->version_text);
+    return version_describe(stage, what, &file->version_text);
 }
 
 static int compare_files(const void *a, const void *b)

@@ -231,6 +231,9 @@ void stage_space(struct stage *stage, struct stage_space *ret);
 /* See transport_peers(). */
 bool stage_peers(struct stage *stage, struct transport_peers *ret);
 
+/* A number that no other stage has. It stands for the version of files that have none. */
+uint64_t stage_own_number(const struct stage *stage);
+
 /* Text of the remote's last failure; "" if there was none, or the remote works again. */
 void stage_trouble(struct stage *stage, char *ret, size_t capacity);
 

@@ -313,6 +313,7 @@ struct stage {
     double byte_ns;     /* time for each byte after the first ones, on one connection */
     struct forecast forecast;
     struct turn turn;
+    uint64_t nonce; /* stage_own_number() */
     struct keeping keeping;
     struct passing passing;
     struct yield yield;  /* belongs to the stage's thread */

@@ -35,8 +35,15 @@ struct remote_version {
     struct timespec mtime; /* {0}: not reported */
     char etag[160];        /* as the server spells it, with quotes; "": none. Of a path:
                               file_version_print() */
-    bool whole_only;       /* the server sends no parts: a transfer begins at the first byte */
+    bool time_counts; /* with the ETag, which alone does not tell that the bytes are the same */
+    bool whole_only;  /* the server sends no parts: a transfer begins at the first byte */
 };
+
+/* Does the remote say anything of a file's version but its size? */
+static inline bool remote_version_is_known(const struct remote_version *version)
+{
+    return *version->etag || version->mtime.tv_sec;
+}
 
 enum transfer_end {
     TRANSFER_DONE,    /* data() got all bytes */

@@ -39,7 +39,8 @@ static const char *const error_words[] = {
 static const char *const passthrough_words[] = {
     [OPEN_AUTO] = "auto", [OPEN_CACHED] = "off|cached", [OPEN_PASS] = "on|pass"};
 static const char *const prefetch_words[] = {"off", "on|auto"};
-static const char *const version_words[] = {"etag", "time"};
+static const char *const version_words[] = {
+    [VERSION_BOTH] = "both", [VERSION_ETAG] = "etag", [VERSION_TIME] = "time"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
 
 #define AT(member)                                                                                 \
@@ -154,9 +155,9 @@ const struct option options_ours[] = {
      "close a connection that transfers nothing, or too little, for this long",
      NUMBER(source.timeout_s, 1, 3600), .group = GROUP_REMOTE},
     {"version", "WHAT",
-     "etag: identify a version of a remote file by its ETag, or by its time if it has none. time: "
-     "never use the ETag",
-     WORD(source.version_by_time, version_words), .group = GROUP_REMOTE},
+     "both: identify a version of a remote file by its ETag and its time. etag: ignore the time if "
+     "it has an ETag. time: ignore the ETag if it has a time",
+     WORD(source.version, version_words), .group = GROUP_REMOTE},
     {"files", "NAMES",
      "name the files of a web server that has neither SHA256SUMS nor an index page, separated by ;",
      TEXT(source.files, "names of files, separated by ;"), .group = GROUP_REMOTE},

@@ -87,7 +87,7 @@ def second(*names, etag='"second"', modified=None):
 
 def check_silent_head(server, url, head, get=(), modified=None):
     """HEAD lacks what GET tells. The file is replaced after the mount: no byte of the second version
-    is given with the first one, nor the first one's bytes by later mounts."""
+    is mixed with the first one, nor the first one's bytes by later mounts."""
     name = "-".join(["head", *head, *get])
     server.script("*", bad_server.without(*head), method="HEAD")
     server.script("*", bad_server.without(*get))
@@ -102,6 +102,65 @@ def check_silent_head(server, url, head, get=(), modified=None):
     server.script("*", second(*get, modified=modified))
     with mounted(url, fresh(name)):
         equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == SECOND, True, f"{name}: later")
+    server.healthy()
+
+
+def same_etag(value):
+    def act(reply):
+        if reply.data is not None:
+            reply.request.headers.pop("if-match", None)
+            reply.serve(reply.request.range)
+            reply.headers["ETag"] = value
+    return act
+
+
+def check_same_etag(server, url):
+    """An ETag made of the size alone: the time tells the versions apart, within a mount and after
+    it. With version=etag the user says that it does not matter."""
+    server.script("*", same_etag('"size"'), method=None)
+    later = second(etag='"size"', modified=LATER)
+    for name, options in (("both", ""), ("etag", ",version=etag")):
+        with mounted(url, fresh(name) + options):
+            equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE, size=4096) == FIRST[:4096], True,
+                  name)
+            server.script("*", later, method=None)
+            if name == "both":
+                equal(error_of(read_anew, MOUNTPOINT, SOURCE, "source", SOURCE, size=4096,
+                               offset=3_000_000), errno.ESTALE, name)
+                contains(status()["last_read_error"], "its ETag is still", "-o version=etag")
+            else:
+                equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE, size=4096,
+                                offset=3_000_000) == SECOND[3_000_000:3_004_096], True, name)
+        if name == "both":
+            with mounted(url, fresh(name)):
+                equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == SECOND, True, "later")
+        server.healthy()
+        server.script("*", same_etag('"size"'), method=None)
+    server.healthy()
+
+
+def check_no_version(server, url):
+    """Neither ETag nor Last-Modified: said, and no later mount uses what is staged, unless
+    SHA256SUMS tells the version."""
+    bare = bad_server.without("ETag", "Last-Modified")
+    server.script("*", bare, method=None)
+    with mounted(url, fresh("none")):
+        equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == FIRST, True, "no version")
+    contains(run("info", "-o", fresh("none"), url), "sends neither ETag nor Last-Modified")
+    equal(os.listdir(f"{PRIVATE}/cache.none/staged"), [], "what was staged")
+    server.script("*", second("ETag", "Last-Modified"), method=None)
+    with mounted(url, fresh("none")):
+        equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == SECOND, True, "no version, later")
+    server.healthy()
+    place(f"{WWW}/summed", SOURCE, FIRST)
+    sha256sums(f"{WWW}/summed", SOURCE)
+    server.script("*", bare, method=None)
+    top = url.removesuffix(SOURCE) + "summed/"
+    for _ in "ab":
+        equal("neither ETag" in run("info", "-o", fresh("summed"), top), False, "with sums")
+        with mounted(top, fresh("summed")):
+            equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE) == FIRST, True, "with sums")
+        server.script("*", second("ETag", "Last-Modified"))  # all of it is cached
     server.healthy()
 
 
@@ -186,6 +245,8 @@ with BadServer(WWW) as bad:
     check_silent_head(bad, top, ["ETag"])
     check_silent_head(bad, top, ["ETag", "Last-Modified"])
     check_silent_head(bad, top, ["ETag", "Last-Modified"], ["ETag"], LATER)
+    check_same_etag(bad, top)
+    check_no_version(bad, top)
     check_alternating(bad, top)
     check_flipped(bad, f"{bad.url}/")
     check_words(bad, f"{bad.url}/")

@@ -288,6 +288,8 @@ static const struct remote_version no_etag = {.size = 1000, .mtime.tv_sec = NOW 
 static const struct remote_version whole_only = {
     .size = 1000, .etag = "\"v1\"", .whole_only = true};
 static const struct remote_version unknown = {.size = 1000};
+static const struct remote_version both = {
+    .size = 1000, .mtime.tv_sec = NOW - 1, .etag = "\"v1\"", .time_counts = true};
 static const struct remote_version weak = {
     .size = 1000, .mtime.tv_sec = NOW - 1, .etag = "W/\"v1\""};
 
@@ -344,7 +346,15 @@ static void test_http_judge(void **state)
         {&version, 200, 100, "HTTP/1.1 206 x\r\n" RANGE V1, TRANSFER_DONE, NULL},
         {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"new\"\r\n" TIME, TRANSFER_CHANGED,
          "it had no ETag, has \"new\". If only some replies have one, mount with -o version=time"},
-        /* If both have an ETag, it decides, whatever the times are. */
+        {&both, 200, 100, HEAD_206 RANGE V1 TIME, TRANSFER_DONE, NULL},
+        {&both, 200, 100, HEAD_206 RANGE V1, TRANSFER_DONE, NULL},
+        {&both, 200, 100, HEAD_206 RANGE TIME, TRANSFER_AGAIN, "has no ETag"},
+        {&both, 200, 100, HEAD_206 RANGE V1 "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n",
+         TRANSFER_CHANGED,
+         "was 999999999, is 1000000000, and its ETag is still \"v1\". If several machines answer "
+         "by "
+         "this name, mount with -o version=etag"},
+        /* If the ETag suffices, it decides, whatever the times are. */
         {&version, 200, 100,
          HEAD_206 RANGE "ETag: \"v1\"\r\nLast-Modified: Sun, 09 Sep 2001 01:46:00 GMT\r\n",
          TRANSFER_DONE, NULL},

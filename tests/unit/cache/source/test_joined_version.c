@@ -103,6 +103,34 @@ static void test_version__two_versions__two_hashes(void **state)
     assert_memory_equal(later, hash[0], sizeof(later));
 }
 
+/* An ETag that may be made of less than the bytes and the time needs the time with it. */
+static void test_version__needs_time(void **state)
+{
+    static const struct {
+        const char *etag;
+        time_t seconds;
+        bool needs;
+    } cases[] = {
+        {"\"1800080\"", 1700000000, true},
+        {"W/\"x\"", 1700000000, true},
+        {"\"1800080\"", 0, false},
+        {"", 1700000000, false},
+        {"\"0123456789abcdef0123456789abcdef\"", 1700000000, false},
+        {"\"0123456789abcdef0123456789abcdef-7\"", 1700000000, false},
+        {"\"6553f100-64\"", 1700000000, false}, /* nginx: the time and the size */
+        {"\"6553f101-64\"", 1700000000, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct remote_version version = {.size = 100, .mtime.tv_sec = cases[i].seconds};
+
+        snprintf(version.etag, sizeof(version.etag), "%s", cases[i].etag);
+        if (joined_version_needs_time(&version) != cases[i].needs)
+            fail_msg("%s at %lld", cases[i].etag, (long long)cases[i].seconds);
+    }
+}
+
 static void test_version__text_is_anything__unknown(void **state)
 {
     static const char *const texts[] = {"",
@@ -140,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_version__common_servers__no_text),
         cmocka_unit_test(test_version__others__as_text),
         cmocka_unit_test(test_version__two_versions__two_hashes),
+        cmocka_unit_test(test_version__needs_time),
         cmocka_unit_test(test_version__text_is_anything__unknown),
     };
 
