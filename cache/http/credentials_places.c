@@ -169,7 +169,7 @@ static int load_shared(const struct credentials *c, struct loaded *loaded, struc
             continue;
         if (r == 0)
             return diag_set(d, -EINVAL,
-                            "profile %.100s of %s: expected aws_secret_access_key beside "
+                            "profile %.100s of %s: expected aws_secret_access_key with "
                             "aws_access_key_id, got none",
                             c->profile, file.shown);
         if (r > 0)

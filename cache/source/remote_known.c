@@ -96,7 +96,7 @@ static void note_left_out(struct source *source, const struct left_out *left_out
             len += (size_t)snprintf(reasons + len, sizeof(reasons) - len, "%s%s (%zu)",
                                     i ? ", " : "", left_out->why[i], left_out->lines[i]);
     }
-    remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", all, of, reasons);
+    remote_note(source, "SHA256SUMS: %zu of %zu lines ignored: %s", all, of, reasons);
 }
 
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)

@@ -32,8 +32,8 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
     if (!is_first || !shared->say)
         return;
     text_add(&t,
-             "%s of " SHARED_INDEX_FOLDER "/ beside the data is left aside, and the mount works as "
-             "without: %s; `epochfs index` makes it anew",
+             "%s of " SHARED_INDEX_FOLDER "/ next to the data is ignored, and the mount works as "
+             "without: %s; `epochfs index` makes it again",
              what, why);
     if (!t.failed)
         shared->say(t.data);

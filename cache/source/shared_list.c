@@ -53,8 +53,8 @@ void shared_list_forget(const struct source *source)
 void shared_list_refuse(struct source *source, const char *why)
 {
     remote_note(source,
-                SHARED_INDEX_FOLDER "/: its list of files is left aside, and the mount makes its "
-                                    "own: %s; `epochfs index` makes it anew",
+                SHARED_INDEX_FOLDER "/: its list of files is ignored, and the mount makes its "
+                                    "own: %s; `epochfs index` makes it again",
                 why);
     free(source->shared_list);
     source->shared_list = NULL;
@@ -87,7 +87,7 @@ static int read_table(struct source *source)
     if (r == 0)
         r = shared_table_read(text, len, table, &d);
     if (r < 0 && r != -ENOENT && r != -EACCES)
-        remote_note(source, SHARED_INDEX_FOLDER "/" SHARED_INDEX_TABLE ": left aside: %s",
+        remote_note(source, SHARED_INDEX_FOLDER "/" SHARED_INDEX_TABLE ": ignored: %s",
                     diag_text(&d, r));
     if (table)
         source->shared = table; /* without lines, if it is not there: it is not asked for again */

@@ -202,7 +202,7 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     if (!link->is_folder)
         return remote_add(crawl->source, path, NULL);
     if (depth_of(folder) + 1 >= DEPTH_MOST) {
-        remote_note(crawl->source, "%s/: folders more than %d deep are left out", path, DEPTH_MOST);
+        remote_note(crawl->source, "%s/: folders more than %d deep are ignored", path, DEPTH_MOST);
         return 0;
     }
     return crawl_add(crawl, folder, link->name);

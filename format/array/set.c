@@ -129,7 +129,7 @@ static void set_about(const struct dataset *ds, struct text *t)
         text_add(t, ": %s\n", rule_text(set, why, sizeof(why)));
     }
     for (const char *line = set->left_out; *line; line += strcspn(line, "\n") + 1)
-        text_add(t, "    left out %.*s\n", (int)strcspn(line, "\n"), line);
+        text_add(t, "    ignored  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 void array_set_example(const struct dataset *ds, struct text *t)

@@ -320,7 +320,7 @@ static int parse_row(const struct csv_file *file, const struct wanted *w, uint8_
             : csv_parse(line, (size_t)w->bytes, s->delimiter, room->f4, s->columns, &bad);
     line[w->bytes] = behind;
     if (n != s->columns || bad < s->columns)
-        return diag_set(d, -ESTALE, "%s: byte %llu: expected the row that was here, got another",
+        return diag_set(d, -ESTALE, "%s: byte %llu: expected the row of the index, got another",
                         blob_name(file->blob), (unsigned long long)w->at);
     store_numbers(s, room, w->dst);
     return 0;

@@ -177,10 +177,9 @@ static void files_note(const void *p, struct text *t)
     files_source_note(&file->source, t);
     text_add(t, "%s", file->values_note);
     if (file->exts.left_out)
-        text_add(t,
-                 "%" PRIu64
-                 " files left aside, whose extensions are beyond the first %u, '.%s' first\n",
-                 file->exts.left_out, file->exts.n, file->exts.first_out);
+        text_add(
+            t, "%" PRIu64 " files ignored, whose extensions are beyond the first %u, '.%s' first\n",
+            file->exts.left_out, file->exts.n, file->exts.first_out);
     for (uint32_t i = 0; i < file->n_classes; i++)
         if (!file->class_n[i])
             text_add(t, "class %s (label %" PRIu32 ") has no %s\n", file->class_name[i], i,

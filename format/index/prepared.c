@@ -214,7 +214,7 @@ int prepared_disprove(const struct prepared *p, uint64_t row, const char *why, s
     index_store_remove(p->keep, p->kind, p->identity);
     return diag_set(
         d, -ESTALE,
-        "%s: record %llu is not what the index beside the data says, which is of another "
+        "%s: record %llu is not what the index next to the data says, which is of another "
         "version of the file: %s; mount again, and that index is not used",
         p->name, (unsigned long long)row, why);
 }

@@ -152,7 +152,7 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
         double v = m->input->are_floats ? m->value.real[i] : (double)m->value.whole[i];
 
         if (!isfinite(v) || v < 0)
-            return refuse(m->input, m->at + i, "a weight from 0 on", v, d);
+            return refuse(m->input, m->at + i, "a weight of 0 or more", v, d);
         m->value.real[i] = v;
         m->most = fmax(m->most, v);
     }

@@ -527,12 +527,12 @@ static int join_files(struct folder_files *files, const struct format_setup *set
             continue;
         describe_columns(a, columns_a, sizeof(columns_a));
         describe_columns(b, columns_b, sizeof(columns_b));
-        snprintf(
-            reason, sizeof(reason),
-            "%s and %s cannot be one dataset: expected the same beside label and features in all, "
-            "in their rows or in side files, got %s in the first, %s in the second. Each is "
-            "served alone.",
-            blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
+        snprintf(reason, sizeof(reason),
+                 "%s and %s cannot be one dataset: expected the same fields with label and "
+                 "features in all, "
+                 "in their rows or in side files, got %s in the first, %s in the second. Each is "
+                 "served alone.",
+                 blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
         return finds->error(finds, SHARDS_ALL, reason);
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);

@@ -187,7 +187,7 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
         if (!side->blob)
             continue;
         r = skipped ? diag_set(&side->reason, -EBADMSG,
-                               "%s: expected a number for each row, but %llu bad rows are left out",
+                               "%s: expected a number for each row, but %llu bad rows are omitted",
                                blob_name(side->blob), (unsigned long long)skipped)
                     : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
         if (r == 0)

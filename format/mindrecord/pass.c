@@ -328,7 +328,7 @@ static void end_page(struct mindrecord *file)
     if (left && !*file->about.reason)
         snprintf(file->about.reason, sizeof(file->about.reason),
                  "byte %" PRIu64 ": expected the end of a page after its last row, got %" PRIu64
-                 " bytes, which are left out",
+                 " bytes, which are ignored",
                  at, left);
 }
 

@@ -105,11 +105,12 @@ static int differs(const struct mix_set *set, unsigned i, const struct field *f,
 
     show_type(f, &a);
     show_type(g, &b);
-    return diag_set(d, -EINVAL,
-                    "mix %s: expected fields of one type whose axes agree but for the first, got "
-                    "'%s' as %s in %s, and as %s in %s",
-                    set->setup.name, f->name, a.data ? a.data : "", set->setup.shown[0],
-                    b.data ? b.data : "", set->setup.shown[i]);
+    return diag_set(
+        d, -EINVAL,
+        "mix %s: expected fields of one type whose axes agree except for the first, got "
+        "'%s' as %s in %s, and as %s in %s",
+        set->setup.name, f->name, a.data ? a.data : "", set->setup.shown[0], b.data ? b.data : "",
+        set->setup.shown[i]);
 }
 
 static void leave_out(struct mix_set *set, const struct field *f)

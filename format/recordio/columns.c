@@ -188,8 +188,7 @@ void recordio_damage(const void *p, struct text *t)
     const struct recordio *file = p;
 
     if (*file->about.reason)
-        text_add(t, "%s: %s; what follows is left out\n", blob_name(file->blob),
-                 file->about.reason);
+        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->blob), file->about.reason);
 }
 
 void recordio_note(const void *p, struct text *t)

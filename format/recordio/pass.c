@@ -138,7 +138,7 @@ static int look_at_picture(struct recordio *file, const struct record *record, u
 static void leave_aside(struct recordio *file, const char *text)
 {
     if (!*file->about.side)
-        snprintf(file->about.side, sizeof(file->about.side), "%.200s; it is left aside", text);
+        snprintf(file->about.side, sizeof(file->about.side), "%.200s; it is ignored", text);
     for (char *at = strchr(file->about.side, '\n'); at; at = strchr(at, '\n'))
         *at = '?'; /* in the name of the file; it is kept as a line */
 }

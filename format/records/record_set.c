@@ -263,7 +263,7 @@ static int learn_columns(struct dataset *ds)
     if (r == 0)
         r = add_columns(ds, set->learned.column, set->learned.n);
     if (r == 0 && set->learned.is_full)
-        notes_add(&ds->notes, "there are more than %u fields: those after '%s' are left out",
+        notes_add(&ds->notes, "there are more than %u fields: those after '%s' are ignored",
                   RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
     if (r < 0)
         return r;

@@ -502,7 +502,7 @@ static void note_left(const struct tar_pass *pass, const struct left *left, cons
                       struct text *t)
 {
     if (left->n)
-        text_add(t, "%s: %llu %s left aside, '%s' first\n", blob_name(pass->shard->blob),
+        text_add(t, "%s: %llu %s ignored, '%s' first\n", blob_name(pass->shard->blob),
                  (unsigned long long)left->n, what, left->first);
 }
 
@@ -516,7 +516,7 @@ void tar_pass_damage(const struct tar_pass *pass, struct text *t)
     const char *name = blob_name(pass->shard->blob);
 
     if (pass->cut.set)
-        text_add(t, "%s; the samples before it are here\n", pass->cut.text);
+        text_add(t, "%s; the samples before it can be read\n", pass->cut.text);
     for (unsigned i = TAR_NO_FAULT + 1; i < N_TAR_FAULTS; i++)
         if (pass->faults[i])
             text_add(t, "%s: %llu samples cannot be read: they %s\n", name,
@@ -549,8 +549,7 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
                  name, (unsigned long long)index->renamed);
     if (table->left_out)
         text_add(
-            t,
-            "%s: %llu members left aside, whose extensions are beyond the first %u, '.%s' first\n",
+            t, "%s: %llu members ignored, whose extensions are beyond the first %u, '.%s' first\n",
             name, (unsigned long long)table->left_out, TAR_FIELDS_MAX, table->first_out);
     note_left(pass, &pass->no_ext, "files without an extension", t);
     note_left(pass, &pass->links, "links and devices", t);

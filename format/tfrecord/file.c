@@ -251,7 +251,7 @@ void tfrecord_note(const void *p, struct text *t)
             t, "%s: records that are no tf.train.Example: %llu; they have the file .record alone\n",
             name, (unsigned long long)f->others);
     if (file->features.left_out)
-        text_add(t, "%s: features beyond the first %u are left out, such as %s\n", name,
+        text_add(t, "%s: features beyond the first %u are ignored, such as %s\n", name,
                  file->features.n, file->features.first_out + 1);
     if (file->shown.hidden)
         text_add(t,

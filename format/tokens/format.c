@@ -159,7 +159,7 @@ static int open_megatron(struct open_folder *o, struct source_file *file, struct
         return r;
     if (!bin)
         return diag_set(d, -EBADMSG,
-                        "%s: expected the tokens in %.*s.bin beside it, got no such file",
+                        "%s: expected the tokens in %.*s.bin next to it, got no such file",
                         blob_name(file->blob), (int)stem, file->name);
     r = stream_megatron(file, bin, o->setup->options.sequences, ret, d);
     if (r == 0)
@@ -218,7 +218,7 @@ static int open_stream(struct open_folder *o, struct source_file *file, struct t
         return stream_raw(file, options, ret, d);
     return diag_set(
         d, -EBADMSG,
-        "%s: byte 0: expected the header of a Megatron-LM index in the .idx beside it, or "
+        "%s: byte 0: expected the header of a Megatron-LM index in the .idx next to it, or "
         "-o token_dtype=uint16 (or uint8, uint32, int32, int64) for tokens without a header",
         blob_name(file->blob));
 }

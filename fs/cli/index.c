@@ -87,7 +87,7 @@ static int cli_index_make(const struct index_call *call, struct options *options
     if (r < 0)
         return fail(r == -EREMOTEIO || r == -ESTALE ? EXIT_SOURCE : EXIT_CACHE, "%s",
                     diag_text(&d, r));
-    printf("%s: %zu index%s%s written; beside the data they are called %s\n", call->dir, n,
+    printf("%s: %zu index%s%s written; next to the data their folder is called %s\n", call->dir, n,
            n == 1 ? "" : "es", has_list ? " and the list of files" : "", SHARED_INDEX_FOLDER "/");
     return bad ? fail(EXIT_SOURCE, "%s: %zu of %zu datasets and files cannot be used",
                       shown_source(call->source, shown), bad, opened.catalog.n)
@@ -121,11 +121,12 @@ static int cli_index_run(int argc, char **argv)
         .name = "index",
         .word = "SOURCE",
         .usage = command_index.usage,
-        .about = "Finds out where the samples of archives, records, text and tables are, and which "
-                 "files a server or a bucket with 4,096 files or more has. Put DIR beside the data "
-                 "as the directory .epochfs/: every mount then fetches it instead of searching. "
-                 "The exit code is 2 if SOURCE has nothing to index, or if a part of it cannot be "
-                 "used (the rest is written), and 4 if DIR or the cache cannot be written.",
+        .about =
+            "Finds out where the samples of archives, records, text and tables are, and which "
+            "files a server or a bucket with 4,096 files or more has. Put DIR next to the data "
+            "as the directory .epochfs/: every mount then fetches it instead of searching. "
+            "The exit code is 2 if SOURCE has nothing to index, or if a part of it cannot be "
+            "used (the rest is written), and 4 if DIR or the cache cannot be written.",
         .example = "index /data/shards --output /data/shards/.epochfs",
         .options = &options,
         .flag = {{"output", " DIR", .text = &call.dir,

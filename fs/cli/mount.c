@@ -100,7 +100,7 @@ static int take_dead_away(const char *path, const char *real, const struct mount
     if (r < 0 && !mounts_is_gone(real, mount)) /* it may have succeeded late */
         return fail(EXIT_MOUNT, "mountpoint %s: an epochfs whose daemon has died: %s", path,
                     diag_text(&d, r));
-    say("mountpoint %s: an epochfs whose daemon had died was there; it was unmounted", path);
+    say("mountpoint %s: removed a stale mount left by a dead daemon", path);
     return EXIT_DONE;
 }
 

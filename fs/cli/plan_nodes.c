@@ -38,9 +38,10 @@ int plan_nodes_rate(const char *name, const char *value, uint64_t *ret, struct d
     }
     if (value_size(name, value, ret, &ignored) == 0)
         return 0;
-    return diag_set(d, -EINVAL,
-                    "option %s=%s: expected bytes a second, such as 500M, or bits, such as 10Gbit",
-                    name, value);
+    return diag_set(
+        d, -EINVAL,
+        "option %s=%s: expected bytes per second, such as 500M, or bits, such as 10Gbit", name,
+        value);
 }
 
 static int plan_nodes_check_together(const struct plan_nodes_text *text, bool each, bool source,
@@ -54,17 +55,17 @@ static int plan_nodes_check_together(const struct plan_nodes_text *text, bool ea
                                             : NULL;
 
     if (!text->nodes && alone)
-        return diag_set(d, -EINVAL, "option %s: expected --nodes= beside it", alone);
+        return diag_set(d, -EINVAL, "option %s: requires --nodes=N", alone);
     if (text->nodes && !text->node_rate)
         return diag_set(d, -EINVAL,
-                        "option --nodes: expected --node-rate= beside it, the rate of a "
+                        "option --nodes: requires --node-rate=, the rate of a "
                         "node's link, such as 10Gbit");
     if (text->bytes && source)
         return diag_set(d, -EINVAL, "option --bytes: stands in for SOURCE, so it takes none");
     if (!text->bytes && !source)
         return diag_set(d, -EINVAL, "expected SOURCE, or --bytes=; see `epochfs plan --help`");
     if (text->bytes && !text->origin_rate)
-        return diag_set(d, -EINVAL, "option --bytes: expected --origin-rate= beside it");
+        return diag_set(d, -EINVAL, "option --bytes: requires --origin-rate=");
     if (each && source)
         return diag_set(d, -EINVAL,
                         "option --each: takes no SOURCE; a plan without "

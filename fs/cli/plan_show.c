@@ -195,7 +195,7 @@ static void print_times(const struct planned *x)
     if (isnan(f->compute))
         return;
     plan_print_label("compute");
-    printf("%s an epoch, %s for %llu epochs\n", plan_shown_time(f->compute, a),
+    printf("%s per epoch, %s for %llu epochs\n", plan_shown_time(f->compute, a),
            plan_shown_time(f->compute * (double)x->task.epochs, b),
            (unsigned long long)x->task.epochs);
     if (!x->all->stage)

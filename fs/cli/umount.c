@@ -127,8 +127,8 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
         wait_for_end(path, daemon);
         return EXIT_DONE;
     }
-    say("%s: detached, because it was in use by %s; nobody can open it any more, and it ends when "
-        "they close it",
+    say("%s: still in use by %s. Detached: new opens fail, and the mount ends when these processes "
+        "close their files",
         path, users.len ? users.data : "processes that cannot be seen from here");
     if (hangs)
         release_readers(path, mount, daemon);

@@ -31,7 +31,7 @@ static void write_left_out_locked(struct log_filter *filter)
     lock_assert_held(&filter->lock);
     if (!filter->left_out)
         return;
-    snprintf(line, sizeof(line), "%llu message%s left out", (unsigned long long)filter->left_out,
+    snprintf(line, sizeof(line), "%llu message%s omitted", (unsigned long long)filter->left_out,
              filter->left_out == 1 ? "" : "s");
     filter->write(filter->ctx, LOG_LEVEL_WARNING, line);
     filter->left_out = 0;

@@ -309,9 +309,9 @@ const struct plan_parameter plan_parameters[] = {
         .word = "split",
         .foreign = "train_test_split|validation_split|test_size|fold",
         .syntax = "K@W0:W1:...",
-        .expected =
-            "K@W0:W1:..., share K from 0 on of up to 16 weights below 2^32 that are not all 0, as "
-            "0@80:10:10",
+        .expected = "K@W0:W1:..., share K (0 or more) of up to 16 weights below 2^32 that are not "
+                    "all 0, as "
+                    "0@80:10:10",
         .help = "share K of a fixed shuffle, as large as its weight says",
         .parse = parse_split,
         .print = print_split,
@@ -358,7 +358,7 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "N:uniform|balanced|FIELD",
         .expected =
             "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
-        .help = "N samples an epoch, some several times: all equally likely, "
+        .help = "N samples per epoch, some several times: all equally likely, "
                 "each class of label, or by a field",
         .parse = parse_draw,
         .print = print_draw,

@@ -105,10 +105,11 @@ void status_space(const struct stage_space *s, uint64_t could_free, struct text 
                  MIB(s->limit));
     else
         text_add(t, "its limit of %.1f MiB is small, so ", MIB(s->limit));
-    text_add(t,
-             "only %.1f of the %.1f MiB of the source stay, and the rest is fetched in every "
-             "epoch. ",
-             MIB(left), MIB(s->total));
+    text_add(
+        t,
+        "only %.1f of the %.1f MiB of the source remain cached, and the rest is fetched in every "
+        "epoch. ",
+        MIB(left), MIB(s->total));
     if (s->keep == STAGE_PIN)
         text_add(t, "Use a larger cache_size=, or evict=plan to keep what a plan needs soonest");
     else

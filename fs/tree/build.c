@@ -97,7 +97,7 @@ static int add_plans_page(struct builder *b)
         return 0;
     text_add(&t,
              "Open a plan by its name, and it is listed here from then on. For example\n\n"
-             "    ls 'batch=128/npz'                   128 samples a file, in stored order\n"
+             "    ls 'batch=128/npz'                   128 samples per file, in stored order\n"
              "    ls 'batch=128,seed=7/epoch=0/npz'    shuffled, differently in every epoch=<E>\n\n"
              "A plan is\n\n");
     plan_syntax(&t, "    ", 80);

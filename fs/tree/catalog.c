@@ -171,7 +171,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
             d, -ENODATA,
             "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
             "with nothing else in them, or through an scp file that names it (wav.scp); an index "
-            "through the records beside it",
+            "through the records next to it",
             root, n_files, n_files > 1 ? "s" : "");
     if (catalog->n == 1)
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,

@@ -147,13 +147,13 @@ static void about(const void *ctx, struct text *t)
     const struct mixture *m = ctx;
     const struct mix_spec *spec = m->spec;
 
-    text_add(t, "    mix      %s; %llu samples an epoch\n", spec->text,
+    text_add(t, "    mix      %s; %llu samples per epoch\n", spec->text,
              (unsigned long long)m->order->length);
     for (unsigned i = 0; i < spec->n_sources; i++)
         text_add(t, "    source   %u: %s, %llu samples\n", i, m->shown[i],
                  (unsigned long long)m->order->list[i].schedule.positions);
     if (*m->left_out)
-        text_add(t, "    left out %s: not in all sources\n", m->left_out);
+        text_add(t, "    omitted  %s: not in all sources\n", m->left_out);
 }
 
 /* ---- making ---- */

@@ -117,7 +117,7 @@ class Batches(IterableDataset):
 
         The ranks of a step all have the same state, so rank 0 saves it for all of them."""
         if get_worker_info() is not None or int(self._shared[UNCOUNTED]):
-            raise RuntimeError("workers have read batches that nobody has counted: use epochfs.torch.Loader "
+            raise RuntimeError("workers have read batches that were not counted: use epochfs.torch.Loader "
                                "in place of DataLoader, and ask for the state in the main process")
         return dict(zip(STATE, (*self._position, _plan.step_size(self.plan), _plan.samples_of(self.plan))))
 

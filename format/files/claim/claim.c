@@ -233,7 +233,7 @@ static int note_unmet(struct search *s, uint32_t folder, bool project)
         r = asprintf(ret, "%s%s%s is a table of Kaldi, which may name them", path, slash,
                      find_name(s, folder, name_is_kaldi));
     else if (f->foreign)
-        r = asprintf(ret, "%s%s%s beside them is of another format", path, slash,
+        r = asprintf(ret, "%s%s%s next to them is of another format", path, slash,
                      find_name(s, folder, name_is_foreign));
     else if (f->project)
         r = asprintf(ret, "%s%s%s says that a program is built there", path, slash,

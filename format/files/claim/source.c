@@ -64,7 +64,7 @@ void files_source_note(const struct files_source *source, struct text *t)
     if (*source->aside)
         text_add(t, "ignored: %s\n", source->aside);
     if (source->n_unread)
-        text_add(t, "%zu left out, for %s be read: %s\n", source->n_unread,
+        text_add(t, "%zu ignored, because %s be read: %s\n", source->n_unread,
                  source->n_unread > 1 ? "they cannot" : "it cannot", source->unread);
 }
 

@@ -135,12 +135,12 @@ int metadata_make_columns(struct metadata_file *file, struct diag *d)
         return r;
     if (!file->exts.n && (file->missing || file->refused))
         return diag_set(d, -EBADMSG,
-                        "%s: expected a row whose file is there, got none in %" PRIu64 " rows",
+                        "%s: expected a row whose file exists, got none in %" PRIu64 " rows",
                         file->name, file->prepared.index.rows);
     if (!file->exts.n)
         return diag_set(d, -EBADMSG,
                         "%s: expected a column file_name, or <name>_file_name, that names files "
-                        "beside it; got none in %" PRIu64 " rows",
+                        "next to it; got none in %" PRIu64 " rows",
                         file->name, file->prepared.index.rows);
     file->columns = calloc(file->exts.n + file->cells.n, sizeof(*file->columns));
     file->shows = calloc(file->exts.n + file->cells.n, sizeof(*file->shows));
@@ -328,7 +328,7 @@ void metadata_note(const void *p, struct text *t)
     if (file->unnamed)
         text_add(t, "%" PRIu64 " files are in no row of %s\n", file->unnamed, name);
     if (file->cells.left_out)
-        text_add(t, "%s has more than %u columns: others are left out, the first is '%s'\n", name,
+        text_add(t, "%s has more than %u columns: others are ignored, the first is '%s'\n", name,
                  METADATA_COLUMNS_MAX, file->cells.first_out);
 }
 

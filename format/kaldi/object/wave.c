@@ -118,7 +118,7 @@ static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kald
         return kaldi_bad(r->in, at + 14, r->d, "expected samples of 16 bits, got %u", bits);
     /* In 32 bits, as in Kaldi. */
     if (get32(r, fmt + 8) != rate * BITS / 8 * channels)
-        return kaldi_bad(r->in, at + 8, r->d, "expected %u bytes a second, got %u",
+        return kaldi_bad(r->in, at + 8, r->d, "expected %u bytes per second, got %u",
                          rate * BITS / 8 * channels, get32(r, fmt + 8));
     if (get16(r, fmt + 12) != channels * BITS / 8)
         return kaldi_bad(r->in, at + 12, r->d, "expected %u bytes for all channels, got %u",

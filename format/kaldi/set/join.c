@@ -216,7 +216,7 @@ static void note_segment(struct kaldi_join *join, const struct utterance *u, con
 {
     if (join->reported++ >= SEGMENTS_REPORTED)
         return;
-    text_add(&join->notes, "%s%s: '%.*s': %s; it is left out", join->reported > 1 ? "\n" : "",
+    text_add(&join->notes, "%s%s: '%.*s': %s; it is ignored", join->reported > 1 ? "\n" : "",
              blob_name(join->segments.blob), (int)min_u64(u->len, 100), (const char *)u->key,
              wrong);
 }

@@ -119,7 +119,7 @@ static const char *parse_line(char *text, struct kaldi_segment *ret)
         long channel = strtol(word[3], &end, 10);
 
         if (*end || channel < 0 || channel > 65535)
-            return "expected a channel from 0 on";
+            return "expected a channel of 0 or more";
         ret->channel = (int)channel;
     }
     return NULL;

@@ -253,7 +253,7 @@ expect 0 "$EPOCHFS" info "$MOUNTPOINT/train/source"
 exec 7<"$MOUNTPOINT/README.txt"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT/"
 one_line
-says "$MOUNTPOINT: detached, because it was in use by " " $$ (case-cli.sh)" "it ends when they close it"
+says "$MOUNTPOINT: still in use by " " $$ (case-cli.sh)" "the mount ends when these processes close their files"
 ! is_mounted "$MOUNTPOINT" || die "a mount that was in use is still there"
 exec 7<&-
 gone "$pid"
@@ -295,7 +295,7 @@ expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 kill -KILL "$("$PYTHON3" -c 'import lib; print(lib.status()["pid"])')"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 one_line
-says "daemon had died" "it was unmounted"
+says "removed a stale mount left by a dead daemon"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 
 # ---- several at once: one is first ----

@@ -75,13 +75,13 @@ def check_page():
 
 
 def check_errors(server):
-    for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: expected --nodes="),
+    for arguments, piece in (((WWW, "--nodes=4"), "--node-rate"), ((WWW, "--dead=1"), "--dead: requires --nodes="),
                              ((WWW, "--bytes=1G", *LINKS), "it takes none"), (LINKS, "expected SOURCE, or --bytes="),
                              (("--bytes=1G", "--nodes=4", "--node-rate=1G"), "--origin-rate="),
                              ((WWW, "--each", *LINKS), "--each"), (("--bytes=1G", *LINKS, "--dead=4"), "from 0 to 3"),
                              (("--bytes=1G", "--node-rate=1G", "--origin-rate=1G", "--nodes=1"), "from 2 to"),
                              (("--bytes=0", *LINKS), "bytes=0"),
-                             ((WWW, "--nodes=4", "--node-rate=10Gbits"), "node-rate=10Gbits: expected bytes a second"),
+                             ((WWW, "--nodes=4", "--node-rate=10Gbits"), "node-rate=10Gbits: expected bytes per second"),
                              ((WWW, "--nodes=4", "--node-rate=Gbit"), "node-rate=Gbit"),
                              ((WWW, "--nodes=4", "--node-rate=0Gbit"), "node-rate=0Gbit"),
                              ((WWW, "--nodes=4", "--node-rate=99999999999999999999Gbit"), "node-rate=9999")):

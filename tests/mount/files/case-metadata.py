@@ -117,7 +117,7 @@ refused("list", "metadata.jsonl", b'[1]\n', "metadata.jsonl, line 1", "expected 
 refused("long", "metadata.jsonl", b'{"file_name": "' + b"x" * (1 << 20) + b'"}\n', "line 1: expected at most 1048576 bytes")
 refused("names", "metadata.jsonl", b'{"name": "0.jpg"}\n', "set/metadata.jsonl: expected a column file_name")
 refused("gone", "metadata.jsonl", b'{"file_name": "a.jpg"}\n{"file_name": "../b.jpg"}\n', "set/metadata.jsonl: expected",
-        "a row whose file is there, got none in 2 rows")
+        "a row whose file exists, got none in 2 rows")
 refused("fields", "metadata.csv", b"file_name,a\n0.jpg,1\n1.jpg\n", "metadata.csv, line 3: expected 2 fields", "got 1")
 refused("quote", "metadata.csv", b'file_name,a\n0.jpg,"1\n', "line 2", "a quote that does not end")
 refused("after", "metadata.csv", b'file_name,a\n0.jpg,"1"x\n', "expected a comma after a quote, got 'x'")

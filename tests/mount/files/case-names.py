@@ -43,7 +43,7 @@ with mounted():
         equal(content(where), next(iter(s.files.values())), where)
     equal(len(os.listdir(path("set/samples/raw"))), len(samples) - 1, "samples")
     contains(text(path("set/dataset.json")), "two\\u000alines")
-contains(run("info", SOURCE), "2 left out, for they cannot be read: set/one/")
+contains(run("info", SOURCE), "2 ignored, because they cannot be read: set/one/")
 with mounted(SOURCE, "allow_outside"):
     equal(content(path("set/samples/raw/secret.jpg")), b"content of a link", "allow_outside")
 
@@ -52,7 +52,7 @@ with mounted(SOURCE, "allow_outside"):
 for i in range(1100):
     write(f"kinds/{i:04d}.jpg", b"j%d" % i)
     write(f"kinds/{i:04d}.a{i:04d}", b"a%d" % i)
-contains(run("info", f"{SOURCE}/kinds"), "samples  1100", "77 files left aside, whose extensions are beyond the first 1024, '.a1023' first")
+contains(run("info", f"{SOURCE}/kinds"), "samples  1100", "77 files ignored, whose extensions are beyond the first 1024, '.a1023' first")
 with mounted(f"{SOURCE}/kinds"):
     names = os.listdir(path("all/samples/raw"))
     equal(len([n for n in names if n.endswith(".jpg")]), 1100, "pictures")

@@ -84,7 +84,7 @@ def check_web(sums):
         print(f"{name}: {all_} requests for {N} files")
         check_some(daemon.at)
         stop(daemon)
-        equal("left aside" in log_text(f"log.{name}-first"), False, log_text(f"log.{name}-first"))
+        equal("ignored" in log_text(f"log.{name}-first"), False, log_text(f"log.{name}-first"))
         daemon, ours, pages, heads, _ = web.mount(f"{name}-first")
         equal((ours, heads), (1, SAMPLES), f"{name}: again")
         stop(daemon)

@@ -126,7 +126,7 @@ def check_local(form):
             os.utime(f"{folder}/.epochfs/index.txt")
         stale = mount_and_read(folder, f"{name}-{turn}", form, changed)
         equal(0 < stale <= 3, True, f"{name}, {turn}: {stale} samples are stale")
-        contains(log_text(f"log.at.{name}-{turn}"), "index beside the data")
+        contains(log_text(f"log.at.{name}-{turn}"), "index next to the data")
         equal(mount_and_read(folder, f"{name}-{turn}", form, changed), 0, f"{name}, {turn}: after a remount")
 
     # A table of the first version, whose files have no versions.

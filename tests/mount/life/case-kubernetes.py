@@ -162,7 +162,7 @@ def check_commands(container, probe, node):
         daemon = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         try:
             if killed_before:
-                next(line for line in daemon.stderr if "daemon had died was there; it was unmounted" in line)
+                next(line for line in daemon.stderr if "removed a stale mount left by a dead daemon" in line)
             wait_mounted(daemon.pid, mountpoint)
             subprocess.run(here(container[probe]["exec"]["command"], node), env=environment, check=True, stdout=subprocess.DEVNULL)
         except BaseException:

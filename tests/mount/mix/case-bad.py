@@ -109,7 +109,7 @@ def check_shapes():
         equal(np.load(path("m", "samples", "npy", "1-000002.image.npy")).shape, (6, 3), "a sample")
         equal(batch["source~2"].tolist(), [7, 9, 7, 9], "the field of the sources")
         equal(json.loads(text(path("m", "dataset.json")))["mix"]["fields_left_out"], "weight", "left out")
-    contains(run("info", "-o", "mix=m=a*1+tall*1", SOURCE), "left out weight: not in all sources")
+    contains(run("info", "-o", "mix=m=a*1+tall*1", SOURCE), "omitted  weight: not in all sources")
 
 
 def check_late():

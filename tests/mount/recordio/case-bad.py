@@ -84,7 +84,7 @@ def check_tails():
         equal(np.load(path(ds, "batches/batch=2/npz/000000.npz"))["record"].tobytes(),
               b"firstsecond.", name)
         contains(run("info", "--check", os.path.join(SOURCE, ds[:ds.rindex("/")]), code=2), note)
-        contains(info, f"note     {ds.rpartition('/')[0]}/{name}.rec: {note}", "what follows is left out")
+        contains(info, f"note     {ds.rpartition('/')[0]}/{name}.rec: {note}", "the rest is ignored")
 
 
 def check_errors():

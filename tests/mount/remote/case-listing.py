@@ -125,7 +125,7 @@ with Nginx(WWW) as server:
     run("info", "-o", fresh(), f"{server.url}/evil/", code=2)
     place(f"{WWW}/evil", "SHA256SUMS", content(WWW, "evil/SHA256SUMS") + b"%s  good\n" % (
         hashlib.sha256(ODD).hexdigest().encode()))
-    note = "SHA256SUMS: 11 of 13 lines left out"
+    note = "SHA256SUMS: 11 of 13 lines ignored"
     contains(run("info", "-o", fresh(), f"{server.url}/evil/"), f"note     {note}")
     contains(json.loads(run("info", "--json", "-o", fresh(), f"{server.url}/evil/"))["notes"][0],
              note)

@@ -46,7 +46,7 @@ def check_bucket():
             asked[turn] = s3.objects - before
             for i in (0, 9, 8 * N - 1):
                 ds.check_sample(i)
-            equal("left aside" in log_text(f"log.{turn}"), False, log_text(f"log.{turn}"))
+            equal("is ignored" in log_text(f"log.{turn}"), False, log_text(f"log.{turn}"))
             stop(daemon)
             for name, data in files(OUT).items():
                 s3.put(f"set/.epochfs/{name}", data)

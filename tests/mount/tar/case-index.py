@@ -40,7 +40,7 @@ def check(ds, source, cache, *words):
         for i in (0, 9, 8 * N - 1):
             ds.check_sample(i)
         equal([name for name in os.listdir(path()) if "index" in name], [], "datasets of indexes")
-    equal("left aside" in log_text(cache), bool(words), log_text(cache))
+    equal("is ignored" in log_text(cache), bool(words), log_text(cache))
     contains(log_text(cache), *words)
 
 

@@ -41,7 +41,7 @@ def leave_out(data):
 write("x.tfrecord", b"".join(tf.frame(tf.example(x=tf.integers(i))) for i in range(20)))
 run("index", SOURCE, "-o", DIR, "-o", f"cache={CACHE}.1")
 forge(leave_out)
-equal("left out" in run("info", "-o", f"cache={CACHE}.2", SOURCE), False, "a note of the forged index")
+equal("ignored" in run("info", "-o", f"cache={CACHE}.2", SOURCE), False, "a note of the forged index")
 with mounted(SOURCE, f"cache={CACHE}.3,stage=off"):
     got = np.load(path("x.tfrecord/batches/batch=20/npy/000000.x.npy"))
     equal(got.tolist(), list(range(20)), "the values")

@@ -329,7 +329,7 @@ def check_wide():
     equal(array(ds, "samples/npy/000002.i.npy").tolist(), 2, "i of a narrow one")
     expect_error(errno.EIO, content, f"{ds}/samples/npy/000003.i.npy")
     contains(run("info", "--check", path_of(ds), code=2), "record 3, at byte")
-    contains(run("info", path_of("rows/many/many")), "features beyond the first 1024 are left out")
+    contains(run("info", path_of("rows/many/many")), "features beyond the first 1024 are ignored")
 
 
 single("text.tfrecord", b"this is no TFRecord file, whatever it is called\n")

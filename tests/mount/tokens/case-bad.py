@@ -62,7 +62,7 @@ for name, (bad, says) in cases.items():
 pair("cut", bin=data[:-2])
 refused["m/cut"] = "sequence 2 of 340 bytes: expected it inside the 598 bytes of m/cut.bin, got it at byte 260"
 pair("alone", bin=None)  # TK-21
-refused["m/alone.idx"] = "expected the tokens in alone.bin beside it, got no such file"
+refused["m/alone.idx"] = "expected the tokens in alone.bin next to it, got no such file"
 write("m/lone.bin", data)
 refused["m/lone.bin"] = "-o token_dtype=uint16"
 

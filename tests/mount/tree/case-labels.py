@@ -107,7 +107,7 @@ def check_refusals():
         ("a", "batch=5,take=7:7,draw=10:balanced"): "expected a list that has samples, got none",
         ("a", "batch=6,take=7:7,classes=2x3"): "expected a list that has samples, got none",
         ("nan", "batch=5,draw=10:weight"): "weights of field weight: sample 7 (nan.npz:",
-        ("inf", "batch=5,draw=10:weight"): "expected a weight from 0 on, got inf",
+        ("inf", "batch=5,draw=10:weight"): "expected a weight of 0 or more, got inf",
         ("zero", "batch=5,draw=10:weight"): "expected a weight above 0, got 0 in all 20 samples",
         ("one", "batch=5,take=0:5,draw=10:weight"): "expected a weight above 0 in the list, got 0 in all 5",
         ("half", "batch=5,draw=10:balanced"): "expected a whole number, the number of a class, got 0.5",
@@ -117,7 +117,7 @@ def check_refusals():
     for (dataset, name), why in refused.items():
         expect_error(errno.ENOENT, os.stat, path(dataset, "batches", name))
         contains(log_text().splitlines()[-1], "no such name: ", name, why)
-    contains(log_text(), "expected a weight from 0 on, got nan", "expected a weight from 0 on, got -")
+    contains(log_text(), "expected a weight of 0 or more, got nan", "expected a weight of 0 or more, got -")
 
 
 def save(name, label, weight):

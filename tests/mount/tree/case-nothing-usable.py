@@ -30,7 +30,7 @@ refused("project", "(3 .jpg, 1 without an extension)", "0.jpg: is a JPEG picture
 for i in range(3):
     write(f"beside/{i}.jpg", JPEG)
 write("beside/x.h5", b"\x89HDF\r\n\x1a\n" + bytes(100))
-refused("beside", "x.h5 beside them is of another format")
+refused("beside", "x.h5 next to them is of another format")
 for i in range(8):
     write(f"few/{i}.yaml", b"names: [a, b]\n")
 write("few/a/0.jpg", JPEG)

@@ -232,9 +232,9 @@ static void test_values__no_index_of_them__named(void **state)
         {LABEL_CLASSES, {0x1p60, 0, 0}, "sample 0: expected a class below 2^53"},
         {LABEL_CLASSES, {1, 0x1p53, 0}, "sample 1: expected a class below 2^53"},
         {LABEL_CLASSES, {1, -0x1p53, 0}, "sample 1: expected a class below 2^53"},
-        {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: expected a weight from 0 on, got -2"},
-        {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: expected a weight from 0 on, got nan"},
-        {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: expected a weight from 0 on, got inf"},
+        {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: expected a weight of 0 or more, got -2"},
+        {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: expected a weight of 0 or more, got nan"},
+        {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: expected a weight of 0 or more, got inf"},
         {LABEL_WEIGHTS, {0, 0, -0.0}, "expected a weight above 0, got 0 in all 3 samples"},
     };
     struct world w;

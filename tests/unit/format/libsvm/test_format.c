@@ -848,7 +848,7 @@ static void test_side__skipped_rows__reason(void **state)
                                  NULL, &made),
                      0);
     assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, &d), -EBADMSG);
-    assert_diag_has(&d, "1 bad rows are left out");
+    assert_diag_has(&d, "1 bad rows are omitted");
     libsvm_release(&made);
 }
 

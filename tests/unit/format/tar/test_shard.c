@@ -135,8 +135,8 @@ static void test_samples(void **state)
     tar_put_file(&tar, "./c.seg.png", "S");
     tar_put_end(&tar);
     assert_shard(&tar, "d/a jpg:A cls:-7\nd/b jpg:\nc seg.png:S\n"
-                       "x.tar: 1 files without an extension left aside, 'README' first\n"
-                       "x.tar: 1 links and devices left aside, 'link.txt' first\n");
+                       "x.tar: 1 files without an extension ignored, 'README' first\n"
+                       "x.tar: 1 links and devices ignored, 'link.txt' first\n");
 }
 
 static void test_keys__repeat__numbered(void **state)
@@ -193,9 +193,8 @@ static void test_fields__above_300__left_out(void **state)
     assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
     assert_int_equal(shard->table.n, TAR_FIELDS_MAX);
     assert_int_equal(shard->prepared.index.rows, 2000);
-    assert_non_null(strstr(shard->note,
-                           "x.tar: 701 members left aside, whose extensions are beyond "
-                           "the first 300, '.x299.npy' first\n"));
+    assert_non_null(strstr(shard->note, "x.tar: 701 members ignored, whose extensions are beyond "
+                                        "the first 300, '.x299.npy' first\n"));
 }
 
 /* ---- samples that cannot be read ---- */
@@ -246,7 +245,7 @@ static void test_cut_in_content__sample_refused(void **state)
     assert_shard(&tar,
                  "a jpg:1\nb jpg:?\n"
                  "x.tar: byte 2560: expected 2 bytes of 'b.cls', got 1: the file is cut short; "
-                 "the samples before it are here\n"
+                 "the samples before it can be read\n"
                  "x.tar: 1 samples cannot be read: they are cut short\n");
 }
 
@@ -260,7 +259,7 @@ static void test_cut_in_header__whole_members_stay(void **state)
     assert_shard(&tar,
                  "a jpg:1\nb jpg:2\n"
                  "x.tar: byte 2048: expected a tar header of 512 bytes, got the end of the file; "
-                 "the samples before it are here\n");
+                 "the samples before it can be read\n");
 }
 
 static void test_bad_header__samples_before_stay(void **state)
@@ -273,7 +272,7 @@ static void test_bad_header__samples_before_stay(void **state)
     assert_shard(&tar,
                  "a jpg:1\n"
                  "x.tar: byte 1024: expected a tar header, got a checksum that does not fit it; "
-                 "the samples before it are here\n");
+                 "the samples before it can be read\n");
 }
 
 static void test_data_after_the_end__reported(void **state)

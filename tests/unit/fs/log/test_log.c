@@ -86,7 +86,7 @@ static void test_filter__burst__rest_is_counted(void **state)
     log_filter_line(&filter, 14 * SECOND, LOG_LEVEL_DEBUG, "asked for");
     check_lines(&lines, "D asked for\n");
     log_filter_line(&filter, 15 * SECOND, LOG_LEVEL_ERROR, "one more"); /* was not logged */
-    check_lines(&lines, "W 2 messages left out\nE one more\n");
+    check_lines(&lines, "W 2 messages omitted\nE one more\n");
     log_filter_end(&filter);
     check_lines(&lines, "");
 }
@@ -105,7 +105,7 @@ static void test_filter__ends_in_a_burst__count_is_reported(void **state)
     }
     check_lines(&lines, lines.data);
     log_filter_end(&filter);
-    check_lines(&lines, "W 1 message left out\n");
+    check_lines(&lines, "W 1 message omitted\n");
 }
 
 static void test_filter__more_texts_than_it_remembers__counts_are_reported(void **state)

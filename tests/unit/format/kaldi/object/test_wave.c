@@ -343,8 +343,8 @@ static void test_wave__not_16_bit_pcm__ebadmsg(void **state)
         {offsetof(struct head, bits), 8, "byte 34: expected samples of 16 bits, got 8"},
         {offsetof(struct head, bits), 24, "expected samples of 16 bits, got 24"},
         {offsetof(struct head, channels), 0, "byte 22: expected channels, got none"},
-        {offsetof(struct head, channels), 2, "byte 28: expected 32000 bytes a second, got 16000"},
-        {offsetof(struct head, byte_rate), 1, "expected 16000 bytes a second, got 1"},
+        {offsetof(struct head, channels), 2, "byte 28: expected 32000 bytes per second, got 16000"},
+        {offsetof(struct head, byte_rate), 1, "expected 16000 bytes per second, got 1"},
         {offsetof(struct head, align), 4, "byte 32: expected 2 bytes for all channels, got 4"},
     };
 
