@@ -181,9 +181,17 @@ static enum http_end end_of(CURLcode code)
 /* Follow the redirect of the reply. */
 static void redirect(struct http_active *active)
 {
-    const char *why =
-        active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
+    int64_t now = clock_monotonic(active->http->clock), timeout = active->http->timeout_ns;
+    const char *why;
 
+    if (!active->redirects)
+        active->first_sent_ns = active->sent_ns;
+    if (now - active->first_sent_ns > timeout) {
+        active->request->reply = (struct http_reply){0}; /* it has not answered yet */
+        finish(active, HTTP_BROKEN, "too slow: its redirects take longer than one reply may");
+        return;
+    }
+    why = active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
     if (why) {
         finish(active, HTTP_UNTRUSTED, why);
         return;

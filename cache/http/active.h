@@ -31,6 +31,7 @@ struct http_active {
     bool begun;    /* head() has been called */
     bool given_up; /* we ended the request: the rest of the body is not wanted */
     unsigned redirects;
+    int64_t first_sent_ns; /* when the URL was asked that gave the first of them */
     size_t head_bytes, skipped;
     bool answered;    /* the head of this URL's reply is here */
     int64_t given_ns; /* when the server last gave something; NEVER: there is no connection */

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/scope.h"
+#include "cache/disk/local_file.h"
+#include "cache/http/netrc.h"
 #include "cache/http/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -28,11 +32,17 @@ static int check_ca(const char *path, char **ret, struct diag *d)
 {
     AUTO_FREE char *line = NULL;
     size_t capacity = 0;
-    FILE *f = fopen(path, "re");
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    int r = file_open(path, &fd, &st);
+    FILE *f = r < 0 ? NULL : fdopen(fd, "r");
     bool found = false;
 
     if (!f)
-        return diag_set(d, -errno, "%s: certificates to trust: %s", path, strerror(errno));
+        return diag_set(d, r < 0 ? r : -errno, "%s: certificates to trust: %s", path,
+                        r == -EINVAL ? "expected a regular file, got another kind of file"
+                                     : strerror(r < 0 ? -r : errno));
+    fd = -1;
     while (!found && getline(&line, &capacity, f) >= 0)
         found = strncmp(line, "-----BEGIN ", 11) == 0 && strstr(line, "CERTIFICATE");
     fclose(f);
@@ -86,6 +96,8 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
         http->timeout_ns = http->retry_limit_ns;
     http_signing_init(&http->signing, options->signer, http->clock);
     r = http_via_init(&http->via, options->via, options->via_secret, d);
+    if (r == 0)
+        r = netrc_check(d);
     if (r == 0 && options->ca)
         r = check_ca(options->ca, &http->ca, d);
     if (r == 0)

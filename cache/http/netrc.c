@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -124,4 +125,14 @@ bool netrc_file_names(const char *host)
     found = netrc_names(text, len, host);
     explicit_bzero(text, len);
     return found;
+}
+
+int netrc_check(struct diag *d)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!home_path("/.netrc", path, sizeof(path)) || stat(path, &st) < 0 || S_ISREG(st.st_mode))
+        return 0;
+    return diag_set(d, -EINVAL, "%s: expected a regular file, got another kind of file", path);
 }

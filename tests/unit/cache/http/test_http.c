@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -346,6 +347,14 @@ static bool loops(const struct script_request *q)
     return redirect_to(q, "/loops?again");
 }
 
+/* Each reply comes in time. */
+static bool slow_hops(const struct script_request *q)
+{
+    for (int i = 0; i < 8; i++)
+        pause_50_ms();
+    return redirect_to(q, "/slow_hops");
+}
+
 static bool to_ftp(const struct script_request *q)
 {
     return redirect_to(q, "ftp://127.0.0.1/right");
@@ -587,6 +596,7 @@ static const struct script scripts[] = {
     {"/mute", mute},
     {"/redirects", redirects},
     {"/loops", loops},
+    {"/slow_hops", slow_hops},
     {"/to_ftp", to_ftp},
     {"/to_file", to_file},
     {"/to_other", to_other},
@@ -921,6 +931,22 @@ static void test_http_transfer__server_gives_nothing__again(void **state)
     wait_end_of(&silent);
     assert_int_equal(silent.how, TRANSFER_AGAIN);
     assert_in_range(clock_monotonic(&the_clock.clock) - began, TEST_S, 2 * TEST_S);
+    teardown(&f);
+}
+
+/* All redirects of a request have the time that one reply may take. */
+static void test_http_transfer__slow_redirects__again(void **state)
+{
+    static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup(&f, &short_time);
+    fetch_now(&f, &fetch, "/slow_hops", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_diag_has(&fetch.d, "its redirects take longer than one reply may");
+    assert_in_range(script_server_requests(f.server), 2, 4);
     teardown(&f);
 }
 
@@ -1724,6 +1750,22 @@ static void test_http_stat__refused__fewer_at_once(void **state)
     teardown(&f);
 }
 
+/* libcurl would wait for the pipe. */
+static void test_http_new__netrc_is_a_pipe__error(void **state)
+{
+    struct http *http = NULL;
+    char path[PATH_MAX];
+    struct diag d = DIAG_INIT;
+
+    temp_path(*state, ".netrc", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    *strrchr(path, '/') = '\0';
+    setenv("HOME", path, true);
+    assert_int_equal(http_new(&usual, &http, &d), -EINVAL);
+    assert_diag_has(&d, "/.netrc: expected a regular file");
+    setenv("HOME", "/", true);
+}
+
 static void test_http_new__ca_is_none__error(void **state)
 {
     struct http_options options = usual;
@@ -1743,6 +1785,11 @@ static void test_http_new__ca_is_none__error(void **state)
     d = DIAG_INIT;
     assert_int_equal(http_new(&options, &http, &d), 0);
     transport_free(http_transport(http));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    d = DIAG_INIT;
+    assert_int_equal(http_new(&options, &http, &d), -EINVAL);
+    assert_diag_has(&d, "ca.pem: certificates to trust: expected a regular file");
 }
 
 int main(void)
@@ -1753,6 +1800,7 @@ int main(void)
         cmocka_unit_test(test_http_transfer__server_gives_nothing__again),
         cmocka_unit_test(test_http_transfer__drips__again),
         cmocka_unit_test(test_http_transfer__four_share_the_least_speed__done),
+        cmocka_unit_test(test_http_transfer__slow_redirects__again),
         cmocka_unit_test(test_http_transfer__nobody_listens__again),
         cmocka_unit_test(test_http_transfer__outside_of_the_file__einval),
         cmocka_unit_test(test_http_transfer__started_in_end__goes_on),
@@ -1778,6 +1826,8 @@ int main(void)
         cmocka_unit_test(test_http_stat__head_without_etag),
         cmocka_unit_test(test_http_stat__thousands__few_connections),
         cmocka_unit_test(test_http_stat__refused__fewer_at_once),
+        cmocka_unit_test_setup_teardown(test_http_new__netrc_is_a_pipe__error, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,
                                         temp_teardown),
     };
