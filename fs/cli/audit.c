@@ -491,6 +491,8 @@ static int cli_audit_run(int argc, char **argv)
              .help = "read all ranks of a plan with rank=, which together show the whole epoch"},
             {"progress", .set = &call.progress, .help = COMMAND_PROGRESS}}};
     const char *word[2];
+    struct diag d = DIAG_INIT;
+    bool is_mountpoint;
     int code = parse_command(argc, argv, &line, word);
 
     if (code < 0) {
@@ -500,6 +502,8 @@ static int cli_audit_run(int argc, char **argv)
     }
     if (code >= 0)
         return code;
+    if (command_check_mount(call.mountpoint, &is_mountpoint, &d) < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, -ETIMEDOUT));
     call.dataset.mix = calloc(1, sizeof(*call.dataset.mix));
     if (!call.dataset.mix)
         return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));

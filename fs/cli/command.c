@@ -266,13 +266,39 @@ static bool is_far(const char *spec)
     return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
 }
 
-/* A slip: there are a million files in it. */
-static bool is_mountpoint(const char *spec)
+#define ANSWER_MS 5000
+
+int command_check_mount(const char *path, bool *ret_is_mountpoint, struct diag *d)
+{
+    struct mount_entry mount;
+    char real[PATH_MAX];
+    int r = mounts_real_path(path, real);
+
+    *ret_is_mountpoint = r == 0 && mounts_find(real, &mount);
+    if (*ret_is_mountpoint)
+        r = mounts_ask(real, &mount, ANSWER_MS);
+    return r == -ETIMEDOUT
+               ? diag_set(d, r, "%s: the daemon has not answered for %d s", path, ANSWER_MS / 1000)
+               : 0;
+}
+
+/* A slip: there are a million files in a mount. Or the daemon of a mount does not answer. 0, or the
+ * exit code with the reason in d. */
+static int check_mounts(const char *spec, struct diag *d)
 {
     const char *path = strncasecmp(spec, "file://", 7) == 0 ? spec + 7 : spec;
-    char real[PATH_MAX];
+    bool is_mountpoint;
 
-    return !is_far(spec) && mounts_real_path(path, real) == 0 && mounts_find(real, NULL);
+    if (is_far(spec))
+        return 0;
+    if (command_check_mount(path, &is_mountpoint, d) < 0)
+        return EXIT_MOUNT;
+    if (is_mountpoint)
+        diag_set(d, -EINVAL,
+                 "%s: expected a source, got the mountpoint of an epochfs; `epochfs status` names "
+                 "its source",
+                 spec);
+    return is_mountpoint ? EXIT_SOURCE : 0;
 }
 
 /* If files are certain to be put into the cache folder, make it now, so that its errors are
@@ -331,14 +357,9 @@ int open_source(const char *spec, const struct options *options, struct opened *
     char shown[PATH_MAX];
     int r;
 
-    if (is_mountpoint(spec)) {
-        diag_set(
-            d, -EINVAL,
-            "%s: expected a source, got the mountpoint of an epochfs; `epochfs status` names its "
-            "source",
-            spec);
-        return EXIT_SOURCE;
-    }
+    r = check_mounts(spec, d);
+    if (r)
+        return r;
     if (cache_folder_init(&opened->cache, options->cache) < 0 ||
         make_cache_folder(spec, options, &opened->cache, d) < 0)
         return EXIT_CACHE;

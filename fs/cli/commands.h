@@ -65,6 +65,10 @@ struct command_line {
  * printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
+/* Does the mount answer that path is, or lies in? 0; -ETIMEDOUT: not for some seconds, with the
+ * reason in d. *ret_is_mountpoint: path is the mountpoint of an epochfs. */
+int command_check_mount(const char *path, bool *ret_is_mountpoint, struct diag *d);
+
 /* SOURCE, opened for a command. {0} before it is opened; must be released also after an error, when
  * all blobs are gone. Must not move: the source points into it. */
 struct opened {

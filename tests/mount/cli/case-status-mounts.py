@@ -35,6 +35,9 @@ contains(lines[2], "o?dd \\ name")
 pid = json.loads(ann.read(".epochfs/status.json"))["pid"]
 os.kill(pid, signal.SIGSTOP)
 equal(listed(ann.run("status", "--json"))[0][2], "does not answer", "a daemon that is stopped")
+for command in (["audit", ann.mountpoint, "batch=1"], ["info", ann.mountpoint],
+                ["info", f"{ann.mountpoint}/x"]):
+    contains(ann.run(*command, code=3), "the daemon has not answered for 5 s")
 os.kill(pid, signal.SIGKILL)
 wait_until(lambda: listed(ann.run("status", "--json"))[0][2] == "dead", "a daemon that is dead")
 for flag in ("--watch", f"--html={PRIVATE}/x"):
