@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "cache/disk/home.h"
+#include "cache/disk/local_file.h"
 
 #define MARKER_NAME    "EPOCHFS"
 #define MARKER_START   "epochfs cache folder, version "
@@ -176,9 +177,13 @@ static int read_marker(const char *folder, struct diag *d)
 
     if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno != ELOOP)
-        return -errno;
+    fd = file_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd == -EBUSY)
+        return diag_set(d, fd,
+                        "cache folder %s: another process keeps its file " MARKER_NAME " locked",
+                        folder);
+    if (fd < 0 && fd != -ELOOP)
+        return fd;
     n = fd < 0 ? 0 : read(fd, found, sizeof(found) - 1);
     found[n > 0 ? n : 0] = '\0';
     if (strcmp(found, MARKER) == 0)

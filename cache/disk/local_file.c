@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -60,15 +61,38 @@ int file_version_text(const struct file_version *version, char **ret)
     return 0;
 }
 
+/* After one wait in vain, others in this process are short for a while: another user of a group's
+ * folder may hold a lock on each file. */
+#define WAIT_AGAIN_NS INT64_C(30000000000)
+#define SHORT_MS      20u
+
+static _Atomic int64_t short_until;
+
+static int64_t wait_until(unsigned wait_ms)
+{
+    int64_t now = monotonic_ns();
+    bool is_short = now < atomic_load(&short_until);
+
+    return now + (is_short && wait_ms > SHORT_MS ? SHORT_MS : wait_ms) * INT64_C(1000000);
+}
+
+static void waited_in_vain(unsigned wait_ms)
+{
+    if (wait_ms >= FILE_LOCK_MS && monotonic_ns() >= atomic_load(&short_until))
+        atomic_store(&short_until, monotonic_ns() + WAIT_AGAIN_NS);
+}
+
 int file_openat(int folder, const char *path, int flags)
 {
-    int64_t until = monotonic_ns() + FILE_LOCK_MS * INT64_C(1000000);
+    int64_t until = wait_until(FILE_LOCK_MS);
     unsigned step = 0;
     int fd;
 
     while ((fd = openat(folder, path, flags | O_NONBLOCK)) < 0 && errno == EWOULDBLOCK) {
-        if (monotonic_ns() >= until)
+        if (monotonic_ns() >= until) {
+            waited_in_vain(FILE_LOCK_MS);
             return -EBUSY;
+        }
         file_pause(&step);
     }
     return fd < 0 ? -errno : fd;
@@ -142,7 +166,7 @@ void file_pause(unsigned *step)
 /* lock NULL: flock(). */
 static int lock_in_time(int fd, struct flock *lock, unsigned wait_ms)
 {
-    int64_t until = monotonic_ns() + wait_ms * INT64_C(1000000);
+    int64_t until = wait_until(wait_ms);
     unsigned step = 0;
 
     while ((lock ? fcntl(fd, F_OFD_SETLK, lock) : flock(fd, LOCK_EX | LOCK_NB)) < 0) {
@@ -152,8 +176,10 @@ static int lock_in_time(int fd, struct flock *lock, unsigned wait_ms)
             return -errno;
         if (!wait_ms)
             return -EAGAIN;
-        if (monotonic_ns() >= until)
+        if (monotonic_ns() >= until) {
+            waited_in_vain(wait_ms);
             return -ETIMEDOUT;
+        }
         file_pause(&step);
     }
     return 0;

@@ -54,7 +54,8 @@ ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off);
 int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
 
 /* How long to wait for locks that others hold for a moment. Their process may have been stopped in
- * that moment, and other users of a group's folder may hold locks for ever. */
+ * that moment, and other users of a group's folder may hold locks for ever: for 30 s after such a
+ * wait in vain, others of this process last 20 ms. */
 #define FILE_LOCK_MS 5000u
 
 /* Lock bytes of a file for its open description (F_OFD_SETLK): type F_RDLCK, F_WRLCK or F_UNLCK. 0,

@@ -161,6 +161,13 @@ static int quota_lock(struct quota *quota)
     return r;
 }
 
+bool quota_is_kept(struct quota *quota)
+{
+    LOCK_SCOPE(&quota->lock);
+
+    return clock_monotonic(quota->clock) < quota->next_wait;
+}
+
 static void quota_unlock(struct quota *quota)
 {
     file_lock(quota->fd, F_UNLCK, LOCK_TOTAL, 1, 0);

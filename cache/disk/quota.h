@@ -53,6 +53,9 @@ void quota_freed(struct quota *quota, uint64_t bytes, uint64_t mark);
 /* Count what the files really take now. 0 or -errno. */
 int quota_recount(struct quota *quota);
 
+/* Has another process kept the account locked, so that nothing could be taken? */
+bool quota_is_kept(struct quota *quota);
+
 /* What all files take, with what is in flight, as far as it is known, else 0; and the limit. */
 uint64_t quota_used(struct quota *quota);
 uint64_t quota_limit(const struct quota *quota);

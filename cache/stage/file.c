@@ -195,7 +195,7 @@ static int open_staged(struct file *file, struct diag *d)
     struct diag why = DIAG_INIT;
     int r = staged_open(&file->staged, stage->cache, &key, &why);
 
-    if (r == -EBUSY)
+    if (r == -EBUSY || r == -ETIMEDOUT)
         stage_tell_early(stage, r, &why);
     if (r == -ENOSPC || r == -EDQUOT || r == -ETIMEDOUT || r == -EBUSY) /* served, not staged */
         r = staged_open_in_memory(&file->staged, &key, &why);

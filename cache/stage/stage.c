@@ -406,6 +406,12 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
     if (r != -ENOSPC && r != -EDQUOT)
         return diag_set(d, r, "the cache folder %s: a staged file cannot be written: %s",
                         stage->cache->path, strerror(-r));
+    if (stage->untold_error) /* a lock, in most cases */
+        return diag_set(d, -EBUSY, "%s", stage->untold.text);
+    if (quota_is_kept(stage->quota))
+        return diag_set(d, -EBUSY,
+                        "the cache folder %s: another process keeps its file room locked",
+                        stage->cache->path);
     return diag_set(
         d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",
         stage->cache->path, (unsigned long long)atomic_load(&stage->counters.staged_bytes),
@@ -487,6 +493,8 @@ static int verify_blocks(struct stage *stage, struct file *file,
         if (atomic_load(&stage->ending))
             return -EINTR;
         look_at_blocks(file, b, b + 1);
+        if (file_state(file, b) != BLOCK_HERE && stage->untold_error)
+            return diag_set(d, -EBUSY, "%s", stage->untold.text);
         if (file_state(file, b) != BLOCK_HERE)
             return diag_set(
                 d, -ENODATA, "%s: bytes %llu to %llu are not in the cache, or damaged",

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/values.h"
 #include "cache/disk/inventory.h"
+#include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
@@ -211,7 +212,7 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
 static const char *cli_cache_why_not(int r)
 {
     return r == -EISDIR ? "expected a file, got a folder that is not empty; remove it"
-                        : strerror(-r);
+                        : file_error(r);
 }
 
 /* ---- verify ---- */

@@ -108,6 +108,44 @@ def check_before(server):
         took(time.monotonic() - begin, "a mount that fails", LIMIT)
 
 
+# Keeps leases on files, as a file server may that never gives them up.
+LEASER = """
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+kept = [os.open(path, os.O_RDWR) for path in sys.argv[1:]]
+for fd in kept:
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def check_many():
+    """Locks over all staged files: one wait for all, and a sentence that names a lock."""
+    for i in range(12):
+        place(f"{PRIVATE}/many", f"{'abcdefghijkl'[i]}-data", DATA[:16] + bytes([i]) + DATA[17:])
+    options = f"cache={SHARED},block=16K"
+    ann.run("stage", "-o", options, f"{PRIVATE}/many")
+    with contextlib.ExitStack() as stack:
+        for path, _ in files_below(f"{SHARED}/staged"):
+            if path.endswith(".content"):
+                stack.enter_context(held(path, USE))
+        for command, code in ((["stage"], 4), (["stage", "--check"], 4), (["info"], 0)):
+            begin = time.monotonic()
+            said = ann.run(*command, "-o", options, f"{PRIVATE}/many", code=code)
+            took(time.monotonic() - begin, f"{command} with many locks", 2 * LIMIT)
+            equal("full" in said or "damaged" in said, False, said)
+            if code:
+                contains(said, f"{SHARED}/staged/", "another process, perhaps a stopped one, keeps it locked")
+    ann.run("stage", "--check", "-o", options, f"{PRIVATE}/many")
+    with subprocess.Popen([sys.executable, "-c", LEASER, f"{SHARED}/EPOCHFS"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        equal(process.stdout.readline(), "held\n", "the lease")
+        contains(ann.run("stage", "-o", options, f"{PRIVATE}/many", code=4),
+                 f"{SHARED}: another process keeps its file EPOCHFS locked")
+        process.stdin.close()
+
+
 def check_unpacking(server):
     """ann is stopped while she unpacks. bob unpacks himself; she ends well, too, and what one of them made stays."""
     server.script("/packed-data.gz", bad.stall(after=100000), first=2)
@@ -139,3 +177,4 @@ with BadServer(WWW) as origin:
     check_while_mounted(origin)
     check_before(origin)
     check_unpacking(origin)
+check_many()
