@@ -79,9 +79,9 @@ int folder_found_empty(struct finds *finds, const char *name)
     return folder_leave_out(finds, strdup(name), NULL);
 }
 
-/* Packings that are not read, and what is behind the name without them. */
+/* Packings that are not read, and the suffix that a name without them has. */
 static const struct packing {
-    const char *suffix, *rest;
+    const char *suffix, *stands_for;
 } packings[] = {
     {".zst", ""},      {".bz2", ""},     {".lz4", ""},      {".zip", ""},  {".7z", ""},
     {".rar", ""},      {".Z", ""},       {".br", ""},       {".lzma", ""}, {".lzo", ""},
@@ -89,7 +89,7 @@ static const struct packing {
     {".tbz2", ".tar"}, {".tbz", ".tar"}, {".tlz4", ".tar"},
 };
 
-/* What is behind the number in a name of the folder that begins with these bytes and a number; "":
+/* The text after the number in a name of the folder that begins with these bytes and a number; "":
  * there is none. */
 static const char *rest_of_sibling(const struct folder_names *names, const char *start, size_t len)
 {
@@ -114,7 +114,7 @@ static const char *rest_of_sibling(const struct folder_names *names, const char 
 }
 
 /* If the file is of a packing that is not read: it stands for the file that would be in it, unless
- * that is in the folder, too. 0 or -ENOMEM. */
+ * the folder has that file. 0 or -ENOMEM. */
 static int name_packed(const struct folder_scan *scan, const char *file_name,
                        struct left_out_file *ret)
 {
@@ -130,8 +130,8 @@ static int name_packed(const struct folder_scan *scan, const char *file_name,
     for (number = stem; number && file_name[number - 1] >= '0' && file_name[number - 1] <= '9';)
         number--;
     if (asprintf(&name, "%.*s%s", (int)stem, file_name,
-                 number < stem && !*p->rest ? rest_of_sibling(&scan->names, file_name, number)
-                                            : p->rest) < 0)
+                 number < stem && !*p->stands_for ? rest_of_sibling(&scan->names, file_name, number)
+                                                  : p->stands_for) < 0)
         return -ENOMEM;
     if (folder_names_has(&scan->names, name, strlen(name))) {
         free(name);

@@ -68,17 +68,17 @@ static struct user_plans *find_user_locked(struct tree *tree, uid_t user)
 }
 
 /* May a user who has so many have one more? A part is kept for each user, and what is left of the
- * rest is for others, too. */
-static bool may_share(const struct shared_plans *shared, size_t has)
+ * others serves them all. */
+static bool plans_may_share(const struct shared_plans *shared, size_t has)
 {
-    const size_t rest = PLANS_MAX - PLANS_MAX / 4 - PLANS_USERS * PLANS_USER;
+    const size_t unshared = PLANS_MAX - PLANS_MAX / 4 - PLANS_USERS * PLANS_USER;
 
     if (has < PLANS_USER)
         return shared->parts < PLANS_USERS * PLANS_USER;
-    return has - PLANS_USER < rest - shared->more;
+    return has - PLANS_USER < unshared - shared->more;
 }
 
-static void share(struct shared_plans *shared, size_t *has)
+static void plans_share(struct shared_plans *shared, size_t *has)
 {
     if ((*has)++ < PLANS_USER)
         shared->parts++;
@@ -98,7 +98,7 @@ static struct user_plans *add_user_locked(struct tree *tree, uid_t user)
 }
 
 /* spans_take() for a user. */
-static int take_span_locked(struct tree *tree, const struct span *want, uid_t user,
+static int take_span_locked(struct tree *tree, const struct span *wanted, uid_t user,
                             struct span *ret, struct diag *d)
 {
     const struct user_plans *had;
@@ -106,13 +106,13 @@ static int take_span_locked(struct tree *tree, const struct span *want, uid_t us
     int r;
 
     lock_assert_held(&tree->lock);
-    r = spans_find(&tree->spans, want, ret);
+    r = spans_find(&tree->spans, wanted, ret);
     if (r == 0)
         return 0;
     if (tree->spans.n >= tree->spans.max)
         return -ENFILE;
     had = user == TREE_OWNER ? NULL : find_user_locked(tree, user);
-    if (user != TREE_OWNER && !may_share(&tree->spans_shared, had ? had->spans : 0))
+    if (user != TREE_OWNER && !plans_may_share(&tree->spans_shared, had ? had->spans : 0))
         return diag_set(
             d, -ENFILE,
             "user %u has opened %zu plans and ranges of epochs of this mount, and cannot "
@@ -120,9 +120,9 @@ static int take_span_locked(struct tree *tree, const struct span *want, uid_t us
             (unsigned)user, had ? had->spans : 0);
     if (user != TREE_OWNER && !(taken = add_user_locked(tree, user)))
         return -ENOMEM;
-    r = spans_take(&tree->spans, want, ret);
+    r = spans_take(&tree->spans, wanted, ret);
     if (r == 0 && taken)
-        share(&tree->spans_shared, &taken->spans);
+        plans_share(&tree->spans_shared, &taken->spans);
     return r;
 }
 
@@ -192,14 +192,15 @@ static bool list_epoch_locked(struct tree *tree, struct plan_entry *entry, uint6
     lock_assert_held(&tree->lock);
     listed = user == TREE_OWNER ? NULL : find_user_locked(tree, user);
     if (tree->n_epochs >= PLANS_MAX ||
-        (user != TREE_OWNER && !may_share(&tree->epochs_shared, listed ? listed->epochs : 0)) ||
+        (user != TREE_OWNER &&
+         !plans_may_share(&tree->epochs_shared, listed ? listed->epochs : 0)) ||
         (user != TREE_OWNER && !(listed = add_user_locked(tree, user))) ||
         array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) < 0)
         return false;
     entry->epoch[entry->n_epochs++] = epoch;
     tree->n_epochs++;
     if (listed)
-        share(&tree->epochs_shared, &listed->epochs);
+        plans_share(&tree->epochs_shared, &listed->epochs);
     return true;
 }
 

@@ -137,7 +137,7 @@ datasets, unusable = look()
 equal((samples(datasets)["all"], missing(datasets["all"]), list(unusable)), (4, ["part-1.json"], ["part-1.json"]), "damaged")
 check(2)
 
-# Of packings that are not read, wherever they are in the set
+# Packings that are not read, wherever they are in the set
 ZSTD, BZIP, ZIP = b"\x28\xb5\x2f\xfd abc", b"BZh91AY&SY", b"PK\3\4abc"
 TAR = tar_bytes("0.txt", b"a")
 for files, want in (({"p-0.csv": "a\n1\n", "p-1.csv.bz2": BZIP, "p-2.csv": "a\n5\n", "p-3.csv.zst": ZSTD}, ["p-1.csv.bz2", "p-3.csv.zst"]),
@@ -193,7 +193,7 @@ equal((samples(datasets)["all"], missing(datasets["all"]), unusable), (3, [], {}
 for kept, other in (("s-0.tar", "s-0.tgz"), ("s-1.tar.gz", "s-1.tgz"), ("s-1.tar.gz", "s-1.txz"), ("s-2.tgz", "s-2.txz")):
     contains(datasets["all"]["notes"], f"{other} is ignored: {kept} has the same name{', unpacked' * kept.endswith('.tar')}")
 
-# ---- lists of numbers beside data join nothing, unless the user names the files ----
+# ---- lists of numbers next to data join nothing, unless the user names the files ----
 
 FEATURES = "1 1:0.5 3:2\n0 2:1\n2 1:7\n"
 make({"rank.train": FEATURES, "rank.train.position": "0\n1\n2\n", "notes.txt": "1\n"})
