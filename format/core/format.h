@@ -216,7 +216,7 @@ struct format {
     const char *name;
 
     /* Take files of a folder tree by their names, before they are opened. Folders and files
-     * come as members_sort() has them, and each folder on the way to a file is there. 0 or -ENOMEM.
+     * come as members_sort() has them, and each folder on the way to a file is present. 0 or -ENOMEM.
      * NULL: the format takes none. */
     int (*claim_names)(const struct members *listing, struct claims *ret);
     /* Make datasets of a collection, whose bytes are in blob, and whose files are members, which

@@ -171,7 +171,7 @@ for option, reason in ((f"list=a={list_file('empty', [])}", "expected a key or #
                        (f"list=a={list_file('empty-lines', ['', ''])}", "got no line"),
                        (f"list=a={PRIVATE}/nothing", "No such file"),
                        (f"list=a={PRIVATE}", "the file of keys cannot be read: a folder"),
-                       ("list=a=/dev/zero", "expected a file of keys, found: no regular file"),
+                       ("list=a=/dev/zero", "the file of keys cannot be read: no regular file"),
                        (f"list=a={PRIVATE}/some,list=a={PRIVATE}/some", "the name is given twice"),
                        (f"list=a b={PRIVATE}/some", "a name of at most 63 ASCII characters without spaces and"), ("list=a", "expected NAME=FILE"), ("list==x", "expected NAME=FILE"), ("list=a=", "expected NAME=FILE")):
     for command in (["mount", "-f", "-o", option, SOURCE, MOUNTPOINT], ["plan", "-o", option, SOURCE]):
