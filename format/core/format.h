@@ -216,8 +216,8 @@ struct format {
     const char *name;
 
     /* Take files of a folder tree by their names, before they are opened. Folders and files
-     * come as members_sort() has them, and each folder on the way to a file is present. 0 or -ENOMEM.
-     * NULL: the format takes none. */
+     * come as members_sort() has them, with each folder on the way to a file. 0 or -ENOMEM. NULL:
+     * the format takes none. */
     int (*claim_names)(const struct members *listing, struct claims *ret);
     /* Make datasets of a collection, whose bytes are in blob, and whose files are members, which
      * live as long as blob. Takes over blob, also on error. It may read the blob, and wait. What
