@@ -8,17 +8,23 @@
 
 #define SEEN_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL)
 
-/* Could the number be of a kind that was not seen yet? Quick. */
+#define DIGITS_LEN 11 /* bytes of a number with a point and more digits than float32 needs */
+
+/* Could the number be of a kind that was not seen yet? Quick: a row has many. */
 static bool rounded_is_doubtful(const struct libsvm_rounded *rounded, const uint8_t *text,
                                 size_t len)
 {
     size_t sign = *text == '-' || *text == '+';
     uint32_t ignored;
 
+    if (len < strlen("1e39"))
+        return false;
     if (memchr(text, 'e', len) || memchr(text, 'E', len))
         return true;
-    return len >= ROUNDED_LEN && (!(rounded->seen & ROUNDED_DIGITS) ||
-                                  decimal_digits8(text + sign, &ignored) == ROUNDED_LEN);
+    if (len < ROUNDED_LEN + sign)
+        return false;
+    return (len >= DIGITS_LEN + sign && !(rounded->seen & ROUNDED_DIGITS)) ||
+           decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
 }
 
 void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, size_t len,
