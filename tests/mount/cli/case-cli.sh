@@ -415,7 +415,7 @@ expect 0 "$EPOCHFS" mount "file://$SOURCE/train-images-idx3-ubyte" mountpoint
 [ -e mountpoint/train-images-idx3-ubyte/dataset.json ] || die "one file by file://"
 cd mountpoint
 expect 0 "$EPOCHFS" umount .
-says "was in use by " " $$ (case-cli.sh)"
+says "still in use by " " $$ (case-cli.sh)"
 cd ..
 expect 3 "$EPOCHFS" umount ./mountpoint
 

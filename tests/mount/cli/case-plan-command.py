@@ -196,7 +196,7 @@ def check_unknown_rate(server):
         server.forget()
         said = run("plan", *arguments, "--compute=0.5", f"{server.url}/")
         contains(said, f"rate     not known: {reason}", " must be fetched, at a rate that is not known\n",
-                 "hides    not known, because the rate is not known\n", "first    not known, because the rate", "compute  24 s an epoch")
+                 "hides    not known, because the rate is not known\n", "first    not known, because the rate", "compute  24 s per epoch")
         for false in ("takes 0 s", "take 0 s", "takes not", "for not known", "after not known", "of not known", "total", "could be fetched"):
             equal(false in said, False, f"{false!r} in {said}")
         equal("measuring" in said, arguments[1] == full, said)

@@ -72,7 +72,7 @@ def check_in_use():
     pid, user = daemon_of(), reader(path("train/samples/raw/000001.image.raw"))
     inside = subprocess.Popen(["cat"], cwd=path("train"), stdin=subprocess.PIPE)
     said = umount_in_time("in use")
-    contains(said, MOUNTPOINT, "was in use by", f"{user.pid} (python3)", f"{inside.pid} (cat)")
+    contains(said, MOUNTPOINT, "still in use by", f"{user.pid} (python3)", f"{inside.pid} (cat)")
     equal(said.count("\n"), 1, f"one line: {said}")
     equal(f"{pid} " in said, False, f"the daemon is no user: {said}")
     equal(mount_type(MOUNTPOINT), None, "mounted")
@@ -94,7 +94,7 @@ def check_mapped():
     user = subprocess.Popen(["python3", "-c", code, path("train/samples/raw/000001.image.raw")],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     user.stdout.readline()
-    contains(umount_in_time("mapped"), "was in use by", f"{user.pid} (python3)")
+    contains(umount_in_time("mapped"), "still in use by", f"{user.pid} (python3)")
     user.communicate("", timeout=DEADLINE)
 
 
@@ -106,7 +106,7 @@ def check_remote_stalls():
         mount(f"{server.url}/", "patience=300,stage=off")
         pid, user = daemon_of(), reader(path("large-data/samples/raw/000099.image.raw"))
         server.stall()
-        contains(umount_in_time("in use"), "was in use by", f"{user.pid} (python3)")
+        contains(umount_in_time("in use"), "still in use by", f"{user.pid} (python3)")
         with within(IN_TIME, "a read of a remote that stalls"):
             contains(user.communicate("", timeout=DEADLINE)[1], "OSError: [Errno 5]")
         check_ended(pid, "the last user has gone")
@@ -167,7 +167,7 @@ def check_stopped_in_use():
     wait_until(lambda: os.readlink(f"/proc/{user.pid}/exe").endswith("/cat"), "the reader runs")
     inside = subprocess.Popen(["cat"], cwd=MOUNTPOINT, stdin=subprocess.PIPE)
     said = umount_in_time("stopped, in use")
-    contains(said, "was in use by", f"{inside.pid} (cat)", "does not answer", f"process {pid}")
+    contains(said, "still in use by", f"{inside.pid} (cat)", "does not answer", f"process {pid}")
     if has_connections():
         contains(said, "its readers get an error now")
         said = user.communicate(timeout=DEADLINE)[1]

@@ -113,7 +113,7 @@ with subprocess.Popen([*AS_USER, "cat"], cwd=PRIVATE, stdin=subprocess.PIPE) as 
                           MOUNTPOINT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as inside:
     equal(inside.stdout.readline(), b"there\n", "a user of the mount")
     message = as_user(binary, "umount", MOUNTPOINT)
-    contains(message, "was in use by", f"{inside.pid} (")
+    contains(message, "still in use by", f"{inside.pid} (")
     equal(f"{outside.pid} (" in message, False, message)
     equal(mount_type(MOUNTPOINT), None, "unmounted while in use")
     inside.communicate(b"")
