@@ -91,9 +91,9 @@ class Machine:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner's: the cgroup must go
         self.empty("/etc/systemd/system")
         self.empty("/etc/systemd/user")
-        os.mkdir("/etc/systemd/system/multi-user.target.expects")
-        os.symlink(f"{UNITS}/remote-fs.target", "/etc/systemd/system/multi-user.target.expects/remote-fs.target")
-        for path in glob.glob(f"{UNITS}/*.expects/*"):
+        os.mkdir("/etc/systemd/system/multi-user.target.wants")
+        os.symlink(f"{UNITS}/remote-fs.target", "/etc/systemd/system/multi-user.target.wants/remote-fs.target")
+        for path in glob.glob(f"{UNITS}/*.wants/*"):
             name = os.path.basename(path)
             if name not in STARTED and not name.endswith(".target"):
                 mask("/etc/systemd/system", name)
