@@ -63,8 +63,8 @@ def check_same_bytes():
         pass
     contains(run("index", SOURCE, "-o", f"{PRIVATE}/other", code=4), "something else")
     equal(os.listdir(f"{PRIVATE}/other"), ["mine"], "the other folder")
-    contains(run("index", SOURCE, code=1), "expected -o DIR")
-    contains(run("index", SOURCE, "-o", "cache=/x", code=1), "expected -o DIR")
+    contains(run("index", SOURCE, code=1), "expected --output DIR")
+    contains(run("index", SOURCE, "-o", "cache=/x", code=1), "expected --output DIR")
     os.mkdir(f"{PRIVATE}/empty")
     shutil.copy(f"{SOURCE}/s-00.tar", f"{PRIVATE}/empty/README")
     with open(f"{PRIVATE}/empty/README", "w", encoding="utf-8") as f:
