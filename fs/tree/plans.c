@@ -89,8 +89,10 @@ static void plans_share(struct shared_plans *shared, size_t *has)
 /* The user, who is not the owner, added if need be. NULL: no memory. */
 static struct user_plans *add_user_locked(struct tree *tree, uid_t user)
 {
-    struct user_plans *found = find_user_locked(tree, user);
+    struct user_plans *found;
 
+    lock_assert_held(&tree->lock);
+    found = find_user_locked(tree, user);
     if (found || array_capacity(&tree->user, tree->n_users, sizeof(*tree->user)) < 0)
         return found;
     tree->user[tree->n_users] = (struct user_plans){.user = user};

@@ -67,7 +67,7 @@ def check_in_use(server):
     other = start_at("other", f"{server.url}/older/", f"cache={CACHE}")
     content(other.at, "older-data/source/older-data")
     with mounted(f"{server.url}/new/", f"cache={CACHE},cache_size=7M"):
-        want = ("other files in use take 6.", "of its limit of 7.0 MiB", "of the 3.0 MiB of the source stay",
+        want = ("other files in use take 6.", "of its limit of 7.0 MiB", "of the 3.0 MiB of the source remain cached",
                 "Use a larger cache_size=, or evict=plan")
         contains(log_text(), f"cache folder {CACHE}: ", *want)
         equal(content(path("new-data/source/new-data")) == DATA["new"], True, "bytes")
@@ -83,7 +83,7 @@ def check_in_use(server):
 def check_small(server):
     """A cache that is smaller than the source."""
     with mounted(f"{server.url}/old/", f"cache={CACHE},cache_size=5M"):
-        contains(log_text(), "its limit of 5.0 MiB is small", "of the 12.0 MiB of the source stay",
+        contains(log_text(), "its limit of 5.0 MiB is small", "of the 12.0 MiB of the source remain cached",
                  "Use a larger cache_size=, or evict=plan")
 
 
