@@ -160,7 +160,7 @@ def _check_end(file: _File, offset: int, members: int) -> None:
         count, start = ZIP64_END.unpack_from(tail, at)[7], ZIP64_END.unpack_from(tail, at)[9]
     if count != members or start != offset:
         raise bad(file.path, f"the archive's end tells {count} members before byte {start}, "
-                             f"found {members} before byte {offset}")
+                             f"got {members} before byte {offset}")
 
 
 def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate = np.empty,
