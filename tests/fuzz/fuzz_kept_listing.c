@@ -40,6 +40,7 @@ static void release(struct claims *claims)
         free(c->file);
     }
     free(claims->collection);
+    free(claims->unmet);
     free(claims->taken);
 }
 
