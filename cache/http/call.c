@@ -11,190 +11,9 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cache/http/parts.h"
+#include "cache/http/round.h"
 
-#define TRIES         4
-#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: the caller waits */
-
-/* Requests of one caller that are under way. */
-struct round {
-    struct http *http;         /* constant, */
-    const struct clock *clock; /* its own */
-    struct lock lock;
-    pthread_cond_t ended;
-    /* Guarded by lock: */
-    unsigned pending;
-    int64_t heard;    /* when the server last gave something, or the first request was made */
-    bool is_answered; /* it gave something */
-};
-
-static void round_init(struct round *ret, struct http *http)
-{
-    *ret =
-        (struct round){.http = http, .clock = http->clock, .heard = clock_monotonic(http->clock)};
-    lock_init(&ret->lock);
-    condition_init(&ret->ended);
-}
-
-static void round_release(struct round *round)
-{
-    pthread_cond_destroy(&round->ended);
-    lock_release(&round->lock);
-}
-
-static void heard_locked(struct round *round)
-{
-    lock_assert_held(&round->lock);
-    round->heard = clock_monotonic(round->clock);
-    round->is_answered = true;
-    atomic_store(&round->http->answered, round->heard);
-}
-
-/* That it is busy, or has failed, is no answer. */
-static bool is_answered(const struct http_request *request)
-{
-    return request->end == HTTP_DONE && request->reply.complete &&
-           (request->reply.status < 300 ||
-            http_status_end(request->reply.status) != TRANSFER_AGAIN);
-}
-
-/* request: NULL: it was not sent. */
-static void round_done(struct round *round, const struct http_request *request)
-{
-    LOCK_SCOPE(&round->lock);
-
-    if (request && is_answered(request))
-        heard_locked(round);
-    round->pending--;
-    pthread_cond_broadcast(&round->ended);
-}
-
-/* Wait until fewer than n requests are under way. */
-static void round_wait_below(struct round *round, unsigned n)
-{
-    LOCK_SCOPE(&round->lock);
-
-    while (round->pending >= n)
-        lock_wait(&round->lock, &round->ended);
-}
-
-/* Will the retry limit be over in that many ms? */
-static bool round_is_over(struct round *round, uint64_t ms)
-{
-    LOCK_SCOPE(&round->lock);
-
-    return clock_monotonic(round->clock) - round->heard + (int64_t)ms * 1000000 >=
-           round->http->retry_limit_ns;
-}
-
-static bool round_is_answered(struct round *round)
-{
-    LOCK_SCOPE(&round->lock);
-
-    return round->is_answered;
-}
-
-/* The server is silent: requests that could wait for it fail at once for a while. */
-static void gave_up(struct http *http)
-{
-    if (http->retry_limit_ns < NO_LIMIT)
-        atomic_store(&http->gave_up, clock_monotonic(http->clock));
-}
-
-static bool has_given_up(const struct http *http)
-{
-    return http_is_silent(http, NULL) &&
-           clock_monotonic(http->clock) - atomic_load(&http->gave_up) < http->retry_limit_ns;
-}
-
-static int say_silent(const struct http *http, const char *name, struct diag *d)
-{
-    return diag_set(d, -EREMOTEIO, "%s: the server sent nothing for %lld s", name,
-                    (long long)(http->retry_limit_ns / 1000000000));
-}
-
-/* Let ms milliseconds pass. The server sends nothing meanwhile, so there is no event to wait
- * for. */
-static void let_pass(struct round *round, uint64_t ms)
-{
-    int64_t until = clock_monotonic(round->clock) + (int64_t)ms * 1000000;
-    LOCK_SCOPE(&round->lock);
-
-    while (clock_monotonic(round->clock) < until)
-        clock_wait(round->clock, &round->lock, &round->ended, until);
-}
-
-static int round_start(struct http *http, struct round *round, struct http_request *request)
-{
-    int r;
-
-    lock_take(&round->lock);
-    round->pending++;
-    lock_drop(&round->lock);
-    r = http_request_start(http, request);
-    if (r < 0)
-        round_done(round, NULL);
-    return r;
-}
-
-/* Sign and start a request. *ret_signature: held; the caller releases it when the request is done.
- */
-static int send_signed(struct http *http, struct round *round, struct http_request *request,
-                       struct http_signature **ret_signature, struct diag *d)
-{
-    struct http_signature *signature = NULL;
-    int r = request->plain ? 0 : http_signing_get(&http->signing, true, &signature, d);
-
-    if (r < 0)
-        return r;
-    if (signature)
-        signature->holders++;
-    request->signature = signature;
-    r = round_start(http, round, request);
-    if (r < 0) {
-        http_signature_let_go(signature);
-        http_signature_let_go(signature);
-        return r;
-    }
-    *ret_signature = signature;
-    return 0;
-}
-
-static uint64_t pause_before(const struct round *round, unsigned n, uint64_t asked_ms)
-{
-    uint64_t random = (uint64_t)clock_monotonic(round->clock) / 1000;
-
-    return min_u64(limiter_pause_ms(n, random, asked_ms), PAUSE_MOST_MS);
-}
-
-/* The -errno of a request without a good reply, with the reason in d. -EPERM: the server wants a
- * user. *again: it may work later. */
-static int failure(struct http *http, const struct http_request *request,
-                   const struct http_signature *signature, const char *name, bool *again,
-                   struct diag *d)
-{
-    unsigned status = request->reply.status;
-    char code[64], said[HTTP_ERROR_SIZE];
-
-    *again = false;
-    if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
-        (status < 300 && request->end != HTTP_DONE)) {
-        *again = request->end == HTTP_BROKEN;
-        return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
-    }
-    http_error_code(request->error, request->error_len, code);
-    http_error_text(request->error, request->error_len, request->url, said);
-    if (signature && http_code_is_of_secret(code))
-        *again = http_signing_expired(&http->signing, signature);
-    else
-        *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
-    return diag_set(d,
-                    status == 404 || status == 410   ? -ENOENT
-                    : status == 401 && !signature    ? -EPERM
-                    : status == 401 || status == 403 ? -EACCES
-                                                     : -EREMOTEIO,
-                    "%s: expected status 200, got %u%s", name, status, said);
-}
+#define TRIES 4
 
 /* ---- texts ---- */
 
@@ -216,7 +35,7 @@ static void note_progress(struct get *get)
         return;
     get->heard = get->body.len;
     LOCK_SCOPE(&round->lock);
-    heard_locked(round);
+    round_heard_locked(round);
 }
 
 static bool get_body(struct http_request *request, const void *bytes, size_t n)
@@ -266,7 +85,7 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
     if (get->body.failed)
         return -ENOMEM;
     if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
-        return failure(http, &get->request, signature, name, again, d);
+        return round_failure(http, &get->request, signature, name, again, d);
     if (reply->status == 206)
         return diag_set(d, -EREMOTEIO, "%s: expected status 200, got 206, a part", name);
     if (reply->encoding[0])
@@ -292,7 +111,7 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .head = get_head,
                                          .body = get_body,
                                          .done = get_done};
-    return send_signed(http, round, &get->request, ret_signature, d);
+    return round_send(http, round, &get->request, ret_signature, d);
 }
 
 static int get_once(struct http *http, const struct http_call *call, struct round *round,
@@ -323,8 +142,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (http_loop_is_here(http))
         return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
                         name);
-    if (!call->plain && has_given_up(http))
-        return say_silent(http, name, d);
+    if (!call->plain && round_is_given_up(http))
+        return round_say_silent(http, name, d);
     round_init(&round, http);
     for (unsigned n = 1; again && n <= tries; n++) {
         struct get get = {.too_much = false};
@@ -338,15 +157,15 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             break;
         }
         text_release(&get.body);
-        pause = pause_before(&round, n, get.request.reply.retry_ms);
+        pause = round_pause_ms(&round, n, get.request.reply.retry_ms);
         if (again && n < tries && !round_is_over(&round, pause)) {
-            let_pass(&round, pause);
+            round_let_pass(&round, pause);
             continue;
         }
         /* A server that fails for one URL may have the others. */
         if (again && !call->plain && !get.request.reply.status &&
             (!call->tries || round_is_over(&round, 0)))
-            gave_up(http);
+            round_give_up(http);
         again = false;
         text_release(ret);
         text_add_bytes(ret, get.request.error, get.request.error_len);
@@ -461,7 +280,7 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
         one->request.method = "HEAD";
     else
         one->request.len = 1;
-    r = send_signed(http, round, &one->request, &one->signature, one->why);
+    r = round_send(http, round, &one->request, &one->signature, one->why);
     if (r < 0) {
         one->error = r;
         one->step = STAT_ENDED;
@@ -484,8 +303,8 @@ static void stat_give_up(struct http *http, struct stat_one *one, const char *ur
             (long long)(http->retry_limit_ns / 1000000000), one->request.reply.status);
         return;
     }
-    one->error = say_silent(http, name, one->why);
-    gave_up(http);
+    one->error = round_say_silent(http, name, one->why);
+    round_give_up(http);
 }
 
 /* Take the reply, and choose the next step if there is one. crowded: too many requests may have
@@ -515,7 +334,7 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
                 (status == 400 && one->signature))) {
         one->error = -EAGAIN; /* a server that refuses HEAD may send parts, or say why not */
     } else {
-        one->error = failure(http, request, one->signature, name, &one->again, one->why);
+        one->error = round_failure(http, request, one->signature, name, &one->again, one->why);
         one->tries += !crowded;
         one->again = one->again && one->tries < TRIES;
         one->retry_ms = crowded ? min_u64(request->reply.retry_ms, LIMITER_CROWDED_MS)
@@ -549,7 +368,7 @@ static uint64_t stat_pause(const struct round *round, const struct stat_one *all
         tries = (unsigned)max_u64(tries, one->tries);
         asked = max_u64(asked, one->retry_ms);
     }
-    return any ? pause_before(round, tries ? tries : 1, asked) : 0;
+    return any ? round_pause_ms(round, tries ? tries : 1, asked) : 0;
 }
 
 /* Send those that have a step to do, as many at once as the limiter says. *failed: some have
@@ -572,7 +391,7 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
     crowded = min_u64(sent, limiter_most(&http->limiter)) > http->limiter.jobs;
     pause = *failed ? stat_pause(round, all, turn, sent) : 0;
     if (*failed && !round_is_over(round, pause))
-        let_pass(round, pause);
+        round_let_pass(round, pause);
     *failed = false;
     for (size_t i = 0; i < sent; i++) {
         struct stat_one *one = &all[turn[i]];
@@ -642,7 +461,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
-    bool silent = has_given_up(http);
+    bool silent = round_is_given_up(http);
 
     for (size_t i = 0; i < n; i++) {
         why[i] = DIAG_INIT;
@@ -670,17 +489,6 @@ void http_stat(struct http *http, size_t n, const char *const *urls, struct remo
 
     for (size_t i = 0; i < n; i += SLICE)
         stat_slice(http, min_u64(n - i, SLICE), urls + i, ret + i, ret_error + i, why + i);
-}
-
-bool http_is_silent(const struct http *http, struct diag *d)
-{
-    int64_t at = atomic_load(&http->gave_up);
-    bool is_silent = at && at > atomic_load(&http->answered);
-
-    if (is_silent)
-        diag_set(d, -EREMOTEIO, "the server has failed for %lld s; some files are not known",
-                 (long long)(http->retry_limit_ns / 1000000000));
-    return is_silent;
 }
 
 /* ---- URLs ---- */

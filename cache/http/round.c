@@ -1,0 +1,178 @@
+#include "cache/http/round.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+
+#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: the caller waits */
+
+void round_init(struct round *ret, struct http *http)
+{
+    *ret =
+        (struct round){.http = http, .clock = http->clock, .heard = clock_monotonic(http->clock)};
+    lock_init(&ret->lock);
+    condition_init(&ret->ended);
+}
+
+void round_release(struct round *round)
+{
+    pthread_cond_destroy(&round->ended);
+    lock_release(&round->lock);
+}
+
+void round_heard_locked(struct round *round)
+{
+    lock_assert_held(&round->lock);
+    round->heard = clock_monotonic(round->clock);
+    round->is_answered = true;
+    atomic_store(&round->http->answered, round->heard);
+}
+
+/* That it is busy, or has failed, is no answer. */
+static bool round_has_answer(const struct http_request *request)
+{
+    return request->end == HTTP_DONE && request->reply.complete &&
+           (request->reply.status < 300 ||
+            http_status_end(request->reply.status) != TRANSFER_AGAIN);
+}
+
+void round_done(struct round *round, const struct http_request *request)
+{
+    LOCK_SCOPE(&round->lock);
+
+    if (request && round_has_answer(request))
+        round_heard_locked(round);
+    round->pending--;
+    pthread_cond_broadcast(&round->ended);
+}
+
+void round_wait_below(struct round *round, unsigned n)
+{
+    LOCK_SCOPE(&round->lock);
+
+    while (round->pending >= n)
+        lock_wait(&round->lock, &round->ended);
+}
+
+bool round_is_over(struct round *round, uint64_t ms)
+{
+    LOCK_SCOPE(&round->lock);
+
+    return clock_monotonic(round->clock) - round->heard + (int64_t)ms * 1000000 >=
+           round->http->retry_limit_ns;
+}
+
+bool round_is_answered(struct round *round)
+{
+    LOCK_SCOPE(&round->lock);
+
+    return round->is_answered;
+}
+
+void round_give_up(struct http *http)
+{
+    if (http->retry_limit_ns < NO_LIMIT)
+        atomic_store(&http->gave_up, clock_monotonic(http->clock));
+}
+
+bool round_is_given_up(const struct http *http)
+{
+    return http_is_silent(http, NULL) &&
+           clock_monotonic(http->clock) - atomic_load(&http->gave_up) < http->retry_limit_ns;
+}
+
+int round_say_silent(const struct http *http, const char *name, struct diag *d)
+{
+    return diag_set(d, -EREMOTEIO, "%s: the server sent nothing for %lld s", name,
+                    (long long)(http->retry_limit_ns / 1000000000));
+}
+
+void round_let_pass(struct round *round, uint64_t ms)
+{
+    int64_t until = clock_monotonic(round->clock) + (int64_t)ms * 1000000;
+    LOCK_SCOPE(&round->lock);
+
+    while (clock_monotonic(round->clock) < until)
+        clock_wait(round->clock, &round->lock, &round->ended, until);
+}
+
+static int round_start(struct http *http, struct round *round, struct http_request *request)
+{
+    int r;
+
+    lock_take(&round->lock);
+    round->pending++;
+    lock_drop(&round->lock);
+    r = http_request_start(http, request);
+    if (r < 0)
+        round_done(round, NULL);
+    return r;
+}
+
+int round_send(struct http *http, struct round *round, struct http_request *request,
+               struct http_signature **ret_signature, struct diag *d)
+{
+    struct http_signature *signature = NULL;
+    int r = request->plain ? 0 : http_signing_get(&http->signing, true, &signature, d);
+
+    if (r < 0)
+        return r;
+    if (signature)
+        signature->holders++;
+    request->signature = signature;
+    r = round_start(http, round, request);
+    if (r < 0) {
+        http_signature_let_go(signature);
+        http_signature_let_go(signature);
+        return r;
+    }
+    *ret_signature = signature;
+    return 0;
+}
+
+uint64_t round_pause_ms(const struct round *round, unsigned n, uint64_t asked_ms)
+{
+    uint64_t random = (uint64_t)clock_monotonic(round->clock) / 1000;
+
+    return min_u64(limiter_pause_ms(n, random, asked_ms), PAUSE_MOST_MS);
+}
+
+int round_failure(struct http *http, const struct http_request *request,
+                  const struct http_signature *signature, const char *name, bool *again,
+                  struct diag *d)
+{
+    unsigned status = request->reply.status;
+    char code[64], said[HTTP_ERROR_SIZE];
+
+    *again = false;
+    if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
+        (status < 300 && request->end != HTTP_DONE)) {
+        *again = request->end == HTTP_BROKEN;
+        return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
+    }
+    http_error_code(request->error, request->error_len, code);
+    http_error_text(request->error, request->error_len, request->url, said);
+    if (signature && http_code_is_of_secret(code))
+        *again = http_signing_expired(&http->signing, signature);
+    else
+        *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
+    return diag_set(d,
+                    status == 404 || status == 410   ? -ENOENT
+                    : status == 401 && !signature    ? -EPERM
+                    : status == 401 || status == 403 ? -EACCES
+                                                     : -EREMOTEIO,
+                    "%s: expected status 200, got %u%s", name, status, said);
+}
+
+bool http_is_silent(const struct http *http, struct diag *d)
+{
+    int64_t at = atomic_load(&http->gave_up);
+    bool is_silent = at && at > atomic_load(&http->answered);
+
+    if (is_silent)
+        diag_set(d, -EREMOTEIO, "the server has failed for %lld s; some files are not known",
+                 (long long)(http->retry_limit_ns / 1000000000));
+    return is_silent;
+}
