@@ -21,7 +21,7 @@ struct first {
     bool is_by_chance; /* such a row is not unlikely */
 };
 
-static int read_first(struct first *first, const struct format_options *options)
+static int csv_sets_read_first(struct first *first, const struct format_options *options)
 {
     AUTO_FREE uint8_t *text = NULL;
     struct csv_head head, rest;
@@ -49,7 +49,7 @@ static int read_first(struct first *first, const struct format_options *options)
     return 0;
 }
 
-static int compare_lines(const void *a, const void *b)
+static int csv_sets_compare_lines(const void *a, const void *b)
 {
     const struct first *x = *(const struct first *const *)a, *y = *(const struct first *const *)b;
 
@@ -67,11 +67,11 @@ static int decide_same(struct first *first, size_t n)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         by_line[i] = &first[i];
-    qsort(by_line, n, sizeof(*by_line), compare_lines);
+    qsort(by_line, n, sizeof(*by_line), csv_sets_compare_lines);
     for (size_t i = 0, end; i < n; i = end) {
         bool any = false;
 
-        for (end = i; end < n && !compare_lines(&by_line[i], &by_line[end]); end++)
+        for (end = i; end < n && !csv_sets_compare_lines(&by_line[i], &by_line[end]); end++)
             any |= by_line[end]->kind == CSV_FIRST_NAMES;
         for (size_t k = i; k < end && end - i > 1 && any && by_line[k]->columns; k++)
             by_line[k]->file->decided = CSV_NAMES;
@@ -79,31 +79,39 @@ static int decide_same(struct first *first, size_t n)
     return 0;
 }
 
-/* Has the set a part of as many columns that begins with a row? */
-static bool has_row(const struct first *first, const struct siblings *siblings,
-                    const struct sibling_set *set, size_t columns)
+static int csv_sets_compare_columns(const void *a, const void *b)
 {
-    for (size_t i = 0; i < set->n; i++) {
-        const struct first *other = &first[siblings->member[set->first + i].file];
+    const size_t *x = a, *y = b;
 
-        if (other->columns == columns && other->kind == CSV_FIRST_ROW &&
-            other->file->decided != CSV_NAMES)
-            return true;
-    }
-    return false;
+    return (*x > *y) - (*x < *y);
 }
 
-/* A table that was cut has names in its first part only, but not by chance. */
-static void decide_set(struct first *first, const struct siblings *siblings,
-                       const struct sibling_set *set)
+/* Where a part of as many columns begins with a row, numbers are a row as well. A table that was
+ * cut has names in its first part only, but not by chance. */
+static int decide_set(struct first *first, const struct siblings *siblings,
+                      const struct sibling_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
-        struct first *own = &first[siblings->member[set->first + i].file];
+    AUTO_FREE size_t *row_columns = calloc(set->n, sizeof(*row_columns)); /* of parts with rows */
+    size_t n_rows = 0;
 
-        if (own->may_be_row && !own->file->decided && (i || own->is_by_chance) &&
-            has_row(first, siblings, set, own->columns))
-            own->file->decided = CSV_ROWS;
+    if (!row_columns)
+        return -ENOMEM;
+    for (size_t i = 0; i < set->n; i++) {
+        const struct first *part = &first[siblings->member[set->first + i].file];
+
+        if (part->kind == CSV_FIRST_ROW && part->file->decided != CSV_NAMES)
+            row_columns[n_rows++] = part->columns;
     }
+    qsort(row_columns, n_rows, sizeof(*row_columns), csv_sets_compare_columns);
+    for (size_t i = 0; i < set->n; i++) {
+        struct first *part = &first[siblings->member[set->first + i].file];
+
+        if (part->may_be_row && !part->file->decided && (i || part->is_by_chance) &&
+            bsearch(&part->columns, row_columns, n_rows, sizeof(*row_columns),
+                    csv_sets_compare_columns))
+            part->file->decided = CSV_ROWS;
+    }
+    return 0;
 }
 
 int csv_decide(struct source_file *file, size_t n, const struct format_setup *setup)
@@ -118,13 +126,13 @@ int csv_decide(struct source_file *file, size_t n, const struct format_setup *se
     for (size_t i = 0; i < n && r == 0; i++) {
         first[i].file = &file[i];
         name[i] = setup->is_list ? "" : file[i].name; /* they may have the same name */
-        r = read_first(&first[i], &setup->options);
+        r = csv_sets_read_first(&first[i], &setup->options);
     }
     if (r == 0)
         r = decide_same(first, n);
     if (r == 0)
         r = siblings_find(name, n, &siblings);
     for (size_t i = 0; i < siblings.n && r == 0; i++)
-        decide_set(first, &siblings, &siblings.set[i]);
+        r = decide_set(first, &siblings, &siblings.set[i]);
     return r;
 }
