@@ -8,20 +8,25 @@
 #include "format/core/rounded.h"
 #include "format/csv/row.h"
 
-#define KIND_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS)
+#define KIND_ALL   (ROUNDED_WHOLE | ROUNDED_DIGITS)
+#define EXACT_MOST 4096 /* of a column: its numbers were written from what is kept */
 
 int csv_exact_init(struct csv_exact *exact, const struct csv_file *file)
 {
-    *exact = (struct csv_exact){.seen = calloc(file->shape.columns, 1)};
+    *exact = (struct csv_exact){.seen = calloc(file->shape.columns, 1),
+                                .exact = calloc(file->shape.columns, sizeof(*exact->exact)),
+                                .open = file->shape.columns - file->shape.omitted};
     for (size_t i = 0; i < file->shape.omitted && exact->seen; i++)
         exact->seen[i] = KIND_ALL;
-    return exact->seen ? 0 : -ENOMEM;
+    return exact->seen && exact->exact ? 0 : -ENOMEM;
 }
 
 void csv_exact_release(struct csv_exact *exact)
 {
     free(exact->seen);
+    free(exact->exact);
     exact->seen = NULL;
+    exact->exact = NULL;
 }
 
 /* What is too large is left to a check. */
@@ -41,6 +46,13 @@ static bool is_doubtful(const struct csv_cell *cell, uint8_t seen)
     return !(seen & ROUNDED_DIGITS) || decimal_digits8(cell->text + sign, &ignored) == 8;
 }
 
+/* Look no longer for that kind in the column. */
+static void csv_exact_end(struct csv_exact *exact, size_t column, unsigned kind)
+{
+    exact->open -= kind & ROUNDED_DIGITS && !(exact->seen[column] & ROUNDED_DIGITS);
+    exact->seen[column] |= (uint8_t)kind;
+}
+
 void csv_exact_see(struct csv_exact *exact, const struct csv_file *file, uint64_t line,
                    const uint8_t *text, size_t len)
 {
@@ -52,10 +64,14 @@ void csv_exact_see(struct csv_exact *exact, const struct csv_file *file, uint64_
         unsigned kind;
 
         csv_cell(p, text + len, file->shape.delimiter, &cell, &p);
-        kind = is_doubtful(&cell, exact->seen[column]) ? rounded_kind(&cell, file->doubles) : 0;
+        if (!is_doubtful(&cell, exact->seen[column]))
+            continue;
+        kind = rounded_kind(&cell, file->doubles);
+        if (!kind && ++exact->exact[column] == EXACT_MOST)
+            csv_exact_end(exact, column, ROUNDED_DIGITS);
         if (!kind || exact->seen[column] & kind)
             continue;
-        exact->seen[column] |= (uint8_t)kind;
+        csv_exact_end(exact, column, kind);
         first = kind == ROUNDED_WHOLE ? &exact->whole : &exact->digits;
         if (first->columns++)
             continue;

@@ -207,7 +207,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         for (size_t i = 0; i < file->shape.columns && r == 0; i++)
             file->missing += i >= file->shape.omitted && is_missing(scan->value, i);
     }
-    if (r == 0 && text_masks_long(scan->mask, start, end))
+    if (r == 0 && text_masks_long(scan->mask, start, end, scan->exact.open))
         csv_exact_see(&scan->exact, file, line, text, end - start);
     return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
 }

@@ -1,5 +1,6 @@
 #include "format/libsvm/rounded.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,19 @@
 
 #define SEEN_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL)
 
-#define DIGITS_LEN 11 /* bytes of a number with a point and more digits than float32 needs */
+#define DIGITS_LEN     11 /* bytes of a number with a point and more digits than float32 needs */
+#define EXPONENT_LARGE 27 /* float32 reaches from 1.4e-45 to 3.4e38 */
+
+/* An exponent that a number of few digits can be too large, or too small, for. */
+static bool exponent_is_large(const uint8_t *p, const uint8_t *end)
+{
+    unsigned exponent = 0;
+
+    p += p < end && (*p == '-' || *p == '+');
+    for (; p < end && isdigit(*p) && exponent < EXPONENT_LARGE; p++)
+        exponent = exponent * 10 + (unsigned)(*p - '0');
+    return exponent >= EXPONENT_LARGE;
+}
 
 /* Could the number be of a kind that was not seen yet? Quick: a row has many. */
 static bool rounded_is_doubtful(const struct libsvm_rounded *rounded, const uint8_t *text,
@@ -19,24 +32,39 @@ static bool rounded_is_doubtful(const struct libsvm_rounded *rounded, const uint
 
     if (len < strlen("1e39"))
         return false;
-    if (memchr(text, 'e', len) || memchr(text, 'E', len))
-        return true;
+    for (size_t i = 0; i < len; i++)
+        if ((text[i] | ' ') == 'e')
+            return (i >= DIGITS_LEN + sign && libsvm_rounded_looks_at_digits(rounded)) ||
+                   exponent_is_large(text + i + 1, text + len);
     if (len < ROUNDED_LEN + sign)
         return false;
-    return (len >= DIGITS_LEN + sign && !(rounded->seen & ROUNDED_DIGITS)) ||
+    return (len >= DIGITS_LEN + sign && libsvm_rounded_looks_at_digits(rounded)) ||
            decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
+}
+
+bool libsvm_rounded_exponents(const uint8_t *line, size_t len)
+{
+    const uint8_t *const end = line + len;
+
+    for (const char *letter = "eE"; *letter; letter++)
+        for (const uint8_t *p = line; (p = memchr(p, *letter, (size_t)(end - p))); p++)
+            if (exponent_is_large(p + 1, end))
+                return true;
+    return false;
 }
 
 void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, size_t len,
                            uint64_t at)
 {
-    unsigned found = len && rounded->seen != SEEN_ALL && rounded_is_doubtful(rounded, text, len)
-                         ? rounded_number(text, len, false)
-                         : 0;
-    unsigned i = found ? (unsigned)__builtin_ctz(found) : 0;
+    unsigned found, i;
 
+    if (!len || rounded->seen == SEEN_ALL || !rounded_is_doubtful(rounded, text, len))
+        return;
+    found = rounded_number(text, len, false);
+    rounded->exact += !found;
     if (!found || rounded->seen & found)
         return;
+    i = (unsigned)__builtin_ctz(found);
     rounded->seen |= found;
     rounded->first[i].at = at;
     snprintf(rounded->first[i].text, sizeof(rounded->first[i].text), "%.*s", (int)min_u64(len, 40),

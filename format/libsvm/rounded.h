@@ -8,19 +8,31 @@
 struct text;
 
 #define LIBSVM_ROUNDED_KINDS 4
+#define LIBSVM_EXACT_MOST    4096
 
 /* The first number of each kind. Starts as {0}. */
 struct libsvm_rounded {
     unsigned seen; /* enum rounded */
+    unsigned exact; /* numbers of many digits that float32 holds */
     struct {
         uint64_t at; /* its byte in the file */
         char text[41];
     } first[LIBSVM_ROUNDED_KINDS];
 };
 
+/* Are numbers of many digits still looked at? Not once one was rounded, nor where float32 holds all of
+ * the first ones: they were written from float32. */
+static inline bool libsvm_rounded_looks_at_digits(const struct libsvm_rounded *rounded)
+{
+    return !(rounded->seen & ROUNDED_DIGITS) && rounded->exact < LIBSVM_EXACT_MOST;
+}
+
 /* See a number, which begins at that byte of the file. Readable bytes follow: see DECIMAL_PAD. */
 void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, size_t len,
                            uint64_t at);
+
+/* Has the line a number with an exponent that float32 may not reach? Quick. */
+bool libsvm_rounded_exponents(const uint8_t *line, size_t len);
 
 /* See the numbers of a row that can be read, which begins at that byte of the file. columns: enum
  * libsvm_columns. */

@@ -155,6 +155,15 @@ static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
     return 0;
 }
 
+/* Quick, for most rows have no such number. */
+static bool row_may_be_rounded(const struct libsvm_scan *scan, const uint8_t *text,
+                               const struct text_masks *masks, size_t start, size_t end,
+                               bool is_plain)
+{
+    return text_masks_long(masks, start, end, libsvm_rounded_looks_at_digits(&scan->rounded)) ||
+           (!is_plain && libsvm_rounded_exponents(text + start, end - start));
+}
+
 /* Add the row of one line, if it has one. masks: of the words from text on. */
 static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct text_masks *masks,
                     size_t start, size_t end, uint64_t base)
@@ -168,7 +177,7 @@ static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct 
         return 0;
     is_plain = see_plain(scan, text, masks, start, end, &span.features);
     is_good = is_plain || see_parsed(scan, text, start, end, &span.features);
-    if (is_good && (!is_plain || text_masks_long(masks, start, end)))
+    if (is_good && row_may_be_rounded(scan, text, masks, start, end, is_plain))
         libsvm_rounded_row(&scan->rounded, text + start, end - start, scan->columns,
                            scan->at + span.start);
     if (is_good || !scan->skip_bad)

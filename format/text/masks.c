@@ -4,11 +4,6 @@
 #include <immintrin.h>
 #endif
 
-/* The class of each byte. */
-struct kinds {
-    uint64_t digit, sign, point;
-};
-
 #if defined(__SSE2__)
 
 static uint64_t equal16(__m128i bytes, char c)
@@ -24,10 +19,10 @@ static uint64_t range16(__m128i bytes, char first, char n)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(above, _mm_setzero_si128()));
 }
 
-static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, struct kinds *kinds)
+static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, uint64_t *sign)
 {
     *ret = (struct text_masks){0};
-    *kinds = (struct kinds){0};
+    *sign = 0;
     for (unsigned i = 0; i < 64; i += 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
         uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* white space except CR and LF */
@@ -36,9 +31,10 @@ static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, str
         ret->end |= end << i;
         ret->space |= (equal16(bytes, ' ') | (control & ~end)) << i;
         ret->mark |= equal16(bytes, mark) << i;
-        kinds->digit |= range16(bytes, '0', 9) << i;
-        kinds->sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
-        kinds->point |= equal16(bytes, '.') << i;
+        ret->digit |= range16(bytes, '0', 9) << i;
+        *sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
+        ret->point |= equal16(bytes, '.') << i;
+        ret->zero |= equal16(bytes, '0') << i;
     }
     ret->space &= ~ret->mark;
 }
@@ -60,10 +56,10 @@ AVX2 static uint64_t range32(__m256i bytes, char first, char n)
 }
 
 AVX2 static void masks_of_avx2(const uint8_t *text, char mark, struct text_masks *ret,
-                               struct kinds *kinds)
+                               uint64_t *sign)
 {
     *ret = (struct text_masks){0};
-    *kinds = (struct kinds){0};
+    *sign = 0;
     for (unsigned i = 0; i < 64; i += 32) {
         __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
         uint64_t control = range32(bytes, '\t', '\r' - '\t');
@@ -72,28 +68,30 @@ AVX2 static void masks_of_avx2(const uint8_t *text, char mark, struct text_masks
         ret->end |= end << i;
         ret->space |= (equal32(bytes, ' ') | (control & ~end)) << i;
         ret->mark |= equal32(bytes, mark) << i;
-        kinds->digit |= range32(bytes, '0', 9) << i;
-        kinds->sign |= (equal32(bytes, '-') | equal32(bytes, '+')) << i;
-        kinds->point |= equal32(bytes, '.') << i;
+        ret->digit |= range32(bytes, '0', 9) << i;
+        *sign |= (equal32(bytes, '-') | equal32(bytes, '+')) << i;
+        ret->point |= equal32(bytes, '.') << i;
+        ret->zero |= equal32(bytes, '0') << i;
     }
     ret->space &= ~ret->mark;
 }
 
 #else
 
-static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, struct kinds *kinds)
+static void masks_of(const uint8_t *text, char mark, struct text_masks *ret, uint64_t *sign)
 {
     *ret = (struct text_masks){0};
-    *kinds = (struct kinds){0};
+    *sign = 0;
     for (unsigned i = 0; i < 64; i++) {
         uint8_t c = text[i];
 
         ret->end |= (uint64_t)(c == '\n' || c == '\r') << i;
         ret->space |= (uint64_t)(c == ' ' || c == '\t' || c == '\v' || c == '\f') << i;
         ret->mark |= (uint64_t)(c == (uint8_t)mark) << i;
-        kinds->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
-        kinds->sign |= (uint64_t)(c == '-' || c == '+') << i;
-        kinds->point |= (uint64_t)(c == '.') << i;
+        ret->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
+        *sign |= (uint64_t)(c == '-' || c == '+') << i;
+        ret->point |= (uint64_t)(c == '.') << i;
+        ret->zero |= (uint64_t)(c == '0') << i;
     }
     ret->space &= ~ret->mark;
 }
@@ -106,27 +104,27 @@ struct before {
     uint64_t fraction; /* digits after a point continue */
 };
 
-static inline void find_odd(struct text_masks *m, const struct kinds *k, bool needs_number,
+static inline void find_odd(struct text_masks *m, uint64_t sign, bool needs_number,
                             struct before *before)
 {
     uint64_t separator = m->space | m->end | m->mark;
     uint64_t number = ~separator, start = number & (separator << 1 | before->separator);
-    uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
+    uint64_t behind_sign = (sign & start) << 1 | before->sign;
     uint64_t behind_mark = needs_number ? m->mark << 1 | before->mark : 0;
-    uint64_t behind_point = k->point << 1 | before->point;
-    /* Digits after a point: adding a 1 at the first digit carries to the byte after the last. */
-    uint64_t fraction = (behind_point | before->fraction) & k->digit, behind_fraction;
-    uint64_t carry = __builtin_add_overflow(fraction, k->digit, &behind_fraction);
+    uint64_t behind_point = m->point << 1 | before->point;
+    /* Digits after a point: adding a 1 at the first m->digit carries to the byte after the last. */
+    uint64_t fraction = (behind_point | before->fraction) & m->digit, behind_fraction;
+    uint64_t carry = __builtin_add_overflow(fraction, m->digit, &behind_fraction);
 
-    behind_fraction = (behind_fraction & ~k->digit) | (before->fraction & ~k->digit);
-    m->odd = (number & ~(k->digit | k->sign | k->point)) | (k->sign & ~start) | (k->point & start) |
-             (behind_sign & ~k->digit) | (behind_mark & ~number) |
-             (k->point & (behind_point | behind_fraction));
+    behind_fraction = (behind_fraction & ~m->digit) | (before->fraction & ~m->digit);
+    m->odd = (number & ~(m->digit | sign | m->point)) | (sign & ~start) | (m->point & start) |
+             (behind_sign & ~m->digit) | (behind_mark & ~number) |
+             (m->point & (behind_point | behind_fraction));
     *before = (struct before){
         .separator = separator >> 63,
-        .sign = (k->sign & start) >> 63,
+        .sign = (sign & start) >> 63,
         .mark = m->mark >> 63,
-        .point = k->point >> 63,
+        .point = m->point >> 63,
         .fraction = carry,
     };
 }
@@ -177,10 +175,10 @@ AVX2 static void make_avx2(const uint8_t *text, size_t words, char mark, bool ne
     struct before before = {.separator = 1};
 
     for (size_t word = 0; word < words; word++) {
-        struct kinds kinds;
+        uint64_t sign;
 
-        masks_of_avx2(text + word * 64, mark, &ret[word], &kinds);
-        find_odd(&ret[word], &kinds, needs_number, &before);
+        masks_of_avx2(text + word * 64, mark, &ret[word], &sign);
+        find_odd(&ret[word], sign, needs_number, &before);
     }
 }
 #endif
@@ -191,10 +189,10 @@ void text_masks_make_anywhere(const uint8_t *text, size_t words, char mark, bool
     struct before before = {.separator = 1};
 
     for (size_t word = 0; word < words; word++) {
-        struct kinds kinds;
+        uint64_t sign;
 
-        masks_of(text + word * 64, mark, &ret[word], &kinds);
-        find_odd(&ret[word], &kinds, needs_number, &before);
+        masks_of(text + word * 64, mark, &ret[word], &sign);
+        find_odd(&ret[word], sign, needs_number, &before);
     }
 }
 
@@ -225,23 +223,94 @@ bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to)
     return false;
 }
 
-bool text_masks_long(const struct text_masks *masks, size_t from, size_t to)
+/* Runs of bits in one word after another. Of the word before: where runs of so many bits end. */
+struct runs {
+    uint64_t one, two, four, eight;
+};
+
+static inline uint64_t runs_of_8(uint64_t one, struct runs *before)
 {
-    uint64_t one = 0, two = 0, four = 0; /* of the word before: a run of so many ends there */
+    uint64_t two = one & (one << 1 | before->one >> 63);
+    uint64_t four = two & (two << 2 | before->two >> 62);
+    uint64_t eight = four & (four << 4 | before->four >> 60);
+
+    *before = (struct runs){one, two, four, before->eight};
+    return eight;
+}
+
+/* more: 1 to 7. */
+static inline uint64_t runs_of_8_and(uint64_t one, unsigned more, struct runs *before)
+{
+    uint64_t eight = runs_of_8(one, before);
+    uint64_t all = eight & (eight << more | before->eight >> (64 - more));
+
+    before->eight = eight;
+    return all;
+}
+
+/* What the word before says: 0 or 1 each. */
+struct long_before {
+    struct runs whole, digits, number;
+    uint64_t in_fraction, in_number, in_zeros;
+};
+
+/* Digits that are not behind a point. Adding a 1 at the first digit behind it clears all of them,
+ * see find_odd(). */
+static inline uint64_t whole_digits(uint64_t digit, uint64_t point, struct long_before *before)
+{
+    uint64_t whole;
+
+    before->in_fraction =
+        __builtin_add_overflow((point << 1 | before->in_fraction) & digit, digit, &whole);
+    before->in_fraction |= point >> 63;
+    return digit & whole;
+}
+
+/* The zeros that numbers begin with, and the point among them; likewise. */
+static inline uint64_t leading_zeros(uint64_t number, uint64_t zero_or_point,
+                                     struct long_before *before)
+{
+    uint64_t start = number & ~(number << 1 | before->in_number), others;
+
+    before->in_number = number >> 63;
+    before->in_zeros =
+        __builtin_add_overflow((start | before->in_zeros) & zero_or_point, zero_or_point, &others);
+    return zero_or_point & ~others;
+}
+
+/* Has it runs of as many digits and points as a long number? Quick: most text has not. */
+static bool has_long_runs(const struct text_masks *masks, size_t from, size_t to)
+{
+    struct runs digits = {0}, number = {0};
+    uint64_t found = 0;
 
     for (size_t word = from / 64; word * 64 < to; word++) {
         const struct text_masks *m = &masks[word];
-        uint64_t n = ~(m->mark | m->space | m->end), pair, quad;
 
-        if (word * 64 < from)
-            n &= ~UINT64_C(0) << from % 64;
-        pair = n & (n << 1 | one >> 63);
-        quad = pair & (pair << 2 | two >> 62);
-        if (quad & (quad << 4 | four >> 60))
+        found |= runs_of_8_and(m->digit | m->point, 2, &number) | runs_of_8(m->digit, &digits);
+    }
+    return found;
+}
+
+bool text_masks_long(const struct text_masks *masks, size_t from, size_t to, bool fractions)
+{
+    struct long_before before = {.in_fraction = 0};
+
+    if (!has_long_runs(masks, from, to))
+        return false;
+    for (size_t word = from / 64; word * 64 < to; word++) {
+        const struct text_masks *m = &masks[word];
+        uint64_t inside = word * 64 < from ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0), zeros;
+        uint64_t digit = m->digit & inside, point = m->point & inside;
+
+        if (runs_of_8(whole_digits(digit, point, &before), &before.whole))
             return true;
-        one = n;
-        two = pair;
-        four = quad;
+        if (!fractions)
+            continue;
+        zeros = leading_zeros(digit | point, (m->zero | m->point) & inside, &before);
+        if (runs_of_8_and(digit & ~zeros, 2, &before.digits) ||
+            runs_of_8_and((digit | point) & ~zeros, 3, &before.number))
+            return true;
     }
     return false;
 }

@@ -15,6 +15,7 @@ struct text_masks {
     uint64_t end;   /* CR or LF */
     uint64_t space; /* space, TAB, VT, FF, but not the mark */
     uint64_t mark;
+    uint64_t digit, point, zero;
     uint64_t odd; /* not part of a plain number, or behind a sign that no digit follows */
 };
 
@@ -33,7 +34,9 @@ void text_masks_find(const uint8_t *text, size_t words, char end, struct text_ma
 /* Is any of bytes [from, to] odd? */
 bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to);
 
-/* Has [from, to) a number of 8 bytes or more, or its end in common with one? */
-bool text_masks_long(const struct text_masks *masks, size_t from, size_t to);
+/* Has [from, to), or what goes on behind it, a number of 8 digits or more before its point, or, if
+ * fractions count, of 10 in all without leading zeros? float32 holds whole numbers of fewer, and
+ * tells others of fewer apart. */
+bool text_masks_long(const struct text_masks *masks, size_t from, size_t to, bool fractions);
 
 #endif

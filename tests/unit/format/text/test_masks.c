@@ -32,6 +32,9 @@ static void model(const uint8_t *text, char mark, bool needs_number, struct text
 
         m->end |= bit(c == '\n' || c == '\r', i);
         m->mark |= bit(c == (uint8_t)mark, i);
+        m->point |= bit(c == '.', i);
+        m->digit |= bit(digit, i);
+        m->zero |= bit(c == '0', i);
         m->space |= bit(separator && c != '\n' && c != '\r' && c != (uint8_t)mark, i);
         for (size_t k = i; k-- > 0 && !in_fraction;) {
             if (text[k] == '.')
@@ -102,12 +105,59 @@ static void test_masks_odd__edges__seen(void **state)
     assert_true(!text_masks_odd(masks, 70, 191));
 }
 
+static bool model_long(const uint8_t *text, size_t from, bool fractions)
+{
+    size_t digits = 0, whole = 0;
+    bool in_fraction = false;
+
+    for (size_t i = from; i < BYTES; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+
+        in_fraction = text[i] == '.' || (digit && in_fraction);
+        whole = digit && !in_fraction ? whole + 1 : 0;
+        digits = text[i] == '.' ? digits : digit ? digits + (digits || text[i] != '0') : 0;
+        if (whole >= 8 || (fractions && digits >= 10))
+            return true;
+    }
+    return false;
+}
+
+static void test_masks_long__random_numbers__as_the_model(void **state)
+{
+    uint64_t chance = RANDOM_SEED;
+    unsigned n_long = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 20000; round++) {
+        struct text_masks masks[WORDS];
+        uint8_t text[BYTES];
+        size_t from = random_below(&chance, BYTES);
+        bool fractions = random_below(&chance, 2);
+        size_t longest = 2 + random_below(&chance, 9); /* part of a number */
+
+        bool had_point = false; /* a number has one */
+
+        for (size_t i = 0, left = 0; i < BYTES; i++) {
+            text[i] = left ? (uint8_t) "00123"[random_below(&chance, 5)]
+                           : (uint8_t) ",\n e."[random_below(&chance, had_point ? 4 : 5)];
+            had_point = left ? had_point : text[i] == '.';
+            left = left ? left - 1 : 1 + random_below(&chance, longest);
+        }
+        text_masks_make(text, WORDS, ',', false, masks);
+        assert_int_equal(text_masks_long(masks, from, BYTES, fractions),
+                         model_long(text, from, fractions));
+        n_long += model_long(text, from, fractions);
+    }
+    assert_in_range(n_long, 2000, 18000);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_masks__random_text__as_the_model),
         cmocka_unit_test(test_masks__each_byte__as_the_model),
         cmocka_unit_test(test_masks_odd__edges__seen),
+        cmocka_unit_test(test_masks_long__random_numbers__as_the_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
