@@ -346,6 +346,9 @@ static void test_libsvm__random_rows__arrays_and_files(void **state)
 static void test_libsvm__large_rows__arrays_and_files(void **state)
 {
     const struct recipe recipe = {.rows = 400, .features = 7400, .index = 9000};
+    static const uint64_t mixed[] = {399, 0, 256, 255, 256, 130};
+    struct list_selection list;
+    struct selection some;
     struct libsvm_made made;
     struct model m;
     struct blob *blob;
@@ -358,7 +361,10 @@ static void test_libsvm__large_rows__arrays_and_files(void **state)
     assert_true(m.text.len > 12 << 20 && m.row[256].start > 8 << 20);
     blob = blob_of("a.txt", m.text.data, m.text.len, NULL);
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
-    check_dataset(made.found.item[0].ds, &m, 0, 5);
+    in_order_init(&some, 230, 50);
+    check_selection(made.found.item[0].ds, &m, &some, 0, 3);
+    mixed_init(&list, mixed, ARRAY_LEN(mixed));
+    check_selection(made.found.item[0].ds, &m, &list.sel, 0, 3);
     libsvm_release(&made);
     model_release(&m);
 }
