@@ -59,7 +59,7 @@ def check_lacking(server, url, known_by, *names):
             server.script("*", bad_server.without("ETag"), method=None)
         equal(read_anew(MOUNTPOINT, SOURCE, "source", SOURCE, size=4096, offset=4_000_000) ==
               FIRST[4_000_000:4_004_096], True, f"{name}: afterwards")
-    server.script("/x-idx3-ubyte", unlike(*names), first=4)
+    server.script("/x-idx3-ubyte", unlike(*names), first=2)
     contains(run("stage", "-o", f"block=16K,patience=2,cache={PRIVATE}/cache.s{name}", url, code=2),
              f"a reply has no {known_by}")
     server.healthy()
