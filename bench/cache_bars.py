@@ -408,8 +408,8 @@ def bar_hang():
             for times, side in ((a, hanging), (b, healthy))[::1 if i % 2 else -1]:
                 times.append(side())
         say(" ".join(f"{x / y:.2f}" for x, y in zip(a, b)))
-    row("read of staged samples, the remote hangs", f"{1e6 * statistics.median(a):.1f} us",
-        f"healthy {1e6 * statistics.median(b):.1f} us", abs(ratio(a, b) - 1), "<=", 0.2)
+    row("read of staged samples, the remote hangs", f"{1e6 * statistics.median(a):.1f} µs",
+        f"healthy {1e6 * statistics.median(b):.1f} µs", abs(ratio(a, b) - 1), "<=", 0.2)
 
 
 globals()[f"bar_{sys.argv[1]}"]()

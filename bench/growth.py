@@ -74,10 +74,10 @@ def axis(what, unit, counts, measure):
                 seconds = measure(n)
                 took[n] = time.monotonic() - start
                 least[n] = min(least.get(n, seconds), seconds)
-                say(f"{what}: {n}: {seconds:.4f} s, {1e6 * seconds / n:.3g} us each")
+                say(f"{what}: {n}: {seconds:.4f} s, {1e6 * seconds / n:.3g} µs each")
     for low, high in zip(counts, counts[1:]):
         before, after = (least[n] / n for n in (low, high))
-        row(what, f"{high} {unit}: {1e6 * after:.3g} us", f"{low}: {1e6 * before:.3g} us",
+        row(what, f"{high} {unit}: {1e6 * after:.3g} µs", f"{low}: {1e6 * before:.3g} µs",
             after / before, "<=", BAR)
 
 

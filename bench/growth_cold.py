@@ -92,7 +92,7 @@ def cold_batch(n, enc="npy", *options):
         paths = paths_of(daemon, f"batch={n},seed=7", enc, 1)
         took = read_all([paths])
         counted = remote(daemon.at)
-        say(f"batch of {n} ({enc}): {took:.3f} s, {took / n * 1e6:.0f} us each, "
+        say(f"batch of {n} ({enc}): {took:.3f} s, {took / n * 1e6:.0f} µs each, "
             f"{counted['requests']} requests, {cpu(daemon):.2f} s of CPU")
     return took
 
@@ -173,7 +173,7 @@ def bar_batch(*numbers):
     for enc in ("npy", "npz"):
         each = [cold_batch(n, enc) / n * 1e6 for n in numbers]
         for n, us in zip(numbers, each):
-            row(f"cold batch of {n}, {enc}", f"{us:.0f} us a sample", "", us, "<=", 300)
+            row(f"cold batch of {n}, {enc}", f"{us:.0f} µs a sample", "", us, "<=", 300)
         row(f"the same, {numbers[-1]} against {numbers[0]}", "", "", each[-1] / each[0], "<=", 2)
 
 

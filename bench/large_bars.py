@@ -216,7 +216,7 @@ def bar_many():
         for side, found in seconds_of.items():
             took[side].append(found)
         say("pass", f"{seconds_of['files'] / seconds_of['pass']:.3f}", "floor",
-            f"{seconds_of['files'] / seconds_of['floor']:.3f}", "files", f"{seconds_of['files'] / FILES * 1e6:.0f} us")
+            f"{seconds_of['files'] / seconds_of['floor']:.3f}", "files", f"{seconds_of['files'] / FILES * 1e6:.0f} µs")
     for turn in range(min(ROUNDS, 3)):
         with mount(WWW, "passthrough=off,readahead=0") as daemon:
             samples = f"{dataset(daemon.at)}/samples/raw"
@@ -231,7 +231,7 @@ def bar_many():
     row("  epochfs against that daemon", rate["pass"], f"that {rate['floor']}", ratio(took["floor"], took["pass"]), ">=", 0.85)
     cpus = sorted(os.sched_getaffinity(0))
     apart, beside = round_trip(cpus), round_trip(cpus[:1])
-    row("  a byte to a process on another core and back", f"{apart:.1f} us", f"on the same core {beside:.1f} us",
+    row("  a byte to a process on another core and back", f"{apart:.1f} µs", f"on the same core {beside:.1f} µs",
         apart / beside, "-", 0)
 
 

@@ -114,7 +114,7 @@ def rate(times):
 
 
 def a_batch(times):
-    return f"{statistics.median(times) / BATCHES * 1e6:.0f} us"
+    return f"{statistics.median(times) / BATCHES * 1e6:.0f} µs"
 
 
 def in_turn(sides, step=None):

@@ -129,9 +129,9 @@ int plan_nodes_print(const struct plan_nodes *nodes, const struct forecast_task 
     if (r < 0)
         return r;
     plan_print_label("nodes");
-    printf("%llu, as peers; a link of %s/s each", (unsigned long long)nodes->nodes,
-           human_bytes(nodes->node_rate, a));
-    printf(", the origin's %s/s\n", human_bytes(nodes->origin_rate, a));
+    printf("%llu, as peers; a link of %s each", (unsigned long long)nodes->nodes,
+           human_rate(nodes->node_rate, a));
+    printf(", the origin's %s\n", human_rate(nodes->origin_rate, a));
     plan_print_label("");
     if (nodes->dead)
         printf("%llu of them die after the first epoch\n", (unsigned long long)nodes->dead);

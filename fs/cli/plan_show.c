@@ -53,10 +53,10 @@ static void print_rate(const struct planning *p)
     else if (p->rate_from == RATE_UNKNOWN)
         printf("not needed: all is staged\n");
     else if (p->rate_from == RATE_MEASURED)
-        printf("%s/s, measured: %s were fetched in %s\n", human_bytes(p->rate, a),
+        printf("%s, measured: %s were fetched in %s\n", human_rate(p->rate, a),
                human_bytes(p->measured, b), plan_shown_time(p->measured_s, c));
     else
-        printf("%s/s, by %s=\n", human_bytes(p->rate, a),
+        printf("%s, by %s=\n", human_rate(p->rate, a),
                p->rate_from == RATE_GIVEN ? "--assume-rate" : "-o bwlimit");
 }
 

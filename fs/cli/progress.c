@@ -11,20 +11,34 @@
 #define REWRITE (SECOND / 5)
 #define BAR     24 /* characters */
 
-const char *human_bytes(uint64_t bytes, char ret[static HUMAN_SIZE])
+/* units: of step, step^2 and so on; the last is "". end: follows the unit. */
+static const char *progress_number(uint64_t bytes, double step, const char *const *units,
+                                   const char *end, char ret[static HUMAN_SIZE])
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double v = (double)bytes / 1024;
-    size_t unit = 0;
+    double v = (double)bytes / step;
 
-    if (bytes < 1024) {
-        snprintf(ret, HUMAN_SIZE, "%u B", (unsigned)bytes);
+    if (v < 1) {
+        snprintf(ret, HUMAN_SIZE, "%u B%s", (unsigned)bytes, end);
         return ret;
     }
-    for (; v >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
-        v /= 1024;
-    snprintf(ret, HUMAN_SIZE, "%.*f %s", v < 99.95, v, units[unit]);
+    for (; v >= step - 0.5 && *units[1]; units++)
+        v /= step;
+    snprintf(ret, HUMAN_SIZE, "%.*f %s%s", v < 99.95, v, *units, end);
     return ret;
+}
+
+const char *human_bytes(uint64_t bytes, char ret[static HUMAN_SIZE])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", ""};
+
+    return progress_number(bytes, 1024, units, "", ret);
+}
+
+const char *human_rate(uint64_t bytes_per_s, char ret[static HUMAN_SIZE])
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB", ""};
+
+    return progress_number(bytes_per_s, 1000, units, "/s", ret);
 }
 
 const char *human_seconds(uint64_t s, char ret[static HUMAN_SIZE])
@@ -64,7 +78,7 @@ void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rat
     n = snprintf(ret, capacity, "%s%3u %%  %s %s of %s", drawn, percent, what,
                  human_bytes(done, part), human_bytes(total, all));
     if (rate && n > 0 && (size_t)n < capacity)
-        n += snprintf(ret + n, capacity - (size_t)n, ", %s/s", human_bytes(rate, speed));
+        n += snprintf(ret + n, capacity - (size_t)n, ", %s", human_rate(rate, speed));
     if (rate && done < total && n > 0 && (size_t)n < capacity)
         snprintf(ret + n, capacity - (size_t)n, ", %s left",
                  human_seconds(ceil_div(total - done, rate), left));

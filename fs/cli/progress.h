@@ -11,6 +11,9 @@
 /* "1.2 GiB". Returns ret. */
 const char *human_bytes(uint64_t bytes, char ret[static HUMAN_SIZE]);
 
+/* "1.2 GB/s": powers of 1,000, unlike those of sizes. Returns ret. */
+const char *human_rate(uint64_t bytes_per_s, char ret[static HUMAN_SIZE]);
+
 /* "31 s", "2 min 5 s", "3 h 20 min", "4 d 6 h". Returns ret. */
 const char *human_seconds(uint64_t seconds, char ret[static HUMAN_SIZE]);
 

@@ -65,14 +65,14 @@ static void status_show_add_datasets(const char *json, struct text *t)
     text_add(t, "\n");
 }
 
-/* Add " (12 MiB/s)", if the time between the looks is known. */
+/* Add " (12 MB/s)", if the time between the looks is known. */
 static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
 {
     char rate[HUMAN_SIZE];
 
     if (ns > 0 && now >= before)
-        text_add(t, " (%s/s)",
-                 human_bytes((uint64_t)((double)(now - before) / (double)ns * 1e9), rate));
+        text_add(t, " (%s)",
+                 human_rate((uint64_t)((double)(now - before) / (double)ns * 1e9), rate));
 }
 
 static void status_show_add_error(const char *json, const char *path, const char *label,
@@ -366,8 +366,8 @@ static void add_from_remote(const char *json, const struct status_look *last, in
 
     if (status_value(json, "remote") && ns > 0 && fetched >= last->fetched)
         text_add(
-            t, "; remote %s/s",
-            human_bytes((uint64_t)((double)(fetched - last->fetched) / (double)ns * 1e9), rate));
+            t, "; remote %s",
+            human_rate((uint64_t)((double)(fetched - last->fetched) / (double)ns * 1e9), rate));
 }
 
 /* Add the line of a mount where no plan is read. Our own looks are reads, too: they do not count as

@@ -62,7 +62,7 @@ def check_size():
     equal((found["source"], found["dataset_bytes"]), (None, 100 << 40), "as given")
     near(found["nodes"]["origin_bytes"], 1.01 * (100 << 40), 0.001, "from the origin")
     near(found["nodes"]["staging_seconds"], (100 << 40) / (0.95 * 2.5e9), 0.001, "staging")
-    contains(run("plan", *size), "100 TiB of data; the nodes share each epoch", "1000, as peers; a link of 1.2 GiB/s each",
+    contains(run("plan", *size), "100 TiB of data; the nodes share each epoch", "1000, as peers; a link of 1.2 GB/s each",
              "10 of them die after the first epoch", "12 h 51 min, by the origin's link", "102 GiB of a node for its share",
              "later ones: 0.10 % from its own disk, 99.90 % from peers, 0.00 % from the origin")
     contains(run("plan", *size, "--each"), "each node reads all", "by the links of the nodes")

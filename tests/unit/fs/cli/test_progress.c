@@ -22,6 +22,19 @@ static void test_human_bytes__all_sizes__short(void **state)
     check_bytes(UINT64_MAX, "16.0 EiB");
 }
 
+static void test_human_rate__all_rates__by_1000(void **state)
+{
+    char found[HUMAN_SIZE];
+
+    (void)state;
+    assert_string_equal(human_rate(0, found), "0 B/s");
+    assert_string_equal(human_rate(999, found), "999 B/s");
+    assert_string_equal(human_rate(1000, found), "1.0 kB/s");
+    assert_string_equal(human_rate(1024 * 1024, found), "1.0 MB/s");
+    assert_string_equal(human_rate(117 * 1000 * 1000, found), "117 MB/s");
+    assert_string_equal(human_rate(UINT64_MAX, found), "18.4 EB/s");
+}
+
 static void check_seconds(uint64_t seconds, const char *want)
 {
     char text[HUMAN_SIZE];
@@ -63,11 +76,11 @@ static void test_progress_line__states__what_is_known(void **state)
     (void)state;
     check_line(0, 1 << 20, 0, false, "  0 %  staged 0 B of 1.0 MiB");
     check_line(1 << 19, 1 << 20, 1 << 18, false,
-               " 50 %  staged 512 KiB of 1.0 MiB, 256 KiB/s, 2 s left");
+               " 50 %  staged 512 KiB of 1.0 MiB, 262 kB/s, 2 s left");
     check_line(1 << 19, 1 << 20, 0, true,
                "[############            ]  50 %  staged 512 KiB of 1.0 MiB");
     check_line(1 << 20, 1 << 20, 1 << 18, true,
-               "[########################] 100 %  staged 1.0 MiB of 1.0 MiB, 256 KiB/s");
+               "[########################] 100 %  staged 1.0 MiB of 1.0 MiB, 262 kB/s");
     check_line(0, 0, 0, false, "100 %  staged 0 B of 0 B");
 }
 
@@ -88,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_human_bytes__all_sizes__short),
+        cmocka_unit_test(test_human_rate__all_rates__by_1000),
         cmocka_unit_test(test_human_seconds__all_times__two_units),
         cmocka_unit_test(test_percent_of__all_but_one__not_100),
         cmocka_unit_test(test_progress_line__states__what_is_known),

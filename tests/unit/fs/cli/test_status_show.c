@@ -101,7 +101,7 @@ static void test_status_show_page__two_plans__where_they_are(void **state)
                       "          test samples\n"
                       "          sample 5 of 10 (50 %), 300 samples/s, no read for 1 min 15 s\n"
                       "          100 % staged, waited 0.0 s (0 %)\n");
-    assert_has(&page, "fetched   5.0 KiB (2.0 KiB/s)");
+    assert_has(&page, "fetched   5.0 KiB (2.0 kB/s)");
 }
 
 /* Show a status once, and compare the lines added to the log. */
@@ -136,7 +136,7 @@ static void test_status_show_lines__plans__what_has_changed(void **state)
     assert_null(t.data);
     look(2, 105, 0, 2048, &last, &lines, &t);
     assert_has(&t, "batch 105 of 469");
-    assert_has(&t, "; remote 2.0 KiB/s\n");
+    assert_has(&t, "; remote 2.0 kB/s\n");
     assert_null(strstr(t.data, "test samples"));
 }
 
