@@ -56,7 +56,7 @@ struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
         if (!is_like(active, node))
             continue;
         if (open_units_has(&active->open, unit) ||
-            reader_is_close(active->reader.at, active->window.pushed, unit))
+            reader_is_close(active->reader.at, push_window_until(&active->window), unit))
             return active;
         if (!other || active->speed.last_ns > other->speed.last_ns)
             other = active;
@@ -84,7 +84,8 @@ static struct active_plan *active_plans_place_locked(struct active_plans *active
 /* Has its reader come to the end, as far as is known? It may have read all that is pushed. */
 static bool is_at_end(const struct active_plan *active)
 {
-    return max_u64(active->reader.at, active->window.pushed) + 1 + READER_SLACK >= active->units;
+    return max_u64(active->reader.at, push_window_until(&active->window)) + 1 + READER_SLACK >=
+           active->units;
 }
 
 /* A reader reads the epochs of a plan one after another. So active plans of the same plan that were
@@ -216,7 +217,7 @@ static bool is_jump(const struct active_plan *active, uint64_t unit)
 {
     if (reader_is_sure(&active->reader) && open_units_has(&active->open, unit))
         return false;
-    return reader_is_jump(&active->reader, active->window.pushed, unit);
+    return reader_is_jump(&active->reader, push_window_until(&active->window), unit);
 }
 
 /* Note a column that is read. If it is a new one, what was pushed lacks it. */

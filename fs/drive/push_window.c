@@ -29,10 +29,16 @@ static unsigned next_column(uint64_t columns, unsigned from)
     return left ? from + (unsigned)__builtin_ctzll(left) : KINDS_MAX;
 }
 
+uint64_t push_window_until(const struct push_window *window)
+{
+    return max_u64(window->pushed, window->cached);
+}
+
 void push_window_from(struct push_window *window, uint64_t unit)
 {
     while (window->n_marks && window->mark[(window->n_marks - 1) % PUSH_WINDOW_MARKS] >= unit)
         window->n_marks--;
+    window->cached = push_window_until(window);
     window->pushed = window->done = window->stored = unit;
     window->column = 0;
     window->this_bytes = 0;
@@ -42,6 +48,7 @@ void push_window_start(struct push_window *window, uint64_t unit)
 {
     window->n_marks = 0;
     push_window_from(window, unit + 1);
+    window->cached = 0;
     window->dropped = unit;
     window->drop_column = 0;
     window->size = START;

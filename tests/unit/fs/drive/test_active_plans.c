@@ -1126,6 +1126,29 @@ static void test_active__all_pages_lost__pushed_again(void **state)
     world_end(&w);
 }
 
+/* The push begins again, and the page cache has what was pushed before all the same: the next read
+ * that reaches us is of the unit behind that. The reader has passed all before it. */
+static void test_active__few_pages_lost__goes_on_behind_the_others(void **state)
+{
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
+    struct pages pages = {0};
+    uint64_t unit, before;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    unit = with_large_window(&w, &first, &pages);
+    before = first_active(&w).pushed;
+    for (unsigned i = 0; i < 3; i++)
+        read_unit(&w, &first, ++unit);
+    assert_true(first_active(&w).pushed < before);
+    read_unit(&w, &first, before);
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    assert_int_equal(active_plans_cursors(w.active_plans, cursor), 1);
+    assert_int_equal(cursor[0].from, 0);
+    world_end(&w);
+}
+
 /* One page of every tenth unit is lost. */
 static void test_active__page_lost_now_and_then__not_pushed_again(void **state)
 {
@@ -1317,6 +1340,7 @@ int main(void)
         cmocka_unit_test(test_active__file_cannot_be_read__left_to_its_reader),
         cmocka_unit_test(test_active__lost_pages__smaller_window),
         cmocka_unit_test(test_active__all_pages_lost__pushed_again),
+        cmocka_unit_test(test_active__few_pages_lost__goes_on_behind_the_others),
         cmocka_unit_test(test_active__page_lost_now_and_then__not_pushed_again),
         cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
         cmocka_unit_test(test_active__drops__what_was_passed_each_kind_once),
