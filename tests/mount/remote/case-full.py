@@ -116,8 +116,11 @@ def check_once_beside_push(server, pace):
         for name in sorted(n for n in os.listdir(folder) if "image.npy" in n):
             content(f"{folder}/{name}")
             pause.wait(pace)
-        wait_until(lambda: disk_usage(cache) < 2 * MiB or status()["push"]["lost"],
-                   "all was passed and dropped")
+        try:
+            wait_until(lambda: disk_usage(cache) < 2 * MiB or status()["push"]["lost"],
+                       "all was passed and dropped")
+        except AssertionError as e:
+            raise AssertionError(f"{e}: at {pace} s a batch, {disk_usage(cache)} bytes: {status()}") from e
         r, lost = remote(), status()["push"]["lost"]
     equal(r["distinct_bytes"], len(DATA), "an epoch of a plan: distinct bytes")
     fetched = (r["demand_bytes"] + r["background_bytes"]) / len(DATA)

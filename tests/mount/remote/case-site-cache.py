@@ -174,7 +174,8 @@ def check_secrets(origin, site):
         equal(ask(site, "one-data?X-Amz-Signature=5ECRET", If_Match=tag), (206, None), "a query")
     with site_cache("http://127.0.0.1:1", f"{PRIVATE}/dead") as dead:
         equal(ask(dead, "one-data?X-Amz-Signature=5ECRET", If_Match=tag)[0], 502, "no origin")
-        contains(content(PRIVATE, "dead/requests.log").decode(), " /one-data ", " 502 ", "origin:502")
+        log = wait_until(lambda: content(PRIVATE, "dead/requests.log").decode(), "the request is logged")
+        contains(log, " /one-data ", " 502 ", "origin:502")
     n = 0
     for top in (site.dir, dead.dir, f"{PRIVATE}/site", f"{PRIVATE}/dead"):
         for folder, _, files in os.walk(top):

@@ -19,7 +19,7 @@ WRONG_HOST = make_certificate(f"{PRIVATE}/ca", "wrong-host", "DNS:elsewhere.exam
 def refused(what, url, *options):
     """All commands end with 2 and name the trouble."""
     for command in ("info", "stage", "mount"):
-        said = run(command, "-o", ",".join(["patience=2", *options]), url,
+        said = run(command, "-o", ",".join(["patience=10", *options]), url,
                    *([path()] if command == "mount" else []), code=2)
         equal("certificate" in said.lower(), True, f"{what}: {command}: names the certificate: "
               f"{said}")
