@@ -39,7 +39,6 @@ PACKAGES = {
     "clang-format": ["clang-format"],
     "curl": ["curl"],
     "dataset-fashion-mnist": ["file:/usr/share/datasets/fashion-mnist"],
-    "debhelper": ["dh", "dpkg-buildpackage", "lintian", "file:/usr/share/doc/dh-python"],
     "environment-modules": ["file:/usr/share/modules/init/bash"],
     "fuse3": ["fusermount3"],
     "g++": ["g++"],
