@@ -47,10 +47,10 @@ static bool is_doubtful(const struct csv_cell *cell, uint8_t seen)
 }
 
 /* Look no longer for that kind in the column. */
-static void csv_exact_end(struct csv_exact *exact, size_t column, unsigned kind)
+static void csv_exact_end(struct csv_exact *exact, size_t column, unsigned found)
 {
-    exact->open -= kind & ROUNDED_DIGITS && !(exact->seen[column] & ROUNDED_DIGITS);
-    exact->seen[column] |= (uint8_t)kind;
+    exact->open -= found & ROUNDED_DIGITS && !(exact->seen[column] & ROUNDED_DIGITS);
+    exact->seen[column] |= (uint8_t)found;
 }
 
 void csv_exact_see(struct csv_exact *exact, const struct csv_file *file, uint64_t line,
@@ -61,18 +61,18 @@ void csv_exact_see(struct csv_exact *exact, const struct csv_file *file, uint64_
     for (size_t column = 0; p && column < file->shape.columns; column++) {
         struct csv_rounded *first;
         struct csv_cell cell;
-        unsigned kind;
+        unsigned found;
 
         csv_cell(p, text + len, file->shape.delimiter, &cell, &p);
         if (!is_doubtful(&cell, exact->seen[column]))
             continue;
-        kind = rounded_kind(&cell, file->doubles);
-        if (!kind && ++exact->exact[column] == EXACT_MOST)
+        found = rounded_kind(&cell, file->doubles);
+        if (!found && ++exact->exact[column] == EXACT_MOST)
             csv_exact_end(exact, column, ROUNDED_DIGITS);
-        if (!kind || exact->seen[column] & kind)
+        if (!found || exact->seen[column] & found)
             continue;
-        csv_exact_end(exact, column, kind);
-        first = kind == ROUNDED_WHOLE ? &exact->whole : &exact->digits;
+        csv_exact_end(exact, column, found);
+        first = found == ROUNDED_WHOLE ? &exact->whole : &exact->digits;
         if (first->columns++)
             continue;
         first->line = line;

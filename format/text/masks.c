@@ -223,7 +223,8 @@ bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to)
     return false;
 }
 
-/* Runs of bits in one word after another. Of the word before: where runs of so many bits end. */
+/* Runs of bits in one word after another. Each member: where runs of so many bits end in the word
+ * before. */
 struct runs {
     uint64_t one, two, four, eight;
 };

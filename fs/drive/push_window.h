@@ -27,12 +27,12 @@
 #define PUSH_WINDOW_MARKS  (PUSH_WINDOW_MAX / PUSH_WINDOW_STRIDE + 64) /* that are remembered */
 
 struct push_window {
-    uint64_t pushed;  /* the next unit to push, */
-    unsigned column;  /* and its first column to push */
-    uint64_t done;    /* units from stored on and before this one have been stored */
-    uint64_t stored;  /* units from this one to pushed are in the page cache, or will be */
-    uint64_t cached;  /* units before this one may be there, too: pushed before it began again */
-    uint64_t dropped; /* the next unit to drop, */
+    uint64_t pushed;      /* the next unit to push, */
+    unsigned column;      /* and its first column to push */
+    uint64_t done;        /* units from stored on and before this one have been stored */
+    uint64_t stored;      /* units from this one to pushed are in the page cache, or will be */
+    uint64_t cached;      /* units before this one may also be in it, from an earlier push */
+    uint64_t dropped;     /* the next unit to drop, */
     unsigned drop_column; /* and its first column to drop */
     uint64_t unit_bytes;  /* bytes of a unit in the page cache */
     uint64_t this_bytes;  /* bytes so far of the unit that is being pushed */

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for a mount that hangs
 """epochfs status without a mountpoint: the mounts of this user, with their sources, and whether they answer."""
 
 import json

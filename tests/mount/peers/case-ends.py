@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: nginx-light
+# slow: commands that wait for nodes
 """`peers up` that fails or is killed, `peers down` whatever was killed before: nothing of the ring stays, and nothing
 else is touched: neither processes whose numbers are in its files, nor files that it has not made."""
 

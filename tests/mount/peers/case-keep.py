@@ -1,6 +1,7 @@
 #!/usr/bin/python3
+# slow: four nodes, with nothing beside them
 """What a node's disk holds with peers, for each keep=, counted: D bytes of data, N nodes. Its share of about
-D/N, and with keep=pin all of D, else what the plan needs next: no more than cache_size=. The origin sends
+D/N, and with keep=pin all of D, otherwise what the plan needs next: no more than cache_size=. The origin sends
 each byte once in two epochs whatever stays."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for a server that fails
 """A server with passing failures: 5xx, 429, resets, short bodies, wrong parts, stalls, no ranges,
 no sizes. Readers wait a little, every byte is right, and no reader gets an error."""
 

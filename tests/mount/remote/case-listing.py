@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many kinds of servers
 """How the files of a web server are listed: SHA256SUMS, its index page, files=, or SOURCE is one
 file. Also packed files, redirects, names of all kinds, and pages that are no listing."""
 

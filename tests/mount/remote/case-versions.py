@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for replies that are refused
 """What a server says decides which version its bytes are of, and what it says of errors is passed on:
 replies that lack what a file is known by, machines with other ETags for the same bytes, sums that do
 not match, refusals in the server's words, folders without a list."""

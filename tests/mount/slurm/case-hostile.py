@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: each script, with each kind of link
 """Scripts that root runs, against users who control source, path, files and answers of their mounts: every link leads to a
 file or mount that this case has planted."""
 

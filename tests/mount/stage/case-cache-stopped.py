@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for members that are stopped
 """A member of the group that shares a cache folder is stopped, or hostile, at a moment at which his process holds a
 lock: those that processes hold for a moment, and that of a file that is being unpacked. Others go on: they read right
 bytes, which are then not staged, or are told who is in the way; nobody waits for ever."""

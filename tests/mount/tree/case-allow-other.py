@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: root
+# slow: several users, one after the other
 """With allow_other users can read through the mount only what the kernel lets them read in SOURCE,
 and learn no other names or counts: permissions of folders count, also with different owners."""
 

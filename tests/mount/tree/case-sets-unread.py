@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: each file of many sets
 """One file of a folder cannot be read at mount, for a reason that passes: whatever has the name that
 it has in a whole mount has the same bytes, and the sets of which the file is say why they are not
 there."""

@@ -5,7 +5,7 @@
 
 #define MiB 1048576.0
 
-/* 60,000 samples of 784 bytes: 44.9 MiB in blocks of 128 KiB, 1 MiB a second. */
+/* 60,000 samples of 784 bytes: 44.9 MiB in blocks of 128 KiB, 1 MiB per second. */
 static struct forecast_task task;
 
 static int setup(void **state)
