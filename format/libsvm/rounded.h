@@ -12,7 +12,7 @@ struct text;
 
 /* The first number of each kind. Starts as {0}. */
 struct libsvm_rounded {
-    unsigned seen; /* enum rounded */
+    unsigned seen;  /* enum rounded */
     unsigned exact; /* numbers of many digits that float32 holds */
     struct {
         uint64_t at; /* its byte in the file */
@@ -20,8 +20,8 @@ struct libsvm_rounded {
     } first[LIBSVM_ROUNDED_KINDS];
 };
 
-/* Are numbers of many digits still looked at? Not once one was rounded, nor where float32 holds all of
- * the first ones: they were written from float32. */
+/* Are numbers of many digits still looked at? Not once one was rounded, nor where float32 holds all
+ * of the first ones: they were written from float32. */
 static inline bool libsvm_rounded_looks_at_digits(const struct libsvm_rounded *rounded)
 {
     return !(rounded->seen & ROUNDED_DIGITS) && rounded->exact < LIBSVM_EXACT_MOST;
