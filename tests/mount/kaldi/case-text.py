@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: archives of text, in each form
 """Rows K-20 to K-39 of the table of Kaldi's edge cases: text objects of each type, their values,
 their errors, and what an error leaves of the archive. The table also holds the tests' own model of
 the format."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for members that fail
 """What can be wrong with a ring: each has its message and exit code, and the mount works without peers, or
 with those that are left."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: four nodes, one after the other
 """Four nodes with peers: the origin sends each byte once and each listing once, whatever order the
 nodes read in; a node that dies costs its share again; versions never mix; without peers the origin is
 asked, and both are said."""

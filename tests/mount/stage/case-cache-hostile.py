@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: each file of a cache, in each way
 """A member of the group that shares a cache folder does to it what he can: links, pipes, folders and
 hard links in the place of files and folders, cut and overwritten files, also of mapped indexes. He
 never gets at other files of the user who mounts: they are neither read nor changed. Her reads are
