@@ -10,6 +10,7 @@
 #define SEEN_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL)
 
 #define DIGITS_LEN     11 /* bytes of a number with a point and more digits than float32 needs */
+#define SMALL_LEN      32 /* bytes of a number that can be too small without an exponent */
 #define EXPONENT_LARGE 27 /* float32 reaches from 1.4e-45 to 3.4e38 */
 
 /* An exponent that a number of few digits can be too large, or too small, for. */
@@ -39,7 +40,7 @@ static bool rounded_is_doubtful(const struct libsvm_rounded *rounded, const uint
     if (len < ROUNDED_LEN + sign)
         return false;
     return (len >= DIGITS_LEN + sign && libsvm_rounded_looks_at_digits(rounded)) ||
-           decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
+           len >= SMALL_LEN || decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
 }
 
 bool libsvm_rounded_exponents(const uint8_t *line, size_t len)

@@ -226,7 +226,7 @@ bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to)
 /* Runs of bits in one word after another. Each member: where runs of so many bits end in the word
  * before. */
 struct runs {
-    uint64_t one, two, four, eight;
+    uint64_t one, two, four, eight, sixteen;
 };
 
 static inline uint64_t runs_of_8(uint64_t one, struct runs *before)
@@ -235,7 +235,9 @@ static inline uint64_t runs_of_8(uint64_t one, struct runs *before)
     uint64_t four = two & (two << 2 | before->two >> 62);
     uint64_t eight = four & (four << 4 | before->four >> 60);
 
-    *before = (struct runs){one, two, four, before->eight};
+    before->one = one;
+    before->two = two;
+    before->four = four;
     return eight;
 }
 
@@ -249,9 +251,20 @@ static inline uint64_t runs_of_8_and(uint64_t one, unsigned more, struct runs *b
     return all;
 }
 
+static inline uint64_t runs_of_32(uint64_t one, struct runs *before)
+{
+    uint64_t eight = runs_of_8(one, before);
+    uint64_t sixteen = eight & (eight << 8 | before->eight >> 56);
+    uint64_t all = sixteen & (sixteen << 16 | before->sixteen >> 48);
+
+    before->eight = eight;
+    before->sixteen = sixteen;
+    return all;
+}
+
 /* What the word before says: 0 or 1 each. */
 struct long_before {
-    struct runs whole, digits, number;
+    struct runs whole, digits, number, any;
     uint64_t in_fraction, in_number, in_zeros;
 };
 
@@ -304,7 +317,8 @@ bool text_masks_long(const struct text_masks *masks, size_t from, size_t to, boo
         uint64_t inside = word * 64 < from ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0), zeros;
         uint64_t digit = m->digit & inside, point = m->point & inside;
 
-        if (runs_of_8(whole_digits(digit, point, &before), &before.whole))
+        if (runs_of_8(whole_digits(digit, point, &before), &before.whole) ||
+            runs_of_32(digit | point, &before.any))
             return true;
         if (!fractions)
             continue;

@@ -34,9 +34,9 @@ void text_masks_find(const uint8_t *text, size_t words, char end, struct text_ma
 /* Is any of bytes [from, to] odd? */
 bool text_masks_odd(const struct text_masks *masks, size_t from, size_t to);
 
-/* Has [from, to), or what goes on behind it, a number of 8 digits or more before its point, or, if
- * fractions count, of 10 in all without leading zeros? float32 holds whole numbers of fewer, and
- * tells others of fewer apart. */
+/* Has [from, to), or what goes on behind it, a number of 8 digits or more before its point, of 32
+ * bytes, or, if fractions count, of 10 digits in all without leading zeros? float32 holds whole
+ * numbers of fewer, and tells others of fewer apart. */
 bool text_masks_long(const struct text_masks *masks, size_t from, size_t to, bool fractions);
 
 #endif

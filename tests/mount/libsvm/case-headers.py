@@ -69,6 +69,8 @@ for name, files, words in (
         ("digits.svm", {"": b"1 1:0.12345678901\n"}, ("has numbers of many digits that float32 rounds. The first is '0.12345678901'",)),
         ("far.svm", {"": b"1 1:1e400 2:-1e-50\n"}, ("too large for float32: they are infinite. The first is '1e400', byte 4",
                                                    "too small for float32: they are 0. The first is '-1e-50', byte 12")),
+        ("zeros.svm", {"": b"1 1:1.2345678901\n1 1:0." + 49 * b"0" + b"1\n"}, ("many digits that float32 rounds", "too small for float32: they are 0")),
+        ("exponents.svm", {"": b"1 1:0.12345678901\n1 1:1.5e-5\n1 1:2e39 2:3e-46\n"}, ("many digits", "The first is '2e39'", "The first is '3e-46'")),
         ("sides.svm", {"": b"1 1:1\n0 2:1\n", ".weight": b"1\n16777217\n", ".base_margin": b"1e400\n2\n"},
          ("sides.svm.weight: " + WHOLE + " '16777217', byte 2\n", "sides.svm.base_margin: has numbers that are too large")),
         ("fields.ffm", {"": b"16777217 16777219:16777221:2\n0 0:3:16777223\n"}, (WHOLE + " '16777217', byte 0",)),
