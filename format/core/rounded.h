@@ -7,6 +7,10 @@
 
 #define ROUNDED_LEN 8 /* numbers of fewer characters, without an exponent, are exact enough */
 
+/* Fractions of many digits that turned out to be exact: after so many the data was written from
+ * float32, and no more of them are checked. */
+#define ROUNDED_EXACT_MOST 4096
+
 enum rounded {
     ROUNDED_WHOLE = 1,  /* a whole number */
     ROUNDED_DIGITS = 2, /* one of more digits than are kept */

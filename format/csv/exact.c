@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "format/core/rounded.h"
 #include "format/csv/row.h"
 
-#define KIND_ALL   (ROUNDED_WHOLE | ROUNDED_DIGITS)
-#define EXACT_MOST 4096 /* of a column: its numbers were written from what is kept */
+#define KIND_ALL (ROUNDED_WHOLE | ROUNDED_DIGITS)
 
 int csv_exact_init(struct csv_exact *exact, const struct csv_file *file)
 {
@@ -67,7 +67,8 @@ void csv_exact_see(struct csv_exact *exact, const struct csv_file *file, uint64_
         if (!is_doubtful(&cell, exact->seen[column]))
             continue;
         found = rounded_kind(&cell, file->doubles);
-        if (!found && ++exact->exact[column] == EXACT_MOST)
+        if (!found && memchr(cell.text, '.', cell.len) &&
+            ++exact->exact[column] == ROUNDED_EXACT_MOST)
             csv_exact_end(exact, column, ROUNDED_DIGITS);
         if (!found || exact->seen[column] & found)
             continue;

@@ -17,7 +17,7 @@ struct csv_rounded {
 
 struct csv_exact {
     uint8_t *seen;   /* [columns] a bit for each kind that is not looked for any longer; owned */
-    uint16_t *exact; /* [columns] numbers of many digits that are kept; owned */
+    uint16_t *exact; /* [columns] fractions of many digits that were exact; owned */
     size_t open;     /* columns where numbers of many digits are looked for */
     struct csv_rounded whole, digits; /* whole numbers; numbers of more digits than are kept */
 };

@@ -62,7 +62,7 @@ void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, 
     if (!len || rounded->seen == SEEN_ALL || !rounded_is_doubtful(rounded, text, len))
         return;
     found = rounded_number(text, len, false);
-    rounded->exact += !found;
+    rounded->exact += !found && memchr(text, '.', len);
     if (!found || rounded->seen & found)
         return;
     i = (unsigned)__builtin_ctz(found);

@@ -8,23 +8,22 @@
 struct text;
 
 #define LIBSVM_ROUNDED_KINDS 4
-#define LIBSVM_EXACT_MOST    4096
 
 /* The first number of each kind. Starts as {0}. */
 struct libsvm_rounded {
     unsigned seen;  /* enum rounded */
-    unsigned exact; /* numbers of many digits that float32 holds */
+    unsigned exact; /* fractions of many digits that float32 holds */
     struct {
         uint64_t at; /* its byte in the file */
         char text[41];
     } first[LIBSVM_ROUNDED_KINDS];
 };
 
-/* Are numbers of many digits still looked at? Not once one was rounded, nor where float32 holds all
- * of the first ones: they were written from float32. */
+/* Are fractions of many digits still checked? Only until one is rounded, or ROUNDED_EXACT_MOST of
+ * them were exact. */
 static inline bool libsvm_rounded_looks_at_digits(const struct libsvm_rounded *rounded)
 {
-    return !(rounded->seen & ROUNDED_DIGITS) && rounded->exact < LIBSVM_EXACT_MOST;
+    return !(rounded->seen & ROUNDED_DIGITS) && rounded->exact < ROUNDED_EXACT_MOST;
 }
 
 /* See a number, which begins at that byte of the file. Readable bytes follow: see DECIMAL_PAD. */
