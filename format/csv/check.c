@@ -29,7 +29,7 @@ static int line_number(const struct csv_file *file, uint64_t at, uint64_t *ret, 
     for (uint64_t from = 0; from < at && r == 0; from += PIECE) {
         size_t n = (size_t)min_u64(PIECE, at - from);
 
-        r = blob_read(READ_WAITS, file->blob, piece, n, from, d);
+        r = blob_read(READ_WAITS, file->base.blob, piece, n, from, d);
         for (size_t i = 0; i < n && r == 0; before = piece[i++])
             *ret += piece[i] == '\r' || (piece[i] == '\n' && before != '\r');
     }
@@ -76,7 +76,7 @@ int csv_check(void *p, struct diag *d)
     uint64_t number;
     int r = 0;
 
-    for (uint64_t row = 0; row < file->prepared.index.rows; row++) {
+    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++) {
         struct extent place;
 
         if (!csv_extent(file, row, 0, &place))
@@ -88,7 +88,7 @@ int csv_check(void *p, struct diag *d)
             if (!line)
                 return -ENOMEM;
         }
-        r = blob_read(READ_WAITS, file->blob, line, place.len, place.off, d);
+        r = blob_read(READ_WAITS, file->base.blob, line, place.len, place.off, d);
         if (r < 0)
             return r;
         memset(line + place.len, 0, DECIMAL_PAD);
@@ -103,7 +103,7 @@ int csv_check(void *p, struct diag *d)
         d, -EBADMSG,
         "%s: line %llu, column %zu: expected a number that %s holds%s, got '%s', which is "
         "read as infinite, as are %llu more",
-        blob_name(file->blob), (unsigned long long)number, large.column,
+        blob_name(file->base.blob), (unsigned long long)number, large.column,
         file->doubles ? "float64" : "float32", file->doubles ? "" : ", or csv_dtype=float64",
         large.text, (unsigned long long)large.n - 1);
 }

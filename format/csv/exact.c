@@ -90,9 +90,9 @@ static void add_note(const struct csv_file *file, const struct csv_rounded *roun
         return;
     text_add(
         t, "%s: %zu column%s %s that %s rounds. The first is '%s', line %llu, column %zu. %s\n",
-        blob_name(file->blob), rounded->columns, rounded->columns > 1 ? "s have" : " has", numbers,
-        file->doubles ? "float64" : "float32", rounded->text, (unsigned long long)rounded->line,
-        rounded->column,
+        blob_name(file->base.blob), rounded->columns, rounded->columns > 1 ? "s have" : " has",
+        numbers, file->doubles ? "float64" : "float32", rounded->text,
+        (unsigned long long)rounded->line, rounded->column,
         file->doubles ? "The lines in csv/ have all digits" : "-o csv_dtype=float64 shows float64");
 }
 

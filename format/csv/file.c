@@ -18,7 +18,7 @@
 
 static void add_column(struct csv_file *file, const struct record_column *column)
 {
-    file->column[file->n_columns++] = *column;
+    file->column[file->base.n_columns++] = *column;
 }
 
 /* Bytes of a number as it is shown. */
@@ -39,6 +39,7 @@ static void set_columns(struct csv_file *file)
     const struct csv_shape *s = &file->shape;
     enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
 
+    file->base.column = file->column;
     add_column(file, &(struct record_column){.name = "x",
                                              .shown = RECORD_NUMBERS,
                                              .dtype = dtype,
@@ -77,7 +78,7 @@ static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, s
 
         for (end = at; end < len && head[end] != '\n' && head[end] != '\r';)
             end++;
-        if (end == len && len < file->blob->size)
+        if (end == len && len < file->base.blob->size)
             break;
         behind = head[end];
         head[end] = 0;
@@ -122,84 +123,39 @@ static int read_shape(struct csv_file *file, unsigned decided, const struct form
     AUTO_FREE uint8_t *head = NULL;
     size_t len;
     bool whole;
-    int r = csv_read_head(file->blob, &head, &len, &whole, d);
+    int r = csv_read_head(file->base.blob, &head, &len, &whole, d);
 
     if (r == 0)
-        r = csv_shape_read(head, len, whole, decided, options, blob_name(file->blob), &file->shape,
-                           d);
+        r = csv_shape_read(head, len, whole, decided, options, blob_name(file->base.blob),
+                           &file->shape, d);
     return r < 0 ? r : check_lines(file, head, len, d);
 }
 
-int csv_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-             struct shard *ret, struct diag *d)
+int csv_open(void *p, const struct record_source *source, struct diag *d)
 {
-    struct csv_file *file = calloc(1, sizeof(*file));
+    const struct format_setup *setup = source->setup;
+    struct csv_file *file = p;
     int r;
 
-    (void)n;
-    if (!file)
-        return -ENOMEM;
-    file->blob = TAKE_PTR(source[i].blob);
-    file->users = 1;
     file->doubles = setup->options.doubles;
-    r = read_shape(file, source[i].decided, &setup->options, d);
-    if (r < 0) {
-        csv_drop(file);
-        return r;
-    }
+    r = read_shape(file, source->file[source->i].decided, &setup->options, d);
     file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
-    set_columns(file);
-    file->prepared = (struct prepared){
-        .ops = &csv_index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(file->blob),
-        .source = blob_source(file->blob),
-        .size = file->blob->size,
-        .checks_rows = true,
-        .shape = {.columns = ROW_NUMBERS, .rising = 1u << ROW_AT},
-    };
-    *ret = (struct shard){file, file->blob, &file->prepared};
-    return 0;
+    if (r == 0)
+        set_columns(file);
+    return r;
 }
 
-void csv_share(void *file)
-{
-    ((struct csv_file *)file)->users++;
-}
-
-void csv_drop(void *p)
+void csv_release(void *p)
 {
     struct csv_file *file = p;
 
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
     csv_scan_free(file->scan);
     text_release(&file->shape.names);
     text_release(&file->shape.note);
     free(file->rounded);
-    blob_free(file->blob);
-    free(file);
-}
-
-uint64_t csv_cut(const void *p, uint64_t off)
-{
-    const struct csv_file *file = p;
-
-    return off ? index_first_above(&file->prepared.index, ROW_AT, off) : 0;
 }
 
 /* ---- the contents of a row ---- */
-
-const struct record_column *csv_columns(const void *p, unsigned *ret_n)
-{
-    const struct csv_file *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
-}
 
 int csv_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
              struct diag *d)
@@ -211,29 +167,23 @@ int csv_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static R
     if (c->shown == RECORD_NUMBERS)
         ret[0] = c->ndim ? c->dim[0] : 1;
     else
-        ret[0] = index_number(&file->prepared.index, row, ROW_BYTES);
+        ret[0] = record_file_place(p, row).len;
     return 0;
 }
 
 bool csv_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
-    const struct csv_file *file = p;
-    uint64_t number[ROW_NUMBERS];
-
     (void)column;
-    index_row(&file->prepared.index, row, number);
-    *ret = (struct extent){file->blob, number[ROW_AT], number[ROW_BYTES]};
-    return number[ROW_BYTES] > 0;
+    *ret = record_file_place(p, row);
+    return ret->len > 0;
 }
 
 int csv_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
 {
     const struct csv_file *file = p;
-    uint64_t number[ROW_NUMBERS];
+    const struct extent line = record_file_place(p, row);
 
-    index_row(&file->prepared.index, row, number);
-    return text_row_verify(rc, file->blob, file->shape.rows_at, number[ROW_AT], number[ROW_BYTES],
-                           true, d);
+    return text_row_verify(rc, line.blob, file->shape.rows_at, line.off, line.len, true, d);
 }
 
 /* Of a call: room for text and for the numbers of a row. */
@@ -321,7 +271,7 @@ static int parse_row(const struct csv_file *file, const struct wanted *w, uint8_
     line[w->bytes] = behind;
     if (n != s->columns || bad < s->columns)
         return diag_set(d, -ESTALE, "%s: byte %llu: expected the row of the index, got another",
-                        blob_name(file->blob), (unsigned long long)w->at);
+                        blob_name(file->base.blob), (unsigned long long)w->at);
     store_numbers(s, room, w->dst);
     return 0;
 }
@@ -354,7 +304,7 @@ static int read_wanted(struct read_context *rc, const struct csv_file *file, str
         run = count_run(first, n - i, &len);
         r = room_grow(room, len + DECIMAL_PAD);
         if (r == 0)
-            r = blob_read(rc, file->blob, room->text, len, first->at, d);
+            r = blob_read(rc, file->base.blob, room->text, len, first->at, d);
         if (r == 0)
             memset(room->text + len, 0, DECIMAL_PAD);
         for (unsigned k = 0; k < run && r == 0 && all == 0; k++)
@@ -367,10 +317,9 @@ static int read_wanted(struct read_context *rc, const struct csv_file *file, str
 
 static struct wanted want_row(const struct csv_file *file, uint64_t row, uint8_t *dst)
 {
-    uint64_t number[ROW_NUMBERS];
+    const struct extent line = record_file_place(&file->base, row);
 
-    index_row(&file->prepared.index, row, number);
-    return (struct wanted){number[ROW_AT], number[ROW_BYTES], dst};
+    return (struct wanted){line.off, line.len, dst};
 }
 
 int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
@@ -403,7 +352,7 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
     int r;
 
     if (c->shown != RECORD_NUMBERS)
-        return blob_read(rc, file->blob, dst, len, want_row(file, row, NULL).at + off, d);
+        return blob_read(rc, file->base.blob, dst, len, want_row(file, row, NULL).at + off, d);
     if (numbers_bytes(file) > sizeof(few))
         numbers = more = malloc(numbers_bytes(file));
     if (!numbers)
@@ -432,7 +381,7 @@ void csv_joined(const void *p, const void *other, struct text *t)
 
     if (a->shape.has_header && !b->shape.has_header)
         text_add(t, "%s: has no names of columns: they are used in the order of %s\n",
-                 blob_name(b->blob), blob_name(a->blob));
+                 blob_name(b->base.blob), blob_name(a->base.blob));
 }
 
 static void add_names(const struct csv_shape *shape, struct text *t)
@@ -461,36 +410,37 @@ int csv_joins(const void *p, const void *other, struct diag *d)
     AUTO_TEXT struct text first = {0}, second = {0};
 
     if ((one->is_keyed_list || two->is_keyed_list) &&
-        !are_siblings(blob_name(a->blob), blob_name(b->blob)))
+        !are_siblings(blob_name(a->base.blob), blob_name(b->base.blob)))
         return diag_set(
             d, -EDOM,
             "%s: rows of a number that counts them and another one are a list about "
             "something else: the files of this folder are not one table. A list of files, "
             "'a.csv;b.csv', joins what it names",
-            blob_name(two->is_keyed_list ? b->blob : a->blob));
+            blob_name(two->is_keyed_list ? b->base.blob : a->base.blob));
     if (one->columns != two->columns)
         return diag_set(
             d, -EDOM, "%s: has %zu columns, %s has %zu: the files of this folder are not one table",
-            blob_name(b->blob), two->columns, blob_name(a->blob), one->columns);
+            blob_name(b->base.blob), two->columns, blob_name(a->base.blob), one->columns);
     if (!same_names(one, two)) {
         add_names(one, &first);
         add_names(two, &second);
         return diag_set(d, -EDOM,
                         "%s: its columns are not those of %s in the same order: expected %.400s, "
                         "got %.400s. The files of this folder are not one table",
-                        blob_name(b->blob), blob_name(a->blob), first.data ? first.data : "",
-                        second.data ? second.data : "");
+                        blob_name(b->base.blob), blob_name(a->base.blob),
+                        first.data ? first.data : "", second.data ? second.data : "");
     }
     if (one->omitted != two->omitted)
         return diag_set(d, -EDOM,
                         "%s: %zu of its columns number the rows, %zu in %s: the files of this "
                         "folder are not one table",
-                        blob_name(b->blob), two->omitted, one->omitted, blob_name(a->blob));
+                        blob_name(b->base.blob), two->omitted, one->omitted,
+                        blob_name(a->base.blob));
     if (one->label != two->label || one->weight != two->weight)
         return diag_set(d, -EDOM,
                         "%s: has its label or weight in another column than %s: the files of this "
                         "folder are not one table. -o label_column= and -o weight_column= with "
                         "numbers say it for files without names",
-                        blob_name(b->blob), blob_name(a->blob));
+                        blob_name(b->base.blob), blob_name(a->base.blob));
     return 0;
 }

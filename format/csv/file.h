@@ -3,8 +3,6 @@
 #ifndef EPOCHFS_FORMAT_CSV_FILE_H
 #define EPOCHFS_FORMAT_CSV_FILE_H
 
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/records/record_set.h"
 
 #define CSV_COLUMNS_MOST 65536
@@ -42,13 +40,10 @@ static inline uint64_t csv_features(const struct csv_shape *shape)
 }
 
 struct csv_file {
-    struct blob *blob;
-    unsigned users;
+    struct record_file base;
     struct csv_shape shape;
     bool doubles; /* numbers are shown as float64, not float32 */
     struct record_column column[CSV_FIELDS];
-    unsigned n_columns;
-    struct prepared prepared;
     struct csv_scan *scan; /* while the index is made */
     uint64_t missing;      /* features that are empty or NaN; of a prepared file */
     char *rounded;         /* lines for people about numbers that are; the same; owned */
@@ -65,11 +60,11 @@ int csv_shape_read(const uint8_t *head, size_t len, bool whole, unsigned decided
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d);
 
-int csv_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-             struct shard *ret, struct diag *d);
-void csv_share(void *file);
-void csv_drop(void *file);
-uint64_t csv_cut(const void *file, uint64_t off);
+extern const struct record_file_ops csv_file_ops;
+
+/* Members of csv_file_ops. */
+int csv_open(void *file, const struct record_source *source, struct diag *d);
+void csv_release(void *file);
 
 /* Can the line be read? Readable bytes follow it (DECIMAL_PAD), the first of them is 0. value: room
  * for as many as there are columns. 0, or -EBADMSG with the reason in d. */
@@ -80,11 +75,9 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
  * or another -errno. */
 int csv_check(void *file, struct diag *d);
 
-extern const struct prepared_ops csv_index_ops;
 void csv_scan_free(struct csv_scan *scan); /* takes NULL */
 
 /* For format/records: see struct record_format. */
-const struct record_column *csv_columns(const void *file, unsigned *ret_n);
 int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
              struct diag *d);
 bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);

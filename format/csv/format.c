@@ -9,10 +9,15 @@
 
 extern const struct format format_csv;
 
-/* The names of columns are those of the first file. */
-static void column_names(const struct shard *shard, unsigned n, struct text *t)
+static const struct csv_file *csv_file_of(const struct record_file *file)
 {
-    const struct csv_file *first = shard[0].file;
+    return (const struct csv_file *)file;
+}
+
+/* The names of columns are those of the first file. */
+static void column_names(struct record_file *const *files, unsigned n, struct text *t)
+{
+    const struct csv_file *first = csv_file_of(files[0]);
     const struct csv_shape *s = &first->shape;
     size_t at = 0;
 
@@ -27,18 +32,19 @@ static void column_names(const struct shard *shard, unsigned n, struct text *t)
 }
 
 /* The counts that XGBoost keeps of a table. */
-static void describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
+static void describe(struct record_file *const *files, unsigned n, const char *indent,
+                     struct text *t)
 {
-    const struct csv_file *first = shard[0].file;
+    const struct csv_file *first = csv_file_of(files[0]);
     const struct csv_shape *s = &first->shape;
     uint64_t features = csv_features(s);
     uint64_t rows = 0, missing = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        const struct csv_file *file = shard[i].file;
+        const struct csv_file *file = csv_file_of(files[i]);
 
-        rows += file->prepared.index.rows;
-        missing += min_u64(file->missing, file->prepared.index.rows * features);
+        rows += file->base.prepared.index.rows;
+        missing += min_u64(file->missing, file->base.prepared.index.rows * features);
     }
     text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
              (unsigned long long)rows, indent, (unsigned long long)features, indent,
@@ -46,19 +52,16 @@ static void describe(const struct shard *shard, unsigned n, const char *indent, 
     if (!s->has_header)
         return;
     text_add(t, "%s\"columns\": [", indent);
-    column_names(shard, n, t);
+    column_names(files, n, t);
     text_add(t, "],\n");
 }
 
 static const struct record_format csv = {
     .format = &format_csv,
-    .file = {.cut = csv_cut, .drop = csv_drop, .side_by_side = true},
-    .open = csv_open,
+    .file = &csv_file_ops,
     .has_groups = true,
-    .share = csv_share,
     .add_folders = dataset_add_folders,
     .text_folder = "csv",
-    .columns = csv_columns,
     .dims = csv_dims,
     .extent = csv_extent,
     .joins = csv_joins,

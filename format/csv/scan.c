@@ -40,32 +40,21 @@ static int file_identity(void *impl, struct text *ret)
     const struct csv_file *file = impl;
     const struct csv_shape *s = &file->shape;
 
-    text_add(ret, "csv 3 %d %d %zu %zu %zu %zu %d %llu", s->delimiter, s->comment, s->columns,
+    text_add(ret, " %d %d %zu %zu %zu %zu %d %llu", s->delimiter, s->comment, s->columns,
              s->omitted, s->label, s->weight, file->doubles, (unsigned long long)s->rows_at);
-    return prepared_add_identity(&file->prepared, ret, file->blob);
+    return 0;
 }
 
-/* The numbers of a kept index are hostile: no line may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
     struct csv_file *file = impl;
-    uint64_t size = file->blob->size, number[ROW_NUMBERS];
 
     if (index->about_len < sizeof(uint64_t))
         return -EBADMSG;
     file->missing = load_le64(index->about);
     file->rounded =
         strndup((const char *)index->about + sizeof(uint64_t), index->about_len - sizeof(uint64_t));
-    if (!file->rounded)
-        return -ENOMEM;
-
-    for (uint64_t row = 0; row < index->rows; row++) {
-        index_row(index, row, number);
-        if (number[ROW_AT] > size || number[ROW_BYTES] > size - number[ROW_AT] ||
-            number[ROW_BYTES] > CSV_LINE_MOST)
-            return -EBADMSG;
-    }
-    return 0;
+    return file->rounded ? 0 : -ENOMEM;
 }
 
 static int file_begin(void *impl)
@@ -153,10 +142,10 @@ static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t
     for (size_t i = 0; i < cell.len && i < 40; i++)
         if (cell.text[i] < ' ' || cell.text[i] > '~')
             return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got byte %02x",
-                            blob_name(file->blob), (unsigned long long)line, column, want,
+                            blob_name(file->base.blob), (unsigned long long)line, column, want,
                             cell.text[i]);
     return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got '%.*s'",
-                    blob_name(file->blob), (unsigned long long)line, column, want,
+                    blob_name(file->base.blob), (unsigned long long)line, column, want,
                     (int)min_u64(cell.len, 40), (const char *)cell.text);
 }
 
@@ -177,7 +166,7 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
         return diag_set(d, -EBADMSG,
                         "%s: line %llu: expected %zu columns, as in the first line, got "
                         "%zu",
-                        blob_name(file->blob), (unsigned long long)line, shape->columns, n);
+                        blob_name(file->base.blob), (unsigned long long)line, shape->columns, n);
     if (is_missing(value, shape->label))
         return refuse_cell(file, line, text, len, shape->label, "a number as the label", d);
     if (is_missing(value, shape->weight))
@@ -196,7 +185,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         return 0;
     if (end - start > CSV_LINE_MOST)
         return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got %zu",
-                        blob_name(file->blob), (unsigned long long)line,
+                        blob_name(file->base.blob), (unsigned long long)line,
                         (unsigned long long)CSV_LINE_MOST, end - start);
     if (!is_plain(scan, &file->shape, start, end, &file->missing)) {
         uint8_t behind = scan->text[end];
@@ -209,7 +198,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
     }
     if (r == 0 && text_masks_long(scan->mask, start, end, scan->exact.open))
         csv_exact_see(&scan->exact, file, line, text, end - start);
-    return r < 0 ? r : index_add(file->prepared.builder, NULL, 0, number);
+    return r < 0 ? r : index_add(file->base.prepared.builder, NULL, 0, number);
 }
 
 /* The lines that end in the text, and if last the one that has no end. What is left moves to the
@@ -238,7 +227,7 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
     memmove(scan->text, scan->text + lines.start, scan->used);
     return scan->used > CSV_LINE_MOST
                ? diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got more",
-                          blob_name(file->blob), (unsigned long long)scan->lines + 1,
+                          blob_name(file->base.blob), (unsigned long long)scan->lines + 1,
                           (unsigned long long)CSV_LINE_MOST)
                : 0;
 }
@@ -255,7 +244,7 @@ static int file_step(void *impl, struct diag *d)
 {
     struct csv_file *file = impl;
     struct csv_scan *scan = file->scan;
-    uint64_t left = file->blob->size - scan->read;
+    uint64_t left = file->base.blob->size - scan->read;
     size_t n;
     int r = scan->used == scan->capacity ? grow(scan) : 0;
 
@@ -263,20 +252,20 @@ static int file_step(void *impl, struct diag *d)
         return r;
     n = (size_t)min_u64(scan->capacity - scan->used, left);
     if (n)
-        r = blob_read(READ_WAITS, file->blob, scan->text + scan->used, n, scan->read, d);
+        r = blob_read(READ_WAITS, file->base.blob, scan->text + scan->used, n, scan->read, d);
     if (r < 0)
         return r;
     scan->used += n;
     scan->read += n;
-    r = see_text(file, scan->read == file->blob->size, d);
-    atomic_store(&file->prepared.seen, scan->read);
-    if (r < 0 || scan->read < file->blob->size)
+    r = see_text(file, scan->read == file->base.blob->size, d);
+    atomic_store(&file->base.prepared.seen, scan->read);
+    if (r < 0 || scan->read < file->base.blob->size)
         return r;
-    file->prepared.end[ROW_AT] = file->blob->size;
+    file->base.prepared.end[ROW_AT] = file->base.blob->size;
     r = take_notes(file);
     csv_scan_free(TAKE_PTR(file->scan));
     if (r == 0)
-        r = blob_check(file->blob);
+        r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
 }
 
@@ -293,8 +282,20 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     return 0;
 }
 
-const struct prepared_ops csv_index_ops = {.identity = file_identity,
-                                           .take = file_take,
-                                           .begin = file_begin,
-                                           .step = file_step,
-                                           .about = file_about};
+const struct record_file_ops csv_file_ops = {
+    .size = sizeof(struct csv_file),
+    .index = {.version = "csv 3",
+              .identity = file_identity,
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about},
+    .shape = {.columns = ROW_NUMBERS, .rising = 1u << ROW_AT},
+    .has_places = true,
+    .bytes = ROW_BYTES,
+    .checks_rows = true,
+    .side_by_side = true,
+    .cuts = true,
+    .open = csv_open,
+    .release = csv_release,
+};

@@ -18,31 +18,6 @@
 #define STEP    8192     /* samples of a step of preparing, */
 #define STEP_NS 10000000 /* and its duration if files are read */
 
-void files_share(void *file)
-{
-    ((struct files_file *)file)->users++;
-}
-
-void files_drop(void *p)
-{
-    struct files_file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    sample_keys_release(&file->keys);
-    values_pass_free(file->values);
-    free(file->values_note);
-    free(file->shows);
-    free(file->column);
-    column_table_release(&file->exts);
-    free(file->class_of);
-    free(file->class_name);
-    free(file->class_n);
-    files_source_release(&file->source);
-    free(file);
-}
-
 /* ---- samples ---- */
 
 void files_sample_in(const struct files_file *file, const struct index *index, uint64_t row,
@@ -58,7 +33,7 @@ void files_sample_in(const struct files_file *file, const struct index *index, u
 
 void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret)
 {
-    files_sample_in(file, &file->prepared.index, row, ret);
+    files_sample_in(file, &file->base.prepared.index, row, ret);
 }
 
 size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
@@ -76,7 +51,7 @@ size_t files_ext(const struct files_file *file, const struct sample_files *sampl
 
 uint32_t files_class(const struct files_file *file, uint64_t row)
 {
-    size_t first = (size_t)index_number(&file->prepared.index, row, FILES_FIRST);
+    size_t first = (size_t)index_number(&file->base.prepared.index, row, FILES_FIRST);
 
     return file->class_of[file->source.members->member[first].folder];
 }
@@ -107,7 +82,7 @@ static int find_classes(struct files_file *file)
 
 static void count_classes(struct files_file *file)
 {
-    for (uint64_t row = 0; row < file->prepared.index.rows; row++)
+    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
         file->class_n[files_class(file, row)]++;
 }
 
@@ -117,7 +92,7 @@ static bool is_complete(const void *ctx, unsigned field)
 {
     const struct files_file *file = ctx;
 
-    return file->exts.column[field].number[MEMBER_ROWS] == file->prepared.index.rows;
+    return file->exts.column[field].number[MEMBER_ROWS] == file->base.prepared.index.rows;
 }
 
 /* The class is `label`. Members that would be have another name: <key>.label.cls its extension in
@@ -138,9 +113,9 @@ static void add_labels(struct files_file *file)
     }
     if (column_table_find(&file->exts, "label.cls", strlen("label.cls"), &other))
         in_tar = RECORD_NOT_TAR;
-    file->column[file->n_columns++] = (struct record_column){
+    file->column[file->base.n_columns++] = (struct record_column){
         .name = "label", .shown = RECORD_NUMBERS, .dtype = DTYPE_I8, .without = RECORD_NOT_TAR};
-    file->column[file->n_columns++] =
+    file->column[file->base.n_columns++] =
         (struct record_column){.name = "label",
                                .shown = RECORD_BYTES,
                                .ext = "cls",
@@ -148,12 +123,15 @@ static void add_labels(struct files_file *file)
 }
 
 /* What the columns are is known: from the pass, or from a kept index. */
-static int make_columns(struct files_file *file)
+static int file_ready(void *impl, struct diag *d)
 {
+    struct files_file *file = impl;
     int r = member_columns_make(&file->exts, 2, is_complete, file, &file->shows, &file->column,
-                                &file->n_columns);
+                                &file->base.n_columns);
 
-    file->label = file->n_columns;
+    (void)d;
+    file->base.column = file->column;
+    file->label = file->base.n_columns;
     if (r < 0 || file->layout != LAYOUT_CLASSES)
         return r;
     add_labels(file);
@@ -167,10 +145,10 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct files_file *file = impl;
 
-    text_add(ret, "files 2 %d %s", (int)file->layout, file->source.root);
+    text_add(ret, " %d %s", (int)file->layout, file->source.root);
     if (file->kind != FILES_PICTURES)
         text_add(ret, " %s", files_kinds[file->kind].word);
-    return prepared_add_identity(&file->prepared, ret, file->source.blob);
+    return 0;
 }
 
 static bool firsts_are_good(const struct files_file *file, const struct index *index)
@@ -233,7 +211,8 @@ static int add_row(struct files_file *file, const struct sample_files *sample, s
     if (r < 0)
         return r;
     number[FILES_FIRST] = sample->first;
-    return index_add(file->prepared.builder, key, sample_key(&file->keys, sample, key), number);
+    return index_add(file->base.prepared.builder, key, sample_key(&file->keys, sample, key),
+                     number);
 }
 
 static int file_step(void *impl, struct diag *d)
@@ -247,7 +226,7 @@ static int file_step(void *impl, struct diag *d)
         struct sample_walk before = file->walk;
 
         if (!next_sample(&file->walk, &sample)) {
-            file->prepared.end[FILES_FIRST] = file->source.members->n;
+            file->base.prepared.end[FILES_FIRST] = file->source.members->n;
             return 1;
         }
         r = add_row(file, &sample, d);
@@ -257,7 +236,7 @@ static int file_step(void *impl, struct diag *d)
             break;
     }
     if (file->source.members->n)
-        atomic_store(&file->prepared.seen, file->source.members->member[file->walk.at].place);
+        atomic_store(&file->base.prepared.seen, file->source.members->member[file->walk.at].place);
     return r;
 }
 
@@ -288,22 +267,38 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     return 0;
 }
 
-static const struct prepared_ops index_ops = {.identity = file_identity,
-                                              .take = file_take,
-                                              .begin = file_begin,
-                                              .step = file_step,
-                                              .about = file_about};
-
-int files_prepare(void *p, struct diag *d)
+static void file_release(void *p)
 {
     struct files_file *file = p;
-    int r = prepared_step(&file->prepared, d);
 
-    if (r != 1 || file->column)
-        return r;
-    r = make_columns(file);
-    return r < 0 ? r : 1;
+    sample_keys_release(&file->keys);
+    values_pass_free(file->values);
+    free(file->values_note);
+    free(file->shows);
+    free(file->column);
+    column_table_release(&file->exts);
+    free(file->class_of);
+    free(file->class_name);
+    free(file->class_n);
+    files_source_release(&file->source);
+    file->base.blob = NULL; /* the source's */
 }
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct files_file),
+    .index = {.version = "files 2",
+              .identity = file_identity,
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready},
+    .shape = {.columns = FILES_FIXED,
+              .rising = 1u << FILES_FIRST,
+              .has_keys = true,
+              .learns = true},
+    .release = file_release,
+};
 
 /* Names are all that the index of a few files is made of, if none is a value: to make it takes less
  * than to look whether it was kept. There may be very many such folders. */
@@ -324,39 +319,24 @@ static bool is_cheap(const struct members *m)
 }
 
 int files_open(struct collection *c, struct blob *blob, const struct members *members,
-               const struct format_setup *setup, struct shard *ret)
+               const struct format_setup *setup, struct record_file **ret)
 {
-    struct files_file *file = calloc(1, sizeof(*file));
-    int r;
+    struct files_file *file;
+    int r = record_file_new(&file_ops, blob, setup, &file);
 
-    if (!file) {
+    if (r < 0) {
         blob_free(blob);
-        return -ENOMEM;
+        return r;
     }
     file->layout = ((const struct files_claim *)c->impl)->layout;
     file->kind = ((const struct files_claim *)c->impl)->kind;
-    file->users = 1;
+    file->base.prepared.is_cheap = is_cheap(members);
     r = files_source_take(&file->source, c, blob, members);
     if (r == 0 && file->layout == LAYOUT_CLASSES)
         r = find_classes(file);
-    if (r < 0) {
-        files_drop(file);
-        return r;
-    }
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .shape = {.columns = FILES_FIXED,
-                  .rising = 1u << FILES_FIRST,
-                  .has_keys = true,
-                  .learns = true},
-        .is_cheap = is_cheap(members),
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
-    return 0;
+    if (r < 0)
+        record_file_drop(&file->base);
+    else
+        *ret = &file->base;
+    return r;
 }

@@ -18,10 +18,10 @@ enum {
 struct values_pass;
 
 struct files_file {
+    struct record_file base; /* the index: of each sample its key, its first member, values */
     struct files_source source;
     enum files_layout layout;
     enum files_kind kind;
-    unsigned users;
 
     uint32_t n_classes;
     uint32_t *class_of;      /* [members->n_folders] for LAYOUT_CLASSES */
@@ -33,27 +33,20 @@ struct files_file {
     struct sample_keys keys;
     struct values_pass *values;
 
-    /* The index: of each sample its key, its first member, and values of members. */
-    struct prepared prepared;
     char *values_note; /* what a user has to know of values: lines */
 
     /* Once it is prepared: */
     struct column_table exts;     /* extensions of members, in lower case */
     struct member_column *shows;  /* [label] */
     struct record_column *column; /* [n_columns] */
-    unsigned n_columns;
     unsigned label; /* the number of the column of labels; the next one has them as text */
 };
 
 /* Open a collection; takes over blob and what c->impl owns, also on error. 0 or -ENOMEM. */
 int files_open(struct collection *c, struct blob *blob, const struct members *members,
-               const struct format_setup *setup, struct shard *ret);
+               const struct format_setup *setup, struct record_file **ret);
 
 extern const struct format format_files;
-
-int files_prepare(void *file, struct diag *d);
-void files_share(void *file);
-void files_drop(void *file);
 
 /* The members of a sample. */
 void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret);

@@ -11,14 +11,6 @@
 #include "format/files/manifest/manifest.h"
 #include "format/files/metadata/metadata.h"
 
-static const struct record_column *files_columns(const void *p, unsigned *ret_n)
-{
-    const struct files_file *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
-}
-
 static const struct learned_column *ext_of(const struct files_file *file, unsigned column)
 {
     return &file->exts.column[file->shows[column].field];
@@ -63,7 +55,7 @@ static bool is_value(const struct files_file *file, unsigned column)
 /* Values of a sample that could not be read when the index was made. */
 static int check_fault(const struct files_file *file, uint64_t row, unsigned column, struct diag *d)
 {
-    int fault = (int)index_number(&file->prepared.index, row, FILES_FAULT);
+    int fault = (int)index_number(&file->base.prepared.index, row, FILES_FAULT);
     struct sample_files sample;
     const struct members *m = file->source.members;
     const char *folder;
@@ -92,7 +84,7 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
         int r = check_fault(file, row, column, d);
 
         if (r == 0 && file->shows[column].shown == MEMBER_AS_ARRAY)
-            member_array_dims(&file->prepared.index, row, ext_of(file, column)->number, ret);
+            member_array_dims(&file->base.prepared.index, row, ext_of(file, column)->number, ret);
         return r;
     } else
         ret[0] = find_member(file, row, column, &member)
@@ -111,7 +103,7 @@ static bool files_extent(const void *p, uint64_t row, unsigned column, struct ex
         check_fault(file, row, column, NULL) < 0 || !find_member(file, row, column, &member))
         return false;
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
-        head = member_array_head(&file->prepared.index, row, ext_of(file, column)->number);
+        head = member_array_head(&file->base.prepared.index, row, ext_of(file, column)->number);
     files_source_extent(&file->source, member, ret);
     ret->off += head;
     ret->len -= head;
@@ -149,7 +141,7 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct files_file *file = p;
-    const struct index *index = &file->prepared.index;
+    const struct index *index = &file->base.prepared.index;
     struct extent e;
     int r;
 
@@ -186,10 +178,10 @@ static void files_note(const void *p, struct text *t)
                      files_kinds[file->kind].one);
 }
 
-static void files_describe(const struct shard *shard, unsigned n, const char *indent,
+static void files_describe(struct record_file *const *files, unsigned n, const char *indent,
                            struct text *t)
 {
-    const struct files_file *file = shard[0].file;
+    const struct files_file *file = (const struct files_file *)files[0];
 
     (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"%s\",\n", indent,
@@ -220,10 +212,7 @@ static bool files_class_name(const void *p, int64_t number, struct text *t)
 static const struct record_format by_names = {
     .class_name = files_class_name,
     .format = &format_files,
-    .file = {.prepare = files_prepare, .drop = files_drop},
-    .share = files_share,
     .add_folders = dataset_add_folders,
-    .columns = files_columns,
     .has = files_has,
     .dims = files_dims,
     .extent = files_extent,
@@ -237,10 +226,7 @@ static const struct record_format by_names = {
 
 static const struct record_format by_table = {
     .format = &format_files,
-    .file = {.prepare = metadata_prepare, .drop = metadata_drop},
-    .share = metadata_share,
     .add_folders = dataset_add_folders,
-    .columns = metadata_columns,
     .has = metadata_has,
     .dims = metadata_dims,
     .extent = metadata_extent,
@@ -254,10 +240,7 @@ static const struct record_format by_table = {
 
 static const struct record_format by_manifest = {
     .format = &format_files,
-    .file = {.prepare = manifest_prepare, .drop = manifest_drop},
-    .share = manifest_share,
     .add_folders = dataset_add_folders,
-    .columns = manifest_columns,
     .has = manifest_has,
     .dims = manifest_dims,
     .extent = manifest_extent,
@@ -283,17 +266,17 @@ static int open_collection(struct collection *c, struct blob *blob, const struct
     const struct record_format *rf = layout == LAYOUT_TABLE ? &by_table : &by_names;
     struct diag d = DIAG_INIT;
     struct dataset *ds;
-    struct shard shard;
+    struct record_file *file;
     int r;
 
     if (layout == LAYOUT_MANIFEST)
         return manifest_open_collection(&by_manifest, c, blob, members, setup, finds);
-    r = layout == LAYOUT_TABLE ? metadata_open(c, blob, members, setup, &shard, &d)
-                               : files_open(c, blob, members, setup, &shard);
+    r = layout == LAYOUT_TABLE ? metadata_open(c, blob, members, setup, &file, &d)
+                               : files_open(c, blob, members, setup, &file);
     if (r < 0)
         return r == -ENOMEM ? r : finds->error(finds, c->name, diag_text(&d, r));
-    r = record_set_new(rf, &shard, 1, setup, &ds);
-    rf->file.drop(shard.file);
+    r = record_set_new(rf, &file, 1, setup, &ds);
+    record_file_drop(file);
     return r < 0 ? r : finds->dataset(finds, c->name, ds);
 }
 

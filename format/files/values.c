@@ -110,7 +110,7 @@ static int add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
 
     if (pass->columns + n > INDEX_LEARNED)
         return -E2BIG;
-    r = index_builder_columns(pass->file->prepared.builder, pass->columns + n);
+    r = index_builder_columns(pass->file->base.prepared.builder, pass->columns + n);
     if (r < 0)
         return r;
     *ret = pass->columns;
@@ -201,7 +201,7 @@ static void take_fault(struct values_pass *pass, int r, const struct diag *reaso
     if (!pass->faults++)
         text_add(&pass->notes, "%s\n", diag_text(reason, r));
     pass->row[FILES_FAULT] = (uint64_t)-r;
-    pass->file->prepared.may_differ = true;
+    pass->file->base.prepared.may_differ = true;
 }
 
 static int read_value(struct values_pass *pass, struct learned_column *ext, size_t member,

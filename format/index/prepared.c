@@ -38,6 +38,25 @@ static int doubt(struct prepared *p)
     return p->proven ? 0 : -ENOMEM;
 }
 
+/* Is each row of a kept index inside its source? A rising column never falls. */
+static bool places_fit(const struct prepared *p)
+{
+    const struct index *index = &p->index;
+    uint64_t size = p->blob->size, at[INDEX_GROUP], bytes[INDEX_GROUP];
+
+    if (index_number(index, index->rows, 0) > size)
+        return false;
+    for (uint64_t row = 0; row < index->rows && p->bytes;) {
+        unsigned n = index_numbers(index, row, 0, at);
+
+        index_numbers(index, row, p->bytes, bytes);
+        for (unsigned i = 0; i < n; i++, row++)
+            if (at[i] > size || bytes[i] > size - at[i])
+                return false;
+    }
+    return true;
+}
+
 /* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */
 static int load(struct prepared *p)
 {
@@ -47,6 +66,8 @@ static int load(struct prepared *p)
         return 0;
     r = index_open(p->kept.bytes, p->kept.size, &p->index);
     if (r == 0 && !has_shape(&p->index, &p->shape))
+        r = -EBADMSG;
+    if (r == 0 && p->has_places && !places_fit(p))
         r = -EBADMSG;
     if (r == 0)
         r = doubt(p);
@@ -65,8 +86,13 @@ static int load(struct prepared *p)
 static int identify(struct prepared *p)
 {
     AUTO_TEXT struct text t = {0};
-    int r = p->ops->identity(p->impl, &t);
+    int r = 0;
 
+    text_add(&t, "%s", p->ops->version);
+    if (p->ops->identity)
+        r = p->ops->identity(p->impl, &t);
+    if (r == 0 && p->blob)
+        r = prepared_add_identity(p, &t, p->blob);
     return r == 0 ? text_finish(&t, &p->identity, NULL) : r;
 }
 
@@ -152,22 +178,33 @@ static int finish(struct prepared *p)
     return r;
 }
 
-static int go_on(struct prepared *p)
+/* Load or make the index. 1: done, 0: not yet, or -errno. */
+static int make(struct prepared *p)
 {
     int r = p->state == PREPARED_NEW ? begin(p) : 0;
 
-    if (r == 0) {
-        r = p->ops->step(p->impl, &p->reason);
-        if (r == 1) {
-            r = finish(p);
-            r = r < 0 ? r : 1;
-        }
-    }
-    if (r == 1) {
-        p->state = PREPARED_READY;
-        atomic_store_explicit(&p->seen, p->size, memory_order_relaxed);
-    }
-    return r;
+    if (r)
+        return r;
+    r = p->ops->step(p->impl, &p->reason);
+    if (r != 1)
+        return r;
+    r = finish(p);
+    return r < 0 ? r : 1;
+}
+
+static int go_on(struct prepared *p)
+{
+    int r = p->state == PREPARED_INDEXED ? 1 : make(p);
+
+    if (r != 1)
+        return r;
+    p->state = PREPARED_INDEXED;
+    r = p->ops->ready ? p->ops->ready(p->impl, &p->reason) : 0;
+    if (r < 0)
+        return r;
+    p->state = PREPARED_READY;
+    atomic_store_explicit(&p->seen, p->size, memory_order_relaxed);
+    return 1;
 }
 
 int prepared_step(struct prepared *p, struct diag *d)

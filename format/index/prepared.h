@@ -6,9 +6,9 @@
  *     MAKING -> READY   the pass has finished; the index is kept, or stays in memory
  *     any    -> FAILED  for good
  *
- * A format embeds a `struct prepared`, fills in its first part and a table of functions, and calls
- * prepared_step() until it is ready: in prepare() of its dataset_ops or its shard_ops. One thread
- * prepares; once it is ready, it is constant, and any thread may read it. */
+ * Files of records have one each (format/records/record_file.h). Another user embeds a a `struct
+ * prepared`, fills in its first part and a table of functions, and calls prepared_step() until it
+ * is ready. One thread prepares; once it is ready, it is constant, and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_INDEX_PREPARED_H
 #define EPOCHFS_FORMAT_INDEX_PREPARED_H
 
@@ -20,11 +20,14 @@
 #include "base/text.h"
 #include "format/index/index.h"
 
-/* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), take() and step() say
- * nothing about the source: they are called again. Any other error is for good. */
+/* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), take(), step() and
+ * ready() say nothing about the source: they are called again. Any other error is for good. */
 struct prepared_ops {
-    /* Add a text that differs wherever the index may differ: it has the name of the format, a
-     * version, how the sources are read, and their identities. 0 or -errno. */
+    /* The name of the format and a version: "csv 3". The identity of an index begins with it, and
+     * ends with that of the blob, if there is one. */
+    const char *version;
+    /* Add what else the index depends on: how the source is read, the identities of other sources.
+     * 0 or -errno. NULL: nothing. */
     int (*identity)(void *impl, struct text *ret);
     /* Take what a kept index says: it has the shape that was asked for, but its numbers and its
      * `about` are hostile. 0; or -errno with nothing taken: it is damaged, or its sources have
@@ -41,6 +44,9 @@ struct prepared_ops {
     /* The pass has finished: release it, and add what is kept besides the rows to ret. 0 or -errno
      * with the reason in d. NULL: nothing to do. */
     int (*about)(void *impl, const struct index *index, struct text *ret, struct diag *d);
+    /* The index was loaded or made: complete what is made from it. 0, or -errno with the reason in
+     * d. NULL: nothing to do. */
+    int (*ready)(void *impl, struct diag *d);
     /* The index stays in memory, and text says why. NULL: ignored. */
     void (*not_kept)(void *impl, const char *text);
 };
@@ -49,13 +55,16 @@ struct prepared {
     /* Set by the owner, then constant: */
     const struct prepared_ops *ops;
     void *impl;                     /* the owner */
-    const struct index_store *keep; /* not owned, nor are the texts */
+    const struct index_store *keep; /* not owned, nor are the blob and the texts */
+    const struct blob *blob;        /* the source; NULL: identity() adds all sources */
     const char *kind;               /* of indexes in the store: "rows" */
     const char *name;               /* of the source, in messages */
     const char *source;             /* for people who look at the store */
     uint64_t size;                  /* bytes that the pass goes through */
     struct index_shape shape;
     bool is_cheap;    /* to make it takes less than to keep and load it: it is neither */
+    bool has_places;  /* rows are runs of bytes of the blob: see struct record_file_ops, */
+    unsigned bytes;   /* and for this */
     bool checks_rows; /* an index by content may be used (base/index_store.h): the format compares
                          what it says of a row with the file, where prepared_doubts() says so */
 
@@ -72,7 +81,7 @@ struct prepared {
     /* Private: */
     _Atomic uint8_t *proven; /* of an index by content: a bit for each row; NULL: it is no such */
     struct kept_index kept;  /* the index's bytes; or builder has them */
-    enum { PREPARED_NEW, PREPARED_MAKING, PREPARED_READY } state;
+    enum { PREPARED_NEW, PREPARED_MAKING, PREPARED_INDEXED, PREPARED_READY } state;
     int failed; /* -errno */
     struct diag reason;
 };

@@ -21,31 +21,6 @@ static bool is_space(uint8_t c)
 
 /* ---- the index ---- */
 
-static int file_identity(void *impl, struct text *ret)
-{
-    const struct jsonl_file *file = impl;
-
-    text_add(ret, "jsonl 1");
-    return prepared_add_identity(&file->prepared, ret, file->blob);
-}
-
-/* The numbers of a kept index are hostile: no line may end after the file. */
-static int file_take(void *impl, const struct index *index)
-{
-    struct jsonl_file *file = impl;
-    uint64_t size = file->blob->size, number[LINE_NUMBERS];
-
-    file->covered = 0;
-
-    for (uint64_t row = 0; row < index->rows; row++) {
-        index_row(index, row, number);
-        if (number[LINE_AT] > size || number[LINE_BYTES] > size - number[LINE_AT])
-            return -EBADMSG;
-        file->covered += number[LINE_BYTES] + 1;
-    }
-    return 0;
-}
-
 /* The line that ends before byte end; last: the byte before that. */
 static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
 {
@@ -55,8 +30,7 @@ static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
     number[LINE_BYTES] = end - file->line - (end > file->line && last == '\r');
     file->line = end + 1;
     file->has_text = false;
-    file->covered += counts ? number[LINE_BYTES] + 1 : 0;
-    return counts ? index_add(file->prepared.builder, NULL, 0, number) : 0;
+    return counts ? index_add(file->base.prepared.builder, NULL, 0, number) : 0;
 }
 
 static bool has_text(const uint8_t *p, const uint8_t *end)
@@ -87,7 +61,6 @@ static int file_begin(void *impl)
 {
     struct jsonl_file *file = impl;
 
-    file->covered = 0;
     file->piece = malloc(PIECE);
     file->masks = malloc(PIECE / 64 * sizeof(*file->masks));
     return file->piece && file->masks ? 0 : -ENOMEM;
@@ -107,56 +80,61 @@ static size_t drop_mark(struct jsonl_file *file, size_t n)
 static int file_step(void *impl, struct diag *d)
 {
     struct jsonl_file *file = impl;
-    size_t n = (size_t)min_u64(PIECE, file->blob->size - file->at);
-    int r = n ? blob_read(READ_WAITS, file->blob, file->piece, n, file->at, d) : 0;
+    size_t n = (size_t)min_u64(PIECE, file->base.blob->size - file->at);
+    int r = n ? blob_read(READ_WAITS, file->base.blob, file->piece, n, file->at, d) : 0;
 
     if (r == 0)
         n = drop_mark(file, n);
     if (r == 0 && n)
         r = scan(file, file->piece, n);
-    atomic_store(&file->prepared.seen, file->at);
-    if (r < 0 || file->at < file->blob->size)
+    atomic_store(&file->base.prepared.seen, file->at);
+    if (r < 0 || file->at < file->base.blob->size)
         return r;
-    if (file->line < file->blob->size)
-        r = add_line(file, file->blob->size, file->last);
+    if (file->line < file->base.blob->size)
+        r = add_line(file, file->base.blob->size, file->last);
     if (r == 0)
-        r = blob_check(file->blob);
-    file->prepared.end[LINE_AT] = file->blob->size;
+        r = blob_check(file->base.blob);
+    file->base.prepared.end[LINE_AT] = file->base.blob->size;
     free(TAKE_PTR(file->piece));
     free(TAKE_PTR(file->masks));
     return r < 0 ? r : 1;
 }
 
-static const struct prepared_ops index_ops = {
-    .identity = file_identity, .take = file_take, .begin = file_begin, .step = file_step};
-
-int jsonl_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-               struct shard *ret, struct diag *d)
+static int file_ready(void *impl, struct diag *d)
 {
-    struct blob *blob = TAKE_PTR(source[i].blob);
-    struct jsonl_file *file = calloc(1, sizeof(*file));
+    struct jsonl_file *file = impl;
+    const struct index *index = &file->base.prepared.index;
+    uint64_t bytes[INDEX_GROUP];
 
-    (void)n;
     (void)d;
-    if (!file) {
-        blob_free(blob);
-        return -ENOMEM;
+    for (uint64_t row = 0; row < index->rows;) {
+        unsigned n = index_numbers(index, row, LINE_BYTES, bytes);
+
+        for (unsigned i = 0; i < n; i++, row++)
+            file->covered += bytes[i] + 1;
     }
-    *file = (struct jsonl_file){.blob = blob, .users = 1};
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .checks_rows = true,
-        .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
     return 0;
 }
+
+static void file_release(void *p)
+{
+    struct jsonl_file *file = p;
+
+    free(file->piece);
+    free(file->masks);
+}
+
+const struct record_file_ops jsonl_file_ops = {
+    .size = sizeof(struct jsonl_file),
+    .index = {.version = "jsonl 1", .begin = file_begin, .step = file_step, .ready = file_ready},
+    .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
+    .has_places = true,
+    .bytes = LINE_BYTES,
+    .checks_rows = true,
+    .side_by_side = true,
+    .cuts = true,
+    .release = file_release,
+};
 
 /* Samples do not overlap, so if they cover as many bytes as there are, nothing else is there: no
  * mark at the start, no CR, no empty line, and the last line has an end. */
@@ -164,32 +142,7 @@ bool jsonl_is_lines(const void *p)
 {
     const struct jsonl_file *file = p;
 
-    return file->covered == file->blob->size;
-}
-
-void jsonl_share(void *file)
-{
-    ((struct jsonl_file *)file)->users++;
-}
-
-void jsonl_drop(void *p)
-{
-    struct jsonl_file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    blob_free(file->blob);
-    free(file->piece);
-    free(file->masks);
-    free(file);
-}
-
-uint64_t jsonl_cut(const void *p, uint64_t off)
-{
-    const struct jsonl_file *file = p;
-
-    return off ? index_first_above(&file->prepared.index, LINE_AT, off) : 0;
+    return file->covered == file->base.blob->size;
 }
 
 /* ---- checking ---- */
@@ -206,16 +159,16 @@ static int line_number(const struct jsonl_file *file, uint64_t at, uint64_t *ret
     for (uint64_t from = 0; from < at && r == 0; from += PIECE) {
         size_t n = (size_t)min_u64(PIECE, at - from);
 
-        r = blob_read(READ_WAITS, file->blob, piece, n, from, d);
+        r = blob_read(READ_WAITS, file->base.blob, piece, n, from, d);
         for (size_t i = 0; i < n && r == 0; i++)
             *ret += piece[i] == '\n';
     }
     return r;
 }
 
-static int check_line(const struct jsonl_file *file, const uint64_t *number, struct diag *d)
+static int check_line(const struct jsonl_file *file, const struct extent *place, struct diag *d)
 {
-    AUTO_FREE char *line = malloc(number[LINE_BYTES] + 1);
+    AUTO_FREE char *line = malloc(place->len + 1);
     struct diag fault = DIAG_INIT;
     AUTO_JSON json_t *value = NULL;
     uint64_t n;
@@ -223,31 +176,30 @@ static int check_line(const struct jsonl_file *file, const uint64_t *number, str
 
     if (!line)
         return -ENOMEM;
-    r = blob_read(READ_WAITS, file->blob, line, number[LINE_BYTES], number[LINE_AT], d);
+    r = blob_read(READ_WAITS, file->base.blob, line, place->len, place->off, d);
     if (r < 0)
         return r;
-    read = json_read(line, number[LINE_BYTES], "text", json_budget(number[LINE_BYTES]), &value,
-                     &fault);
+    read = json_read(line, place->len, "text", json_budget(place->len), &value, &fault);
     if (read == 0 && json_is_object(value))
         return 0;
-    r = line_number(file, number[LINE_AT], &n, d);
+    r = line_number(file, place->off, &n, d);
     if (r < 0)
         return r;
     return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: expected an object of JSON, got %s",
-                    blob_name(file->blob), (unsigned long long)n,
-                    (unsigned long long)number[LINE_AT],
+                    blob_name(file->base.blob), (unsigned long long)n,
+                    (unsigned long long)place->off,
                     read == 0 ? "another value" : diag_text(&fault, read));
 }
 
 int jsonl_check(void *p, struct diag *d)
 {
     const struct jsonl_file *file = p;
-    uint64_t number[LINE_NUMBERS];
     int r = 0;
 
-    for (uint64_t row = 0; row < file->prepared.index.rows && r == 0; row++) {
-        index_row(&file->prepared.index, row, number);
-        r = check_line(file, number, d);
+    for (uint64_t row = 0; row < file->base.prepared.index.rows && r == 0; row++) {
+        const struct extent place = record_file_place(p, row);
+
+        r = check_line(file, &place, d);
     }
     return r;
 }

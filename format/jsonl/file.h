@@ -2,9 +2,7 @@
 #ifndef EPOCHFS_FORMAT_JSONL_FILE_H
 #define EPOCHFS_FORMAT_JSONL_FILE_H
 
-#include "format/core/format.h"
-#include "format/index/prepared.h"
-#include "format/records/shards.h"
+#include "format/records/record_file.h"
 #include "format/text/lines.h"
 
 #define JSONL_BOM 3 /* bytes of the mark that a file may begin with */
@@ -13,10 +11,9 @@
 enum { LINE_AT, LINE_BYTES, LINE_NUMBERS };
 
 struct jsonl_file {
-    struct blob *blob;
-    unsigned users;
-    struct prepared prepared;
-    uint64_t covered; /* bytes of the file that are in samples, or LF behind one */
+    struct record_file base;
+    uint64_t
+        covered; /* of a prepared file: bytes of the file that are in samples, or LF behind one */
 
     /* While the index is made: */
     uint64_t at;              /* of the next byte to look at */
@@ -27,13 +24,7 @@ struct jsonl_file {
     struct text_masks *masks; /* of it */
 };
 
-int jsonl_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-               struct shard *ret, struct diag *d);
-void jsonl_share(void *file);
-void jsonl_drop(void *file);
-
-/* Records before a cut: see struct shard_ops. */
-uint64_t jsonl_cut(const void *file, uint64_t off);
+extern const struct record_file_ops jsonl_file_ops;
 
 /* Are the samples, each with LF behind it, the file itself, byte for byte? */
 bool jsonl_is_lines(const void *file);

@@ -22,31 +22,28 @@ static const struct record_column columns[N_COLUMNS] = {
 static uint64_t line_length(const void *file, uint64_t row, unsigned column)
 {
     (void)column;
-    return index_number(&((const struct jsonl_file *)file)->prepared.index, row, LINE_BYTES);
+    return record_file_place(file, row).len;
 }
 
 static uint64_t line_place(const void *file, uint64_t row, unsigned column)
 {
     (void)column;
-    return index_number(&((const struct jsonl_file *)file)->prepared.index, row, LINE_AT);
+    return record_file_place(file, row).off;
 }
 
 /* A mark may be before the first line. */
 static int line_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
 {
-    const struct jsonl_file *jsonl = file;
-    uint64_t at = line_place(file, row, JSON);
+    const struct extent line = record_file_place(file, row);
 
-    return text_row_verify(rc, jsonl->blob, at == JSONL_BOM ? at : 0, at,
-                           line_length(file, row, JSON), false, d);
+    return text_row_verify(rc, line.blob, line.off == JSONL_BOM ? JSONL_BOM : 0, line.off, line.len,
+                           false, d);
 }
 
 static const struct record_format jsonl = {
     .format = &format_jsonl,
-    .file = {.cut = jsonl_cut, .drop = jsonl_drop, .side_by_side = true},
-    .open = jsonl_open,
+    .file = &jsonl_file_ops,
     .has_groups = true,
-    .share = jsonl_share,
     .add_folders = dataset_add_folders,
     .text_folder = "jsonl",
     .column = columns,

@@ -49,7 +49,7 @@ static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_
 static int copy_run(struct read_context *rc, const struct libsvm_row_at *row, unsigned n,
                     uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
-    const struct blob *blob = row->file->blob;
+    const struct blob *blob = row->file->base.blob;
     uint64_t start = row->place.start, text;
     size_t bytes;
     int r;

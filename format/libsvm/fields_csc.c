@@ -42,7 +42,7 @@ static int not_as_indexed(const struct work *w)
 {
     return diag_set(w->d, -ESTALE,
                     "csc: %s: the rows are not what they were when they were indexed",
-                    blob_name(libsvm_rows_file(w->v->rows, 0)->blob));
+                    blob_name(libsvm_rows_file(w->v->rows, 0)->base.blob));
 }
 
 static uint64_t matrix_bytes(const struct work *w)

@@ -60,8 +60,8 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct libsvm_file *file = impl;
 
-    text_add(ret, "libsvm 4 columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
-    return prepared_add_identity(&file->prepared, ret, file->blob);
+    text_add(ret, " columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
+    return 0;
 }
 
 static int file_take(void *impl, const struct index *index)
@@ -69,8 +69,8 @@ static int file_take(void *impl, const struct index *index)
     struct libsvm_file *file = impl;
     struct libsvm_totals totals;
 
-    if (!places_fit(index, file->blob->size) || !totals_from_about(index, &totals) ||
-        totals.labels > file->blob->size) /* a label takes a byte */
+    if (!places_fit(index, file->base.blob->size) || !totals_from_about(index, &totals) ||
+        totals.labels > file->base.blob->size) /* a label takes a byte */
         return -EBADMSG;
     file->totals = totals;
     free(file->rounded);
@@ -85,7 +85,7 @@ static int file_begin(void *impl)
 {
     struct libsvm_file *file = impl;
 
-    libsvm_pass_init(&file->pass, file->blob, file->mark, file->columns, file->skip_bad, 0);
+    libsvm_pass_init(&file->pass, file->base.blob, file->mark, file->columns, file->skip_bad, 0);
     file->pass.lines = file->header.lines;
     return 0;
 }
@@ -94,7 +94,7 @@ static int add_row(void *ctx, const struct row_place *place, uint64_t lines)
 {
     struct libsvm_file *file = ctx;
 
-    return places_add(&file->places, file->prepared.builder, place, lines);
+    return places_add(&file->places, file->base.prepared.builder, place, lines);
 }
 
 static int file_step(void *impl, struct diag *d)
@@ -102,11 +102,11 @@ static int file_step(void *impl, struct diag *d)
     struct libsvm_file *file = impl;
     int r = libsvm_pass_step(&file->pass, add_row, file, d);
 
-    atomic_store_explicit(&file->prepared.seen, file->pass.at, memory_order_relaxed);
+    atomic_store_explicit(&file->base.prepared.seen, file->pass.at, memory_order_relaxed);
     if (r != 1)
         return r;
-    places_end(&file->places, file->prepared.end);
-    r = blob_check(file->blob);
+    places_end(&file->places, file->base.prepared.end);
+    r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
 }
 
@@ -122,7 +122,8 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     file->totals = libsvm_pass_totals(&file->pass);
     libsvm_pass_release(&file->pass);
     totals_to_about(&file->totals, ret);
-    libsvm_rounded_note(&rounded, blob_name(file->blob), ". The rows in svm/ have all digits", &t);
+    libsvm_rounded_note(&rounded, blob_name(file->base.blob), ". The rows in svm/ have all digits",
+                        &t);
     r = text_finish(&t, &file->rounded, NULL);
     text_add(ret, "%s", r < 0 ? "" : file->rounded);
     return r;
@@ -133,20 +134,11 @@ static void file_not_kept(void *impl, const char *text)
     notes_add(&((struct libsvm_file *)impl)->notes, "%s", text);
 }
 
-static const struct prepared_ops file_ops = {
-    .identity = file_identity,
-    .take = file_take,
-    .begin = file_begin,
-    .step = file_step,
-    .about = file_about,
-    .not_kept = file_not_kept,
-};
-
 /* What the header says, and where the rows differ. */
 static void note_header(struct libsvm_file *file)
 {
     const struct libsvm_header *h = &file->header;
-    uint64_t rows = file->prepared.index.rows + file->totals.skipped;
+    uint64_t rows = file->base.prepared.index.rows + file->totals.skipped;
     bool fits = h->count[0] == rows && h->count[1] >= file->totals.largest;
 
     if (!h->counts)
@@ -154,8 +146,8 @@ static void note_header(struct libsvm_file *file)
     notes_add(&file->notes,
               "%s: line %llu is used as the header of a file with %llu rows and %llu features, "
               "not as a row%s",
-              blob_name(file->blob), (unsigned long long)h->lines, (unsigned long long)h->count[0],
-              (unsigned long long)h->count[1],
+              blob_name(file->base.blob), (unsigned long long)h->lines,
+              (unsigned long long)h->count[0], (unsigned long long)h->count[1],
               fits ? "" : ". The file has others: is it complete?");
 }
 
@@ -173,22 +165,57 @@ static void note_side(struct libsvm_file *file, const struct libsvm_side *side)
         notes_add(&file->notes, "%s", t.data);
 }
 
-int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
+static int file_ready(void *impl, struct diag *d)
 {
-    int r = file->ready ? 1 : prepared_step(&file->prepared, d);
+    struct libsvm_file *file = impl;
+    int r = libsvm_sides_load(file->side, file->base.prepared.index.rows, file->totals.skipped, d);
 
-    if (r != 1 || file->ready)
-        return r;
-    r = libsvm_sides_load(file->side, file->prepared.index.rows, file->totals.skipped, d);
     if (r < 0)
         return r;
     notes_add(&file->notes, "%s", file->rounded);
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         note_side(file, &file->side[i]);
     note_header(file);
-    file->ready = true;
-    return 1;
+    return 0;
 }
+
+/* dmlc's rule for parts counts the mark as part of the first line. */
+static uint64_t file_cut(const void *p, uint64_t off)
+{
+    const struct libsvm_file *file = p;
+
+    if (!off)
+        return 0;
+    if (off >= file->base.blob->size)
+        return file->base.prepared.index.rows;
+    return places_before(&file->base.prepared.index, max_u64(off, file->mark) + 1);
+}
+
+static void file_release(void *p)
+{
+    struct libsvm_file *file = p;
+
+    libsvm_pass_release(&file->pass);
+    libsvm_sides_release(file->side);
+    notes_release(&file->notes);
+    free(file->rounded);
+}
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct libsvm_file),
+    .index = {.version = "libsvm 4",
+              .identity = file_identity,
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready,
+              .not_kept = file_not_kept},
+    .shape = PLACES_SHAPE,
+    .side_by_side = true,
+    .release = file_release,
+    .cut = file_cut,
+};
 
 /* ---- opening ---- */
 
@@ -198,20 +225,20 @@ static int read_columns(struct libsvm_file *file, size_t most, unsigned given, b
     AUTO_FREE uint8_t *text = NULL;
     unsigned mark = 0;
     size_t len;
-    int r = libsvm_mark_bytes(file->blob, &mark, d);
+    int r = libsvm_mark_bytes(file->base.blob, &mark, d);
 
     if (r < 0)
         return r;
-    len = (size_t)min_u64(most, file->blob->size - mark);
+    len = (size_t)min_u64(most, file->base.blob->size - mark);
     text = malloc(len + LIBSVM_PAD);
     if (!text)
         return -ENOMEM;
     memset(text + len, 0, LIBSVM_PAD);
-    r = blob_read(READ_WAITS, file->blob, text, len, mark, d);
+    r = blob_read(READ_WAITS, file->base.blob, text, len, mark, d);
     if (r < 0)
         return r;
     file->mark = mark;
-    if (len + mark < file->blob->size) /* the last line continues after them */
+    if (len + mark < file->base.blob->size) /* the last line continues after them */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
     *ret_found = libsvm_first_rows(text, len, given, &file->columns, &file->header);
@@ -220,73 +247,35 @@ static int read_columns(struct libsvm_file *file, size_t most, unsigned given, b
         return diag_set(d, -EBADMSG,
                         "%s: line %llu has the counts of a matrix, and its rows have no labels. "
                         "Give each row one: sed '1d; s/^/0 /' %s >train.svm",
-                        blob_name(file->blob), (unsigned long long)file->header.lines,
-                        blob_name(file->blob));
+                        blob_name(file->base.blob), (unsigned long long)file->header.lines,
+                        blob_name(file->base.blob));
     return 0;
 }
 
 int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
-                    const struct index_store *keep, struct libsvm_file **ret, struct diag *d)
+                    const struct format_setup *setup, struct libsvm_file **ret, struct diag *d)
 {
-    struct libsvm_file *file = calloc(1, sizeof(*file));
+    struct libsvm_file *file;
     bool found = false;
-    int r = 0;
+    int r = record_file_new(&file_ops, blob, setup, &file);
 
-    if (!file) {
+    if (r < 0) {
         blob_free(blob);
-        return -ENOMEM;
+        return r;
     }
-    file->blob = blob;
     file->skip_bad = skip_bad;
-    file->prepared = (struct prepared){
-        .ops = &file_ops,
-        .impl = file,
-        .keep = keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .shape = places_shape,
-    };
-    file->users = 1;
     for (uint64_t most = HEAD_SMALL; r == 0 && !found; most *= 64) {
         r = read_columns(file, (size_t)most, columns, &found, d);
         if (most >= blob->size || most >= LIBSVM_LINE_MAX)
             break;
     }
     if (r < 0) {
-        libsvm_file_drop(file);
+        record_file_drop(&file->base);
         return r;
     }
     file->columns |= columns;
     *ret = file;
     return 0;
-}
-
-void libsvm_file_drop(struct libsvm_file *file)
-{
-    if (!file || --file->users)
-        return;
-    libsvm_pass_release(&file->pass);
-    prepared_release(&file->prepared);
-    libsvm_sides_release(file->side);
-    notes_release(&file->notes);
-    free(file->rounded);
-    blob_free(file->blob);
-    free(file);
-}
-
-/* ---- parts ---- */
-
-uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset)
-{
-    if (!offset)
-        return 0;
-    if (offset >= file->blob->size)
-        return file->prepared.index.rows;
-    /* dmlc counts the mark as part of the first line. */
-    offset = max_u64(offset, file->mark);
-    return places_before(&file->prepared.index, offset + 1);
 }
 
 /* ---- faults ---- */
@@ -317,7 +306,7 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
         text_add(&found, "a longer one");
     else
         describe_found(line, len, fault->at, &found);
-    return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->blob),
+    return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->base.blob),
                     (unsigned long long)line_number, fault->at + 1, fault->want,
                     found.data ? found.data : "something else");
 }
@@ -325,7 +314,8 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d)
 {
-    return describe_fault(file, places_lines(&file->prepared.index, row) + 1, line, len, fault, d);
+    return describe_fault(file, places_lines(&file->base.prepared.index, row) + 1, line, len, fault,
+                          d);
 }
 
 /* ---- checking ---- */
@@ -362,7 +352,7 @@ int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, 
     AUTO(libsvm_pass_release) struct libsvm_pass pass;
     int r;
 
-    libsvm_pass_init(&pass, file->blob, file->mark, file->columns, true, 1);
+    libsvm_pass_init(&pass, file->base.blob, file->mark, file->columns, true, 1);
     pass.scan[0].bad = report_bad;
     pass.scan[0].ctx = &check;
     do
@@ -371,5 +361,5 @@ int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, 
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         if (file->side[i].failed)
             report(ctx, file->side[i].reason.text);
-    return r < 0 ? r : blob_verify(file->blob, d);
+    return r < 0 ? r : blob_verify(file->base.blob, d);
 }

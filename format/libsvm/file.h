@@ -6,23 +6,19 @@
 #define EPOCHFS_FORMAT_LIBSVM_FILE_H
 
 #include "format/core/notes.h"
-#include "format/index/prepared.h"
 #include "format/libsvm/first.h"
 #include "format/libsvm/pass.h"
 #include "format/libsvm/side.h"
+#include "format/records/record_file.h"
 
 struct libsvm_file {
-    struct blob *blob; /* owned */
-    unsigned columns;  /* enum libsvm_columns: the columns of the first good row, and those given */
+    struct record_file base;
+    unsigned columns; /* enum libsvm_columns: the columns of the first good row, and those given */
     bool skip_bad;
     unsigned mark; /* bytes of a byte order mark, and of: */
     struct libsvm_header header;
     struct libsvm_side side[N_LIBSVM_SIDES];
-    unsigned users; /* datasets that share it; the preparing thread's */
-
-    /* Set by libsvm_file_prepare(): */
-    struct prepared prepared; /* the index */
-    struct libsvm_totals totals;
+    struct libsvm_totals totals; /* of a prepared file */
 
     /* The preparing thread's: */
     struct libsvm_pass pass;
@@ -31,24 +27,13 @@ struct libsvm_file {
     bool has_features;    /* by its first rows; valid for a file that the user has not named */
     char *rounded;        /* lines for people about numbers that are; of a prepared file; owned */
     struct notes notes;   /* what people have to know of it though it is ready */
-    bool ready;
 };
 
 /* columns: what rows have by the format and the options: LIBSVM_FROM_ONE, LIBSVM_FIELD. Takes
- * ownership of blob, also on error. keep must outlive the file. 0 or -errno with the reason
+ * ownership of blob, also on error. 0 or -errno with the reason
  * in d. */
 int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
-                    const struct index_store *keep, struct libsvm_file **ret, struct diag *d);
-
-/* Remove one user; the last one frees the file. Takes NULL. */
-void libsvm_file_drop(struct libsvm_file *file);
-
-/* Prepare the index, then load the side files. As prepared_step(). */
-int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
-
-/* The number of rows before byte offset by dmlc's rule for parts: a row that contains the cut, or
- * starts at it, belongs before the cut, unless the cut is the start of the file. */
-uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
+                    const struct format_setup *setup, struct libsvm_file **ret, struct diag *d);
 
 /* Fill d with "file:line:column: expected ..., got ..." for a fault in a row, and return -EBADMSG.
  */

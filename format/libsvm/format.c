@@ -27,7 +27,8 @@ static void rows_finish(struct dataset *ds)
 
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct libsvm_file *file = libsvm_rows_file(rows, i);
-        struct row_sums sums = places_sums(&file->prepared.index, file->prepared.index.rows);
+        struct row_sums sums =
+            places_sums(&file->base.prepared.index, file->base.prepared.index.rows);
 
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;
@@ -98,7 +99,7 @@ static void rows_locate(const struct dataset *ds, uint64_t sample, const struct 
     struct libsvm_row_at at = libsvm_rows_find(libsvm_rows_of(ds), sample);
 
     (void)only;
-    text_add(t, "%s:%llu+%llu", blob_name(at.file->blob), (unsigned long long)at.place.start,
+    text_add(t, "%s:%llu+%llu", blob_name(at.file->base.blob), (unsigned long long)at.place.start,
              (unsigned long long)at.place.len);
 }
 
@@ -111,7 +112,7 @@ static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const st
     if (only && !libsvm_field_reads_rows(only))
         return 0;
     at = libsvm_rows_find(libsvm_rows_of(ds), sample);
-    *ret = (struct extent){at.file->blob, at.place.start, at.place.len};
+    *ret = (struct extent){at.file->base.blob, at.place.start, at.place.len};
     return at.place.len > 0;
 }
 
@@ -140,37 +141,19 @@ static const struct dataset_ops libsvm_ops = {
 
 /* ---- making datasets ---- */
 
-static int file_prepare(void *file, struct diag *d)
-{
-    return libsvm_file_prepare(file, d);
-}
-
-static uint64_t file_cut(const void *file, uint64_t off)
-{
-    return libsvm_file_cut(file, off);
-}
-
-static void file_drop(void *file)
-{
-    libsvm_file_drop(file);
-}
-
-static const struct shard_ops file_ops = {
-    .prepare = file_prepare, .cut = file_cut, .drop = file_drop, .side_by_side = true};
-
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
 {
     struct libsvm_rows *rows = ds->impl;
-    int r = shards_init(&rows->shards, &file_ops, n);
+    int r = shards_init(&rows->shards, n);
 
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
         struct libsvm_file *file = files[i];
 
-        file->users++;
-        shards_add(&rows->shards, &(struct shard){file, file->blob, &file->prepared});
-        ds->blob[ds->n_blobs++] = file->blob;
+        record_file_share(&file->base);
+        shards_add(&rows->shards, &file->base);
+        ds->blob[ds->n_blobs++] = file->base.blob;
         for (unsigned k = 0; k < N_LIBSVM_SIDES; k++)
             if (file->side[k].blob)
                 ds->blob[ds->n_blobs++] = file->side[k].blob;
@@ -228,7 +211,7 @@ struct folder_files {
 static void folder_files_release(struct folder_files *files)
 {
     for (unsigned i = 0; i < files->n; i++)
-        libsvm_file_drop(files->file[i]);
+        record_file_drop(&files->file[i]->base);
     free(files->file);
     free(files->name);
     free(files->by_name);
@@ -330,15 +313,15 @@ static int take_sides(struct folder_files *files, const struct source_file *of,
  * may be a text about the data, and stays alone. */
 static int find_unlike(struct libsvm_file *file, const char *name, struct diag *d)
 {
-    size_t len = (size_t)min_u64(FORMAT_HEAD, file->blob->size);
+    size_t len = (size_t)min_u64(FORMAT_HEAD, file->base.blob->size);
     struct impression seen;
     uint8_t head[FORMAT_HEAD];
     unsigned bad;
-    int r = blob_read(READ_WAITS, file->blob, head, len, 0, d);
+    int r = blob_read(READ_WAITS, file->base.blob, head, len, 0, d);
 
     if (r < 0)
         return r;
-    seen = look_at_rows(head, len, len == file->blob->size, file->columns & LIBSVM_FIELD);
+    seen = look_at_rows(head, len, len == file->base.blob->size, file->columns & LIBSVM_FIELD);
     bad = seen.alike + seen.bad;
     file->has_features = seen.strong || seen.alike || seen.cells != 1 || seen.ragged;
     file->stays_alone = bad * 10 > impression_rows(&seen);
@@ -347,7 +330,7 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
                   "%s: no part of `" SHARDS_ALL
                   "`, for more than a tenth of its first rows (%u of %u) "
                   "cannot be read; a list of files, 'a.txt;%s', joins what it names",
-                  blob_name(file->blob), bad, impression_rows(&seen), name);
+                  blob_name(file->base.blob), bad, impression_rows(&seen), name);
     return 0;
 }
 
@@ -379,12 +362,12 @@ static int open_file(struct folder_files *files, struct source_file *source,
     r = libsvm_file_new(TAKE_PTR(source->blob),
                         files->columns |
                             (options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u),
-                        options->bad_rows == BAD_ROWS_SKIP, setup->keep, &file, &d);
+                        options->bad_rows == BAD_ROWS_SKIP, setup, &file, &d);
 
     if (r == 0 && !setup->is_list) {
         r = find_unlike(file, source->name, &d);
         if (r < 0)
-            libsvm_file_drop(file);
+            record_file_drop(&file->base);
     }
     if (r < 0)
         return finds->failed(finds, source->file_name, r, diag_text(&d, r));
@@ -460,7 +443,7 @@ static int find_lists(struct folder_files *files)
             "%s: no part of `" SHARDS_ALL
             "`, because its first rows have no features: it may be a list of labels; a list of "
             "files, 'a.txt;%s', joins what it names",
-            blob_name(file->blob), files->name[i]);
+            blob_name(file->base.blob), files->name[i]);
     }
     return r;
 }
@@ -486,7 +469,7 @@ static int keep_alike(struct folder_files *files, struct missing_parts *missing,
         else if (r == 0)
             r = missing_parts_add(missing, files->name[i],
                                   "more than a tenth of its first rows cannot be read");
-        libsvm_file_drop(file);
+        record_file_drop(&file->base);
     }
     files->n = kept;
     return r;
@@ -532,7 +515,7 @@ static int join_files(struct folder_files *files, const struct format_setup *set
                  "features in all, "
                  "in their rows or in side files, got %s in the first, %s in the second. Each is "
                  "served alone.",
-                 blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
+                 blob_name(a->base.blob), blob_name(b->base.blob), columns_a, columns_b);
         return finds->error(finds, SHARDS_ALL, reason);
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);

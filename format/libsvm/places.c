@@ -7,11 +7,6 @@
 /* Of a row: its first byte; gaps, features and left-out lines before it. */
 enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT };
 
-const struct index_shape places_shape = {
-    .columns = PLACES_COLUMNS,
-    .rising = (1 << PLACES_COLUMNS) - 1,
-};
-
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
                uint64_t lines)
 {
@@ -43,10 +38,11 @@ static struct row_sums sums_of(const uint64_t number[static PLACES_COLUMNS])
 
 bool places_fit(const struct index *index, uint64_t size)
 {
+    const struct index_shape shape = PLACES_SHAPE;
     uint64_t start[INDEX_GROUP], gap[INDEX_GROUP], text = 0, end = 0;
     unsigned n;
 
-    if (index->shape.columns != PLACES_COLUMNS || index->shape.rising != places_shape.rising ||
+    if (index->shape.columns != shape.columns || index->shape.rising != shape.rising ||
         index_number(index, 0, COLUMN_FEATURES) != 0)
         return false;
     for (uint64_t row = 0; row <= index->rows; row += n) {

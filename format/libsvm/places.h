@@ -18,7 +18,11 @@ struct row_sums {
     uint64_t features;
 };
 
-extern const struct index_shape places_shape;
+/* All columns rise. */
+#define PLACES_SHAPE                                                                               \
+    {                                                                                              \
+        .columns = PLACES_COLUMNS, .rising = (1u << PLACES_COLUMNS) - 1                            \
+    }
 
 /* The rows that were added to an index. Starts as {0}. */
 struct places {

@@ -11,14 +11,14 @@ struct libsvm_row_at libsvm_rows_find(const struct libsvm_rows *rows, uint64_t s
     unsigned i = shards_find(&rows->shards, sample, &row);
     const struct libsvm_file *file = libsvm_rows_file(rows, i);
 
-    return (struct libsvm_row_at){file, i, row, places_row(&file->prepared.index, row)};
+    return (struct libsvm_row_at){file, i, row, places_row(&file->base.prepared.index, row)};
 }
 
 struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample)
 {
     uint64_t row;
     unsigned i = shards_find(&rows->shards, sample, &row);
-    struct row_sums sums = places_sums(&libsvm_rows_file(rows, i)->prepared.index, row);
+    struct row_sums sums = places_sums(&libsvm_rows_file(rows, i)->base.prepared.index, row);
 
     sums.text += rows->before[i].text;
     sums.features += rows->before[i].features;

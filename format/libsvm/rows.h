@@ -24,7 +24,7 @@ struct libsvm_rows {
 
 static inline struct libsvm_file *libsvm_rows_file(const struct libsvm_rows *rows, unsigned i)
 {
-    return rows->shards.shard[i].file;
+    return (struct libsvm_file *)rows->shards.file[i];
 }
 
 /* A row, and the file that holds it. */

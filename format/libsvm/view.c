@@ -226,7 +226,7 @@ static int not_as_indexed(const struct slab_work *w, const struct libsvm_row_at 
 {
     return diag_set(w->d, -ESTALE,
                     "%s: row %llu at byte %llu is not what it was when it was indexed",
-                    blob_name(at->file->blob), (unsigned long long)at->row,
+                    blob_name(at->file->base.blob), (unsigned long long)at->row,
                     (unsigned long long)at->place.start);
 }
 
@@ -304,7 +304,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
                       size_t len, uint8_t *text, bool parse)
 {
     const struct libsvm_row_at *first = &w->row[i];
-    int r = blob_read(w->rc, first->file->blob, text, len, first->place.start, w->d);
+    int r = blob_read(w->rc, first->file->base.blob, text, len, first->place.start, w->d);
 
     if (blob_says_nothing(r))
         return r;
@@ -315,7 +315,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
     /* If the file has changed, that explains a fault better than the row does. */
     if (r == 0 || r == -EBADMSG || r == -ESTALE) {
         int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
-                          ? blob_verify(first->file->blob, w->d)
+                          ? blob_verify(first->file->base.blob, w->d)
                           : 0;
 
         r = changed < 0 ? changed : r;

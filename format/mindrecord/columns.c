@@ -27,7 +27,7 @@ static const char *const faults[KIND_BIN] = {
 static uint64_t number_of(const struct mindrecord *file, uint64_t row, unsigned field,
                           enum mindrecord_field_number number)
 {
-    return index_number(&file->prepared.index, row, mindrecord_column(field, number));
+    return index_number(&file->base.prepared.index, row, mindrecord_column(field, number));
 }
 
 static bool is_fault(uint64_t state)
@@ -40,7 +40,7 @@ static uint64_t place_of(const struct mindrecord *file, uint64_t row, unsigned f
 {
     bool is_text = file->header.field[field].type == TYPE_TEXT;
 
-    return index_number(&file->prepared.index, row,
+    return index_number(&file->base.prepared.index, row,
                         is_text ? MINDRECORD_RAW_AT : MINDRECORD_BLOB_AT) +
            number_of(file, row, field, FIELD_AT);
 }
@@ -51,10 +51,10 @@ static int refuse(const struct mindrecord *file, uint64_t row, unsigned field, u
     const struct mindrecord_field *f = &file->header.field[field];
     unsigned column = f->type < TYPE_TEXT ? MINDRECORD_BLOB_AT : MINDRECORD_RAW_AT;
 
-    return diag_set(d, -EIO, "%s: row %llu at byte %llu: field '%s': %s", blob_name(file->blob),
-                    (unsigned long long)row,
-                    (unsigned long long)index_number(&file->prepared.index, row, column), f->name,
-                    faults[state]);
+    return diag_set(d, -EIO, "%s: row %llu at byte %llu: field '%s': %s",
+                    blob_name(file->base.blob), (unsigned long long)row,
+                    (unsigned long long)index_number(&file->base.prepared.index, row, column),
+                    f->name, faults[state]);
 }
 
 /* ---- the columns ---- */
@@ -72,9 +72,9 @@ static uint64_t open_axis(const struct mindrecord_field *f, uint64_t elements)
 static void add(struct mindrecord *file, unsigned field, unsigned kind,
                 const struct record_column *column)
 {
-    file->shows[file->n_columns] = (struct shown_field){field, kind};
-    file->column[file->n_columns] = *column;
-    file->column[file->n_columns++].name = file->header.field[field].name;
+    file->shows[file->base.n_columns] = (struct shown_field){field, kind};
+    file->column[file->base.n_columns] = *column;
+    file->column[file->base.n_columns++].name = file->header.field[field].name;
 }
 
 /* If all rows that can be read have one size, arrays are of that shape. */
@@ -134,6 +134,7 @@ int mindrecord_set_columns(struct mindrecord *file)
     file->shows = calloc((size_t)header->n_fields * N_BYTES_KINDS, sizeof(*file->shows));
     if (!file->column || !file->shows)
         return -ENOMEM;
+    file->base.column = file->column;
     for (unsigned i = 0; i < header->n_fields; i++)
         n_bytes += header->field[i].type == TYPE_BYTES;
     for (unsigned i = 0; i < header->n_fields; i++) {
@@ -150,14 +151,6 @@ int mindrecord_set_columns(struct mindrecord *file)
                                         .dtype = f->dtype});
     }
     return 0;
-}
-
-const struct record_column *mindrecord_columns(const void *p, unsigned *ret_n)
-{
-    const struct mindrecord *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
 }
 
 /* ---- contents ---- */
@@ -203,7 +196,7 @@ bool mindrecord_extent(const void *p, uint64_t row, unsigned column, struct exte
 
     if (type > TYPE_TEXT || is_fault(number_of(file, row, field, FIELD_STATE)))
         return false;
-    *ret = (struct extent){file->blob, place_of(file, row, field),
+    *ret = (struct extent){file->base.blob, place_of(file, row, field),
                            number_of(file, row, field, FIELD_LEN)};
     return ret->len > 0;
 }
@@ -255,9 +248,10 @@ static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
 
     if (!packed || !all)
         return -ENOMEM;
-    r = blob_read(u->rc, file->blob, packed, (size_t)len, place_of(file, u->row, u->field), u->d);
+    r = blob_read(u->rc, file->base.blob, packed, (size_t)len, place_of(file, u->row, u->field),
+                  u->d);
     if (r == 0)
-        r = blob_verify(file->blob, u->d);
+        r = blob_verify(file->base.blob, u->d);
     if (r < 0)
         return r;
     if (!mindrecord_unpack(packed, len, n, width, all))
@@ -300,7 +294,7 @@ int mindrecord_content(struct read_context *rc, const void *p, uint64_t row, uns
     if (f->packed)
         return read_packed(rc, file, row, field, off, len, dst, d);
     if (f->type <= TYPE_TEXT)
-        return blob_read(rc, file->blob, dst, len, place_of(file, row, field) + off, d);
+        return blob_read(rc, file->base.blob, dst, len, place_of(file, row, field) + off, d);
     store_le64(bytes, number_of(file, row, field, FIELD_AT));
     memcpy(dst, bytes + off, len);
     return 0;

@@ -4,8 +4,6 @@
 
 #include "base/memo.h"
 #include "format/core/extents.h"
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/mindrecord/layout/header.h"
 #include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
@@ -60,21 +58,18 @@ struct shown_field {
 };
 
 struct mindrecord {
-    struct blob *blob; /* owned */
-    unsigned users;
+    struct record_file base;
     struct memo *memo;
     struct mindrecord_header header;
-    struct prepared prepared;
     struct mindrecord_pass *pass; /* NULL once it is over */
     /* Once it is ready: */
     struct mindrecord_about about;
     struct record_column *column; /* [n_columns] */
     struct shown_field *shows;    /* [n_columns] */
-    unsigned n_columns;
 };
 
-extern const struct prepared_ops mindrecord_index_ops; /* pass.c */
-void mindrecord_pass_free(struct mindrecord *file);
+extern const struct record_file_ops mindrecord_file_ops; /* pass.c */
+int mindrecord_open(void *file, const struct record_source *source, struct diag *d);
 
 static inline unsigned mindrecord_column(unsigned field, enum mindrecord_field_number number)
 {
@@ -84,7 +79,6 @@ static inline unsigned mindrecord_column(unsigned field, enum mindrecord_field_n
 /* ---- what rows show (columns.c) ---- */
 
 int mindrecord_set_columns(struct mindrecord *file); /* 0 or -ENOMEM */
-const struct record_column *mindrecord_columns(const void *file, unsigned *ret_n);
 bool mindrecord_has(const void *file, uint64_t row, unsigned column);
 int mindrecord_dims(const void *file, uint64_t row, unsigned column,
                     uint64_t ret[static RECORD_AXES], struct diag *d);

@@ -12,67 +12,13 @@
 
 /* ---- a file ---- */
 
-static void file_share(void *p)
-{
-    ((struct mindrecord *)p)->users++;
-}
-
-static void file_drop(void *p)
+int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
 {
     struct mindrecord *file = p;
+    int r = mindrecord_refuse_encrypted(file->base.blob, d);
 
-    if (--file->users)
-        return;
-    mindrecord_pass_free(file);
-    prepared_release(&file->prepared);
-    mindrecord_header_release(&file->header);
-    free(file->column);
-    free(file->shows);
-    blob_free(file->blob);
-    free(file);
-}
-
-static int file_prepare(void *p, struct diag *d)
-{
-    struct mindrecord *file = p;
-    int r = prepared_step(&file->prepared, d);
-
-    if (r == 1 && !file->column) {
-        mindrecord_pass_free(file);
-        r = mindrecord_set_columns(file);
-        return r < 0 ? r : 1;
-    }
-    return r;
-}
-
-static int file_open(struct blob *taken, const struct format_setup *setup, struct mindrecord **ret,
-                     struct diag *d)
-{
-    AUTO_BLOB struct blob *blob = taken;
-    struct mindrecord *file = calloc(1, sizeof(*file));
-    int r = file ? mindrecord_refuse_encrypted(blob, d) : -ENOMEM;
-
-    if (r == 0)
-        r = mindrecord_header_read(blob, &file->header, d);
-    if (r < 0) {
-        free(file);
-        return r;
-    }
-    file->users = 1;
-    file->memo = setup->memo;
-    file->blob = TAKE_PTR(blob);
-    file->prepared = (struct prepared){
-        .ops = &mindrecord_index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(file->blob),
-        .source = blob_source(file->blob),
-        .size = file->blob->size,
-        .shape = {.columns = MINDRECORD_ROW, .learns = true},
-    };
-    *ret = file;
-    return 0;
+    file->memo = source->setup->memo;
+    return r == 0 ? mindrecord_header_read(file->base.blob, &file->header, d) : r;
 }
 
 static const char *base_name(const char *path)
@@ -87,10 +33,10 @@ static void file_damage(const void *p, struct text *t)
     const struct mindrecord *file = p;
 
     if (file->about.lost > 1)
-        text_add(t, "%s: %s, nor can %llu other rows\n", blob_name(file->blob), file->about.reason,
-                 (unsigned long long)file->about.lost - 1);
+        text_add(t, "%s: %s, nor can %llu other rows\n", blob_name(file->base.blob),
+                 file->about.reason, (unsigned long long)file->about.lost - 1);
     else if (*file->about.reason)
-        text_add(t, "%s: %s\n", blob_name(file->blob), file->about.reason);
+        text_add(t, "%s: %s\n", blob_name(file->base.blob), file->about.reason);
 }
 
 static void file_note(const void *p, struct text *t)
@@ -99,22 +45,20 @@ static void file_note(const void *p, struct text *t)
     const char *address = file->header.address[file->header.shard];
 
     if (file->header.n_shards > 1 &&
-        strcmp(base_name(address), base_name(blob_name(file->blob))) != 0)
+        strcmp(base_name(address), base_name(blob_name(file->base.blob))) != 0)
         text_add(t, "%s was written as '%s'; the order of shards is that of their numbers\n",
-                 blob_name(file->blob), address);
+                 blob_name(file->base.blob), address);
 }
 
 static int file_check(void *p, struct diag *d)
 {
-    return mindrecord_check_hash(((const struct mindrecord *)p)->blob, d);
+    return mindrecord_check_hash(((const struct mindrecord *)p)->base.blob, d);
 }
 
 static const struct record_format records = {
     .format = &format_mindrecord,
-    .file = {.prepare = file_prepare, .drop = file_drop},
-    .share = file_share,
+    .file = &mindrecord_file_ops,
     .add_folders = dataset_add_folders,
-    .columns = mindrecord_columns,
     .has = mindrecord_has,
     .dims = mindrecord_dims,
     .extent = mindrecord_extent,
@@ -128,7 +72,7 @@ static const struct record_format records = {
 /* ---- the files of a folder ---- */
 
 struct opened {
-    struct shard shard; /* has one user here */
+    struct record_file *file; /* has one user here */
     const char *name;
 };
 
@@ -139,13 +83,13 @@ struct folder_files {
 
 static const struct mindrecord_header *header_of(const struct opened *file)
 {
-    return &((const struct mindrecord *)file->shard.file)->header;
+    return &((const struct mindrecord *)file->file)->header;
 }
 
 static void folder_files_release(struct folder_files *folder)
 {
     while (folder->n)
-        file_drop(folder->file[--folder->n].shard.file);
+        record_file_drop(folder->file[--folder->n].file);
     free(folder->file);
 }
 
@@ -158,15 +102,15 @@ static int open_files(struct folder_files *folder, struct source_file *source, s
     if (!folder->file)
         return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
-        struct mindrecord *file;
+        struct record_file *file;
         struct diag d = DIAG_INIT;
 
-        r = file_open(TAKE_PTR(source[i].blob), setup, &file, &d);
+        r = record_file_open(&mindrecord_file_ops, &(struct record_source){source, n, i, setup},
+                             &file, &d);
         if (r < 0)
             r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
         else
-            folder->file[folder->n++] =
-                (struct opened){{file, file->blob, &file->prepared}, source[i].name};
+            folder->file[folder->n++] = (struct opened){file, source[i].name};
     }
     return r;
 }
@@ -215,11 +159,11 @@ static bool is_incomplete(const struct opened *file, unsigned n, const char *nam
     return false;
 }
 
-static int add_one(const struct shard *shard, unsigned n, const char *name, bool unlisted,
+static int add_one(struct record_file *const *file, unsigned n, const char *name, bool unlisted,
                    const struct format_setup *setup, struct finds *finds)
 {
     struct dataset *ds = NULL;
-    int r = record_set_new(&records, shard, n, setup, &ds);
+    int r = record_set_new(&records, file, n, setup, &ds);
 
     if (r < 0)
         return r;
@@ -231,21 +175,21 @@ static int add_one(const struct shard *shard, unsigned n, const char *name, bool
 static int add_set(const struct opened *file, unsigned n, bool is_all,
                    const struct format_setup *setup, struct finds *finds)
 {
-    AUTO_FREE struct shard *shard = calloc(n, sizeof(*shard));
+    AUTO_FREE struct record_file **part = calloc(n, sizeof(struct record_file *));
     AUTO_FREE char *own = name_of_set(header_of(file)), *reason = NULL;
     const char *name = is_all ? SHARDS_ALL : own;
     AUTO_TEXT struct text t = {0};
     int r;
 
-    if (!shard || !own)
+    if (!part || !own)
         return -ENOMEM;
     if (is_incomplete(file, n, name, &t)) {
         r = text_finish(&t, &reason, NULL);
         return r < 0 ? r : finds->error(finds, name, reason);
     }
     for (unsigned i = 0; i < n; i++)
-        shard[i] = file[i].shard;
-    return add_one(shard, n, name, false, setup, finds);
+        part[i] = file[i].file;
+    return add_one(part, n, name, false, setup, finds);
 }
 
 static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
@@ -260,7 +204,7 @@ static int open_folder(struct source_file *source, size_t n, const struct format
     if (joins < 0)
         return joins;
     for (unsigned i = 0; i < folder.n && r == 0; i++)
-        r = add_one(&folder.file[i].shard, 1, folder.file[i].name,
+        r = add_one(&folder.file[i].file, 1, folder.file[i].name,
                     joins == 1 && folder.n > RECORD_LISTED, setup, finds);
     qsort(folder.file, folder.n, sizeof(*folder.file), by_set);
     for (unsigned first = 0, end; first < folder.n && joins == 1 && r == 0; first = end) {

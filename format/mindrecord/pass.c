@@ -27,7 +27,7 @@ struct mindrecord_pass {
     uint64_t number[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
 };
 
-void mindrecord_pass_free(struct mindrecord *file)
+static void pass_free(struct mindrecord *file)
 {
     if (!file->pass)
         return;
@@ -76,8 +76,8 @@ static int look_at_blob(struct mindrecord *file, unsigned field, uint64_t at, ui
     int r = 0;
 
     if (len && (f->type == TYPE_BYTES || f->packed))
-        r = pass_window_at(&file->pass->blob, file->blob, at, min_u64(len, BYTES_KIND_HEAD), end,
-                           &head, d);
+        r = pass_window_at(&file->pass->blob, file->base.blob, at, min_u64(len, BYTES_KIND_HEAD),
+                           end, &head, d);
     if (r < 0)
         return r;
     number[FIELD_LEN] = len;
@@ -113,7 +113,7 @@ static int split_blob(struct mindrecord *file, uint64_t at, uint64_t len, uint64
                 fault_blobs(file, i, FAULT_LENGTH);
                 return 0;
             }
-            r = pass_window_at(&file->pass->blob, file->blob, at + off, MINDRECORD_LENGTH, end,
+            r = pass_window_at(&file->pass->blob, file->base.blob, at + off, MINDRECORD_LENGTH, end,
                                &head, d);
             if (r < 0)
                 return r;
@@ -144,7 +144,7 @@ static int take_length(struct mindrecord *file, struct pass_window *w, uint64_t 
         *state = FAULT_PAGE;
         return 0;
     }
-    r = pass_window_at(w, file->blob, *at, MINDRECORD_LENGTH, end, &bytes, d);
+    r = pass_window_at(w, file->base.blob, *at, MINDRECORD_LENGTH, end, &bytes, d);
     if (r < 0)
         return r;
     *ret = load_le64(bytes);
@@ -288,8 +288,8 @@ static int add_raw(struct mindrecord *file, const struct mindrecord_page *page, 
     if (pass->raw_state != STATE_GOOD)
         return 0;
     if (len)
-        r = pass_window_at(&pass->raw, file->blob, pass->raw_at, len, page->raw_end, &taking.start,
-                           d);
+        r = pass_window_at(&pass->raw, file->base.blob, pass->raw_at, len, page->raw_end,
+                           &taking.start, d);
     if (r == 0 && (!len || !msgpack_map(taking.start, (size_t)len, take_member, &taking)))
         fault_raw(file, FAULT_MAP);
     pass->raw_at += len;
@@ -302,7 +302,7 @@ static void begin_page(struct mindrecord *file)
 {
     const struct mindrecord_page *page = &file->header.page[file->pass->page];
     struct mindrecord_pass *pass = file->pass;
-    uint64_t size = file->blob->size;
+    uint64_t size = file->base.blob->size;
 
     pass->blob_at = page->at;
     pass->raw_at = page->raw_at;
@@ -373,10 +373,10 @@ static int add_row(struct mindrecord *file, struct diag *d)
         return r;
     }
     note_faults(file);
-    r = index_add(file->prepared.builder, NULL, 0, pass->number);
+    r = index_add(file->base.prepared.builder, NULL, 0, pass->number);
     if (r < 0)
         return r;
-    atomic_store(&file->prepared.seen, min_u64(pass->blob_at, file->blob->size));
+    atomic_store(&file->base.prepared.seen, min_u64(pass->blob_at, file->base.blob->size));
     pass->row++;
     if (pass->row == page->end)
         end_page(file);
@@ -397,7 +397,7 @@ static int file_step(void *impl, struct diag *d)
     }
     if (r < 0 || pass->row < header->rows)
         return r;
-    r = blob_verify(file->blob, d);
+    r = blob_verify(file->base.blob, d);
     return r < 0 ? r : 1;
 }
 
@@ -411,16 +411,8 @@ static int file_begin(void *impl)
     file->pass->blob = file->pass->raw =
         (struct pass_window){.least = WINDOW_LEAST, .most = WINDOW_MOST};
     file->about = (struct mindrecord_about){0};
-    return index_builder_columns(file->prepared.builder,
+    return index_builder_columns(file->base.prepared.builder,
                                  mindrecord_column(file->header.n_fields, 0));
-}
-
-static int file_identity(void *impl, struct text *ret)
-{
-    const struct mindrecord *file = impl;
-
-    text_add(ret, "mindrecord 1");
-    return prepared_add_identity(&file->prepared, ret, file->blob);
 }
 
 /* ---- what is kept beside the rows ---- */
@@ -432,7 +424,7 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     (void)index;
     (void)d;
     text_add(ret, "%" PRIu64 "\n%s", file->about.lost, file->about.reason);
-    mindrecord_pass_free(file);
+    pass_free(file);
     return 0;
 }
 
@@ -446,7 +438,7 @@ static bool field_is_good(const struct mindrecord *file, unsigned i, const uint6
 {
     const struct mindrecord_field *f = &file->header.field[i];
     const uint64_t *number = row + mindrecord_column(i, 0);
-    uint64_t size = file->blob->size, state = number[FIELD_STATE], count = number[FIELD_COUNT];
+    uint64_t size = file->base.blob->size, state = number[FIELD_STATE], count = number[FIELD_COUNT];
 
     if (state >= N_STATES || (state >= KIND_BIN && f->type != TYPE_BYTES))
         return false;
@@ -497,10 +489,31 @@ static int file_take(void *impl, const struct index *index)
     return 0;
 }
 
-const struct prepared_ops mindrecord_index_ops = {
-    .identity = file_identity,
-    .take = file_take,
-    .begin = file_begin,
-    .step = file_step,
-    .about = file_about,
+static int file_ready(void *impl, struct diag *d)
+{
+    (void)d;
+    return mindrecord_set_columns(impl);
+}
+
+static void file_release(void *p)
+{
+    struct mindrecord *file = p;
+
+    pass_free(file);
+    mindrecord_header_release(&file->header);
+    free(file->column);
+    free(file->shows);
+}
+
+const struct record_file_ops mindrecord_file_ops = {
+    .size = sizeof(struct mindrecord),
+    .index = {.version = "mindrecord 1",
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready},
+    .shape = {.columns = MINDRECORD_ROW, .learns = true},
+    .open = mindrecord_open,
+    .release = file_release,
 };

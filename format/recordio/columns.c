@@ -12,7 +12,7 @@
 
 static uint64_t number_of(const struct recordio *file, uint64_t row, enum recordio_number number)
 {
-    return index_number(&file->prepared.index, row, number);
+    return index_number(&file->base.prepared.index, row, number);
 }
 
 static float label_of(uint64_t bits)
@@ -44,7 +44,7 @@ static void look_at_row(const struct recordio *file, uint64_t row, struct found 
     uint64_t number[RECORDIO_NUMBERS], n;
     float label;
 
-    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
     found->has_high |= number[RECORDIO_ID_HIGH] > 0;
     found->has_kind[number[RECORDIO_KIND]] = true;
     if (number[RECORDIO_KIND] < KIND_OTHER)
@@ -61,8 +61,8 @@ static void look_at_row(const struct recordio *file, uint64_t row, struct found 
 
 static void add(struct recordio *file, unsigned shows, const struct record_column *column)
 {
-    file->column[file->n_columns] = *column;
-    file->shows[file->n_columns++] = (uint8_t)shows;
+    file->column[file->base.n_columns] = *column;
+    file->shows[file->base.n_columns++] = (uint8_t)shows;
 }
 
 static void add_label(struct recordio *file, const struct found *found)
@@ -88,14 +88,14 @@ void recordio_set_columns(struct recordio *file)
     struct found found = {.least = UINT64_MAX, .whole = true};
     unsigned kinds = 0;
 
-    file->n_columns = 0;
+    file->base.column = file->column;
     if (!file->about.has_pictures) {
         add(file, COLUMN_RECORD,
             &(struct record_column){
                 .name = "record", .shown = RECORD_BYTES, .ext = "record", .unnamed = true});
         return;
     }
-    for (uint64_t row = 0; row < file->prepared.index.rows; row++)
+    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
         look_at_row(file, row, &found);
     add_label(file, &found);
     add(file, COLUMN_ID, &(struct record_column){.name = "id", .dtype = DTYPE_U8});
@@ -113,14 +113,6 @@ void recordio_set_columns(struct recordio *file)
                                         .has_holes = kinds > 1});
 }
 
-const struct record_column *recordio_columns(const void *p, unsigned *ret_n)
-{
-    const struct recordio *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
-}
-
 /* Do the headers of a picture say what the index does? */
 static int verify_picture(struct read_context *rc, const struct recordio *file,
                           const uint64_t *number, struct diag *d)
@@ -129,12 +121,12 @@ static int verify_picture(struct read_context *rc, const struct recordio *file,
     uint64_t at = RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN],
              length = number[RECORDIO_LENGTH];
     size_t n = (size_t)min_u64(length - min_u64(at, length), sizeof(picture));
-    int r = recordio_read(rc, file->blob, number[RECORDIO_AT], length, number[RECORDIO_N_PARTS], 0,
-                          sizeof(head), head, d);
+    int r = recordio_read(rc, file->base.blob, number[RECORDIO_AT], length,
+                          number[RECORDIO_N_PARTS], 0, sizeof(head), head, d);
 
     if (r == 0 && n)
-        r = recordio_read(rc, file->blob, number[RECORDIO_AT], length, number[RECORDIO_N_PARTS], at,
-                          n, picture, d);
+        r = recordio_read(rc, file->base.blob, number[RECORDIO_AT], length,
+                          number[RECORDIO_N_PARTS], at, n, picture, d);
     if (r < 0)
         return r == -EIO ? -EBADMSG : r;
     if (load_le32(head) != number[RECORDIO_LABELS_OWN] ||
@@ -160,11 +152,12 @@ int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct
     unsigned flag;
     int r;
 
-    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
-    r = blob_read(rc, file->blob, header, sizeof(header), number[RECORDIO_AT], d);
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
+    r = blob_read(rc, file->base.blob, header, sizeof(header), number[RECORDIO_AT], d);
     if (r < 0)
         return r;
-    wrong = recordio_part(header, number[RECORDIO_AT], file->blob->size, &flag, &len, &end, why);
+    wrong =
+        recordio_part(header, number[RECORDIO_AT], file->base.blob->size, &flag, &len, &end, why);
     if (!wrong && (flag != (number[RECORDIO_N_PARTS] > 1) || len > number[RECORDIO_LENGTH] ||
                    (!flag && len != number[RECORDIO_LENGTH])))
         wrong = "expected a record of another length";
@@ -188,7 +181,8 @@ void recordio_damage(const void *p, struct text *t)
     const struct recordio *file = p;
 
     if (*file->about.reason)
-        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->blob), file->about.reason);
+        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->base.blob),
+                 file->about.reason);
 }
 
 void recordio_note(const void *p, struct text *t)
@@ -207,7 +201,7 @@ static unsigned kind_shown(const struct recordio *file, uint64_t row)
 {
     uint64_t kind = number_of(file, row, RECORDIO_KIND);
 
-    for (unsigned i = 0; i < file->n_columns && kind < KIND_OTHER; i++)
+    for (unsigned i = 0; i < file->base.n_columns && kind < KIND_OTHER; i++)
         if (file->shows[i] >= COLUMN_PICTURE)
             kind = file->shows[i] - COLUMN_PICTURE;
     return (unsigned)kind;
@@ -226,19 +220,19 @@ static int check(const struct recordio *file, uint64_t row, unsigned shows, stru
 {
     uint64_t number[RECORDIO_NUMBERS];
 
-    index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
     if (shows == COLUMN_RECORD || number[RECORDIO_KIND] >= KIND_OTHER)
         return 0;
     if (number[RECORDIO_KIND] == KIND_SHORT)
         return diag_set(d, -EIO,
                         "%s: byte %llu: expected a picture behind 24 bytes, got a record of "
                         "%llu bytes",
-                        blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
+                        blob_name(file->base.blob), (unsigned long long)number[RECORDIO_AT],
                         (unsigned long long)number[RECORDIO_LENGTH]);
     if (shows == COLUMN_ID || shows == COLUMN_ID_HIGH)
         return 0;
     return diag_set(d, -EIO, "%s: byte %llu: expected %llu labels, got a record of %llu bytes",
-                    blob_name(file->blob), (unsigned long long)number[RECORDIO_AT],
+                    blob_name(file->base.blob), (unsigned long long)number[RECORDIO_AT],
                     (unsigned long long)number[RECORDIO_LABELS_OWN],
                     (unsigned long long)number[RECORDIO_LENGTH]);
 }
@@ -276,7 +270,7 @@ int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     if (r < 0)
         return r;
     if (shows == COLUMN_LABEL && file->column[column].ndim) {
-        index_row_start(&file->prepared.index, row, RECORDIO_NUMBERS, number);
+        index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
         ret[0] = labels_of(number);
     } else if (shows == COLUMN_CLASS) {
         ret[0] = class_text(file, row, text);
@@ -306,10 +300,10 @@ bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent
         return false;
     parts = number_of(file, row, RECORDIO_N_PARTS);
     if (parts == 1)
-        *ret = (struct extent){file->blob, at + RECORDIO_PART + off, len};
+        *ret = (struct extent){file->base.blob, at + RECORDIO_PART + off, len};
     else /* from the first header on: each says where the next is */
         *ret = (struct extent){
-            file->blob, at,
+            file->base.blob, at,
             min_u64(number_of(file, row + 1, RECORDIO_AT) - at, off + len + RECORDIO_PART * parts)};
     return ret->len > 0;
 }
@@ -345,7 +339,7 @@ int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsig
         read_number(file, row, shows, off, len, dst);
     } else {
         range_of(file, row, shows, &start, &bytes);
-        r = recordio_read(rc, file->blob, number_of(file, row, RECORDIO_AT),
+        r = recordio_read(rc, file->base.blob, number_of(file, row, RECORDIO_AT),
                           number_of(file, row, RECORDIO_LENGTH),
                           number_of(file, row, RECORDIO_N_PARTS), start + off, len, dst, d);
     }

@@ -13,8 +13,6 @@
 #define EPOCHFS_FORMAT_RECORDIO_FILE_H
 
 #include "format/core/extents.h"
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/recordio/sides.h"
 #include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
@@ -69,21 +67,17 @@ enum {
 struct recordio_pass; /* what only the pass needs (pass.c) */
 
 struct recordio {
-    struct blob *blob; /* owned */
-    unsigned users;
-    struct blob *idx; /* owned; NULL: none */
-    struct prepared prepared;
+    struct record_file base;
+    struct blob *idx;           /* owned; NULL: none */
     struct recordio_pass *pass; /* NULL once it is over */
     /* Once it is ready: */
     struct recordio_about about;
     struct record_column column[COLUMNS_MOST];
     uint8_t shows[COLUMNS_MOST]; /* what a column is: COLUMN_..., pictures COLUMN_PICTURE + kind */
-    unsigned n_columns;
 };
 
-/* The operations of a prepared index of p (pass.c). */
-extern const struct prepared_ops recordio_index_ops;
-void recordio_pass_free(struct recordio *file);
+extern const struct record_file_ops recordio_file_ops; /* pass.c */
+int recordio_open(void *file, const struct record_source *source, struct diag *d);
 
 /* Set the columns of a file whose index is ready (columns.c). */
 void recordio_set_columns(struct recordio *file);
@@ -103,7 +97,6 @@ const char *recordio_part(const uint8_t header[static RECORDIO_PART], uint64_t a
 extern const struct format format_recordio;
 
 /* The contents of a prepared file, for struct record_format (columns.c). */
-const struct record_column *recordio_columns(const void *file, unsigned *ret_n);
 bool recordio_has(const void *file, uint64_t row, unsigned column);
 int recordio_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                   struct diag *d);

@@ -7,36 +7,6 @@
 #include "format/encode/encode.h"
 #include "format/recordio/file.h"
 
-static void file_share(void *p)
-{
-    ((struct recordio *)p)->users++;
-}
-
-static void file_drop(void *p)
-{
-    struct recordio *file = p;
-
-    if (--file->users)
-        return;
-    recordio_pass_free(file);
-    prepared_release(&file->prepared);
-    blob_free(file->idx);
-    blob_free(file->blob);
-    free(file);
-}
-
-static int file_prepare(void *p, struct diag *d)
-{
-    struct recordio *file = p;
-    int r = prepared_step(&file->prepared, d);
-
-    if (r == 1 && !file->n_columns) {
-        recordio_pass_free(file);
-        recordio_set_columns(file);
-    }
-    return r;
-}
-
 /* What makes the file unusable whatever follows. */
 static int check_start(const struct blob *blob, struct diag *d)
 {
@@ -64,34 +34,14 @@ static int check_start(const struct blob *blob, struct diag *d)
     return wrong ? diag_set(d, -EBADMSG, "%s: byte 0: %s", blob_name(blob), wrong) : 0;
 }
 
-static int file_open(struct source_file *source, size_t n, size_t i,
-                     const struct format_setup *setup, struct shard *ret, struct diag *d)
+int recordio_open(void *p, const struct record_source *source, struct diag *d)
 {
-    AUTO_BLOB struct blob *blob = TAKE_PTR(source[i].blob);
-    struct recordio *file;
-    int r = check_start(blob, d);
+    struct recordio *file = p;
+    int r = check_start(file->base.blob, d);
 
-    if (r < 0)
-        return r;
-    file = calloc(1, sizeof(*file));
-    if (!file)
-        return -ENOMEM;
-    file->users = 1;
-    file->blob = TAKE_PTR(blob);
-    file->idx = recordio_take_idx(source, n, i);
-    file->prepared = (struct prepared){
-        .ops = &recordio_index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(file->blob),
-        .source = blob_source(file->blob),
-        .size = file->blob->size,
-        .checks_rows = true,
-        .shape = {.columns = RECORDIO_NUMBERS, .rising = 1u << RECORDIO_AT, .has_keys = true},
-    };
-    *ret = (struct shard){file, file->blob, &file->prepared};
-    return 0;
+    if (r == 0)
+        file->idx = recordio_take_idx(source->file, source->n, source->i);
+    return r;
 }
 
 static bool is_beside(const struct source_file *file)
@@ -101,12 +51,9 @@ static bool is_beside(const struct source_file *file)
 
 static const struct record_format recordio = {
     .format = &format_recordio,
-    .file = {.prepare = file_prepare, .drop = file_drop, .side_by_side = true},
-    .open = file_open,
+    .file = &recordio_file_ops,
     .is_beside = is_beside,
-    .share = file_share,
     .add_folders = dataset_add_folders,
-    .columns = recordio_columns,
     .has = recordio_has,
     .dims = recordio_dims,
     .extent = recordio_extent,

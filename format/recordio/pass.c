@@ -30,7 +30,7 @@ struct recordio_pass {
     struct pass_window window; /* bytes of the file */
 };
 
-void recordio_pass_free(struct recordio *file)
+static void pass_free(struct recordio *file)
 {
     if (!file->pass)
         return;
@@ -50,7 +50,7 @@ struct record {
 static int find_record(struct recordio *file, struct record *ret, char why[static 256],
                        struct diag *d)
 {
-    uint64_t at = file->pass->at, size = file->blob->size, len;
+    uint64_t at = file->pass->at, size = file->base.blob->size, len;
     char text[RECORDIO_WHY];
     const char *wrong = NULL;
     unsigned flag = 0;
@@ -65,7 +65,8 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
                      (unsigned long long)at, (unsigned long long)(size - at));
             return -EBADMSG;
         }
-        r = pass_window_at(&file->pass->window, file->blob, at, RECORDIO_PART, size, &header, d);
+        r = pass_window_at(&file->pass->window, file->base.blob, at, RECORDIO_PART, size, &header,
+                           d);
         if (r < 0)
             return r;
         wrong = recordio_part(header, at, size, &flag, &len, &ret->end, text);
@@ -94,10 +95,10 @@ static int payload_at(struct recordio *file, const struct record *record, uint64
     int r;
 
     if (record->parts > 1)
-        return recordio_read(READ_WAITS, file->blob, file->pass->at, record->length, record->parts,
-                             off, len, ret, d);
-    r = pass_window_at(&file->pass->window, file->blob, file->pass->at + RECORDIO_PART + off, len,
-                       file->blob->size, &bytes, d);
+        return recordio_read(READ_WAITS, file->base.blob, file->pass->at, record->length,
+                             record->parts, off, len, ret, d);
+    r = pass_window_at(&file->pass->window, file->base.blob, file->pass->at + RECORDIO_PART + off,
+                       len, file->base.blob->size, &bytes, d);
     if (r == 0)
         memcpy(ret, bytes, len);
     return r;
@@ -168,7 +169,7 @@ static void follow_idx(struct recordio *file)
         return;
     }
     for (; pass->fetched < pass->n_idx && pass->fetched < pass->row + AHEAD; pass->fetched++)
-        blob_fetch(file->blob, pass->idx[pass->fetched],
+        blob_fetch(file->base.blob, pass->idx[pass->fetched],
                    RECORDIO_PART + RECORDIO_IMAGE + BYTES_KIND_HEAD, NULL);
 }
 
@@ -205,7 +206,7 @@ static int add_record(struct recordio *file, struct diag *d)
     file->about.has_other_ids |= number[RECORDIO_ID_HIGH] > 0;
     len = snprintf(key, sizeof(key), "%llu",
                    (unsigned long long)(pass->no_pictures ? pass->row : number[RECORDIO_ID]));
-    r = index_add(file->prepared.builder, key, (size_t)len, number);
+    r = index_add(file->base.prepared.builder, key, (size_t)len, number);
     if (r < 0)
         return r;
     pass->at = record.end;
@@ -216,19 +217,17 @@ static int add_record(struct recordio *file, struct diag *d)
 static int file_identity(void *impl, struct text *ret)
 {
     const struct recordio *file = impl;
-    int r;
 
-    text_add(ret, "recordio 1");
-    r = prepared_add_identity(&file->prepared, ret, file->blob);
-    return r == 0 && file->idx ? prepared_add_identity(&file->prepared, ret, file->idx) : r;
+    return file->idx ? prepared_add_identity(&file->base.prepared, ret, file->idx) : 0;
 }
 
 static int read_idx(struct recordio *file)
 {
     struct recordio_pass *pass = file->pass;
     struct diag d = DIAG_INIT;
-    int r = file->idx ? recordio_read_idx(file->idx, file->blob->size, &pass->idx, &pass->n_idx, &d)
-                      : 0;
+    int r = file->idx
+                ? recordio_read_idx(file->idx, file->base.blob->size, &pass->idx, &pass->n_idx, &d)
+                : 0;
 
     if (blob_says_nothing(r))
         return r;
@@ -254,17 +253,17 @@ static int file_begin(void *impl)
 static int end_pass(struct recordio *file, struct diag *d)
 {
     struct recordio_pass *pass = file->pass;
-    int r = blob_check(file->blob);
+    int r = blob_check(file->base.blob);
 
     if (r < 0)
         return r;
     if (!pass->row)
-        return diag_set(d, -EBADMSG, "%s: %s", blob_name(file->blob), file->about.reason);
+        return diag_set(d, -EBADMSG, "%s: %s", blob_name(file->base.blob), file->about.reason);
     if (pass->idx && pass->n_idx != pass->row)
         drop_idx(file);
     file->about.has_pictures = !pass->no_pictures;
     file->about.end = pass->at;
-    file->prepared.end[RECORDIO_AT] = pass->at;
+    file->base.prepared.end[RECORDIO_AT] = pass->at;
     return 1;
 }
 
@@ -276,10 +275,10 @@ static int file_step(void *impl, struct diag *d)
 
     if (!pass->has_idx)
         return read_idx(file);
-    for (unsigned i = 0; i < STEP && r == 1 && pass->at < file->blob->size; i++)
+    for (unsigned i = 0; i < STEP && r == 1 && pass->at < file->base.blob->size; i++)
         r = add_record(file, d);
-    atomic_store(&file->prepared.seen, pass->at);
-    if (r < 0 || (r == 1 && pass->at < file->blob->size))
+    atomic_store(&file->base.prepared.seen, pass->at);
+    if (r < 0 || (r == 1 && pass->at < file->base.blob->size))
         return r < 0 ? r : 0;
     return end_pass(file, d);
 }
@@ -295,7 +294,7 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     about->has_other_ids |= about->has_pictures && index->renamed;
     text_add(ret, "%c%c%llu\n%s\n%s", '0' + about->has_pictures, '0' + about->has_other_ids,
              (unsigned long long)about->end, about->reason, about->side);
-    recordio_pass_free(file);
+    pass_free(file);
     return 0;
 }
 
@@ -318,7 +317,7 @@ static bool take_line(const char **text, size_t *len, char *ret, size_t capacity
  * when they are read. */
 static bool rows_are_good(const struct recordio *file, const struct index *index)
 {
-    uint64_t number[RECORDIO_NUMBERS], size = file->blob->size;
+    uint64_t number[RECORDIO_NUMBERS], size = file->base.blob->size;
 
     for (uint64_t row = 0; row < index->rows; row++) {
         index_row_start(index, row, RECORDIO_NUMBERS, number);
@@ -355,10 +354,33 @@ static int file_take(void *impl, const struct index *index)
     return rows_are_good(file, index) ? 0 : -EBADMSG;
 }
 
-const struct prepared_ops recordio_index_ops = {
-    .identity = file_identity,
-    .take = file_take,
-    .begin = file_begin,
-    .step = file_step,
-    .about = file_about,
+static int file_ready(void *impl, struct diag *d)
+{
+    (void)d;
+    recordio_set_columns(impl);
+    return 0;
+}
+
+static void file_release(void *p)
+{
+    struct recordio *file = p;
+
+    pass_free(file);
+    blob_free(file->idx);
+}
+
+const struct record_file_ops recordio_file_ops = {
+    .size = sizeof(struct recordio),
+    .index = {.version = "recordio 1",
+              .identity = file_identity,
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready},
+    .shape = {.columns = RECORDIO_NUMBERS, .rising = 1u << RECORDIO_AT, .has_keys = true},
+    .checks_rows = true,
+    .side_by_side = true,
+    .open = recordio_open,
+    .release = file_release,
 };

@@ -10,7 +10,7 @@
 
 /* A column of a record: in its file. */
 struct place {
-    const struct shard *file;
+    struct record_file *file;
     uint64_t row;
     unsigned column; /* NO_COLUMN: a hole */
 };
@@ -21,29 +21,26 @@ static struct place find_content(const struct dataset *ds, const struct record_c
     const struct record_set *set = record_set_of(ds);
     uint64_t row;
     unsigned file = shards_find(&set->files, record, &row);
-    struct place place = {&set->files.shard[file], row, c->column};
+    struct place place = {set->files.file[file], row, c->column};
 
     if (set->learned.map)
         place.column = set->learned.map[file][c->column];
-    if (place.column != NO_COLUMN && set->rf->has &&
-        !set->rf->has(place.file->file, row, place.column))
+    if (place.column != NO_COLUMN && set->rf->has && !set->rf->has(place.file, row, place.column))
         place.column = NO_COLUMN;
     return place;
 }
 
-const struct record_column *record_set_columns(const struct record_format *rf, const void *file,
-                                               unsigned *ret_n)
+const struct record_column *record_set_columns(const struct record_format *rf,
+                                               const struct record_file *file, unsigned *ret_n)
 {
-    if (rf->columns)
-        return rf->columns(file, ret_n);
-    *ret_n = rf->n_columns;
-    return rf->column;
+    *ret_n = rf->column ? rf->n_columns : file->n_columns;
+    return rf->column ? rf->column : file->column;
 }
 
 static int dims_at(const struct record_format *rf, const struct record_content *c,
                    const struct place *place, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
 {
-    const void *file = place->file->file;
+    const struct record_file *file = place->file;
     const struct record_column *column;
     unsigned n;
 
@@ -79,12 +76,11 @@ static bool extent_at(const struct record_format *rf, const struct record_conten
     if (place->column == NO_COLUMN)
         return false;
     if (rf->extent)
-        return rf->extent(place->file->file, place->row, place->column, ret);
+        return rf->extent(place->file, place->row, place->column, ret);
     if (dims_at(rf, c, place, dim, NULL) < 0)
         return false;
-    *ret =
-        (struct extent){place->file->blob, rf->place(place->file->file, place->row, place->column),
-                        record_bytes(c, dim)};
+    *ret = (struct extent){place->file->blob, rf->place(place->file, place->row, place->column),
+                           record_bytes(c, dim)};
     return ret->len > 0;
 }
 
@@ -98,21 +94,21 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
 
 /* Is what an index by content says of a row true? */
 static int verify_row(struct read_context *rc, const struct record_format *rf,
-                      const struct shard *file, uint64_t row, struct diag *d)
+                      struct record_file *file, uint64_t row, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r;
 
-    if (!rf->verify || !file->prepared || !prepared_doubts(file->prepared, row))
+    if (!rf->verify || !prepared_doubts(&file->prepared, row))
         return 0;
-    r = rf->verify(rc, file->file, row, &why);
+    r = rf->verify(rc, file, row, &why);
     if (r == 0)
         r = blob_verify(file->blob, &why);
     if (r == -EBADMSG)
-        return prepared_disprove(file->prepared, row, diag_text(&why, r), d);
+        return prepared_disprove(&file->prepared, row, diag_text(&why, r), d);
     if (r < 0)
         return why.set ? diag_set(d, r, "%s", why.text) : r;
-    prepared_prove(file->prepared, row);
+    prepared_prove(&file->prepared, row);
     return 0;
 }
 
@@ -134,7 +130,7 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
         return all;
     r = 0;
     if (rf->read) {
-        r = rf->read(rc, place.file->file, place.row, place.column, off, len, dst, d);
+        r = rf->read(rc, place.file, place.row, place.column, off, len, dst, d);
     } else if (extent_at(rf, c, &place, &e)) {
         blob = e.blob;
         r = blob_read(rc, blob, dst, len, e.off + off, d);
@@ -150,18 +146,18 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
     int r, all = 0;
 
     for (unsigned i = 0, k; i < n; i += k) {
-        unsigned file = shards_find(&set->files, record[i], &row[0]);
-        const struct shard *shard = &set->files.shard[file];
+        unsigned number = shards_find(&set->files, record[i], &row[0]);
+        struct record_file *file = set->files.file[number];
 
-        for (k = 1; i + k < n && shards_find(&set->files, record[i + k], &row[k]) == file;)
+        for (k = 1; i + k < n && shards_find(&set->files, record[i + k], &row[k]) == number;)
             k++;
         r = 0;
         for (unsigned v = 0; v < k && r == 0; v++)
-            r = verify_row(rc, set->rf, shard, row[v], d);
+            r = verify_row(rc, set->rf, file, row[v], d);
         if (r == 0)
-            r = set->rf->read_rows(rc, shard->file, row, k, dst + i * set->slabs.bytes, d);
+            r = set->rf->read_rows(rc, file, row, k, dst + i * set->slabs.bytes, d);
         if (r == 0)
-            r = blob_verify(shard->blob, d); /* the slab is remembered */
+            r = blob_verify(file->blob, d); /* the slab is remembered */
         if (!missing_go_on(rc, r, &all))
             break;
     }
@@ -175,7 +171,7 @@ static void set_where(const struct dataset *ds, const struct record_content *c, 
     const struct place place = find_content(ds, c, record);
 
     if (rf->path && place.column != NO_COLUMN &&
-        rf->path(place.file->file, place.row, place.column, ret, RECORD_WHERE))
+        rf->path(place.file, place.row, place.column, ret, RECORD_WHERE))
         return;
     snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(place.file->blob),
              (unsigned long long)place.row);
@@ -201,8 +197,7 @@ void record_set_locate(const struct dataset *ds, uint64_t sample, const struct f
     n = dataset_extents(ds, sample, only, extent);
     for (unsigned i = 0; i < n; i++) {
         text_add(t, "%s", i ? "," : "");
-        set->rf->locate(set->files.shard[shards_find(&set->files, sample, &row)].file, &extent[i],
-                        t);
+        set->rf->locate(set->files.file[shards_find(&set->files, sample, &row)], &extent[i], t);
     }
 }
 

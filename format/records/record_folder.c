@@ -12,8 +12,8 @@
 /* The opened files of a folder. */
 struct opened {
     const struct record_format *rf;
-    struct shard *file; /* [n] each has one user here */
-    const char **name;  /* [n] */
+    struct record_file **file; /* [n] each has one user here */
+    const char **name;         /* [n] */
     unsigned n;
     struct siblings siblings;
     size_t left_out; /* files that were reported before this folder was opened */
@@ -23,7 +23,7 @@ struct opened {
 
 /* Files of a folder that become one dataset. */
 struct part {
-    const struct shard *file; /* [n] */
+    struct record_file *const *file; /* [n] */
     unsigned n;
     bool is_whole; /* all files, a set, or the only file of it: what they lack is reported */
     size_t set;    /* its number, or FINDS_ALL */
@@ -33,7 +33,7 @@ struct part {
 static void opened_release(struct opened *opened)
 {
     while (opened->n)
-        opened->rf->file.drop(opened->file[--opened->n].file);
+        record_file_drop(opened->file[--opened->n]);
     free(opened->file);
     free(opened->name);
     siblings_release(&opened->siblings);
@@ -44,7 +44,7 @@ static int open_files(struct opened *opened, struct source_file *source, size_t 
     const struct record_format *rf = opened->rf;
     int r = 0;
 
-    opened->file = calloc(n, sizeof(*opened->file));
+    opened->file = calloc(n, sizeof(struct record_file *));
     opened->name = calloc(n, sizeof(*opened->name));
     if (!opened->file || !opened->name)
         return -ENOMEM;
@@ -54,7 +54,8 @@ static int open_files(struct opened *opened, struct source_file *source, size_t 
         if (!source[i].blob || (rf->is_beside && rf->is_beside(&source[i])))
             continue;
         opened->name[opened->n] = source[i].name;
-        r = rf->open(source, n, i, opened->setup, &opened->file[opened->n], &d);
+        r = record_file_open(rf->file, &(struct record_source){source, n, i, opened->setup},
+                             &opened->file[opened->n], &d);
         if (r < 0)
             r = opened->finds->failed(opened->finds, source[i].file_name, r, diag_text(&d, r));
         else
@@ -81,12 +82,12 @@ static int add_dataset(const struct opened *opened, const struct part *part, con
 }
 
 /* The first of n files that cannot be in one dataset with the first, and why; n: there is none. */
-static unsigned first_apart(const struct record_format *rf, const struct shard *file, unsigned n,
-                            struct diag *d)
+static unsigned first_apart(const struct record_format *rf, struct record_file *const *file,
+                            unsigned n, struct diag *d)
 {
     unsigned i = 1;
 
-    while (i < n && (!rf->joins || rf->joins(file[0].file, file[i].file, d) == 0))
+    while (i < n && (!rf->joins || rf->joins(file[0], file[i], d) == 0))
         i++;
     return i;
 }
@@ -95,7 +96,7 @@ static unsigned first_apart(const struct record_format *rf, const struct shard *
 static int add_group(const struct opened *opened, size_t set)
 {
     const struct siblings *siblings = &opened->siblings;
-    AUTO_FREE struct shard *file = calloc(opened->n, sizeof(*file));
+    AUTO_FREE struct record_file **file = calloc(opened->n, sizeof(struct record_file *));
     char own[NAME_MAX + 1], of[sizeof(own) + 32];
     struct diag why = DIAG_INIT;
     unsigned n = 0;

@@ -28,7 +28,7 @@ static int by_records(const void *a, const void *b)
 static void count_records(const struct dataset *ds, struct claimant *claimant, unsigned n)
 {
     const struct record_set *set = record_set_of(ds);
-    uint64_t all = set->rf->columns ? set->files.first[set->files.n] : 0;
+    uint64_t all = !set->rf->column ? set->files.first[set->files.n] : 0;
     uint64_t looked = min_u64(all, LOOKED);
 
     for (unsigned i = 0; i < n; i++) {

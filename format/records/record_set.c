@@ -132,7 +132,7 @@ static bool lacks_all(const struct dataset *ds, const struct record_content *con
     for (unsigned i = 0; i < n; i++)
         if (!column[content[i]->column].has_holes)
             return false;
-    if (!set->rf->columns)
+    if (set->rf->column)
         return true;
     for (uint64_t record = 0; record < set->files.first[set->files.n]; record++) {
         unsigned i = 0;
@@ -168,11 +168,11 @@ static int set_identity(const struct dataset *ds, struct text *t)
     const struct record_set *set = record_set_of(ds);
 
     for (unsigned i = 0; i < set->files.n; i++) {
-        const struct prepared *prepared = set->files.shard[i].prepared;
+        const char *identity = set->files.file[i]->prepared.identity;
 
-        if (!prepared->identity)
+        if (!identity)
             return -ENOENT;
-        text_add(t, " %s", prepared->identity);
+        text_add(t, " %s", identity);
     }
     return 0;
 }
@@ -245,10 +245,10 @@ static bool set_has(const struct dataset *ds, uint64_t sample, const struct fiel
 static const struct record_column *columns_of_file(void *ctx, unsigned i, unsigned *ret_n)
 {
     const struct record_set *set = ctx;
-    const struct shard *file = &set->files.shard[i];
+    const struct record_file *file = set->files.file[i];
 
     *ret_n = 0;
-    return file->prepared->index.rows ? record_set_columns(set->rf, file->file, ret_n) : NULL;
+    return file->prepared.index.rows ? record_set_columns(set->rf, file, ret_n) : NULL;
 }
 
 /* The files are ready, so their columns are known. */
@@ -280,11 +280,11 @@ static void add_notes(struct dataset *ds)
         AUTO_TEXT struct text t = {0};
 
         if (set->rf->damage)
-            set->rf->damage(set->files.shard[i].file, &t);
+            set->rf->damage(set->files.file[i], &t);
         if (set->rf->note)
-            set->rf->note(set->files.shard[i].file, &t);
+            set->rf->note(set->files.file[i], &t);
         if (i && set->rf->joined)
-            set->rf->joined(set->files.shard[0].file, set->files.shard[i].file, &t);
+            set->rf->joined(set->files.file[0], set->files.file[i], &t);
         if (t.len && !t.failed)
             notes_add(&ds->notes, "%s", t.data);
     }
@@ -294,15 +294,14 @@ static const struct index *index_of(void *ctx, unsigned i)
 {
     const struct record_set *set = ctx;
 
-    return &set->files.shard[i].prepared->index;
+    return &set->files.file[i]->prepared.index;
 }
 
 static bool has_keys(const struct record_set *set, unsigned i)
 {
-    const struct shard *file = &set->files.shard[i];
+    const struct record_file *file = set->files.file[i];
 
-    return file->prepared->index.shape.has_keys &&
-           (!set->rf->has_keys || set->rf->has_keys(file->file));
+    return file->prepared.index.shape.has_keys && (!set->rf->has_keys || set->rf->has_keys(file));
 }
 
 /* Find the keys of all files in sequence. 1: done, 0: not yet, or -errno. */
@@ -321,7 +320,7 @@ static int set_keys(struct dataset *ds, struct diag *d)
     r = keys_step(&set->keys, set->files.n, index_of, set);
     if (r == -EBADMSG)
         diag_set(d, r, "%s: expected a key for each sample in its index, got a sample without",
-                 blob_name(set->files.shard[set->keys.file].blob));
+                 blob_name(set->files.file[set->keys.file]->blob));
     if (r != 1)
         return r;
     if (set->rf->keys_or_numbers && set->keys.index.renamed)
@@ -341,7 +340,7 @@ static int set_prepare(struct dataset *ds, struct diag *d)
     if (r == 1)
         r = set_keys(ds, d);
     is_known = r == 1;
-    if (is_known && set->rf->columns)
+    if (is_known && !set->rf->column)
         r = learn_columns(ds);
     if (r < 0 || !is_known)
         return r;
@@ -368,14 +367,14 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     if (set->files.n != 1)
         return 0;
     if (set->rf->damage)
-        set->rf->damage(set->files.shard[0].file, &damage);
+        set->rf->damage(set->files.file[0], &damage);
     if (damage.failed)
         return -ENOMEM;
     if (damage.len) {
         damage.data[damage.len - 1] = '\0'; /* the end of the last line */
         report(ctx, damage.data);
     }
-    r = set->rf->check ? set->rf->check(set->files.shard[0].file, d) : 0;
+    r = set->rf->check ? set->rf->check(set->files.file[0], d) : 0;
     if (r == -EBADMSG) {
         report(ctx, diag_text(d, r));
         d->set = false;
@@ -390,7 +389,7 @@ static void set_checked(const struct dataset *ds, struct text *t)
     const struct record_set *set = record_set_of(ds);
 
     if (set->files.n == 1 && set->rf->checked)
-        set->rf->checked(set->files.shard[0].file, t);
+        set->rf->checked(set->files.file[0], t);
 }
 
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
@@ -398,7 +397,7 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
     const struct record_set *set = record_set_of(ds);
 
     if (set->rf->describe)
-        set->rf->describe(set->files.shard, set->files.n, indent, t);
+        set->rf->describe(set->files.file, set->files.n, indent, t);
     if (set->pictures)
         record_pictures_describe(set->pictures, indent, t);
 }
@@ -408,7 +407,7 @@ static bool set_class_name(const struct dataset *ds, int64_t number, struct text
     const struct record_set *set = record_set_of(ds);
 
     return set->files.n == 1 && set->rf->class_name &&
-           set->rf->class_name(set->files.shard[0].file, number, t);
+           set->rf->class_name(set->files.file[0], number, t);
 }
 
 static void set_columns(const struct dataset *ds, struct text *t)
@@ -416,7 +415,7 @@ static void set_columns(const struct dataset *ds, struct text *t)
     const struct record_set *set = record_set_of(ds);
 
     if (set->rf->column_names)
-        set->rf->column_names(set->files.shard, set->files.n, t);
+        set->rf->column_names(set->files.file, set->files.n, t);
 }
 
 static void set_free(struct dataset *ds)
@@ -437,7 +436,7 @@ static void set_free(struct dataset *ds)
 static bool is_doubted(const struct record_set *set)
 {
     for (unsigned i = 0; i < set->files.n && set->rf->verify; i++)
-        if (set->files.shard[i].prepared && set->files.shard[i].prepared->proven)
+        if (set->files.file[i]->prepared.proven)
             return true;
     return false;
 }
@@ -457,11 +456,11 @@ static bool set_copy(const struct dataset *ds, uint64_t sample, const struct fie
 static bool set_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret)
 {
     const struct record_set *set = record_set_of(ds);
-    const struct shard *shard = set->files.shard;
+    const struct record_file *file = set->files.file[0];
 
-    *ret = (struct extent){shard->blob, 0, shard->blob->size};
+    *ret = (struct extent){file->blob, 0, file->blob->size};
     return field->ops == &record_line_ops.ops && set->files.n == 1 && ret->len &&
-           set->rf->lines_are_file && !is_doubted(set) && set->rf->lines_are_file(shard->file);
+           set->rf->lines_are_file && !is_doubted(set) && set->rf->lines_are_file(file);
 }
 
 static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
@@ -488,12 +487,12 @@ static int name_folders(struct dataset *ds, const struct record_format *rf)
     return dataset_name_folders(ds, names, ARRAY_LEN(names) - !rf->text_folder);
 }
 
-int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
+int record_set_new(const struct record_format *rf, struct record_file *const *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret)
 {
     struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(rf->format, rf->file.cut ? &set_ops_by_bytes : &set_ops, set,
+    int r = dataset_new(rf->format, file[0]->ops->cuts ? &set_ops_by_bytes : &set_ops, set,
                         (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS +
                             RECORD_KEY_FIELDS,
                         n, &ds);
@@ -502,23 +501,19 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
         return r;
     set->rf = rf;
     set->setup = *setup;
-    r = shards_init(&set->files, &rf->file, n);
+    r = shards_init(&set->files, n);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
-        rf->share(file[i].file);
-        shards_add(&set->files, &file[i]);
-        ds->blob[ds->n_blobs++] = (struct blob *)(uintptr_t)file[i].blob;
+        record_file_share(file[i]);
+        shards_add(&set->files, file[i]);
+        ds->blob[ds->n_blobs++] = file[i]->blob;
     }
     ds->shares_blobs = n > 1;
     ds->memo = setup->memo;
-    if (rf->columns) {
-        r = name_folders(ds, rf);
-    } else {
-        r = add_columns(ds, rf->column, rf->n_columns);
-        if (r == 0)
-            r = rf->add_folders(ds);
-    }
+    r = rf->column ? add_columns(ds, rf->column, rf->n_columns) : name_folders(ds, rf);
+    if (r == 0 && rf->column)
+        r = rf->add_folders(ds);
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;

@@ -53,35 +53,28 @@ struct record_column {
 
 struct record_format {
     const struct format *format;
-    struct shard_ops file;
-    /* Open file i of the n files of a folder, which has one user then. Takes over its blob, and
-     * those of files beside it that it uses, and sets them to NULL, also on error: a file without a
-     * blob is not opened. 0, or -errno with the reason in d: the file becomes ERROR.txt. */
-    int (*open)(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-                struct shard *ret, struct diag *d);
+    const struct record_file_ops *file; /* NULL: no folder is opened: record_set_new() alone */
     /* Is it a file beside others, which has no dataset of its own? NULL: none is. */
     bool (*is_beside)(const struct source_file *file);
-    bool has_groups;           /* files <set>-<n>-of-<N> are also a dataset, called like the set */
-    void (*share)(void *file); /* it has one user more */
+    bool has_groups; /* files <set>-<n>-of-<N> are also a dataset, called like the set */
     /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
      * several files is made. NULL: any two can. */
     int (*joins)(const void *file, const void *other, struct diag *d);
     /* What a user has to know of two files that are parts of one dataset, the first file of it and
      * another: added to t, lines. NULL: nothing. */
     void (*joined)(const void *first, const void *other, struct text *t);
-    /* dataset_add_folders() of format/encode/encode.h. With columns() it is called once they are
+    /* dataset_add_folders() of format/encode/encode.h. Without column it is called once they are
      * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
     int (*add_folders)(struct dataset *ds);
     /* The folder, and extension, of columns of text that have an extension. NULL: it is txt. */
     const char *text_folder;
 
-    /* The columns. Either column[], or columns(): those that a file has learned once it is
-     * prepared, which it owns, constant, in any order. The functions below get the number of a
-     * column in that array. They are called for prepared files only, by any thread, and but for
-     * read() they never read a source. */
+    /* The columns, the same in all files. NULL: each file has its own once it is prepared, in any
+     * order: see struct record_file. The functions below get the number of a column in that array,
+     * and a file that is the format's struct. They are called for prepared files only, by any
+     * thread, and but for read() they never read a source. */
     const struct record_column *column; /* [n_columns] */
     unsigned n_columns;
-    const struct record_column *(*columns)(const void *file, unsigned *ret_n);
 
     /* Does the record of that row have the column? NULL: each has each. */
     bool (*has)(const void *file, uint64_t row, unsigned column);
@@ -140,9 +133,10 @@ struct record_format {
     void (*checked)(const void *file, struct text *t);
     /* Members of dataset.json of a dataset of n files: see describe() of struct dataset_ops. NULL:
      * none. */
-    void (*describe)(const struct shard *file, unsigned n, const char *indent, struct text *t);
+    void (*describe)(struct record_file *const *file, unsigned n, const char *indent,
+                     struct text *t);
     /* The names of the columns of x: see columns() of struct dataset_ops. NULL: none has one. */
-    void (*column_names)(const struct shard *file, unsigned n, struct text *t);
+    void (*column_names)(struct record_file *const *file, unsigned n, struct text *t);
     /* The name of a class of a dataset of one file: see class_name() of struct dataset_ops. NULL:
      * none has one. */
     bool (*class_name)(const void *file, int64_t number, struct text *t);
@@ -156,7 +150,7 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
                            const struct format_setup *setup, struct finds *finds);
 
 /* One dataset of n opened files, each of which has one user more then. 0 or -ENOMEM. */
-int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
+int record_set_new(const struct record_format *rf, struct record_file *const *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret);
 
 /* The name of a column or its extension from bytes of a file: what cannot be in the name of a file

@@ -14,7 +14,7 @@ struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct column_union learned;        /* with columns(), once they are known */
+    struct column_union learned;        /* without column of the format, once they are known */
     struct record_content *content;     /* [n_columns] of the format or of learned */
     struct record_slabs slabs;          /* with read_rows() */
     struct record_pictures *pictures;   /* with picture= */
@@ -28,8 +28,8 @@ static inline const struct record_set *record_set_of(const struct dataset *ds)
 }
 
 /* The columns of a file: those of the format, or those it has learned. */
-const struct record_column *record_set_columns(const struct record_format *rf, const void *file,
-                                               unsigned *ret_n);
+const struct record_column *record_set_columns(const struct record_format *rf,
+                                               const struct record_file *file, unsigned *ret_n);
 
 /* Is it an array of another length in each record? */
 static inline bool record_column_varies(const struct record_column *c)

@@ -13,15 +13,15 @@
 
 #define STEP_NS 100000000 /* duration of a step of files side by side, if none waits for bytes */
 
-int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n)
+int shards_init(struct shards *ret, unsigned n)
 {
-    struct shards s = {.ops = ops, .failed_at = UINT_MAX};
+    struct shards s = {.failed_at = UINT_MAX};
 
-    s.shard = calloc(n, sizeof(*s.shard));
+    s.file = calloc(n, sizeof(struct record_file *));
     s.byte = calloc((size_t)n + 1, sizeof(*s.byte));
     s.first = calloc((size_t)n + 1, sizeof(*s.first));
     s.is_ready = calloc(n, sizeof(*s.is_ready));
-    if (!s.shard || !s.byte || !s.first || !s.is_ready) {
+    if (!s.file || !s.byte || !s.first || !s.is_ready) {
         shards_release(&s);
         return -ENOMEM;
     }
@@ -29,19 +29,19 @@ int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n)
     return 0;
 }
 
-void shards_add(struct shards *s, const struct shard *shard)
+void shards_add(struct shards *s, struct record_file *file)
 {
-    s->shard[s->n] = *shard;
-    s->byte[s->n + 1] = s->byte[s->n] + shard->blob->size;
-    s->is_far = s->is_far || (shard->blob->ops && shard->blob->ops->fetch);
+    s->file[s->n] = file;
+    s->byte[s->n + 1] = s->byte[s->n] + file->blob->size;
+    s->is_far = s->is_far || (file->blob->ops && file->blob->ops->fetch);
     s->n++;
 }
 
 void shards_release(struct shards *s)
 {
     for (unsigned i = 0; i < s->n; i++)
-        s->ops->drop(s->shard[i].file);
-    free(s->shard);
+        record_file_drop(s->file[i]);
+    free(s->file);
     free(s->byte);
     free(s->first);
     free(s->is_ready);
@@ -61,13 +61,6 @@ struct step {
     int failed;    /* -errno */
     struct diag reason;
 };
-
-static int prepare_file(const struct shards *s, unsigned i, struct diag *d)
-{
-    const struct shard *shard = &s->shard[i];
-
-    return s->ops->prepare ? s->ops->prepare(shard->file, d) : prepared_step(shard->prepared, d);
-}
 
 static bool is_over(const struct step *step)
 {
@@ -112,7 +105,7 @@ static void *step_files(void *arg)
         int r;
 
         do
-            r = prepare_file(step->s, i, &reason);
+            r = prepared_step(&step->s->file[i]->prepared, &reason);
         while (r == 0 && !is_over(step));
         file_stopped(step, i, r, &reason);
     }
@@ -145,7 +138,7 @@ static void run_step(struct step *step)
 static void count_ready(struct shards *s)
 {
     for (; s->ready < s->n && s->is_ready[s->ready]; s->ready++)
-        s->first[s->ready + 1] = s->first[s->ready] + s->shard[s->ready].prepared->index.rows;
+        s->first[s->ready + 1] = s->first[s->ready] + s->file[s->ready]->prepared.index.rows;
 }
 
 static int prepare_side_by_side(struct shards *s, struct diag *d)
@@ -176,13 +169,13 @@ int shards_prepare(struct shards *s, struct diag *d)
     while (s->ready < s->n) {
         int r;
 
-        if (s->ops->side_by_side && s->n - s->ready > 1) {
+        if (s->n - s->ready > 1 && s->file[s->ready]->ops->side_by_side) {
             r = prepare_side_by_side(s, d);
             if (r != 1)
                 return r;
             continue;
         }
-        r = prepare_file(s, s->ready, d);
+        r = prepared_step(&s->file[s->ready]->prepared, d);
         if (r != 1)
             return r;
         s->is_ready[s->ready] = true;
@@ -195,7 +188,7 @@ void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_t
 {
     *ret_done = 0;
     for (unsigned i = 0; i < s->n; i++)
-        *ret_done += atomic_load_explicit(&s->shard[i].prepared->seen, memory_order_relaxed);
+        *ret_done += atomic_load_explicit(&s->file[i]->prepared.seen, memory_order_relaxed);
     *ret_total = s->byte[s->n];
 }
 
@@ -230,7 +223,7 @@ static uint64_t records_before(const struct shards *s, uint64_t at)
 
     if (at >= s->byte[s->n])
         return s->first[s->n];
-    return s->first[i] + s->ops->cut(s->shard[i].file, at - s->byte[i]);
+    return s->first[i] + record_file_cut(s->file[i], at - s->byte[i]);
 }
 
 void shards_share(const struct shards *s, uint64_t part, uint64_t parts, uint64_t *ret_start,

@@ -13,36 +13,14 @@
 
 #include "base/clock.h"
 #include "format/core/dataset.h"
-#include "format/core/format.h"
-#include "format/index/prepared.h"
+#include "format/records/record_file.h"
 
 #define SHARDS_ALL "all" /* the dataset of all files of a folder */
 #define SHARDS_FAR 16    /* files that are prepared side by side, at most */
 
-/* A file, as its format knows it. */
-struct shard {
-    void *file;
-    const struct blob *blob;
-    struct prepared *prepared; /* its index, whose rows are its records */
-};
-
-/* What a format does with one of its files. */
-struct shard_ops {
-    /* As prepare() of struct dataset_ops. NULL: prepared_step(). */
-    int (*prepare)(void *file, struct diag *d);
-    /* The records of a file before a cut at byte off, by the rule of dmlc's InputSplit: a record
-     * that contains the cut, or starts at it, belongs before it. NULL: no shards_share(),
-     * and shares are of equal counts. */
-    uint64_t (*cut)(const void *file, uint64_t off);
-    /* The file is not used any more here. */
-    void (*drop)(void *file);
-    bool side_by_side; /* prepare() may run in several threads at once, for different files */
-};
-
 struct shards {
-    const struct shard_ops *ops;
     unsigned n;
-    struct shard *shard;       /* [n] each with this as one of its users */
+    struct record_file **file; /* [n] each with this as one of its users */
     uint64_t *byte;            /* [n + 1] where each file begins in the files in sequence */
     bool is_far;               /* a file is not on this machine */
     const struct clock *clock; /* of the steps; NULL: the system's */
@@ -59,10 +37,10 @@ struct shards {
 };
 
 /* Makes room for n files. 0 or -ENOMEM. */
-int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n);
+int shards_init(struct shards *ret, unsigned n);
 
 /* Become a user of one more file, which the caller has counted. */
-void shards_add(struct shards *s, const struct shard *shard);
+void shards_add(struct shards *s, struct record_file *file);
 
 void shards_release(struct shards *s); /* of one that starts as {0} */
 

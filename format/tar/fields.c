@@ -15,20 +15,23 @@ static bool is_complete(const void *ctx, unsigned field)
     const struct tar_shard *shard = ctx;
 
     return tar_field_number(shard, field, MEMBER_ROWS) + shard->faults >=
-           shard->prepared.index.rows;
+           shard->base.prepared.index.rows;
 }
 
 int tar_columns_make(struct tar_shard *shard)
 {
-    return member_columns_make(&shard->table, 0, is_complete, shard, &shard->shows, &shard->column,
-                               &shard->n_columns);
+    int r = member_columns_make(&shard->table, 0, is_complete, shard, &shard->shows, &shard->column,
+                                &shard->base.n_columns);
+
+    shard->base.column = shard->column;
+    return r;
 }
 
 /* ---- contents ---- */
 
 static uint64_t number_at(const struct tar_shard *shard, uint64_t row, uint64_t column)
 {
-    return index_number(&shard->prepared.index, row, (unsigned)column);
+    return index_number(&shard->base.prepared.index, row, (unsigned)column);
 }
 
 /* A faulty sample has all fields, so that its loss is seen. */
@@ -51,8 +54,8 @@ static int check_fault(const struct tar_shard *shard, uint64_t row, struct diag 
 
     if (!fault)
         return 0;
-    return diag_set(d, -EBADMSG, "%s: byte %llu: expected a sample, got %s", blob_name(shard->blob),
-                    (unsigned long long)number_at(shard, row, TAR_AT),
+    return diag_set(d, -EBADMSG, "%s: byte %llu: expected a sample, got %s",
+                    blob_name(shard->base.blob), (unsigned long long)number_at(shard, row, TAR_AT),
                     fault < N_TAR_FAULTS ? faults[fault] : "a fault");
 }
 
@@ -69,7 +72,7 @@ int tar_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[stati
     if (shows->shown != MEMBER_AS_ARRAY && shows->shown != MEMBER_AS_INTEGER)
         ret[0] = number_at(shard, row, number[TAR_FIELD_PLACE] + 1);
     if (shows->shown == MEMBER_AS_ARRAY)
-        member_array_dims(&shard->prepared.index, row, number, ret);
+        member_array_dims(&shard->base.prepared.index, row, number, ret);
     return 0;
 }
 
@@ -81,9 +84,9 @@ static struct extent find_bytes(const struct tar_shard *shard, uint64_t row, uns
     uint64_t head = 0;
 
     if (shows->shown == MEMBER_AS_ARRAY)
-        head = member_array_head(&shard->prepared.index, row, number);
+        head = member_array_head(&shard->base.prepared.index, row, number);
     return (struct extent){
-        shard->blob,
+        shard->base.blob,
         number_at(shard, row, TAR_AT) + TAR_BLOCK * number_at(shard, row, number[TAR_FIELD_PLACE]) +
             head,
         number_at(shard, row, number[TAR_FIELD_PLACE] + 1) - head,
@@ -113,11 +116,12 @@ int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned c
         return r;
     switch (shows->shown) {
     case MEMBER_AS_INTEGER:
-        member_integer_read(&shard->prepared.index, row, number, off, len, dst);
+        member_integer_read(&shard->base.prepared.index, row, number, off, len, dst);
         return 0;
     case MEMBER_AS_ARRAY:
         e = find_bytes(shard, row, column);
-        return member_array_read(rc, &e, &shard->prepared.index, row, number, off, len, dst, d);
+        return member_array_read(rc, &e, &shard->base.prepared.index, row, number, off, len, dst,
+                                 d);
     default:
         e = find_bytes(shard, row, column);
         return blob_read(rc, e.blob, dst, len, e.off + off, d);

@@ -10,62 +10,9 @@
 
 extern const struct format format_tar;
 
-/* DALI's index of file i, if the shard is far away: here headers are read as quickly. Files are
- * sorted, so it is near. */
-static struct blob *take_hints(struct source_file *source, size_t n, size_t i)
-{
-    const char *shard = source[i].name;
-    size_t stem = tar_hints_stem(shard), first = i;
-
-    if (!source[i].blob->ops->fetch)
-        return NULL;
-    while (first && !strncmp(source[first - 1].name, shard, stem))
-        first--;
-    for (size_t k = first; k < n && !strncmp(source[k].name, shard, stem); k++)
-        if (source[k].blob && tar_hints_are_called(source[k].name) &&
-            tar_hints_are_of(source[k].name, shard))
-            return TAKE_PTR(source[k].blob);
-    return NULL;
-}
-
-static int file_open(struct source_file *source, size_t n, size_t i,
-                     const struct format_setup *setup, struct shard *ret, struct diag *d)
-{
-    struct blob *hints = take_hints(source, n, i);
-    struct tar_shard *shard;
-    int r = tar_shard_open(TAKE_PTR(source[i].blob), hints, setup, &shard, d);
-
-    if (r == 0)
-        *ret = (struct shard){shard, shard->blob, &shard->prepared};
-    return r;
-}
-
 static bool file_is_beside(const struct source_file *file)
 {
     return tar_hints_are_called(file->name);
-}
-
-static int file_prepare(void *file, struct diag *d)
-{
-    return tar_shard_prepare(file, d);
-}
-
-static void file_share(void *file)
-{
-    ((struct tar_shard *)file)->users++;
-}
-
-static void file_drop(void *file)
-{
-    tar_shard_drop(file);
-}
-
-static const struct record_column *file_columns(const void *file, unsigned *ret_n)
-{
-    const struct tar_shard *shard = file;
-
-    *ret_n = shard->n_columns;
-    return shard->column;
 }
 
 static void file_damage(const void *file, struct text *t)
@@ -80,12 +27,9 @@ static void file_note(const void *file, struct text *t)
 
 static const struct record_format shards = {
     .format = &format_tar,
-    .file = {.prepare = file_prepare, .drop = file_drop, .side_by_side = true},
-    .open = file_open,
+    .file = &tar_shard_ops,
     .is_beside = file_is_beside,
-    .share = file_share,
     .add_folders = dataset_add_folders,
-    .columns = file_columns,
     .has = tar_has,
     .dims = tar_dims,
     .extent = tar_extent,

@@ -64,7 +64,7 @@ struct tar_pass {
 int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
 {
     struct tar_pass *pass = calloc(1, sizeof(*pass));
-    int r = pass ? tar_walk_init(&pass->walk, shard->blob) : -ENOMEM;
+    int r = pass ? tar_walk_init(&pass->walk, shard->base.blob) : -ENOMEM;
 
     if (r < 0) {
         free(pass);
@@ -73,7 +73,7 @@ int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
     pass->shard = shard;
     pass->columns = TAR_FIXED;
     if (shard->hints)
-        r = tar_hints_read(shard->hints, shard->blob->size, &pass->hints);
+        r = tar_hints_read(shard->hints, shard->base.blob->size, &pass->hints);
     blob_free(TAKE_PTR(shard->hints));
     if (r < 0) {
         tar_pass_free(pass);
@@ -108,14 +108,14 @@ static void show_bytes(struct tar_pass *pass, const char *wrong)
 
     numbers_of(pass, field)[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
-             blob_name(pass->shard->blob), (unsigned long long)pass->value.member.at, wrong,
+             blob_name(pass->shard->base.blob), (unsigned long long)pass->value.member.at, wrong,
              pass->shard->table.column[field].name);
 }
 
 /* n columns of the index more; *ret: the first. 0 or -ENOMEM. */
 static int add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
 {
-    int r = index_builder_columns(pass->shard->prepared.builder, pass->columns + n);
+    int r = index_builder_columns(pass->shard->base.prepared.builder, pass->columns + n);
 
     if (r < 0)
         return r;
@@ -236,7 +236,7 @@ static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, uns
 static int add_row(struct tar_pass *pass)
 {
     struct sample *s = &pass->sample;
-    struct index_builder *builder = pass->shard->prepared.builder;
+    struct index_builder *builder = pass->shard->base.prepared.builder;
     const uint8_t *key = s->key;
     size_t len = s->key_len;
     char number[24];
@@ -341,7 +341,7 @@ static int take_file(struct tar_pass *pass, const struct tar_member *m, struct d
     int r = 0;
 
     if (tar_name_is_of_project(m->name, m->name_len))
-        return refuse_project(pass->shard->blob, m, d);
+        return refuse_project(pass->shard->base.blob, m, d);
     kind = tar_name_split(m->name, m->name_len, &name);
     if (kind != TAR_NAME_SAMPLE) {
         if (kind == TAR_NAME_NO_EXT)
@@ -395,12 +395,12 @@ static int refuse_empty(const struct blob *blob, struct diag *d)
 
 static int judge(const struct tar_pass *pass, struct diag *d)
 {
-    const char *name = blob_name(pass->shard->blob);
+    const char *name = blob_name(pass->shard->base.blob);
 
     if (pass->cut.set && !pass->good)
         return diag_set(d, -EBADMSG, "%s", pass->cut.text);
     if (!count_samples(pass))
-        return refuse_empty(pass->shard->blob, d);
+        return refuse_empty(pass->shard->base.blob, d);
     if (pass->good >= JUDGED && !has_common_field(pass))
         return diag_set(d, -EBADMSG,
                         "%s: expected samples, which have extensions in common, got files of %u "
@@ -420,10 +420,10 @@ static int finish(struct tar_pass *pass, struct diag *d)
         r = tar_walk_rest(&pass->walk, &pass->rest, d);
     pass->is_open = !pass->cut.set && tar_walk_is_open(&pass->walk);
     if (r >= 0)
-        r = blob_check(shard->blob);
+        r = blob_check(shard->base.blob);
     if (r < 0)
         return r;
-    shard->prepared.end[TAR_AT] = pass->walk.end;
+    shard->base.prepared.end[TAR_AT] = pass->walk.end;
     pass->ended = true;
     return 0;
 }
@@ -456,7 +456,7 @@ int tar_pass_step(struct tar_pass *pass, struct diag *d)
         if (i % LOOK == 0 && monotonic_ns() > until)
             break;
     }
-    atomic_store_explicit(&pass->shard->prepared.seen, pass->walk.at, memory_order_relaxed);
+    atomic_store_explicit(&pass->shard->base.prepared.seen, pass->walk.at, memory_order_relaxed);
     return r < 0 ? r : pass->ended;
 }
 
@@ -502,7 +502,7 @@ static void note_left(const struct tar_pass *pass, const struct left *left, cons
                       struct text *t)
 {
     if (left->n)
-        text_add(t, "%s: %llu %s ignored, '%s' first\n", blob_name(pass->shard->blob),
+        text_add(t, "%s: %llu %s ignored, '%s' first\n", blob_name(pass->shard->base.blob),
                  (unsigned long long)left->n, what, left->first);
 }
 
@@ -513,7 +513,7 @@ void tar_pass_damage(const struct tar_pass *pass, struct text *t)
         [TAR_IS_SPARSE] = "have a sparse member, which is never expanded",
         [TAR_CUT] = "are cut short",
     };
-    const char *name = blob_name(pass->shard->blob);
+    const char *name = blob_name(pass->shard->base.blob);
 
     if (pass->cut.set)
         text_add(t, "%s; the samples before it can be read\n", pass->cut.text);
@@ -527,19 +527,19 @@ void tar_pass_damage(const struct tar_pass *pass, struct text *t)
             "%s: byte %llu: the %llu bytes after the end of the archive are not read: expected "
             "one archive in a file. Join archives with tar --concatenate, not with cat\n",
             name, (unsigned long long)pass->rest,
-            (unsigned long long)(pass->shard->blob->size - pass->rest));
+            (unsigned long long)(pass->shard->base.blob->size - pass->rest));
     if (pass->is_open)
         text_add(t,
                  "%s: byte %llu: the archive may be cut short: expected two blocks of zeros at its "
                  "end, got %s. Compare its size with that of the original\n",
                  name, (unsigned long long)pass->walk.end,
-                 pass->walk.end < pass->shard->blob->size ? "one" : "none");
+                 pass->walk.end < pass->shard->base.blob->size ? "one" : "none");
 }
 
 void tar_pass_notes(const struct tar_pass *pass, const struct index *index, struct text *t)
 {
     const struct column_table *table = &pass->shard->table;
-    const char *name = blob_name(pass->shard->blob);
+    const char *name = blob_name(pass->shard->base.blob);
 
     if (pass->notes.len)
         text_add_bytes(t, pass->notes.data, pass->notes.len);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/tar/archive/header.h"
+#include "format/tar/archive/hints.h"
 
 static void release_fields(struct tar_shard *shard)
 {
@@ -20,29 +21,7 @@ static void release_fields(struct tar_shard *shard)
     shard->faults = 0;
 }
 
-void tar_shard_drop(struct tar_shard *shard)
-{
-    if (--shard->users)
-        return;
-    prepared_release(&shard->prepared);
-    tar_pass_free(shard->pass);
-    release_fields(shard);
-    free(shard->column);
-    free(shard->shows);
-    blob_free(shard->blob);
-    blob_free(shard->hints);
-    free(shard);
-}
-
 /* ---- the index ---- */
-
-static int shard_identity(void *impl, struct text *ret)
-{
-    const struct tar_shard *shard = impl;
-
-    text_add(ret, "tar 3");
-    return prepared_add_identity(&shard->prepared, ret, shard->blob);
-}
 
 static int shard_begin(void *impl)
 {
@@ -94,7 +73,7 @@ static bool field_is_good(const uint64_t *number, unsigned columns)
 static bool member_is_good(const struct tar_shard *shard, const struct index *index, uint64_t row,
                            uint64_t at, const uint64_t *number)
 {
-    uint64_t size = shard->blob->size;
+    uint64_t size = shard->base.blob->size;
     uint64_t place = index_number(index, row, (unsigned)number[TAR_FIELD_PLACE]);
     uint64_t len = index_number(index, row, (unsigned)number[TAR_FIELD_PLACE] + 1);
 
@@ -114,7 +93,7 @@ static int check_index(const struct tar_shard *shard, const struct index *index)
     for (uint64_t row = 0; row < index->rows; row++) {
         uint64_t at = index_number(index, row, TAR_AT);
 
-        if (at > shard->blob->size)
+        if (at > shard->base.blob->size)
             return -EBADMSG;
         for (unsigned i = 0; i < shard->table.n; i++)
             if (!member_is_good(shard, index, row, at, shard->table.column[i].number))
@@ -156,51 +135,66 @@ static int shard_take(void *impl, const struct index *index)
     return r;
 }
 
-static const struct prepared_ops index_ops = {
-    .identity = shard_identity,
-    .take = shard_take,
-    .begin = shard_begin,
-    .step = shard_step,
-    .about = shard_about,
+static int shard_ready(void *impl, struct diag *d)
+{
+    struct tar_shard *shard = impl;
+
+    (void)d;
+    column_table_settle(&shard->table);
+    return tar_columns_make(shard);
+}
+
+/* ---- the file ---- */
+
+/* DALI's index of file i, if the shard is far away: here headers are read as quickly. Files are
+ * sorted, so it is near. */
+static struct blob *take_hints(const struct blob *blob, const struct record_source *from)
+{
+    struct source_file *source = from->file;
+    const char *shard = source[from->i].name;
+    size_t stem = tar_hints_stem(shard), first = from->i;
+
+    if (!blob->ops->fetch)
+        return NULL;
+    while (first && !strncmp(source[first - 1].name, shard, stem))
+        first--;
+    for (size_t k = first; k < from->n && !strncmp(source[k].name, shard, stem); k++)
+        if (source[k].blob && tar_hints_are_called(source[k].name) &&
+            tar_hints_are_of(source[k].name, shard))
+            return TAKE_PTR(source[k].blob);
+    return NULL;
+}
+
+static int shard_open(void *p, const struct record_source *source, struct diag *d)
+{
+    struct tar_shard *shard = p;
+
+    shard->hints = take_hints(shard->base.blob, source);
+    return tar_judge_start(shard->base.blob, d);
+}
+
+static void shard_release(void *p)
+{
+    struct tar_shard *shard = p;
+
+    tar_pass_free(shard->pass);
+    release_fields(shard);
+    free(shard->column);
+    free(shard->shows);
+    blob_free(shard->hints);
+}
+
+const struct record_file_ops tar_shard_ops = {
+    .size = sizeof(struct tar_shard),
+    .index = {.version = "tar 3",
+              .take = shard_take,
+              .begin = shard_begin,
+              .step = shard_step,
+              .about = shard_about,
+              .ready = shard_ready},
+    .shape = {.columns = TAR_FIXED, .rising = 1u << TAR_AT, .has_keys = true, .learns = true},
+    .checks_rows = true,
+    .side_by_side = true,
+    .open = shard_open,
+    .release = shard_release,
 };
-
-int tar_shard_open(struct blob *blob, struct blob *hints, const struct format_setup *setup,
-                   struct tar_shard **ret, struct diag *d)
-{
-    struct tar_shard *shard = calloc(1, sizeof(*shard));
-    int r = shard ? tar_judge_start(blob, d) : -ENOMEM;
-
-    if (r < 0) {
-        free(shard);
-        blob_free(blob);
-        blob_free(hints);
-        return r;
-    }
-    *shard = (struct tar_shard){.blob = blob, .hints = hints, .users = 1};
-    shard->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = shard,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .checks_rows = true,
-        .shape = {.columns = TAR_FIXED, .rising = 1u << TAR_AT, .has_keys = true, .learns = true},
-    };
-    *ret = shard;
-    return 0;
-}
-
-int tar_shard_prepare(struct tar_shard *shard, struct diag *d)
-{
-    int r = prepared_step(&shard->prepared, d);
-
-    if (r == 1 && !shard->column) {
-        int made = tar_columns_make(shard);
-
-        column_table_settle(&shard->table);
-        r = made < 0 ? made : 1;
-    }
-    return r;
-}

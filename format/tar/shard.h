@@ -2,8 +2,6 @@
 #ifndef EPOCHFS_FORMAT_TAR_SHARD_H
 #define EPOCHFS_FORMAT_TAR_SHARD_H
 
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
 
@@ -25,10 +23,8 @@ enum tar_fault { TAR_NO_FAULT, TAR_TWICE, TAR_IS_SPARSE, TAR_CUT, N_TAR_FAULTS }
 struct tar_pass;
 
 struct tar_shard {
-    struct blob *blob;
+    struct record_file base;
     struct blob *hints; /* DALI's index, until the pass has read it; NULL: none is needed; owned */
-    unsigned users;
-    struct prepared prepared;  /* the index */
     struct column_table table; /* its fields */
     /* Lines: what cannot be read of it, and what else a user has to know. */
     char *damage, *note;
@@ -38,17 +34,9 @@ struct tar_shard {
     /* What it shows, once it is prepared: */
     struct record_column *column; /* [n_columns] */
     struct member_column *shows;  /* [n_columns] */
-    unsigned n_columns;
 };
 
-/* Takes blob over, and hints, an index of DALI (NULL: there is none), also on error. 0, or -errno
- * with the reason in d. */
-int tar_shard_open(struct blob *blob, struct blob *hints, const struct format_setup *setup,
-                   struct tar_shard **ret, struct diag *d);
-void tar_shard_drop(struct tar_shard *shard); /* one user less */
-
-/* As prepare() of struct shard_ops. */
-int tar_shard_prepare(struct tar_shard *shard, struct diag *d);
+extern const struct record_file_ops tar_shard_ops;
 
 static inline uint64_t tar_field_number(const struct tar_shard *shard, unsigned field, unsigned i)
 {

@@ -20,7 +20,7 @@ struct verifying {
 
 static uint64_t number_at(const struct verifying *v, uint64_t column)
 {
-    return index_number(&v->shard->prepared.index, v->row, (unsigned)column);
+    return index_number(&v->shard->base.prepared.index, v->row, (unsigned)column);
 }
 
 /* Ask for all headers that the sample needs at once. */
@@ -33,7 +33,7 @@ static int read_ahead(struct verifying *v, struct diag *d)
         uint64_t place = number_at(v, tar_field_number(v->shard, i, TAR_FIELD_PLACE));
 
         if (place && !missing_go_on(v->walk.window.rc,
-                                    blob_read(v->walk.window.rc, v->shard->blob, block,
+                                    blob_read(v->walk.window.rc, v->shard->base.blob, block,
                                               sizeof(block), v->at + (place - 1) * TAR_BLOCK, d),
                                     &all))
             break;
@@ -45,7 +45,7 @@ static int read_ahead(struct verifying *v, struct diag *d)
  * for an index are numbers. */
 static bool is_key(const struct verifying *v, const uint8_t *name, size_t len)
 {
-    const struct index *index = &v->shard->prepared.index;
+    const struct index *index = &v->shard->base.prepared.index;
 
     while (len > 2 && !memcmp(name, "./", 2)) {
         name += 2;
@@ -67,7 +67,7 @@ static int differs(const struct verifying *v, const char *what, struct diag *d)
 static int verify_array(struct verifying *v, const struct tar_member *m, const uint64_t *number,
                         struct diag *d)
 {
-    const struct index *index = &v->shard->prepared.index;
+    const struct index *index = &v->shard->base.prepared.index;
     uint64_t head = member_array_head(index, v->row, number), dim[RECORD_AXES] = {0};
     const uint8_t *bytes;
     struct npy_head found;
@@ -165,8 +165,8 @@ int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct d
         return 0; /* it is not read */
     for (unsigned i = 0; i < shard->table.n; i++)
         n += number_at(&v, tar_field_number(shard, i, TAR_FIELD_PLACE)) > 0;
-    v.key_len = index_key(&shard->prepared.index, row, v.key);
-    r = tar_walk_init(&v.walk, shard->blob);
+    v.key_len = index_key(&shard->base.prepared.index, row, v.key);
+    r = tar_walk_init(&v.walk, shard->base.blob);
     v.walk.window.rc = rc;
     if (r == 0)
         r = read_ahead(&v, d);

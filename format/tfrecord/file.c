@@ -76,25 +76,14 @@ static bool left_out_fits(const struct column_table *t)
     return !t->left_out || *t->first_out;
 }
 
-/* What was learned becomes the columns. */
-static int finish(struct tfrecord_file *file, const struct index *index)
-{
-    const struct findings *f = &file->findings;
-
-    if (file->features.n <= FEW) /* quick enough without a table */
-        column_table_settle(&file->features);
-    return shown_make(&file->shown, &file->features, index->rows,
-                      index->rows - f->others - f->spoilt, f->others > f->examples);
-}
-
 static int file_take(void *impl, const struct index *index)
 {
     struct tfrecord_file *file = impl;
     struct findings findings;
     size_t used;
-    int r = read_findings(&findings, index, file->blob->size);
+    int r = read_findings(&findings, index, file->base.blob->size);
 
-    if (r == 0 && !places_fit(index, file->blob->size))
+    if (r == 0 && !places_fit(index, file->base.blob->size))
         r = -EBADMSG;
     if (r == 0)
         r = column_table_read(&file->features, index->about + FINDINGS_BYTES,
@@ -108,12 +97,9 @@ static int file_take(void *impl, const struct index *index)
             r = -EBADMSG;
     if (r == 0) {
         file->findings = findings;
-        r = finish(file, index);
-    }
-    if (r < 0) {
+    } else {
         column_table_release(&file->features);
         file->features = (struct column_table){0};
-        file->findings = (struct findings){0};
     }
     return r;
 }
@@ -122,23 +108,16 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
 {
     struct tfrecord_file *file = impl;
 
+    (void)index;
     (void)d;
     pass_free(file->pass);
     file->pass = NULL;
     write_findings(&file->findings, ret);
     column_table_write(&file->features, ret);
-    return finish(file, index);
+    return 0;
 }
 
 /* ---- the index ---- */
-
-static int file_identity(void *impl, struct text *ret)
-{
-    const struct tfrecord_file *file = impl;
-
-    text_add(ret, "tfrecord 1");
-    return prepared_add_identity(&file->prepared, ret, file->blob);
-}
 
 static int file_begin(void *impl)
 {
@@ -152,69 +131,55 @@ static int file_step(void *impl, struct diag *d)
     return pass_step(((struct tfrecord_file *)impl)->pass, d);
 }
 
-static const struct prepared_ops index_ops = {.identity = file_identity,
-                                              .take = file_take,
-                                              .begin = file_begin,
-                                              .step = file_step,
-                                              .about = file_about};
-
-void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
-                    uint64_t *ret_bytes)
+/* What was learned becomes the columns. */
+static int file_ready(void *impl, struct diag *d)
 {
-    const struct index *index = &file->prepared.index;
+    struct tfrecord_file *file = impl;
+    const struct findings *f = &file->findings;
+    uint64_t rows = file->base.prepared.index.rows;
+    int r;
 
-    *ret_at = index_number(index, row, FILE_AT);
-    *ret_bytes = index_number(index, row + 1, FILE_AT) - *ret_at;
+    (void)d;
+    if (file->features.n <= FEW) /* quick enough without a table */
+        column_table_settle(&file->features);
+    r = shown_make(&file->shown, &file->features, rows, rows - f->others - f->spoilt,
+                   f->others > f->examples);
+    file->base.column = file->shown.column;
+    file->base.n_columns = file->shown.n;
+    return r;
 }
 
-/* ---- the file ---- */
-
-void tfrecord_share(void *file)
+static int file_open(void *p, const struct record_source *source, struct diag *d)
 {
-    ((struct tfrecord_file *)file)->users++;
+    (void)d;
+    ((struct tfrecord_file *)p)->memo = source->setup->memo;
+    return 0;
 }
 
-void tfrecord_drop(void *p)
+static void file_release(void *p)
 {
     struct tfrecord_file *file = p;
 
-    if (--file->users)
-        return;
     pass_free(file->pass);
     shown_release(&file->shown);
     column_table_release(&file->features);
-    prepared_release(&file->prepared);
-    blob_free(file->blob);
-    free(file);
 }
 
-int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-                  struct shard *ret, struct diag *d)
-{
-    struct tfrecord_file *file = calloc(1, sizeof(*file));
-    struct blob *blob = TAKE_PTR(source[i].blob);
-
-    (void)d;
-    (void)n;
-    if (!file) {
-        blob_free(blob);
-        return -ENOMEM;
-    }
-    *file = (struct tfrecord_file){.blob = blob, .users = 1, .memo = setup->memo};
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .checks_rows = true,
-        .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
-    return 0;
-}
+const struct record_file_ops tfrecord_file_ops = {
+    .size = sizeof(struct tfrecord_file),
+    .index = {.version = "tfrecord 1",
+              .take = file_take,
+              .begin = file_begin,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready},
+    .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
+    .has_places = true,
+    .checks_rows = true,
+    .side_by_side = true,
+    .open = file_open,
+    .release = file_release,
+};
 
 /* ---- what people are told ---- */
 
@@ -230,15 +195,15 @@ void tfrecord_damage(const void *p, struct text *t)
 
     if (f->tail != TAIL_NONE)
         text_add(t, "%s: byte %llu: expected %s; only the %llu records before it are served\n",
-                 blob_name(file->blob), (unsigned long long)f->tail_at, wanted[f->tail],
-                 (unsigned long long)file->prepared.index.rows);
+                 blob_name(file->base.blob), (unsigned long long)f->tail_at, wanted[f->tail],
+                 (unsigned long long)file->base.prepared.index.rows);
 }
 
 void tfrecord_note(const void *p, struct text *t)
 {
     const struct tfrecord_file *file = p;
     const struct findings *f = &file->findings;
-    const char *name = blob_name(file->blob);
+    const char *name = blob_name(file->base.blob);
 
     if (f->spoilt)
         text_add(t,

@@ -6,8 +6,6 @@
 #ifndef EPOCHFS_FORMAT_TFRECORD_FILE_H
 #define EPOCHFS_FORMAT_TFRECORD_FILE_H
 
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
 #include "format/tfrecord/example/example.h"
@@ -33,10 +31,8 @@ struct findings {
 };
 
 struct tfrecord_file {
-    struct blob *blob;
-    unsigned users;
+    struct record_file base;
     struct memo *memo;
-    struct prepared prepared;
     struct pass *pass; /* while the index is made */
 
     /* Once it is prepared: */
@@ -47,20 +43,23 @@ struct tfrecord_file {
 
 extern const struct format format_tfrecord;
 
+extern const struct record_file_ops tfrecord_file_ops;
+
 /* See struct record_format. */
-int tfrecord_open(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
-                  struct shard *ret, struct diag *d);
-void tfrecord_share(void *file);
-void tfrecord_drop(void *file);
 void tfrecord_damage(const void *file, struct text *t);
 void tfrecord_note(const void *file, struct text *t);
 
 /* Where the record of a row is, its head included. */
-void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
-                    uint64_t *ret_bytes);
+static inline void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
+                                  uint64_t *ret_bytes)
+{
+    const struct extent place = record_file_place(&file->base, row);
+
+    *ret_at = place.off;
+    *ret_bytes = place.len;
+}
 
 /* read.c: what records hold; see struct record_format. */
-const struct record_column *tfrecord_columns(const void *file, unsigned *ret_n);
 bool tfrecord_has(const void *file, uint64_t row, unsigned column);
 int tfrecord_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                   struct diag *d);

@@ -7,12 +7,9 @@
 
 static const struct record_format records = {
     .format = &format_tfrecord,
-    .file = {.drop = tfrecord_drop, .side_by_side = true},
-    .open = tfrecord_open,
+    .file = &tfrecord_file_ops,
     .has_groups = true,
-    .share = tfrecord_share,
     .add_folders = dataset_add_folders,
-    .columns = tfrecord_columns,
     .has = tfrecord_has,
     .dims = tfrecord_dims,
     .extent = tfrecord_extent,

@@ -43,7 +43,7 @@ int pass_new(struct tfrecord_file *file, struct pass **ret)
     if (!pass)
         return -ENOMEM;
     pass->file = file;
-    pass->least = file->blob->ops->fetch ? WINDOW_FAR : WINDOW;
+    pass->least = file->base.blob->ops->fetch ? WINDOW_FAR : WINDOW;
     pass->columns = FILE_FIXED;
     *ret = pass;
     return 0;
@@ -75,7 +75,7 @@ static int set_capacity(struct pass *pass, size_t capacity)
 /* The len bytes of the file from pass->at on, which it has. */
 static int look(struct pass *pass, uint64_t len, const uint8_t **ret, struct diag *d)
 {
-    const struct blob *blob = pass->file->blob;
+    const struct blob *blob = pass->file->base.blob;
     uint64_t skip = pass->at - pass->start;
     int r = 0;
 
@@ -166,7 +166,7 @@ static int add_column(struct pass *pass, struct learned_column *c, unsigned numb
         c->number[FEATURE_OUT] = 1;
         return 0;
     }
-    r = index_builder_columns(pass->file->prepared.builder, pass->columns + 1);
+    r = index_builder_columns(pass->file->base.prepared.builder, pass->columns + 1);
     if (r == 0)
         c->number[number] = pass->columns++;
     return r;
@@ -220,7 +220,7 @@ static int learn_entries(struct pass *pass, const uint8_t *message)
 
 static int add_row(struct pass *pass)
 {
-    int r = index_add(pass->file->prepared.builder, NULL, 0, pass->number);
+    int r = index_add(pass->file->base.prepared.builder, NULL, 0, pass->number);
 
     memset(pass->number, 0, pass->columns * sizeof(pass->number[0]));
     return r;
@@ -258,7 +258,7 @@ static int end_here(struct pass *pass, enum tail tail)
 /* 1: the records end before the file does, 0, or -errno with the reason in d. */
 static int pass_record(struct pass *pass, struct diag *d)
 {
-    uint64_t left = pass->file->blob->size - pass->at, len;
+    uint64_t left = pass->file->base.blob->size - pass->at, len;
     const uint8_t *p = NULL;
     int r;
 
@@ -292,12 +292,12 @@ int pass_step(struct pass *pass, struct diag *d)
     int r = 0;
 
     for (unsigned i = 0;
-         i < STEP_RECORDS && r == 0 && pass->at < until && pass->at < file->blob->size; i++)
+         i < STEP_RECORDS && r == 0 && pass->at < until && pass->at < file->base.blob->size; i++)
         r = pass_record(pass, d);
-    atomic_store(&file->prepared.seen, pass->at);
-    if (r < 0 || (r == 0 && pass->at < file->blob->size))
+    atomic_store(&file->base.prepared.seen, pass->at);
+    if (r < 0 || (r == 0 && pass->at < file->base.blob->size))
         return r;
-    file->prepared.end[FILE_AT] = pass->at;
-    r = blob_check(file->blob);
+    file->base.prepared.end[FILE_AT] = pass->at;
+    r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
 }

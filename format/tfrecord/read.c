@@ -17,14 +17,6 @@ static const uint64_t *numbers_of(const struct tfrecord_file *file, const struct
     return file->features.column[what->feature].number;
 }
 
-const struct record_column *tfrecord_columns(const void *p, unsigned *ret_n)
-{
-    const struct tfrecord_file *file = p;
-
-    *ret_n = file->shown.n;
-    return file->shown.column;
-}
-
 /* ---- sizes ---- */
 
 static int refuse(const struct tfrecord_file *file, uint64_t row, int error, const char *wanted,
@@ -33,18 +25,19 @@ static int refuse(const struct tfrecord_file *file, uint64_t row, int error, con
     uint64_t at, bytes;
 
     tfrecord_place(file, row, &at, &bytes);
-    return diag_set(d, error, "%s: record %llu, at byte %llu: expected %s", blob_name(file->blob),
-                    (unsigned long long)row, (unsigned long long)at, wanted);
+    return diag_set(d, error, "%s: record %llu, at byte %llu: expected %s",
+                    blob_name(file->base.blob), (unsigned long long)row, (unsigned long long)at,
+                    wanted);
 }
 
 static enum record_state state_of(const struct tfrecord_file *file, uint64_t row)
 {
-    return (enum record_state)index_number(&file->prepared.index, row, FILE_STATE);
+    return (enum record_state)index_number(&file->base.prepared.index, row, FILE_STATE);
 }
 
 static uint64_t number_of(const struct tfrecord_file *file, uint64_t row, uint64_t column)
 {
-    return column ? index_number(&file->prepared.index, row, (unsigned)column) : 0;
+    return column ? index_number(&file->base.prepared.index, row, (unsigned)column) : 0;
 }
 
 bool tfrecord_has(const void *p, uint64_t row, unsigned column)
@@ -111,7 +104,7 @@ bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent
 
     (void)column;
     tfrecord_place(file, row, &at, &bytes);
-    *ret = (struct extent){file->blob, at, bytes};
+    *ret = (struct extent){file->base.blob, at, bytes};
     return true;
 }
 
@@ -124,7 +117,7 @@ int tfrecord_verify(struct read_context *rc, const void *p, uint64_t row, struct
     int r;
 
     tfrecord_place(file, row, &at, &bytes);
-    r = blob_read(rc, file->blob, head, sizeof(head), at, d);
+    r = blob_read(rc, file->base.blob, head, sizeof(head), at, d);
     if (r < 0)
         return r;
     return frame_head(head, &len) && len == bytes - FRAME_BYTES
@@ -171,10 +164,10 @@ static int read_frame(const struct making *making, uint64_t at, uint64_t bytes, 
 {
     const struct tfrecord_file *file = making->file;
     uint64_t len;
-    int r = blob_read(making->rc, file->blob, frame, (size_t)bytes, at, making->d);
+    int r = blob_read(making->rc, file->base.blob, frame, (size_t)bytes, at, making->d);
 
     if (r == 0)
-        r = blob_used(making->rc, file->blob, making->d);
+        r = blob_used(making->rc, file->base.blob, making->d);
     if (r < 0 || (frame_head(frame, &len) && len == bytes - FRAME_BYTES &&
                   frame_data(frame + FRAME_HEAD, len)))
         return r;
@@ -249,8 +242,8 @@ static int read_large(struct making *making, const struct shown_column *what,
 
     tfrecord_place(making->file, making->row, &at, &bytes);
     if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)
-        return blob_read(making->rc, making->file->blob, dst, len, at + FRAME_HEAD + f->plain + off,
-                         making->d);
+        return blob_read(making->rc, making->file->base.blob, dst, len,
+                         at + FRAME_HEAD + f->plain + off, making->d);
     making->keeps_all = true;
     r = make_record(making, &all, &size);
     if (r < 0)
@@ -297,7 +290,7 @@ int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned
 
     tfrecord_place(file, row, &at, &bytes);
     if (what->is_record && bytes > KEPT_MAX)
-        return blob_read(rc, file->blob, dst, len, at + FRAME_HEAD + off, d);
+        return blob_read(rc, file->base.blob, dst, len, at + FRAME_HEAD + off, d);
     r = memo_get(file->memo, &key, &maker, &thing);
     if (r < 0)
         return r;

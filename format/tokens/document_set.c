@@ -17,12 +17,10 @@ enum { START, N_NUMBERS };
 enum { TOKENS, LOSS_OR_MODE, N_COLUMNS };
 
 struct document_file {
+    struct record_file base;
     struct token_stream *s;
-    unsigned users;
     uint64_t next; /* document, while the index is made */
     struct record_column column[N_COLUMNS];
-    unsigned n_columns;
-    struct prepared prepared;
     uint64_t largest; /* token; if has_largest, after a check */
     bool has_largest;
 };
@@ -31,12 +29,9 @@ static int file_identity(void *impl, struct text *ret)
 {
     const struct document_file *file = impl;
     const struct token_stream *s = file->s;
-    int r;
 
-    text_add(ret, "tokens 1 %d %s %d", (int)s->kind, dtype_info(s->dtype)->name,
-             s->documents.by_sequence);
-    r = prepared_add_identity(&file->prepared, ret, s->index);
-    return r < 0 ? r : prepared_add_identity(&file->prepared, ret, s->blob);
+    text_add(ret, " %d %s %d", (int)s->kind, dtype_info(s->dtype)->name, s->documents.by_sequence);
+    return prepared_add_identity(&file->base.prepared, ret, s->index);
 }
 
 /* The tokens of a kept index are hostile: they lie inside the stream. A stream whose sequences are
@@ -68,7 +63,7 @@ static int file_step(void *impl, struct diag *d)
 
         r = documents_starts(READ_WAITS, docs, file->next, n, start, d);
         for (size_t k = 0; k < n && r == 0; k++)
-            r = index_add(file->prepared.builder, NULL, 0, &start[k]);
+            r = index_add(file->base.prepared.builder, NULL, 0, &start[k]);
         if (r < 0)
             return r;
         file->next += n;
@@ -76,30 +71,34 @@ static int file_step(void *impl, struct diag *d)
     }
     if (r < 1 || file->next < docs->n)
         return r < 0 ? r : 0;
-    file->prepared.end[START] = file->s->tokens;
+    file->base.prepared.end[START] = file->s->tokens;
     r = blob_check(file->s->blob);
     if (r == 0)
         r = blob_check(file->s->index);
     return r < 0 ? r : 1;
 }
 
-static const struct prepared_ops index_ops = {
-    .identity = file_identity, .take = file_take, .step = file_step};
-
-static void file_share(void *p)
-{
-    ((struct document_file *)p)->users++;
-}
-
-void document_file_drop(void *p)
+static void file_release(void *p)
 {
     struct document_file *file = p;
 
-    if (!file || --file->users)
-        return;
-    prepared_release(&file->prepared);
+    file->base.blob = NULL; /* the stream's */
     stream_drop(file->s);
-    free(file);
+}
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct document_file),
+    .index = {.version = "tokens 1",
+              .identity = file_identity,
+              .take = file_take,
+              .step = file_step},
+    .shape = {.columns = N_NUMBERS, .rising = 1u << START},
+    .release = file_release,
+};
+
+void document_file_drop(struct document_file *file)
+{
+    record_file_drop(file ? &file->base : NULL);
 }
 
 const struct token_stream *document_file_stream(const struct document_file *file)
@@ -109,17 +108,9 @@ const struct token_stream *document_file_stream(const struct document_file *file
 
 /* ---- the columns ---- */
 
-static const struct record_column *file_columns(const void *p, unsigned *ret_n)
-{
-    const struct document_file *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
-}
-
 static uint64_t file_length(const void *p, uint64_t row, unsigned column)
 {
-    const struct index *index = &((const struct document_file *)p)->prepared.index;
+    const struct index *index = &((const struct document_file *)p)->base.prepared.index;
 
     (void)column;
     return index_number(index, row + 1, START) - index_number(index, row, START);
@@ -129,7 +120,7 @@ static bool file_extent(const void *p, uint64_t row, unsigned column, struct ext
 {
     const struct document_file *file = p;
     const struct token_stream *s = file->s;
-    uint64_t start = index_number(&file->prepared.index, row, START);
+    uint64_t start = index_number(&file->base.prepared.index, row, START);
     uint64_t n = file_length(p, row, column);
 
     if (column == TOKENS)
@@ -179,21 +170,20 @@ static void file_checked(const void *p, struct text *t)
         stream_tell_largest(file->s, file->largest, t);
 }
 
-static void describe(const struct shard *file, unsigned n, const char *indent, struct text *t)
+static void describe(struct record_file *const *file, unsigned n, const char *indent,
+                     struct text *t)
 {
     uint64_t tokens = 0;
 
     for (unsigned i = 0; i < n; i++)
-        tokens += ((const struct document_file *)file[i].file)->s->tokens;
+        tokens += ((const struct document_file *)file[i])->s->tokens;
     text_add(t, "%s\"tokens\": %llu,\n", indent, (unsigned long long)tokens);
 }
 
 static const struct record_format documents = {
     .format = &format_tokens,
-    .file = {.drop = document_file_drop},
-    .share = file_share,
+    .file = &file_ops,
     .add_folders = dataset_add_folders,
-    .columns = file_columns,
     .length = file_length,
     .extent = file_extent,
     .read = file_read,
@@ -203,41 +193,33 @@ static const struct record_format documents = {
     .describe = describe,
 };
 
+static void add_column(struct document_file *file, const char *name, enum dtype dtype, bool varies)
+{
+    file->column[file->base.n_columns++] = (struct record_column){.name = name,
+                                                                  .shown = RECORD_NUMBERS,
+                                                                  .dtype = dtype,
+                                                                  .ndim = varies,
+                                                                  .dim = {varies ? DIM_VARIES : 0}};
+}
+
 int document_file_new(struct token_stream *s, const struct format_setup *setup,
                       struct document_file **ret)
 {
-    struct document_file *file = calloc(1, sizeof(*file));
+    struct document_file *file;
+    int r = record_file_new(&file_ops, s->blob, setup, &file);
 
-    if (!file) {
+    if (r < 0) {
         stream_drop(s);
-        return -ENOMEM;
+        return r;
     }
     file->s = s;
-    file->users = 1;
-    file->column[file->n_columns++] = (struct record_column){.name = "tokens",
-                                                             .shown = RECORD_NUMBERS,
-                                                             .dtype = s->dtype,
-                                                             .ndim = 1,
-                                                             .dim = {DIM_VARIES}};
+    file->base.prepared.size = s->index->size;
+    file->base.column = file->column;
+    add_column(file, "tokens", s->dtype, true);
     if (s->loss)
-        file->column[file->n_columns++] = (struct record_column){.name = "loss",
-                                                                 .shown = RECORD_NUMBERS,
-                                                                 .dtype = DTYPE_U1,
-                                                                 .ndim = 1,
-                                                                 .dim = {DIM_VARIES}};
+        add_column(file, "loss", DTYPE_U1, true);
     else if (s->modes && s->documents.by_sequence)
-        file->column[file->n_columns++] =
-            (struct record_column){.name = "mode", .shown = RECORD_NUMBERS, .dtype = DTYPE_I1};
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(s->blob),
-        .source = blob_source(s->blob),
-        .size = s->index->size,
-        .shape = {.columns = N_NUMBERS, .rising = 1u << START},
-    };
+        add_column(file, "mode", DTYPE_I1, false);
     *ret = file;
     return 0;
 }
@@ -245,11 +227,11 @@ int document_file_new(struct token_stream *s, const struct format_setup *setup,
 int document_set_new(struct document_file *const *file, unsigned n,
                      const struct format_setup *setup, struct dataset **ret)
 {
-    AUTO_FREE struct shard *shard = calloc(n, sizeof(*shard));
+    AUTO_FREE struct record_file **base = calloc(n, sizeof(struct record_file *));
 
-    if (!shard)
+    if (!base)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
-        shard[i] = (struct shard){file[i], file[i]->s->blob, &file[i]->prepared};
-    return record_set_new(&documents, shard, n, setup, ret);
+        base[i] = &file[i]->base;
+    return record_set_new(&documents, base, n, setup, ret);
 }

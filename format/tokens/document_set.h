@@ -10,7 +10,7 @@ struct document_file;
 /* Takes one of the stream's users over, also on error. 0 or -ENOMEM. */
 int document_file_new(struct token_stream *s, const struct format_setup *setup,
                       struct document_file **ret);
-void document_file_drop(void *file); /* one user; takes NULL */
+void document_file_drop(struct document_file *file); /* one user; takes NULL */
 const struct token_stream *document_file_stream(const struct document_file *file);
 
 /* A dataset of n files, each of which has one user more then. 0 or -ENOMEM. */

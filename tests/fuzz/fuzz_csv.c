@@ -20,7 +20,7 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     uint64_t number[ROW_NUMBERS], dim[RECORD_AXES];
     size_t bad, bytes;
 
-    index_row(&file->prepared.index, row, number);
+    index_row(&file->base.prepared.index, row, number);
     line = calloc(number[ROW_BYTES] + DECIMAL_PAD, 1);
     FUZZ_CHECK(value && line);
     memcpy(line, data + number[ROW_AT], number[ROW_BYTES]);
@@ -59,7 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct format_setup setup = {.keep = &no_store};
     struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
     struct csv_file *file;
-    struct shard shard;
     int r = 0;
 
     if (!len)
@@ -75,17 +74,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     len--;
     source.blob = memory_blob_new("x", data, len, len, NULL);
     FUZZ_CHECK(source.blob);
-    if (csv_open(&source, 1, 0, &setup, &shard, NULL) < 0)
+    if (record_file_open(&csv_file_ops, &(struct record_source){&source, 1, 0, &setup}, &file,
+                         NULL) < 0)
         return 0;
-    file = shard.file;
     while (r == 0)
-        r = prepared_step(&file->prepared, NULL);
+        r = prepared_step(&file->base.prepared, NULL);
     if (r == 1) {
-        FUZZ_CHECK(file->prepared.index.rows == count_lines(data, len, &file->shape));
+        FUZZ_CHECK(file->base.prepared.index.rows == count_lines(data, len, &file->shape));
         FUZZ_CHECK(csv_check(file, NULL) == 0 || csv_check(file, NULL) == -EBADMSG);
-        for (uint64_t row = 0; row < file->prepared.index.rows; row++)
+        for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
             check_row(file, data, row);
     }
-    csv_drop(file);
+    record_file_drop(&file->base);
     return 0;
 }

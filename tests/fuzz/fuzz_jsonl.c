@@ -39,25 +39,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     const struct format_setup setup = {.keep = &no_store};
     struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
     struct jsonl_file *file;
-    struct shard shard;
     size_t line_len;
     uint64_t row = 0, number[LINE_NUMBERS];
 
     source.blob = memory_blob_new("x", data, len, len, NULL);
-    FUZZ_CHECK(source.blob && jsonl_open(&source, 1, 0, &setup, &shard, NULL) == 0);
-    file = shard.file;
-    while (!prepared_step(&file->prepared, NULL))
+    FUZZ_CHECK(source.blob &&
+               record_file_open(&jsonl_file_ops, &(struct record_source){&source, 1, 0, &setup},
+                                &file, NULL) == 0);
+    while (!prepared_step(&file->base.prepared, NULL))
         ;
     if (len >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
         at += 3;
     for (; next_line(&at, data + len, &line, &line_len); row++) {
-        FUZZ_CHECK(row < file->prepared.index.rows);
-        index_row(&file->prepared.index, row, number);
+        FUZZ_CHECK(row < file->base.prepared.index.rows);
+        index_row(&file->base.prepared.index, row, number);
         FUZZ_CHECK(number[LINE_AT] == (uint64_t)(line - data) && number[LINE_BYTES] == line_len);
-        FUZZ_CHECK(jsonl_cut(file, number[LINE_AT]) == (line > data ? row + 1 : 0));
+        FUZZ_CHECK(record_file_cut(&file->base, number[LINE_AT]) == (line > data ? row + 1 : 0));
     }
-    FUZZ_CHECK(row == file->prepared.index.rows);
+    FUZZ_CHECK(row == file->base.prepared.index.rows);
     jsonl_check(file, NULL);
-    jsonl_drop(file);
+    record_file_drop(&file->base);
     return 0;
 }

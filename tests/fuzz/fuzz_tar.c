@@ -109,9 +109,9 @@ static void check_content(const struct tar_shard *shard, uint64_t row, unsigned 
     }
     for (unsigned k = 0; k < (numbers ? column->ndim : 1); k++)
         FUZZ_CHECK(checked_mul(bytes, dim[k], &bytes));
-    FUZZ_CHECK(bytes <= shard->blob->size);
+    FUZZ_CHECK(bytes <= shard->base.blob->size);
     if (tar_extent(shard, row, i, &e))
-        FUZZ_CHECK(e.off <= shard->blob->size && e.len <= shard->blob->size - e.off);
+        FUZZ_CHECK(e.off <= shard->base.blob->size && e.len <= shard->base.blob->size - e.off);
     bytes = min_u64(bytes, READ_MOST);
     if (bytes < 2)
         return;
@@ -126,21 +126,23 @@ static void check_shard(struct blob *blob)
 {
     struct memory_keep keep;
     const struct format_setup setup = {.keep = &keep.keep};
+    struct source_file source = {.name = "x", .file_name = "x", .folder = "", .blob = blob};
     struct tar_shard *shard;
     struct diag d = DIAG_INIT;
     int r;
 
     memory_keep_init(&keep, true);
-    r = tar_shard_open(blob, NULL, &setup, &shard, &d);
+    r = record_file_open(&tar_shard_ops, &(struct record_source){&source, 1, 0, &setup}, &shard,
+                         &d);
     if (r == 0) {
         do
-            r = tar_shard_prepare(shard, &d);
+            r = prepared_step(&shard->base.prepared, &d);
         while (r == 0);
-        for (uint64_t row = 0; r == 1 && row < min_u64(shard->prepared.index.rows, 100); row++)
-            for (unsigned i = 0; i < shard->n_columns; i++)
+        for (uint64_t row = 0; r == 1 && row < min_u64(shard->base.prepared.index.rows, 100); row++)
+            for (unsigned i = 0; i < shard->base.n_columns; i++)
                 if (tar_has(shard, row, i))
                     check_content(shard, row, i);
-        tar_shard_drop(shard);
+        record_file_drop(&shard->base);
     }
     FUZZ_CHECK(r == 1 || (r == -EBADMSG && d.set));
     memory_keep_release(&keep);

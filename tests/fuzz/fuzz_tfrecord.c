@@ -43,26 +43,23 @@ static uint8_t *frames(const uint8_t *data, size_t len, size_t *ret_len)
     return file;
 }
 
-struct opened {
-    struct tfrecord_file *file;
-    struct shard shard;
-};
-
-static void open_file(const uint8_t *bytes, size_t len, struct memo *memo,
-                      const struct index_store *keep, struct opened *ret)
+static struct tfrecord_file *open_file(const uint8_t *bytes, size_t len, struct memo *memo,
+                                       const struct index_store *keep)
 {
     struct source_file source = {.name = "a", .file_name = "a", .folder = ""};
     struct format_setup setup = {.keep = keep, .memo = memo};
+    struct tfrecord_file *file;
     struct diag d = DIAG_INIT;
     int r;
 
     source.blob = memory_blob_new("a", bytes, len, len, NULL);
-    FUZZ_CHECK(tfrecord_open(&source, 1, 0, &setup, &ret->shard, &d) == 0);
-    ret->file = ret->shard.file;
+    FUZZ_CHECK(record_file_open(&tfrecord_file_ops, &(struct record_source){&source, 1, 0, &setup},
+                                &file, &d) == 0);
     do {
-        r = prepared_step(ret->shard.prepared, &d);
+        r = prepared_step(&file->base.prepared, &d);
     } while (r == 0);
     FUZZ_CHECK(r == 1);
+    return file;
 }
 
 /* ---- what it holds ---- */
@@ -91,9 +88,9 @@ static uint8_t *read_content(const struct tfrecord_file *file, uint64_t row, uns
  * what has a size can be read. */
 static uint64_t look_at(const struct tfrecord_file *file, bool is_ours)
 {
-    unsigned n;
-    const struct record_column *column = tfrecord_columns(file, &n);
-    uint64_t rows = file->prepared.index.rows, hash = rows;
+    const struct record_column *column = file->base.column;
+    unsigned n = file->base.n_columns;
+    uint64_t rows = file->base.prepared.index.rows, hash = rows;
 
     for (uint64_t row = 0; row < rows; row++)
         for (unsigned i = 0; i < n; i++) {
@@ -109,7 +106,7 @@ static uint64_t look_at(const struct tfrecord_file *file, bool is_ours)
             FUZZ_CHECK(r != -ENOENT || column[i].has_holes || !is_ours);
             hash = hash * 31 + (uint64_t)(r < 0 ? r : 1) + strlen(column[i].name);
             tfrecord_place(file, row, &at, &bytes);
-            FUZZ_CHECK(at <= file->blob->size && bytes <= file->blob->size - at);
+            FUZZ_CHECK(at <= file->base.blob->size && bytes <= file->base.blob->size - at);
             if (r < 0)
                 continue;
             FUZZ_CHECK(dim[0] <= bytes);
@@ -138,21 +135,21 @@ static void look_at_all(const uint8_t *bytes, size_t len, uint64_t hash)
 {
     struct memory_keep keep;
     struct memo *memo;
-    struct opened opened;
+    struct tfrecord_file *file;
     uint64_t made;
 
     memory_keep_init(&keep, false);
     FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
-    open_file(bytes, len, memo, &keep.keep, &opened);
-    made = look_at(opened.file, true);
-    tfrecord_drop(opened.file);
+    file = open_file(bytes, len, memo, &keep.keep);
+    made = look_at(file, true);
+    record_file_drop(&file->base);
     memo_free(memo);
     FUZZ_CHECK(keep.saves == 1);
     for (unsigned i = 0; i < 8; i++) {
         FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
-        open_file(bytes, len, memo, &keep.keep, &opened);
-        FUZZ_CHECK(look_at(opened.file, i == 0) == made || i);
-        tfrecord_drop(opened.file);
+        file = open_file(bytes, len, memo, &keep.keep);
+        FUZZ_CHECK(look_at(file, i == 0) == made || i);
+        record_file_drop(&file->base);
         memo_free(memo);
         forge(&keep, hash + i * 0x9e3779b97f4a7c15u);
     }

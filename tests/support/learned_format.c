@@ -32,47 +32,26 @@ enum { BYTES, PLACE, NUMBERS_EACH };
 #define COLUMNS ((INDEX_LEARNED - FIXED) / NUMBERS_EACH)
 
 struct file {
-    struct blob *blob;
-    unsigned users;
+    struct record_file base;
     uint64_t at;               /* of the next record, while the index is made */
-    struct column_table names; /* a kind and a name each; number[0]: records; [1], [2]: least and */
-    struct prepared prepared;  /* most bytes. And the index */
+    struct column_table names; /* a kind and a name each; number[0]: records; [1], [2]: least and
+                                * most bytes */
     uint64_t *number;          /* [INDEX_LEARNED] of the record being added */
     /* Once it is ready: */
     struct record_column *column; /* [names.n] */
     char (*text)[2][RECORD_NAME_MAX + 1];
 };
 
-static void file_share(void *p)
-{
-    ((struct file *)p)->users++;
-}
-
-static void file_drop(void *p)
-{
-    struct file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    column_table_release(&file->names);
-    blob_free(file->blob);
-    free(file->number);
-    free(file->column);
-    free(file->text);
-    free(file);
-}
-
 /* ---- the index ---- */
 
 /* Read len bytes at *at and go on behind them. */
 static int take(struct file *file, uint64_t *at, void *ret, size_t len, struct diag *d)
 {
-    uint64_t left = file->blob->size - *at;
+    uint64_t left = file->base.blob->size - *at;
     int r = left < len ? diag_set(d, -EBADMSG, "%s: byte %llu: expected %zu bytes, got %llu",
-                                  blob_name(file->blob), (unsigned long long)*at, len,
+                                  blob_name(file->base.blob), (unsigned long long)*at, len,
                                   (unsigned long long)left)
-                       : blob_read(READ_WAITS, file->blob, ret, len, *at, d);
+                       : blob_read(READ_WAITS, file->base.blob, ret, len, *at, d);
 
     *at += r == 0 ? len : 0;
     return r;
@@ -96,12 +75,13 @@ static int add_content(struct file *file, uint64_t start, uint64_t *at, struct d
     if (r < 0)
         return r;
     name[0] = head[1];
-    if (load_le32(head + 2) > file->blob->size - *at)
+    if (load_le32(head + 2) > file->base.blob->size - *at)
         return diag_set(d, -EBADMSG, "%s: byte %llu: a content ends after the file",
-                        blob_name(file->blob), (unsigned long long)*at);
+                        blob_name(file->base.blob), (unsigned long long)*at);
     r = column_table_add(&file->names, name, head[0] + 1u, &i);
     if (r == 0)
-        r = index_builder_columns(file->prepared.builder, FIXED + file->names.n * NUMBERS_EACH);
+        r = index_builder_columns(file->base.prepared.builder,
+                                  FIXED + file->names.n * NUMBERS_EACH);
     if (r == 0) {
         file->number[FIXED + i * NUMBERS_EACH + BYTES] = load_le32(head + 2) + UINT64_C(1);
         file->number[FIXED + i * NUMBERS_EACH + PLACE] = *at - start;
@@ -124,7 +104,7 @@ static int add_record(struct file *file, struct diag *d)
     for (unsigned i = 0; r == 0 && i < load_le16(head + 2); i++)
         r = add_content(file, file->at, &at, d);
     if (r == 0)
-        r = index_add(file->prepared.builder, key, load_le16(head), file->number);
+        r = index_add(file->base.prepared.builder, key, load_le16(head), file->number);
     if (r == 0)
         file->at = at;
     return r;
@@ -145,6 +125,8 @@ static int set_columns(struct file *file)
     file->text = calloc(file->names.n + 1u, sizeof(*file->text));
     if (!file->column || !file->text)
         return -ENOMEM;
+    file->base.column = file->column;
+    file->base.n_columns = file->names.n;
     for (unsigned i = 0; i < file->names.n; i++) {
         const struct learned_column *learned = &file->names.column[i];
         const char *name = learned->name + 1, *dot = strchr(name, '.');
@@ -161,26 +143,18 @@ static int set_columns(struct file *file)
                                          .dtype = kinds[kind].dtype,
                                          .ndim = kinds[kind].ndim,
                                          .dim = {DIM_VARIES, 2}};
-        column->has_holes = learned->number[0] < file->prepared.index.rows;
+        column->has_holes = learned->number[0] < file->base.prepared.index.rows;
         if (column->ndim && learned->number[1] == learned->number[2])
             column->dim[0] = learned->number[1] / kinds[kind].bytes;
     }
     return 0;
 }
 
-static int file_identity(void *impl, struct text *ret)
-{
-    const struct file *file = impl;
-
-    text_add(ret, "testlrn 1");
-    return prepared_add_identity(&file->prepared, ret, file->blob);
-}
-
 /* The numbers of a kept index are hostile: no content may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
     struct file *file = impl;
-    uint64_t size = file->blob->size, number[INDEX_LEARNED];
+    uint64_t size = file->base.blob->size, number[INDEX_LEARNED];
     size_t used;
     int r = column_table_read(&file->names, index->about, index->about_len, &used);
 
@@ -201,13 +175,13 @@ static int file_step(void *impl, struct diag *d)
     struct file *file = impl;
     int r = 0;
 
-    for (unsigned i = 0; i < STEP && r == 0 && file->at < file->blob->size; i++)
+    for (unsigned i = 0; i < STEP && r == 0 && file->at < file->base.blob->size; i++)
         r = add_record(file, d);
-    atomic_store(&file->prepared.seen, file->at);
-    if (r < 0 || file->at < file->blob->size)
+    atomic_store(&file->base.prepared.seen, file->at);
+    if (r < 0 || file->at < file->base.blob->size)
         return r;
-    file->prepared.end[AT] = file->at;
-    r = blob_check(file->blob);
+    file->base.prepared.end[AT] = file->at;
+    r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
 }
 
@@ -219,67 +193,53 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     return 0;
 }
 
-static const struct prepared_ops index_ops = {
-    .identity = file_identity, .take = file_take, .step = file_step, .about = file_about};
+static int file_ready(void *impl, struct diag *d)
+{
+    struct file *file = impl;
 
-static int file_prepare(void *p, struct diag *d)
+    (void)d;
+    column_table_settle(&file->names);
+    return set_columns(file);
+}
+
+static int file_open(void *p, const struct record_source *source, struct diag *d)
 {
     struct file *file = p;
-    int r = prepared_step(&file->prepared, d);
 
-    if (r == 1 && !file->column) {
-        column_table_settle(&file->names);
-        r = set_columns(file);
-        r = r < 0 ? r : 1;
-    }
-    return r;
-}
-
-static int file_open(struct source_file *source, size_t n, size_t i,
-                     const struct format_setup *setup, struct shard *ret, struct diag *d)
-{
-    struct blob *blob = TAKE_PTR(source[i].blob);
-    struct file *file = calloc(1, sizeof(*file));
-
-    (void)n;
-    if (file)
-        file->number = malloc(INDEX_LEARNED * sizeof(*file->number));
-    if (!file || !file->number) {
-        free(file);
-        blob_free(blob);
-        return diag_set(d, -ENOMEM, "no memory");
-    }
-    file->blob = blob;
-    file->users = 1;
+    (void)source;
+    file->number = malloc(INDEX_LEARNED * sizeof(*file->number));
     file->at = MAGIC_BYTES;
     file->names.most = COLUMNS;
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .shape = {.columns = FIXED, .rising = 1u << AT, .has_keys = true, .learns = true},
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
-    return 0;
+    return file->number ? 0 : diag_set(d, -ENOMEM, "no memory");
 }
+
+static void file_release(void *p)
+{
+    struct file *file = p;
+
+    column_table_release(&file->names);
+    free(file->number);
+    free(file->column);
+    free(file->text);
+}
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct file),
+    .index = {.version = "testlrn 1",
+              .take = file_take,
+              .step = file_step,
+              .about = file_about,
+              .ready = file_ready},
+    .shape = {.columns = FIXED, .rising = 1u << AT, .has_keys = true, .learns = true},
+    .open = file_open,
+    .release = file_release,
+};
 
 /* ---- the contents of a record ---- */
 
-static const struct record_column *file_columns(const void *p, unsigned *ret_n)
-{
-    const struct file *file = p;
-
-    *ret_n = file->names.n;
-    return file->column;
-}
-
 static uint64_t number_of(const struct file *file, uint64_t row, unsigned column, unsigned which)
 {
-    return index_number(&file->prepared.index, row, FIXED + column * NUMBERS_EACH + which);
+    return index_number(&file->base.prepared.index, row, FIXED + column * NUMBERS_EACH + which);
 }
 
 static bool file_has(const void *p, uint64_t row, unsigned column)
@@ -291,8 +251,8 @@ static bool file_extent(const void *p, uint64_t row, unsigned column, struct ext
 {
     const struct file *file = p;
 
-    *ret = (struct extent){file->blob,
-                           index_number(&file->prepared.index, row, AT) +
+    *ret = (struct extent){file->base.blob,
+                           index_number(&file->base.prepared.index, row, AT) +
                                number_of(file, row, column, PLACE),
                            number_of(file, row, column, BYTES) - 1};
     return ret->len > 0;
@@ -353,17 +313,14 @@ static void file_note(const void *p, struct text *t)
     const struct file *file = p;
 
     if (file->names.left_out)
-        text_add(t, "%s: more than %u fields; left out from '%s' on\n", blob_name(file->blob),
+        text_add(t, "%s: more than %u fields; left out from '%s' on\n", blob_name(file->base.blob),
                  (unsigned)COLUMNS, file->names.first_out + 1);
 }
 
 static const struct record_format learned = {
     .format = &format_learned,
-    .file = {.prepare = file_prepare, .drop = file_drop},
-    .open = file_open,
-    .share = file_share,
+    .file = &file_ops,
     .add_folders = dataset_add_folders,
-    .columns = file_columns,
     .has = file_has,
     .length = file_length,
     .extent = file_extent,

@@ -30,38 +30,20 @@
 enum { AT, ROWS, BLOB, TEXT, N_NUMBERS };
 
 struct file {
-    struct blob *blob;
-    unsigned users;
-    uint64_t at;              /* of the next record, while the index is made */
-    struct prepared prepared; /* the index */
+    struct record_file base;
+    uint64_t at; /* of the next record, while the index is made */
 };
-
-static void file_share(void *p)
-{
-    ((struct file *)p)->users++;
-}
-
-static void file_drop(void *p)
-{
-    struct file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    blob_free(file->blob);
-    free(file);
-}
 
 static int add_record(struct file *file, struct diag *d)
 {
-    uint64_t left = file->blob->size - file->at, number[N_NUMBERS];
+    uint64_t left = file->base.blob->size - file->at, number[N_NUMBERS];
     uint8_t head[HEAD_BYTES], key[KEY_MAX];
     uint64_t bytes = HEAD_BYTES;
-    size_t key_len;
+    size_t key_len = 0;
     int r = 0;
 
     if (left >= HEAD_BYTES)
-        r = blob_read(READ_WAITS, file->blob, head, HEAD_BYTES, file->at, d);
+        r = blob_read(READ_WAITS, file->base.blob, head, HEAD_BYTES, file->at, d);
     if (r < 0)
         return r;
     if (left >= HEAD_BYTES) {
@@ -75,28 +57,20 @@ static int add_record(struct file *file, struct diag *d)
     }
     if (left < bytes || !key_len || key_len > KEY_MAX)
         return diag_set(d, -EBADMSG, "%s: byte %llu: expected a record, got %llu bytes",
-                        blob_name(file->blob), (unsigned long long)file->at,
+                        blob_name(file->base.blob), (unsigned long long)file->at,
                         (unsigned long long)left);
-    r = blob_read(READ_WAITS, file->blob, key, key_len, file->at + HEAD_BYTES, d);
+    r = blob_read(READ_WAITS, file->base.blob, key, key_len, file->at + HEAD_BYTES, d);
     if (r == 0)
-        r = index_add(file->prepared.builder, key, key_len, number);
+        r = index_add(file->base.prepared.builder, key, key_len, number);
     if (r == 0)
         file->at += bytes;
     return r;
 }
 
-static int file_identity(void *impl, struct text *ret)
-{
-    const struct file *file = impl;
-
-    text_add(ret, "testrec 1");
-    return prepared_add_identity(&file->prepared, ret, file->blob);
-}
-
 /* The numbers of a kept index are hostile: no record may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
-    uint64_t size = ((const struct file *)impl)->blob->size, number[N_NUMBERS];
+    uint64_t size = ((const struct file *)impl)->base.blob->size, number[N_NUMBERS];
 
     for (uint64_t row = 0; row < index->rows; row++) {
         uint64_t left = size;
@@ -120,50 +94,37 @@ static int file_step(void *impl, struct diag *d)
     struct file *file = impl;
     int r = 0;
 
-    for (unsigned i = 0; i < STEP && r == 0 && file->at < file->blob->size; i++)
+    for (unsigned i = 0; i < STEP && r == 0 && file->at < file->base.blob->size; i++)
         r = add_record(file, d);
-    atomic_store(&file->prepared.seen, file->at);
-    if (r < 0 || file->at < file->blob->size)
+    atomic_store(&file->base.prepared.seen, file->at);
+    if (r < 0 || file->at < file->base.blob->size)
         return r;
-    file->prepared.end[AT] = file->at;
-    r = blob_check(file->blob);
+    file->base.prepared.end[AT] = file->at;
+    r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
 }
 
-static const struct prepared_ops index_ops = {
-    .identity = file_identity, .take = file_take, .step = file_step};
-
-static int file_open(struct source_file *source, size_t n, size_t i,
-                     const struct format_setup *setup, struct shard *ret, struct diag *d)
+static int file_open(void *p, const struct record_source *source, struct diag *d)
 {
-    struct blob *blob = TAKE_PTR(source[i].blob);
-    struct file *file = calloc(1, sizeof(*file));
+    struct file *file = p;
+    struct blob *blob = file->base.blob;
     uint8_t magic[MAGIC_BYTES];
-    int r = file ? blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d) : -ENOMEM;
+    int r = blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d);
 
-    (void)n;
+    (void)source;
     if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
         r = diag_set(d, -EBADMSG, "%s: byte 7: expected version '1', got '%c'", blob_name(blob),
                      magic[MAGIC_BYTES - 1]);
-    if (r < 0) {
-        free(file);
-        blob_free(blob);
-        return r;
-    }
-    *file = (struct file){.blob = blob, .users = 1, .at = MAGIC_BYTES};
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .shape = {.columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true},
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
-    return 0;
+    file->at = MAGIC_BYTES;
+    return r;
 }
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct file),
+    .index = {.version = "testrec 1", .take = file_take, .step = file_step},
+    .shape = {.columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true},
+    .open = file_open,
+};
 
 /* ---- the contents of a record ---- */
 
@@ -181,14 +142,14 @@ static uint64_t file_length(const void *file, uint64_t row, unsigned column)
 {
     static const unsigned number[] = {[POINTS] = ROWS, [IMAGE] = BLOB, [WORDS] = TEXT};
 
-    return index_number(&((const struct file *)file)->prepared.index, row, number[column]);
+    return index_number(&((const struct file *)file)->base.prepared.index, row, number[column]);
 }
 
 static uint64_t file_place(const void *file, uint64_t row, unsigned column)
 {
     uint64_t number[N_NUMBERS], at[N_COLUMNS];
 
-    index_row(&((const struct file *)file)->prepared.index, row, number);
+    index_row(&((const struct file *)file)->base.prepared.index, row, number);
     at[LABEL] = number[AT];
     at[BOX] = at[LABEL] + LABEL_BYTES;
     at[POINTS] = at[BOX] + BOX_BYTES;
@@ -199,9 +160,7 @@ static uint64_t file_place(const void *file, uint64_t row, unsigned column)
 
 static const struct record_format records = {
     .format = &format_records,
-    .file = {.drop = file_drop},
-    .open = file_open,
-    .share = file_share,
+    .file = &file_ops,
     .add_folders = dataset_add_folders,
     .column = columns,
     .n_columns = N_COLUMNS,

@@ -28,31 +28,6 @@ static void drop_set(struct manifest_set *set)
     free(set);
 }
 
-void manifest_share(void *file)
-{
-    ((struct manifest_file *)file)->users++;
-}
-
-void manifest_drop(void *p)
-{
-    struct manifest_file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    row_walk_release(&file->walk);
-    column_table_release(&file->names);
-    column_table_release(&file->exts);
-    free(file->number);
-    free(file->label);
-    free(file->sorted);
-    free(file->shows);
-    free(file->column);
-    free(file->name);
-    drop_set(file->set);
-    free(file);
-}
-
 /* ---- the pass ---- */
 
 /* As MindSpore: a file of another kind is dropped. Of a remote its name counts. */
@@ -140,12 +115,12 @@ static int add_row(struct manifest_file *file, const struct manifest_line *line,
     file->number[MANIFEST_LABELS] = line->n;
     if (MANIFEST_FIXED + line->n > file->columns) {
         file->columns = (unsigned)(MANIFEST_FIXED + line->n);
-        r = index_builder_columns(file->prepared.builder, file->columns);
+        r = index_builder_columns(file->base.prepared.builder, file->columns);
         if (r < 0)
             return r;
     }
     len = make_key(file, line, member, key);
-    return len ? index_add(file->prepared.builder, key, len, file->number) : -ENOMEM;
+    return len ? index_add(file->base.prepared.builder, key, len, file->number) : -ENOMEM;
 }
 
 /* One line further. 1: the rows are complete. */
@@ -174,8 +149,8 @@ static int manifest_identity(void *impl, struct text *ret)
 {
     const struct manifest_file *file = impl;
 
-    text_add(ret, "files manifest 1 %zu %s %s", file->table, file->usage, file->set->source.root);
-    return prepared_add_identity(&file->prepared, ret, file->set->source.blob);
+    text_add(ret, " %zu %s %s", file->table, file->usage, file->set->source.root);
+    return 0;
 }
 
 static int manifest_begin(void *impl)
@@ -200,7 +175,7 @@ static int manifest_step(void *impl, struct diag *d)
 
     for (unsigned i = 0; i < STEP && r == 0; i++)
         r = next_line(file, d);
-    atomic_store(&file->prepared.seen,
+    atomic_store(&file->base.prepared.seen,
                  file->walk.at - file->set->source.members->member[file->table].place);
     return r == 1 && blob_verify(file->set->source.blob, d) < 0 ? -ESTALE : r;
 }
@@ -256,28 +231,47 @@ static int manifest_take(void *impl, const struct index *index)
     return 0;
 }
 
-static const struct prepared_ops index_ops = {.identity = manifest_identity,
-                                              .take = manifest_take,
-                                              .begin = manifest_begin,
-                                              .step = manifest_step,
-                                              .about = manifest_about};
-
-int manifest_prepare(void *p, struct diag *d)
+static int manifest_ready(void *impl, struct diag *d)
 {
-    struct manifest_file *file = p;
-    int r = prepared_step(&file->prepared, d);
+    struct manifest_file *file = impl;
+    int r = manifest_make_columns(file);
 
-    if (r == 1 && !file->column) {
-        int made = manifest_make_columns(file);
-
-        r = made < 0 ? made : r;
-    }
-    if (r == 1 && !file->exts.n && file->missing)
+    if (r == 0 && !file->exts.n && file->missing)
         r = diag_set(d, -EBADMSG,
                      "%s, usage %s: expected a line whose file is in SOURCE, got none in %" PRIu64,
                      file->name, file->usage, file->missing);
     return r;
 }
+
+static void manifest_release(void *p)
+{
+    struct manifest_file *file = p;
+
+    row_walk_release(&file->walk);
+    column_table_release(&file->names);
+    column_table_release(&file->exts);
+    free(file->number);
+    free(file->label);
+    free(file->sorted);
+    free(file->shows);
+    free(file->column);
+    free(file->name);
+    drop_set(file->set);
+    file->base.blob = NULL; /* the set's */
+}
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct manifest_file),
+    .index = {.version = "files manifest 1",
+              .identity = manifest_identity,
+              .take = manifest_take,
+              .begin = manifest_begin,
+              .step = manifest_step,
+              .about = manifest_about,
+              .ready = manifest_ready},
+    .shape = {.columns = MANIFEST_FIXED, .has_keys = true, .learns = true},
+    .release = manifest_release,
+};
 
 /* ---- opening ---- */
 
@@ -387,37 +381,28 @@ static int find_usages(const struct manifest_set *set, size_t table, struct usag
 static int open_usage(const struct record_format *rf, struct manifest_set *set, size_t table,
                       const char *usage, const struct format_setup *setup, struct finds *finds)
 {
-    struct manifest_file *file = calloc(1, sizeof(*file));
     const char *manifest = members_name(set->source.members, table);
     AUTO_TEXT struct text name = {0};
+    struct manifest_file *file;
+    struct record_file *base;
     struct dataset *ds;
-    int r;
+    int r = record_file_new(&file_ops, set->source.blob, setup, &file);
 
-    if (!file)
-        return -ENOMEM;
-    *file = (struct manifest_file){
-        .set = set, .table = table, .users = 1, .names = {.most = MANIFEST_NAMES_MAX}};
+    if (r < 0)
+        return r;
+    base = &file->base;
+    file->set = set;
+    file->table = table;
+    file->names.most = MANIFEST_NAMES_MAX;
     set->users++;
     snprintf(file->usage, sizeof(file->usage), "%s", usage);
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(set->source.blob),
-        .source = blob_source(set->source.blob),
-        .size = members_size(set->source.members, table),
-        .shape = {.columns = MANIFEST_FIXED, .has_keys = true, .learns = true},
-    };
+    base->prepared.size = members_size(set->source.members, table);
     text_add(&name, "%.*s.%s", (int)path_stem(manifest, strlen(manifest)), manifest, usage);
     for (char *p = name.data; p && *p; p++)
         *p = *p == '/' ? '_' : *p;
     file->name = files_source_name(&set->source, table);
-    r = name.failed || !file->name
-            ? -ENOMEM
-            : record_set_new(rf, &(struct shard){file, set->source.blob, &file->prepared}, 1, setup,
-                             &ds);
-    manifest_drop(file);
+    r = name.failed || !file->name ? -ENOMEM : record_set_new(rf, &base, 1, setup, &ds);
+    record_file_drop(base);
     return r < 0 ? r : finds->dataset(finds, name.data, ds);
 }
 

@@ -17,10 +17,6 @@ int manifest_open_collection(const struct record_format *rf, struct collection *
                              const struct format_setup *setup, struct finds *finds);
 
 /* The functions of struct record_format. */
-int manifest_prepare(void *file, struct diag *d);
-void manifest_share(void *file);
-void manifest_drop(void *file);
-const struct record_column *manifest_columns(const void *file, unsigned *ret_n);
 bool manifest_has(const void *file, uint64_t row, unsigned column);
 int manifest_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                   struct diag *d);
@@ -30,7 +26,8 @@ int manifest_read(struct read_context *rc, const void *file, uint64_t row, unsig
 bool manifest_path(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
 void manifest_locate(const void *file, const struct extent *e, struct text *t);
 void manifest_note(const void *file, struct text *t);
-void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);
+void manifest_describe(struct record_file *const *file, unsigned n, const char *indent,
+                       struct text *t);
 
 /* ---- for its parts ---- */
 

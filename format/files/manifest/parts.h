@@ -25,18 +25,17 @@ enum {
 };
 
 struct manifest_file {
+    struct record_file base;
     struct manifest_set *set;
     size_t table; /* the member that is the manifest, */
     char *name;   /* and its path below SOURCE; owned */
     char usage[USAGE_MAX];
-    unsigned users;
 
     struct row_walk walk; /* while the index is made */
     uint64_t line;        /* the last one */
     uint64_t *number;     /* of a row of the index */
     unsigned columns;     /* of the index, so far */
 
-    struct prepared prepared;
     struct column_table names; /* labels, as they were found */
     uint64_t dropped;          /* lines whose file is no picture */
 
@@ -48,8 +47,7 @@ struct manifest_file {
     struct manifest_column {
         char name[RECORD_NAME_MAX + 1], ext[RECORD_NAME_MAX + 1];
     } * shows;                    /* [exts.n] */
-    struct record_column *column; /* [n_columns] */
-    unsigned n_columns;           /* exts.n, then labels, and one label as text */
+    struct record_column *column; /* [n_columns] exts.n, then labels, and one label as text */
 };
 
 /* Set columns of a prepared file. 0 or -ENOMEM. */

@@ -37,7 +37,7 @@ static int number_labels(struct manifest_file *file)
 
 static bool find_picture(const struct manifest_file *file, uint64_t row, size_t *ret)
 {
-    uint64_t member = index_number(&file->prepared.index, row, MANIFEST_MEMBER);
+    uint64_t member = index_number(&file->base.prepared.index, row, MANIFEST_MEMBER);
 
     *ret = (size_t)member - 1;
     return member > 0;
@@ -54,7 +54,7 @@ static size_t ext_of(const struct manifest_file *file, size_t member, char ret[s
 /* Extensions, and the least and the most labels of a row. */
 static int look_at_rows(struct manifest_file *file, uint64_t *ret_least, uint64_t *ret_most)
 {
-    const struct index *index = &file->prepared.index;
+    const struct index *index = &file->base.prepared.index;
     int r = 0;
 
     *ret_least = UINT64_MAX;
@@ -86,12 +86,12 @@ static void add_pictures(struct manifest_file *file, unsigned i)
 
     record_name(ext->name, ext->len, RECORD_NAME_MAX, shows->name);
     record_name(ext->name, ext->len, EXT_SIZE - 1, shows->ext);
-    file->column[file->n_columns++] = (struct record_column){
+    file->column[file->base.n_columns++] = (struct record_column){
         .name = shows->name,
         .shown = RECORD_BYTES,
         .ext = shows->ext,
         .unnamed = true,
-        .has_holes = ext->number[0] + file->missing != file->prepared.index.rows,
+        .has_holes = ext->number[0] + file->missing != file->base.prepared.index.rows,
     };
 }
 
@@ -100,7 +100,7 @@ static void add_labels(struct manifest_file *file, uint64_t least, uint64_t most
 {
     bool is_array = least != 1 || most != 1;
 
-    file->column[file->n_columns++] =
+    file->column[file->base.n_columns++] =
         (struct record_column){.name = "label",
                                .shown = RECORD_NUMBERS,
                                .dtype = DTYPE_I8,
@@ -108,7 +108,7 @@ static void add_labels(struct manifest_file *file, uint64_t least, uint64_t most
                                .dim = {least == most ? least : DIM_VARIES},
                                .without = RECORD_NOT_TAR};
     if (!is_array)
-        file->column[file->n_columns++] =
+        file->column[file->base.n_columns++] =
             (struct record_column){.name = "label",
                                    .shown = RECORD_BYTES,
                                    .ext = "cls",
@@ -128,19 +128,12 @@ int manifest_make_columns(struct manifest_file *file)
     file->shows = calloc(file->exts.n + 1, sizeof(*file->shows));
     if (!file->column || !file->shows)
         return -ENOMEM;
+    file->base.column = file->column;
     for (unsigned i = 0; i < file->exts.n; i++)
         add_pictures(file, i);
     if (most)
         add_labels(file, least, most);
     return 0;
-}
-
-const struct record_column *manifest_columns(const void *p, unsigned *ret_n)
-{
-    const struct manifest_file *file = p;
-
-    *ret_n = file->n_columns;
-    return file->column;
 }
 
 /* ---- contents ---- */
@@ -161,7 +154,8 @@ bool manifest_has(const void *p, uint64_t row, unsigned column)
 
 static uint32_t label_of(const struct manifest_file *file, uint64_t row, uint64_t i)
 {
-    return file->label[index_number(&file->prepared.index, row, (unsigned)(MANIFEST_FIXED + i))];
+    return file
+        ->label[index_number(&file->base.prepared.index, row, (unsigned)(MANIFEST_FIXED + i))];
 }
 
 static size_t label_text(const struct manifest_file *file, uint64_t row, char ret[static 16])
@@ -180,15 +174,16 @@ int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     if (column > file->exts.n)
         ret[0] = label_text(file, row, text);
     else if (column == file->exts.n)
-        ret[0] = index_number(&file->prepared.index, row, MANIFEST_LABELS);
+        ret[0] = index_number(&file->base.prepared.index, row, MANIFEST_LABELS);
     else if (find_picture(file, row, &member))
         ret[0] = members_size(file->set->source.members, member);
     else
-        return diag_set(
-            d, -EBADMSG,
-            "%s: sample %" PRIu64 " (%.*s): expected a file of SOURCE, got none of that "
-            "path or the end of it",
-            file->name, row, (int)index_key(&file->prepared.index, row, key), (const char *)key);
+        return diag_set(d, -EBADMSG,
+                        "%s: sample %" PRIu64
+                        " (%.*s): expected a file of SOURCE, got none of that "
+                        "path or the end of it",
+                        file->name, row, (int)index_key(&file->base.prepared.index, row, key),
+                        (const char *)key);
     return 0;
 }
 
@@ -256,9 +251,10 @@ void manifest_note(const void *p, struct text *t)
                  file->missing);
 }
 
-void manifest_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
+void manifest_describe(struct record_file *const *files, unsigned n, const char *indent,
+                       struct text *t)
 {
-    const struct manifest_file *file = shard[0].file;
+    const struct manifest_file *file = (const struct manifest_file *)files[0];
 
     (void)n; /* it is one */
     files_source_describe(&file->set->source, indent, t);

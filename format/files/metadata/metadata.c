@@ -14,30 +14,6 @@
 
 #define STEP 1024 /* rows of a step of preparing */
 
-void metadata_share(void *file)
-{
-    ((struct metadata_file *)file)->users++;
-}
-
-void metadata_drop(void *p)
-{
-    struct metadata_file *file = p;
-
-    if (--file->users)
-        return;
-    prepared_release(&file->prepared);
-    row_walk_release(&file->walk);
-    row_release(&file->row);
-    column_table_release(&file->cells);
-    column_table_release(&file->exts);
-    free(file->number);
-    free(file->columns);
-    free(file->shows);
-    free(file->name);
-    files_source_release(&file->source);
-    free(file);
-}
-
 /* ---- cells ---- */
 
 /* "file_name" and "<name>_file_name" have names of files. */
@@ -199,11 +175,11 @@ static int add_row(struct metadata_file *file, const struct row_bytes *bytes, co
             r = 0; /* the table has counted it */
     }
     if (r == 0)
-        r = index_builder_columns(file->prepared.builder, METADATA_FIXED + 2 * file->cells.n);
+        r = index_builder_columns(file->base.prepared.builder, METADATA_FIXED + 2 * file->cells.n);
     if (r < 0)
         return r;
     len = make_key(file, row, bytes->at, key);
-    return index_add(file->prepared.builder, key, len, file->number);
+    return index_add(file->base.prepared.builder, key, len, file->number);
 }
 
 /* One row further. 1: the rows are complete. */
@@ -229,8 +205,8 @@ static int metadata_identity(void *impl, struct text *ret)
 {
     const struct metadata_file *file = impl;
 
-    text_add(ret, "files table 1 %d %s", (int)file->kind, file->source.root);
-    return prepared_add_identity(&file->prepared, ret, file->source.blob);
+    text_add(ret, " %d %s", (int)file->kind, file->source.root);
+    return 0;
 }
 
 /* A kept index is hostile: its numbers are checked where they are used. */
@@ -284,10 +260,10 @@ static int metadata_step(void *impl, struct diag *d)
 
     for (unsigned i = 0; i < STEP && r == 0; i++)
         r = next_row(file, d);
-    atomic_store(&file->prepared.seen,
+    atomic_store(&file->base.prepared.seen,
                  file->walk.at - file->source.members->member[file->table].place);
     if (r == 1)
-        file->prepared.end[METADATA_AT] = file->walk.end;
+        file->base.prepared.end[METADATA_AT] = file->walk.end;
     return r == 1 && blob_verify(file->source.blob, d) < 0 ? -ESTALE : r;
 }
 
@@ -304,37 +280,56 @@ static int metadata_about(void *impl, const struct index *index, struct text *re
     return 0;
 }
 
-static const struct prepared_ops index_ops = {.identity = metadata_identity,
-                                              .take = metadata_take,
-                                              .begin = metadata_begin,
-                                              .step = metadata_step,
-                                              .about = metadata_about};
+static int metadata_ready(void *impl, struct diag *d)
+{
+    return metadata_make_columns(impl, d);
+}
 
-int metadata_prepare(void *p, struct diag *d)
+static void metadata_release(void *p)
 {
     struct metadata_file *file = p;
-    int r = prepared_step(&file->prepared, d);
 
-    if (r != 1 || file->columns)
-        return r;
-    r = metadata_make_columns(file, d);
-    return r < 0 ? r : 1;
+    row_walk_release(&file->walk);
+    row_release(&file->row);
+    column_table_release(&file->cells);
+    column_table_release(&file->exts);
+    free(file->number);
+    free(file->columns);
+    free(file->shows);
+    free(file->name);
+    files_source_release(&file->source);
+    file->base.blob = NULL; /* the source's */
 }
+
+static const struct record_file_ops file_ops = {
+    .size = sizeof(struct metadata_file),
+    .index = {.version = "files table 1",
+              .identity = metadata_identity,
+              .take = metadata_take,
+              .begin = metadata_begin,
+              .step = metadata_step,
+              .about = metadata_about,
+              .ready = metadata_ready},
+    .shape = {.columns = METADATA_FIXED,
+              .rising = 1u << METADATA_AT,
+              .has_keys = true,
+              .learns = true},
+    .release = metadata_release,
+};
 
 /* ---- opening ---- */
 
 int metadata_open(struct collection *c, struct blob *blob, const struct members *members,
-                  const struct format_setup *setup, struct shard *ret, struct diag *d)
+                  const struct format_setup *setup, struct record_file **ret, struct diag *d)
 {
-    struct metadata_file *file = calloc(1, sizeof(*file));
     struct files_claim *claim = c->impl;
-    int r;
+    struct metadata_file *file;
+    int r = record_file_new(&file_ops, blob, setup, &file);
 
-    if (!file) {
+    if (r < 0) {
         blob_free(blob);
-        return -ENOMEM;
+        return r;
     }
-    file->users = 1;
     file->cells.most = METADATA_COLUMNS_MAX;
     file->kind = strstr(claim->table, ".csv") ? TABLE_CSV : TABLE_JSONL;
     file->is_parquet = strstr(claim->table, ".parquet") != NULL;
@@ -347,22 +342,10 @@ int metadata_open(struct collection *c, struct blob *blob, const struct members 
     if (r == 0 && !file->name)
         r = -ENOMEM;
     if (r < 0) {
-        metadata_drop(file);
+        record_file_drop(&file->base);
         return r;
     }
-    file->prepared = (struct prepared){
-        .ops = &index_ops,
-        .impl = file,
-        .keep = setup->keep,
-        .kind = "rows",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = members_size(members, file->table),
-        .shape = {.columns = METADATA_FIXED,
-                  .rising = 1u << METADATA_AT,
-                  .has_keys = true,
-                  .learns = true},
-    };
-    *ret = (struct shard){file, blob, &file->prepared};
+    file->base.prepared.size = members_size(members, file->table);
+    *ret = &file->base;
     return 0;
 }

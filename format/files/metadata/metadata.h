@@ -34,19 +34,18 @@ enum {
 };
 
 struct metadata_file {
+    struct record_file base;
     struct files_source source;
     enum table_kind kind;
     size_t table;      /* the member that is the table, */
     char *name;        /* and its path below SOURCE; owned */
     const char *other; /* a second table, of another format: it is refused. NULL: there is none */
     bool is_parquet;   /* so is this */
-    unsigned users;
 
     struct row_walk walk; /* while the index is made */
     struct row row;
     uint64_t *number; /* of a row of the index */
 
-    struct prepared prepared;
     struct column_table cells; /* columns of the table */
 
     /* Once it is prepared: */
@@ -58,18 +57,12 @@ struct metadata_file {
         const struct learned_column *ext; /* of files: its name; NULL: of others */
         char name[RECORD_NAME_MAX + 1], shown_ext[RECORD_NAME_MAX + 1];
     } * shows; /* [n_columns] */
-    unsigned n_columns;
 };
 
 /* Open a collection; takes over blob and what c->impl owns, also on error. 0; -ENOMEM; or
  * -errno with the reason in d: the table is not there. */
 int metadata_open(struct collection *c, struct blob *blob, const struct members *members,
-                  const struct format_setup *setup, struct shard *ret, struct diag *d);
-
-/* The functions of struct record_format: these, and those of shown.c. */
-int metadata_prepare(void *file, struct diag *d);
-void metadata_share(void *file);
-void metadata_drop(void *file);
+                  const struct format_setup *setup, struct record_file **ret, struct diag *d);
 
 /* ---- what it shows: shown.c ---- */
 
@@ -77,7 +70,7 @@ void metadata_drop(void *file);
  * file. */
 int metadata_make_columns(struct metadata_file *file, struct diag *d);
 
-const struct record_column *metadata_columns(const void *file, unsigned *ret_n);
+/* The functions of struct record_format. */
 bool metadata_has(const void *file, uint64_t row, unsigned column);
 int metadata_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                   struct diag *d);
@@ -87,6 +80,7 @@ int metadata_read(struct read_context *rc, const void *file, uint64_t row, unsig
 bool metadata_path(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
 void metadata_locate(const void *file, const struct extent *e, struct text *t);
 void metadata_note(const void *file, struct text *t);
-void metadata_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t);
+void metadata_describe(struct record_file *const *file, unsigned n, const char *indent,
+                       struct text *t);
 
 #endif

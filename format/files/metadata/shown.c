@@ -14,13 +14,14 @@
 
 static enum metadata_tag tag_of(const struct metadata_file *file, uint64_t row, unsigned cell)
 {
-    return (enum metadata_tag)(index_number(&file->prepared.index, row, METADATA_FIXED + 2 * cell) &
-                               ((1u << METADATA_TAG_BITS) - 1));
+    return (enum metadata_tag)(
+        index_number(&file->base.prepared.index, row, METADATA_FIXED + 2 * cell) &
+        ((1u << METADATA_TAG_BITS) - 1));
 }
 
 static uint64_t value_of(const struct metadata_file *file, uint64_t row, unsigned cell)
 {
-    return index_number(&file->prepared.index, row, METADATA_FIXED + 2 * cell + 1);
+    return index_number(&file->base.prepared.index, row, METADATA_FIXED + 2 * cell + 1);
 }
 
 /* The member of a cell; false: it names none. */
@@ -70,7 +71,7 @@ static int find_fields(struct metadata_file *file)
     for (unsigned cell = 0; cell < file->cells.n; cell++) {
         if (!file->cells.column[cell].number[METADATA_NAMES])
             continue;
-        for (uint64_t row = 0; row < file->prepared.index.rows && r == 0; row++) {
+        for (uint64_t row = 0; row < file->base.prepared.index.rows && r == 0; row++) {
             enum metadata_tag tag = tag_of(file, row, cell);
             unsigned column;
             size_t member;
@@ -96,35 +97,35 @@ static int find_fields(struct metadata_file *file)
 
 static void add_files(struct metadata_file *file, const struct learned_column *ext)
 {
-    struct metadata_column *shows = &file->shows[file->n_columns];
+    struct metadata_column *shows = &file->shows[file->base.n_columns];
 
     shows->cell = (unsigned)ext->number[1];
     shows->ext = ext;
     record_name(ext->name, ext->len, RECORD_NAME_MAX, shows->name);
     record_name(ext->name, ext->len, EXT_SIZE - 1, shows->shown_ext);
-    file->columns[file->n_columns++] =
+    file->columns[file->base.n_columns++] =
         (struct record_column){.name = shows->name,
                                .shown = RECORD_BYTES,
                                .ext = shows->shown_ext,
                                .unnamed = true,
-                               .has_holes = ext->number[0] != file->prepared.index.rows};
+                               .has_holes = ext->number[0] != file->base.prepared.index.rows};
 }
 
 static void add_cells(struct metadata_file *file, unsigned cell)
 {
     const struct learned_column *column = &file->cells.column[cell];
-    struct metadata_column *shows = &file->shows[file->n_columns];
+    struct metadata_column *shows = &file->shows[file->base.n_columns];
     uint64_t seen = column->number[METADATA_SEEN];
     bool is_number =
         seen && !(seen & ~(UINT64_C(1) << METADATA_INTEGER | UINT64_C(1) << METADATA_REAL));
 
     shows->cell = cell;
     record_name(column->name, column->len, RECORD_NAME_MAX, shows->name);
-    file->columns[file->n_columns++] = (struct record_column){
+    file->columns[file->base.n_columns++] = (struct record_column){
         .name = shows->name,
         .shown = is_number ? RECORD_NUMBERS : RECORD_TEXT,
         .dtype = seen & (1u << METADATA_REAL) ? DTYPE_F8 : DTYPE_I8,
-        .has_holes = column->number[METADATA_COUNT] != file->prepared.index.rows};
+        .has_holes = column->number[METADATA_COUNT] != file->base.prepared.index.rows};
 }
 
 int metadata_make_columns(struct metadata_file *file, struct diag *d)
@@ -136,33 +137,23 @@ int metadata_make_columns(struct metadata_file *file, struct diag *d)
     if (!file->exts.n && (file->missing || file->refused))
         return diag_set(d, -EBADMSG,
                         "%s: expected a row whose file exists, got none in %" PRIu64 " rows",
-                        file->name, file->prepared.index.rows);
+                        file->name, file->base.prepared.index.rows);
     if (!file->exts.n)
         return diag_set(d, -EBADMSG,
                         "%s: expected a column file_name, or <name>_file_name, that names files "
                         "next to it; got none in %" PRIu64 " rows",
-                        file->name, file->prepared.index.rows);
+                        file->name, file->base.prepared.index.rows);
     file->columns = calloc(file->exts.n + file->cells.n, sizeof(*file->columns));
     file->shows = calloc(file->exts.n + file->cells.n, sizeof(*file->shows));
-    if (!file->columns || !file->shows) {
-        free(file->columns);
-        file->columns = NULL;
+    if (!file->columns || !file->shows)
         return -ENOMEM;
-    }
+    file->base.column = file->columns;
     for (unsigned i = 0; i < file->exts.n; i++)
         add_files(file, &file->exts.column[i]);
     for (unsigned i = 0; i < file->cells.n; i++)
         if (!file->cells.column[i].number[METADATA_NAMES])
             add_cells(file, i);
     return 0;
-}
-
-const struct record_column *metadata_columns(const void *p, unsigned *ret_n)
-{
-    const struct metadata_file *file = p;
-
-    *ret_n = file->n_columns;
-    return file->columns;
 }
 
 /* ---- contents ---- */
@@ -186,7 +177,7 @@ static int say_missing(const struct metadata_file *file, uint64_t row, unsigned 
 {
     bool refused = tag_of(file, row, cell) == METADATA_REFUSED;
     uint8_t key[KEY_MAX];
-    size_t len = index_key(&file->prepared.index, row, key);
+    size_t len = index_key(&file->base.prepared.index, row, key);
 
     return diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s: %s", file->name, row, (int)len,
                     (const char *)key, file->cells.column[cell].name,
@@ -210,7 +201,7 @@ int metadata_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
         ret[0] = members_size(file->source.members, member);
         return 0;
     }
-    len = index_number(&file->prepared.index, row, METADATA_FIXED + 2 * shows->cell) >>
+    len = index_number(&file->base.prepared.index, row, METADATA_FIXED + 2 * shows->cell) >>
           METADATA_TAG_BITS;
     if (len > METADATA_TEXT_MAX)
         return diag_set(d, -EBADMSG, "%s: row %" PRIu64 ": the kept index is wrong", file->name,
@@ -235,8 +226,8 @@ static int read_text(struct read_context *rc, const struct metadata_file *file, 
                      unsigned cell, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct member *table = &file->source.members->member[file->table];
-    uint64_t at = index_number(&file->prepared.index, row, METADATA_AT);
-    uint64_t bytes = index_number(&file->prepared.index, row, METADATA_LEN);
+    uint64_t at = index_number(&file->base.prepared.index, row, METADATA_AT);
+    uint64_t bytes = index_number(&file->base.prepared.index, row, METADATA_LEN);
     const struct learned_column *column = &file->cells.column[cell];
     const char *name = file->name;
     AUTO_FREE char *text = NULL;
@@ -332,9 +323,10 @@ void metadata_note(const void *p, struct text *t)
                  METADATA_COLUMNS_MAX, file->cells.first_out);
 }
 
-void metadata_describe(const struct shard *shard, unsigned n, const char *indent, struct text *t)
+void metadata_describe(struct record_file *const *files, unsigned n, const char *indent,
+                       struct text *t)
 {
-    const struct metadata_file *file = shard[0].file;
+    const struct metadata_file *file = (const struct metadata_file *)files[0];
 
     (void)n; /* it is one */
     text_add(t, "%s\"layout\": \"metadata\",\n%s\"table\": ", indent, indent);

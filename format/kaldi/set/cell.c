@@ -29,7 +29,7 @@ bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sa
     uint64_t number = kaldi_cell_number(set, column, sample);
     struct kaldi_row row;
 
-    if (number >= table->prepared.index.rows)
+    if (number >= table->base.prepared.index.rows)
         return false;
     kaldi_table_row(table, number, &row);
     return row.object.store == KALDI_BAD;
@@ -46,11 +46,11 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         index_row(kaldi_join_index(set->join), sample, number);
         cell.number = number[c->join];
     }
-    if (cell.number >= c->table->prepared.index.rows)
+    if (cell.number >= c->table->base.prepared.index.rows)
         return diag_set(d, -EBADMSG,
                         "%s: row %llu: the index is damaged; it is made again if the "
                         "files in the cache folder are removed",
-                        blob_name(c->table->blob), (unsigned long long)cell.number + 1);
+                        blob_name(c->table->base.blob), (unsigned long long)cell.number + 1);
     kaldi_table_row(c->table, cell.number, &cell.row);
     if (cell.row.object.store == KALDI_BAD)
         return kaldi_table_fault(c->table, cell.number, d);
@@ -64,7 +64,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
             return diag_set(d, -EBADMSG,
                             "%s: row %llu: expected a part of %llu audio samples, got %llu "
                             "from %llu on",
-                            blob_name(c->table->blob), (unsigned long long)cell.number + 1,
+                            blob_name(c->table->base.blob), (unsigned long long)cell.number + 1,
                             (unsigned long long)cell.row.n[0], (unsigned long long)n,
                             (unsigned long long)first);
         cell.row.first[0] = first;

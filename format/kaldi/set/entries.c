@@ -125,8 +125,8 @@ static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_
 {
     uint8_t own[KEY_MAX];
 
-    return !(cell->table->prepared.index.renamed && memchr(key, '~', len)) &&
-           index_key(&cell->table->prepared.index, cell->number, own) == len &&
+    return !(cell->table->base.prepared.index.renamed && memchr(key, '~', len)) &&
+           index_key(&cell->table->base.prepared.index, cell->number, own) == len &&
            !memcmp(own, key, len);
 }
 

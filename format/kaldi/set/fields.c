@@ -83,7 +83,7 @@ static void content_where(const struct dataset *ds, const struct record_content 
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
 
-    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->blob),
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
              (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
 }
 

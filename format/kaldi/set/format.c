@@ -264,7 +264,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
     uint64_t at = 0;
     int r;
 
-    kaldi_in_init(&in, script->blob);
+    kaldi_in_init(&in, script->base.blob);
     while (at < in.size && at < SCAN_MOST) {
         size_t have = 0, len;
         const uint8_t *text = kaldi_in_at(&in, at, 4096, &have), *end;

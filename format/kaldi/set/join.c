@@ -10,7 +10,6 @@
 #include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 
-#define VERSION           4
 #define STEP_NS           10000000
 #define LOOK              64   /* rows between two readings of the clock */
 #define LISTED            1000 /* keys of a list in dataset.json */
@@ -67,16 +66,16 @@ static const struct index *base_index(const struct kaldi_join *join)
     static const char *const names[] = {"feats", "wav", "text"};
 
     if (join->speaker)
-        return &join->speaker->prepared.index;
+        return &join->speaker->base.prepared.index;
     if (join->has_segments)
         return &join->segments.index;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct kaldi_table *table = table_called(join, names[i]);
 
         if (table)
-            return &table->prepared.index;
+            return &table->base.prepared.index;
     }
-    return &join->set->column[0].table->prepared.index;
+    return &join->set->column[0].table->base.prepared.index;
 }
 
 /* Is the audio of a column cut by the segments? */
@@ -152,13 +151,13 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
     const char *name = u->speaker;
 
     if (level == BY_UTTERANCE)
-        return index_find(&table->prepared.index, u->key, u->len, ret);
+        return index_find(&table->base.prepared.index, u->key, u->len, ret);
     if (level == BY_RECORDING) {
         if (u->segment_wrong)
             return false;
         name = u->segment.recording;
     }
-    return *name && index_find(&table->prepared.index, name, strlen(name), ret);
+    return *name && index_find(&table->base.prepared.index, name, strlen(name), ret);
 }
 
 /* The level by which Kaldi's tables of that name are keyed. */
@@ -273,7 +272,6 @@ static int join_identity(void *impl, struct text *ret)
 {
     const struct kaldi_join *join = impl;
 
-    text_add(ret, "kaldi join %d", VERSION);
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         const struct kaldi_table *table = join->set->column[i].table;
 
@@ -294,7 +292,8 @@ static int begin_rows(struct kaldi_join *join, struct utterance *u)
     }
     join->begun_rows = true;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        join->miss[i].used = calloc(1, join->set->column[i].table->prepared.index.rows / 8 + 1);
+        join->miss[i].used =
+            calloc(1, join->set->column[i].table->base.prepared.index.rows / 8 + 1);
         if (!join->miss[i].used)
             return -ENOMEM;
     }
@@ -307,12 +306,12 @@ static uint64_t add_extra(const struct kaldi_table *table, const struct misses *
 {
     uint64_t n = 0;
 
-    for (uint64_t row = 0; row < table->prepared.index.rows; row++) {
+    for (uint64_t row = 0; row < table->base.prepared.index.rows; row++) {
         char key[KEY_MAX + 1];
 
         if (miss->used[row / 8] & 1u << row % 8 || n++ >= LISTED)
             continue;
-        key[index_key(&table->prepared.index, row, (uint8_t *)key)] = '\0';
+        key[index_key(&table->base.prepared.index, row, (uint8_t *)key)] = '\0';
         text_add(t, n > 1 ? ", " : "");
         text_add_json(t, key);
     }
@@ -349,8 +348,8 @@ static void add_missing(const struct kaldi_join *join, struct text *t)
 
         if (miss->missing)
             text_add(t, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
-                     blob_name(join->set->column[i].table->blob), (unsigned long long)miss->missing,
-                     (unsigned long long)join->base->rows,
+                     blob_name(join->set->column[i].table->base.blob),
+                     (unsigned long long)miss->missing, (unsigned long long)join->base->rows,
                      miss->missing_shown.data ? miss->missing_shown.data : "");
     }
 }
@@ -363,18 +362,19 @@ static void add_others(const struct kaldi_join *join, struct text *t)
         AUTO_TEXT struct text shown = {0};
         uint64_t n = 0;
 
-        for (uint64_t row = 0; row < table->prepared.index.rows; row++) {
+        for (uint64_t row = 0; row < table->base.prepared.index.rows; row++) {
             uint8_t key[KEY_MAX];
 
             if (join->miss[i].used[row / 8] & 1u << row % 8)
                 continue;
             show_key(&shown, n, key,
-                     n > KEYS_NOTED ? 0 : index_key(&table->prepared.index, row, key));
+                     n > KEYS_NOTED ? 0 : index_key(&table->base.prepared.index, row, key));
             n++;
         }
         if (n && join->level[i] == BY_UTTERANCE)
             text_add(t, "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
-                     blob_name(table->blob), (unsigned long long)n, shown.data ? shown.data : "");
+                     blob_name(table->base.blob), (unsigned long long)n,
+                     shown.data ? shown.data : "");
     }
 }
 
@@ -391,7 +391,7 @@ static bool texts_failed(const struct kaldi_join *join)
 /* Check that utt2spk and segments did not change while they were read. */
 static int sources_check(const struct kaldi_join *join)
 {
-    int r = join->speaker ? blob_check(join->speaker->blob) : 0;
+    int r = join->speaker ? blob_check(join->speaker->base.blob) : 0;
 
     return r == 0 && join->has_segments ? blob_check(join->segments.blob) : r;
 }
@@ -410,7 +410,7 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
         "%s: expected utterances that all tables have, got none; nothing for any of %llu "
         "utterances is in: %s. A table by speaker needs utt2spk, one by recording "
         "segments; a table of something else should be in another folder",
-        blob_name(join->set->column[0].table->blob), (unsigned long long)join->base->rows,
+        blob_name(join->set->column[0].table->base.blob), (unsigned long long)join->base->rows,
         lacking.data ? lacking.data : "no single table");
 }
 
@@ -467,6 +467,7 @@ static int join_take(void *impl, const struct index *index)
 }
 
 static const struct prepared_ops join_ops = {
+    .version = "kaldi join 4",
     .identity = join_identity,
     .take = join_take,
     .step = join_step,
@@ -486,7 +487,7 @@ static int join_source(const struct kaldi_join *join, char **ret)
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->blob));
+        text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->base.blob));
     if (join->has_segments)
         text_add(&t, " + %s", blob_source(join->segments.blob));
     return text_finish(&t, ret, NULL);
@@ -533,7 +534,7 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
         .impl = join,
         .keep = keep,
         .kind = "tables",
-        .name = blob_name(set->column[0].table->blob),
+        .name = blob_name(set->column[0].table->base.blob),
         .source = join->source,
         .shape = {.has_keys = true},
     };

@@ -26,7 +26,7 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
             text_add(t,
                      "%s: is read as %s, as -o kaldi_type= says for all tables; its objects look "
                      "like %s. For single tables: -o 'kaldi_type=FILE:TYPE;FILE:TYPE'\n",
-                     blob_name(table->blob), kaldi_types[table->type].name,
+                     blob_name(table->base.blob), kaldi_types[table->type].name,
                      kaldi_types[table->looks].name);
         if (notes->len)
             text_add_bytes(t, notes->data, notes->len);
@@ -55,7 +55,7 @@ static int set_finish(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
     AUTO_TEXT struct text notes = {0};
 
-    ds->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->prepared.index;
+    ds->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->base.prepared.index;
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_column *c = &set->column[i];
         const struct kaldi_totals *t = &c->table->totals;
@@ -250,7 +250,7 @@ static const struct dataset_ops kaldi_ops = {
 void kaldi_parts_release(struct kaldi_parts *parts)
 {
     for (unsigned i = 0; i < parts->n; i++)
-        kaldi_table_free(parts->table[i]);
+        record_file_drop(&parts->table[i]->base);
     free(parts->table);
     for (size_t i = 0; i < parts->n_material; i++)
         blob_free(parts->material[i]);
@@ -259,26 +259,16 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     *parts = (struct kaldi_parts){0};
 }
 
-static void table_drop(void *table)
-{
-    kaldi_table_free(table);
-}
-
-static const struct shard_ops table_ops = {.drop = table_drop};
-
 /* Move the tables and the material of parts to the set, which owns them from now on. */
 static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
                       bool is_alone)
 {
-    int r = shards_init(&set->tables, &table_ops, parts->n);
+    int r = shards_init(&set->tables, parts->n);
 
     if (r < 0)
         return r;
-    for (unsigned i = 0; i < parts->n; i++) {
-        struct kaldi_table *table = parts->table[i];
-
-        shards_add(&set->tables, &(struct shard){table, table->blob, &table->prepared});
-    }
+    for (unsigned i = 0; i < parts->n; i++)
+        shards_add(&set->tables, &parts->table[i]->base);
     parts->n = 0;
     set->n_material = parts->n_material;
     set->material = TAKE_PTR(parts->material);
@@ -287,11 +277,11 @@ static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_pa
     if (!set->column)
         return -ENOMEM;
     for (; set->n_columns < set->tables.n; set->n_columns++) {
-        struct kaldi_table *table = set->tables.shard[set->n_columns].file;
+        struct kaldi_table *table = (struct kaldi_table *)set->tables.file[set->n_columns];
 
         set->column[set->n_columns] =
             (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
-        ds->blob[ds->n_blobs++] = table->blob;
+        ds->blob[ds->n_blobs++] = table->base.blob;
     }
     for (size_t i = 0; i < set->n_material; i++)
         ds->blob[ds->n_blobs++] = set->material[i];

@@ -17,7 +17,7 @@ int kaldi_pass_new(struct kaldi_table *table, struct kaldi_pass **ret)
     if (!pass)
         return -ENOMEM;
     pass->table = table;
-    kaldi_in_init(&pass->in, table->blob);
+    kaldi_in_init(&pass->in, table->base.blob);
     *ret = pass;
     return 0;
 }
@@ -56,7 +56,7 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
         int r =
             table->kind == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);
 
-        atomic_store_explicit(&table->prepared.seen, min_u64(pass->at, table->blob->size),
+        atomic_store_explicit(&table->base.prepared.seen, min_u64(pass->at, table->base.blob->size),
                               memory_order_relaxed);
         if (r == -EAGAIN)
             return 0;

@@ -53,7 +53,7 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
         snprintf(text, sizeof(text),
                  "%s: row %llu: expected keys in the order of their bytes (kaldi=s), got '%.*s' %s "
                  "'%.*s'",
-                 blob_name(pass->table->blob), (unsigned long long)pass->rows + 1,
+                 blob_name(pass->table->base.blob), (unsigned long long)pass->rows + 1,
                  (int)min_u64(len, 100), (const char *)key, order ? "after" : "twice, after",
                  (int)min_u64(pass->last_len, 100), (const char *)pass->last);
         kaldi_note(pass->table, &pass->reported_order, text);
@@ -68,7 +68,7 @@ static int add_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
     if (pass->table->sorted)
         check_order(pass, key, len);
     pass->rows++;
-    return index_add(pass->table->prepared.builder, key, len, number);
+    return index_add(pass->table->base.prepared.builder, key, len, number);
 }
 
 int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason)

@@ -208,7 +208,7 @@ static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, cons
 {
     char text[1400];
 
-    snprintf(text, sizeof(text), "%s:%llu: %s", blob_name(pass->table->blob),
+    snprintf(text, sizeof(text), "%s:%llu: %s", blob_name(pass->table->base.blob),
              (unsigned long long)line->number, what);
     return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
 }
@@ -216,7 +216,7 @@ static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, cons
 /* The file is missing, or the command failed: the next mount may succeed. */
 static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
 {
-    pass->table->prepared.may_differ = true;
+    pass->table->base.prepared.may_differ = true;
     return bad_line(pass, line, what);
 }
 
@@ -346,7 +346,7 @@ static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
 
     show_line(line, shown);
     snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
-             blob_name(pass->table->blob), (unsigned long long)line->number,
+             blob_name(pass->table->base.blob), (unsigned long long)line->number,
              line->wrong ? line->wrong : scp_long_key, shown);
     kaldi_note(pass->table, &pass->reported_bad, reason);
     pass->table->totals.ends_early = true;

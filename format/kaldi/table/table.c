@@ -11,8 +11,6 @@
 #include "base/checked.h"
 #include "format/kaldi/table/pass.h"
 
-#define VERSION 3
-
 /* ---- preparing ---- */
 
 static void free_files(struct kaldi_table *table)
@@ -30,12 +28,11 @@ static int table_identity(void *impl, struct text *ret)
 {
     const struct kaldi_table *table = impl;
 
-    text_add(ret, "kaldi %d type=%d kind=%d options=%d folder=%s", VERSION, table->type,
-             table->kind,
+    text_add(ret, " type=%d kind=%d options=%d folder=%s", table->type, table->kind,
              table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
                  table->opener->reads_outside << 3,
              table->folder);
-    return prepared_add_identity(&table->prepared, ret, table->blob);
+    return 0;
 }
 
 static int table_take(void *impl, const struct index *index)
@@ -79,7 +76,7 @@ static void table_renamed(void *impl, uint64_t row, uint64_t first)
         text_add(&table->notes,
                  "%s: row %llu has the key of row %llu; it is shown with ~ and a number after "
                  "its key\n",
-                 blob_name(table->blob), (unsigned long long)row + 1,
+                 blob_name(table->base.blob), (unsigned long long)row + 1,
                  (unsigned long long)first + 1);
     else if (table->renamed == 11)
         text_add(&table->notes, "and more keys that occur twice\n");
@@ -102,14 +99,30 @@ static void table_not_kept(void *impl, const char *text)
     text_add(&((struct kaldi_table *)impl)->notes, "%s\n", text);
 }
 
-static const struct prepared_ops table_ops = {
-    .identity = table_identity,
-    .take = table_take,
-    .begin = table_begin,
-    .step = table_step,
-    .renamed = table_renamed,
-    .about = table_about,
-    .not_kept = table_not_kept,
+static void table_release(void *p)
+{
+    struct kaldi_table *table = p;
+
+    kaldi_pass_free(table->pass);
+    free_files(table);
+    text_release(&table->notes);
+    free(table->name);
+    free(table->folder);
+}
+
+static const struct record_file_ops table_ops = {
+    .size = sizeof(struct kaldi_table),
+    .index = {.version = "kaldi 3",
+              .identity = table_identity,
+              .take = table_take,
+              .begin = table_begin,
+              .step = table_step,
+              .renamed = table_renamed,
+              .about = table_about,
+              .not_kept = table_not_kept},
+    .index_type = "tables",
+    .shape = {.columns = KALDI_COLUMNS, .has_keys = true},
+    .release = table_release,
 };
 
 /* ---- opening ---- */
@@ -136,14 +149,13 @@ static enum kaldi_type asked_type(const struct format_options *options, const ch
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d)
 {
-    struct kaldi_table *table = calloc(1, sizeof(*table));
-    int r = 0;
+    struct kaldi_table *table;
+    int r = record_file_new(&table_ops, blob, setup->format, &table);
 
-    if (!table) {
+    if (r < 0) {
         blob_free(blob);
-        return -ENOMEM;
+        return r;
     }
-    table->blob = blob;
     table->name = strdup(setup->name);
     table->folder = strdup(setup->folder);
     table->kind = setup->kind;
@@ -152,40 +164,16 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     table->asked = asked_type(&setup->format->options, blob_name(blob), &table->asked_of_all);
     table->permissive = setup->format->options.kaldi_permissive;
     table->sorted = setup->format->options.kaldi_sorted;
-    table->prepared = (struct prepared){
-        .ops = &table_ops,
-        .impl = table,
-        .keep = setup->format->keep,
-        .kind = "tables",
-        .name = blob_name(blob),
-        .source = blob_source(blob),
-        .size = blob->size,
-        .shape = {.columns = KALDI_COLUMNS, .has_keys = true},
-    };
     if (!table->name || !table->folder)
         r = -ENOMEM;
     if (r == 0)
         r = kaldi_find_type(table, d);
     if (r < 0) {
-        kaldi_table_free(table);
+        record_file_drop(&table->base);
         return r;
     }
     *ret = table;
     return 0;
-}
-
-void kaldi_table_free(struct kaldi_table *table)
-{
-    if (!table)
-        return;
-    kaldi_pass_free(table->pass);
-    prepared_release(&table->prepared);
-    free_files(table);
-    text_release(&table->notes);
-    blob_free(table->blob);
-    free(table->name);
-    free(table->folder);
-    free(table);
 }
 
 /* ---- rows ---- */
@@ -206,7 +194,7 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
     uint64_t number[INDEX_COLUMNS];
     struct kaldi_object *o = &ret->object;
 
-    index_row(&table->prepared.index, row, number);
+    index_row(&table->base.prepared.index, row, number);
     *ret = (struct kaldi_row){
         .is_whole = number[COLUMN_WHAT] & WHAT_WHOLE,
         .is_plain = number[COLUMN_WHAT] & WHAT_PLAIN,
@@ -241,5 +229,6 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
 
 void kaldi_table_identity(const struct kaldi_table *table, struct text *t)
 {
-    text_add(t, "%s files=%llx", table->prepared.identity, (unsigned long long)table->totals.hash);
+    text_add(t, "%s files=%llx", table->base.prepared.identity,
+             (unsigned long long)table->totals.hash);
 }

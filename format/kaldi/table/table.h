@@ -5,9 +5,8 @@
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_H
 
 #include "base/text.h"
-#include "format/core/format.h"
-#include "format/index/prepared.h"
 #include "format/kaldi/object/object.h"
+#include "format/records/record_file.h"
 
 enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
 
@@ -55,9 +54,9 @@ struct kaldi_table_setup {
 };
 
 struct kaldi_table {
+    struct record_file base;
     char *name;
     char *folder;
-    struct blob *blob; /* owned */
     enum kaldi_table_kind kind;
     enum kaldi_type type;
     const struct opener *opener;
@@ -68,7 +67,6 @@ struct kaldi_table {
     bool sorted;           /* the user says that the keys are */
 
     /* Once it is ready: */
-    struct prepared prepared; /* the index */
     struct kaldi_totals totals;
     struct kaldi_file *file; /* [n_files]; [0] is the table's own */
     size_t n_files;
@@ -83,13 +81,6 @@ struct kaldi_table {
  * another -errno with the reason in d: the table cannot be read at all. */
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d);
-void kaldi_table_free(struct kaldi_table *table); /* takes NULL */
-
-/* Prepare the table a step further. As prepared_step(). */
-static inline int kaldi_table_prepare(struct kaldi_table *table, struct diag *d)
-{
-    return prepared_step(&table->prepared, d);
-}
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret);
 

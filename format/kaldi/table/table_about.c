@@ -152,7 +152,7 @@ int kaldi_add_own_file(struct kaldi_table *table, size_t n)
     table->file = calloc(capacity, sizeof(*table->file));
     if (!table->file)
         return -ENOMEM;
-    table->file[0].blob = table->blob;
+    table->file[0].blob = table->base.blob;
     table->n_files = 1;
     return 0;
 }
@@ -205,7 +205,7 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index)
 
 int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d)
 {
-    struct get g = {table->prepared.index.about, table->prepared.index.about_len, false};
+    struct get g = {table->base.prepared.index.about, table->base.prepared.index.about_len, false};
     struct kaldi_totals totals;
     uint64_t n;
     size_t len;
@@ -222,5 +222,5 @@ int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag
             return diag_set(d, -EBADMSG, "%.*s", (int)min_u64(len, 1000), text);
     }
     return diag_set(d, -EBADMSG, "%s: row %llu cannot be read; `epochfs info --check` says why",
-                    blob_name(table->blob), (unsigned long long)row + 1);
+                    blob_name(table->base.blob), (unsigned long long)row + 1);
 }

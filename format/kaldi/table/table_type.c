@@ -21,7 +21,7 @@ static int check_first(const struct kaldi_table *table, struct diag *d)
     bool is_plain;
     int r;
 
-    kaldi_in_init(&in, table->blob);
+    kaldi_in_init(&in, table->base.blob);
     r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
     if (r == 0)
         return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
@@ -33,8 +33,8 @@ static int check_first(const struct kaldi_table *table, struct diag *d)
 static enum kaldi_type guess_output(const struct kaldi_table *table, const struct scp_line *line)
 {
     static const char *const audio[] = {"wav", "sph", "flac", "sox", "ffmpeg", "mp3", "ogg"};
-    const char *slash = strrchr(blob_name(table->blob), '/');
-    const char *name = slash ? slash + 1 : blob_name(table->blob);
+    const char *slash = strrchr(blob_name(table->base.blob), '/');
+    const char *name = slash ? slash + 1 : blob_name(table->base.blob);
 
     for (size_t i = 0; i < ARRAY_LEN(audio); i++)
         if (strstr(name, audio[i]) ||
@@ -65,7 +65,7 @@ static void see_looks(struct kaldi_table *table, const struct blob *object, uint
     if (!table->asked_of_all || type != table->asked)
         return;
     r = object ? kaldi_sniff_object(object, at, KALDI_UNKNOWN, &looks, NULL)
-               : kaldi_sniff_archive(table->blob, KALDI_UNKNOWN, &looks, NULL);
+               : kaldi_sniff_archive(table->base.blob, KALDI_UNKNOWN, &looks, NULL);
     table->looks = r == 0 && looks != type ? looks : KALDI_UNKNOWN;
 }
 
@@ -122,7 +122,7 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
         at += len + 1;
         wrong = scp_line_parse((const char *)text, len, &line);
         if (wrong) {
-            diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->blob), i + 1, wrong);
+            diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->base.blob), i + 1, wrong);
             if (line.ends_table && (table->permissive || !line.has_value))
                 break;
             continue;
@@ -137,7 +137,7 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
                 guess = table->asked ? table->asked : guess_output(table, &line);
             continue;
         }
-        diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
+        diag_set(d, r, "%s:%u: %s", blob_name(table->base.blob), i + 1, diag_text(&reason, r));
     }
     if (guess) {
         table->type = table->type ? table->type : guess;
@@ -164,11 +164,11 @@ int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const str
         return diag_set(d, -EBADMSG,
                         "%s:%llu: blank line before other lines: Kaldi ends the table there. "
                         "Remove the line, or mount with -o kaldi=p to end the table there",
-                        blob_name(table->blob), (unsigned long long)*blank);
+                        blob_name(table->base.blob), (unsigned long long)*blank);
     return diag_set(d, -EBADMSG,
                     "%s:%llu: %s: Kaldi ends the table there. Remove the line, or mount with -o "
                     "kaldi=p to end the table there",
-                    blob_name(table->blob), (unsigned long long)number,
+                    blob_name(table->base.blob), (unsigned long long)number,
                     wrong ? wrong : scp_long_key);
 }
 
@@ -188,7 +188,7 @@ static int check_lines(const struct kaldi_table *table, struct kaldi_in *in, str
         if (!text)
             return kaldi_bad(in, at, d, "cannot be read");
         end = memchr(text, '\n', have);
-        if (!end && in->size < table->blob->size)
+        if (!end && in->size < table->base.blob->size)
             break;
         have = end ? (size_t)(end - text) : have;
         at += have + 1;
@@ -204,12 +204,12 @@ int kaldi_find_type(struct kaldi_table *table, struct diag *d)
     int r = 0;
 
     if (table->kind == KALDI_SCRIPT) {
-        kaldi_in_init(&in, table->blob);
+        kaldi_in_init(&in, table->base.blob);
         r = find_type_of_script(table, &in, d);
         return r < 0 || table->permissive ? r : check_lines(table, &in, d);
     }
     if (table->type == KALDI_UNKNOWN) {
-        r = kaldi_sniff_archive(table->blob, table->asked, &table->type, d);
+        r = kaldi_sniff_archive(table->base.blob, table->asked, &table->type, d);
         if (r == 0)
             see_looks(table, NULL, 0, table->type);
     }

@@ -7,6 +7,8 @@
 #include "support/random.h"
 #include "support/unit.h"
 
+static const struct index_shape places_shape = PLACES_SHAPE;
+
 /* The input. */
 struct rows {
     uint64_t n;

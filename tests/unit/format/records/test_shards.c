@@ -14,59 +14,75 @@
 
 /* A file of records of 10 bytes each. */
 struct file {
+    struct record_file base;
     struct blob blob;
-    struct prepared prepared;
-    unsigned steps; /* of prepare() until it is ready */
-    unsigned drops;
+    uint64_t rows;
+    unsigned steps; /* until it is ready */
+    bool is_bad;    /* it fails at once */
     int error;
 };
 
 static unsigned long prepares;
+static struct file *file[FILES];
 
-static int file_prepare(void *p, struct diag *d)
+/* The rows of a file that is ready. */
+static int add_rows(struct file *f)
 {
-    struct file *file = p;
+    for (uint64_t i = 0; i < f->rows; i++) {
+        uint64_t number = 10 * i;
+
+        assert_int_equal(index_add(f->base.prepared.builder, NULL, 0, &number), 0);
+    }
+    f->base.prepared.end[0] = 10 * f->rows;
+    return 1;
+}
+
+static int file_step(void *p, struct diag *d)
+{
+    struct file *f = p;
 
     prepares++;
-    if (file->error)
-        return diag_set(d, file->error, "file of %llu",
-                        (unsigned long long)file->prepared.index.rows);
-    return file->steps ? !--file->steps : 1;
+    if (f->error)
+        return diag_set(d, f->error, "file of %llu", (unsigned long long)f->rows);
+    return !f->steps || !--f->steps ? add_rows(f) : 0;
 }
 
 /* A record that contains the cut belongs before it, and one that begins there. */
 static uint64_t file_cut(const void *p, uint64_t off)
 {
-    return off ? min_u64(off / 10 + 1, ((const struct file *)p)->prepared.index.rows) : 0;
+    return off ? min_u64(off / 10 + 1, ((const struct file *)p)->rows) : 0;
 }
 
-static void file_drop(void *p)
+static void file_release(void *p)
 {
-    ((struct file *)p)->drops++;
+    ((struct file *)p)->base.blob = NULL; /* it is in the struct */
 }
 
-static const struct shard_ops ops = {.prepare = file_prepare, .cut = file_cut, .drop = file_drop};
+#define FILE_OPS(by)                                                                               \
+    .size = sizeof(struct file), .index = {.version = "test", .step = (by)},                       \
+    .shape = {.columns = 1, .rising = 1}, .cut = file_cut, .release = file_release
 
-static struct file *file; /* [FILES] */
-
-static void open_shards(struct shards *ret, unsigned n)
-{
-    assert_int_equal(shards_init(ret, &ops, n), 0);
-    for (unsigned i = 0; i < n; i++)
-        shards_add(ret, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
-}
+static const struct record_file_ops ops = {FILE_OPS(file_step)};
 
 static int setup(void **state)
 {
+    static const struct format_setup none;
+    static struct blob blob;
     uint64_t rng = RANDOM_SEED;
 
     (void)state;
     prepares = 0;
-    file = calloc(FILES, sizeof(*file));
     for (unsigned i = 0; i < FILES; i++) {
-        file[i].prepared.index.rows = random_below(&rng, 5); /* some have none */
-        file[i].blob.size = file[i].prepared.index.rows * 10;
-        atomic_store(&file[i].prepared.seen, file[i].blob.size);
+        struct file *f;
+
+        assert_int_equal(record_file_new(&ops, &blob, &none, &f), 0);
+        file[i] = f;
+        f->rows = random_below(&rng, 5); /* some have none */
+        f->blob.size = f->rows * 10;
+        f->base.blob = &f->blob;
+        f->base.prepared.blob = NULL; /* no identity */
+        f->base.prepared.is_cheap = true;
+        f->base.prepared.size = f->blob.size;
     }
     return 0;
 }
@@ -74,8 +90,21 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    free(file);
+    for (unsigned i = 0; i < FILES; i++)
+        record_file_drop(&file[i]->base);
     return 0;
+}
+
+/* The first n files, each prepared by those functions. */
+static void open_shards(struct shards *ret, const struct record_file_ops *by, unsigned n)
+{
+    assert_int_equal(shards_init(ret, n), 0);
+    for (unsigned i = 0; i < n; i++) {
+        file[i]->base.ops = by;
+        file[i]->base.prepared.ops = &by->index;
+        record_file_share(&file[i]->base);
+        shards_add(ret, &file[i]->base);
+    }
 }
 
 static void test_shards__very_many_files__each_prepared_once(void **state)
@@ -88,8 +117,8 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
 
     (void)state;
     for (unsigned i = 0; i < FILES; i += 1000)
-        file[i].steps = 3;
-    open_shards(&s, FILES);
+        file[i]->steps = 3;
+    open_shards(&s, &ops, FILES);
     while ((r = shards_prepare(&s, &d)) == 0)
         steps++;
     assert_int_equal(r, 1);
@@ -98,7 +127,7 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     shards_progress(&s, &done, &total);
     assert_int_equal(done, total);
     for (unsigned i = 0; i < FILES; i++) {
-        for (uint64_t k = 0; k < file[i].prepared.index.rows; k++, record++) {
+        for (uint64_t k = 0; k < file[i]->rows; k++, record++) {
             uint64_t own;
 
             assert_int_equal(shards_find(&s, record, &own), i);
@@ -108,7 +137,7 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     assert_int_equal(record, s.first[FILES]);
     shards_release(&s);
     for (unsigned i = 0; i < FILES; i++)
-        assert_int_equal(file[i].drops, 1);
+        assert_int_equal(file[i]->base.users, 1);
 }
 
 static void test_shards__file_fails__goes_on_there(void **state)
@@ -117,11 +146,11 @@ static void test_shards__file_fails__goes_on_there(void **state)
     struct shards s = {0};
 
     (void)state;
-    file[2].error = -EREMOTEIO;
-    open_shards(&s, 5);
+    file[2]->error = -EREMOTEIO;
+    open_shards(&s, &ops, 5);
     assert_int_equal(shards_prepare(&s, &d), -EREMOTEIO);
     assert_diag_has(&d, "file of");
-    file[2].error = 0;
+    file[2]->error = 0;
     assert_int_equal(shards_prepare(&s, &d), 1);
     assert_int_equal(prepares, 2 + 1 + 3);
     shards_release(&s);
@@ -135,7 +164,7 @@ static void test_shards__shares__all_records_once(void **state)
     uint64_t rng = RANDOM_SEED;
 
     (void)state;
-    open_shards(&s, 50);
+    open_shards(&s, &ops, 50);
     assert_int_equal(shards_prepare(&s, NULL), 1);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         uint64_t next = 0, start, length;
@@ -191,20 +220,19 @@ static void far_fetch(const struct blob *blob, uint64_t off, uint64_t len, struc
 static const struct blob_ops far_ops = {.fetch = far_fetch};
 
 /* Ready once SHARDS_FAR files are under way. */
-static int prepare_together(void *p, struct diag *d)
+static int step_together(void *p, struct diag *d)
 {
-    (void)p, (void)d;
+    (void)d;
     lock_take(&meet.lock);
     meet.inside++;
     pthread_cond_broadcast(&meet.more);
     while (meet.inside < SHARDS_FAR)
         lock_wait(&meet.lock, &meet.more);
     lock_drop(&meet.lock);
-    return 1;
+    return add_rows(p);
 }
 
-static const struct shard_ops together_ops = {
-    .prepare = prepare_together, .drop = file_drop, .side_by_side = true};
+static const struct record_file_ops together_ops = {FILE_OPS(step_together), .side_by_side = true};
 
 static void test_shards__far_files__wait_side_by_side(void **state)
 {
@@ -213,32 +241,30 @@ static void test_shards__far_files__wait_side_by_side(void **state)
     int r;
 
     (void)state;
-    assert_int_equal(shards_init(&s, &together_ops, 3 * SHARDS_FAR), 0);
+    for (unsigned i = 0; i < 3 * SHARDS_FAR; i++)
+        file[i]->blob.ops = &far_ops;
+    open_shards(&s, &together_ops, 3 * SHARDS_FAR);
     s.clock = &meet.clock.clock;
-    for (unsigned i = 0; i < 3 * SHARDS_FAR; i++) {
-        file[i].blob.ops = &far_ops;
-        shards_add(&s, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
-    }
     while ((r = shards_prepare(&s, NULL)) == 0)
         ;
     assert_int_equal(r, 1);
     assert_int_equal(meet.inside, 3 * SHARDS_FAR);
     for (unsigned i = 0; i < 3 * SHARDS_FAR; i++) {
         assert_int_equal(s.first[i], records);
-        records += file[i].prepared.index.rows;
+        records += file[i]->rows;
     }
     assert_int_equal(s.first[3 * SHARDS_FAR], records);
     shards_release(&s);
 }
 
 /* A later file fails at once; an earlier one only in the next step. */
-static int prepare_bad(void *p, struct diag *d)
+static int step_bad(void *p, struct diag *d)
 {
     struct file *f = p;
     int r = 1;
 
     LOCK_SCOPE(&meet.lock);
-    if (f->drops == 7) { /* the later one */
+    if (f->is_bad) { /* the later one */
         meet.bad_seen = true;
         pthread_cond_broadcast(&meet.more);
         return diag_set(d, -EBADMSG, "the later one");
@@ -253,11 +279,10 @@ static int prepare_bad(void *p, struct diag *d)
     }
     if (f->error)
         return diag_set(d, f->error, "the earlier one");
-    return r;
+    return r ? add_rows(f) : 0;
 }
 
-static const struct shard_ops bad_ops = {
-    .prepare = prepare_bad, .drop = file_drop, .side_by_side = true};
+static const struct record_file_ops bad_ops = {FILE_OPS(step_bad), .side_by_side = true};
 
 static void prepare_two_bad(int earlier, int want, const char *text)
 {
@@ -265,17 +290,18 @@ static void prepare_two_bad(int earlier, int want, const char *text)
     struct shards s = {0};
     int r;
 
+    teardown(NULL); /* a file that has failed stays so */
+    setup(NULL);
     meet.bad_seen = false;
     meet.steps = 0;
-    file[3].error = earlier;
-    file[5].drops = 7;
-    assert_int_equal(shards_init(&s, &bad_ops, SHARDS_FAR), 0);
-    s.clock = &meet.clock.clock;
+    file[3]->error = earlier;
+    file[5]->is_bad = true;
     for (unsigned i = 0; i < SHARDS_FAR; i++) {
-        file[i].blob.ops = &far_ops;
-        file[i].steps = i % 3 * 100;
-        shards_add(&s, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
+        file[i]->blob.ops = &far_ops;
+        file[i]->steps = i % 3 * 100;
     }
+    open_shards(&s, &bad_ops, SHARDS_FAR);
+    s.clock = &meet.clock.clock;
     do
         meet.steps++;
     while ((r = shards_prepare(&s, &d)) == 0);
@@ -290,7 +316,7 @@ static void prepare_two_bad(int earlier, int want, const char *text)
 static void test_shards__two_bad_files__error_of_the_earlier(void **state)
 {
     (void)state;
-    prepare_two_bad(-ESTALE, -ESTALE, "the earlier one");
+    prepare_two_bad(-EIO, -EIO, "the earlier one");
     prepare_two_bad(-EREMOTEIO, -EREMOTEIO, "the earlier one");
     prepare_two_bad(0, -EBADMSG, "the later one");
 }

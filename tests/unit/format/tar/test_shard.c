@@ -31,8 +31,7 @@ static int teardown(void **state)
 
 static void shard_end(struct tar_shard **shard)
 {
-    if (*shard)
-        tar_shard_drop(*shard);
+    record_file_drop(*shard ? &(*shard)->base : NULL);
 }
 
 /* Open and prepare it; absent: NULL, or reads of it may fail. 0 or -errno. */
@@ -40,15 +39,17 @@ static int open_shard(const struct text *tar, struct absent *absent, struct tar_
                       struct diag *d)
 {
     const struct format_setup format_setup = {.keep = &keep.keep};
-    struct blob *blob = memory_blob_new("x.tar", tar->data, tar->len, tar->len, NULL);
+    struct source_file source = {.name = "x.tar", .file_name = "x.tar", .folder = ""};
     int r;
 
     *ret = NULL;
+    source.blob = memory_blob_new("x.tar", tar->data, tar->len, tar->len, NULL);
     if (absent)
-        blob = absent_blob_new(blob, absent);
-    r = tar_shard_open(blob, NULL, &format_setup, ret, d);
+        source.blob = absent_blob_new(source.blob, absent);
+    r = record_file_open(&tar_shard_ops, &(struct record_source){&source, 1, 0, &format_setup}, ret,
+                         d);
     while (r == 0 || (r == -EREMOTEIO && *ret))
-        r = tar_shard_prepare(*ret, d);
+        r = prepared_step(&(*ret)->base.prepared, d);
     return r < 0 ? r : 0;
 }
 
@@ -83,12 +84,12 @@ static void describe_content(const struct tar_shard *shard, uint64_t row, unsign
 /* Each sample: its key and the contents of its columns; of two that show one field, one. */
 static void describe(const struct tar_shard *shard, struct text *t)
 {
-    const struct index *index = &shard->prepared.index;
+    const struct index *index = &shard->base.prepared.index;
     uint8_t key[KEY_MAX];
 
     for (uint64_t row = 0; row < index->rows; row++) {
         text_add_bytes(t, (const char *)key, index_key(index, row, key));
-        for (unsigned i = 0; i < shard->n_columns; i++)
+        for (unsigned i = 0; i < shard->base.n_columns; i++)
             if (tar_has(shard, row, i) && !(shard->column[i].without & RECORD_NOT_ARRAYS))
                 describe_content(shard, row, i, t);
         text_add(t, "\n");
@@ -192,7 +193,7 @@ static void test_fields__above_300__left_out(void **state)
     }
     assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
     assert_int_equal(shard->table.n, TAR_FIELDS_MAX);
-    assert_int_equal(shard->prepared.index.rows, 2000);
+    assert_int_equal(shard->base.prepared.index.rows, 2000);
     assert_non_null(strstr(shard->note, "x.tar: 701 members ignored, whose extensions are beyond "
                                         "the first 300, '.x299.npy' first\n"));
 }
@@ -385,7 +386,7 @@ static void test_arrays__one_type__shown(void **state)
     put_array(&tar, "a.npy", "{'descr': '>i2', 'fortran_order': False, 'shape': (1, 3)}", 6);
     put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3)}", 12);
     assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
-    assert_int_equal(shard->n_columns, 2);
+    assert_int_equal(shard->base.n_columns, 2);
     assert_int_equal(shard->column[1].dim[0], DIM_VARIES);
     assert_int_equal(shard->column[1].dim[1], 3);
     assert_int_equal(tar_read(NULL, shard, 0, 1, 0, 6, bytes, NULL), 0);
@@ -423,7 +424,7 @@ static void test_arrays__differ__bytes_only(void **state)
         put_array(&tar, "b.npy", rows[i].head, 12);
         put_array(&tar, "c.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
         assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
-        assert_int_equal(shard->n_columns, 1);
+        assert_int_equal(shard->base.n_columns, 1);
         assert_non_null(strstr(shard->note, rows[i].note));
         assert_non_null(strstr(shard->note, "files .npy are shown as they are only"));
     }
@@ -602,7 +603,7 @@ static void test_kept__forged__made_anew(void **state)
 
         assert_int_equal(open_shard(&tar, NULL, &first, NULL), 0);
         memcpy(rows[1], forged[i].row, sizeof(rows[1]));
-        forge(first->prepared.identity, (const uint64_t(*)[8])rows, forged[i].number);
+        forge(first->base.prepared.identity, (const uint64_t(*)[8])rows, forged[i].number);
         assert_int_equal(open_shard(&tar, NULL, &second, NULL), 0);
         if (!strcmp(second->damage, "forged\n") != forged[i].taken)
             fail_msg("%zu: damage \"%s\"", i, second->damage);

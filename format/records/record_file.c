@@ -1,0 +1,84 @@
+#include "format/records/record_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int record_file_new(const struct record_file_ops *ops, struct blob *blob,
+                    const struct format_setup *setup, void *ret)
+{
+    struct record_file *file = calloc(1, ops->size ? ops->size : sizeof(*file));
+
+    if (!file)
+        return -ENOMEM;
+    *file = (struct record_file){.ops = ops, .blob = blob, .users = 1};
+    file->prepared = (struct prepared){
+        .ops = &ops->index,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = ops->index_type ? ops->index_type : "rows",
+        .blob = blob,
+        .name = blob_name(blob),
+        .source = blob_source(blob),
+        .size = blob->size,
+        .has_places = ops->has_places,
+        .bytes = ops->bytes,
+        .checks_rows = ops->checks_rows,
+        .shape = ops->shape,
+    };
+    *(struct record_file **)ret = file;
+    return 0;
+}
+
+int record_file_open(const struct record_file_ops *ops, const struct record_source *source,
+                     void *ret, struct diag *d)
+{
+    struct record_file *file;
+    struct blob *blob = TAKE_PTR(source->file[source->i].blob);
+    int r = record_file_new(ops, blob, source->setup, &file);
+
+    if (r < 0) {
+        blob_free(blob);
+        return r;
+    }
+    if (ops->open)
+        r = ops->open(file, source, d);
+    if (r < 0)
+        record_file_drop(file);
+    else
+        *(struct record_file **)ret = file;
+    return r;
+}
+
+void record_file_share(struct record_file *file)
+{
+    file->users++;
+}
+
+void record_file_drop(struct record_file *file)
+{
+    if (!file || --file->users)
+        return;
+    if (file->ops->release)
+        file->ops->release(file);
+    prepared_release(&file->prepared);
+    blob_free(file->blob);
+    free(file);
+}
+
+uint64_t record_file_cut(const struct record_file *file, uint64_t off)
+{
+    if (file->ops->cut)
+        return file->ops->cut(file, off);
+    return off ? index_first_above(&file->prepared.index, 0, off) : 0;
+}
+
+struct extent record_file_place(const struct record_file *file, uint64_t row)
+{
+    const struct index *index = &file->prepared.index;
+    uint64_t at = index_number(index, row, 0);
+    unsigned bytes = file->ops->bytes;
+
+    return (struct extent){file->blob, at,
+                           bytes ? index_number(index, row, bytes)
+                                 : index_number(index, row + 1, 0) - at};
+}
