@@ -65,7 +65,7 @@ static bool is_text_pickle(const struct probed_file *file)
 }
 
 /* The text after the byte-order mark of UTF-8, white space and comments of HTML and XML. */
-static const uint8_t *text_of(const struct probed_file *file, size_t *ret_len)
+static const uint8_t *foreign_text_of(const struct probed_file *file, size_t *ret_len)
 {
     size_t at = file->len >= 3 && !memcmp(file->head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
@@ -85,26 +85,27 @@ static const uint8_t *text_of(const struct probed_file *file, size_t *ret_len)
     return file->head + at;
 }
 
-static bool begins(const struct probed_file *file, const char *word)
+static bool foreign_begins(const struct probed_file *file, const char *word)
 {
     size_t len, n = strlen(word);
-    const uint8_t *text = text_of(file, &len);
+    const uint8_t *text = foreign_text_of(file, &len);
 
     return len >= n && !strncasecmp((const char *)text, word, n);
 }
 
 static bool is_html(const struct probed_file *file)
 {
-    return begins(file, "<!doctype html") || begins(file, "<html") || begins(file, "<head");
+    return foreign_begins(file, "<!doctype html") || foreign_begins(file, "<html") ||
+           foreign_begins(file, "<head");
 }
 
 static bool is_xml(const struct probed_file *file)
 {
-    return begins(file, "<?xml");
+    return foreign_begins(file, "<?xml");
 }
 
 /* The first line of the text; NULL: it does not end in the head. */
-static const uint8_t *line_end(const uint8_t *text, size_t len)
+static const uint8_t *foreign_line_end(const uint8_t *text, size_t len)
 {
     return memchr(text, '\n', len);
 }
@@ -112,7 +113,7 @@ static const uint8_t *line_end(const uint8_t *text, size_t len)
 static bool is_json(const struct probed_file *file)
 {
     size_t len;
-    const uint8_t *text = text_of(file, &len);
+    const uint8_t *text = foreign_text_of(file, &len);
 
     if (len < 2 || (*text != '{' && *text != '['))
         return false;
@@ -140,14 +141,14 @@ static size_t count_in(const uint8_t *line, size_t len, char separator)
 }
 
 /* Have the first lines the same number of columns? Takes three lines, or a name that says so. */
-static bool has_columns(const struct probed_file *file, char separator, const char *suffix)
+static bool foreign_has_columns(const struct probed_file *file, char separator, const char *suffix)
 {
     size_t len, columns = 0, lines = 0;
-    const uint8_t *text = text_of(file, &len), *end;
+    const uint8_t *text = foreign_text_of(file, &len), *end;
 
     if (memchr(text, '\0', len))
         return false;
-    for (; lines < 8 && (end = line_end(text, len)); lines++) {
+    for (; lines < 8 && (end = foreign_line_end(text, len)); lines++) {
         size_t n = count_in(text, (size_t)(end - text), separator);
 
         if (!n || (lines && n != columns))
@@ -161,12 +162,12 @@ static bool has_columns(const struct probed_file *file, char separator, const ch
 
 static bool is_csv(const struct probed_file *file)
 {
-    return has_columns(file, ',', ".csv") || has_columns(file, ';', ".csv");
+    return foreign_has_columns(file, ',', ".csv") || foreign_has_columns(file, ';', ".csv");
 }
 
 static bool is_tsv(const struct probed_file *file)
 {
-    return has_columns(file, '\t', ".tsv");
+    return foreign_has_columns(file, '\t', ".tsv");
 }
 
 /* Has the brand of an ISO media file, "ftyp" at byte 4, one of these starts? */
@@ -207,12 +208,12 @@ static bool is_bitmap(const struct probed_file *file)
 static bool is_double_colon(const struct probed_file *file)
 {
     size_t len, columns = 0;
-    const uint8_t *text = text_of(file, &len), *end;
+    const uint8_t *text = foreign_text_of(file, &len), *end;
 
     for (unsigned lines = 0; lines < 2; lines++) {
         size_t n = 0;
 
-        end = line_end(text, len);
+        end = foreign_line_end(text, len);
         for (const uint8_t *p = text; end && (p = memmem(p, (size_t)(end - p), "::", 2)); p += 2)
             n++;
         if (n < 2 || (lines && n != columns))
@@ -240,7 +241,7 @@ static bool is_double_colon(const struct probed_file *file)
 #define TEXT    "CSV, JSON lines and libsvm text are read"
 
 /* The first kind that fits counts. */
-static const struct kind kinds[] = {
+static const struct kind foreign_kinds[] = {
     {IS_PICTURE("a JPEG picture"), MAGIC("\xff\xd8\xff"), .offset = 0},
     {IS_PICTURE("a PNG picture"), MAGIC("\x89PNG\r\n\x1a\n"), .offset = 0},
     {IS_PICTURE("a GIF picture"), MAGIC("GIF8"), .offset = 0},
@@ -313,8 +314,8 @@ static const struct kind kinds[] = {
 
 static const struct kind *find_kind(const struct probed_file *file)
 {
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const struct kind *k = &kinds[i];
+    for (size_t i = 0; i < ARRAY_LEN(foreign_kinds); i++) {
+        const struct kind *k = &foreign_kinds[i];
 
         if (k->magic && (file->len < k->offset + k->len ||
                          memcmp(file->head + k->offset, k->magic, k->len) != 0))

@@ -102,7 +102,7 @@ static bool find_arrays(struct parts *p, size_t i, size_t *ret_lacks)
 }
 
 /* Are the files no set? Then why is in d. */
-static bool differ(struct parts *p, struct diag *d)
+static bool array_archives_differ(struct parts *p, struct diag *d)
 {
     const struct arrays *first = &p->archive[0]->arrays;
     size_t n = count_used(first), lacks;
@@ -124,7 +124,7 @@ static bool differ(struct parts *p, struct diag *d)
 }
 
 /* The first array that is used says it. 0 or -ENOMEM. */
-static int remark(struct arrays *arrays, const char *text)
+static int array_archives_remark(struct arrays *arrays, const char *text)
 {
     for (size_t i = 0; i < arrays->n; i++) {
         struct array *a = &arrays->array[i];
@@ -142,7 +142,7 @@ static int remark_each(struct parts *p, const char *text)
     int r = 0;
 
     for (size_t k = 0; k < p->n && r == 0; k++)
-        r = remark(&p->archive[k]->arrays, text);
+        r = array_archives_remark(&p->archive[k]->arrays, text);
     return r;
 }
 
@@ -199,12 +199,13 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
              "%s to %s are one set of %zu files, because their names differ by a number only; with "
              "-o pair=off each array of each is a dataset",
              p->archive[0]->file, p->archive[p->n - 1]->file, p->n);
-    return r < 0 ? r : remark(first, d.text);
+    return r < 0 ? r : array_archives_remark(first, d.text);
 }
 
 /* A file of the set that cannot be read now. NULL: none. */
-static const struct unread_file *
-find_unread(const struct archives *a, const struct sibling_set *set, const struct finds *finds)
+static const struct unread_file *array_archives_find_unread(const struct archives *a,
+                                                            const struct sibling_set *set,
+                                                            const struct finds *finds)
 {
     const struct siblings *siblings = &a->sets.siblings;
 
@@ -216,7 +217,7 @@ find_unread(const struct archives *a, const struct sibling_set *set, const struc
     return NULL;
 }
 
-static int join_set(struct archives *a, size_t set, struct finds *finds)
+static int array_archives_join_set(struct archives *a, size_t set, struct finds *finds)
 {
     const struct siblings *siblings = &a->sets.siblings;
     const struct sibling_set *s = &siblings->set[set];
@@ -240,7 +241,7 @@ static int join_set(struct archives *a, size_t set, struct finds *finds)
     }
     if (p.n < 1)
         return 0;
-    unread = find_unread(a, s, finds);
+    unread = array_archives_find_unread(a, s, finds);
     if (unread) {
         if (!sibling_set_name(siblings, set, name, sizeof(name)))
             snprintf(name, sizeof(name), "all");
@@ -251,7 +252,7 @@ static int join_set(struct archives *a, size_t set, struct finds *finds)
         archive[0]->arrays.array[i].set = set + 1;
     if (p.n == 1)
         return 0;
-    return differ(&p, &d) ? remark_each(&p, d.text) : join_parts(a, &p, set);
+    return array_archives_differ(&p, &d) ? remark_each(&p, d.text) : join_parts(a, &p, set);
 }
 
 static int join_sets(struct archives *a, struct finds *finds)
@@ -265,7 +266,7 @@ static int join_sets(struct archives *a, struct finds *finds)
     if (r == 0)
         r = finds_siblings(finds, name, a->n, &a->sets.siblings);
     for (size_t i = 0; i < a->sets.siblings.n && r == 0; i++)
-        r = join_set(a, i, finds);
+        r = array_archives_join_set(a, i, finds);
     return r;
 }
 

@@ -73,7 +73,7 @@ size_t array_name_without(const char *name, size_t len, const char *suffix)
 }
 
 /* The slot that has the name, or the free one that would. */
-static size_t *find_slot(const struct arrays *arrays, const char *name)
+static size_t *array_find_slot(const struct arrays *arrays, const char *name)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     size_t i;
@@ -99,7 +99,7 @@ static int grow_slots(struct arrays *arrays)
         return -ENOMEM;
     for (size_t i = 0; i < arrays->n; i++)
         if (!arrays->array[i].repeats)
-            *find_slot(arrays, arrays->array[i].name) = i + 1;
+            *array_find_slot(arrays, arrays->array[i].name) = i + 1;
     return 0;
 }
 
@@ -114,7 +114,7 @@ struct array *arrays_add(struct arrays *arrays, const char *name, size_t len)
     *a = (struct array){.name = safe_name(name, len)};
     if (!a->name)
         return NULL;
-    slot = find_slot(arrays, a->name);
+    slot = array_find_slot(arrays, a->name);
     a->repeats = *slot != 0;
     arrays->n++;
     if (!a->repeats)
@@ -127,7 +127,7 @@ void arrays_drop_last(struct arrays *arrays)
     struct array *a = &arrays->array[arrays->n - 1];
 
     if (!a->repeats)
-        *find_slot(arrays, a->name) = 0; /* no slot was taken after it */
+        *array_find_slot(arrays, a->name) = 0; /* no slot was taken after it */
     arrays->n--;
     free(a->name);
     free(a->left_out);

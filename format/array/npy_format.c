@@ -13,8 +13,8 @@ extern const struct format format_npy;
 
 /* Read one file. 1: its array was added, perhaps as one that is left out; 0: the file was reported
  * only; or -ENOMEM. */
-static int add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
-                    struct finds *finds)
+static int array_npy_add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
+                              struct finds *finds)
 {
     const char *what = blob_name(file->blob);
     size_t len = array_name_without(file->name, strlen(file->name), ".npy");
@@ -123,7 +123,7 @@ static int npy_open_folder(struct source_file *files, size_t n, const struct for
     int r = 0;
 
     for (size_t i = 0; i < n && r >= 0; i++)
-        r = add_file(&arrays, &files[i], &left, finds);
+        r = array_npy_add_file(&arrays, &files[i], &left, finds);
     if (r >= 0)
         r = setup->options.pair_off ? 0 : miss_files(&arrays, finds);
     if (r >= 0 && !setup->options.pair_off)

@@ -64,7 +64,8 @@ static int take_array(struct npz *npz, const struct zip_member *m, const uint8_t
     return r < 0 ? r : array_in_c_order(a, npz->left, what, d);
 }
 
-static int add_member(struct npz *npz, const struct zip_member *m, uint8_t *head, struct diag *d)
+static int array_npz_add_member(struct npz *npz, const struct zip_member *m, uint8_t *head,
+                                struct diag *d)
 {
     const struct blob *blob = npz->held->blob;
     size_t len = 0, name = array_name_without(m->name, m->name_len, ".npy");
@@ -125,7 +126,7 @@ static int read_members(struct npz *npz, struct diag *d)
     if (r == 0)
         r = zip_find(blob, &npz->zip, d);
     for (size_t i = 0; i < npz->zip.n && r == 0; i++)
-        r = add_member(npz, &npz->zip.member[i], head, d);
+        r = array_npz_add_member(npz, &npz->zip.member[i], head, d);
     if (r < 0)
         return r;
     if (is_sparse(&npz->arrays))
@@ -146,8 +147,8 @@ static int read_members(struct npz *npz, struct diag *d)
 }
 
 /* left: bytes of memory for arrays in Fortran's order, of all files of the folder. */
-static int read_archive(struct blob *blob, const struct format_setup *setup, void *left,
-                        struct arrays *ret, struct diag *d)
+static int array_npz_read_archive(struct blob *blob, const struct format_setup *setup, void *left,
+                                  struct arrays *ret, struct diag *d)
 {
     AUTO(npz_release) struct npz npz = {.left = left, .setup = setup};
     int r;
@@ -166,7 +167,7 @@ static int read_archive(struct blob *blob, const struct format_setup *setup, voi
 static int npz_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                            struct finds *finds)
 {
-    static const struct archive_kind kind = {&format_npz, ".npz", read_archive};
+    static const struct archive_kind kind = {&format_npz, ".npz", array_npz_read_archive};
     uint64_t left = FORTRAN_MAX;
 
     return archives_open_folder(&kind, files, n, setup, &left, finds);

@@ -100,7 +100,7 @@ static int read_all(const struct blob *blob, uint64_t off, uint64_t len, uint8_t
 }
 
 /* Copy the elements in C's order: the last axis runs fastest. */
-static void turn(const struct npy_head *h, const uint8_t *src, uint8_t *dst)
+static void array_order_turn(const struct npy_head *h, const uint8_t *src, uint8_t *dst)
 {
     size_t width = dtype_info(h->dtype)->bytes;
     uint64_t n = h->array_bytes / width, at = 0;
@@ -143,7 +143,7 @@ int array_in_c_order(struct array *a, uint64_t *left, const char *what, struct d
     r = read_all(a->held->blob, a->offset, a->head.array_bytes, src, d);
     if (r < 0)
         return r;
-    turn(&a->head, src, dst);
+    array_order_turn(&a->head, src, dst);
     blob = turned_new(a->held->blob, a->offset, TAKE_PTR(dst), a->head.array_bytes);
     held = blob ? held_blob_new(TAKE_PTR(blob), a->held) : NULL;
     if (!held)

@@ -12,7 +12,7 @@
 static const char *const splits[ARRAY_SPLITS] = {"train", "training", "val", "valid", "validation",
                                                  "test",  "testing",  "dev", "eval"};
 
-static bool is_joint(char c)
+static bool array_pairs_is_joint(char c)
 {
     return c == '_' || c == '-' || c == '.' || c == ' ';
 }
@@ -26,12 +26,12 @@ const char *array_split(const char *name, const char **ret_rest, size_t *ret_len
 
         if (len <= n + 1)
             continue;
-        if (is_joint(name[len - n - 1]) && !strcasecmp(name + len - n, splits[i])) {
+        if (array_pairs_is_joint(name[len - n - 1]) && !strcasecmp(name + len - n, splits[i])) {
             *ret_rest = name;
             *ret_len = len - n - 1;
             return splits[i];
         }
-        if (is_joint(name[n]) && !strncasecmp(name, splits[i], n)) {
+        if (array_pairs_is_joint(name[n]) && !strncasecmp(name, splits[i], n)) {
             *ret_rest = name + n + 1;
             *ret_len = len - n - 1;
             return splits[i];
@@ -46,7 +46,7 @@ static bool mentions_split(const char *name)
     while (*name) {
         size_t len = 0;
 
-        while (name[len] && !is_joint(name[len]))
+        while (name[len] && !array_pairs_is_joint(name[len]))
             len++;
         if (is_split_name(name, len))
             return true;
@@ -64,8 +64,8 @@ static int group_add(struct array_group *group, size_t member)
     return r;
 }
 
-static struct array_group *add_group(struct array_groups *groups, enum pair_rule rule,
-                                     const char *split)
+static struct array_group *array_pairs_add_group(struct array_groups *groups, enum pair_rule rule,
+                                                 const char *split)
 {
     if (array_capacity(&groups->group, groups->n, sizeof(*groups->group)) < 0)
         return NULL;
@@ -79,7 +79,7 @@ static struct array_group *group_of_split(struct array_groups *groups, const cha
     for (size_t i = 0; i < groups->n; i++)
         if (groups->group[i].split == split)
             return &groups->group[i];
-    return add_group(groups, PAIR_SPLIT, split);
+    return array_pairs_add_group(groups, PAIR_SPLIT, split);
 }
 
 static int by_samples(const void *a, const void *b, void *ctx)
@@ -118,7 +118,7 @@ static int group_by_samples(const struct arrays *arrays, size_t *member, size_t 
 
         if (head == member[i]) {
             number[head] = groups->n;
-            r = add_group(groups, PAIR_SAMPLES, NULL) ? 0 : -ENOMEM;
+            r = array_pairs_add_group(groups, PAIR_SAMPLES, NULL) ? 0 : -ENOMEM;
         }
         if (r == 0)
             r = group_add(&groups->group[number[head]], member[i]);
@@ -206,7 +206,8 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
             rest[n++] = i;
             continue;
         }
-        g = split ? group_of_split(&groups, split) : add_group(&groups, PAIR_ALONE, NULL);
+        g = split ? group_of_split(&groups, split)
+                  : array_pairs_add_group(&groups, PAIR_ALONE, NULL);
         r = g ? group_add(g, i) : -ENOMEM;
     }
     if (r == 0)

@@ -27,7 +27,7 @@ static const struct type {
     unsigned bits;
     enum dtype dtype;
     bool other; /* numpy has no such type */
-} types[] = {
+} array_safetensors_types[] = {
     {"BOOL", 8, DTYPE_BOOL, false},     {"U8", 8, DTYPE_U1, false},
     {"I8", 8, DTYPE_I1, false},         {"U16", 16, DTYPE_U2, false},
     {"I16", 16, DTYPE_I2, false},       {"U32", 32, DTYPE_U4, false},
@@ -43,9 +43,9 @@ static const struct type {
 
 static const struct type *find_type(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (!strcmp(types[i].name, name))
-            return &types[i];
+    for (size_t i = 0; i < ARRAY_LEN(array_safetensors_types); i++)
+        if (!strcmp(array_safetensors_types[i].name, name))
+            return &array_safetensors_types[i];
     return NULL;
 }
 
@@ -57,7 +57,7 @@ struct span {
     size_t tensor;
 };
 
-static bool is_number(const json_t *value, uint64_t *ret)
+static bool array_safetensors_is_number(const json_t *value, uint64_t *ret)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         return false;
@@ -70,8 +70,9 @@ static int read_span(const json_t *tensor, uint64_t size, const char *what, stru
 {
     const json_t *offsets = json_object_get(tensor, "data_offsets");
 
-    if (json_array_size(offsets) != 2 || !is_number(json_array_get(offsets, 0), &ret->begin) ||
-        !is_number(json_array_get(offsets, 1), &ret->end))
+    if (json_array_size(offsets) != 2 ||
+        !array_safetensors_is_number(json_array_get(offsets, 0), &ret->begin) ||
+        !array_safetensors_is_number(json_array_get(offsets, 1), &ret->end))
         return diag_set(d, -EBADMSG, "%s: expected data_offsets of two numbers, got others", what);
     if (ret->begin > ret->end || ret->end > size)
         return diag_set(
@@ -83,8 +84,9 @@ static int read_span(const json_t *tensor, uint64_t size, const char *what, stru
 
 /* The shape, and the bits that the elements take. Those of more axes than an array has here are
  * 0 axes. */
-static int read_shape(const json_t *tensor, const struct type *type, const char *what,
-                      struct npy_head *ret, uint64_t *ret_bits, struct diag *d)
+static int array_safetensors_read_shape(const json_t *tensor, const struct type *type,
+                                        const char *what, struct npy_head *ret, uint64_t *ret_bits,
+                                        struct diag *d)
 {
     const json_t *shape = json_object_get(tensor, "shape");
     size_t n = json_array_size(shape);
@@ -93,7 +95,7 @@ static int read_shape(const json_t *tensor, const struct type *type, const char 
     if (!json_is_array(shape))
         return diag_set(d, -EBADMSG, "%s: expected a shape, got none", what);
     for (size_t i = 0; i < n; i++) {
-        if (!is_number(json_array_get(shape, i), &dim))
+        if (!array_safetensors_is_number(json_array_get(shape, i), &dim))
             return diag_set(d, -EBADMSG, "%s: shape: expected numbers, got something else", what);
         if (!checked_mul(bits, dim, &bits))
             return diag_set(d, -EBADMSG, "%s: shape: expected less than 2^64 bits, got more", what);
@@ -107,7 +109,7 @@ static int read_shape(const json_t *tensor, const struct type *type, const char 
 
 /* Elements of less than a byte: the bytes of a row are its last axis. false: rows begin inside of
  * bytes. */
-static bool count_bytes(struct npy_head *head, unsigned bits)
+static bool array_safetensors_count_bytes(struct npy_head *head, unsigned bits)
 {
     uint64_t *last = &head->dim[head->ndim - 1], row = bits;
 
@@ -136,7 +138,7 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
     if (!type)
         return diag_set(d, -EBADMSG, "%s: dtype: expected a type such as F32, got '%.40s'", what,
                         name ? name : "none");
-    r = read_shape(tensor, type, what, &a->head, &bits, d);
+    r = array_safetensors_read_shape(tensor, type, what, &a->head, &bits, d);
     if (r < 0)
         return r;
     if (bits % 8 || bits / 8 != span->end - span->begin)
@@ -151,7 +153,7 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
     a->head.dtype = type->dtype;
     a->head.array_bytes = bits / 8;
     a->type_name = type->other ? type->name : NULL;
-    if (a->head.ndim && type->bits < 8 && !count_bytes(&a->head, type->bits))
+    if (a->head.ndim && type->bits < 8 && !array_safetensors_count_bytes(&a->head, type->bits))
         return diag_set(d, -ENODATA, "%s: expected rows of whole bytes, got elements of %u bits",
                         what, type->bits);
     return array_set_shape(a, what, d);
@@ -340,8 +342,8 @@ static int read_tensors(struct tensors *t, bool pair, struct diag *d)
     return 0;
 }
 
-static int read_archive(struct blob *blob, const struct format_setup *setup, void *ctx,
-                        struct arrays *ret, struct diag *d)
+static int array_safetensors_read_archive(struct blob *blob, const struct format_setup *setup,
+                                          void *ctx, struct arrays *ret, struct diag *d)
 {
     AUTO(tensors_release) struct tensors t = {0};
     int r;
@@ -361,7 +363,8 @@ static int read_archive(struct blob *blob, const struct format_setup *setup, voi
 static int safetensors_open_folder(struct source_file *files, size_t n,
                                    const struct format_setup *setup, struct finds *finds)
 {
-    static const struct archive_kind kind = {&format_safetensors, ".safetensors", read_archive};
+    static const struct archive_kind kind = {&format_safetensors, ".safetensors",
+                                             array_safetensors_read_archive};
 
     return archives_open_folder(&kind, files, n, setup, NULL, finds);
 }

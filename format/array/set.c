@@ -41,7 +41,7 @@ struct array_set {
     char *left_out; /* lines "name: reason"; owned. "": none */
 };
 
-static void set_free(struct dataset *ds)
+static void array_set_set_free(struct dataset *ds)
 {
     struct array_set *set = ds->impl;
 
@@ -69,7 +69,7 @@ static const char *rule_text(const struct array_set *set, char *ret, size_t capa
     return ret;
 }
 
-static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+static void array_set_set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct array_set *set = ds->impl;
     char why[64];
@@ -105,7 +105,7 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 }
 
 /* Datasets of one file show different arrays of it under the same names. */
-static int set_identity(const struct dataset *ds, struct text *t)
+static int array_set_set_identity(const struct dataset *ds, struct text *t)
 {
     const struct array_set *set = ds->impl;
 
@@ -190,8 +190,9 @@ static int check_bytes(const struct used_bytes *used, const char *name,
     return blob_verify(blob, d);
 }
 
-static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
-                     void *ctx, struct diag *d)
+static int array_set_set_check(const struct dataset *ds,
+                               void (*report)(void *ctx, const char *text), void *ctx,
+                               struct diag *d)
 {
     const struct array_set *set = ds->impl;
     int r = 0;
@@ -202,16 +203,16 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return r;
 }
 
-static const struct dataset_ops set_ops = {.check = set_check,
-                                           .describe = set_describe,
-                                           .about = set_about,
-                                           .identity = set_identity,
-                                           .free = set_free};
+static const struct dataset_ops array_set_set_ops = {.check = array_set_set_check,
+                                                     .describe = array_set_set_describe,
+                                                     .about = set_about,
+                                                     .identity = array_set_set_identity,
+                                                     .free = array_set_set_free};
 
 /* ---- fields ---- */
 
 /* Rows of bytes that are pictures: (H, W), (H, W, 1) or (H, W, 3). */
-static bool is_picture(const struct field *f)
+static bool array_set_is_picture(const struct field *f)
 {
     bool has_sides = f->ndim == 2 || (f->ndim == 3 && (f->dim[2] == 1 || f->dim[2] == 3));
 
@@ -220,7 +221,7 @@ static bool is_picture(const struct field *f)
     return has_sides && f->dtype == DTYPE_U1 && !f->stored_as;
 }
 
-static void add_blob(struct dataset *ds, struct held_blob *held)
+static void array_set_add_blob(struct dataset *ds, struct held_blob *held)
 {
     struct held_blob *from = root(held);
 
@@ -254,7 +255,7 @@ static int add_runs(struct field *f, struct used_array *used, const struct array
 }
 
 /* The bytes of the array, and of the dataset. */
-static int add_bytes(struct dataset *ds, struct used_array *used, const struct array *a)
+static int array_set_add_bytes(struct dataset *ds, struct used_array *used, const struct array *a)
 {
     const struct array_part whole = {.held = a->held,
                                      .offset = a->offset,
@@ -279,12 +280,12 @@ static int add_bytes(struct dataset *ds, struct used_array *used, const struct a
             .off = p->has_crc ? p->crc_off : p->offset,
             .len = p->has_crc ? p->crc_len : p->samples * a->row_bytes,
         };
-        add_blob(ds, p->held);
+        array_set_add_blob(ds, p->held);
     }
     return 0;
 }
 
-static int add_field(struct dataset *ds, const struct array *a, const char *name)
+static int array_set_add_field(struct dataset *ds, const struct array *a, const char *name)
 {
     struct array_set *set = ds->impl;
     struct used_array *used = &set->used[set->n];
@@ -308,11 +309,12 @@ static int add_field(struct dataset *ds, const struct array *a, const char *name
     f->ops = a->head.big_endian ? &field_swapped : &field_as_stored;
     field_offer_stored(f);
     f->in &= ~(unsigned)IN_PICTURES;
-    if (is_picture(f))
+    if (array_set_is_picture(f))
         f->in |= IN_PICTURES;
     *used = (struct used_array){.name = strdup(a->name)};
     set->n++;
-    if (!used->name || add_bytes(ds, used, a) < 0 || (a->n_parts && add_runs(f, used, a) < 0))
+    if (!used->name || array_set_add_bytes(ds, used, a) < 0 ||
+        (a->n_parts && add_runs(f, used, a) < 0))
         return -ENOMEM;
     if (a->extra)
         notes_add(&ds->notes, "%s: %llu bytes follow the array, and are not read",
@@ -336,7 +338,7 @@ static int list_left_out(const struct arrays *arrays, char **ret)
 }
 
 /* Files of these arrays, at most. */
-static size_t count_files(const struct arrays *arrays, const struct array_group *group)
+static size_t array_set_count_files(const struct arrays *arrays, const struct array_group *group)
 {
     size_t n = 0;
 
@@ -345,13 +347,15 @@ static size_t count_files(const struct arrays *arrays, const struct array_group 
     return n;
 }
 
-static int make_set(const struct arrays *arrays, const struct array_group *group,
-                    const struct format *format, const char *left_out, struct dataset **ret)
+static int array_set_make_set(const struct arrays *arrays, const struct array_group *group,
+                              const struct format *format, const char *left_out,
+                              struct dataset **ret)
 {
     struct array_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     bool shares = false;
-    int r = dataset_new(format, &set_ops, set, group->n + 2, count_files(arrays, group), &ds);
+    int r = dataset_new(format, &array_set_set_ops, set, group->n + 2,
+                        array_set_count_files(arrays, group), &ds);
 
     if (r < 0)
         return r;
@@ -369,7 +373,7 @@ static int make_set(const struct arrays *arrays, const struct array_group *group
         char name[ARRAY_NAME_MAX + 8];
 
         array_field_name(arrays, group, i, name);
-        r = add_field(ds, a, name);
+        r = array_set_add_field(ds, a, name);
     }
     for (size_t i = 0; i < set->n; i++) /* another dataset has arrays of the same file */
         for (size_t k = 0; k < set->used[i].n; k++)
@@ -442,8 +446,9 @@ static void note_rule(const struct arrays *arrays, const struct array_group *gro
                   one->file, arrays->array[group->member[1]].file);
 }
 
-static int add_group(struct arrays *arrays, const struct array_group *group,
-                     const struct arrays_source *source, const char *left_out, struct finds *finds)
+static int array_set_add_group(struct arrays *arrays, const struct array_group *group,
+                               const struct arrays_source *source, const char *left_out,
+                               struct finds *finds)
 {
     const struct array *one = NULL, *other = NULL, *lacks;
     struct dataset *ds = NULL;
@@ -486,7 +491,7 @@ static int add_group(struct arrays *arrays, const struct array_group *group,
                  source->where, group->split, PAIRED_MAX, group->n);
         return finds->error(finds, name, reason);
     }
-    r = make_set(arrays, group, source->format, left_out, &ds);
+    r = array_set_make_set(arrays, group, source->format, left_out, &ds);
     if (r == -ENOMEM)
         return r;
     if (r < 0)
@@ -545,6 +550,6 @@ int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
     if (r == 0 && !setup->options.pair_off)
         r = refuse_samples(arrays, &groups, source, finds);
     for (size_t i = 0; i < groups.n && r == 0; i++)
-        r = add_group(arrays, &groups.group[i], source, left_out, finds);
+        r = array_set_add_group(arrays, &groups.group[i], source, left_out, finds);
     return r;
 }

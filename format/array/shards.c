@@ -20,7 +20,7 @@ static bool are_shown_alike(const struct array *a, const struct array *b)
            !memcmp(x->dim + 1, y->dim + 1, (x->ndim - 1) * sizeof(*x->dim));
 }
 
-static bool are_alike(const struct array *a, const struct array *b)
+static bool array_shards_are_alike(const struct array *a, const struct array *b)
 {
     return are_shown_alike(a, b) && a->head.big_endian == b->head.big_endian;
 }
@@ -62,7 +62,7 @@ bool array_group_repeats(const struct arrays *arrays, const struct array_group *
 bool arrays_are_alike(struct array *const *a, size_t n)
 {
     for (size_t i = 1; i < n; i++)
-        if (!are_alike(a[0], a[i]))
+        if (!array_shards_are_alike(a[0], a[i]))
             return false;
     return true;
 }
@@ -73,7 +73,7 @@ int array_join(struct array *const *a, const uint64_t *number, size_t n)
     uint64_t samples = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (!are_alike(a[0], a[i]) || !checked_add(samples, a[i]->samples, &samples) ||
+        if (!array_shards_are_alike(a[0], a[i]) || !checked_add(samples, a[i]->samples, &samples) ||
             samples > INT64_MAX)
             return -EDOM;
     part = calloc(n, sizeof(*part));
@@ -129,12 +129,12 @@ int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n
 }
 
 /* Say of which rule the array is, or of the n arrays, which could not be joined. */
-static int remark(struct array *const *a, size_t n, bool joined)
+static int array_shards_remark(struct array *const *a, size_t n, bool joined)
 {
     AUTO_TEXT struct text t = {0};
     size_t other = 1;
 
-    while (other + 1 < n && are_alike(a[0], a[other]))
+    while (other + 1 < n && array_shards_are_alike(a[0], a[other]))
         other++;
     if (joined) {
         text_add(
@@ -180,15 +180,15 @@ static int refuse_orders(struct array *const *a, size_t n, const char *name, str
 
 /* Are the arrays, which cannot be joined, a sample each, or do they differ in the order of bytes?
  * 1: they were reported; 0 or -ENOMEM. */
-static int refuse(struct array *const *a, size_t n, const struct siblings *siblings, size_t set,
-                  struct finds *finds)
+static int array_shards_refuse(struct array *const *a, size_t n, const struct siblings *siblings,
+                               size_t set, struct finds *finds)
 {
     char name[NAME_MAX + 1];
     size_t other = 1, len;
     bool may_be_samples = n >= 3, one_type = true;
     int r = 0;
 
-    while (other + 1 < n && are_alike(a[0], a[other]))
+    while (other + 1 < n && array_shards_are_alike(a[0], a[other]))
         other++;
     for (size_t i = 1; i < n; i++) {
         may_be_samples = may_be_samples && arrays_may_be_samples(a[0], a[i]);
@@ -223,8 +223,8 @@ static int rename_array(struct array *a, const struct siblings *siblings, size_t
     return a->name ? 0 : -ENOMEM;
 }
 
-static int join_set(struct arrays *arrays, const struct siblings *siblings, size_t set,
-                    struct finds *finds)
+static int array_shards_join_set(struct arrays *arrays, const struct siblings *siblings, size_t set,
+                                 struct finds *finds)
 {
     const struct sibling_set *s = &siblings->set[set];
     AUTO_FREE struct array **a = calloc(s->n, sizeof(struct array *));
@@ -249,10 +249,10 @@ static int join_set(struct arrays *arrays, const struct siblings *siblings, size
         return r;
     if (r == 0) {
         r = rename_array(a[0], siblings, set);
-        return r < 0 ? r : remark(a, n, true);
+        return r < 0 ? r : array_shards_remark(a, n, true);
     }
-    r = refuse(a, n, siblings, set, finds);
-    return r < 0 ? r : r ? 0 : remark(a, n, false);
+    r = array_shards_refuse(a, n, siblings, set, finds);
+    return r < 0 ? r : r ? 0 : array_shards_remark(a, n, false);
 }
 
 int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds)
@@ -260,7 +260,7 @@ int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, str
     int r = 0;
 
     for (size_t i = 0; i < siblings->n && r == 0; i++)
-        r = join_set(arrays, siblings, i, finds);
+        r = array_shards_join_set(arrays, siblings, i, finds);
     return r;
 }
 

@@ -111,7 +111,7 @@ static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d
     return read_end64(blob, start + i, ret, d);
 }
 
-static int check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
+static int array_zip_check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
 {
     uint64_t want;
 
@@ -160,8 +160,9 @@ static bool take_64(struct zip_member *m, const uint8_t *extra, size_t len)
     return true; /* it just is as large as that */
 }
 
-static int read_entry(const struct blob *blob, const uint8_t *at, size_t left, uint64_t place,
-                      struct zip_member *ret, size_t *ret_len, struct diag *d)
+static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size_t left,
+                                uint64_t place, struct zip_member *ret, size_t *ret_len,
+                                struct diag *d)
 {
     size_t name, extra;
 
@@ -202,7 +203,7 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
     int r = read_end(blob, &end, d);
 
     if (r == 0)
-        r = check_end(blob, &end, d);
+        r = array_zip_check_end(blob, &end, d);
     if (r < 0)
         return r;
     zip.directory = end.offset;
@@ -215,8 +216,8 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
 
         if (array_capacity(&zip.member, zip.n, sizeof(*zip.member)) < 0)
             return -ENOMEM;
-        r = read_entry(blob, zip.bytes + at, (size_t)end.size - at, end.offset + at,
-                       &zip.member[zip.n], &len, d);
+        r = array_zip_read_entry(blob, zip.bytes + at, (size_t)end.size - at, end.offset + at,
+                                 &zip.member[zip.n], &len, d);
         zip.n += r == 0;
         at += len;
     }
@@ -259,8 +260,8 @@ int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *
         blob_name(blob), (int)min_u64(m->name_len, 64), m->name, m->method, name);
 }
 
-static int find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
-                       struct diag *d)
+static int array_zip_find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
+                                 struct diag *d)
 {
     uint8_t local[LOCAL_BYTES + UINT16_MAX];
     uint64_t end;
@@ -305,7 +306,7 @@ int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
 
     for (size_t i = 0; i < zip->n && r == 0; i++) {
         order[i] = &zip->member[i];
-        r = find_member(blob, zip, &zip->member[i], d);
+        r = array_zip_find_member(blob, zip, &zip->member[i], d);
     }
     if (r < 0)
         return r;

@@ -32,7 +32,7 @@ struct cifar_set {
     struct class_names names[CIFAR_LABELS];
 };
 
-static void set_free(struct dataset *ds)
+static void cifar_set_free(struct dataset *ds)
 {
     struct cifar_set *set = ds->impl;
 
@@ -45,7 +45,7 @@ static void set_free(struct dataset *ds)
 
 /* ---- dataset.json, --check ---- */
 
-static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+static void cifar_set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct cifar_set *set = ds->impl;
 
@@ -64,8 +64,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 }
 
 /* Report labels of a file that no class has. */
-static int check_file(const struct cifar_kind *kind, const struct blob *blob,
-                      void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
+static int cifar_check_file(const struct cifar_kind *kind, const struct blob *blob,
+                            void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
 {
     uint64_t each = cifar_record_bytes(kind), records = blob->size / each;
     AUTO_FREE uint8_t *buf = malloc(CHECK_AT_ONCE * each);
@@ -95,18 +95,18 @@ static int check_file(const struct cifar_kind *kind, const struct blob *blob,
     return blob_verify(blob, d);
 }
 
-static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
-                     void *ctx, struct diag *d)
+static int cifar_set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                           void *ctx, struct diag *d)
 {
     const struct cifar_set *set = ds->impl;
     int r = 0;
 
     for (unsigned i = 0; i < ds->n_blobs && r == 0; i++)
-        r = check_file(set->kind, ds->blob[i], report, ctx, d);
+        r = cifar_check_file(set->kind, ds->blob[i], report, ctx, d);
     return r;
 }
 
-static bool set_class_name(const struct dataset *ds, int64_t number, struct text *t)
+static bool cifar_set_class_name(const struct dataset *ds, int64_t number, struct text *t)
 {
     const struct cifar_set *set = ds->impl;
 
@@ -121,8 +121,10 @@ static bool set_class_name(const struct dataset *ds, int64_t number, struct text
     return false;
 }
 
-static const struct dataset_ops set_ops = {
-    .check = set_check, .describe = set_describe, .free = set_free, .class_name = set_class_name};
+static const struct dataset_ops cifar_set_ops = {.check = cifar_set_check,
+                                                 .describe = cifar_set_describe,
+                                                 .free = cifar_set_free,
+                                                 .class_name = cifar_set_class_name};
 
 /* ---- making a dataset ---- */
 
@@ -156,7 +158,7 @@ static bool is_of(const struct cifar_file *file, const struct cifar_part *part)
 }
 
 /* Add the field that is stored `offset` bytes into each record. number: of its runs in the set. */
-static int add_field(struct dataset *ds, const char *name, uint64_t offset, unsigned number)
+static int cifar_add_field(struct dataset *ds, const char *name, uint64_t offset, unsigned number)
 {
     struct cifar_set *set = ds->impl;
     struct field *f = &ds->field[ds->n_fields];
@@ -230,7 +232,7 @@ static void find_names(struct class_names *names, unsigned classes, const struct
 }
 
 /* Read a file that names classes. What cannot be read is noted: the records do not need it. */
-static int read_names(const struct cifar_file *file, struct dataset *ds)
+static int cifar_read_names(const struct cifar_file *file, struct dataset *ds)
 {
     struct cifar_set *set = ds->impl;
     unsigned number = (unsigned)file->name.names_of_label;
@@ -260,14 +262,14 @@ static int read_names(const struct cifar_file *file, struct dataset *ds)
     return 0;
 }
 
-static int make_set(struct cifar_file *file, size_t n, const struct cifar_part *part,
-                    struct dataset **ret)
+static int cifar_make_set(struct cifar_file *file, size_t n, const struct cifar_part *part,
+                          struct dataset **ret)
 {
     const struct cifar_kind *kind = part->kind;
     struct cifar_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     uint64_t samples = 0;
-    int r = dataset_new(&format_cifar, &set_ops, set, CIFAR_LABELS + 3, n, &ds);
+    int r = dataset_new(&format_cifar, &cifar_set_ops, set, CIFAR_LABELS + 3, n, &ds);
 
     if (r < 0)
         return r;
@@ -278,14 +280,14 @@ static int make_set(struct cifar_file *file, size_t n, const struct cifar_part *
             ds->blob[ds->n_blobs++] = TAKE_PTR(file[i].source->blob);
         } else if (file[i].name.kind == kind && file[i].name.names_of_label >= 0 &&
                    file[i].source->blob) {
-            r = read_names(&file[i], ds);
+            r = cifar_read_names(&file[i], ds);
         }
     }
     dataset_set_samples(ds, samples);
     if (r == 0)
-        r = add_field(ds, "image", kind->n_labels, CIFAR_LABELS);
+        r = cifar_add_field(ds, "image", kind->n_labels, CIFAR_LABELS);
     for (unsigned i = kind->n_labels; i-- > 0 && r == 0;)
-        r = add_field(ds, kind->label[i].field, i, i);
+        r = cifar_add_field(ds, kind->label[i].field, i, i);
     if (r == 0) {
         dataset_add_numbering(ds);
         r = dataset_add_folders(ds);
@@ -296,9 +298,9 @@ static int make_set(struct cifar_file *file, size_t n, const struct cifar_part *
 }
 
 /* Siblings of the files of a part that it lacks, such as data_batch_3.bin. */
-static int find_missing(const struct cifar_file *file, size_t n, const struct cifar_part *part,
-                        const struct format_setup *setup, const struct finds *finds,
-                        struct missing_parts *ret)
+static int cifar_find_missing(const struct cifar_file *file, size_t n,
+                              const struct cifar_part *part, const struct format_setup *setup,
+                              const struct finds *finds, struct missing_parts *ret)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
     AUTO_FREE const char **name = calloc(n, sizeof(*name));
@@ -352,11 +354,11 @@ static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *
     }
     if (!any)
         return 0;
-    r = make_set(file, n, part, &ds);
+    r = cifar_make_set(file, n, part, &ds);
     if (r < 0 && r != -ENOMEM)
         return finds->error(finds, name, strerror(-r));
     if (r == 0 && !part->alone)
-        r = find_missing(file, n, part, setup, finds, &ds->missing);
+        r = cifar_find_missing(file, n, part, setup, finds, &ds->missing);
     if (r == 0)
         return finds->dataset(finds, name, ds);
     dataset_free(ds);

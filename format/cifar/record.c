@@ -29,7 +29,7 @@ static size_t batch_len(const char *name, uint64_t *ret_number)
     return digits ? n + digits : 0;
 }
 
-static void judge(const char *name, struct cifar_name *ret)
+static void cifar_record_judge(const char *name, struct cifar_name *ret)
 {
     const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
     static const char test[] = "test_batch";
@@ -63,7 +63,7 @@ void cifar_name_judge(const char *name, const char *given, struct cifar_name *re
                                     : given && !strcmp(given, cifar_100.word) ? &cifar_100
                                                                               : NULL;
 
-    judge(name, ret);
+    cifar_record_judge(name, ret);
     if (!kind || ret->is_pickle || ret->names_of_label >= 0)
         return;
     if (!ret->kind)

@@ -121,7 +121,8 @@ struct number {
 };
 
 /* Returns the byte after the number, or NULL. */
-static inline const uint8_t *take_number(const uint8_t *p, const uint8_t *end, struct number *ret)
+static inline const uint8_t *decimal_take_number(const uint8_t *p, const uint8_t *end,
+                                                 struct number *ret)
 {
     bool negative = *p == '-', fits = true;
     const uint8_t *at = p + (negative || *p == '+'), *start = at;
@@ -155,7 +156,7 @@ static inline const uint8_t *take_number(const uint8_t *p, const uint8_t *end, s
 const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
 {
     struct number number;
-    const uint8_t *behind = take_number(p, end, &number);
+    const uint8_t *behind = decimal_take_number(p, end, &number);
 
     if (!behind)
         return NULL;
@@ -173,7 +174,7 @@ const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
 const uint8_t *decimal_parse_double(const uint8_t *p, const uint8_t *end, double *ret)
 {
     struct number number;
-    const uint8_t *behind = take_number(p, end, &number);
+    const uint8_t *behind = decimal_take_number(p, end, &number);
 
     if (!behind)
         return NULL;

@@ -74,7 +74,7 @@ bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind)
     return false;
 }
 
-static int compare_kinds(const void *a, const void *b)
+static int encoder_compare_kinds(const void *a, const void *b)
 {
     return strcmp(((const struct file_kind *)a)->suffix, ((const struct file_kind *)b)->suffix);
 }
@@ -97,7 +97,7 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
     folder->n_kinds[scope] = 0;
     if (r < 0 || !offers->n)
         return r;
-    qsort(offers->kind, offers->n, sizeof(offers->kind[0]), compare_kinds);
+    qsort(offers->kind, offers->n, sizeof(offers->kind[0]), encoder_compare_kinds);
     folder->kind[scope] = calloc(offers->n, sizeof(offers->kind[0]));
     if (!folder->kind[scope])
         return -ENOMEM;
@@ -117,8 +117,8 @@ static int fill_folder(struct folder *folder, const struct dataset *ds,
 }
 
 /* Add the folder if anything is in it. ds->folder has room for FOLDERS_MAX. */
-static int add_folder(struct dataset *ds, const char *name, const struct encoder *encoder,
-                      struct offers *offers)
+static int encoder_add_folder(struct dataset *ds, const char *name, const struct encoder *encoder,
+                              struct offers *offers)
 {
     struct folder *folder = &ds->folder[ds->n_folders];
     int r;
@@ -169,12 +169,12 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
     if (!offers || !ds->folder)
         return -ENOMEM;
     for (unsigned i = 0; i < n && r == 0; i++)
-        r = add_folder(ds, encoders[i]->name, encoders[i], offers);
+        r = encoder_add_folder(ds, encoders[i]->name, encoders[i], offers);
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         const struct field *f = &ds->field[i];
 
         if (field_is_in(f, IN_FILES) && !has_folder(ds, f->folder))
-            r = add_folder(ds, f->folder, NULL, offers);
+            r = encoder_add_folder(ds, f->folder, NULL, offers);
     }
     fit = ds->n_folders ? realloc(ds->folder, ds->n_folders * sizeof(*fit)) : NULL;
     if (fit) /* a source may have very many datasets */

@@ -37,8 +37,8 @@ struct run {
     size_t len;
 };
 
-static void walk_init(struct walk *w, const struct field *f, const struct selection *sel,
-                      uint64_t item_bytes, uint64_t off, size_t len)
+static void field_walk_init(struct walk *w, const struct field *f, const struct selection *sel,
+                            uint64_t item_bytes, uint64_t off, size_t len)
 {
     w->field = f;
     w->sel = sel;
@@ -112,7 +112,7 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
     size_t n = 0;
     int all = 0;
 
-    walk_init(&w, f, sel, f->stored_bytes, off, len);
+    field_walk_init(&w, f, sel, f->stored_bytes, off, len);
     while (walk_next(&w, &run)) {
         uint64_t at;
         const struct blob *of = field_place(f, run.sample, &at);
@@ -210,15 +210,15 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
     return all;
 }
 
-static int read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
-                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                          struct diag *d)
+static int field_read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
+                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                                struct diag *d)
 {
     struct walk w;
     struct run run;
     int all = 0;
 
-    walk_init(&w, f, sel, f->item_bytes, off, len);
+    field_walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         if (!missing_go_on(rc, convert_run(rc, f, convert, &run, dst, d), &all))
             break;
@@ -232,7 +232,7 @@ static int read_swapped(struct read_context *rc, const struct dataset *ds, const
                         struct diag *d)
 {
     (void)ds;
-    return read_converted(rc, f, convert_swapped, sel, off, len, dst, d);
+    return field_read_converted(rc, f, convert_swapped, sel, off, len, dst, d);
 }
 
 static int read_unit(struct read_context *rc, const struct dataset *ds, const struct field *f,
@@ -240,7 +240,7 @@ static int read_unit(struct read_context *rc, const struct dataset *ds, const st
                      struct diag *d)
 {
     (void)ds;
-    return read_converted(rc, f, convert_unit, sel, off, len, dst, d);
+    return field_read_converted(rc, f, convert_unit, sel, off, len, dst, d);
 }
 
 /* Exchanging the axes takes whole stored items; formats bound the size of such items when they open
@@ -394,15 +394,15 @@ int field_integer(struct read_context *rc, const struct dataset *ds, const struc
 typedef int make_fn(struct read_context *rc, const struct dataset *ds, const struct field *f,
                     uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-static int read_made(struct read_context *rc, make_fn *make, const struct dataset *ds,
-                     const struct field *f, const struct selection *sel, uint64_t off, size_t len,
-                     uint8_t *dst, struct diag *d)
+static int field_read_made(struct read_context *rc, make_fn *make, const struct dataset *ds,
+                           const struct field *f, const struct selection *sel, uint64_t off,
+                           size_t len, uint8_t *dst, struct diag *d)
 {
     struct walk w;
     struct run run;
     int all = 0;
 
-    walk_init(&w, f, sel, f->item_bytes, off, len);
+    field_walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         while (run.len) {
             size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
@@ -441,8 +441,8 @@ static int make_one_hot(struct read_context *rc, const struct dataset *ds, const
     return 0;
 }
 
-static int make_key(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                    uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int field_make_key(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                          uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
 
@@ -458,14 +458,14 @@ static int read_one_hot(struct read_context *rc, const struct dataset *ds, const
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    return read_made(rc, make_one_hot, ds, f, sel, off, len, dst, d);
+    return field_read_made(rc, make_one_hot, ds, f, sel, off, len, dst, d);
 }
 
 /* Read runs of neighbours, so many at a time that finding a number costs little beside copying
  * it. */
-static int read_number(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
+static int field_read_number(struct read_context *rc, const struct dataset *ds,
+                             const struct field *f, const struct selection *sel, uint64_t off,
+                             size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t bytes[8 * SAMPLES_AT_ONCE];
     struct walk w;
@@ -473,7 +473,7 @@ static int read_number(struct read_context *rc, const struct dataset *ds, const 
 
     (void)rc;
     (void)d;
-    walk_init(&w, f, sel, f->item_bytes, off, len);
+    field_walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         size_t n = (size_t)ceil_div(run.off + run.len, 8); /* at most SAMPLES_AT_ONCE */
 
@@ -489,7 +489,7 @@ static int read_key(struct read_context *rc, const struct dataset *ds, const str
                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                     struct diag *d)
 {
-    return read_made(rc, make_key, ds, f, sel, off, len, dst, d);
+    return field_read_made(rc, field_make_key, ds, f, sel, off, len, dst, d);
 }
 
 const struct field_ops field_as_stored = {.read = read_as_stored};
@@ -499,7 +499,7 @@ const struct field_ops field_one_hot = {.read = read_one_hot};
 const struct field_ops field_transposed = {.read = read_transposed};
 const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
 const struct field_ops field_planes = {.read = read_planes};
-const struct field_ops field_number = {.read = read_number};
+const struct field_ops field_number = {.read = field_read_number};
 const struct field_ops field_key = {.read = read_key};
 
 void dataset_add_numbering(struct dataset *ds)

@@ -3,7 +3,7 @@
 #include "format/core/dataset.h"
 
 /* The number of the run that has the sample. */
-static unsigned run_of(const struct field *f, uint64_t sample)
+static unsigned field_runs_run_of(const struct field *f, uint64_t sample)
 {
     unsigned low = 0, high = f->n_runs;
 
@@ -25,7 +25,7 @@ static uint64_t step_of(const struct field *f)
 
 const struct blob *field_place(const struct field *f, uint64_t sample, uint64_t *ret_off)
 {
-    const struct field_run *run = f->n_runs ? &f->run[run_of(f, sample)] : NULL;
+    const struct field_run *run = f->n_runs ? &f->run[field_runs_run_of(f, sample)] : NULL;
 
     *ret_off =
         run ? run->offset + (sample - run->first) * step_of(f) : f->offset + sample * step_of(f);
@@ -77,6 +77,6 @@ uint64_t field_neighbours_end(const struct field *f, uint64_t sample)
         return sample + 1;
     if (!f->n_runs)
         return UINT64_MAX;
-    run = run_of(f, sample) + 1;
+    run = field_runs_run_of(f, sample) + 1;
     return run < f->n_runs ? f->run[run].first : UINT64_MAX;
 }

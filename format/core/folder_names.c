@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "format/core/format.h"
 
-static int by_name(const void *a, const void *b)
+static int folder_names_by_name(const void *a, const void *b)
 {
     const struct folder_name *x = a, *y = b;
     size_t common = x->len < y->len ? x->len : y->len;
@@ -18,7 +18,7 @@ static int by_name(const void *a, const void *b)
 void folder_names_sort(struct folder_names *names)
 {
     if (names->n)
-        qsort(names->file, names->n, sizeof(*names->file), by_name);
+        qsort(names->file, names->n, sizeof(*names->file), folder_names_by_name);
 }
 
 const struct folder_name *folder_names_find(const struct folder_names *names, const char *name,
@@ -26,7 +26,8 @@ const struct folder_name *folder_names_find(const struct folder_names *names, co
 {
     const struct folder_name wanted = {.name = name, .len = len};
 
-    return names->n ? bsearch(&wanted, names->file, names->n, sizeof(wanted), by_name) : NULL;
+    return names->n ? bsearch(&wanted, names->file, names->n, sizeof(wanted), folder_names_by_name)
+                    : NULL;
 }
 
 bool format_item_names(const char *item, const char *file)

@@ -44,8 +44,8 @@ uint64_t field_stored_dim(const struct field *f, unsigned i)
 }
 
 /* A batch axis and the axes of an item. */
-static void add_axes(const struct field *f, const struct selection *sel, bool stored,
-                     struct form *ret)
+static void form_add_axes(const struct field *f, const struct selection *sel, bool stored,
+                          struct form *ret)
 {
     ret->ndim = 0;
     if (!sel->single)
@@ -68,7 +68,7 @@ int field_form(const struct dataset *ds, const struct field *f, const struct sel
         if (r < 0)
             return r;
     } else {
-        add_axes(f, sel, false, ret);
+        form_add_axes(f, sel, false, ret);
     }
     bytes = ret->width;
     for (unsigned i = 0; i < ret->ndim; i++) {
@@ -86,7 +86,7 @@ void field_stored_form(const struct field *f, const struct selection *sel, struc
 {
     ret->dtype = f->stored_dtype;
     ret->width = f->stored_width;
-    add_axes(f, sel, true, ret);
+    form_add_axes(f, sel, true, ret);
 }
 
 void form_shape_text(const struct form *form, struct text *t)

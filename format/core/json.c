@@ -31,8 +31,8 @@ static uint64_t memory_of(const char *text, size_t len)
     return sum;
 }
 
-static int read_value(const char *text, size_t len, const char *what, size_t budget, size_t flags,
-                      json_t **ret, struct diag *d)
+static int json_read_value(const char *text, size_t len, const char *what, size_t budget,
+                           size_t flags, json_t **ret, struct diag *d)
 {
     json_error_t error;
     json_t *value;
@@ -54,13 +54,13 @@ static int read_value(const char *text, size_t len, const char *what, size_t bud
 int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
               struct diag *d)
 {
-    return read_value(text, len, what, budget, 0, ret, d);
+    return json_read_value(text, len, what, budget, 0, ret, d);
 }
 
 int json_read_unique(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
                      struct diag *d)
 {
-    return read_value(text, len, what, budget, JSON_REJECT_DUPLICATES, ret, d);
+    return json_read_value(text, len, what, budget, JSON_REJECT_DUPLICATES, ret, d);
 }
 
 void json_free(json_t **value)

@@ -64,8 +64,8 @@ int layout_add(struct layout *l, const struct part *part)
     return 0;
 }
 
-static int read_bytes(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
-                      size_t len, uint8_t *dst, struct diag *d)
+static int layout_read_bytes(struct read_context *rc, struct layout *l, const struct part *p,
+                             uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)rc;
     (void)l;
@@ -76,8 +76,10 @@ static int read_bytes(struct read_context *rc, struct layout *l, const struct pa
 
 int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len)
 {
-    int r = bytes ? layout_add(l, &(struct part){.size = len, .read = read_bytes, .bytes = bytes})
-                  : -ENOMEM;
+    int r =
+        bytes
+            ? layout_add(l, &(struct part){.size = len, .read = layout_read_bytes, .bytes = bytes})
+            : -ENOMEM;
 
     if (r < 0)
         free(bytes);
@@ -92,7 +94,7 @@ void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes)
         l->held += (size_t)l->part[i].size;
     free(l->part[i].bytes);
     l->part[i].bytes = bytes;
-    l->part[i].read = read_bytes;
+    l->part[i].read = layout_read_bytes;
 }
 
 static int read_zeros(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
@@ -112,8 +114,8 @@ int layout_add_zeros(struct layout *l, uint64_t len)
     return layout_add(l, &(struct part){.size = len, .read = read_zeros});
 }
 
-static int read_field(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
-                      size_t len, uint8_t *dst, struct diag *d)
+static int layout_read_field(struct read_context *rc, struct layout *l, const struct part *p,
+                             uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     return p->field->ops->read(rc, l->dataset, p->field, l->selection, off, len, dst, d);
 }
@@ -132,12 +134,14 @@ int layout_add_headed(struct layout *l, uint8_t *header, size_t len, const struc
 {
     int r = layout_add_bytes(l, header, len);
 
-    return r < 0 ? r : layout_add(l, &(struct part){.size = bytes, .read = read_field, .field = f});
+    return r < 0 ? r
+                 : layout_add(l,
+                              &(struct part){.size = bytes, .read = layout_read_field, .field = f});
 }
 
 int layout_add_field(struct layout *l, const struct field *f)
 {
-    struct part part = {.read = read_field, .field = f};
+    struct part part = {.read = layout_read_field, .field = f};
     struct form form;
     int r = field_form(l->dataset, f, l->selection, &form, &part.size);
 

@@ -25,7 +25,7 @@ static size_t kept_bytes(const char *line, size_t len)
     return n;
 }
 
-static void add_line(struct notes *notes, const char *line, size_t len)
+static void notes_add_line(struct notes *notes, const char *line, size_t len)
 {
     size_t n = kept_bytes(line, len);
 
@@ -54,7 +54,7 @@ void notes_add(struct notes *notes, const char *format, ...)
     for (const char *line = text; *line; line += *line == '\n') {
         size_t n = strcspn(line, "\n");
 
-        add_line(notes, line, n);
+        notes_add_line(notes, line, n);
         line += n;
     }
 }

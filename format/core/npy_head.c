@@ -42,7 +42,7 @@ static void skip_space(struct parser *p)
         p->at++;
 }
 
-static bool take(struct parser *p, const char *text)
+static bool npy_head_take(struct parser *p, const char *text)
 {
     size_t len = strlen(text);
 
@@ -56,7 +56,7 @@ static bool take(struct parser *p, const char *text)
 /* A string in either quotes, without escapes. */
 static bool take_string(struct parser *p, const char **ret, size_t *ret_len)
 {
-    const char *quote = take(p, "'") ? "'" : take(p, "\"") ? "\"" : NULL, *end;
+    const char *quote = npy_head_take(p, "'") ? "'" : npy_head_take(p, "\"") ? "\"" : NULL, *end;
 
     end = quote ? memchr(p->at, *quote, (size_t)(p->end - p->at)) : NULL;
     if (!end || memchr(p->at, '\\', (size_t)(end - p->at)))
@@ -67,7 +67,7 @@ static bool take_string(struct parser *p, const char **ret, size_t *ret_len)
     return true;
 }
 
-static bool is_text(const char *at, size_t len, const char *want)
+static bool npy_head_is_text(const char *at, size_t len, const char *want)
 {
     return len == strlen(want) && !memcmp(at, want, len);
 }
@@ -140,7 +140,7 @@ static const char *take_list(struct parser *p)
 }
 
 /* "<f4", ">i2", "|u1", "=f8", "f4", "float32". */
-static const char *take_type(struct parser *p, struct npy_head *ret)
+static const char *npy_head_take_type(struct parser *p, struct npy_head *ret)
 {
     static const enum dtype dtypes[] = {DTYPE_BOOL, DTYPE_U1, DTYPE_U2, DTYPE_U4, DTYPE_U8,
                                         DTYPE_I1,   DTYPE_I2, DTYPE_I4, DTYPE_I8, DTYPE_F2,
@@ -161,7 +161,7 @@ static const char *take_type(struct parser *p, struct npy_head *ret)
     for (size_t i = 0; i < n; i++) {
         const struct dtype_info *info = dtype_info(dtypes[i]);
 
-        if (is_text(text, len, info->name) || is_short(text, len, info)) {
+        if (npy_head_is_text(text, len, info->name) || is_short(text, len, info)) {
             ret->dtype = dtypes[i];
             ret->big_endian = ret->big_endian && info->bytes > 1;
             return NULL;
@@ -172,8 +172,8 @@ static const char *take_type(struct parser *p, struct npy_head *ret)
 
 static const char *take_order(struct parser *p, struct npy_head *ret)
 {
-    ret->fortran = take(p, "True");
-    if (ret->fortran || take(p, "False"))
+    ret->fortran = npy_head_take(p, "True");
+    if (ret->fortran || npy_head_take(p, "False"))
         return NULL;
     return "expected 'fortran_order': True or False in the header of .npy, got neither";
 }
@@ -184,9 +184,9 @@ static const char *take_shape(struct parser *p, struct npy_head *ret)
     static const char wrong[] =
         "expected 'shape': a tuple of numbers in the header of .npy, got none";
 
-    if (!take(p, "("))
+    if (!npy_head_take(p, "("))
         return wrong;
-    for (ret->ndim = 0; !take(p, ")"); ret->ndim++) {
+    for (ret->ndim = 0; !npy_head_take(p, ")"); ret->ndim++) {
         size_t used;
 
         if (ret->ndim == NPY_AXES)
@@ -196,25 +196,26 @@ static const char *take_shape(struct parser *p, struct npy_head *ret)
         if (!used)
             return wrong;
         p->at += used;
-        take(p, "L");
-        if (!take(p, ",") && (!ret->ndim || p->at == p->end || *p->at != ')'))
+        npy_head_take(p, "L");
+        if (!npy_head_take(p, ",") && (!ret->ndim || p->at == p->end || *p->at != ')'))
             return wrong;
     }
     return NULL;
 }
 
-static const char *take_member(struct parser *p, struct npy_head *ret, unsigned *seen)
+static const char *npy_head_take_member(struct parser *p, struct npy_head *ret, unsigned *seen)
 {
     static const struct {
         const char *key;
         const char *(*take)(struct parser *p, struct npy_head *ret);
-    } members[] = {{"descr", take_type}, {"fortran_order", take_order}, {"shape", take_shape}};
+    } members[] = {
+        {"descr", npy_head_take_type}, {"fortran_order", take_order}, {"shape", take_shape}};
     const char *key;
     size_t len;
 
-    if (take_string(p, &key, &len) && take(p, ":"))
+    if (take_string(p, &key, &len) && npy_head_take(p, ":"))
         for (unsigned i = 0; i < ARRAY_LEN(members); i++)
-            if (is_text(key, len, members[i].key) && !(*seen & 1u << i)) {
+            if (npy_head_is_text(key, len, members[i].key) && !(*seen & 1u << i)) {
                 *seen |= 1u << i;
                 return members[i].take(p, ret);
             }
@@ -227,21 +228,22 @@ static const char *take_dict(struct parser *p, struct npy_head *ret)
     static const char wrong[] = "expected a dict of three members in the header of .npy, got none";
     unsigned seen = 0;
 
-    if (!take(p, "{"))
+    if (!npy_head_take(p, "{"))
         return wrong;
-    while (!take(p, "}")) {
-        const char *member = take_member(p, ret, &seen);
+    while (!npy_head_take(p, "}")) {
+        const char *member = npy_head_take_member(p, ret, &seen);
 
         if (member)
             return member;
-        if (!take(p, ",") && (p->at == p->end || *p->at != '}'))
+        if (!npy_head_take(p, ",") && (p->at == p->end || *p->at != '}'))
             return wrong;
     }
     skip_space(p);
     return seen == 7 && p->at == p->end ? NULL : wrong;
 }
 
-static const char *parse(struct parser *p, size_t len, uint64_t size, struct npy_head *ret)
+static const char *core_npy_head_parse(struct parser *p, size_t len, uint64_t size,
+                                       struct npy_head *ret)
 {
     const char *wrong = take_dict(p, ret);
     unsigned long_axes = 0;
@@ -272,7 +274,7 @@ const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struc
 {
     struct parser p = parser_of(head, len);
 
-    return parse(&p, len, size, ret);
+    return core_npy_head_parse(&p, len, size, ret);
 }
 
 const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
@@ -282,7 +284,7 @@ const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
     const char *wrong;
 
     p.complex = true;
-    wrong = parse(&p, len, size, ret);
+    wrong = core_npy_head_parse(&p, len, size, ret);
     *ret_other = wrong == p.why ? p.other : '\0';
     return wrong;
 }

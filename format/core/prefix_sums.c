@@ -19,8 +19,8 @@ struct sums_table {
 };
 
 /* Add the numbers of one more sample to *sum. */
-static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
-                 struct sums_pair *ret_own)
+static int prefix_sums_count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
+                             struct sums_pair *ret_own)
 {
     int r = s->number(s->ctx, sample, sum, ret_own);
 
@@ -33,10 +33,10 @@ static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
 }
 
 /* Walk over places [from, to), starting with sum. */
-static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
-                void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
-                              const struct sums_pair *own),
-                void *ctx)
+static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
+                            void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
+                                          const struct sums_pair *own),
+                            void *ctx)
 {
     uint64_t samples[BLOCK];
 
@@ -48,7 +48,7 @@ static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pa
         selection_samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
             struct sums_pair own = {0}, before = *sum;
-            int r = count(s, samples[i], sum, &own);
+            int r = prefix_sums_count(s, samples[i], sum, &own);
 
             if (r == 0 && visit)
                 visit(ctx, place, &before, &own);
@@ -69,11 +69,11 @@ static void note(void *ctx, uint64_t place, const struct sums_pair *before,
     table->most = max_u64(table->most, own->size);
 }
 
-static int make_table(void *ctx, void **ret, size_t *ret_size)
+static int prefix_sums_make_table(void *ctx, void **ret, size_t *ret_size)
 {
     const struct sums *s = ctx;
-    uint64_t count = s->sel->count, step = count <= EACH_MOST ? 1 : BLOCK,
-             n = ceil_div(count, step);
+    uint64_t prefix_sums_count = s->sel->count, step = prefix_sums_count <= EACH_MOST ? 1 : BLOCK,
+             n = ceil_div(prefix_sums_count, step);
     size_t size = sizeof(struct sums_table) + (n + 1) * sizeof(struct sums_pair);
     struct sums_table *table;
     struct sums_pair sum = {0};
@@ -85,7 +85,7 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     if (!table)
         return -ENOMEM;
     *table = (struct sums_table){.step = step, .n = n};
-    r = walk(s, 0, count, &sum, note, table);
+    r = prefix_sums_walk(s, 0, prefix_sums_count, &sum, note, table);
     if (r < 0) {
         free(table);
         return r;
@@ -96,7 +96,7 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool is_cancelled(void *ctx)
+static bool prefix_sums_is_cancelled(void *ctx)
 {
     const struct sums *s = ctx;
 
@@ -106,15 +106,17 @@ static bool is_cancelled(void *ctx)
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
               const struct selection *sel, sums_fn *number, void *ctx)
 {
-    const struct memo_maker table = {
-        .make = make_table, .cancelled = is_cancelled, .ctx = ret, .clock = read_clock(sel->rc)};
+    const struct memo_maker table = {.make = prefix_sums_make_table,
+                                     .cancelled = prefix_sums_is_cancelled,
+                                     .ctx = ret,
+                                     .clock = read_clock(sel->rc)};
     int r;
 
     *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};
     if (sel->count <= FEW) {
         size_t size;
 
-        r = make_table(ret, &ret->memory, &size);
+        r = prefix_sums_make_table(ret, &ret->memory, &size);
         ret->table = ret->memory;
         return r;
     }
@@ -151,7 +153,7 @@ int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
         return 0;
     }
     *ret = s->table->before[entry];
-    return walk(s, entry * s->table->step, place, ret, NULL, NULL);
+    return prefix_sums_walk(s, entry * s->table->step, place, ret, NULL, NULL);
 }
 
 int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
@@ -161,7 +163,7 @@ int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
 
     *ret = *before;
     if (s->table->step > 1)
-        return count(s, sample_window_at(&s->window, place), ret, &own);
+        return prefix_sums_count(s, sample_window_at(&s->window, place), ret, &own);
     *ret = s->table->before[place + 1];
     return 0;
 }
@@ -172,8 +174,8 @@ struct search {
     struct sums_pair before;
 };
 
-static void look(void *ctx, uint64_t place, const struct sums_pair *before,
-                 const struct sums_pair *own)
+static void prefix_sums_look(void *ctx, uint64_t place, const struct sums_pair *before,
+                             const struct sums_pair *own)
 {
     struct search *search = ctx;
 
@@ -204,8 +206,8 @@ int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sum
     search.place = low * table->step;
     search.before = sum;
     if (table->step > 1)
-        r = walk(s, search.place, min_u64(search.place + table->step, s->sel->count), &sum, look,
-                 &search);
+        r = prefix_sums_walk(s, search.place, min_u64(search.place + table->step, s->sel->count),
+                             &sum, prefix_sums_look, &search);
     if (r == 0) {
         *ret_place = search.place;
         *ret_before = search.before;

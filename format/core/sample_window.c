@@ -11,7 +11,7 @@ static bool has(const struct sample_window *w, uint64_t place)
 
 /* A walk that continues gets a larger window, which includes the place before: it may look back by
  * one. */
-static void fill(struct sample_window *w, uint64_t place)
+static void sample_window_fill(struct sample_window *w, uint64_t place)
 {
     bool goes_on = place && place == w->next;
     uint64_t first = goes_on ? place - 1 : place;
@@ -25,7 +25,7 @@ static void fill(struct sample_window *w, uint64_t place)
 uint64_t sample_window_at(struct sample_window *w, uint64_t place)
 {
     if (!has(w, place))
-        fill(w, place);
+        sample_window_fill(w, place);
     w->next = place + 1;
     return w->sample[place - w->first];
 }

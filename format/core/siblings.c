@@ -16,25 +16,25 @@
 
 /* ---- numbers in names ---- */
 
-static bool is_digit(char c)
+static bool siblings_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_joint(char c)
+static bool siblings_is_joint(char c)
 {
     return c == '-' || c == '_' || c == '.';
 }
 
 /* The number of the digits at p; false: there are none, or too many. */
-static bool read_number(const char *p, size_t *ret_digits, uint64_t *ret)
+static bool siblings_read_number(const char *p, size_t *ret_digits, uint64_t *ret)
 {
     size_t n = 0;
 
-    for (*ret = 0; is_digit(p[n]) && n < DIGITS_MAX; n++)
+    for (*ret = 0; siblings_is_digit(p[n]) && n < DIGITS_MAX; n++)
         *ret = *ret * 10 + (uint64_t)(p[n] - '0');
     *ret_digits = n;
-    return n && !is_digit(p[n]);
+    return n && !siblings_is_digit(p[n]);
 }
 
 /* Find number `which` of a name, counted from its end. */
@@ -43,20 +43,20 @@ static bool find_number(const char *name, unsigned which, struct sibling *ret)
     size_t end = strlen(name), at;
 
     for (;; end = at) {
-        while (end && !is_digit(name[end - 1]))
+        while (end && !siblings_is_digit(name[end - 1]))
             end--;
         if (!end)
             return false;
-        for (at = end; at && is_digit(name[at - 1]);)
+        for (at = end; at && siblings_is_digit(name[at - 1]);)
             at--;
         if (!which--)
             break;
     }
     ret->at = at;
     ret->total = 0;
-    return read_number(name + at, &ret->digits, &ret->number) &&
+    return siblings_read_number(name + at, &ret->digits, &ret->number) &&
            !(at >= 4 && !strncasecmp(name + at - 4, "fold", 4)) &&
-           !(at >= 5 && is_joint(name[at - 1]) && !strncasecmp(name + at - 5, "fold", 4));
+           !(at >= 5 && siblings_is_joint(name[at - 1]) && !strncasecmp(name + at - 5, "fold", 4));
 }
 
 /* Find <n>-of-<N>, the last one of the name. */
@@ -70,18 +70,18 @@ static bool find_of(const char *name, struct sibling *ret)
         const char *end = p, *total = p + strlen(of);
         size_t digits;
 
-        end -= end > name && is_joint(end[-1]);
-        total += is_joint(*total);
-        for (p = end; p > name && is_digit(p[-1]);)
+        end -= end > name && siblings_is_joint(end[-1]);
+        total += siblings_is_joint(*total);
+        for (p = end; p > name && siblings_is_digit(p[-1]);)
             p--;
         found.at = (size_t)(p - name);
-        if (p < end && read_number(p, &found.digits, &found.number) && p + found.digits == end &&
-            read_number(total, &digits, &found.total) && found.total && found.total <= TOTAL_MAX &&
-            found.number <= found.total) {
+        if (p < end && siblings_read_number(p, &found.digits, &found.number) &&
+            p + found.digits == end && siblings_read_number(total, &digits, &found.total) &&
+            found.total && found.total <= TOTAL_MAX && found.number <= found.total) {
             *ret = found;
             any = true;
         }
-        p = end + is_joint(*end);
+        p = end + siblings_is_joint(*end);
     }
     return any;
 }
@@ -95,9 +95,10 @@ static bool find_range(const char *name, struct sibling *ret)
     for (const char *p = name; *p; p++) {
         size_t digits, more;
 
-        if (!is_digit(*p) || (p > name && is_digit(p[-1])) ||
-            !read_number(p, &digits, &found.number) || (p[digits] != '-' && p[digits] != '_') ||
-            !read_number(p + digits + 1, &more, &found.end) || found.number >= found.end)
+        if (!siblings_is_digit(*p) || (p > name && siblings_is_digit(p[-1])) ||
+            !siblings_read_number(p, &digits, &found.number) ||
+            (p[digits] != '-' && p[digits] != '_') ||
+            !siblings_read_number(p + digits + 1, &more, &found.end) || found.number >= found.end)
             continue;
         found.at = (size_t)(p - name);
         found.digits = digits + 1 + more;
@@ -131,7 +132,8 @@ static int compare(const void *a, const void *b, void *ctx)
     return order ? order : strcmp(name[x->file], name[y->file]);
 }
 
-static int add_set(struct siblings *s, const struct sibling *member, size_t n, size_t *n_members)
+static int siblings_add_set(struct siblings *s, const struct sibling *member, size_t n,
+                            size_t *n_members)
 {
     if (array_capacity(&s->set, s->n, sizeof(*s->set)) < 0)
         return -ENOMEM;
@@ -173,7 +175,7 @@ static int make_sets(struct siblings *s, struct sibling *candidate, size_t n, si
         if (candidate[i].end && range_step(&candidate[i], end - i) < 0)
             continue;
         if (end - i > 1 || candidate[i].total)
-            r = add_set(s, &candidate[i], end - i, n_members);
+            r = siblings_add_set(s, &candidate[i], end - i, n_members);
     }
     return r;
 }
@@ -188,7 +190,7 @@ static int compare_sets(const void *a, const void *b, void *ctx)
 
 /* Find what names may differ by: <n>-of-<N>, then a number from the end of the name, then a range.
  */
-static bool find_place(const char *name, unsigned which, struct sibling *ret)
+static bool siblings_find_place(const char *name, unsigned which, struct sibling *ret)
 {
     ret->end = 0;
     if (!which)
@@ -214,7 +216,7 @@ int siblings_find(const char *const *name, size_t n, struct siblings *ret)
 
         for (size_t i = 0; i < n; i++) {
             candidate[n_found].file = i;
-            if (!s.set_of[i] && find_place(name[i], which, &candidate[n_found]))
+            if (!s.set_of[i] && siblings_find_place(name[i], which, &candidate[n_found]))
                 n_found++;
         }
         r = make_sets(&s, candidate, n_found, &n_members);
@@ -253,9 +255,9 @@ bool are_siblings(const char *a, const char *b)
 /* Where the name goes on behind "-of-<N>". */
 static const char *after_total(const char *p)
 {
-    p += is_joint(*p);
+    p += siblings_is_joint(*p);
     p += strlen("of");
-    p += is_joint(*p);
+    p += siblings_is_joint(*p);
     return p + strspn(p, "0123456789");
 }
 
@@ -266,11 +268,11 @@ bool sibling_set_name(const struct siblings *siblings, size_t set, char *ret, si
     size_t len = first->at;
     int n;
 
-    while (len && is_joint(name[len - 1]))
+    while (len && siblings_is_joint(name[len - 1]))
         len--;
     if (first->total)
         rest = after_total(rest);
-    n = snprintf(ret, size, "%.*s%s", (int)len, name, len ? rest : rest + is_joint(*rest));
+    n = snprintf(ret, size, "%.*s%s", (int)len, name, len ? rest : rest + siblings_is_joint(*rest));
     return n > 0 && (size_t)n < size;
 }
 
@@ -318,8 +320,8 @@ struct search {
 
 /* Add the name that the set's member of that number would have. may_be_last: if numbers begin at 1,
  * the last one is missing instead. */
-static int add_missing(const struct search *search, const struct sibling *like, uint64_t number,
-                       bool may_be_last)
+static int siblings_add_missing(const struct search *search, const struct sibling *like,
+                                uint64_t number, bool may_be_last)
 {
     AUTO_TEXT struct text t = {0};
 
@@ -388,7 +390,8 @@ int sibling_set_missing(const struct siblings *siblings, size_t set,
         uint64_t to = i < own->n ? member[i].number : end;
 
         for (; next < to && next < end && r == 0; next++)
-            r = add_missing(&search, i < own->n ? &member[i] : last, next, in_doubt && !next);
+            r = siblings_add_missing(&search, i < own->n ? &member[i] : last, next,
+                                     in_doubt && !next);
         next = max_u64(next, to + 1);
     }
     return r;

@@ -20,12 +20,12 @@
 #define WAVE_SUBTYPE    24 /* where an extensible one says what it is */
 #define CHUNK_HEAD      8
 
-static uint32_t get32(const struct sound_head *h, const uint8_t *p)
+static uint32_t sound_head_get32(const struct sound_head *h, const uint8_t *p)
 {
     return h->big_endian ? load_be32(p) : load_le32(p);
 }
 
-static unsigned get16(const struct sound_head *h, const uint8_t *p)
+static unsigned sound_head_get16(const struct sound_head *h, const uint8_t *p)
 {
     return h->big_endian ? load_be16(p) : load_le16(p);
 }
@@ -33,12 +33,12 @@ static unsigned get16(const struct sound_head *h, const uint8_t *p)
 /* fmt: [len], at least WAVE_FMT */
 static bool read_fmt(struct sound_head *h, const uint8_t *fmt, size_t len)
 {
-    unsigned kind = get16(h, fmt), bits = get16(h, fmt + 14);
+    unsigned kind = sound_head_get16(h, fmt), bits = sound_head_get16(h, fmt + 14);
 
     if (kind == WAVE_EXTENSIBLE && len >= WAVE_SUBTYPE + 2)
-        kind = get16(h, fmt + WAVE_SUBTYPE);
-    h->channels = get16(h, fmt + 2);
-    h->rate = get32(h, fmt + 4);
+        kind = sound_head_get16(h, fmt + WAVE_SUBTYPE);
+    h->channels = sound_head_get16(h, fmt + 2);
+    h->rate = sound_head_get32(h, fmt + 4);
     h->width = bits / 8;
     h->is_float = kind == WAVE_FLOAT;
     h->is_unsigned = kind == WAVE_PCM && h->width == 1;
@@ -52,7 +52,7 @@ static bool read_fmt(struct sound_head *h, const uint8_t *fmt, size_t len)
  * to the end. size: of the chunk "data", behind which there may be others */
 static bool is_stream(const struct sound_head *h, const uint8_t *bytes, uint64_t size)
 {
-    uint32_t all = get32(h, bytes + 4);
+    uint32_t all = sound_head_get32(h, bytes + 4);
 
     return size == UINT32_MAX || (!size && (!all || all == UINT32_MAX));
 }
@@ -65,7 +65,7 @@ static bool read_wave(const uint8_t *bytes, size_t len, struct sound_head *h)
     h->big_endian = !memcmp(bytes, "RIFX", 4);
     while (len - at >= CHUNK_HEAD) {
         const uint8_t *chunk = bytes + at;
-        uint64_t size = get32(h, chunk + 4);
+        uint64_t size = sound_head_get32(h, chunk + 4);
 
         at += CHUNK_HEAD;
         if (!memcmp(chunk, "data", 4)) {

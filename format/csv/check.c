@@ -19,7 +19,8 @@ struct large {
 };
 
 /* The number of the line that begins at this byte, from 1. */
-static int line_number(const struct csv_file *file, uint64_t at, uint64_t *ret, struct diag *d)
+static int csv_check_line_number(const struct csv_file *file, uint64_t at, uint64_t *ret,
+                                 struct diag *d)
 {
     AUTO_FREE uint8_t *piece = malloc(PIECE);
     uint8_t before = 0;
@@ -96,7 +97,7 @@ int csv_check(void *p, struct diag *d)
     }
     if (!large.n)
         return 0;
-    r = line_number(file, large.at, &number, d);
+    r = csv_check_line_number(file, large.at, &number, d);
     if (r < 0)
         return r;
     return diag_set(

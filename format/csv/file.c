@@ -16,7 +16,7 @@
 #define RUN_BYTES (1u << 20) /* of neighbouring rows read at once, */
 #define RUN_GAP   512        /* and bytes between them */
 
-static void add_column(struct csv_file *file, const struct record_column *column)
+static void csv_add_column(struct csv_file *file, const struct record_column *column)
 {
     file->column[file->base.n_columns++] = *column;
 }
@@ -34,37 +34,37 @@ static size_t numbers_bytes(const struct csv_file *file)
 }
 
 /* The columns in the order of CSV_X and so on; those that a file has not are left out. */
-static void set_columns(struct csv_file *file)
+static void csv_set_columns(struct csv_file *file)
 {
     const struct csv_shape *s = &file->shape;
     enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
 
     file->base.column = file->column;
-    add_column(file, &(struct record_column){.name = "x",
-                                             .shown = RECORD_NUMBERS,
-                                             .dtype = dtype,
-                                             .ndim = 1,
-                                             .dim = {csv_features(s)}});
-    add_column(file, &(struct record_column){.name = "csv",
-                                             .shown = RECORD_BYTES,
-                                             .ext = "csv",
-                                             .unnamed = true,
-                                             .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
-    add_column(file, &(struct record_column){.name = "rows",
-                                             .shown = RECORD_TEXT,
-                                             .ext = "csv",
-                                             .unnamed = true,
-                                             .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
+    csv_add_column(file, &(struct record_column){.name = "x",
+                                                 .shown = RECORD_NUMBERS,
+                                                 .dtype = dtype,
+                                                 .ndim = 1,
+                                                 .dim = {csv_features(s)}});
+    csv_add_column(file, &(struct record_column){.name = "csv",
+                                                 .shown = RECORD_BYTES,
+                                                 .ext = "csv",
+                                                 .unnamed = true,
+                                                 .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
+    csv_add_column(file, &(struct record_column){.name = "rows",
+                                                 .shown = RECORD_TEXT,
+                                                 .ext = "csv",
+                                                 .unnamed = true,
+                                                 .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
     if (s->label != CSV_NONE)
-        add_column(file, &(struct record_column){
-                             .name = "label", .shown = RECORD_NUMBERS, .dtype = dtype});
+        csv_add_column(file, &(struct record_column){
+                                 .name = "label", .shown = RECORD_NUMBERS, .dtype = dtype});
     if (s->weight != CSV_NONE)
-        add_column(file, &(struct record_column){
-                             .name = "weight", .shown = RECORD_NUMBERS, .dtype = dtype});
+        csv_add_column(file, &(struct record_column){
+                                 .name = "weight", .shown = RECORD_NUMBERS, .dtype = dtype});
 }
 
 /* The first lines are checked at once: a table with text in it is no table of numbers. */
-static int check_lines(const struct csv_file *file, uint8_t *head, size_t len, struct diag *d)
+static int csv_check_lines(const struct csv_file *file, uint8_t *head, size_t len, struct diag *d)
 {
     AUTO_FREE float *value = malloc(file->shape.columns * sizeof(*value));
     uint64_t line = file->shape.lines + 1;
@@ -117,8 +117,8 @@ int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_w
     }
 }
 
-static int read_shape(struct csv_file *file, unsigned decided, const struct format_options *options,
-                      struct diag *d)
+static int csv_read_shape(struct csv_file *file, unsigned decided,
+                          const struct format_options *options, struct diag *d)
 {
     AUTO_FREE uint8_t *head = NULL;
     size_t len;
@@ -128,7 +128,7 @@ static int read_shape(struct csv_file *file, unsigned decided, const struct form
     if (r == 0)
         r = csv_shape_read(head, len, whole, decided, options, blob_name(file->base.blob),
                            &file->shape, d);
-    return r < 0 ? r : check_lines(file, head, len, d);
+    return r < 0 ? r : csv_check_lines(file, head, len, d);
 }
 
 int csv_open(void *p, const struct record_source *source, struct diag *d)
@@ -138,10 +138,10 @@ int csv_open(void *p, const struct record_source *source, struct diag *d)
     int r;
 
     file->doubles = setup->options.doubles;
-    r = read_shape(file, source->file[source->i].decided, &setup->options, d);
+    r = csv_read_shape(file, source->file[source->i].decided, &setup->options, d);
     file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
     if (r == 0)
-        set_columns(file);
+        csv_set_columns(file);
     return r;
 }
 
@@ -384,7 +384,7 @@ void csv_joined(const void *p, const void *other, struct text *t)
                  blob_name(b->base.blob), blob_name(a->base.blob));
 }
 
-static void add_names(const struct csv_shape *shape, struct text *t)
+static void csv_add_names(const struct csv_shape *shape, struct text *t)
 {
     const char *name = shape->names.data;
 
@@ -422,8 +422,8 @@ int csv_joins(const void *p, const void *other, struct diag *d)
             d, -EDOM, "%s: has %zu columns, %s has %zu: the files of this folder are not one table",
             blob_name(b->base.blob), two->columns, blob_name(a->base.blob), one->columns);
     if (!same_names(one, two)) {
-        add_names(one, &first);
-        add_names(two, &second);
+        csv_add_names(one, &first);
+        csv_add_names(two, &second);
         return diag_set(d, -EDOM,
                         "%s: its columns are not those of %s in the same order: expected %.400s, "
                         "got %.400s. The files of this folder are not one table",

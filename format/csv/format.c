@@ -32,8 +32,8 @@ static void column_names(struct record_file *const *files, unsigned n, struct te
 }
 
 /* The counts that XGBoost keeps of a table. */
-static void describe(struct record_file *const *files, unsigned n, const char *indent,
-                     struct text *t)
+static void csv_describe(struct record_file *const *files, unsigned n, const char *indent,
+                         struct text *t)
 {
     const struct csv_file *first = csv_file_of(files[0]);
     const struct csv_shape *s = &first->shape;
@@ -71,19 +71,19 @@ static const struct record_format csv = {
     .verify = csv_verify,
     .note = csv_note,
     .check = csv_check,
-    .describe = describe,
+    .describe = csv_describe,
     .column_names = column_names,
 };
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int csv_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
 {
     int r = csv_decide(files, n, setup);
 
     return r < 0 ? r : record_set_open_folder(&csv, files, n, setup, finds);
 }
 
-static const char *option(const struct format_options *options)
+static const char *csv_option(const struct format_options *options)
 {
     return options->label_column    ? "label_column"
            : options->weight_column ? "weight_column"
@@ -94,14 +94,14 @@ static const char *option(const struct format_options *options)
                                     : NULL;
 }
 
-static const char *hint(const struct probed_file *file)
+static const char *csv_hint(const struct probed_file *file)
 {
     return csv_is_named(file->name) && file->len && file->head[0] == '#'
                ? "if lines that begin with # are comments: -o csv_comment='#'"
                : NULL;
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void csv_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=1024,seed=7/epoch=0/npz/000000.npz')\n"
@@ -111,9 +111,9 @@ static void example(const struct dataset *ds, struct text *t)
 const struct format format_csv = {
     .name = "csv",
     .probe = csv_probe,
-    .open_folder = open_folder,
-    .hint = hint,
-    .option = option,
+    .open_folder = csv_open_folder,
+    .hint = csv_hint,
+    .option = csv_option,
     .title = "CSV of numbers",
-    .example = example,
+    .example = csv_example,
 };

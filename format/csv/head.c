@@ -64,7 +64,7 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
 
 /* ---- cells ---- */
 
-static enum csv_cell_kind kind_of(const struct csv_cell *cell)
+static enum csv_cell_kind csv_head_kind_of(const struct csv_cell *cell)
 {
     uint8_t copy[CELL_MOST + DECIMAL_PAD] = {0};
     struct csv_cell copied = *cell;
@@ -80,7 +80,7 @@ static enum csv_cell_kind kind_of(const struct csv_cell *cell)
 }
 
 /* The number that the digits of a cell are; false: it has other characters, or too many. */
-static bool whole_number(const struct csv_cell *cell, uint64_t *ret)
+static bool csv_head_whole_number(const struct csv_cell *cell, uint64_t *ret)
 {
     *ret = 0;
     for (size_t i = 0; i < cell->len; i++) {
@@ -95,7 +95,7 @@ static void see_number(struct csv_cells *cells, const struct csv_cell *cell)
 {
     uint64_t number;
 
-    if (!whole_number(cell, &number)) {
+    if (!csv_head_whole_number(cell, &number)) {
         cells->whole = cells->rising = cells->by_one = false;
         return;
     }
@@ -119,7 +119,7 @@ struct csv_cells csv_count_cells(const struct csv_line *line, char delimiter)
         enum csv_cell_kind kind;
 
         csv_cell(p, line->text + line->len, delimiter, &cell, &p);
-        kind = kind_of(&cell);
+        kind = csv_head_kind_of(&cell);
         cells.first = cells.n++ ? cells.first : kind;
         cells.empty += kind == CSV_EMPTY;
         cells.quoted += cell.quoted;
@@ -237,7 +237,7 @@ enum csv_column csv_judge_column(struct csv_head head, char delimiter, size_t co
 
         for (size_t i = 0; p && i <= column; i++)
             csv_cell(p, line.text + line.len, delimiter, &cell, &p);
-        if (!whole_number(&cell, &seen[n]))
+        if (!csv_head_whole_number(&cell, &seen[n]))
             return CSV_COLUMN_OTHER;
         for (size_t i = 0; i < n; i++)
             repeats |= seen[i] == seen[n];

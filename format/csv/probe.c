@@ -18,7 +18,7 @@ struct impression {
     bool begins_number; /* some line begins with a number */
 };
 
-static struct impression look(struct csv_head head, char delimiter)
+static struct impression csv_probe_look(struct csv_head head, char delimiter)
 {
     struct impression seen = {.alike = true, .rest_is_rows = true};
     struct csv_line line;
@@ -59,8 +59,8 @@ enum claim csv_probe(const struct probed_file *file)
 
     if (memchr(file->head, '\0', file->len) && !named)
         return CLAIM_NONE;
-    seen =
-        look(head, options && options->delimiter ? options->delimiter : csv_find_delimiter(head));
+    seen = csv_probe_look(head, options && options->delimiter ? options->delimiter
+                                                              : csv_find_delimiter(head));
     if (named)
         return named_claim(file, &seen);
     if (file->is_sibling && named_claim(file, &seen))

@@ -3,18 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_blank(uint8_t c)
+static bool csv_row_is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\v' || c == '\f';
 }
 
-static bool is_space(uint8_t c, char delimiter)
+static bool csv_row_is_space(uint8_t c, char delimiter)
 {
-    return is_blank(c) && (c != (uint8_t)delimiter || c == ' ');
+    return csv_row_is_blank(c) && (c != (uint8_t)delimiter || c == ' ');
 }
 
 /* The closing quote of the text at p, or NULL. */
-static const uint8_t *quoted_end(const uint8_t *p, const uint8_t *end)
+static const uint8_t *csv_row_quoted_end(const uint8_t *p, const uint8_t *end)
 {
     return p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
 }
@@ -31,9 +31,9 @@ static const uint8_t *find_delimiter(const uint8_t *p, const uint8_t *end, char 
         *ret_next = stop ? stop + 1 : NULL;
         return stop;
     }
-    while (stop < end && !is_blank(*stop))
+    while (stop < end && !csv_row_is_blank(*stop))
         stop++;
-    for (p = stop; p < end && is_blank(*p);)
+    for (p = stop; p < end && csv_row_is_blank(*p);)
         p++;
     *ret_next = p < end ? p : NULL;
     return stop < end ? stop : NULL;
@@ -44,13 +44,13 @@ void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_c
 {
     const uint8_t *stop, *close = NULL;
 
-    while (p < end && is_space(*p, delimiter))
+    while (p < end && csv_row_is_space(*p, delimiter))
         p++;
     if (p < end && *p == '"')
-        close = quoted_end(p + 1, end);
+        close = csv_row_quoted_end(p + 1, end);
     stop = find_delimiter(close ? close : p, end, delimiter, ret_next);
     stop = stop ? stop : end;
-    while (stop > p && is_space(stop[-1], delimiter))
+    while (stop > p && csv_row_is_space(stop[-1], delimiter))
         stop--;
     ret->broken = memchr(p, '"', (size_t)(stop - p)) && (!close || stop != close + 1);
     ret->quoted = close && !ret->broken;
@@ -86,7 +86,7 @@ static inline void set_nan(struct out ret)
         *ret.f8 = (double)NAN;
 }
 
-static inline bool number_of(const struct csv_cell *cell, struct out ret)
+static inline bool csv_row_number_of(const struct csv_cell *cell, struct out ret)
 {
     const uint8_t *stop = cell->text + cell->len, *end;
 
@@ -104,11 +104,11 @@ static inline bool number_of(const struct csv_cell *cell, struct out ret)
 
 bool csv_number(const struct csv_cell *cell, float *ret)
 {
-    return number_of(cell, (struct out){.f4 = ret});
+    return csv_row_number_of(cell, (struct out){.f4 = ret});
 }
 
-static inline size_t parse(const uint8_t *line, size_t len, char delimiter, struct out value,
-                           size_t most, size_t *ret_bad)
+static inline size_t csv_row_parse(const uint8_t *line, size_t len, char delimiter,
+                                   struct out value, size_t most, size_t *ret_bad)
 {
     const uint8_t *p = line, *end = line + len;
     size_t n = 0;
@@ -122,12 +122,13 @@ static inline size_t parse(const uint8_t *line, size_t len, char delimiter, stru
         struct csv_cell cell;
 
         if (after && after <= end &&
-            (after == end || (*after == (uint8_t)delimiter &&
-                              (delimiter != ' ' || (after + 1 < end && !is_blank(after[1])))))) {
+            (after == end ||
+             (*after == (uint8_t)delimiter &&
+              (delimiter != ' ' || (after + 1 < end && !csv_row_is_blank(after[1])))))) {
             p = after == end ? NULL : after + 1;
         } else {
             csv_cell(p, end, delimiter, &cell, &p);
-            if (!number_of(&cell, number)) {
+            if (!csv_row_number_of(&cell, number)) {
                 set_nan(number);
                 *ret_bad = n < *ret_bad ? n : *ret_bad;
             }
@@ -143,20 +144,20 @@ static inline size_t parse(const uint8_t *line, size_t len, char delimiter, stru
 size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, size_t most,
                  size_t *ret_bad)
 {
-    return parse(line, len, delimiter, (struct out){.f4 = value}, most, ret_bad);
+    return csv_row_parse(line, len, delimiter, (struct out){.f4 = value}, most, ret_bad);
 }
 
 size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
                          size_t most, size_t *ret_bad)
 {
-    return parse(line, len, delimiter, (struct out){.f8 = value}, most, ret_bad);
+    return csv_row_parse(line, len, delimiter, (struct out){.f8 = value}, most, ret_bad);
 }
 
 bool csv_is_empty(const uint8_t *line, size_t len, char comment)
 {
     size_t i = 0;
 
-    while (i < len && (is_space(line[i], 0) || line[i] == '\r'))
+    while (i < len && (csv_row_is_space(line[i], 0) || line[i] == '\r'))
         i++;
     return i == len || (comment && line[i] == (uint8_t)comment);
 }

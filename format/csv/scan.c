@@ -35,7 +35,7 @@ void csv_scan_free(struct csv_scan *scan)
     free(scan);
 }
 
-static int file_identity(void *impl, struct text *ret)
+static int csv_scan_identity(void *impl, struct text *ret)
 {
     const struct csv_file *file = impl;
     const struct csv_shape *s = &file->shape;
@@ -45,7 +45,7 @@ static int file_identity(void *impl, struct text *ret)
     return 0;
 }
 
-static int file_take(void *impl, const struct index *index)
+static int csv_scan_take(void *impl, const struct index *index)
 {
     struct csv_file *file = impl;
 
@@ -57,7 +57,7 @@ static int file_take(void *impl, const struct index *index)
     return file->rounded ? 0 : -ENOMEM;
 }
 
-static int file_begin(void *impl)
+static int csv_scan_begin(void *impl)
 {
     struct csv_file *file = impl;
     struct csv_scan *scan = calloc(1, sizeof(*scan));
@@ -76,7 +76,7 @@ static int file_begin(void *impl)
 }
 
 /* Room for a line that is longer than all so far. */
-static int grow(struct csv_scan *scan)
+static int csv_scan_grow(struct csv_scan *scan)
 {
     size_t capacity = scan->capacity * 2;
     uint8_t *text = realloc(scan->text, capacity + PAD);
@@ -149,7 +149,7 @@ static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t
                     (int)min_u64(cell.len, 40), (const char *)cell.text);
 }
 
-static bool is_missing(const float *value, size_t column)
+static bool csv_scan_is_missing(const float *value, size_t column)
 {
     return column != CSV_NONE && value[column] != value[column];
 }
@@ -167,14 +167,15 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
                         "%s: line %llu: expected %zu columns, as in the first line, got "
                         "%zu",
                         blob_name(file->base.blob), (unsigned long long)line, shape->columns, n);
-    if (is_missing(value, shape->label))
+    if (csv_scan_is_missing(value, shape->label))
         return refuse_cell(file, line, text, len, shape->label, "a number as the label", d);
-    if (is_missing(value, shape->weight))
+    if (csv_scan_is_missing(value, shape->weight))
         return refuse_cell(file, line, text, len, shape->weight, "a number as the weight", d);
     return 0;
 }
 
-static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t line, struct diag *d)
+static int csv_scan_see_line(struct csv_file *file, size_t start, size_t end, uint64_t line,
+                             struct diag *d)
 {
     struct csv_scan *scan = file->scan;
     const uint8_t *text = scan->text + start;
@@ -194,7 +195,7 @@ static int see_line(struct csv_file *file, size_t start, size_t end, uint64_t li
         r = csv_check_line(file, line, text, end - start, scan->value, d);
         scan->text[end] = behind;
         for (size_t i = 0; i < file->shape.columns && r == 0; i++)
-            file->missing += i >= file->shape.omitted && is_missing(scan->value, i);
+            file->missing += i >= file->shape.omitted && csv_scan_is_missing(scan->value, i);
     }
     if (r == 0 && text_masks_long(scan->mask, start, end, scan->exact.open))
         csv_exact_see(&scan->exact, file, line, text, end - start);
@@ -213,11 +214,11 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
     memset(scan->text + scan->used, 0, PAD);
     text_masks_make(scan->text, scan->used / 64 + 1, file->shape.delimiter, false, scan->mask);
     while (r == 0 && text_lines_next(&lines, &line))
-        r = see_line(file, line.start, line.end, ++scan->lines, d);
+        r = csv_scan_see_line(file, line.start, line.end, ++scan->lines, d);
     if (lines.start)
         scan->last = scan->text[lines.start - 1];
     if (last && lines.start < scan->used && r == 0) {
-        r = see_line(file, lines.start, scan->used, scan->lines + 1, d);
+        r = csv_scan_see_line(file, lines.start, scan->used, scan->lines + 1, d);
         lines.start = scan->used;
     }
     if (r < 0)
@@ -240,13 +241,13 @@ static int take_notes(struct csv_file *file)
     return text_finish(&t, &file->rounded, NULL);
 }
 
-static int file_step(void *impl, struct diag *d)
+static int csv_scan_step(void *impl, struct diag *d)
 {
     struct csv_file *file = impl;
     struct csv_scan *scan = file->scan;
     uint64_t left = file->base.blob->size - scan->read;
     size_t n;
-    int r = scan->used == scan->capacity ? grow(scan) : 0;
+    int r = scan->used == scan->capacity ? csv_scan_grow(scan) : 0;
 
     if (r < 0)
         return r;
@@ -269,7 +270,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int csv_scan_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     const struct csv_file *file = impl;
     uint8_t bytes[8];
@@ -285,11 +286,11 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
 const struct record_file_ops csv_file_ops = {
     .size = sizeof(struct csv_file),
     .index = {.version = "csv 3",
-              .identity = file_identity,
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about},
+              .identity = csv_scan_identity,
+              .take = csv_scan_take,
+              .begin = csv_scan_begin,
+              .step = csv_scan_step,
+              .about = csv_scan_about},
     .shape = {.columns = ROW_NUMBERS, .rising = 1u << ROW_AT},
     .has_places = true,
     .bytes = ROW_BYTES,

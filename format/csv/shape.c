@@ -14,7 +14,7 @@
 
 #define NAMES_SHOWN 8 /* in notes */
 
-static void read_names(const uint8_t *line, size_t len, char delimiter, struct text *ret)
+static void csv_shape_read_names(const uint8_t *line, size_t len, char delimiter, struct text *ret)
 {
     const uint8_t *p = line;
 
@@ -28,7 +28,7 @@ static void read_names(const uint8_t *line, size_t len, char delimiter, struct t
 }
 
 /* The column of that name; CSV_NONE: there is none. */
-static size_t find_name(const struct csv_shape *shape, const char *name)
+static size_t csv_shape_find_name(const struct csv_shape *shape, const char *name)
 {
     size_t at = 0;
 
@@ -41,8 +41,8 @@ static size_t find_name(const struct csv_shape *shape, const char *name)
 }
 
 /* The column that an option names, by its number from 0 or by its name. */
-static int find_column(const struct csv_shape *shape, const char *option, const char *value,
-                       const char *name, size_t *ret, struct diag *d)
+static int csv_shape_find_column(const struct csv_shape *shape, const char *option,
+                                 const char *value, const char *name, size_t *ret, struct diag *d)
 {
     size_t len = strlen(value);
     uint64_t number = 0;
@@ -51,7 +51,7 @@ static int find_column(const struct csv_shape *shape, const char *option, const 
     if (number_parse(value, len, UINT32_MAX, &number) == len && number < shape->columns)
         *ret = (size_t)number;
     else if (!isdigit((unsigned char)value[0]))
-        *ret = find_name(shape, value);
+        *ret = csv_shape_find_name(shape, value);
     if (*ret != CSV_NONE)
         return 0;
     return diag_set(d, -EINVAL, "%s: option %s=%s: expected a column from 0 to %zu%s, got no such",
@@ -67,12 +67,14 @@ static int find_roles(struct csv_shape *shape, const struct format_options *opti
 
     shape->label = shape->weight = CSV_NONE;
     for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++)
-        shape->label = find_name(shape, labels[i]);
-    shape->weight = find_name(shape, "weight");
+        shape->label = csv_shape_find_name(shape, labels[i]);
+    shape->weight = csv_shape_find_name(shape, "weight");
     if (options->label_column)
-        r = find_column(shape, "label_column", options->label_column, name, &shape->label, d);
+        r = csv_shape_find_column(shape, "label_column", options->label_column, name, &shape->label,
+                                  d);
     if (r == 0 && options->weight_column)
-        r = find_column(shape, "weight_column", options->weight_column, name, &shape->weight, d);
+        r = csv_shape_find_column(shape, "weight_column", options->weight_column, name,
+                                  &shape->weight, d);
     if (r == 0 && shape->label != CSV_NONE && shape->label == shape->weight)
         return diag_set(d, -EINVAL,
                         "%s: expected two columns as label and weight, got column %zu as "
@@ -84,7 +86,7 @@ static int find_roles(struct csv_shape *shape, const struct format_options *opti
 /* ---- notes ---- */
 
 /* The first names of the columns, as people see them. */
-static void add_names(const struct csv_shape *shape, struct text *t)
+static void csv_shape_add_names(const struct csv_shape *shape, struct text *t)
 {
     const char *name = shape->names.data;
 
@@ -94,12 +96,13 @@ static void add_names(const struct csv_shape *shape, struct text *t)
         text_add(t, " ...");
 }
 
-static void note_header(struct csv_shape *shape, uint64_t line, unsigned decided, const char *name)
+static void csv_shape_note_header(struct csv_shape *shape, uint64_t line, unsigned decided,
+                                  const char *name)
 {
     text_add(&shape->note, "%s: line %llu is ", name, (unsigned long long)line);
     if (shape->has_header) {
         text_add(&shape->note, "used as names of columns: ");
-        add_names(shape, &shape->note);
+        csv_shape_add_names(shape, &shape->note);
         text_add(&shape->note, ". -o csv_header=no makes it a row\n");
     } else if (decided) {
         text_add(&shape->note,
@@ -158,8 +161,9 @@ static int check_marked(const struct csv_shape *shape, struct csv_head rest, uin
                     first == CSV_FIRST_MIXED ? " cells with numbers" : "");
 }
 
-static int read_first(struct csv_shape *shape, struct csv_head head, unsigned decided,
-                      const struct format_options *options, const char *name, struct diag *d)
+static int csv_shape_read_first(struct csv_shape *shape, struct csv_head head, unsigned decided,
+                                const struct format_options *options, const char *name,
+                                struct diag *d)
 {
     struct csv_head before = head;
     struct csv_line line;
@@ -196,10 +200,10 @@ static int read_first(struct csv_shape *shape, struct csv_head head, unsigned de
     if (shape->has_header) {
         shape->rows_at = min_u64(head.at, head.len);
         shape->lines = head.lines;
-        read_names(line.text, line.len, shape->delimiter, &shape->names);
+        csv_shape_read_names(line.text, line.len, shape->delimiter, &shape->names);
     }
     if (!given && (by_numbers || (decided && cells.numbers)) && !shape->names.failed)
-        note_header(shape, head.lines, decided, name);
+        csv_shape_note_header(shape, head.lines, decided, name);
     return shape->names.failed ? -ENOMEM : 0;
 }
 
@@ -231,7 +235,7 @@ int csv_shape_read(const uint8_t *text, size_t len, bool whole, unsigned decided
 
     ret->comment = options->comment;
     ret->rows_at = head.at;
-    r = read_first(ret, head, decided, options, name, d);
+    r = csv_shape_read_first(ret, head, decided, options, name, d);
     if (r == 0)
         r = find_roles(ret, options, name, d);
     if (r == 0)

@@ -78,7 +78,7 @@ static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes
     return at + 26;
 }
 
-static uint8_t *put_name(uint8_t *at, const struct field *f)
+static uint8_t *encode_npz_put_name(uint8_t *at, const struct field *f)
 {
     size_t len = strlen(f->name);
 
@@ -147,7 +147,7 @@ static int local_read(struct read_context *rc, struct layout *l, const struct pa
         return r;
     store_le32(at, UINT32_C(0x04034b50));
     at = put_common(at + 4, zip64, crc, bytes, p->field->name, zip64 ? 20 : 0);
-    at = put_name(at, p->field);
+    at = encode_npz_put_name(at, p->field);
     if (zip64) {
         store_le16(at, 1);
         store_le16(at + 2, 16);
@@ -172,7 +172,7 @@ static uint8_t *put_central(uint8_t *at, const struct part *p, uint32_t crc)
     store_le16(at + 4, 0);                       /* internal attributes */
     store_le32(at + 6, UINT32_C(0100444) << 16); /* a regular file, read-only */
     store_le32(at + 10, offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset);
-    at = put_name(at + 14, p->field);
+    at = encode_npz_put_name(at + 14, p->field);
     if (!extra)
         return at;
     store_le16(at, 1);
@@ -246,8 +246,8 @@ static int directory_read(struct read_context *rc, struct layout *l, const struc
 }
 
 /* Add a member: its local header, which has the length of the content, and the content. */
-static int add_member(struct layout *l, const struct field *f, unsigned slot,
-                      uint64_t *directory_size)
+static int encode_npz_add_member(struct layout *l, const struct field *f, unsigned slot,
+                                 uint64_t *directory_size)
 {
     AUTO_FREE uint8_t *header = NULL;
     uint64_t bytes;
@@ -277,7 +277,7 @@ static int add_members(struct layout *l, unsigned place)
     for (unsigned i = 0; i < l->dataset->n_fields; i++) {
         const struct field *f = &l->dataset->field[i];
         bool is_in = field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
-        int r = is_in ? add_member(l, f, i, &directory) : 0;
+        int r = is_in ? encode_npz_add_member(l, f, i, &directory) : 0;
 
         if (r < 0 && r != -ENODATA)
             return r;

@@ -78,8 +78,8 @@ static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, 
 
 /* Copy rows of one cell from its own bytes to their places in dst, which holds bytes [off, off +
  * len) of the sheet. */
-static void scatter(const struct sheet *s, const uint8_t *cell, uint64_t first_row, uint64_t n,
-                    uint64_t x, uint64_t off, size_t len, uint8_t *dst)
+static void encode_picture_scatter(const struct sheet *s, const uint8_t *cell, uint64_t first_row,
+                                   uint64_t n, uint64_t x, uint64_t off, size_t len, uint8_t *dst)
 {
     for (uint64_t i = 0; i < n; i++) {
         uint64_t start = (first_row + i) * s->stride + s->lead + x, end = start + s->cell_w;
@@ -112,7 +112,7 @@ static int band_read(struct read_context *rc, struct layout *l, const struct fie
         if (!missing_go_on(rc, r, &all))
             break;
         if (r == 0)
-            scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
+            encode_picture_scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
     }
     return all;
 }
@@ -315,7 +315,7 @@ static bool is_grey(const struct field *f)
     return field_is_in(f, IN_PICTURES) && (f->ndim == 2 || f->dim[2] == 1);
 }
 
-static bool is_picture(const struct field *f)
+static bool encode_picture_is_picture(const struct field *f)
 {
     return field_is_in(f, IN_PICTURES);
 }
@@ -365,7 +365,7 @@ static int picture_offer(const struct dataset *ds, struct offers *offers,
 static int png_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     (void)scope;
-    return picture_offer(ds, offers, is_picture, "png");
+    return picture_offer(ds, offers, encode_picture_is_picture, "png");
 }
 
 static int pgm_offer(const struct dataset *ds, enum scope scope, struct offers *offers)

@@ -27,7 +27,7 @@
 #define NAME_SIZE       (KEY_SIZE_PLACED + SUFFIX_SIZE)
 
 /* Write octal if it fits, else GNU's base-256 (sizes of 8 GiB and more). */
-static void put_number(uint8_t *at, size_t capacity, uint64_t v)
+static void encode_tar_put_number(uint8_t *at, size_t capacity, uint64_t v)
 {
     if (v >> (3 * (capacity - 1)) == 0) {
         for (size_t i = capacity - 1; i > 0; i--, v >>= 3)
@@ -44,17 +44,17 @@ static void put_header(uint8_t *h, const char *name, uint64_t size, char type)
     unsigned sum = 0;
 
     memcpy(h, name, min_u64(strlen(name), TAR_NAME));
-    put_number(h + 100, 8, 0444);
-    put_number(h + 108, 8, 0);
-    put_number(h + 116, 8, 0);
-    put_number(h + 124, 12, size);
-    put_number(h + 136, 12, 0);
+    encode_tar_put_number(h + 100, 8, 0444);
+    encode_tar_put_number(h + 108, 8, 0);
+    encode_tar_put_number(h + 116, 8, 0);
+    encode_tar_put_number(h + 124, 12, size);
+    encode_tar_put_number(h + 136, 12, 0);
     memset(h + 148, ' ', 8);
     h[156] = (uint8_t)type;
     memcpy(h + 257, "ustar\00000", 8);
     for (size_t i = 0; i < TAR_BLOCK; i++)
         sum += h[i];
-    put_number(h + 148, 7, sum);
+    encode_tar_put_number(h + 148, 7, sum);
     h[154] = 0;
 }
 
@@ -111,7 +111,8 @@ static int add_content(struct layout *l, const struct field *f)
 
 /* Add a member's content after a placeholder for its header, which needs the size. measures: only
  * the size of the layout is wanted. */
-static int add_member(struct layout *l, const struct field *f, const char *key, bool measures)
+static int encode_tar_add_member(struct layout *l, const struct field *f, const char *key,
+                                 bool measures)
 {
     unsigned header = l->n_parts;
     char name[NAME_SIZE];
@@ -168,7 +169,7 @@ static struct placed walk_to(struct tar_walk *walk, uint64_t place)
     return place_sample(walk, place, sample_window_at(&walk->window, place));
 }
 
-static int add_sample(struct layout *l, const struct placed *placed, bool measures)
+static int encode_tar_add_sample(struct layout *l, const struct placed *placed, bool measures)
 {
     const struct dataset *ds = l->dataset;
     char key[KEY_SIZE_PLACED];
@@ -179,7 +180,7 @@ static int add_sample(struct layout *l, const struct placed *placed, bool measur
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
         bool has = field_is_in(f, IN_TAR) && dataset_has(ds, placed->sample, f);
-        int r = has ? add_member(l, f, key, measures) : 0;
+        int r = has ? encode_tar_add_member(l, f, key, measures) : 0;
 
         if (r < 0)
             return r;
@@ -198,7 +199,7 @@ static int read_sample(struct read_context *rc, struct layout *l, const struct p
     one_sample_init(&sel, placed->sample);
     sel.sel.reason = d;
     layout_init(&one, l->dataset, &sel.sel, l->host);
-    r = add_sample(&one, placed, false);
+    r = encode_tar_add_sample(&one, placed, false);
     return r < 0 ? r : layout_read(rc, &one, off, len, dst, d);
 }
 
@@ -233,7 +234,7 @@ static int add_alike(struct layout *l)
 
     one_sample_init(&sel, 0);
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, &(struct placed){0}, true);
+    r = encode_tar_add_sample(&one, &(struct placed){0}, true);
     if (r < 0)
         return r;
     samples.number[0] = one.size;
@@ -261,7 +262,7 @@ static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *befo
     one_sample_init(&sel, sample);
     sel.sel.reason = l->selection->reason;
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, &placed, true);
+    r = encode_tar_add_sample(&one, &placed, true);
     if (r == 0) {
         ret->size = one.size;
         ret->other = 1;

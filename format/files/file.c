@@ -88,7 +88,7 @@ static void count_classes(struct files_file *file)
 
 /* ---- columns ---- */
 
-static bool is_complete(const void *ctx, unsigned field)
+static bool files_is_complete(const void *ctx, unsigned field)
 {
     const struct files_file *file = ctx;
 
@@ -97,7 +97,7 @@ static bool is_complete(const void *ctx, unsigned field)
 
 /* The class is `label`. Members that would be have another name: <key>.label.cls its extension in
  * full, <key>.label is `label_file`. In tar a member label.cls is where the class would be. */
-static void add_labels(struct files_file *file)
+static void files_add_labels(struct files_file *file)
 {
     unsigned in_tar = 0, other;
 
@@ -123,25 +123,25 @@ static void add_labels(struct files_file *file)
 }
 
 /* What the columns are is known: from the pass, or from a kept index. */
-static int file_ready(void *impl, struct diag *d)
+static int files_ready(void *impl, struct diag *d)
 {
     struct files_file *file = impl;
-    int r = member_columns_make(&file->exts, 2, is_complete, file, &file->shows, &file->column,
-                                &file->base.n_columns);
+    int r = member_columns_make(&file->exts, 2, files_is_complete, file, &file->shows,
+                                &file->column, &file->base.n_columns);
 
     (void)d;
     file->base.column = file->column;
     file->label = file->base.n_columns;
     if (r < 0 || file->layout != LAYOUT_CLASSES)
         return r;
-    add_labels(file);
+    files_add_labels(file);
     count_classes(file);
     return 0;
 }
 
 /* ---- the index ---- */
 
-static int file_identity(void *impl, struct text *ret)
+static int files_identity(void *impl, struct text *ret)
 {
     const struct files_file *file = impl;
 
@@ -168,7 +168,7 @@ static bool firsts_are_good(const struct files_file *file, const struct index *i
 }
 
 /* A kept index is hostile: each sample has a member, and all are in the table. */
-static int file_take(void *impl, const struct index *index)
+static int files_take(void *impl, const struct index *index)
 {
     struct files_file *file = impl;
     size_t used;
@@ -189,7 +189,7 @@ static int file_take(void *impl, const struct index *index)
     return r;
 }
 
-static int file_begin(void *impl)
+static int files_begin(void *impl)
 {
     struct files_file *file = impl;
     int r;
@@ -202,7 +202,7 @@ static int file_begin(void *impl)
     return r < 0 ? r : values_pass_new(file, &file->values);
 }
 
-static int add_row(struct files_file *file, const struct sample_files *sample, struct diag *d)
+static int files_add_row(struct files_file *file, const struct sample_files *sample, struct diag *d)
 {
     char key[KEY_MAX];
     uint64_t *number;
@@ -215,7 +215,7 @@ static int add_row(struct files_file *file, const struct sample_files *sample, s
                      number);
 }
 
-static int file_step(void *impl, struct diag *d)
+static int files_step(void *impl, struct diag *d)
 {
     struct files_file *file = impl;
     int64_t until = monotonic_ns() + STEP_NS;
@@ -229,7 +229,7 @@ static int file_step(void *impl, struct diag *d)
             file->base.prepared.end[FILES_FIRST] = file->source.members->n;
             return 1;
         }
-        r = add_row(file, &sample, d);
+        r = files_add_row(file, &sample, d);
         if (r < 0)
             file->walk = before;
         if (values_pass_has_read(file->values) && monotonic_ns() > until)
@@ -241,7 +241,7 @@ static int file_step(void *impl, struct diag *d)
 }
 
 /* Besides the rows: the extensions, and the note. */
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int files_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct files_file *file = impl;
     AUTO_TEXT struct text note = {0};
@@ -267,7 +267,7 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     return 0;
 }
 
-static void file_release(void *p)
+static void files_release(void *p)
 {
     struct files_file *file = p;
 
@@ -284,20 +284,20 @@ static void file_release(void *p)
     file->base.blob = NULL; /* the source's */
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops files_ops = {
     .size = sizeof(struct files_file),
     .index = {.version = "files 2",
-              .identity = file_identity,
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about,
-              .ready = file_ready},
+              .identity = files_identity,
+              .take = files_take,
+              .begin = files_begin,
+              .step = files_step,
+              .about = files_about,
+              .ready = files_ready},
     .shape = {.columns = FILES_FIXED,
               .rising = 1u << FILES_FIRST,
               .has_keys = true,
               .learns = true},
-    .release = file_release,
+    .release = files_release,
 };
 
 /* Names are all that the index of a few files is made of, if none is a value: to make it takes less
@@ -322,7 +322,7 @@ int files_open(struct collection *c, struct blob *blob, const struct members *me
                const struct format_setup *setup, struct record_file **ret)
 {
     struct files_file *file;
-    int r = record_file_new(&file_ops, blob, setup, &file);
+    int r = record_file_new(&files_ops, blob, setup, &file);
 
     if (r < 0) {
         blob_free(blob);

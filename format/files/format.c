@@ -11,15 +11,16 @@
 #include "format/files/manifest/manifest.h"
 #include "format/files/metadata/metadata.h"
 
-static const struct learned_column *ext_of(const struct files_file *file, unsigned column)
+static const struct learned_column *files_ext_of(const struct files_file *file, unsigned column)
 {
     return &file->exts.column[file->shows[column].field];
 }
 
 /* The member of a sample that a column shows; false: it has none. */
-static bool find_member(const struct files_file *file, uint64_t row, unsigned column, size_t *ret)
+static bool files_find_member(const struct files_file *file, uint64_t row, unsigned column,
+                              size_t *ret)
 {
-    const struct learned_column *want = ext_of(file, column);
+    const struct learned_column *want = files_ext_of(file, column);
     struct sample_files sample;
     char ext[EXT_MOST + 1];
 
@@ -38,10 +39,10 @@ static bool files_has(const void *p, uint64_t row, unsigned column)
     const struct files_file *file = p;
     size_t member;
 
-    return column >= file->label || find_member(file, row, column, &member);
+    return column >= file->label || files_find_member(file, row, column, &member);
 }
 
-static size_t label_text(const struct files_file *file, uint64_t row, char ret[static 16])
+static size_t files_label_text(const struct files_file *file, uint64_t row, char ret[static 16])
 {
     return (size_t)snprintf(ret, 16, "%" PRIu32, files_class(file, row));
 }
@@ -53,7 +54,8 @@ static bool is_value(const struct files_file *file, unsigned column)
 }
 
 /* Values of a sample that could not be read when the index was made. */
-static int check_fault(const struct files_file *file, uint64_t row, unsigned column, struct diag *d)
+static int files_check_fault(const struct files_file *file, uint64_t row, unsigned column,
+                             struct diag *d)
 {
     int fault = (int)index_number(&file->base.prepared.index, row, FILES_FAULT);
     struct sample_files sample;
@@ -79,15 +81,16 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
     if (column == file->label)
         return 0;
     if (column > file->label)
-        ret[0] = label_text(file, row, text);
+        ret[0] = files_label_text(file, row, text);
     else if (is_value(file, column)) {
-        int r = check_fault(file, row, column, d);
+        int r = files_check_fault(file, row, column, d);
 
         if (r == 0 && file->shows[column].shown == MEMBER_AS_ARRAY)
-            member_array_dims(&file->base.prepared.index, row, ext_of(file, column)->number, ret);
+            member_array_dims(&file->base.prepared.index, row, files_ext_of(file, column)->number,
+                              ret);
         return r;
     } else
-        ret[0] = find_member(file, row, column, &member)
+        ret[0] = files_find_member(file, row, column, &member)
                      ? members_size(file->source.members, member)
                      : 0;
     return 0;
@@ -100,10 +103,12 @@ static bool files_extent(const void *p, uint64_t row, unsigned column, struct ex
     size_t member;
 
     if (column >= file->label || file->shows[column].shown == MEMBER_AS_INTEGER ||
-        check_fault(file, row, column, NULL) < 0 || !find_member(file, row, column, &member))
+        files_check_fault(file, row, column, NULL) < 0 ||
+        !files_find_member(file, row, column, &member))
         return false;
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
-        head = member_array_head(&file->base.prepared.index, row, ext_of(file, column)->number);
+        head =
+            member_array_head(&file->base.prepared.index, row, files_ext_of(file, column)->number);
     files_source_extent(&file->source, member, ret);
     ret->off += head;
     ret->len -= head;
@@ -120,7 +125,7 @@ static bool files_path(const void *p, uint64_t row, unsigned column, char *ret, 
     const struct files_file *file = p;
     size_t member;
 
-    return column < file->label && find_member(file, row, column, &member) &&
+    return column < file->label && files_find_member(file, row, column, &member) &&
            files_source_path(&file->source, member, ret, size);
 }
 
@@ -132,7 +137,7 @@ static int read_label(const struct files_file *file, uint64_t row, unsigned colu
     if (column == file->label)
         store_le64((uint8_t *)label, files_class(file, row));
     else
-        label_text(file, row, label);
+        files_label_text(file, row, label);
     memcpy(dst, label + off, len);
     return 0;
 }
@@ -147,18 +152,18 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
 
     if (column >= file->label)
         return read_label(file, row, column, off, len, dst);
-    r = check_fault(file, row, column, d);
+    r = files_check_fault(file, row, column, d);
     if (r < 0)
         return r;
     if (file->shows[column].shown == MEMBER_AS_INTEGER) {
-        member_integer_read(index, row, ext_of(file, column)->number, off, len, dst);
+        member_integer_read(index, row, files_ext_of(file, column)->number, off, len, dst);
         return 0;
     }
     if (!files_extent(file, row, column, &e))
         return -EIO;
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
-        return member_array_read(rc, &e, index, row, ext_of(file, column)->number, off, len, dst,
-                                 d);
+        return member_array_read(rc, &e, index, row, files_ext_of(file, column)->number, off, len,
+                                 dst, d);
     return blob_read(rc, e.blob, dst, len, e.off + off, d);
 }
 
@@ -253,7 +258,7 @@ static const struct record_format by_manifest = {
 };
 
 /* Names decide, and many files together. */
-static enum claim probe(const struct probed_file *file)
+static enum claim files_probe(const struct probed_file *file)
 {
     (void)file;
     return CLAIM_NONE;
@@ -280,7 +285,7 @@ static int open_collection(struct collection *c, struct blob *blob, const struct
     return r < 0 ? r : finds->dataset(finds, c->name, ds);
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void files_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  import os\n"
@@ -291,10 +296,10 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_files = {
     .name = "files",
-    .probe = probe,
+    .probe = files_probe,
     .claim_names = files_claim_names,
     .open_collection = open_collection,
     .free_claim = files_free_claim,
     .title = "folders of pictures, sounds or texts",
-    .example = example,
+    .example = files_example,
 };

@@ -16,8 +16,8 @@ static void append(char ret[static KEY_MAX], size_t *len, const char *bytes, siz
     *len += n;
 }
 
-static size_t make_key(const struct sample_keys *keys, const struct sample_files *sample,
-                       enum level level, char ret[static KEY_MAX])
+static size_t files_keys_make_key(const struct sample_keys *keys, const struct sample_files *sample,
+                                  enum level level, char ret[static KEY_MAX])
 {
     const struct members *m = keys->m;
     const char *name = members_name(m, sample->first);
@@ -33,7 +33,7 @@ static size_t make_key(const struct sample_keys *keys, const struct sample_files
     return len;
 }
 
-static bool is_repeated(const struct repeated *repeated, uint64_t hash)
+static bool files_keys_is_repeated(const struct repeated *repeated, uint64_t hash)
 {
     size_t low = 0, high = repeated->n;
 
@@ -53,12 +53,14 @@ static bool is_repeated(const struct repeated *repeated, uint64_t hash)
 size_t sample_key(const struct sample_keys *keys, const struct sample_files *sample,
                   char ret[static KEY_MAX])
 {
-    size_t len = make_key(keys, sample, STEM, ret);
+    size_t len = files_keys_make_key(keys, sample, STEM, ret);
 
-    if (!is_repeated(&keys->stems, key_hash(ret, len)))
+    if (!files_keys_is_repeated(&keys->stems, key_hash(ret, len)))
         return len;
-    len = make_key(keys, sample, PATH, ret);
-    return is_repeated(&keys->paths, key_hash(ret, len)) ? make_key(keys, sample, WHOLE, ret) : len;
+    len = files_keys_make_key(keys, sample, PATH, ret);
+    return files_keys_is_repeated(&keys->paths, key_hash(ret, len))
+               ? files_keys_make_key(keys, sample, WHOLE, ret)
+               : len;
 }
 
 static int compare_hashes(const void *a, const void *b)
@@ -78,12 +80,12 @@ static int find_repeated(const struct sample_keys *keys, struct sample_walk walk
     size_t n = 0, kept = 0;
 
     while (next_sample(&walk, &sample)) {
-        uint64_t hash = key_hash(key, make_key(keys, &sample, STEM, key));
+        uint64_t hash = key_hash(key, files_keys_make_key(keys, &sample, STEM, key));
 
-        if (level == PATH && !is_repeated(&keys->stems, hash))
+        if (level == PATH && !files_keys_is_repeated(&keys->stems, hash))
             continue;
         if (level == PATH)
-            hash = key_hash(key, make_key(keys, &sample, PATH, key));
+            hash = key_hash(key, files_keys_make_key(keys, &sample, PATH, key));
         if (array_capacity(&all, n, sizeof(*all)) < 0)
             return -ENOMEM;
         all[n++] = hash;

@@ -75,7 +75,7 @@ static void ask_for_sample(const struct files_file *file, const struct sample_fi
     }
 }
 
-static void ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
+static void files_values_ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
 {
     struct sample_files sample;
 
@@ -92,8 +92,8 @@ static void ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
 /* ---- values ---- */
 
 /* Show the files of a column as they are only, and say why. */
-static void show_bytes(struct values_pass *pass, struct learned_column *ext, size_t member,
-                       const char *wrong)
+static void files_values_show_bytes(struct values_pass *pass, struct learned_column *ext,
+                                    size_t member, const char *wrong)
 {
     const struct members *m = pass->file->source.members;
 
@@ -104,7 +104,7 @@ static void show_bytes(struct values_pass *pass, struct learned_column *ext, siz
 }
 
 /* n columns of the index more. 0, -E2BIG: there is no room, or -ENOMEM. */
-static int add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
+static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
 {
     int r = 0;
 
@@ -119,8 +119,8 @@ static int add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
     return 0;
 }
 
-static int read_bytes(struct values_pass *pass, size_t member, uint64_t off, size_t len,
-                      struct diag *d)
+static int files_values_read_bytes(struct values_pass *pass, size_t member, uint64_t off,
+                                   size_t len, struct diag *d)
 {
     const struct files_file *file = pass->file;
 
@@ -131,8 +131,8 @@ static int read_bytes(struct values_pass *pass, size_t member, uint64_t off, siz
 }
 
 /* *ret_wrong: why the member is no integer. 0 or -errno. */
-static int read_integer(struct values_pass *pass, uint64_t *number, size_t member,
-                        const char **ret_wrong, struct diag *d)
+static int files_values_read_integer(struct values_pass *pass, uint64_t *number, size_t member,
+                                     const char **ret_wrong, struct diag *d)
 {
     uint64_t size = members_size(pass->file->source.members, member);
     int64_t value;
@@ -142,13 +142,13 @@ static int read_integer(struct values_pass *pass, uint64_t *number, size_t membe
     if (size > MEMBER_INTEGER_MAX)
         return 0;
     if (!number[MEMBER_VALUE])
-        r = add_columns(pass, member_value_columns(NULL), &number[MEMBER_VALUE]);
+        r = files_values_add_columns(pass, member_value_columns(NULL), &number[MEMBER_VALUE]);
     if (r == -E2BIG) {
         *ret_wrong = "expected columns of the index, got too many fields";
         return 0;
     }
     if (r == 0)
-        r = read_bytes(pass, member, 0, (size_t)size, d);
+        r = files_values_read_bytes(pass, member, 0, (size_t)size, d);
     if (r == 0 && member_integer_parse(pass->head, (size_t)size, &value)) {
         pass->row[number[MEMBER_VALUE]] = (uint64_t)value;
         *ret_wrong = NULL;
@@ -161,21 +161,21 @@ static int parse_head(struct values_pass *pass, size_t member, struct npy_head *
 {
     uint64_t size = members_size(pass->file->source.members, member);
     size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
-    int r = read_bytes(pass, member, 0, have, d);
+    int r = files_values_read_bytes(pass, member, 0, have, d);
 
     *ret_wrong = "expected a header of .npy, got none";
     len = r == 0 ? npy_head_bytes(pass->head, have) : 0;
     if (!len || len > size)
         return r;
     if (len > have)
-        r = read_bytes(pass, member, have, len - have, d);
+        r = files_values_read_bytes(pass, member, have, len - have, d);
     if (r == 0)
         *ret_wrong = npy_head_parse(pass->head, len, size, ret);
     return r;
 }
 
-static int read_array(struct values_pass *pass, uint64_t *number, size_t member,
-                      const char **ret_wrong, struct diag *d)
+static int files_values_read_array(struct values_pass *pass, uint64_t *number, size_t member,
+                                   const char **ret_wrong, struct diag *d)
 {
     struct npy_head head;
     int r = parse_head(pass, member, &head, ret_wrong, d);
@@ -183,7 +183,7 @@ static int read_array(struct values_pass *pass, uint64_t *number, size_t member,
     if (r < 0 || *ret_wrong)
         return r;
     if (!number[MEMBER_VALUE]) {
-        r = add_columns(pass, member_value_columns(&head), &number[MEMBER_VALUE]);
+        r = files_values_add_columns(pass, member_value_columns(&head), &number[MEMBER_VALUE]);
         if (r == -E2BIG) {
             *ret_wrong = "expected columns of the index for an array, got too many fields";
             return 0;
@@ -204,29 +204,30 @@ static void take_fault(struct values_pass *pass, int r, const struct diag *reaso
     pass->file->base.prepared.may_differ = true;
 }
 
-static int read_value(struct values_pass *pass, struct learned_column *ext, size_t member,
-                      struct diag *d)
+static int files_values_read_value(struct values_pass *pass, struct learned_column *ext,
+                                   size_t member, struct diag *d)
 {
     struct diag reason = DIAG_INIT;
     const char *wrong = NULL;
     int r = ext->number[MEMBER_FORM] == MEMBER_AS_INTEGER
-                ? read_integer(pass, ext->number, member, &wrong, &reason)
-                : read_array(pass, ext->number, member, &wrong, &reason);
+                ? files_values_read_integer(pass, ext->number, member, &wrong, &reason)
+                : files_values_read_array(pass, ext->number, member, &wrong, &reason);
 
     if (blob_says_nothing(r))
         return diag_set(d, r, "%s", diag_text(&reason, r));
     if (r < 0 && !pass->row[FILES_FAULT])
         take_fault(pass, r, &reason);
     else if (r == 0 && wrong)
-        show_bytes(pass, ext, member, wrong);
+        files_values_show_bytes(pass, ext, member, wrong);
     return 0;
 }
 
 /* ---- samples ---- */
 
 /* Has an earlier member of the sample that extension, in another case? That one is shown. */
-static bool is_repeated(const struct files_file *file, const struct sample_files *sample,
-                        size_t member, const char *ext, size_t len)
+static bool files_values_is_repeated(const struct files_file *file,
+                                     const struct sample_files *sample, size_t member,
+                                     const char *ext, size_t len)
 {
     char other[EXT_MOST + 1];
 
@@ -236,8 +237,8 @@ static bool is_repeated(const struct files_file *file, const struct sample_files
     return false;
 }
 
-static int take_member(struct values_pass *pass, const struct sample_files *sample, size_t member,
-                       struct diag *d)
+static int files_values_take_member(struct values_pass *pass, const struct sample_files *sample,
+                                    size_t member, struct diag *d)
 {
     struct files_file *file = pass->file;
     char ext[EXT_MOST + 1];
@@ -253,8 +254,8 @@ static int take_member(struct values_pass *pass, const struct sample_files *samp
         column->number[MEMBER_FORM] = member_shown_of(ext, n);
     if ((column->number[MEMBER_FORM] == MEMBER_AS_INTEGER ||
          column->number[MEMBER_FORM] == MEMBER_AS_ARRAY) &&
-        !is_repeated(file, sample, member, ext, n))
-        r = read_value(pass, column, member, d);
+        !files_values_is_repeated(file, sample, member, ext, n))
+        r = files_values_read_value(pass, column, member, d);
     if (r == 0)
         column->number[MEMBER_ROWS]++;
     return r;
@@ -267,11 +268,11 @@ int values_pass_sample(struct values_pass *pass, const struct sample_files *samp
 
     if (!pass->done) {
         memset(pass->row, 0, pass->columns * sizeof(pass->row[0]));
-        ask_ahead(pass, ahead);
+        files_values_ask_ahead(pass, ahead);
         pass->n_ahead -= pass->n_ahead > 0;
     }
     for (; pass->done < sample->n && r == 0; pass->done += r == 0)
-        r = take_member(pass, sample, sample->first + pass->done, d);
+        r = files_values_take_member(pass, sample, sample->first + pass->done, d);
     if (r < 0)
         return r;
     pass->done = 0;
@@ -281,7 +282,8 @@ int values_pass_sample(struct values_pass *pass, const struct sample_files *samp
 
 /* ---- a kept index ---- */
 
-static bool row_is_good(const struct files_file *file, const struct index *index, uint64_t row)
+static bool files_values_row_is_good(const struct files_file *file, const struct index *index,
+                                     uint64_t row)
 {
     struct sample_files sample;
     char ext[EXT_MOST + 1];
@@ -295,7 +297,8 @@ static bool row_is_good(const struct files_file *file, const struct index *index
         if (!column_table_find(&file->exts, ext, n, &column))
             continue;
         number = file->exts.column[column].number;
-        if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && !is_repeated(file, &sample, i, ext, n) &&
+        if (number[MEMBER_FORM] == MEMBER_AS_ARRAY &&
+            !files_values_is_repeated(file, &sample, i, ext, n) &&
             !member_array_is_good(index, row, number, members_size(file->source.members, i)))
             return false;
     }
@@ -314,7 +317,8 @@ bool values_are_good(const struct files_file *file, const struct index *index)
         has_arrays = has_arrays || number[MEMBER_FORM] == MEMBER_AS_ARRAY;
     }
     for (uint64_t row = 0; row < index->rows; row++)
-        if (index_number(index, row, FILES_FAULT) || (has_arrays && !row_is_good(file, index, row)))
+        if (index_number(index, row, FILES_FAULT) ||
+            (has_arrays && !files_values_row_is_good(file, index, row)))
             return false;
     return true;
 }

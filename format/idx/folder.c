@@ -42,7 +42,7 @@ static const char *find_last(const char *s, const char *word)
     return found;
 }
 
-static bool is_joint(char c)
+static bool idx_folder_is_joint(char c)
 {
     return c == '-' || c == '.' || c == '_';
 }
@@ -52,12 +52,12 @@ static size_t idx_part(const char *s)
 {
     size_t n = 1;
 
-    if (!is_joint(s[0]) || strncmp(s + 1, "idx", 3) != 0)
+    if (!idx_folder_is_joint(s[0]) || strncmp(s + 1, "idx", 3) != 0)
         return 0;
     n += 3 + strspn(s + 4, "0123456789");
     if (n == 4)
         return 0;
-    if (!is_joint(s[n]))
+    if (!idx_folder_is_joint(s[n]))
         return n;
     return n + 1 + strspn(s + n + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 }
@@ -100,7 +100,7 @@ static void pair_name(const struct idx_file *images, char *ret, size_t capacity)
 {
     size_t len = images->name.stem_len;
 
-    while (len && is_joint(images->source->name[len - 1]))
+    while (len && idx_folder_is_joint(images->source->name[len - 1]))
         len--;
     snprintf(ret, capacity, "%.*s%s", (int)len, images->source->name, images->name.rest);
     if (!ret[0] || ret[0] == '.')
@@ -279,8 +279,9 @@ static int dataset_make(struct idx_file *images, struct idx_file *labels,
 
 /* Make a dataset from one file or from two; a file that cannot be read becomes an error under its
  * name. */
-static int add_dataset(struct idx_file *images, struct idx_file *labels, const char *name,
-                       const struct format_options *options, struct finds *finds)
+static int idx_folder_add_dataset(struct idx_file *images, struct idx_file *labels,
+                                  const char *name, const struct format_options *options,
+                                  struct finds *finds)
 {
     struct diag d = DIAG_INIT;
     struct dataset *ds = NULL;
@@ -294,14 +295,14 @@ static int add_dataset(struct idx_file *images, struct idx_file *labels, const c
     return r < 0 ? finds->error(finds, name, diag_text(&d, r)) : finds->dataset(finds, name, ds);
 }
 
-static int add_pair(struct idx_file *images, struct idx_file *labels,
-                    const struct format_options *options, struct finds *finds)
+static int idx_folder_add_pair(struct idx_file *images, struct idx_file *labels,
+                               const struct format_options *options, struct finds *finds)
 {
     char name[256], reason[1024];
 
     pair_name(images, name, sizeof(name));
     if (images->header.dim[0] == labels->header.dim[0])
-        return add_dataset(images, labels, name, options, finds);
+        return idx_folder_add_dataset(images, labels, name, options, finds);
     snprintf(
         reason, sizeof(reason),
         "%s has %lu samples and %s has %lu labels at byte 4: expected the same number. Each is "
@@ -399,11 +400,11 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
                                       : NULL;
 
         if (labels)
-            r = add_pair(&files[i], labels, options, finds);
+            r = idx_folder_add_pair(&files[i], labels, options, finds);
     }
     for (size_t i = 0; i < n && r == 0; i++)
         if (files[i].usable && !files[i].used)
-            r = add_dataset(&files[i], NULL, sources[i].name, options, finds);
+            r = idx_folder_add_dataset(&files[i], NULL, sources[i].name, options, finds);
     return r;
 }
 

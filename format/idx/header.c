@@ -7,7 +7,8 @@
 #include "base/checked.h"
 #include "format/encode/idx_types.h"
 
-static int read_type(const struct blob *blob, uint8_t code, enum dtype *ret, struct diag *d)
+static int idx_header_read_type(const struct blob *blob, uint8_t code, enum dtype *ret,
+                                struct diag *d)
 {
     for (unsigned i = 0; i < N_IDX_TYPES; i++) {
         if (idx_types[i].code == code) {
@@ -39,7 +40,7 @@ static int read_start(const struct blob *blob, struct idx_header *h, struct diag
                         blob_name(blob));
     h->axes = start[3];
     h->payload = 4 + 4 * (uint64_t)h->axes;
-    return read_type(blob, start[2], &h->dtype, d);
+    return idx_header_read_type(blob, start[2], &h->dtype, d);
 }
 
 static int read_dims(const struct blob *blob, struct idx_header *h, struct diag *d)

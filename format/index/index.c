@@ -44,13 +44,13 @@ static const uint8_t *group_number(const struct index *index, uint64_t group)
 }
 
 /* The group of a row, or the entry after the last group. */
-static const uint8_t *group_of(const struct index *index, uint64_t row)
+static const uint8_t *index_group_of(const struct index *index, uint64_t row)
 {
     return group_number(index, row < index->rows ? row / GROUP_ROWS : n_groups(index->rows));
 }
 
 /* Where the numbers of the group begin. */
-static const uint8_t *numbers_of(const struct index *index, const uint8_t *group)
+static const uint8_t *index_numbers_of(const struct index *index, const uint8_t *group)
 {
     return index->part[NUMBERS] + load_le64(group + AT_NUMBERS);
 }
@@ -58,7 +58,7 @@ static const uint8_t *numbers_of(const struct index *index, const uint8_t *group
 /* Where those of a slot begin. */
 static const uint8_t *packed_of(const struct index *index, const uint8_t *group, unsigned slot)
 {
-    const uint8_t *packed = numbers_of(index, group);
+    const uint8_t *packed = index_numbers_of(index, group);
 
     for (unsigned before = 0; before < slot; before++)
         packed += slot_bytes(group, before);
@@ -76,7 +76,7 @@ static inline uint64_t above_least(const uint8_t *packed, unsigned width, unsign
 }
 
 /* The slot of a learned column, or NO_SLOT: all rows have *ret_constant. */
-static unsigned slot_of(const struct index *index, unsigned column, uint64_t *ret_constant)
+static unsigned index_slot_of(const struct index *index, unsigned column, uint64_t *ret_constant)
 {
     const uint8_t *learned = index->learned + (size_t)(column - index->fixed) * LEARNED_BYTES;
 
@@ -85,8 +85,8 @@ static unsigned slot_of(const struct index *index, unsigned column, uint64_t *re
 }
 
 /* Number i of a group in a slot. */
-static inline uint64_t number_at(const struct index *index, const uint8_t *group, unsigned slot,
-                                 unsigned i)
+static inline uint64_t index_number_at(const struct index *index, const uint8_t *group,
+                                       unsigned slot, unsigned i)
 {
     const uint8_t *packed = packed_of(index, group, slot);
 
@@ -97,14 +97,14 @@ static inline uint64_t number_at(const struct index *index, const uint8_t *group
 /* The numbers of the first columns of a row, and of learned ones. */
 static void learned_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
 {
-    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
+    const uint8_t *group = index_group_of(index, row), *packed = index_numbers_of(index, group);
     const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
     unsigned i = (unsigned)(row % GROUP_ROWS), slot = 0;
 
     for (unsigned column = 0; column < n; column++) {
         uint64_t constant;
 
-        if (column >= index->fixed && slot_of(index, column, &constant) == NO_SLOT) {
+        if (column >= index->fixed && index_slot_of(index, column, &constant) == NO_SLOT) {
             ret[column] = row < index->rows ? constant : 0;
             continue;
         }
@@ -115,7 +115,7 @@ static void learned_row(const struct index *index, uint64_t row, unsigned n, uin
 
 static void fixed_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
 {
-    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
+    const uint8_t *group = index_group_of(index, row), *packed = index_numbers_of(index, group);
     const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
     unsigned i = (unsigned)(row % GROUP_ROWS);
 
@@ -141,10 +141,11 @@ void index_row(const struct index *index, uint64_t row, uint64_t *ret)
 static uint64_t learned_number(const struct index *index, uint64_t row, unsigned column)
 {
     uint64_t constant;
-    unsigned slot = slot_of(index, column, &constant);
+    unsigned slot = index_slot_of(index, column, &constant);
 
     if (slot != NO_SLOT)
-        return number_at(index, group_of(index, row), slot, (unsigned)(row % GROUP_ROWS));
+        return index_number_at(index, index_group_of(index, row), slot,
+                               (unsigned)(row % GROUP_ROWS));
     return row < index->rows ? constant : 0;
 }
 
@@ -152,7 +153,7 @@ uint64_t index_number(const struct index *index, uint64_t row, unsigned column)
 {
     if (column >= index->fixed)
         return learned_number(index, row, column);
-    return number_at(index, group_of(index, row), column, (unsigned)(row % GROUP_ROWS));
+    return index_number_at(index, index_group_of(index, row), column, (unsigned)(row % GROUP_ROWS));
 }
 
 /* The numbers of rows [first, first + n) of the group; the slot's numbers begin at packed. */
@@ -170,12 +171,12 @@ static void unpack(const struct index *index, const uint8_t *group, unsigned slo
 unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
                        uint64_t ret[static INDEX_GROUP])
 {
-    const uint8_t *group = group_of(index, row);
+    const uint8_t *group = index_group_of(index, row);
     unsigned first = (unsigned)(row % GROUP_ROWS), slot;
     uint64_t n = row < index->rows ? min_u64(GROUP_ROWS - first, index->rows - row) : 1;
     uint64_t constant = 0;
 
-    slot = column < index->fixed ? column : slot_of(index, column, &constant);
+    slot = column < index->fixed ? column : index_slot_of(index, column, &constant);
     for (unsigned i = 0; i < n && slot == NO_SLOT; i++)
         ret[i] = row < index->rows ? constant : 0;
     if (slot != NO_SLOT)
@@ -224,7 +225,8 @@ const uint8_t *index_next_key(const uint8_t *p, const uint8_t *end, uint8_t key[
 
 size_t index_key(const struct index *index, uint64_t row, uint8_t ret[static KEY_MAX])
 {
-    const uint8_t *group = group_of(index, row), *end = index->part[KEYS] + index->part_len[KEYS];
+    const uint8_t *group = index_group_of(index, row),
+                  *end = index->part[KEYS] + index->part_len[KEYS];
     unsigned i = (unsigned)(row % GROUP_ROWS);
     uint64_t at = load_le64(group + at_keys(index->slots));
     uint64_t more = load_le32(group + at_blocks(index->slots) + 4 * (i / BLOCK_ROWS));
@@ -247,7 +249,7 @@ struct candidates {
 
 static struct candidates candidates_of(const struct index *index, uint64_t hash)
 {
-    const uint8_t *start = index->part[STARTS] + 4 * bucket_of(hash, n_buckets(index->rows));
+    const uint8_t *start = index->part[STARTS] + 4 * index_bucket_of(hash, n_buckets(index->rows));
 
     return (struct candidates){
         .at = load_le32(start),
@@ -398,7 +400,7 @@ static bool groups_are_good(const struct index *index)
 
         if (!numbers_fit(index, group))
             return false;
-        packed = numbers_of(index, group);
+        packed = index_numbers_of(index, group);
         for (unsigned slot = 0; slot < index->slots; slot++) {
             if (i == groups && group[AT_WIDTHS + slot])
                 return false;

@@ -101,7 +101,7 @@ static inline uint64_t n_buckets(uint64_t rows)
     return rows / BUCKET_ROWS + 1;
 }
 
-static inline uint64_t bucket_of(uint64_t hash, uint64_t buckets)
+static inline uint64_t index_bucket_of(uint64_t hash, uint64_t buckets)
 {
     return (hash >> 32) * buckets >> 32;
 }

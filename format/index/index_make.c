@@ -89,7 +89,7 @@ static void pack(uint8_t *p, const uint64_t number[static GROUP_ROWS], uint64_t 
 }
 
 /* The entry of the group that a row belongs to, which was added. */
-static uint8_t *group_of(const struct index_builder *b, uint64_t row)
+static uint8_t *index_make_group_of(const struct index_builder *b, uint64_t row)
 {
     return b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(b->slots, b->shape.has_keys);
 }
@@ -97,7 +97,7 @@ static uint8_t *group_of(const struct index_builder *b, uint64_t row)
 static int pack_column(struct index_builder *b, unsigned column, unsigned n)
 {
     uint64_t *number = b->number[column], least = number[0], most = number[n - 1];
-    uint8_t *group = group_of(b, b->rows - 1), *packed;
+    uint8_t *group = index_make_group_of(b, b->rows - 1), *packed;
     unsigned width;
 
     for (unsigned i = 0; i < n && !is_rising(&b->shape, column); i++) {
@@ -130,7 +130,7 @@ static int pack_group(struct index_builder *b)
     return r;
 }
 
-static int add_group(struct index_builder *b)
+static int index_make_add_group(struct index_builder *b)
 {
     uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(b->slots, b->shape.has_keys));
 
@@ -146,7 +146,7 @@ static int add_end(struct index_builder *b, const uint64_t *end)
     int r = b->rows ? pack_group(b) : 0;
 
     if (r == 0)
-        r = add_group(b);
+        r = index_make_add_group(b);
     for (unsigned column = 0; column < b->shape.columns && r == 0; column++)
         if (is_rising(&b->shape, column))
             store_le64(b->part[GROUPS].bytes + b->part[GROUPS].len -
@@ -162,7 +162,7 @@ static int add_end(struct index_builder *b, const uint64_t *end)
 /* Begin the keys of a block. */
 static void start_block(struct index_builder *b, uint64_t row)
 {
-    uint8_t *group = group_of(b, row), *keys = group + at_keys(b->slots);
+    uint8_t *group = index_make_group_of(b, row), *keys = group + at_keys(b->slots);
     uint64_t at = b->part[KEYS].len;
 
     if (row % GROUP_ROWS == 0)
@@ -217,7 +217,7 @@ static int begin_group(struct index_builder *b)
 {
     int r = b->rows ? pack_group(b) : 0;
 
-    return r == 0 ? add_group(b) : r;
+    return r == 0 ? index_make_add_group(b) : r;
 }
 
 int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number)
@@ -253,7 +253,7 @@ static uint32_t count_up(uint8_t *p)
 }
 
 /* Make the table of buckets from the current hashes; rows of a bucket keep their order. */
-static int make_table(struct index_builder *b)
+static int index_make_make_table(struct index_builder *b)
 {
     uint64_t buckets = n_buckets(b->rows), sum = 0;
     uint8_t *start, *row_at, *print;
@@ -265,7 +265,7 @@ static int make_table(struct index_builder *b)
     if (!start || !row_at || !print)
         return -ENOMEM;
     for (uint64_t row = 0; row < b->rows; row++)
-        count_up(start + 4 * bucket_of(b->hash[row], buckets));
+        count_up(start + 4 * index_bucket_of(b->hash[row], buckets));
     for (uint64_t i = 0; i <= buckets; i++) {
         uint64_t n = load_le32(start + 4 * i);
 
@@ -273,7 +273,7 @@ static int make_table(struct index_builder *b)
         sum += n;
     }
     for (uint64_t row = 0; row < b->rows; row++) {
-        uint32_t at = count_up(start + 4 * bucket_of(b->hash[row], buckets));
+        uint32_t at = count_up(start + 4 * index_bucket_of(b->hash[row], buckets));
 
         store_le32(row_at + 4 * (size_t)at, (uint32_t)row);
         print[at] = print_of(b->hash[row]);
@@ -284,7 +284,7 @@ static int make_table(struct index_builder *b)
     return 0;
 }
 
-static struct index index_of(const struct index_builder *b)
+static struct index index_make_index_of(const struct index_builder *b)
 {
     struct index index = {
         .shape = b->shape,
@@ -435,8 +435,8 @@ static int find_repeats(const struct index_builder *b, const struct index *index
 }
 
 /* Write <key>~<number>, with the key cut if the name would be too long. Returns the length. */
-static size_t make_name(const uint8_t *key, size_t len, uint32_t number,
-                        uint8_t ret[static KEY_MAX])
+static size_t index_make_make_name(const uint8_t *key, size_t len, uint32_t number,
+                                   uint8_t ret[static KEY_MAX])
 {
     char end[16];
     size_t end_len = (size_t)snprintf(end, sizeof(end), "~%u", (unsigned)number);
@@ -465,7 +465,7 @@ static void number_repeats(const struct index *index, struct repeats *repeats)
             len = index_key(index, repeat->first, key);
             number = 2;
         }
-        while (index_find(index, name, make_name(key, len, number, name), &row))
+        while (index_find(index, name, index_make_make_name(key, len, number, name), &row))
             number++;
         repeat->number = number;
     }
@@ -487,7 +487,7 @@ static int rename_repeats(struct index_builder *b, const struct repeats *repeats
         p = index_next_key(p, end, key, &len);
         assert(p);
         if (repeat < repeats_end && repeat->row == row) {
-            size_t name_len = make_name(key, len, repeat++->number, name);
+            size_t name_len = index_make_make_name(key, len, repeat++->number, name);
 
             b->hash[row] = key_hash(name, name_len);
             r = add_key(b, row, name, name_len);
@@ -508,8 +508,8 @@ static int make_distinct(struct index_builder *b,
     /* Repeat if cut keys got the same name; that affects only rows already reported to renamed().
      * No new name was a key before, so each round has more distinct keys. */
     for (bool again = false;; again = true) {
-        int r = make_table(b);
-        struct index index = index_of(b);
+        int r = index_make_make_table(b);
+        struct index index = index_make_index_of(b);
 
         if (r == 0)
             r = find_repeats(b, &index, &repeats);
@@ -538,7 +538,7 @@ static int copy_about(struct index_builder *b, const void *about, size_t about_l
     return 0;
 }
 
-static void make_header(struct index_builder *b, const struct iovec *pieces)
+static void index_make_make_header(struct index_builder *b, const struct iovec *pieces)
 {
     uint32_t crc;
 
@@ -575,7 +575,7 @@ int index_finish(struct index_builder *b, const uint64_t *end,
         return r;
     free(b->hash);
     b->hash = NULL;
-    *ret = index_of(b);
+    *ret = index_make_index_of(b);
     return 0;
 }
 
@@ -586,7 +586,7 @@ int index_bytes(struct index_builder *b, const void *about, size_t about_len, st
 
     if (r < 0)
         return r;
-    *ret = index_of(b);
+    *ret = index_make_index_of(b);
     ret_pieces[0] = (struct iovec){b->header, HEADER_BYTES};
     ret_pieces[1] = (struct iovec){b->about, b->about_len};
     ret_pieces[2] = (struct iovec){b->learned, (b->shape.columns - b->fixed) * LEARNED_BYTES};
@@ -595,6 +595,6 @@ int index_bytes(struct index_builder *b, const void *about, size_t about_len, st
     for (unsigned i = 0; i < INDEX_PIECES; i++)
         if (!ret_pieces[i].iov_base) /* of no bytes: memcpy() wants an address all the same */
             ret_pieces[i].iov_base = b->header;
-    make_header(b, ret_pieces);
+    index_make_make_header(b, ret_pieces);
     return 0;
 }

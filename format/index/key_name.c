@@ -48,7 +48,7 @@ size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME
     return (size_t)(at - (uint8_t *)ret);
 }
 
-static int hex_digit(char c)
+static int key_name_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -68,8 +68,8 @@ bool key_of_name(const char *name, size_t len, uint8_t *ret, size_t *ret_len)
             ret[n++] = (uint8_t)name[i];
             continue;
         }
-        high = i + 2 < len ? hex_digit(name[i + 1]) : -1;
-        low = i + 2 < len ? hex_digit(name[i + 2]) : -1;
+        high = i + 2 < len ? key_name_hex_digit(name[i + 1]) : -1;
+        low = i + 2 < len ? key_name_hex_digit(name[i + 2]) : -1;
         if (high < 0 || low < 0 || !is_escaped((uint8_t)(high << 4 | low), n, false))
             return false;
         ret[n++] = (uint8_t)(high << 4 | low);

@@ -7,7 +7,7 @@
 
 #define GAP 4096u /* bytes that are rather read than hopped over */
 
-static int set_capacity(struct pass_window *w, size_t capacity)
+static int pass_window_set_capacity(struct pass_window *w, size_t capacity)
 {
     uint8_t *bytes = malloc(capacity);
 
@@ -31,7 +31,7 @@ int pass_window_at(struct pass_window *w, const struct blob *blob, uint64_t at, 
         want = min_u64(max_u64(w->step, len), end - at);
         w->have = 0;
         if (want > w->capacity)
-            r = set_capacity(w, (size_t)max_u64(want, w->most));
+            r = pass_window_set_capacity(w, (size_t)max_u64(want, w->most));
         if (r == 0)
             r = blob_read(w->rc, blob, w->bytes, (size_t)want, at, d);
         if (r < 0)

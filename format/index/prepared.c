@@ -39,7 +39,7 @@ static int doubt(struct prepared *p)
 }
 
 /* Is each row of a kept index inside its source? A rising column never falls. */
-static bool places_fit(const struct prepared *p)
+static bool prepared_places_fit(const struct prepared *p)
 {
     const struct index *index = &p->index;
     uint64_t size = p->blob->size, at[INDEX_GROUP], bytes[INDEX_GROUP];
@@ -58,7 +58,7 @@ static bool places_fit(const struct prepared *p)
 }
 
 /* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */
-static int load(struct prepared *p)
+static int prepared_load(struct prepared *p)
 {
     int r;
 
@@ -67,7 +67,7 @@ static int load(struct prepared *p)
     r = index_open(p->kept.bytes, p->kept.size, &p->index);
     if (r == 0 && !has_shape(&p->index, &p->shape))
         r = -EBADMSG;
-    if (r == 0 && p->has_places && !places_fit(p))
+    if (r == 0 && p->has_places && !prepared_places_fit(p))
         r = -EBADMSG;
     if (r == 0)
         r = doubt(p);
@@ -97,12 +97,12 @@ static int identify(struct prepared *p)
 }
 
 /* Load the index, or begin to make it. 1: loaded, 0: begun, or -errno. */
-static int begin(struct prepared *p)
+static int prepared_begin(struct prepared *p)
 {
     int r = p->identity ? 0 : identify(p);
 
     if (r == 0 && !p->is_cheap)
-        r = load(p);
+        r = prepared_load(p);
     if (r)
         return r;
     p->state = PREPARED_MAKING;
@@ -114,7 +114,7 @@ static int begin(struct prepared *p)
 }
 
 /* Use the index of bytes that are kept, because it takes less memory than the builder. */
-static void use_kept(struct prepared *p)
+static void prepared_use_kept(struct prepared *p)
 {
     struct index kept;
 
@@ -126,7 +126,7 @@ static void use_kept(struct prepared *p)
 }
 
 /* The same in memory. */
-static void copy(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
+static void prepared_copy(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
 {
     size_t size = 0;
 
@@ -139,7 +139,7 @@ static void copy(struct prepared *p, const struct iovec pieces[static INDEX_PIEC
         p->kept.size += pieces[i].iov_len;
     }
     if (p->kept.bytes)
-        use_kept(p);
+        prepared_use_kept(p);
 }
 
 /* Keep the index. If it cannot be kept, that is no error: the next mount makes it again. */
@@ -156,11 +156,11 @@ static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIEC
         p->ops->not_kept(p->impl, t.failed ? strerror(ENOMEM) : t.data);
     }
     if (r == 0)
-        use_kept(p);
+        prepared_use_kept(p);
 }
 
 /* The rows are complete. */
-static int finish(struct prepared *p)
+static int prepared_finish(struct prepared *p)
 {
     struct iovec pieces[INDEX_PIECES];
     AUTO_TEXT struct text about = {0};
@@ -172,29 +172,29 @@ static int finish(struct prepared *p)
         r = about.failed ? -ENOMEM
                          : index_bytes(p->builder, about.data, about.len, &p->index, pieces);
     if (r == 0 && p->is_cheap)
-        copy(p, pieces);
+        prepared_copy(p, pieces);
     else if (r == 0 && !p->may_differ)
         keep(p, pieces);
     return r;
 }
 
 /* Load or make the index. 1: done, 0: not yet, or -errno. */
-static int make(struct prepared *p)
+static int prepared_make(struct prepared *p)
 {
-    int r = p->state == PREPARED_NEW ? begin(p) : 0;
+    int r = p->state == PREPARED_NEW ? prepared_begin(p) : 0;
 
     if (r)
         return r;
     r = p->ops->step(p->impl, &p->reason);
     if (r != 1)
         return r;
-    r = finish(p);
+    r = prepared_finish(p);
     return r < 0 ? r : 1;
 }
 
-static int go_on(struct prepared *p)
+static int prepared_go_on(struct prepared *p)
 {
-    int r = p->state == PREPARED_INDEXED ? 1 : make(p);
+    int r = p->state == PREPARED_INDEXED ? 1 : prepared_make(p);
 
     if (r != 1)
         return r;
@@ -213,7 +213,7 @@ int prepared_step(struct prepared *p, struct diag *d)
 
     if (p->state == PREPARED_READY)
         return 1;
-    r = p->failed ? p->failed : go_on(p);
+    r = p->failed ? p->failed : prepared_go_on(p);
     if (comes_again(r)) {
         diag_set(d, r, "%s", diag_text(&p->reason, r));
         p->reason.set = false;

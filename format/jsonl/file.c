@@ -14,7 +14,7 @@
 
 static const uint8_t bom[JSONL_BOM] = {0xef, 0xbb, 0xbf};
 
-static bool is_space(uint8_t c)
+static bool jsonl_is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -22,7 +22,7 @@ static bool is_space(uint8_t c)
 /* ---- the index ---- */
 
 /* The line that ends before byte end; last: the byte before that. */
-static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
+static int jsonl_add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
 {
     uint64_t number[LINE_NUMBERS] = {[LINE_AT] = file->line};
     bool counts = file->has_text;
@@ -35,7 +35,7 @@ static int add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
 
 static bool has_text(const uint8_t *p, const uint8_t *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && jsonl_is_space(*p))
         p++;
     return p < end;
 }
@@ -49,7 +49,7 @@ static int scan(struct jsonl_file *file, const uint8_t *piece, size_t len)
     text_masks_find(piece, (len + 63) / 64, '\n', file->masks);
     while (r == 0 && text_lines_next(&lines, &line)) {
         file->has_text = file->has_text || has_text(piece + line.start, piece + line.end);
-        r = add_line(file, file->at + line.end, line.end ? piece[line.end - 1] : file->last);
+        r = jsonl_add_line(file, file->at + line.end, line.end ? piece[line.end - 1] : file->last);
     }
     file->has_text = file->has_text || has_text(piece + lines.start, piece + len);
     file->last = piece[len - 1];
@@ -57,7 +57,7 @@ static int scan(struct jsonl_file *file, const uint8_t *piece, size_t len)
     return r;
 }
 
-static int file_begin(void *impl)
+static int jsonl_begin(void *impl)
 {
     struct jsonl_file *file = impl;
 
@@ -77,7 +77,7 @@ static size_t drop_mark(struct jsonl_file *file, size_t n)
     return n - sizeof(bom);
 }
 
-static int file_step(void *impl, struct diag *d)
+static int jsonl_step(void *impl, struct diag *d)
 {
     struct jsonl_file *file = impl;
     size_t n = (size_t)min_u64(PIECE, file->base.blob->size - file->at);
@@ -91,7 +91,7 @@ static int file_step(void *impl, struct diag *d)
     if (r < 0 || file->at < file->base.blob->size)
         return r;
     if (file->line < file->base.blob->size)
-        r = add_line(file, file->base.blob->size, file->last);
+        r = jsonl_add_line(file, file->base.blob->size, file->last);
     if (r == 0)
         r = blob_check(file->base.blob);
     file->base.prepared.end[LINE_AT] = file->base.blob->size;
@@ -100,7 +100,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int file_ready(void *impl, struct diag *d)
+static int jsonl_ready(void *impl, struct diag *d)
 {
     struct jsonl_file *file = impl;
     const struct index *index = &file->base.prepared.index;
@@ -116,7 +116,7 @@ static int file_ready(void *impl, struct diag *d)
     return 0;
 }
 
-static void file_release(void *p)
+static void jsonl_release(void *p)
 {
     struct jsonl_file *file = p;
 
@@ -126,14 +126,14 @@ static void file_release(void *p)
 
 const struct record_file_ops jsonl_file_ops = {
     .size = sizeof(struct jsonl_file),
-    .index = {.version = "jsonl 1", .begin = file_begin, .step = file_step, .ready = file_ready},
+    .index = {.version = "jsonl 1", .begin = jsonl_begin, .step = jsonl_step, .ready = jsonl_ready},
     .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
     .has_places = true,
     .bytes = LINE_BYTES,
     .checks_rows = true,
     .side_by_side = true,
     .cuts = true,
-    .release = file_release,
+    .release = jsonl_release,
 };
 
 /* Samples do not overlap, so if they cover as many bytes as there are, nothing else is there: no
@@ -148,7 +148,8 @@ bool jsonl_is_lines(const void *p)
 /* ---- checking ---- */
 
 /* The number of a line, from 1: lines that are no samples count. */
-static int line_number(const struct jsonl_file *file, uint64_t at, uint64_t *ret, struct diag *d)
+static int jsonl_line_number(const struct jsonl_file *file, uint64_t at, uint64_t *ret,
+                             struct diag *d)
 {
     AUTO_FREE uint8_t *piece = malloc(PIECE);
     int r = 0;
@@ -182,7 +183,7 @@ static int check_line(const struct jsonl_file *file, const struct extent *place,
     read = json_read(line, place->len, "text", json_budget(place->len), &value, &fault);
     if (read == 0 && json_is_object(value))
         return 0;
-    r = line_number(file, place->off, &n, d);
+    r = jsonl_line_number(file, place->off, &n, d);
     if (r < 0)
         return r;
     return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: expected an object of JSON, got %s",

@@ -57,7 +57,7 @@ static const struct record_format jsonl = {
 
 /* ---- which files ---- */
 
-static bool is_space(uint8_t c)
+static bool jsonl_format_is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -95,7 +95,7 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
     if (file->len >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
         p += 3;
     while (n < most) {
-        while (p < end && is_space(*p))
+        while (p < end && jsonl_format_is_space(*p))
             p++;
         if (p >= end)
             return n;
@@ -109,7 +109,7 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
             *ret_bad = !*ret_cut;
             return n;
         }
-        for (p = after; p < end && *p != '\n' && is_space(*p);)
+        for (p = after; p < end && *p != '\n' && jsonl_format_is_space(*p);)
             p++;
         *ret_bad = p < end && *p != '\n';
         if (*ret_bad)
@@ -120,7 +120,7 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
 }
 
 /* One object in a file of another name is more likely a description of something. */
-static enum claim probe(const struct probed_file *file)
+static enum claim jsonl_probe(const struct probed_file *file)
 {
     bool named = file->is_sibling || text_ends_with(file->name, ".jsonl") ||
                  text_ends_with(file->name, ".ndjson"),
@@ -134,13 +134,13 @@ static enum claim probe(const struct probed_file *file)
     return text_ends_with(file->name, ".json") ? CLAIM_STRONG : CLAIM_WEAK;
 }
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int jsonl_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                             struct finds *finds)
 {
     return record_set_open_folder(&jsonl, files, n, setup, finds);
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void jsonl_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  with open(root + '/batches/batch=32,seed=7/epoch=0/jsonl/000000.jsonl') as f:\n"
@@ -149,8 +149,8 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_jsonl = {
     .name = "jsonl",
-    .probe = probe,
-    .open_folder = open_folder,
+    .probe = jsonl_probe,
+    .open_folder = jsonl_open_folder,
     .title = "JSON lines",
-    .example = example,
+    .example = jsonl_example,
 };

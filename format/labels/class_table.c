@@ -8,7 +8,7 @@
 #include "base/scope.h"
 #include "format/labels/label_file.h"
 
-static uint64_t slot_of(const struct class_table *t, int64_t value)
+static uint64_t class_table_slot_of(const struct class_table *t, int64_t value)
 {
     uint64_t h = (uint64_t)value * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -16,9 +16,9 @@ static uint64_t slot_of(const struct class_table *t, int64_t value)
 }
 
 /* The slot of a value, or a free one for it. */
-static uint32_t *find(const struct class_table *t, int64_t value)
+static uint32_t *class_table_find(const struct class_table *t, int64_t value)
 {
-    uint64_t i = slot_of(t, value);
+    uint64_t i = class_table_slot_of(t, value);
 
     while (t->slot[i] && t->value[t->slot[i] - 1] != value)
         i = (i + 1) & (t->slots - 1);
@@ -26,7 +26,7 @@ static uint32_t *find(const struct class_table *t, int64_t value)
 }
 
 /* At most half of the slots are taken. */
-static int grow(struct class_table *t)
+static int class_table_grow(struct class_table *t)
 {
     uint32_t *old = t->slot;
     uint64_t slots = t->slots;
@@ -42,7 +42,7 @@ static int grow(struct class_table *t)
     }
     for (uint64_t i = 0; i < slots; i++)
         if (old[i])
-            *find(t, t->value[old[i] - 1]) = old[i];
+            *class_table_find(t, t->value[old[i] - 1]) = old[i];
     free(old);
     return 0;
 }
@@ -64,11 +64,11 @@ int class_table_add(struct class_table *t, int64_t value, uint32_t *ret)
 {
     bool is_small = value >= 0 && value < CLASS_TABLE_SMALL;
     uint32_t *at;
-    int r = is_small ? 0 : grow(t);
+    int r = is_small ? 0 : class_table_grow(t);
 
     if (r < 0)
         return r;
-    at = is_small ? &t->small[value] : find(t, value);
+    at = is_small ? &t->small[value] : class_table_find(t, value);
     if (!*at) {
         r = add_class(t, value, at);
         if (r < 0)

@@ -32,7 +32,7 @@ static unsigned digits_of(const struct field *f)
 
 /* ---- numbers ---- */
 
-static double load_float(const struct field *f, const uint8_t *p)
+static double field_input_load_float(const struct field *f, const uint8_t *p)
 {
     uint64_t bits64 = f->width == 8 ? load_le64(p) : 0;
     uint32_t bits = f->width == 4 ? load_le32(p) : 0;
@@ -78,7 +78,7 @@ static int convert(const struct field_input *in, uint64_t first, size_t count, c
     char where[1024];
 
     for (size_t i = 0; i < count; i++, to += 8, items += f->width) {
-        double real = is_float(f) ? load_float(f, items) : 0;
+        double real = is_float(f) ? field_input_load_float(f, items) : 0;
         bool fits = true;
         int64_t whole = is_float(f) ? 0 : load_whole(f, items, &fits);
 
@@ -133,8 +133,8 @@ static int read_once(const struct field_input *in, struct read_context *rc, uint
 }
 
 /* All bytes that one round lacks are fetched at the same time. */
-static int read_items(const struct field_input *in, struct read_context *parent, uint64_t first,
-                      size_t count, uint8_t *ret, struct diag *d)
+static int field_input_read_items(const struct field_input *in, struct read_context *parent,
+                                  uint64_t first, size_t count, uint8_t *ret, struct diag *d)
 {
     struct read_context rc;
     int r = -EAGAIN;
@@ -177,7 +177,7 @@ static int read_values(const struct label_input *input, struct read_context *rc,
 
     for (size_t at = 0, n; at < count && r == 0; at += n) {
         n = is_stored ? count : (size_t)min_u64(SCATTERED, count - at);
-        r = read_items(in, rc, first + at, n, items + at * f->width, d);
+        r = field_input_read_items(in, rc, first + at, n, items + at * f->width, d);
     }
     return r < 0 ? r : convert(in, first, count, items, ret, d);
 }

@@ -97,8 +97,8 @@ static int read_at(struct label_making *m, void *bytes, size_t len, uint64_t off
 
 /* ---- reading ---- */
 
-static int refuse(const struct label_input *input, uint64_t sample, const char *want, double found,
-                  struct diag *d)
+static int label_make_refuse(const struct label_input *input, uint64_t sample, const char *want,
+                             double found, struct diag *d)
 {
     char where[WHERE_SIZE] = "";
 
@@ -117,14 +117,15 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
 
         memcpy(&v, &ret[i], sizeof(v));
         if (v != trunc(v) || isinf(v))
-            return refuse(input, first + i, "a whole number, the number of a class", v, d);
+            return label_make_refuse(input, first + i, "a whole number, the number of a class", v,
+                                     d);
         if (fabs(v) >= ldexp(1, (int)input->digits)) {
             snprintf(
                 want, sizeof(want),
                 "a class below 2^%u, as larger ones are not exact in a field of floating-point "
                 "numbers of this size",
                 input->digits);
-            return refuse(input, first + i, want, v, d);
+            return label_make_refuse(input, first + i, want, v, d);
         }
         ret[i] = (int64_t)v;
     }
@@ -152,7 +153,7 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
         double v = m->input->are_floats ? m->value.real[i] : (double)m->value.whole[i];
 
         if (!isfinite(v) || v < 0)
-            return refuse(m->input, m->at + i, "a weight of 0 or more", v, d);
+            return label_make_refuse(m->input, m->at + i, "a weight of 0 or more", v, d);
         m->value.real[i] = v;
         m->most = fmax(m->most, v);
     }

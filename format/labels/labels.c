@@ -81,7 +81,7 @@ static int begin_in_store(struct labels *l)
     return r < 0 ? r : !l->file.making;
 }
 
-static int begin(struct labels *l, struct diag *d)
+static int labels_begin(struct labels *l, struct diag *d)
 {
     int r = l->not_kept ? 0 : begin_in_store(l);
 
@@ -111,7 +111,7 @@ static int begin(struct labels *l, struct diag *d)
 
 /* ---- making ---- */
 
-static int finish(struct labels *l, struct diag *d)
+static int labels_finish(struct labels *l, struct diag *d)
 {
     int r = kept_file_commit(&l->file, d);
 
@@ -136,12 +136,12 @@ static bool is_of_file(const struct labels *l, int r)
     return !l->not_kept && (r == -ENOSPC || r == -EIO || r == -EDQUOT || r == -EFBIG);
 }
 
-static int go_on(struct labels *l, struct read_context *rc)
+static int labels_go_on(struct labels *l, struct read_context *rc)
 {
     int r;
 
     if (l->state == LABELS_NEW) {
-        r = begin(l, &l->reason);
+        r = labels_begin(l, &l->reason);
         if (r < 0 || l->state == LABELS_NEW)
             return r;
         if (r == 1)
@@ -149,7 +149,7 @@ static int go_on(struct labels *l, struct read_context *rc)
     }
     r = label_making_step(l->making, rc, &l->reason);
     atomic_store_explicit(&l->done, label_making_done(l->making), memory_order_relaxed);
-    return r == 1 ? finish(l, &l->reason) : r;
+    return r == 1 ? labels_finish(l, &l->reason) : r;
 }
 
 int labels_step(struct labels *l, struct read_context *rc, struct diag *d)
@@ -160,7 +160,7 @@ int labels_step(struct labels *l, struct read_context *rc, struct diag *d)
         return 1;
     if (l->state == LABELS_FAILED)
         return diag_set(d, l->failed, "%s", l->reason.text);
-    r = go_on(l, rc);
+    r = labels_go_on(l, rc);
     if (r >= 0)
         return r;
     drop_file(l);

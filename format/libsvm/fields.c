@@ -32,7 +32,8 @@ static int form_row(const struct dataset *ds, const struct field *f, const struc
 
 /* The number of rows, from the first on, that are adjacent in the file, with one byte between
  * them. */
-static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len)
+static unsigned libsvm_fields_run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off,
+                                          size_t len)
 {
     const struct row_place *first = &row->place;
     unsigned run = 1;
@@ -54,7 +55,7 @@ static int copy_run(struct read_context *rc, const struct libsvm_row_at *row, un
     size_t bytes;
     int r;
 
-    n = run_of_rows(row, n, off, len);
+    n = libsvm_fields_run_of_rows(row, n, off, len);
     text = row[n - 1].place.start + row[n - 1].place.len -
            start; /* without the end of the last line */
     *ret_len = (size_t)min_u64(len, text + 1 - off);
@@ -72,8 +73,9 @@ static int copy_run(struct read_context *rc, const struct libsvm_row_at *row, un
 }
 
 /* Copy bytes of the text of row[0, n), from byte off on; *ret_len of them. */
-static int copy_rows(struct read_context *rc, const struct libsvm_row_at *row, unsigned n,
-                     uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
+static int libsvm_fields_copy_rows(struct read_context *rc, const struct libsvm_row_at *row,
+                                   unsigned n, uint64_t off, size_t len, uint8_t *dst,
+                                   size_t *ret_len, struct diag *d)
 {
     int all = 0;
 
@@ -97,9 +99,9 @@ static int copy_rows(struct read_context *rc, const struct libsvm_row_at *row, u
     return all;
 }
 
-static int read_row(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                    const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                    struct diag *d)
+static int libsvm_fields_read_row(struct read_context *rc, const struct dataset *ds,
+                                  const struct field *f, const struct selection *sel, uint64_t off,
+                                  size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
@@ -112,10 +114,11 @@ static int read_row(struct read_context *rc, const struct dataset *ds, const str
         unsigned n;
 
         libsvm_view_rows(&v, block, row, &n);
-        if (!missing_go_on(
-                rc,
-                copy_rows(rc, row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d),
-                &all))
+        if (!missing_go_on(rc,
+                           libsvm_fields_copy_rows(rc, row, n,
+                                                   off - libsvm_view_sums(&v, block).text, len, dst,
+                                                   &made, d),
+                           &all))
             break;
         assert(made > 0);
         dst += made;
@@ -127,7 +130,7 @@ static int read_row(struct read_context *rc, const struct dataset *ds, const str
 
 /* ---- the table ---- */
 
-static const struct field_ops row_ops = {read_row, form_row};
+static const struct field_ops row_ops = {libsvm_fields_read_row, form_row};
 
 bool libsvm_field_reads_rows(const struct field *f)
 {
@@ -148,8 +151,8 @@ enum offered {
 };
 
 /* Add a field with items of up to one axis; its length is known later. */
-static int add_field(struct dataset *ds, const char *name, enum offered offered,
-                     const struct field_ops *ops, enum dtype dtype)
+static int libsvm_fields_add_field(struct dataset *ds, const char *name, enum offered offered,
+                                   const struct field_ops *ops, enum dtype dtype)
 {
     struct field *f = &ds->field[ds->n_fields];
 
@@ -212,8 +215,8 @@ int libsvm_fields_init(struct dataset *ds)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        int r = fields[i].is_there ? add_field(ds, fields[i].name, fields[i].offered, fields[i].ops,
-                                               fields[i].dtype)
+        int r = fields[i].is_there ? libsvm_fields_add_field(ds, fields[i].name, fields[i].offered,
+                                                             fields[i].ops, fields[i].dtype)
                                    : 0;
 
         if (r < 0)

@@ -38,7 +38,7 @@ static void work_release(struct work *w)
     free(w->end);
 }
 
-static int not_as_indexed(const struct work *w)
+static int libsvm_fields_csc_not_as_indexed(const struct work *w)
 {
     return diag_set(w->d, -ESTALE,
                     "csc: %s: the rows are not what they were when they were indexed",
@@ -52,7 +52,7 @@ static uint64_t matrix_bytes(const struct work *w)
 }
 
 /* Collect the entries of all rows. */
-static int read_rows(struct work *w)
+static int libsvm_fields_csc_read_rows(struct work *w)
 {
     const struct selection *sel = w->v->sel;
     int all = 0;
@@ -71,7 +71,7 @@ static int read_rows(struct work *w)
             continue;
         if (slab->features_before > w->entries || !slab->n ||
             slab->end[slab->n - 1] > w->entries - slab->features_before)
-            return not_as_indexed(w);
+            return libsvm_fields_csc_not_as_indexed(w);
         for (unsigned i = 0; i < slab->n; i++)
             w->end[place + i] = slab->features_before + slab->end[i];
         memcpy(w->index + slab->features_before, slab->index,
@@ -86,7 +86,7 @@ static int read_rows(struct work *w)
 }
 
 /* Sort the entries by column, stably, so that rows ascend in each. */
-static int turn(const struct work *w, struct matrix *m)
+static int libsvm_fields_csc_turn(const struct work *w, struct matrix *m)
 {
     uint64_t rows = w->v->sel->count, *next = m->end + 1;
 
@@ -94,7 +94,7 @@ static int turn(const struct work *w, struct matrix *m)
     memset(m->end, 0, (w->features + 1) * sizeof(*m->end));
     for (uint64_t i = 0; i < w->entries; i++) {
         if (w->index[i] >= w->features)
-            return not_as_indexed(w);
+            return libsvm_fields_csc_not_as_indexed(w);
         if (w->index[i] + UINT64_C(1) < w->features)
             next[w->index[i] + 1]++;
     }
@@ -131,7 +131,7 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     w->end = calloc(rows + 1, sizeof(*w->end));
     if (!w->index || !w->field || !w->value || !w->end)
         return -ENOMEM;
-    r = read_rows(w);
+    r = libsvm_fields_csc_read_rows(w);
     if (r < 0)
         return r;
     m = malloc(sizeof(*m) + bytes);
@@ -141,7 +141,7 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     m->row = m->end + w->features + 1;
     m->value = (float *)(void *)(m->row + w->entries);
     m->field = (uint32_t *)(void *)(m->value + w->entries);
-    r = turn(w, m);
+    r = libsvm_fields_csc_turn(w, m);
     if (r < 0) {
         free(m);
         return r;
@@ -151,7 +151,7 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool make_cancelled(void *ctx)
+static bool libsvm_fields_csc_make_cancelled(void *ctx)
 {
     return read_cancelled(((const struct work *)ctx)->rc);
 }
@@ -175,7 +175,8 @@ static int read_matrix(struct read_context *rc, const struct dataset *ds,
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO(work_release) struct work w = {.rc = rc, .v = &v, .features = rows->features, .d = d};
-    const struct memo_maker maker = {make_matrix, make_cancelled, &w, read_clock(rc)};
+    const struct memo_maker maker = {make_matrix, libsvm_fields_csc_make_cancelled, &w,
+                                     read_clock(rc)};
     int r = libsvm_view_open(&v, rows, sel);
 
     if (r < 0)
@@ -204,19 +205,22 @@ static void copy_integers(const uint64_t *of, bool wide, uint64_t off, size_t le
         libsvm_copy_made(make_narrow, of, 4, off, len, dst);
 }
 
-static void copy_values(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+static void libsvm_fields_csc_copy_values(const struct matrix *m, bool wide, uint64_t off,
+                                          size_t len, uint8_t *dst)
 {
     (void)wide;
     libsvm_copy_numbers(m->value, 4, off, len, dst);
 }
 
-static void copy_fields(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+static void libsvm_fields_csc_copy_fields(const struct matrix *m, bool wide, uint64_t off,
+                                          size_t len, uint8_t *dst)
 {
     (void)wide;
     libsvm_copy_numbers(m->field, 4, off, len, dst);
 }
 
-static void copy_rows(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
+static void libsvm_fields_csc_copy_rows(const struct matrix *m, bool wide, uint64_t off, size_t len,
+                                        uint8_t *dst)
 {
     copy_integers(m->row, wide, off, len, dst);
 }
@@ -226,24 +230,24 @@ static void copy_ends(const struct matrix *m, bool wide, uint64_t off, size_t le
     copy_integers(m->end, wide, off, len, dst);
 }
 
-static int read_data(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+static int libsvm_fields_csc_read_data(struct read_context *rc, const struct dataset *ds,
+                                       const struct field *f, const struct selection *sel,
+                                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)f;
-    return read_matrix(rc, ds, sel, false, copy_values, off, len, dst, d);
+    return read_matrix(rc, ds, sel, false, libsvm_fields_csc_copy_values, off, len, dst, d);
 }
 
-static int read_field(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int libsvm_fields_csc_read_field(struct read_context *rc, const struct dataset *ds,
+                                        const struct field *f, const struct selection *sel,
+                                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)f;
-    return read_matrix(rc, ds, sel, false, copy_fields, off, len, dst, d);
+    return read_matrix(rc, ds, sel, false, libsvm_fields_csc_copy_fields, off, len, dst, d);
 }
 
-static int form_indices(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, struct form *ret)
+static int libsvm_fields_csc_form_indices(const struct dataset *ds, const struct field *f,
+                                          const struct selection *sel, struct form *ret)
 {
     int r = libsvm_form_data(ds, f, sel, ret);
 
@@ -251,16 +255,17 @@ static int form_indices(const struct dataset *ds, const struct field *f,
     return r;
 }
 
-static int read_indices(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                        struct diag *d)
+static int libsvm_fields_csc_read_indices(struct read_context *rc, const struct dataset *ds,
+                                          const struct field *f, const struct selection *sel,
+                                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)f;
-    return read_matrix(rc, ds, sel, rows_are_wide(sel), copy_rows, off, len, dst, d);
+    return read_matrix(rc, ds, sel, rows_are_wide(sel), libsvm_fields_csc_copy_rows, off, len, dst,
+                       d);
 }
 
-static int form_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
+static int libsvm_fields_csc_form_indptr(const struct dataset *ds, const struct field *f,
+                                         const struct selection *sel, struct form *ret)
 {
     int r = libsvm_form_data(ds, f, sel, ret);
 
@@ -269,20 +274,22 @@ static int form_indptr(const struct dataset *ds, const struct field *f, const st
     return r;
 }
 
-static int read_indptr(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
+static int libsvm_fields_csc_read_indptr(struct read_context *rc, const struct dataset *ds,
+                                         const struct field *f, const struct selection *sel,
+                                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct form form = {0};
-    int r = form_indptr(ds, f, sel, &form);
+    int r = libsvm_fields_csc_form_indptr(ds, f, sel, &form);
 
     return r < 0 ? r
                  : read_matrix(rc, ds, sel, form.dtype == DTYPE_I8, copy_ends, off, len, dst, d);
 }
 
-const struct field_ops libsvm_csc_data_ops = {read_data, libsvm_form_data};
-const struct field_ops libsvm_csc_indices_ops = {read_indices, form_indices};
-const struct field_ops libsvm_csc_indptr_ops = {read_indptr, form_indptr};
+const struct field_ops libsvm_csc_data_ops = {libsvm_fields_csc_read_data, libsvm_form_data};
+const struct field_ops libsvm_csc_indices_ops = {libsvm_fields_csc_read_indices,
+                                                 libsvm_fields_csc_form_indices};
+const struct field_ops libsvm_csc_indptr_ops = {libsvm_fields_csc_read_indptr,
+                                                libsvm_fields_csc_form_indptr};
 const struct field_ops libsvm_csc_format_ops = {libsvm_read_format, libsvm_form_format};
 const struct field_ops libsvm_csc_shape_ops = {libsvm_read_shape, libsvm_form_shape};
-const struct field_ops libsvm_csc_field_ops = {read_field, libsvm_form_field};
+const struct field_ops libsvm_csc_field_ops = {libsvm_fields_csc_read_field, libsvm_form_field};

@@ -11,9 +11,9 @@
 #include "base/read_context.h"
 #include "format/core/sample_window.h"
 
-static int read_items(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int libsvm_fields_items_read_items(struct read_context *rc, const struct dataset *ds,
+                                          const struct field *f, const struct selection *sel,
+                                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct libsvm_slab_ops *ops = (const struct libsvm_slab_ops *)f->ops;
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
@@ -160,10 +160,12 @@ static int read_side(struct read_context *rc, const struct dataset *ds, const st
     return 0;
 }
 
-const struct libsvm_slab_ops libsvm_label_ops = {{.read = read_items}, copy_label};
-const struct libsvm_slab_ops libsvm_weight_ops = {{.read = read_items}, copy_weight};
-const struct libsvm_slab_ops libsvm_qid_ops = {{.read = read_items}, copy_qid};
-const struct libsvm_slab_ops libsvm_x_ops = {{.read = read_items}, copy_x};
+const struct libsvm_slab_ops libsvm_label_ops = {{.read = libsvm_fields_items_read_items},
+                                                 copy_label};
+const struct libsvm_slab_ops libsvm_weight_ops = {{.read = libsvm_fields_items_read_items},
+                                                  copy_weight};
+const struct libsvm_slab_ops libsvm_qid_ops = {{.read = libsvm_fields_items_read_items}, copy_qid};
+const struct libsvm_slab_ops libsvm_x_ops = {{.read = libsvm_fields_items_read_items}, copy_x};
 const struct libsvm_side_ops libsvm_side_weight_ops = {
     {.read = read_side}, LIBSVM_SIDE_WEIGHT, side_weight};
 const struct libsvm_side_ops libsvm_side_group_ops = {

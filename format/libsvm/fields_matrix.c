@@ -48,8 +48,8 @@ int libsvm_form_field(const struct dataset *ds, const struct field *f, const str
     return r;
 }
 
-static int form_indices(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, struct form *ret)
+static int libsvm_fields_matrix_form_indices(const struct dataset *ds, const struct field *f,
+                                             const struct selection *sel, struct form *ret)
 {
     struct row_sums sums = {0};
     int r = libsvm_total_sums(ds, sel, &sums);
@@ -60,8 +60,8 @@ static int form_indices(const struct dataset *ds, const struct field *f,
     return r;
 }
 
-static int form_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
+static int libsvm_fields_matrix_form_indptr(const struct dataset *ds, const struct field *f,
+                                            const struct selection *sel, struct form *ret)
 {
     struct row_sums sums = {0};
     int r = libsvm_total_sums(ds, sel, &sums);
@@ -97,7 +97,8 @@ int libsvm_form_shape(const struct dataset *ds, const struct field *f, const str
 typedef void slab_elements_fn(const struct libsvm_slab *slab, uint64_t off, size_t len,
                               uint8_t *dst);
 
-static void copy_values(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
+static void libsvm_fields_matrix_copy_values(const struct libsvm_slab *slab, uint64_t off,
+                                             size_t len, uint8_t *dst)
 {
     libsvm_copy_numbers(slab->value, 4, off, len, dst);
 }
@@ -113,7 +114,8 @@ static void copy_wide_indices(const struct libsvm_slab *slab, uint64_t off, size
     libsvm_copy_made(libsvm_make_widened, slab->index, 8, off, len, dst);
 }
 
-static void copy_fields(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
+static void libsvm_fields_matrix_copy_fields(const struct libsvm_slab *slab, uint64_t off,
+                                             size_t len, uint8_t *dst)
 {
     libsvm_copy_numbers(slab->field, 4, off, len, dst);
 }
@@ -142,25 +144,25 @@ static int read_elements(struct read_context *rc, const struct dataset *ds,
     return all;
 }
 
-static int read_data(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+static int libsvm_fields_matrix_read_data(struct read_context *rc, const struct dataset *ds,
+                                          const struct field *f, const struct selection *sel,
+                                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)f;
-    return read_elements(rc, ds, sel, 4, copy_values, off, len, dst, d);
+    return read_elements(rc, ds, sel, 4, libsvm_fields_matrix_copy_values, off, len, dst, d);
 }
 
-static int read_field(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int libsvm_fields_matrix_read_field(struct read_context *rc, const struct dataset *ds,
+                                           const struct field *f, const struct selection *sel,
+                                           uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)f;
-    return read_elements(rc, ds, sel, 4, copy_fields, off, len, dst, d);
+    return read_elements(rc, ds, sel, 4, libsvm_fields_matrix_copy_fields, off, len, dst, d);
 }
 
-static int read_indices(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                        struct diag *d)
+static int libsvm_fields_matrix_read_indices(struct read_context *rc, const struct dataset *ds,
+                                             const struct field *f, const struct selection *sel,
+                                             uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     bool wide = libsvm_rows_of(ds)->features > LIBSVM_INT32_LIMIT;
 
@@ -170,9 +172,9 @@ static int read_indices(struct read_context *rc, const struct dataset *ds, const
 }
 
 /* indptr: the sums before each row, and over all. */
-static int read_indptr(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
+static int libsvm_fields_matrix_read_indptr(struct read_context *rc, const struct dataset *ds,
+                                            const struct field *f, const struct selection *sel,
+                                            uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     uint64_t sums[LIBSVM_BLOCK + 1];
@@ -240,9 +242,11 @@ int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const s
     return 0;
 }
 
-const struct field_ops libsvm_data_ops = {read_data, libsvm_form_data};
-const struct field_ops libsvm_field_ops = {read_field, libsvm_form_field};
-const struct field_ops libsvm_indices_ops = {read_indices, form_indices};
-const struct field_ops libsvm_indptr_ops = {read_indptr, form_indptr};
+const struct field_ops libsvm_data_ops = {libsvm_fields_matrix_read_data, libsvm_form_data};
+const struct field_ops libsvm_field_ops = {libsvm_fields_matrix_read_field, libsvm_form_field};
+const struct field_ops libsvm_indices_ops = {libsvm_fields_matrix_read_indices,
+                                             libsvm_fields_matrix_form_indices};
+const struct field_ops libsvm_indptr_ops = {libsvm_fields_matrix_read_indptr,
+                                            libsvm_fields_matrix_form_indptr};
 const struct field_ops libsvm_format_ops = {libsvm_read_format, libsvm_form_format};
 const struct field_ops libsvm_shape_ops = {libsvm_read_shape, libsvm_form_shape};

@@ -56,7 +56,7 @@ static bool totals_from_about(const struct index *index, struct libsvm_totals *r
     return true;
 }
 
-static int file_identity(void *impl, struct text *ret)
+static int libsvm_identity(void *impl, struct text *ret)
 {
     const struct libsvm_file *file = impl;
 
@@ -64,7 +64,7 @@ static int file_identity(void *impl, struct text *ret)
     return 0;
 }
 
-static int file_take(void *impl, const struct index *index)
+static int libsvm_take(void *impl, const struct index *index)
 {
     struct libsvm_file *file = impl;
     struct libsvm_totals totals;
@@ -81,7 +81,7 @@ static int file_take(void *impl, const struct index *index)
     return 0;
 }
 
-static int file_begin(void *impl)
+static int libsvm_begin(void *impl)
 {
     struct libsvm_file *file = impl;
 
@@ -90,17 +90,17 @@ static int file_begin(void *impl)
     return 0;
 }
 
-static int add_row(void *ctx, const struct row_place *place, uint64_t lines)
+static int libsvm_add_row(void *ctx, const struct row_place *place, uint64_t lines)
 {
     struct libsvm_file *file = ctx;
 
     return places_add(&file->places, file->base.prepared.builder, place, lines);
 }
 
-static int file_step(void *impl, struct diag *d)
+static int libsvm_step(void *impl, struct diag *d)
 {
     struct libsvm_file *file = impl;
-    int r = libsvm_pass_step(&file->pass, add_row, file, d);
+    int r = libsvm_pass_step(&file->pass, libsvm_add_row, file, d);
 
     atomic_store_explicit(&file->base.prepared.seen, file->pass.at, memory_order_relaxed);
     if (r != 1)
@@ -110,7 +110,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int libsvm_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct libsvm_file *file = impl;
     const struct libsvm_rounded rounded = libsvm_pass_rounded(&file->pass);
@@ -135,7 +135,7 @@ static void file_not_kept(void *impl, const char *text)
 }
 
 /* What the header says, and where the rows differ. */
-static void note_header(struct libsvm_file *file)
+static void libsvm_note_header(struct libsvm_file *file)
 {
     const struct libsvm_header *h = &file->header;
     uint64_t rows = file->base.prepared.index.rows + file->totals.skipped;
@@ -165,7 +165,7 @@ static void note_side(struct libsvm_file *file, const struct libsvm_side *side)
         notes_add(&file->notes, "%s", t.data);
 }
 
-static int file_ready(void *impl, struct diag *d)
+static int libsvm_ready(void *impl, struct diag *d)
 {
     struct libsvm_file *file = impl;
     int r = libsvm_sides_load(file->side, file->base.prepared.index.rows, file->totals.skipped, d);
@@ -175,7 +175,7 @@ static int file_ready(void *impl, struct diag *d)
     notes_add(&file->notes, "%s", file->rounded);
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         note_side(file, &file->side[i]);
-    note_header(file);
+    libsvm_note_header(file);
     return 0;
 }
 
@@ -191,7 +191,7 @@ static uint64_t file_cut(const void *p, uint64_t off)
     return places_before(&file->base.prepared.index, max_u64(off, file->mark) + 1);
 }
 
-static void file_release(void *p)
+static void libsvm_file_release(void *p)
 {
     struct libsvm_file *file = p;
 
@@ -201,19 +201,19 @@ static void file_release(void *p)
     free(file->rounded);
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops libsvm_file_ops = {
     .size = sizeof(struct libsvm_file),
     .index = {.version = "libsvm 4",
-              .identity = file_identity,
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about,
-              .ready = file_ready,
+              .identity = libsvm_identity,
+              .take = libsvm_take,
+              .begin = libsvm_begin,
+              .step = libsvm_step,
+              .about = libsvm_about,
+              .ready = libsvm_ready,
               .not_kept = file_not_kept},
     .shape = PLACES_SHAPE,
     .side_by_side = true,
-    .release = file_release,
+    .release = libsvm_file_release,
     .cut = file_cut,
 };
 
@@ -257,7 +257,7 @@ int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
 {
     struct libsvm_file *file;
     bool found = false;
-    int r = record_file_new(&file_ops, blob, setup, &file);
+    int r = record_file_new(&libsvm_file_ops, blob, setup, &file);
 
     if (r < 0) {
         blob_free(blob);

@@ -68,7 +68,7 @@ static void see_row(struct first *first, const uint8_t *line, size_t len, unsign
 }
 
 /* The line that begins at *at, which moves to the next; returns its bytes. */
-static size_t next_line(const uint8_t *text, size_t len, size_t *at)
+static size_t libsvm_first_next_line(const uint8_t *text, size_t len, size_t *at)
 {
     size_t n = 0, start = *at;
 
@@ -88,7 +88,7 @@ bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned given, unsigned
 
     for (size_t at = 0; at < len && first.rows < ROWS_MOST;) {
         const uint8_t *line = text + at;
-        size_t n = next_line(text, len, &at);
+        size_t n = libsvm_first_next_line(text, len, &at);
 
         first.header.lines += !first.rows;
         if (!libsvm_is_row(line, n))

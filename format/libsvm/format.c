@@ -208,7 +208,7 @@ struct folder_files {
     size_t left_out; /* files that were reported before this folder was opened */
 };
 
-static void folder_files_release(struct folder_files *files)
+static void libsvm_folder_files_release(struct folder_files *files)
 {
     for (unsigned i = 0; i < files->n; i++)
         record_file_drop(&files->file[i]->base);
@@ -220,7 +220,7 @@ static void folder_files_release(struct folder_files *files)
     free(files->is_side);
 }
 
-static int compare_names(const void *a, const void *b, void *ctx)
+static int libsvm_compare_names(const void *a, const void *b, void *ctx)
 {
     const struct source_file *source = ctx;
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -266,7 +266,7 @@ static int find_sides(struct folder_files *files)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         files->by_name[i] = i;
-    qsort_r(files->by_name, n, sizeof(size_t), compare_names, files->source);
+    qsort_r(files->by_name, n, sizeof(size_t), libsvm_compare_names, files->source);
     for (size_t i = n; i-- > 0;) { /* so that the lists are in order */
         const char *name = files->source[i].name;
 
@@ -346,8 +346,8 @@ static int find_missing_of_one(const struct folder_files *files, const struct fo
                                                         siblings.set_of[0] - 1, setup, missing);
 }
 
-static int open_file(struct folder_files *files, struct source_file *source,
-                     const struct format_setup *setup, struct finds *finds)
+static int libsvm_open_file(struct folder_files *files, struct source_file *source,
+                            const struct format_setup *setup, struct finds *finds)
 {
     const struct format_options *options = &setup->options;
     struct diag d = DIAG_INIT;
@@ -476,8 +476,8 @@ static int keep_alike(struct folder_files *files, struct missing_parts *missing,
 }
 
 /* Add what the files that are joined lack. */
-static int find_missing(const struct folder_files *files, const struct format_setup *setup,
-                        const struct finds *finds, struct missing_parts *missing)
+static int libsvm_find_missing(const struct folder_files *files, const struct format_setup *setup,
+                               const struct finds *finds, struct missing_parts *missing)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
     int r = finds_siblings(finds, files->name, files->n, &siblings);
@@ -520,7 +520,7 @@ static int join_files(struct folder_files *files, const struct format_setup *set
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);
     if (r == 0)
-        r = find_missing(files, setup, finds, &missing);
+        r = libsvm_find_missing(files, setup, finds, &missing);
     if (r < 0)
         return r;
     ds->missing = missing;
@@ -529,10 +529,10 @@ static int join_files(struct folder_files *files, const struct format_setup *set
     return finds->dataset(finds, SHARDS_ALL, TAKE_PTR(ds));
 }
 
-static int open_folder(struct source_file *sources, size_t n, unsigned columns,
-                       const struct format_setup *setup, struct finds *finds)
+static int libsvm_format_open_folder(struct source_file *sources, size_t n, unsigned columns,
+                                     const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(folder_files_release)
+    AUTO(libsvm_folder_files_release)
     struct folder_files files = {
         .columns = columns, .source = sources, .n_sources = n, .left_out = finds->n_left_out};
     size_t rows = 0;
@@ -546,20 +546,20 @@ static int open_folder(struct source_file *sources, size_t n, unsigned columns,
     files.is_one = rows == 1;
     for (size_t i = 0; i < n && r == 0; i++)
         if (!files.is_side[i])
-            r = open_file(&files, &sources[i], setup, finds);
+            r = libsvm_open_file(&files, &sources[i], setup, finds);
     return r < 0 ? r : join_files(&files, setup, finds);
 }
 
 static int libsvm_open_folder(struct source_file *sources, size_t n,
                               const struct format_setup *setup, struct finds *finds)
 {
-    return open_folder(sources, n, 0, setup, finds);
+    return libsvm_format_open_folder(sources, n, 0, setup, finds);
 }
 
 static int libfm_open_folder(struct source_file *sources, size_t n,
                              const struct format_setup *setup, struct finds *finds)
 {
-    return open_folder(sources, n, LIBSVM_FIELD, setup, finds);
+    return libsvm_format_open_folder(sources, n, LIBSVM_FIELD, setup, finds);
 }
 
 static void libsvm_example(const struct dataset *ds, struct text *t)

@@ -21,7 +21,7 @@ static int fail_at(struct cursor *c, const uint8_t *at, const char *want)
     return -EBADMSG;
 }
 
-static void skip_blanks(struct cursor *c)
+static void libsvm_line_skip_blanks(struct cursor *c)
 {
     while (c->at < c->end && libsvm_is_blank(*c->at))
         c->at++;
@@ -42,7 +42,7 @@ bool libsvm_is_row(const uint8_t *line, size_t len)
 {
     struct cursor c = {.line = line, .at = line, .end = line + len};
 
-    skip_blanks(&c);
+    libsvm_line_skip_blanks(&c);
     return !at_end(&c);
 }
 
@@ -51,17 +51,17 @@ static bool take_colon(struct cursor *c)
 {
     const uint8_t *start = c->at;
 
-    skip_blanks(c);
+    libsvm_line_skip_blanks(c);
     if (c->at < c->end && *c->at == ':') {
         c->at++;
-        skip_blanks(c);
+        libsvm_line_skip_blanks(c);
         return true;
     }
     c->at = start;
     return false;
 }
 
-static int take_float(struct cursor *c, float *ret, const char *want)
+static int libsvm_line_take_float(struct cursor *c, float *ret, const char *want)
 {
     const uint8_t *start = c->at;
     const uint8_t *end = start < c->end ? decimal_parse(start, c->end, ret) : NULL;
@@ -73,7 +73,7 @@ static int take_float(struct cursor *c, float *ret, const char *want)
 }
 
 /* Take an integer without a sign, up to max; false if there is none. */
-static bool take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
+static bool libsvm_line_take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
 {
     uint64_t v = 0;
     const uint8_t *at = c->at;
@@ -99,14 +99,14 @@ static bool label_is_missing(const struct cursor *c, unsigned columns)
     uint64_t index;
 
     return c->at > c->line && !(columns & LIBSVM_WEIGHT) &&
-           take_integer(&ahead, LIBSVM_INDEX_MAX, &index) && take_colon(&ahead);
+           libsvm_line_take_integer(&ahead, LIBSVM_INDEX_MAX, &index) && take_colon(&ahead);
 }
 
-static int take_labels(struct cursor *c, bool one, struct libsvm_row *row)
+static int libsvm_line_take_labels(struct cursor *c, bool one, struct libsvm_row *row)
 {
     for (;;) {
         float v;
-        int r = take_float(c, &v, "a number as label");
+        int r = libsvm_line_take_float(c, &v, "a number as label");
 
         if (r < 0)
             return r;
@@ -125,12 +125,12 @@ static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row
     bool has_fields = columns & LIBSVM_FIELD;
     int r = 0;
 
-    skip_blanks(c);
+    libsvm_line_skip_blanks(c);
     if (has_fields || !label_is_missing(c, columns)) {
-        r = take_labels(c, has_fields, row);
+        r = libsvm_line_take_labels(c, has_fields, row);
         if (r == 0 && take_colon(c)) {
             row->columns |= LIBSVM_WEIGHT;
-            r = take_float(c, &row->weight, "a number as weight");
+            r = libsvm_line_take_float(c, &row->weight, "a number as weight");
         }
         if (r == 0 && !at_break(c))
             r = fail_at(c, c->at, "white space after the label");
@@ -147,16 +147,16 @@ static int take_qid(struct cursor *c, struct libsvm_row *row)
     bool negative;
     uint64_t v;
 
-    skip_blanks(c);
+    libsvm_line_skip_blanks(c);
     if (c->end - c->at < 4 || memcmp(c->at, "qid:", 4) != 0)
         return 0;
     c->at += 4;
-    skip_blanks(c);
+    libsvm_line_skip_blanks(c);
     start = c->at;
     negative = start < c->end && *start == '-';
     if (start < c->end && (*start == '-' || *start == '+'))
         c->at++;
-    if (!take_integer(c, (uint64_t)INT64_MAX + negative, &v) || !at_break(c))
+    if (!libsvm_line_take_integer(c, (uint64_t)INT64_MAX + negative, &v) || !at_break(c))
         return fail_at(c, start, want);
     row->columns |= LIBSVM_QID;
     row->qid = (int64_t)(negative ? 0 - v : v);
@@ -198,7 +198,7 @@ static int take_index(struct cursor *c, uint32_t *ret)
         *ret = v;
         return 0;
     }
-    if (!take_integer(c, LIBSVM_INDEX_MAX, &large))
+    if (!libsvm_line_take_integer(c, LIBSVM_INDEX_MAX, &large))
         return fail_at(c, start, "index:value with an index from 0 to 4294967295");
     *ret = (uint32_t)large;
     return 0;
@@ -211,14 +211,15 @@ static int take_field(struct cursor *c, uint32_t *ret)
     const uint8_t *start = c->at;
     uint64_t v;
 
-    if (!take_integer(c, UINT32_MAX, &v) || !take_colon(c))
+    if (!libsvm_line_take_integer(c, UINT32_MAX, &v) || !take_colon(c))
         return fail_at(c, start, want);
     *ret = (uint32_t)v;
     return 0;
 }
 
 /* Either all features have a value, or none has: then the values are 1. */
-static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare, float *ret)
+static int libsvm_line_take_value(struct cursor *c, const struct libsvm_row *row, bool *bare,
+                                  float *ret)
 {
     const uint8_t *start = c->at;
     bool has_colon = c->at < c->end && *c->at == ':';
@@ -234,7 +235,7 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
                        *bare ? "an index without a value as before" : "a colon and a value");
     *bare = !has_colon;
     if (has_colon)
-        r = take_float(c, &value, "a number as value");
+        r = libsvm_line_take_float(c, &value, "a number as value");
     if (r == 0 && !at_break(c))
         r = fail_at(c, c->at,
                     has_colon ? "white space after the value" : "a colon after the index");
@@ -243,8 +244,8 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
     return r;
 }
 
-static void add_feature(struct libsvm_row *row, const uint32_t *field, uint32_t index, float value,
-                        uint32_t before)
+static void libsvm_line_add_feature(struct libsvm_row *row, const uint32_t *field, uint32_t index,
+                                    float value, uint32_t before)
 {
     if (row->n < row->capacity) {
         if (field)
@@ -315,7 +316,7 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
 
         if (!bare && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
             take_plain(c, row, &before);
-        skip_blanks(c);
+        libsvm_line_skip_blanks(c);
         if (at_end(c)) {
             row->has_values = row->n && !bare;
             return row->n && bare && columns & LIBSVM_VALUES
@@ -334,10 +335,10 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
                         has_fields ? "a field and an index from 1 as index_base=1 says"
                                    : "an index from 1 as index_base=1 says");
         if (r == 0)
-            r = take_value(c, row, &bare, &value);
+            r = libsvm_line_take_value(c, row, &bare, &value);
         if (r < 0)
             return r;
-        add_feature(row, has_fields ? &field : NULL, index, value, before);
+        libsvm_line_add_feature(row, has_fields ? &field : NULL, index, value, before);
         before = index;
     }
 }
@@ -369,7 +370,7 @@ struct entry {
     uint64_t place; /* in the line */
 };
 
-static int compare_entries(const void *a, const void *b)
+static int libsvm_line_compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
@@ -386,7 +387,7 @@ int libsvm_row_sort(uint32_t *index, uint32_t *field, float *value, uint64_t n)
         return -ENOMEM;
     for (uint64_t i = 0; i < n; i++)
         entries[i] = (struct entry){index[i], field ? field[i] : 0, value[i], i};
-    qsort(entries, n, sizeof(*entries), compare_entries);
+    qsort(entries, n, sizeof(*entries), libsvm_line_compare_entries);
     for (uint64_t i = 0; i < n; i++) {
         index[i] = entries[i].index;
         value[i] = entries[i].value;

@@ -206,8 +206,8 @@ static void *run_fetch(void *arg)
     return NULL;
 }
 
-static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len, uint64_t off,
-                         struct diag *d)
+static int libsvm_pass_read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len,
+                                     uint64_t off, struct diag *d)
 {
     struct fetch fetch[LIBSVM_PASS_THREADS];
     unsigned n = len < SLICE ? 1 : pass->threads;
@@ -248,7 +248,7 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     if (pass->at > pass->mark)
         r = blob_read(READ_WAITS, pass->blob, text - 1, 1, pass->at - 1, d);
     if (r == 0)
-        r = read_together(pass, text, len, pass->at, d);
+        r = libsvm_pass_read_together(pass, text, len, pass->at, d);
     if (r < 0)
         return r;
     *ret_text = text;

@@ -83,7 +83,8 @@ static void see_cells(const struct libsvm_row *row, struct impression *seen)
 }
 
 /* columns: 0 or LIBSVM_FIELD. */
-static void look_at_row(const uint8_t *line, size_t len, unsigned columns, struct impression *seen)
+static void libsvm_probe_look_at_row(const uint8_t *line, size_t len, unsigned columns,
+                                     struct impression *seen)
 {
     struct libsvm_row row = {0};
     struct libsvm_fault fault;
@@ -124,12 +125,12 @@ struct impression look_at_rows(const uint8_t *head, size_t len, bool whole, unsi
                 n--;
         }
         memset(line + n, 0, LIBSVM_PAD);
-        look_at_row(line, n, columns, &seen);
+        libsvm_probe_look_at_row(line, n, columns, &seen);
     }
     return seen;
 }
 
-static bool is_named(const struct probed_file *file)
+static bool libsvm_probe_is_named(const struct probed_file *file)
 {
     return text_ends_with(file->name, ".svm") || text_ends_with(file->name, ".libsvm");
 }
@@ -137,7 +138,7 @@ static bool is_named(const struct probed_file *file)
 /* Rows of whole numbers, as many in each, are a table, unless the name says what they are. */
 static bool is_table(const struct probed_file *file, const struct impression *seen)
 {
-    return seen->weak > 1 && seen->cells > 1 && !seen->ragged && !is_named(file);
+    return seen->weak > 1 && seen->cells > 1 && !seen->ragged && !libsvm_probe_is_named(file);
 }
 
 enum claim libsvm_probe(const struct probed_file *file)
@@ -153,7 +154,8 @@ enum claim libsvm_probe(const struct probed_file *file)
         return CLAIM_WEAK;
     if (seen.lists || is_table(file, &seen))
         return CLAIM_NONE;
-    return seen.weak == 1 && seen.cells > 1 && !is_named(file) ? CLAIM_GUESS : CLAIM_WEAK;
+    return seen.weak == 1 && seen.cells > 1 && !libsvm_probe_is_named(file) ? CLAIM_GUESS
+                                                                            : CLAIM_WEAK;
 }
 
 /* Without values, `field:index` looks like a feature of libsvm text, and is taken for one. */

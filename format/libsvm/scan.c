@@ -140,7 +140,7 @@ static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t sta
     return true;
 }
 
-static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
+static int libsvm_scan_add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
 {
     if (scan->n == scan->capacity) {
         size_t capacity = scan->capacity * 2 + 1024;
@@ -165,8 +165,9 @@ static bool row_may_be_rounded(const struct libsvm_scan *scan, const uint8_t *te
 }
 
 /* Add the row of one line, if it has one. masks: of the words from text on. */
-static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct text_masks *masks,
-                    size_t start, size_t end, uint64_t base)
+static int libsvm_scan_see_line(struct libsvm_scan *scan, const uint8_t *text,
+                                const struct text_masks *masks, size_t start, size_t end,
+                                uint64_t base)
 {
     struct libsvm_span span = {
         .start = base + start, .len = end - start, .line = scan->totals.text_lines};
@@ -181,7 +182,7 @@ static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct 
         libsvm_rounded_row(&scan->rounded, text + start, end - start, scan->columns,
                            scan->at + span.start);
     if (is_good || !scan->skip_bad)
-        return add_row(scan, &span);
+        return libsvm_scan_add_row(scan, &span);
     scan->totals.skipped++;
     return 0;
 }
@@ -215,11 +216,11 @@ int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from,
     struct text_line line;
 
     while (r == 0 && text_lines_next(&lines, &line)) {
-        r = see_line(scan, slice, masks, line.start, line.end, from);
+        r = libsvm_scan_see_line(scan, slice, masks, line.start, line.end, from);
         scan->totals.text_lines++;
     }
     if (last && lines.start < len && r == 0) {
-        r = see_line(scan, slice, masks, lines.start, len, from);
+        r = libsvm_scan_see_line(scan, slice, masks, lines.start, len, from);
         lines.start = len;
     }
     if (r == 0)

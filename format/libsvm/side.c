@@ -42,14 +42,14 @@ void libsvm_sides_release(struct libsvm_side sides[static N_LIBSVM_SIDES])
     }
 }
 
-static bool is_space(uint8_t c)
+static bool libsvm_side_is_space(uint8_t c)
 {
     return libsvm_is_blank(c) || c == '\n' || c == '\r';
 }
 
 /* Add a group with the number of rows at text at: its end is that number added to the end
  * before. */
-static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
+static int libsvm_side_add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
 {
     uint64_t rows = 0, end = side->n ? side->end[side->n - 1] : 0;
     int r;
@@ -68,7 +68,8 @@ static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
 }
 
 /* off: its byte in the file. */
-static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len, uint64_t off)
+static int libsvm_side_add_value(struct libsvm_side *side, const uint8_t *at, size_t len,
+                                 uint64_t off)
 {
     float v;
     int r;
@@ -83,16 +84,17 @@ static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len, ui
 }
 
 /* Add the numbers of text[0, len), which ends with white space. at: the text's byte in the file. */
-static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *text, size_t len,
-                       uint64_t at)
+static int libsvm_side_add_numbers(struct libsvm_side *side, bool groups, const uint8_t *text,
+                                   size_t len, uint64_t at)
 {
     for (size_t i = 0, n; i < len; i += n + 1) {
         int r = 0;
 
-        for (n = 0; !is_space(text[i + n]);)
+        for (n = 0; !libsvm_side_is_space(text[i + n]);)
             n++;
         if (n)
-            r = groups ? add_group(side, text + i, n) : add_value(side, text + i, n, at + i);
+            r = groups ? libsvm_side_add_group(side, text + i, n)
+                       : libsvm_side_add_value(side, text + i, n, at + i);
         if (r == -EBADMSG)
             return diag_set(&side->reason, r, "%s: byte %llu: expected %s, got '%.*s'",
                             blob_name(side->blob), (unsigned long long)(at + i),
@@ -107,7 +109,7 @@ static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *tex
 /* The bytes of text up to and with its last white space. */
 static size_t whole_numbers(const uint8_t *text, size_t len)
 {
-    while (len && !is_space(text[len - 1]))
+    while (len && !libsvm_side_is_space(text[len - 1]))
         len--;
     return len;
 }
@@ -133,7 +135,7 @@ static int side_read(struct libsvm_side *side, bool groups)
             return diag_set(&side->reason, -EBADMSG,
                             "%s: byte %llu: expected a number, got a word of %zu bytes",
                             blob_name(side->blob), (unsigned long long)at, len);
-        r = add_numbers(side, groups, text, used, at);
+        r = libsvm_side_add_numbers(side, groups, text, used, at);
         at += used;
     }
     return r == 0 ? blob_check(side->blob) : r;

@@ -25,14 +25,15 @@
 
 enum { KEY_TABLE, KEY_BLOCK, KEY_ROW };
 
-static struct memo_key key_of(const struct libsvm_view *v, uint64_t what, uint64_t number)
+static struct memo_key libsvm_view_key_of(const struct libsvm_view *v, uint64_t what,
+                                          uint64_t number)
 {
     const uint64_t *id = v->sel->id;
 
     return (struct memo_key){{(uintptr_t)v->rows, id[0], id[1], id[2], what, number}};
 }
 
-static bool is_cancelled(const struct libsvm_view *v)
+static bool libsvm_view_is_cancelled(const struct libsvm_view *v)
 {
     return read_cancelled(v->sel->rc);
 }
@@ -50,7 +51,7 @@ static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
 
 /* The table of a selection that is not in stored order: the sums before each block, and over all;
  * then, for a batch of usual size, the places of its rows. */
-static int make_table(void *ctx, void **ret, size_t *ret_size)
+static int libsvm_view_make_table(void *ctx, void **ret, size_t *ret_size)
 {
     const struct libsvm_view *v = ctx;
     uint64_t blocks = libsvm_view_blocks(v), samples[LIBSVM_BLOCK];
@@ -69,7 +70,7 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     for (uint64_t block = 0; block < blocks; block++) {
         uint64_t n = rows_of_block(v, block, samples);
 
-        if (block % LOOK_EVERY == LOOK_EVERY - 1 && is_cancelled(v)) {
+        if (block % LOOK_EVERY == LOOK_EVERY - 1 && libsvm_view_is_cancelled(v)) {
             free(table);
             return -EINTR;
         }
@@ -91,20 +92,22 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
 
 static bool table_cancelled(void *ctx)
 {
-    return is_cancelled(ctx);
+    return libsvm_view_is_cancelled(ctx);
 }
 
 int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
                      const struct selection *sel)
 {
-    const struct memo_maker table = {
-        .make = make_table, .cancelled = table_cancelled, .ctx = ret, .clock = read_clock(sel->rc)};
+    const struct memo_maker table = {.make = libsvm_view_make_table,
+                                     .cancelled = table_cancelled,
+                                     .ctx = ret,
+                                     .clock = read_clock(sel->rc)};
     struct memo_key key;
 
     *ret = (struct libsvm_view){.rows = rows, .sel = sel};
     if (sel->in_order || !sel->count)
         return 0;
-    key = key_of(ret, KEY_TABLE, 0);
+    key = libsvm_view_key_of(ret, KEY_TABLE, 0);
     return memo_get(rows->memo, &key, &table, &ret->table);
 }
 
@@ -222,7 +225,7 @@ static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
     return slab;
 }
 
-static int not_as_indexed(const struct slab_work *w, const struct libsvm_row_at *at)
+static int libsvm_view_not_as_indexed(const struct slab_work *w, const struct libsvm_row_at *at)
 {
     return diag_set(w->d, -ESTALE,
                     "%s: row %llu at byte %llu is not what it was when it was indexed",
@@ -251,7 +254,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     if (r < 0)
         return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
     if (row.n != at->place.features || row.n_labels > rows->labels)
-        return not_as_indexed(w, at);
+        return libsvm_view_not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
     ((float *)(uintptr_t)slab->weight)[i] = row.weight;
     ((int64_t *)(uintptr_t)slab->qid)[i] = row.qid;
@@ -265,7 +268,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
 
 /* The number of rows from i on that are neighbours in their file and can be read at once. *ret_len:
  * bytes from the first row to the last. */
-static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret_len)
+static unsigned libsvm_view_run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret_len)
 {
     const struct row_place *first = &w->row[i].place;
     uint64_t end = first->start + first->len;
@@ -284,7 +287,7 @@ static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret
     return n;
 }
 
-static int grow(uint8_t **buffer, size_t *capacity, size_t need)
+static int libsvm_view_grow(uint8_t **buffer, size_t *capacity, size_t need)
 {
     if (need <= *capacity)
         return 0;
@@ -323,7 +326,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
     return r;
 }
 
-static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
+static int libsvm_view_decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
 {
     AUTO_FREE uint8_t *text = NULL;
     size_t capacity = 0;
@@ -333,11 +336,11 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
         const struct libsvm_row_at *first = &w->row[i];
         uint64_t len = 0;
 
-        n = run_of_rows(w, i, &len);
+        n = libsvm_view_run_of_rows(w, i, &len);
         if (len > LIBSVM_LINE_MAX)
             return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
-        r = grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
+        r = libsvm_view_grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
         if (r == 0)
             r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
         if (!missing_go_on(w->rc, r, &all))
@@ -346,7 +349,7 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
     return all;
 }
 
-static int make_slab(void *ctx, void **ret, size_t *ret_size)
+static int libsvm_view_make_slab(void *ctx, void **ret, size_t *ret_size)
 {
     struct libsvm_row_at row[LIBSVM_BLOCK];
     struct slab_work *w = ctx;
@@ -365,11 +368,12 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
     }
     for (unsigned i = 0; i < w->n; i++)
         if (w->row[i].place.features > w->row[i].place.len)
-            return not_as_indexed(w, &w->row[i]); /* before allocating memory for them */
+            return libsvm_view_not_as_indexed(w,
+                                              &w->row[i]); /* before allocating memory for them */
     slab = slab_new(w, ret_size);
     if (!slab)
         return -ENOMEM;
-    r = decode_rows(w, slab);
+    r = libsvm_view_decode_rows(w, slab);
     if (r < 0) {
         free(slab);
         return r;
@@ -380,7 +384,7 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
 
 static bool slab_cancelled(void *ctx)
 {
-    return is_cancelled(((const struct slab_work *)ctx)->v);
+    return libsvm_view_is_cancelled(((const struct slab_work *)ctx)->v);
 }
 
 /* Is the block decoded as one slab? */
@@ -401,14 +405,14 @@ static void decode_ahead(void *ctx, unsigned i)
 {
     struct ahead *ahead = ctx;
     uint64_t block = ahead->block + i;
-    const struct memo_key key = key_of(ahead->v, KEY_BLOCK, block);
+    const struct memo_key key = libsvm_view_key_of(ahead->v, KEY_BLOCK, block);
     struct slab_work w = {
         .rc = ahead->rc, .v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Ignore errors: the reader that needs a block gets its error when it decodes it. */
-    if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){.make = make_slab, .ctx = &w},
-                 &thing) == -EAGAIN)
+    if (memo_get(ahead->v->rows->memo, &key,
+                 &(struct memo_maker){.make = libsvm_view_make_slab, .ctx = &w}, &thing) == -EAGAIN)
         atomic_fetch_or(&ahead->missing, 1u << i);
 }
 
@@ -432,7 +436,7 @@ static void decode_together(struct read_context *rc, struct libsvm_view *v, uint
 }
 
 /* Was a part of the block missing, so that it is among the missing ranges now? */
-static bool is_missing(const struct libsvm_view *v, uint64_t block)
+static bool libsvm_view_is_missing(const struct libsvm_view *v, uint64_t block)
 {
     return block >= v->tried && block - v->tried < AHEAD_BLOCKS &&
            v->missing >> (block - v->tried) & 1;
@@ -443,15 +447,17 @@ int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t pl
 {
     uint64_t block = place / LIBSVM_BLOCK;
     bool whole = block_is_slab(v, block);
-    struct memo_key key = key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
+    struct memo_key key = libsvm_view_key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
     struct slab_work w = {.rc = rc, .v = v, .place = place, .whole = whole, .d = d};
-    const struct memo_maker slab = {
-        .make = make_slab, .cancelled = slab_cancelled, .ctx = &w, .clock = read_clock(v->sel->rc)};
+    const struct memo_maker slab = {.make = libsvm_view_make_slab,
+                                    .cancelled = slab_cancelled,
+                                    .ctx = &w,
+                                    .clock = read_clock(v->sel->rc)};
     int r;
 
-    if (whole && !is_missing(v, block) && !memo_has(v->rows->memo, &key))
+    if (whole && !libsvm_view_is_missing(v, block) && !memo_has(v->rows->memo, &key))
         decode_together(rc, v, block);
-    if (whole && is_missing(v, block))
+    if (whole && libsvm_view_is_missing(v, block))
         return -EAGAIN;
     r = memo_get(v->rows->memo, &key, &slab, ret);
     if (r == 0)

@@ -24,8 +24,8 @@ static const char *const faults[KIND_BIN] = {
     [FAULT_RANGE] = "expected a number that its type has, got a larger one",
 };
 
-static uint64_t number_of(const struct mindrecord *file, uint64_t row, unsigned field,
-                          enum mindrecord_field_number number)
+static uint64_t mindrecord_columns_number_of(const struct mindrecord *file, uint64_t row,
+                                             unsigned field, enum mindrecord_field_number number)
 {
     return index_number(&file->base.prepared.index, row, mindrecord_column(field, number));
 }
@@ -42,11 +42,11 @@ static uint64_t place_of(const struct mindrecord *file, uint64_t row, unsigned f
 
     return index_number(&file->base.prepared.index, row,
                         is_text ? MINDRECORD_RAW_AT : MINDRECORD_BLOB_AT) +
-           number_of(file, row, field, FIELD_AT);
+           mindrecord_columns_number_of(file, row, field, FIELD_AT);
 }
 
-static int refuse(const struct mindrecord *file, uint64_t row, unsigned field, uint64_t state,
-                  struct diag *d)
+static int mindrecord_columns_refuse(const struct mindrecord *file, uint64_t row, unsigned field,
+                                     uint64_t state, struct diag *d)
 {
     const struct mindrecord_field *f = &file->header.field[field];
     unsigned column = f->type < TYPE_TEXT ? MINDRECORD_BLOB_AT : MINDRECORD_RAW_AT;
@@ -69,8 +69,8 @@ static uint64_t open_axis(const struct mindrecord_field *f, uint64_t elements)
     return product ? elements / product : 0;
 }
 
-static void add(struct mindrecord *file, unsigned field, unsigned kind,
-                const struct record_column *column)
+static void mindrecord_columns_add(struct mindrecord *file, unsigned field, unsigned kind,
+                                   const struct record_column *column)
 {
     file->shows[file->base.n_columns] = (struct shown_field){field, kind};
     file->column[file->base.n_columns] = *column;
@@ -78,7 +78,7 @@ static void add(struct mindrecord *file, unsigned field, unsigned kind,
 }
 
 /* If all rows that can be read have one size, arrays are of that shape. */
-static void add_array(struct mindrecord *file, unsigned field)
+static void mindrecord_columns_add_array(struct mindrecord *file, unsigned field)
 {
     const struct mindrecord_field *f = &file->header.field[field];
     struct record_column column = {.shown = RECORD_NUMBERS, .dtype = f->dtype, .ndim = f->ndim};
@@ -86,9 +86,9 @@ static void add_array(struct mindrecord *file, unsigned field)
     bool varies = false;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t axis = open_axis(f, number_of(file, row, field, FIELD_COUNT));
+        uint64_t axis = open_axis(f, mindrecord_columns_number_of(file, row, field, FIELD_COUNT));
 
-        if (is_fault(number_of(file, row, field, FIELD_STATE)))
+        if (is_fault(mindrecord_columns_number_of(file, row, field, FIELD_STATE)))
             continue;
         least = min_u64(least, axis);
         most = max_u64(most, axis);
@@ -99,16 +99,16 @@ static void add_array(struct mindrecord *file, unsigned field)
     }
     if (varies)
         column.dim[0] = DIM_VARIES;
-    add(file, field, 0, &column);
+    mindrecord_columns_add(file, field, 0, &column);
 }
 
-static void add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
+static void mindrecord_columns_add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
 {
     bool has[N_BYTES_KINDS] = {false};
     unsigned kinds = 0;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t state = number_of(file, row, field, FIELD_STATE);
+        uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
 
         if (state >= KIND_BIN)
             has[state - KIND_BIN] = true;
@@ -118,11 +118,11 @@ static void add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
     has[0] |= !kinds;
     for (unsigned kind = 0; kind < N_BYTES_KINDS; kind++)
         if (has[kind])
-            add(file, field, KIND_BIN + kind,
-                &(struct record_column){.shown = RECORD_BYTES,
-                                        .ext = bytes_kind_ext(kind),
-                                        .unnamed = unnamed,
-                                        .has_holes = kinds > 1});
+            mindrecord_columns_add(file, field, KIND_BIN + kind,
+                                   &(struct record_column){.shown = RECORD_BYTES,
+                                                           .ext = bytes_kind_ext(kind),
+                                                           .unnamed = unnamed,
+                                                           .has_holes = kinds > 1});
 }
 
 int mindrecord_set_columns(struct mindrecord *file)
@@ -141,14 +141,14 @@ int mindrecord_set_columns(struct mindrecord *file)
         const struct mindrecord_field *f = &header->field[i];
 
         if (f->type == TYPE_BYTES)
-            add_bytes(file, i, n_bytes == 1);
+            mindrecord_columns_add_bytes(file, i, n_bytes == 1);
         else if (f->type == TYPE_ARRAY)
-            add_array(file, i);
+            mindrecord_columns_add_array(file, i);
         else
-            add(file, i, 0,
-                &(struct record_column){.shown =
-                                            f->type == TYPE_TEXT ? RECORD_TEXT : RECORD_NUMBERS,
-                                        .dtype = f->dtype});
+            mindrecord_columns_add(file, i, 0,
+                                   &(struct record_column){
+                                       .shown = f->type == TYPE_TEXT ? RECORD_TEXT : RECORD_NUMBERS,
+                                       .dtype = f->dtype});
     }
     return 0;
 }
@@ -164,7 +164,7 @@ bool mindrecord_has(const void *p, uint64_t row, unsigned column)
 
     if (!shown->kind)
         return true;
-    state = number_of(file, row, shown->field, FIELD_STATE);
+    state = mindrecord_columns_number_of(file, row, shown->field, FIELD_STATE);
     if (state >= KIND_BIN)
         return state == shown->kind;
     return !column || file->shows[column - 1].field != shown->field;
@@ -176,15 +176,16 @@ int mindrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
     const struct mindrecord *file = p;
     unsigned field = file->shows[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
-    uint64_t state = number_of(file, row, field, FIELD_STATE);
+    uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
 
     if (is_fault(state))
-        return refuse(file, row, field, state, d);
+        return mindrecord_columns_refuse(file, row, field, state, d);
     if (f->type == TYPE_BYTES || f->type == TYPE_TEXT)
-        ret[0] = number_of(file, row, field, FIELD_LEN);
+        ret[0] = mindrecord_columns_number_of(file, row, field, FIELD_LEN);
     for (unsigned i = 0; i < f->ndim; i++)
-        ret[i] = f->dim[i] == DIM_VARIES ? open_axis(f, number_of(file, row, field, FIELD_COUNT))
-                                         : f->dim[i];
+        ret[i] = f->dim[i] == DIM_VARIES
+                     ? open_axis(f, mindrecord_columns_number_of(file, row, field, FIELD_COUNT))
+                     : f->dim[i];
     return 0;
 }
 
@@ -194,10 +195,10 @@ bool mindrecord_extent(const void *p, uint64_t row, unsigned column, struct exte
     unsigned field = file->shows[column].field;
     enum mindrecord_type type = file->header.field[field].type;
 
-    if (type > TYPE_TEXT || is_fault(number_of(file, row, field, FIELD_STATE)))
+    if (type > TYPE_TEXT || is_fault(mindrecord_columns_number_of(file, row, field, FIELD_STATE)))
         return false;
     *ret = (struct extent){file->base.blob, place_of(file, row, field),
-                           number_of(file, row, field, FIELD_LEN)};
+                           mindrecord_columns_number_of(file, row, field, FIELD_LEN)};
     return ret->len > 0;
 }
 
@@ -240,8 +241,8 @@ static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
 {
     const struct unpacking *u = ctx;
     const struct mindrecord *file = u->file;
-    uint64_t len = number_of(file, u->row, u->field, FIELD_LEN);
-    uint64_t n = number_of(file, u->row, u->field, FIELD_COUNT);
+    uint64_t len = mindrecord_columns_number_of(file, u->row, u->field, FIELD_LEN);
+    uint64_t n = mindrecord_columns_number_of(file, u->row, u->field, FIELD_COUNT);
     unsigned width = dtype_info(file->header.field[u->field].dtype)->bytes;
     AUTO_FREE uint8_t *packed = malloc((size_t)len + 1), *all = malloc((size_t)(n * width) + 1);
     int r;
@@ -255,13 +256,13 @@ static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
     if (r < 0)
         return r;
     if (!mindrecord_unpack(packed, len, n, width, all))
-        return refuse(file, u->row, u->field, FAULT_PACKED, u->d);
+        return mindrecord_columns_refuse(file, u->row, u->field, FAULT_PACKED, u->d);
     *ret = TAKE_PTR(all);
     *ret_size = (size_t)(n * width) + 1;
     return 0;
 }
 
-static bool is_cancelled(void *ctx)
+static bool mindrecord_columns_is_cancelled(void *ctx)
 {
     return read_cancelled(((struct unpacking *)ctx)->rc);
 }
@@ -270,7 +271,8 @@ static int read_packed(struct read_context *rc, const struct mindrecord *file, u
                        unsigned field, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct unpacking unpacking = {file, rc, row, field, d};
-    const struct memo_maker maker = {make_unpacked, is_cancelled, &unpacking, read_clock(rc)};
+    const struct memo_maker maker = {make_unpacked, mindrecord_columns_is_cancelled, &unpacking,
+                                     read_clock(rc)};
     const struct memo_key key = {{(uintptr_t)file, row, field, (uintptr_t)make_unpacked}};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(file->memo, &key, &maker, &thing);
@@ -286,16 +288,16 @@ int mindrecord_content(struct read_context *rc, const void *p, uint64_t row, uns
     const struct mindrecord *file = p;
     unsigned field = file->shows[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
-    uint64_t state = number_of(file, row, field, FIELD_STATE);
+    uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
     uint8_t bytes[8];
 
     if (is_fault(state))
-        return refuse(file, row, field, state, d);
+        return mindrecord_columns_refuse(file, row, field, state, d);
     if (f->packed)
         return read_packed(rc, file, row, field, off, len, dst, d);
     if (f->type <= TYPE_TEXT)
         return blob_read(rc, file->base.blob, dst, len, place_of(file, row, field) + off, d);
-    store_le64(bytes, number_of(file, row, field, FIELD_AT));
+    store_le64(bytes, mindrecord_columns_number_of(file, row, field, FIELD_AT));
     memcpy(dst, bytes + off, len);
     return 0;
 }

@@ -21,14 +21,14 @@ int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
     return r == 0 ? mindrecord_header_read(file->base.blob, &file->header, d) : r;
 }
 
-static const char *base_name(const char *path)
+static const char *mindrecord_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
 }
 
-static void file_damage(const void *p, struct text *t)
+static void mindrecord_damage(const void *p, struct text *t)
 {
     const struct mindrecord *file = p;
 
@@ -39,23 +39,23 @@ static void file_damage(const void *p, struct text *t)
         text_add(t, "%s: %s\n", blob_name(file->base.blob), file->about.reason);
 }
 
-static void file_note(const void *p, struct text *t)
+static void mindrecord_note(const void *p, struct text *t)
 {
     const struct mindrecord *file = p;
     const char *address = file->header.address[file->header.shard];
 
-    if (file->header.n_shards > 1 &&
-        strcmp(base_name(address), base_name(blob_name(file->base.blob))) != 0)
+    if (file->header.n_shards > 1 && strcmp(mindrecord_base_name(address),
+                                            mindrecord_base_name(blob_name(file->base.blob))) != 0)
         text_add(t, "%s was written as '%s'; the order of shards is that of their numbers\n",
                  blob_name(file->base.blob), address);
 }
 
-static int file_check(void *p, struct diag *d)
+static int mindrecord_check(void *p, struct diag *d)
 {
     return mindrecord_check_hash(((const struct mindrecord *)p)->base.blob, d);
 }
 
-static const struct record_format records = {
+static const struct record_format mindrecord_records = {
     .format = &format_mindrecord,
     .file = &mindrecord_file_ops,
     .add_folders = dataset_add_folders,
@@ -64,9 +64,9 @@ static const struct record_format records = {
     .extent = mindrecord_extent,
     .extents_are_copies = true,
     .read = mindrecord_content,
-    .damage = file_damage,
-    .note = file_note,
-    .check = file_check,
+    .damage = mindrecord_damage,
+    .note = mindrecord_note,
+    .check = mindrecord_check,
 };
 
 /* ---- the files of a folder ---- */
@@ -86,15 +86,15 @@ static const struct mindrecord_header *header_of(const struct opened *file)
     return &((const struct mindrecord *)file->file)->header;
 }
 
-static void folder_files_release(struct folder_files *folder)
+static void mindrecord_folder_files_release(struct folder_files *folder)
 {
     while (folder->n)
         record_file_drop(folder->file[--folder->n].file);
     free(folder->file);
 }
 
-static int open_files(struct folder_files *folder, struct source_file *source, size_t n,
-                      const struct format_setup *setup, struct finds *finds)
+static int mindrecord_open_files(struct folder_files *folder, struct source_file *source, size_t n,
+                                 const struct format_setup *setup, struct finds *finds)
 {
     int r = 0;
 
@@ -130,7 +130,7 @@ static int by_set(const void *a, const void *b)
 /* What the names of the shards begin with. */
 static char *name_of_set(const struct mindrecord_header *header)
 {
-    const char *name = base_name(header->address[0]);
+    const char *name = mindrecord_base_name(header->address[0]);
     size_t len = strlen(name);
 
     while (len > 1 && isdigit((unsigned char)name[len - 1]))
@@ -163,7 +163,7 @@ static int add_one(struct record_file *const *file, unsigned n, const char *name
                    const struct format_setup *setup, struct finds *finds)
 {
     struct dataset *ds = NULL;
-    int r = record_set_new(&records, file, n, setup, &ds);
+    int r = record_set_new(&mindrecord_records, file, n, setup, &ds);
 
     if (r < 0)
         return r;
@@ -172,8 +172,8 @@ static int add_one(struct record_file *const *file, unsigned n, const char *name
 }
 
 /* The dataset of n files, sorted, that are shards of one set. */
-static int add_set(const struct opened *file, unsigned n, bool is_all,
-                   const struct format_setup *setup, struct finds *finds)
+static int mindrecord_add_set(const struct opened *file, unsigned n, bool is_all,
+                              const struct format_setup *setup, struct finds *finds)
 {
     AUTO_FREE struct record_file **part = calloc(n, sizeof(struct record_file *));
     AUTO_FREE char *own = name_of_set(header_of(file)), *reason = NULL;
@@ -192,11 +192,11 @@ static int add_set(const struct opened *file, unsigned n, bool is_all,
     return add_one(part, n, name, false, setup, finds);
 }
 
-static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int mindrecord_open_folder(struct source_file *source, size_t n,
+                                  const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(folder_files_release) struct folder_files folder = {0};
-    int r = open_files(&folder, source, n, setup, finds), joins;
+    AUTO(mindrecord_folder_files_release) struct folder_files folder = {0};
+    int r = mindrecord_open_files(&folder, source, n, setup, finds), joins;
 
     if (r < 0)
         return r;
@@ -212,7 +212,8 @@ static int open_folder(struct source_file *source, size_t n, const struct format
             if (strcmp(header_of(&folder.file[first])->set, header_of(&folder.file[end])->set) != 0)
                 break;
         if (end - first > 1 && header_of(&folder.file[first])->n_shards > 1)
-            r = add_set(&folder.file[first], end - first, end - first == folder.n, setup, finds);
+            r = mindrecord_add_set(&folder.file[first], end - first, end - first == folder.n, setup,
+                                   finds);
     }
     return r;
 }
@@ -253,7 +254,7 @@ static int claim_names(const struct members *listing, struct claims *ret)
     return 0;
 }
 
-static bool is_text(const struct probed_file *file)
+static bool mindrecord_is_text(const struct probed_file *file)
 {
     for (size_t i = 0; i < file->len && i < 64; i++)
         if (file->head[i] >= 0x7f || (file->head[i] < ' ' && !isspace(file->head[i])))
@@ -263,19 +264,20 @@ static bool is_text(const struct probed_file *file)
 
 /* Bytes of that name without the header are encrypted, or damaged: ERROR.txt says so. Text is not,
  * it may be a pointer to a file, or what a server says. */
-static enum claim probe(const struct probed_file *file)
+static enum claim mindrecord_probe(const struct probed_file *file)
 {
     size_t len;
 
     if (file->len > 8 && file->head[8] == '{' && load_le64(file->head) < UINT64_C(1) << 40 &&
         memmem(file->head, file->len, "\"header_size\"", 13))
         return CLAIM_NAMED;
-    return strstr(file->name, ".mindrecord") && !is_database(file->name, &len) && !is_text(file)
+    return strstr(file->name, ".mindrecord") && !is_database(file->name, &len) &&
+                   !mindrecord_is_text(file)
                ? CLAIM_WEAK
                : CLAIM_NONE;
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void mindrecord_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
@@ -285,8 +287,8 @@ static void example(const struct dataset *ds, struct text *t)
 const struct format format_mindrecord = {
     .name = "mindrecord",
     .claim_names = claim_names,
-    .probe = probe,
-    .open_folder = open_folder,
+    .probe = mindrecord_probe,
+    .open_folder = mindrecord_open_folder,
     .title = "MindRecord",
-    .example = example,
+    .example = mindrecord_example,
 };

@@ -27,7 +27,7 @@ struct mindrecord_pass {
     uint64_t number[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
 };
 
-static void pass_free(struct mindrecord *file)
+static void mindrecord_pass_pass_free(struct mindrecord *file)
 {
     if (!file->pass)
         return;
@@ -40,8 +40,9 @@ static void pass_free(struct mindrecord *file)
 /* ---- blobs ---- */
 
 /* How many elements an array of that many bytes has. */
-static enum mindrecord_state count_elements(const struct mindrecord_field *f, const uint8_t *p,
-                                            uint64_t len, uint64_t *ret)
+static enum mindrecord_state mindrecord_pass_count_elements(const struct mindrecord_field *f,
+                                                            const uint8_t *p, uint64_t len,
+                                                            uint64_t *ret)
 {
     unsigned width = dtype_info(f->dtype)->bytes;
 
@@ -85,7 +86,7 @@ static int look_at_blob(struct mindrecord *file, unsigned field, uint64_t at, ui
         number[FIELD_STATE] = KIND_BIN + bytes_kind_of(head, len);
         return 0;
     }
-    number[FIELD_STATE] = count_elements(f, head, len, &number[FIELD_COUNT]);
+    number[FIELD_STATE] = mindrecord_pass_count_elements(f, head, len, &number[FIELD_COUNT]);
     if (number[FIELD_STATE] == STATE_GOOD && !fits_shape(f, number[FIELD_COUNT]))
         number[FIELD_STATE] = FAULT_SHAPE;
     return 0;
@@ -134,8 +135,9 @@ static int split_blob(struct mindrecord *file, uint64_t at, uint64_t len, uint64
 }
 
 /* The length at *at, and what follows it; *state: the rest of the page is lost. */
-static int take_length(struct mindrecord *file, struct pass_window *w, uint64_t *at, uint64_t end,
-                       enum mindrecord_state *state, uint64_t *ret, struct diag *d)
+static int mindrecord_pass_take_length(struct mindrecord *file, struct pass_window *w, uint64_t *at,
+                                       uint64_t end, enum mindrecord_state *state, uint64_t *ret,
+                                       struct diag *d)
 {
     const uint8_t *bytes;
     int r;
@@ -155,14 +157,16 @@ static int take_length(struct mindrecord *file, struct pass_window *w, uint64_t 
     return 0;
 }
 
-static int add_blob(struct mindrecord *file, const struct mindrecord_page *page, struct diag *d)
+static int mindrecord_pass_add_blob(struct mindrecord *file, const struct mindrecord_page *page,
+                                    struct diag *d)
 {
     struct mindrecord_pass *pass = file->pass;
     uint64_t end = page->at + page->used, len = 0;
     int r = 0;
 
     if (pass->blob_state == STATE_GOOD)
-        r = take_length(file, &pass->blob, &pass->blob_at, end, &pass->blob_state, &len, d);
+        r = mindrecord_pass_take_length(file, &pass->blob, &pass->blob_at, end, &pass->blob_state,
+                                        &len, d);
     if (r < 0)
         return r;
     pass->number[MINDRECORD_BLOB_AT] = pass->blob_at;
@@ -185,8 +189,8 @@ static void fault_raw(struct mindrecord *file, enum mindrecord_state state)
 }
 
 /* An integer, as such or as decimal text. */
-static enum mindrecord_state take_integer(const struct msgpack_value *v, enum dtype dtype,
-                                          uint64_t *ret)
+static enum mindrecord_state mindrecord_pass_take_integer(const struct msgpack_value *v,
+                                                          enum dtype dtype, uint64_t *ret)
 {
     uint64_t limit = dtype == DTYPE_I4 ? INT32_MAX : INT64_MAX, magnitude = v->u;
     bool negative = false;
@@ -219,8 +223,8 @@ static enum mindrecord_state take_integer(const struct msgpack_value *v, enum dt
 }
 
 /* A number that float32 has not becomes infinite, as a cast makes it. */
-static enum mindrecord_state take_float(const struct msgpack_value *v, enum dtype dtype,
-                                        uint64_t *ret)
+static enum mindrecord_state mindrecord_pass_take_float(const struct msgpack_value *v,
+                                                        enum dtype dtype, uint64_t *ret)
 {
     double wide;
     float narrow;
@@ -246,8 +250,8 @@ struct taking {
     const uint8_t *start; /* of the map */
 };
 
-static void take_member(void *ctx, const uint8_t *key, size_t key_len,
-                        const struct msgpack_value *value)
+static void mindrecord_pass_take_member(void *ctx, const uint8_t *key, size_t key_len,
+                                        const struct msgpack_value *value)
 {
     const struct taking *taking = ctx;
     const struct mindrecord_header *header = &taking->file->header;
@@ -260,9 +264,9 @@ static void take_member(void *ctx, const uint8_t *key, size_t key_len,
             continue;
         memset(number, 0, MINDRECORD_NUMBERS * sizeof(*number));
         if (f->type == TYPE_INTEGER) {
-            number[FIELD_STATE] = take_integer(value, f->dtype, &number[FIELD_AT]);
+            number[FIELD_STATE] = mindrecord_pass_take_integer(value, f->dtype, &number[FIELD_AT]);
         } else if (f->type == TYPE_FLOAT) {
-            number[FIELD_STATE] = take_float(value, f->dtype, &number[FIELD_AT]);
+            number[FIELD_STATE] = mindrecord_pass_take_float(value, f->dtype, &number[FIELD_AT]);
         } else if (value->type == MSGPACK_TEXT) {
             number[FIELD_AT] = (uint64_t)(value->text - taking->start);
             number[FIELD_LEN] = value->len;
@@ -280,7 +284,8 @@ static int add_raw(struct mindrecord *file, const struct mindrecord_page *page, 
     int r = 0;
 
     if (pass->raw_state == STATE_GOOD)
-        r = take_length(file, &pass->raw, &pass->raw_at, page->raw_end, &pass->raw_state, &len, d);
+        r = mindrecord_pass_take_length(file, &pass->raw, &pass->raw_at, page->raw_end,
+                                        &pass->raw_state, &len, d);
     if (r < 0)
         return r;
     pass->number[MINDRECORD_RAW_AT] = pass->raw_at;
@@ -290,7 +295,8 @@ static int add_raw(struct mindrecord *file, const struct mindrecord_page *page, 
     if (len)
         r = pass_window_at(&pass->raw, file->base.blob, pass->raw_at, len, page->raw_end,
                            &taking.start, d);
-    if (r == 0 && (!len || !msgpack_map(taking.start, (size_t)len, take_member, &taking)))
+    if (r == 0 &&
+        (!len || !msgpack_map(taking.start, (size_t)len, mindrecord_pass_take_member, &taking)))
         fault_raw(file, FAULT_MAP);
     pass->raw_at += len;
     return r;
@@ -350,7 +356,7 @@ static void note_faults(struct mindrecord *file)
     }
 }
 
-static int add_row(struct mindrecord *file, struct diag *d)
+static int mindrecord_pass_add_row(struct mindrecord *file, struct diag *d)
 {
     const struct mindrecord_header *header = &file->header;
     struct mindrecord_pass *pass = file->pass;
@@ -364,7 +370,7 @@ static int add_row(struct mindrecord *file, struct diag *d)
     raw_at = pass->raw_at;
     memset(pass->number, 0, sizeof(pass->number));
     if (header->n_blobs)
-        r = add_blob(file, page, d);
+        r = mindrecord_pass_add_blob(file, page, d);
     if (r == 0 && header->n_blobs < header->n_fields)
         r = add_raw(file, page, d);
     if (r < 0) { /* it may be called again */
@@ -383,7 +389,7 @@ static int add_row(struct mindrecord *file, struct diag *d)
     return 0;
 }
 
-static int file_step(void *impl, struct diag *d)
+static int mindrecord_pass_step(void *impl, struct diag *d)
 {
     struct mindrecord *file = impl;
     const struct mindrecord_header *header = &file->header;
@@ -393,7 +399,7 @@ static int file_step(void *impl, struct diag *d)
     for (unsigned i = 0; i < STEP && r == 0 && pass->row < header->rows; i++) {
         while (header->page[pass->page].end <= pass->row)
             pass->page++;
-        r = add_row(file, d);
+        r = mindrecord_pass_add_row(file, d);
     }
     if (r < 0 || pass->row < header->rows)
         return r;
@@ -401,7 +407,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int file_begin(void *impl)
+static int mindrecord_pass_begin(void *impl)
 {
     struct mindrecord *file = impl;
 
@@ -417,14 +423,15 @@ static int file_begin(void *impl)
 
 /* ---- what is kept beside the rows ---- */
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int mindrecord_pass_about(void *impl, const struct index *index, struct text *ret,
+                                 struct diag *d)
 {
     struct mindrecord *file = impl;
 
     (void)index;
     (void)d;
     text_add(ret, "%" PRIu64 "\n%s", file->about.lost, file->about.reason);
-    pass_free(file);
+    mindrecord_pass_pass_free(file);
     return 0;
 }
 
@@ -434,7 +441,8 @@ static bool is_inside(uint64_t at, uint64_t len, uint64_t size)
 }
 
 /* No content may end after the file; elements are those of the bytes. */
-static bool field_is_good(const struct mindrecord *file, unsigned i, const uint64_t *row)
+static bool mindrecord_pass_field_is_good(const struct mindrecord *file, unsigned i,
+                                          const uint64_t *row)
 {
     const struct mindrecord_field *f = &file->header.field[i];
     const uint64_t *number = row + mindrecord_column(i, 0);
@@ -458,7 +466,7 @@ static bool field_is_good(const struct mindrecord *file, unsigned i, const uint6
            (f->packed || count * dtype_info(f->dtype)->bytes == number[FIELD_LEN]);
 }
 
-static bool rows_are_good(const struct mindrecord *file, const struct index *index)
+static bool mindrecord_pass_rows_are_good(const struct mindrecord *file, const struct index *index)
 {
     uint64_t row[MINDRECORD_ROW + MINDRECORD_FIELDS * MINDRECORD_NUMBERS];
 
@@ -468,13 +476,13 @@ static bool rows_are_good(const struct mindrecord *file, const struct index *ind
     for (uint64_t i = 0; i < index->rows; i++) {
         index_row(index, i, row);
         for (unsigned k = 0; k < file->header.n_fields; k++)
-            if (!field_is_good(file, k, row))
+            if (!mindrecord_pass_field_is_good(file, k, row))
                 return false;
     }
     return true;
 }
 
-static int file_take(void *impl, const struct index *index)
+static int mindrecord_pass_take(void *impl, const struct index *index)
 {
     struct mindrecord *file = impl;
     const char *text = (const char *)index->about;
@@ -482,24 +490,25 @@ static int file_take(void *impl, const struct index *index)
 
     digits = len ? number_parse(text, len, UINT64_MAX, &file->about.lost) : 0;
     if (!digits || digits == len || text[digits] != '\n' ||
-        len - digits - 1 >= sizeof(file->about.reason) || !rows_are_good(file, index))
+        len - digits - 1 >= sizeof(file->about.reason) ||
+        !mindrecord_pass_rows_are_good(file, index))
         return -EBADMSG;
     memcpy(file->about.reason, text + digits + 1, len - digits - 1);
     file->about.reason[len - digits - 1] = '\0';
     return 0;
 }
 
-static int file_ready(void *impl, struct diag *d)
+static int mindrecord_pass_ready(void *impl, struct diag *d)
 {
     (void)d;
     return mindrecord_set_columns(impl);
 }
 
-static void file_release(void *p)
+static void mindrecord_pass_release(void *p)
 {
     struct mindrecord *file = p;
 
-    pass_free(file);
+    mindrecord_pass_pass_free(file);
     mindrecord_header_release(&file->header);
     free(file->column);
     free(file->shows);
@@ -508,12 +517,12 @@ static void file_release(void *p)
 const struct record_file_ops mindrecord_file_ops = {
     .size = sizeof(struct mindrecord),
     .index = {.version = "mindrecord 1",
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about,
-              .ready = file_ready},
+              .take = mindrecord_pass_take,
+              .begin = mindrecord_pass_begin,
+              .step = mindrecord_pass_step,
+              .about = mindrecord_pass_about,
+              .ready = mindrecord_pass_ready},
     .shape = {.columns = MINDRECORD_ROW, .learns = true},
     .open = mindrecord_open,
-    .release = file_release,
+    .release = mindrecord_pass_release,
 };

@@ -38,8 +38,9 @@ static int form_of(const struct origin *o, struct form *ret, uint64_t *ret_bytes
     return field_form(o->ds, o->field, &one.sel, ret, ret_bytes);
 }
 
-static int content_dims(const struct dataset *ds, const struct record_content *c, uint64_t sample,
-                        uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+static int mix_contents_content_dims(const struct dataset *ds, const struct record_content *c,
+                                     uint64_t sample, uint64_t ret_dim[static RECORD_AXES],
+                                     struct diag *d)
 {
     const struct origin o = origin_of(ds, c, sample);
     struct form form;
@@ -62,9 +63,9 @@ static int content_dims(const struct dataset *ds, const struct record_content *c
     return 0;
 }
 
-static int content_read(struct read_context *rc, const struct dataset *ds,
-                        const struct record_content *c, uint64_t sample, uint64_t off, size_t len,
-                        uint8_t *dst, struct diag *d)
+static int mix_contents_content_read(struct read_context *rc, const struct dataset *ds,
+                                     const struct record_content *c, uint64_t sample, uint64_t off,
+                                     size_t len, uint8_t *dst, struct diag *d)
 {
     const struct origin o = origin_of(ds, c, sample);
     struct one_sample one;
@@ -75,8 +76,8 @@ static int content_read(struct read_context *rc, const struct dataset *ds,
     return o.field->ops->read(rc, o.ds, o.field, &one.sel, off, len, dst, d);
 }
 
-static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t sample,
-                          char ret[static RECORD_WHERE])
+static void mix_contents_content_where(const struct dataset *ds, const struct record_content *c,
+                                       uint64_t sample, char ret[static RECORD_WHERE])
 {
     uint64_t own;
     unsigned i = mix_dataset_find(ds, sample, &own);
@@ -86,7 +87,8 @@ static void content_where(const struct dataset *ds, const struct record_content 
              (unsigned long long)own);
 }
 
-static bool content_has(const struct dataset *ds, const struct record_content *c, uint64_t sample)
+static bool mix_contents_content_has(const struct dataset *ds, const struct record_content *c,
+                                     uint64_t sample)
 {
     const struct origin o = origin_of(ds, c, sample);
 
@@ -131,18 +133,18 @@ static int content_make(struct read_context *rc, const struct dataset *ds,
 }
 
 const struct record_ops mix_contents = {
-    .dims = content_dims,
-    .read = content_read,
-    .where = content_where,
-    .has = content_has,
+    .dims = mix_contents_content_dims,
+    .read = mix_contents_content_read,
+    .where = mix_contents_content_where,
+    .has = mix_contents_content_has,
     .is_made = content_is_made,
     .make = content_make,
 };
 
 /* ---- files of bytes ---- */
 
-static int count_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
-                       struct sums_pair *ret)
+static int mix_contents_count_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
+                                    struct sums_pair *ret)
 {
     struct record_items *items = ctx;
     const struct origin o = origin_of(items->ds, items->content, sample);
@@ -153,13 +155,13 @@ static int count_bytes(void *ctx, uint64_t sample, const struct sums_pair *befor
     return dataset_has(o.ds, o.sample, o.field) ? form_of(&o, &form, &ret->size, items->reason) : 0;
 }
 
-static int bytes_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
+static int mix_contents_bytes_form(const struct dataset *ds, const struct field *f,
+                                   const struct selection *sel, struct form *ret)
 {
     struct record_items items;
 
     record_items_init(&items, NULL, ds, f, sel);
-    return record_items_form(&items, count_bytes, ret);
+    return record_items_form(&items, mix_contents_count_bytes, ret);
 }
 
 static int bytes_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
@@ -173,17 +175,17 @@ static int bytes_item(struct record_items *items, uint64_t sample, const struct 
     return len ? o.field->ops->read(items->rc, o.ds, o.field, &one.sel, off, len, dst, d) : 0;
 }
 
-static int bytes_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int mix_contents_bytes_read(struct read_context *rc, const struct dataset *ds,
+                                   const struct field *f, const struct selection *sel, uint64_t off,
+                                   size_t len, uint8_t *dst, struct diag *d)
 {
     struct record_items items;
 
     record_items_init(&items, rc, ds, f, sel);
-    return record_items_read(&items, count_bytes, 1, bytes_item, off, len, dst, d);
+    return record_items_read(&items, mix_contents_count_bytes, 1, bytes_item, off, len, dst, d);
 }
 
-const struct field_ops mix_bytes_ops = {bytes_read, bytes_form};
+const struct field_ops mix_bytes_ops = {mix_contents_bytes_read, mix_contents_bytes_form};
 
 /* ---- items as they are stored, or as if they were ---- */
 

@@ -16,7 +16,7 @@
 
 enum kind { KIND_NONE, KIND_ARRAY, KIND_TEXT, KIND_FILE };
 
-static enum kind kind_of(const struct field *f)
+static enum kind mix_fields_kind_of(const struct field *f)
 {
     if (f->numbering || f->names_file || f->ndim > RECORD_AXES)
         return KIND_NONE;
@@ -37,12 +37,12 @@ static enum kind kind_of(const struct field *f)
 /* The field of ds that may be the same as f; NULL: none. */
 static const struct field *find_like(const struct dataset *ds, const struct field *f)
 {
-    bool is_file = kind_of(f) == KIND_FILE;
+    bool is_file = mix_fields_kind_of(f) == KIND_FILE;
 
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *g = &ds->field[i];
 
-        if (kind_of(g) == KIND_NONE || (kind_of(g) == KIND_FILE) != is_file ||
+        if (mix_fields_kind_of(g) == KIND_NONE || (mix_fields_kind_of(g) == KIND_FILE) != is_file ||
             strcmp(f->name, g->name) != 0)
             continue;
         if (!is_file || (!strcmp(f->folder, g->folder) && !strcmp(f->ext, g->ext)))
@@ -52,14 +52,14 @@ static const struct field *find_like(const struct dataset *ds, const struct fiel
 }
 
 /* A number is like an array of one. */
-static unsigned axes_of(const struct field *f)
+static unsigned mix_fields_axes_of(const struct field *f)
 {
     return f->ndim > 1 ? f->ndim : 1;
 }
 
 static bool axes_agree(const struct field *f, const struct field *g)
 {
-    if (axes_of(f) != axes_of(g))
+    if (mix_fields_axes_of(f) != mix_fields_axes_of(g))
         return false;
     for (unsigned i = 1; i < f->ndim; i++)
         if (f->dim[i] != g->dim[i] && f->dim[i] != DIM_VARIES && g->dim[i] != DIM_VARIES)
@@ -86,7 +86,7 @@ static bool is_item(const struct mix_column *c, unsigned n)
 
 static void show_type(const struct field *f, struct text *t)
 {
-    if (kind_of(f) == KIND_TEXT) {
+    if (mix_fields_kind_of(f) == KIND_TEXT) {
         text_add(t, "text");
         return;
     }
@@ -98,8 +98,8 @@ static void show_type(const struct field *f, struct text *t)
     text_add(t, f->ndim == 1 ? ",)" : ")");
 }
 
-static int differs(const struct mix_set *set, unsigned i, const struct field *f,
-                   const struct field *g, struct diag *d)
+static int mix_fields_differs(const struct mix_set *set, unsigned i, const struct field *f,
+                              const struct field *g, struct diag *d)
 {
     AUTO_TEXT struct text a = {0}, b = {0};
 
@@ -113,7 +113,7 @@ static int differs(const struct mix_set *set, unsigned i, const struct field *f,
         set->setup.shown[i]);
 }
 
-static void leave_out(struct mix_set *set, const struct field *f)
+static void mix_fields_leave_out(struct mix_set *set, const struct field *f)
 {
     size_t len = strlen(f->name);
 
@@ -133,15 +133,15 @@ static void leave_out(struct mix_set *set, const struct field *f)
 
 static bool is_same_type(const struct field *f, const struct field *g)
 {
-    return kind_of(f) == kind_of(g) &&
-           (kind_of(f) != KIND_ARRAY ||
+    return mix_fields_kind_of(f) == mix_fields_kind_of(g) &&
+           (mix_fields_kind_of(f) != KIND_ARRAY ||
             (f->dtype == g->dtype && f->width == g->width &&
              !strcmp(f->stored_as ? f->stored_as : "", g->stored_as ? g->stored_as : "")));
 }
 
 /* Find the fields of the sources for f, one of the first. 1: all have it; 0: it is left out. */
-static int find_fields(struct mix_set *set, const struct field *f, struct mix_column *c,
-                       struct diag *d)
+static int mix_fields_find_fields(struct mix_set *set, const struct field *f, struct mix_column *c,
+                                  struct diag *d)
 {
     unsigned n = set->setup.n;
     bool says_nothing = f->base_field || f->derived || !field_is_in(f, IN_PAGES | IN_FILES);
@@ -150,16 +150,16 @@ static int find_fields(struct mix_set *set, const struct field *f, struct mix_co
         const struct field *g = i ? find_like(set->setup.ds[i], f) : f;
 
         if (!g) {
-            leave_out(set, f);
+            mix_fields_leave_out(set, f);
             return 0;
         }
-        if (!is_same_type(f, g) || (kind_of(f) == KIND_ARRAY && !axes_agree(f, g)))
-            return says_nothing ? 0 : differs(set, i, f, g, d);
+        if (!is_same_type(f, g) || (mix_fields_kind_of(f) == KIND_ARRAY && !axes_agree(f, g)))
+            return says_nothing ? 0 : mix_fields_differs(set, i, f, g, d);
         c->field[i] = g;
         c->record[i] = records_content_of(g);
     }
     /* What is derived has no offsets and lengths of its own. */
-    return kind_of(f) != KIND_ARRAY || is_item(c, n) || !says_nothing;
+    return mix_fields_kind_of(f) != KIND_ARRAY || is_item(c, n) || !says_nothing;
 }
 
 int mix_column_init(struct mix_set *set, struct mix_column *c)
@@ -177,14 +177,14 @@ int mix_column_init(struct mix_set *set, struct mix_column *c)
 }
 
 /* Add a column for f, if all have it. */
-static int add_column(struct mix_set *set, const struct field *f, struct diag *d)
+static int mix_fields_add_column(struct mix_set *set, const struct field *f, struct diag *d)
 {
     struct mix_column *c = &set->column[set->n_columns];
     int r = mix_column_init(set, c);
 
     if (r < 0)
         return r;
-    r = find_fields(set, f, c, d);
+    r = mix_fields_find_fields(set, f, c, d);
     if (r == 1)
         return 0;
     free(c->field);
@@ -200,8 +200,9 @@ static void name_left_out(struct mix_set *set)
         const struct dataset *ds = set->setup.ds[i];
 
         for (unsigned k = 0; k < ds->n_fields; k++)
-            if (kind_of(&ds->field[k]) != KIND_NONE && !find_like(set->setup.ds[0], &ds->field[k]))
-                leave_out(set, &ds->field[k]);
+            if (mix_fields_kind_of(&ds->field[k]) != KIND_NONE &&
+                !find_like(set->setup.ds[0], &ds->field[k]))
+                mix_fields_leave_out(set, &ds->field[k]);
     }
 }
 
@@ -214,8 +215,8 @@ static int find_columns(struct mix_set *set, struct diag *d)
     if (!set->column)
         return -ENOMEM;
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++)
-        if (kind_of(&ds->field[i]) != KIND_NONE)
-            r = add_column(set, &ds->field[i], d);
+        if (mix_fields_kind_of(&ds->field[i]) != KIND_NONE)
+            r = mix_fields_add_column(set, &ds->field[i], d);
     if (r < 0)
         return r;
     name_left_out(set);
@@ -273,7 +274,7 @@ static bool is_stored_alike(const struct mix_column *c, unsigned n)
 }
 
 /* Sources that store it in different ways have no stored bytes together; but an integer is one. */
-static void set_stored(struct field *f, const struct mix_column *c, unsigned n)
+static void mix_fields_set_stored(struct field *f, const struct mix_column *c, unsigned n)
 {
     const struct field *g = c->field[0];
     bool is_alike = is_stored_alike(c, n);
@@ -295,7 +296,7 @@ static void set_content(struct mix_column *c, unsigned n)
     bool item = is_item(c, n);
 
     content->dtype = f->dtype;
-    content->ndim = item ? f->ndim : axes_of(f);
+    content->ndim = item ? f->ndim : mix_fields_axes_of(f);
     content->is_number = !item;
     content->make_at_once = RECORD_MAKES;
     content->dim[0] = DIM_VARIES;
@@ -330,10 +331,10 @@ static void add_item(struct dataset *ds, struct mix_column *c, unsigned in)
     f->derived = g->derived;
     f->base_field = g->base_field ? dataset_field(ds, g->base_field->name) : NULL;
     if (in & (IN_RAW | IN_IDX | IN_CLS))
-        set_stored(f, c, mix_set_of(ds)->setup.n);
+        mix_fields_set_stored(f, c, mix_set_of(ds)->setup.n);
 }
 
-static void add_file(struct dataset *ds, struct mix_column *c, unsigned in)
+static void mix_fields_add_file(struct dataset *ds, struct mix_column *c, unsigned in)
 {
     const struct field *g = c->field[0];
     struct field *f =
@@ -345,18 +346,18 @@ static void add_file(struct dataset *ds, struct mix_column *c, unsigned in)
         f->unnamed = f->unnamed && c->field[i]->unnamed;
 }
 
-static void add_fields(struct dataset *ds, struct mix_column *c)
+static void mix_fields_add_fields(struct dataset *ds, struct mix_column *c)
 {
     unsigned n = mix_set_of(ds)->setup.n, in = in_all(c, n), first = ds->n_fields;
 
-    if (kind_of(c->field[0]) == KIND_FILE) {
+    if (mix_fields_kind_of(c->field[0]) == KIND_FILE) {
         c->content.ndim = 1;
         c->content.dim[0] = DIM_VARIES;
         c->content.dtype = DTYPE_U1;
-        add_file(ds, c, in);
+        mix_fields_add_file(ds, c, in);
         return;
     }
-    if (kind_of(c->field[0]) == KIND_TEXT) {
+    if (mix_fields_kind_of(c->field[0]) == KIND_TEXT) {
         c->content.ndim = 1;
         c->content.dim[0] = DIM_VARIES;
         c->content.dtype = DTYPE_U1;
@@ -416,7 +417,7 @@ int mix_fields_make(struct dataset *ds, struct diag *d)
         r = dataset_make_fields(ds, (size_t)set->n_columns * FIELDS_OF_COLUMN + MIX_MATRIX_FIELDS +
                                         RECORD_KEY_FIELDS + 1);
     for (unsigned i = 0, n = set->n_columns; i < n && r == 0; i++)
-        add_fields(ds, &set->column[i]);
+        mix_fields_add_fields(ds, &set->column[i]);
     if (r == 0)
         r = mix_matrix_add(ds, d);
     if (r < 0)

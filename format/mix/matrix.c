@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "format/mix/parts.h"
 
-static const struct field *find_member(const struct dataset *ds, const char *name)
+static const struct field *mix_matrix_find_member(const struct dataset *ds, const char *name)
 {
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (ds->field[i].form == FORM_WHOLE && field_is_in(&ds->field[i], IN_NPZ_BATCHES) &&
@@ -20,16 +20,16 @@ static const struct field *find_member(const struct dataset *ds, const char *nam
 static bool all_have(const struct mix_set *set, const char *name)
 {
     for (unsigned i = 0; i < set->setup.n; i++)
-        if (!find_member(set->setup.ds[i], name))
+        if (!mix_matrix_find_member(set->setup.ds[i], name))
             return false;
     return true;
 }
 
 /* Read a member of the matrix of a source's first sample. */
-static int read_first(const struct mix_set *set, unsigned i, const char *name, size_t len,
-                      uint8_t *ret, struct diag *d)
+static int mix_matrix_read_first(const struct mix_set *set, unsigned i, const char *name,
+                                 size_t len, uint8_t *ret, struct diag *d)
 {
-    const struct field *f = find_member(set->setup.ds[i], name);
+    const struct field *f = mix_matrix_find_member(set->setup.ds[i], name);
     struct one_sample one;
 
     one_sample_init(&one, 0);
@@ -117,7 +117,7 @@ static int add_values(struct dataset *ds, const char *name, struct field **ret_o
     if (r < 0)
         return r;
     for (unsigned i = 0; i < set->setup.n; i++)
-        c->field[i] = find_member(set->setup.ds[i], name);
+        c->field[i] = mix_matrix_find_member(set->setup.ds[i], name);
     c->content.dtype = c->field[0]->dtype;
     c->content.ndim = 1;
     c->content.dim[0] = DIM_VARIES;
@@ -133,7 +133,7 @@ int mix_matrix_add(struct dataset *ds, struct diag *d)
     static const char *const members[] = {"data", "indices", "indptr", "format", "shape"};
     static const char *const values[] = {"indices", "field"}; /* beside data */
     struct mix_set *set = mix_set_of(ds);
-    struct field *offsets;
+    struct field *offsets = NULL;
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(members); i++)
@@ -142,11 +142,11 @@ int mix_matrix_add(struct dataset *ds, struct diag *d)
     for (unsigned i = 0; i < set->setup.n && r == 0; i++) {
         uint8_t format[sizeof(format_text)], shape[16];
 
-        r = read_first(set, i, "format", sizeof(format), format, d);
+        r = mix_matrix_read_first(set, i, "format", sizeof(format), format, d);
         if (r == 0 && memcmp(format, format_text, sizeof(format)) != 0)
             return 0;
         if (r == 0)
-            r = read_first(set, i, "shape", sizeof(shape), shape, d);
+            r = mix_matrix_read_first(set, i, "shape", sizeof(shape), shape, d);
         if (r == 0)
             set->columns = max_u64(set->columns, load_le64(shape + 8));
     }

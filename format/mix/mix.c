@@ -74,7 +74,7 @@ static int prepare_source(const struct mix_set *set, unsigned i, struct diag *d)
     return 1;
 }
 
-static int count_samples(struct mix_set *set, struct diag *d)
+static int mix_count_samples(struct mix_set *set, struct diag *d)
 {
     for (unsigned i = 0; i < set->setup.n; i++)
         if (!checked_add(set->first[i], set->setup.ds[i]->samples, &set->first[i + 1]) ||
@@ -95,7 +95,7 @@ static int mix_prepare(struct dataset *ds, struct diag *d)
         return r;
     for (unsigned i = 0; i < set->setup.n; i++)
         ds->denied |= set->setup.ds[i]->denied;
-    r = count_samples(set, d);
+    r = mix_count_samples(set, d);
     if (r == 0 && !set->has_fields) { /* ready() may have asked to be called again */
         r = mix_fields_make(ds, d);
         set->has_fields = r == 0;
@@ -282,7 +282,7 @@ static void mix_set_free(struct dataset *ds)
 static const struct dataset_ops mix_ops = {MIX_OPS};
 static const struct dataset_ops mix_ops_checking = {MIX_OPS, .checks_reads = true};
 
-static void example(const struct dataset *ds, struct text *t)
+static void mix_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
@@ -290,7 +290,7 @@ static void example(const struct dataset *ds, struct text *t)
 }
 
 static const struct format format_mix = {
-    .name = "mix", .title = "several datasets", .example = example};
+    .name = "mix", .title = "several datasets", .example = mix_example};
 
 static bool all_check_reads(const struct mix_setup *setup)
 {
@@ -306,7 +306,7 @@ bool mix_dataset_is(const struct dataset *ds)
 }
 
 /* The folders that all sources have. */
-static int name_folders(struct dataset *ds, const struct mix_setup *setup)
+static int mix_name_folders(struct dataset *ds, const struct mix_setup *setup)
 {
     const char *names[FOLDERS_MAX];
     unsigned n = 0;
@@ -363,7 +363,7 @@ int mix_dataset_new(const struct mix_setup *setup, struct dataset **ret)
             ds->blob[ds->n_blobs++] = setup->ds[i]->blob[k];
     ds->shares_blobs = true;
     ds->memo = setup->memo;
-    r = name_folders(ds, setup);
+    r = mix_name_folders(ds, setup);
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;

@@ -16,7 +16,7 @@ static bool has_column(const struct mix_set *set, const char *name)
     return false;
 }
 
-static void add_columns(const struct dataset *ds, struct text *t)
+static void mix_names_add_columns(const struct dataset *ds, struct text *t)
 {
     if (ds->ops && ds->ops->columns)
         ds->ops->columns(ds, t);
@@ -61,8 +61,8 @@ struct named {
     const char *fix;
 };
 
-static int differ(const struct mix_set *set, const struct named *named, unsigned a,
-                  const struct text *x, unsigned b, const struct text *y, struct diag *d)
+static int mix_names_differ(const struct mix_set *set, const struct named *named, unsigned a,
+                            const struct text *x, unsigned b, const struct text *y, struct diag *d)
 {
     AUTO_TEXT struct text first = {0}, second = {0};
 
@@ -75,7 +75,7 @@ static int differ(const struct mix_set *set, const struct named *named, unsigned
         set->setup.shown[a], second.data ? second.data : "", set->setup.shown[b], named->fix);
 }
 
-static int check(struct dataset *ds, const struct named *named, struct diag *d)
+static int mix_names_check_one(struct dataset *ds, const struct named *named, struct diag *d)
 {
     const struct mix_set *set = mix_set_of(ds);
     AUTO_TEXT struct text longest = {0};
@@ -93,7 +93,7 @@ static int check(struct dataset *ds, const struct named *named, struct diag *d)
             continue;
         }
         if (longest.len && !agree(&longest, &own))
-            r = differ(set, named, from, &longest, i, &own, d);
+            r = mix_names_differ(set, named, from, &longest, i, &own, d);
         if (own.len <= longest.len)
             continue;
         text_release(&longest);
@@ -113,7 +113,7 @@ static int check(struct dataset *ds, const struct named *named, struct diag *d)
 int mix_names_check(struct dataset *ds, struct diag *d)
 {
     static const struct named names[] = {
-        {"x", "columns", add_columns, "Write the files with their columns in one order"},
+        {"x", "columns", mix_names_add_columns, "Write the files with their columns in one order"},
         {"label", "classes", add_classes,
          "Give each source directories of the same classes, with at least one file each"},
     };
@@ -121,6 +121,6 @@ int mix_names_check(struct dataset *ds, struct diag *d)
 
     for (unsigned i = 0; i < sizeof(names) / sizeof(*names) && r == 0; i++)
         if (has_column(mix_set_of(ds), names[i].field))
-            r = check(ds, &names[i], d);
+            r = mix_names_check_one(ds, &names[i], d);
     return r;
 }

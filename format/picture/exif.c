@@ -36,9 +36,10 @@ static uint32_t load32(const uint8_t *p, bool big)
 static const struct value_type {
     unsigned bytes;
     char kind;
-} types[] = {[1] = {1, 0},    [2] = {1, 0},    [3] = {2, 'u'},  [4] = {4, 'u'}, [5] = {8, 'q'},
-             [6] = {1, 'i'},  [7] = {1, 0},    [8] = {2, 'i'},  [9] = {4, 'i'}, [10] = {8, 'r'},
-             [11] = {4, 'f'}, [12] = {8, 'f'}, [13] = {4, 'u'}, [16] = {8, 'u'}};
+} exif_types[] = {
+    [1] = {1, 0},    [2] = {1, 0},    [3] = {2, 'u'},  [4] = {4, 'u'}, [5] = {8, 'q'},
+    [6] = {1, 'i'},  [7] = {1, 0},    [8] = {2, 'i'},  [9] = {4, 'i'}, [10] = {8, 'r'},
+    [11] = {4, 'f'}, [12] = {8, 'f'}, [13] = {4, 'u'}, [16] = {8, 'u'}};
 
 static int64_t load_integer(const uint8_t *p, unsigned bytes, bool is_signed, bool big)
 {
@@ -49,7 +50,7 @@ static int64_t load_integer(const uint8_t *p, unsigned bytes, bool is_signed, bo
     return is_signed && v & sign && bytes < 8 ? (int64_t)(v - 2 * sign) : (int64_t)v;
 }
 
-static double load_float(const uint8_t *p, unsigned bytes, bool big)
+static double exif_load_float(const uint8_t *p, unsigned bytes, bool big)
 {
     uint64_t bits = (uint64_t)load_integer(p, bytes, false, big);
     uint32_t bits32 = (uint32_t)bits;
@@ -62,7 +63,7 @@ static double load_float(const uint8_t *p, unsigned bytes, bool big)
 }
 
 /* The value as an orientation. */
-static unsigned value_of(const uint8_t *p, struct value_type type, bool big)
+static unsigned exif_value_of(const uint8_t *p, struct value_type type, bool big)
 {
     bool is_signed = type.kind == 'i' || type.kind == 'r';
 
@@ -72,7 +73,7 @@ static unsigned value_of(const uint8_t *p, struct value_type type, bool big)
         if (type.kind == 'u' || type.kind == 'i') {
             is = load_integer(p, type.bytes, is_signed, big) == o;
         } else if (type.kind == 'f') {
-            is = load_float(p, type.bytes, big) == o;
+            is = exif_load_float(p, type.bytes, big) == o;
         } else if (type.kind) {
             int64_t of = load_integer(p, 4, is_signed, big);
             int64_t by = load_integer(p + 4, 4, is_signed, big);
@@ -89,7 +90,8 @@ static unsigned value_of(const uint8_t *p, struct value_type type, bool big)
 static bool take_entry(struct bytes tiff, const uint8_t *entry, bool big, unsigned *ret)
 {
     uint32_t number = load16(entry + 2, big);
-    struct value_type type = number < ARRAY_LEN(types) ? types[number] : (struct value_type){0, 0};
+    struct value_type type =
+        number < ARRAY_LEN(exif_types) ? exif_types[number] : (struct value_type){0, 0};
     uint64_t size = (uint64_t)type.bytes * load32(entry + 4, big);
     uint64_t at = size > 4 ? load32(entry + 8, big) : (uint64_t)(entry + 8 - tiff.at);
 
@@ -98,7 +100,7 @@ static bool take_entry(struct bytes tiff, const uint8_t *entry, bool big, unsign
     if (at > tiff.len || size > tiff.len - at)
         return false;
     if (load16(entry, big) == TAG_ORIENTATION)
-        *ret = value_of(tiff.at + at, type, big);
+        *ret = exif_value_of(tiff.at + at, type, big);
     return true;
 }
 

@@ -43,19 +43,20 @@ static struct jpeg *jpeg_of(j_common_ptr lib)
 
 /* ---- what the library calls ---- */
 
-static __attribute__((noreturn)) void leave(struct jpeg *jpeg, int error)
+static __attribute__((noreturn)) void jpeg_leave(struct jpeg *jpeg, int error)
 {
     jpeg->error = error;
     longjmp(jpeg->jump, 1);
 }
 
-static void on_error(j_common_ptr lib)
+static void jpeg_on_error(j_common_ptr lib)
 {
     struct jpeg *jpeg = jpeg_of(lib);
     char message[JMSG_LENGTH_MAX];
 
     lib->err->format_message(lib, message);
-    leave(jpeg, diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: %s", jpeg->job->file->name, message));
+    jpeg_leave(jpeg,
+               diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: %s", jpeg->job->file->name, message));
 }
 
 static void on_message(j_common_ptr lib, int level)
@@ -74,9 +75,9 @@ static void on_progress(j_common_ptr lib)
     struct jpeg *jpeg = jpeg_of(lib);
 
     if (jpeg->lib.input_scan_number > SCANS_MAX)
-        leave(jpeg,
-              diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: expected at most %d scans, got more",
-                       jpeg->job->file->name, SCANS_MAX));
+        jpeg_leave(jpeg,
+                   diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: expected at most %d scans, got more",
+                            jpeg->job->file->name, SCANS_MAX));
 }
 
 static void source_init(j_decompress_ptr lib)
@@ -88,11 +89,11 @@ static __attribute__((noreturn)) void cut_short(j_decompress_ptr lib)
 {
     struct jpeg *jpeg = lib->client_data;
 
-    leave(jpeg,
-          diag_set(jpeg->job->d, -EBADMSG,
-                   "%s: JPEG: expected an end marker, got the end of the file at byte %zu; it "
-                   "is cut short",
-                   jpeg->job->file->name, jpeg->job->file->len));
+    jpeg_leave(jpeg,
+               diag_set(jpeg->job->d, -EBADMSG,
+                        "%s: JPEG: expected an end marker, got the end of the file at byte %zu; it "
+                        "is cut short",
+                        jpeg->job->file->name, jpeg->job->file->len));
 }
 
 static boolean source_fill(j_decompress_ptr lib)
@@ -130,7 +131,7 @@ static void cmyk_to_rgb(uint8_t *row, size_t n)
 
 /* ---- decoding ---- */
 
-static void set_up(struct jpeg *jpeg)
+static void jpeg_set_up(struct jpeg *jpeg)
 {
     struct jpeg_decompress_struct *lib = &jpeg->lib;
 
@@ -164,7 +165,7 @@ static uint64_t held_bytes(struct jpeg_decompress_struct *lib)
     return blocks * DCTSIZE2 * sizeof(JCOEF);
 }
 
-static int begin(struct jpeg *jpeg)
+static int jpeg_begin(struct jpeg *jpeg)
 {
     struct jpeg_decompress_struct *lib = &jpeg->lib;
     const struct picture_file *file = jpeg->job->file;
@@ -188,7 +189,7 @@ static int begin(struct jpeg *jpeg)
 
 /* The file is read to its end marker, also where the last rows are cut away: whether it is good
  * must not depend on the size that is wanted. */
-static void read_rows(struct jpeg *jpeg)
+static void jpeg_read_rows(struct jpeg *jpeg)
 {
     struct jpeg_decompress_struct *lib = &jpeg->lib;
 
@@ -209,11 +210,11 @@ static int jpeg_read(struct jpeg *jpeg)
     if (setjmp(jpeg->jump))
         return jpeg->error;
     jpeg_create_decompress(&jpeg->lib);
-    set_up(jpeg);
+    jpeg_set_up(jpeg);
     jpeg_read_header(&jpeg->lib, TRUE);
-    r = begin(jpeg);
+    r = jpeg_begin(jpeg);
     if (r == 0)
-        read_rows(jpeg);
+        jpeg_read_rows(jpeg);
     return r;
 }
 
@@ -224,7 +225,7 @@ static int jpeg_decode(struct picture_job *job)
 
     jpeg.lib.err = jpeg_std_error(&jpeg.errors);
     jpeg.lib.client_data = &jpeg;
-    jpeg.errors.error_exit = on_error;
+    jpeg.errors.error_exit = jpeg_on_error;
     jpeg.errors.emit_message = on_message;
     jpeg.errors.output_message = on_output;
     r = jpeg_read(&jpeg);
@@ -233,15 +234,15 @@ static int jpeg_decode(struct picture_job *job)
     return r;
 }
 
-static bool is_ours(const uint8_t *head, size_t len)
+static bool jpeg_is_ours(const uint8_t *head, size_t len)
 {
     return len >= 3 && !memcmp(head, "\xff\xd8\xff", 3);
 }
 
 /* The library does not say its version when it runs, so this is the one that was built against. */
-static void add_version(struct text *t)
+static void jpeg_add_version(struct text *t)
 {
     text_add(t, "libjpeg-turbo %s", STRING(LIBJPEG_TURBO_VERSION));
 }
 
-const struct picture_decoder picture_jpeg = {"JPEG", is_ours, jpeg_decode, add_version};
+const struct picture_decoder picture_jpeg = {"JPEG", jpeg_is_ours, jpeg_decode, jpeg_add_version};

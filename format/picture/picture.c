@@ -154,7 +154,7 @@ int picture_too_large(const struct picture_job *job, uint64_t bytes)
 
 /* ---- turning ---- */
 
-static void turn(const struct picture_job *job)
+static void picture_turn(const struct picture_job *job)
 {
     bool swaps = orientation_swaps(job->orientation);
     uint32_t width = swaps ? job->height : job->width, height = swaps ? job->width : job->height;
@@ -197,7 +197,7 @@ int picture_decode(const struct picture_file *file, uint32_t height, uint32_t wi
         return unknown(file, d);
     r = decoder->decode(&job);
     if (r == 0 && job.stored != ret)
-        turn(&job);
+        picture_turn(&job);
     if (job.stored != ret)
         free(job.stored);
     scaler_release(&job.scaler);

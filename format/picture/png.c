@@ -28,7 +28,7 @@ struct png {
 
 /* ---- what the library calls ---- */
 
-static __attribute__((noreturn)) void on_error(png_structp lib, const char *message)
+static __attribute__((noreturn)) void png_on_error(png_structp lib, const char *message)
 {
     struct png *png = png_get_error_ptr(lib);
 
@@ -60,7 +60,7 @@ static void take_bytes(png_structp lib, png_bytep dst, size_t n)
 
 /* ---- decoding ---- */
 
-static void set_up(struct png *png)
+static void png_set_up(struct png *png)
 {
     png_set_read_fn(png->lib, png, take_bytes);
     png_set_user_limits(png->lib, PICTURE_SOURCE_SIDE_MAX, PICTURE_SOURCE_SIDE_MAX);
@@ -80,7 +80,7 @@ static void set_transforms(struct png *png)
     png_read_update_info(png->lib, png->info);
 }
 
-static int begin(struct png *png)
+static int png_begin(struct png *png)
 {
     const struct picture_file *file = png->job->file;
     uint64_t rows;
@@ -101,7 +101,7 @@ static int begin(struct png *png)
     return png->rows ? 0 : -ENOMEM;
 }
 
-static void read_rows(struct png *png)
+static void png_decode_rows(struct png *png)
 {
     const size_t row_bytes = (size_t)png->width * PIXEL_BYTES;
 
@@ -128,22 +128,22 @@ static int png_read(struct png *png)
     png->info = png_create_info_struct(png->lib);
     if (!png->info)
         return -ENOMEM;
-    set_up(png);
+    png_set_up(png);
     png_read_info(png->lib, png->info);
-    r = begin(png);
+    r = png_begin(png);
     if (r == 0) {
         set_transforms(png);
-        read_rows(png);
+        png_decode_rows(png);
     }
     return r;
 }
 
-static int decode(struct picture_job *job)
+static int png_decode(struct picture_job *job)
 {
     struct png png = {.job = job};
     int r;
 
-    png.lib = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
+    png.lib = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png, png_on_error, on_warning);
     if (!png.lib)
         return -ENOMEM;
     r = png_read(&png);
@@ -152,14 +152,14 @@ static int decode(struct picture_job *job)
     return r;
 }
 
-static bool is_ours(const uint8_t *head, size_t len)
+static bool png_is_ours(const uint8_t *head, size_t len)
 {
     return len >= MAGIC_BYTES && !png_sig_cmp(head, 0, MAGIC_BYTES);
 }
 
-static void add_version(struct text *t)
+static void png_add_version(struct text *t)
 {
     text_add(t, "libpng %s", png_get_libpng_ver(NULL));
 }
 
-const struct picture_decoder picture_png = {"PNG", is_ours, decode, add_version};
+const struct picture_decoder picture_png = {"PNG", png_is_ours, png_decode, png_add_version};

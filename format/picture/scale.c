@@ -178,8 +178,8 @@ static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
 }
 
 /* Add two lines, or set the sum to them. n is a multiple of PIXEL_BYTES. */
-static void add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
-                      const int16_t weight[2])
+static void scale_add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
+                            const int16_t weight[2])
 {
     const __m128i weights =
         _mm_set1_epi32((int32_t)((uint32_t)(uint16_t)weight[1] << 16 | (uint16_t)weight[0]));
@@ -224,8 +224,8 @@ static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
     }
 }
 
-static void add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
-                      const int16_t weight[2])
+static void scale_add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
+                            const int16_t weight[2])
 {
     for (size_t i = 0; i < n; i++)
         sum[i] = (set ? 0 : sum[i]) + line[i] * weight[0] + line[n + i] * weight[1];
@@ -245,7 +245,7 @@ static uint32_t finish_pixel(const int32_t *sum)
 
 #endif
 
-static int32_t *sum_of(const struct scaler *s, uint32_t y)
+static int32_t *scale_sum_of(const struct scaler *s, uint32_t y)
 {
     return s->sum + (size_t)(y % s->slots) * s->x.length * PIXEL_BYTES;
 }
@@ -254,7 +254,7 @@ static int32_t *sum_of(const struct scaler *s, uint32_t y)
  * one replaces. */
 static void finish_row(const struct scaler *s, uint32_t y)
 {
-    const int32_t *sum = sum_of(s, y);
+    const int32_t *sum = scale_sum_of(s, y);
     uint8_t *dst = s->dst + (size_t)y * s->x.length * 3;
     uint32_t pixel;
 
@@ -274,7 +274,7 @@ static int16_t weight_at(const struct axis *axis, const struct taps *taps, uint3
 }
 
 /* Add the lines of rows `given` and the next to whatever needs them. */
-static void add_pair(struct scaler *s, uint32_t given)
+static void scale_add_pair(struct scaler *s, uint32_t given)
 {
     const size_t n = (size_t)s->x.length * PIXEL_BYTES;
 
@@ -283,7 +283,7 @@ static void add_pair(struct scaler *s, uint32_t given)
         const int16_t weight[2] = {weight_at(&s->y, taps, given),
                                    weight_at(&s->y, taps, given + 1)};
 
-        add_lines(sum_of(s, y), taps->first >= given, s->line, n, weight);
+        scale_add_lines(scale_sum_of(s, y), taps->first >= given, s->line, n, weight);
         if (taps->first + taps->n <= given + 2) {
             finish_row(s, y);
             s->ready = y + 1;
@@ -300,5 +300,5 @@ void scaler_row(struct scaler *s, const uint8_t *row)
         return;
     scale_line(&s->x, row, s->line + (size_t)(given & 1) * s->x.length * PIXEL_BYTES);
     if (given & 1 || given + 1 == last->first + last->n)
-        add_pair(s, given & ~1u);
+        scale_add_pair(s, given & ~1u);
 }

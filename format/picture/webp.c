@@ -20,7 +20,7 @@ static const char *status_text(VP8StatusCode status)
     }
 }
 
-static int bad(const struct picture_job *job, VP8StatusCode status)
+static int webp_bad(const struct picture_job *job, VP8StatusCode status)
 {
     if (status == VP8_STATUS_OUT_OF_MEMORY)
         return -ENOMEM;
@@ -43,13 +43,13 @@ static int decode_pixels(struct picture_job *job, WebPDecoderConfig *config)
     status = WebPDecode(job->file->bytes, job->file->len, config);
     WebPFreeDecBuffer(&config->output);
     if (status != VP8_STATUS_OK)
-        return bad(job, status);
+        return webp_bad(job, status);
     for (size_t y = 0; y < height; y++)
         scaler_row(&job->scaler, pixels + y * width * PIXEL_BYTES);
     return 0;
 }
 
-static int decode(struct picture_job *job)
+static int webp_decode(struct picture_job *job)
 {
     const struct picture_file *file = job->file;
     WebPDecoderConfig config;
@@ -62,7 +62,7 @@ static int decode(struct picture_job *job)
         return diag_set(job->d, -EOPNOTSUPP, "%s: WebP: libwebp is of another version", file->name);
     status = WebPGetFeatures(file->bytes, file->len, &config.input);
     if (status != VP8_STATUS_OK)
-        return bad(job, status);
+        return webp_bad(job, status);
     if (config.input.has_animation)
         return diag_set(job->d, -EOPNOTSUPP, "%s: WebP: expected a picture, got an animation",
                         file->name);
@@ -76,16 +76,17 @@ static int decode(struct picture_job *job)
     return decode_pixels(job, &config);
 }
 
-static bool is_ours(const uint8_t *head, size_t len)
+static bool picture_webp_is_ours(const uint8_t *head, size_t len)
 {
     return len >= 12 && !memcmp(head, "RIFF", 4) && !memcmp(head + 8, "WEBP", 4);
 }
 
-static void add_version(struct text *t)
+static void webp_add_version(struct text *t)
 {
     int v = WebPGetDecoderVersion();
 
     text_add(t, "libwebp %d.%d.%d", v >> 16, v >> 8 & 255, v & 255);
 }
 
-const struct picture_decoder picture_webp = {"WebP", is_ours, decode, add_version};
+const struct picture_decoder picture_webp = {"WebP", picture_webp_is_ours, webp_decode,
+                                             webp_add_version};

@@ -10,12 +10,13 @@
 #include "base/number.h"
 #include "format/recordio/file.h"
 
-static uint64_t number_of(const struct recordio *file, uint64_t row, enum recordio_number number)
+static uint64_t recordio_columns_number_of(const struct recordio *file, uint64_t row,
+                                           enum recordio_number number)
 {
     return index_number(&file->base.prepared.index, row, number);
 }
 
-static float label_of(uint64_t bits)
+static float recordio_columns_label_of(uint64_t bits)
 {
     uint32_t word = (uint32_t)bits;
     float ret;
@@ -39,7 +40,8 @@ static uint64_t labels_of(const uint64_t *number)
     return number[RECORDIO_LABELS_OWN] ? number[RECORDIO_LABELS_OWN] : 1;
 }
 
-static void look_at_row(const struct recordio *file, uint64_t row, struct found *found)
+static void recordio_columns_look_at_row(const struct recordio *file, uint64_t row,
+                                         struct found *found)
 {
     uint64_t number[RECORDIO_NUMBERS], n;
     float label;
@@ -55,11 +57,12 @@ static void look_at_row(const struct recordio *file, uint64_t row, struct found 
     found->most = max_u64(found->most, n);
     if (!found->whole || found->has_lists)
         return;
-    label = label_of(number[RECORDIO_LABEL]);
+    label = recordio_columns_label_of(number[RECORDIO_LABEL]);
     found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
 }
 
-static void add(struct recordio *file, unsigned shows, const struct record_column *column)
+static void recordio_columns_add(struct recordio *file, unsigned shows,
+                                 const struct record_column *column)
 {
     file->column[file->base.n_columns] = *column;
     file->shows[file->base.n_columns++] = (uint8_t)shows;
@@ -74,13 +77,14 @@ static void add_label(struct recordio *file, const struct found *found)
         label.dim[0] = found->least == found->most ? found->most : DIM_VARIES;
     } else if (found->whole) {
         label.without = RECORD_NOT_TAR;
-        add(file, COLUMN_CLASS,
+        recordio_columns_add(
+            file, COLUMN_CLASS,
             &(struct record_column){.name = "label",
                                     .shown = RECORD_BYTES,
                                     .ext = "cls",
                                     .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW});
     }
-    add(file, COLUMN_LABEL, &label);
+    recordio_columns_add(file, COLUMN_LABEL, &label);
 }
 
 void recordio_set_columns(struct recordio *file)
@@ -90,27 +94,29 @@ void recordio_set_columns(struct recordio *file)
 
     file->base.column = file->column;
     if (!file->about.has_pictures) {
-        add(file, COLUMN_RECORD,
+        recordio_columns_add(
+            file, COLUMN_RECORD,
             &(struct record_column){
                 .name = "record", .shown = RECORD_BYTES, .ext = "record", .unnamed = true});
         return;
     }
     for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
-        look_at_row(file, row, &found);
+        recordio_columns_look_at_row(file, row, &found);
     add_label(file, &found);
-    add(file, COLUMN_ID, &(struct record_column){.name = "id", .dtype = DTYPE_U8});
+    recordio_columns_add(file, COLUMN_ID, &(struct record_column){.name = "id", .dtype = DTYPE_U8});
     if (found.has_high)
-        add(file, COLUMN_ID_HIGH, &(struct record_column){.name = "id2", .dtype = DTYPE_U8});
+        recordio_columns_add(file, COLUMN_ID_HIGH,
+                             &(struct record_column){.name = "id2", .dtype = DTYPE_U8});
     for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
         kinds += found.has_kind[kind];
     for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
         if (found.has_kind[kind])
-            add(file, COLUMN_PICTURE + kind,
-                &(struct record_column){.name = "image",
-                                        .shown = RECORD_BYTES,
-                                        .ext = bytes_kind_ext(kind - KIND_OTHER),
-                                        .unnamed = true,
-                                        .has_holes = kinds > 1});
+            recordio_columns_add(file, COLUMN_PICTURE + kind,
+                                 &(struct record_column){.name = "image",
+                                                         .shown = RECORD_BYTES,
+                                                         .ext = bytes_kind_ext(kind - KIND_OTHER),
+                                                         .unnamed = true,
+                                                         .has_holes = kinds > 1});
 }
 
 /* Do the headers of a picture say what the index does? */
@@ -199,7 +205,7 @@ void recordio_note(const void *p, struct text *t)
  * pictures are. */
 static unsigned kind_shown(const struct recordio *file, uint64_t row)
 {
-    uint64_t kind = number_of(file, row, RECORDIO_KIND);
+    uint64_t kind = recordio_columns_number_of(file, row, RECORDIO_KIND);
 
     for (unsigned i = 0; i < file->base.n_columns && kind < KIND_OTHER; i++)
         if (file->shows[i] >= COLUMN_PICTURE)
@@ -216,7 +222,8 @@ bool recordio_has(const void *p, uint64_t row, unsigned column)
 }
 
 /* Are the headers of the record whole? */
-static int check(const struct recordio *file, uint64_t row, unsigned shows, struct diag *d)
+static int recordio_columns_check(const struct recordio *file, uint64_t row, unsigned shows,
+                                  struct diag *d)
 {
     uint64_t number[RECORDIO_NUMBERS];
 
@@ -239,16 +246,17 @@ static int check(const struct recordio *file, uint64_t row, unsigned shows, stru
 
 static size_t class_text(const struct recordio *file, uint64_t row, char ret[static 24])
 {
-    return (size_t)snprintf(ret, 24, "%.0f",
-                            (double)label_of(number_of(file, row, RECORDIO_LABEL)));
+    return (size_t)snprintf(
+        ret, 24, "%.0f",
+        (double)recordio_columns_label_of(recordio_columns_number_of(file, row, RECORDIO_LABEL)));
 }
 
 /* Where the payload has a content. */
-static void range_of(const struct recordio *file, uint64_t row, unsigned shows, uint64_t *ret_off,
-                     uint64_t *ret_len)
+static void recordio_columns_range_of(const struct recordio *file, uint64_t row, unsigned shows,
+                                      uint64_t *ret_off, uint64_t *ret_len)
 {
-    uint64_t length = number_of(file, row, RECORDIO_LENGTH);
-    uint64_t labels = 4 * number_of(file, row, RECORDIO_LABELS_OWN);
+    uint64_t length = recordio_columns_number_of(file, row, RECORDIO_LENGTH);
+    uint64_t labels = 4 * recordio_columns_number_of(file, row, RECORDIO_LABELS_OWN);
 
     *ret_off = shows == COLUMN_RECORD ? 0 : RECORDIO_IMAGE;
     *ret_len = shows == COLUMN_RECORD ? length : labels;
@@ -265,7 +273,7 @@ int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     unsigned shows = file->shows[column];
     uint64_t number[RECORDIO_NUMBERS], off;
     char text[24];
-    int r = check(file, row, shows, d);
+    int r = recordio_columns_check(file, row, shows, d);
 
     if (r < 0)
         return r;
@@ -275,7 +283,7 @@ int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     } else if (shows == COLUMN_CLASS) {
         ret[0] = class_text(file, row, text);
     } else if (shows >= COLUMN_PICTURE) {
-        range_of(file, row, shows, &off, &ret[0]);
+        recordio_columns_range_of(file, row, shows, &off, &ret[0]);
     }
     return 0;
 }
@@ -284,40 +292,40 @@ int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
 static bool is_stored(const struct recordio *file, uint64_t row, unsigned shows)
 {
     return shows >= COLUMN_PICTURE ||
-           (shows == COLUMN_LABEL && number_of(file, row, RECORDIO_LABELS_OWN));
+           (shows == COLUMN_LABEL && recordio_columns_number_of(file, row, RECORDIO_LABELS_OWN));
 }
 
 bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct recordio *file = p;
     unsigned shows = file->shows[column];
-    uint64_t at = number_of(file, row, RECORDIO_AT), off, len, parts;
+    uint64_t at = recordio_columns_number_of(file, row, RECORDIO_AT), off, len, parts;
 
-    if (!is_stored(file, row, shows) || check(file, row, shows, NULL) < 0)
+    if (!is_stored(file, row, shows) || recordio_columns_check(file, row, shows, NULL) < 0)
         return false;
-    range_of(file, row, shows, &off, &len);
+    recordio_columns_range_of(file, row, shows, &off, &len);
     if (!len)
         return false;
-    parts = number_of(file, row, RECORDIO_N_PARTS);
+    parts = recordio_columns_number_of(file, row, RECORDIO_N_PARTS);
     if (parts == 1)
         *ret = (struct extent){file->base.blob, at + RECORDIO_PART + off, len};
     else /* from the first header on: each says where the next is */
-        *ret = (struct extent){
-            file->base.blob, at,
-            min_u64(number_of(file, row + 1, RECORDIO_AT) - at, off + len + RECORDIO_PART * parts)};
+        *ret = (struct extent){file->base.blob, at,
+                               min_u64(recordio_columns_number_of(file, row + 1, RECORDIO_AT) - at,
+                                       off + len + RECORDIO_PART * parts)};
     return ret->len > 0;
 }
 
 /* Bytes [off, off + len) of a number of the index. */
-static void read_number(const struct recordio *file, uint64_t row, unsigned shows, uint64_t off,
-                        size_t len, uint8_t *dst)
+static void recordio_columns_read_number(const struct recordio *file, uint64_t row, unsigned shows,
+                                         uint64_t off, size_t len, uint8_t *dst)
 {
     uint8_t bytes[8];
 
-    store_le64(bytes, number_of(file, row,
-                                shows == COLUMN_ID        ? RECORDIO_ID
-                                : shows == COLUMN_ID_HIGH ? RECORDIO_ID_HIGH
-                                                          : RECORDIO_LABEL));
+    store_le64(bytes, recordio_columns_number_of(file, row,
+                                                 shows == COLUMN_ID        ? RECORDIO_ID
+                                                 : shows == COLUMN_ID_HIGH ? RECORDIO_ID_HIGH
+                                                                           : RECORDIO_LABEL));
     memcpy(dst, bytes + off, len);
 }
 
@@ -328,7 +336,7 @@ int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsig
     unsigned shows = file->shows[column];
     char text[24];
     uint64_t start, bytes;
-    int r = check(file, row, shows, d);
+    int r = recordio_columns_check(file, row, shows, d);
 
     if (r < 0)
         return r;
@@ -336,12 +344,13 @@ int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsig
         class_text(file, row, text);
         memcpy(dst, text + off, len);
     } else if (!is_stored(file, row, shows)) {
-        read_number(file, row, shows, off, len, dst);
+        recordio_columns_read_number(file, row, shows, off, len, dst);
     } else {
-        range_of(file, row, shows, &start, &bytes);
-        r = recordio_read(rc, file->base.blob, number_of(file, row, RECORDIO_AT),
-                          number_of(file, row, RECORDIO_LENGTH),
-                          number_of(file, row, RECORDIO_N_PARTS), start + off, len, dst, d);
+        recordio_columns_range_of(file, row, shows, &start, &bytes);
+        r = recordio_read(rc, file->base.blob, recordio_columns_number_of(file, row, RECORDIO_AT),
+                          recordio_columns_number_of(file, row, RECORDIO_LENGTH),
+                          recordio_columns_number_of(file, row, RECORDIO_N_PARTS), start + off, len,
+                          dst, d);
     }
     return r;
 }

@@ -8,7 +8,7 @@
 #include "format/recordio/file.h"
 
 /* What makes the file unusable whatever follows. */
-static int check_start(const struct blob *blob, struct diag *d)
+static int recordio_check_start(const struct blob *blob, struct diag *d)
 {
     uint8_t header[RECORDIO_PART];
     char why[RECORDIO_WHY];
@@ -37,7 +37,7 @@ static int check_start(const struct blob *blob, struct diag *d)
 int recordio_open(void *p, const struct record_source *source, struct diag *d)
 {
     struct recordio *file = p;
-    int r = check_start(file->base.blob, d);
+    int r = recordio_check_start(file->base.blob, d);
 
     if (r == 0)
         file->idx = recordio_take_idx(source->file, source->n, source->i);
@@ -67,7 +67,7 @@ static const struct record_format recordio = {
 
 /* ---- the format: its files ---- */
 
-static enum claim probe(const struct probed_file *file)
+static enum claim recordio_probe(const struct probed_file *file)
 {
     if (recordio_is_side(file))
         return CLAIM_NAMED;
@@ -78,13 +78,13 @@ static enum claim probe(const struct probed_file *file)
                : CLAIM_NONE;
 }
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int recordio_open_folder(struct source_file *files, size_t n,
+                                const struct format_setup *setup, struct finds *finds)
 {
     return record_set_open_folder(&recordio, files, n, setup, finds);
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void recordio_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
@@ -93,8 +93,8 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_recordio = {
     .name = "recordio",
-    .probe = probe,
-    .open_folder = open_folder,
+    .probe = recordio_probe,
+    .open_folder = recordio_open_folder,
     .title = "RecordIO of MXNet and dmlc: pictures of im2rec, or any records",
-    .example = example,
+    .example = recordio_example,
 };

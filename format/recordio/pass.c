@@ -30,7 +30,7 @@ struct recordio_pass {
     struct pass_window window; /* bytes of the file */
 };
 
-static void pass_free(struct recordio *file)
+static void recordio_pass_pass_free(struct recordio *file)
 {
     if (!file->pass)
         return;
@@ -136,7 +136,7 @@ static int look_at_picture(struct recordio *file, const struct record *record, u
 
 /* ---- the .idx ---- */
 
-static void leave_aside(struct recordio *file, const char *text)
+static void recordio_pass_leave_aside(struct recordio *file, const char *text)
 {
     if (!*file->about.side)
         snprintf(file->about.side, sizeof(file->about.side), "%.200s; it is ignored", text);
@@ -152,7 +152,7 @@ static void drop_idx(struct recordio *file)
 
     snprintf(text, sizeof(text), "%.100s: not all its places, or others, are where records begin",
              blob_name(file->idx));
-    leave_aside(file, text);
+    recordio_pass_leave_aside(file, text);
     free(pass->idx);
     pass->idx = NULL;
 }
@@ -176,7 +176,7 @@ static void follow_idx(struct recordio *file)
 /* ---- the index ---- */
 
 /* Add the record at pass->at. 1: added, 0: what follows is no record, or -errno. */
-static int add_record(struct recordio *file, struct diag *d)
+static int recordio_pass_add_record(struct recordio *file, struct diag *d)
 {
     struct recordio_pass *pass = file->pass;
     uint64_t number[RECORDIO_NUMBERS] = {0};
@@ -214,7 +214,7 @@ static int add_record(struct recordio *file, struct diag *d)
     return 1;
 }
 
-static int file_identity(void *impl, struct text *ret)
+static int recordio_pass_identity(void *impl, struct text *ret)
 {
     const struct recordio *file = impl;
 
@@ -232,12 +232,12 @@ static int read_idx(struct recordio *file)
     if (blob_says_nothing(r))
         return r;
     if (r < 0)
-        leave_aside(file, diag_text(&d, r));
+        recordio_pass_leave_aside(file, diag_text(&d, r));
     pass->has_idx = true;
     return 0;
 }
 
-static int file_begin(void *impl)
+static int recordio_pass_begin(void *impl)
 {
     struct recordio *file = impl;
 
@@ -267,7 +267,7 @@ static int end_pass(struct recordio *file, struct diag *d)
     return 1;
 }
 
-static int file_step(void *impl, struct diag *d)
+static int recordio_pass_step(void *impl, struct diag *d)
 {
     struct recordio *file = impl;
     struct recordio_pass *pass = file->pass;
@@ -276,7 +276,7 @@ static int file_step(void *impl, struct diag *d)
     if (!pass->has_idx)
         return read_idx(file);
     for (unsigned i = 0; i < STEP && r == 1 && pass->at < file->base.blob->size; i++)
-        r = add_record(file, d);
+        r = recordio_pass_add_record(file, d);
     atomic_store(&file->base.prepared.seen, pass->at);
     if (r < 0 || (r == 1 && pass->at < file->base.blob->size))
         return r < 0 ? r : 0;
@@ -285,7 +285,8 @@ static int file_step(void *impl, struct diag *d)
 
 /* ---- what is kept beside the rows ---- */
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int recordio_pass_about(void *impl, const struct index *index, struct text *ret,
+                               struct diag *d)
 {
     struct recordio *file = impl;
     struct recordio_about *about = &file->about;
@@ -294,7 +295,7 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
     about->has_other_ids |= about->has_pictures && index->renamed;
     text_add(ret, "%c%c%llu\n%s\n%s", '0' + about->has_pictures, '0' + about->has_other_ids,
              (unsigned long long)about->end, about->reason, about->side);
-    pass_free(file);
+    recordio_pass_pass_free(file);
     return 0;
 }
 
@@ -315,7 +316,7 @@ static bool take_line(const char **text, size_t *len, char *ret, size_t capacity
 
 /* No record may end after the file, nor begin after the next one; contents are checked against it
  * when they are read. */
-static bool rows_are_good(const struct recordio *file, const struct index *index)
+static bool recordio_pass_rows_are_good(const struct recordio *file, const struct index *index)
 {
     uint64_t number[RECORDIO_NUMBERS], size = file->base.blob->size;
 
@@ -334,7 +335,7 @@ static bool rows_are_good(const struct recordio *file, const struct index *index
     return index->rows > 0 && index_number(index, index->rows, RECORDIO_AT) <= size;
 }
 
-static int file_take(void *impl, const struct index *index)
+static int recordio_pass_take(void *impl, const struct index *index)
 {
     struct recordio *file = impl;
     const char *text = (const char *)index->about;
@@ -351,36 +352,36 @@ static int file_take(void *impl, const struct index *index)
     file->about.has_pictures = head[0] == '1';
     file->about.has_other_ids = head[1] == '1';
     file->about.end = end;
-    return rows_are_good(file, index) ? 0 : -EBADMSG;
+    return recordio_pass_rows_are_good(file, index) ? 0 : -EBADMSG;
 }
 
-static int file_ready(void *impl, struct diag *d)
+static int recordio_pass_ready(void *impl, struct diag *d)
 {
     (void)d;
     recordio_set_columns(impl);
     return 0;
 }
 
-static void file_release(void *p)
+static void recordio_pass_release(void *p)
 {
     struct recordio *file = p;
 
-    pass_free(file);
+    recordio_pass_pass_free(file);
     blob_free(file->idx);
 }
 
 const struct record_file_ops recordio_file_ops = {
     .size = sizeof(struct recordio),
     .index = {.version = "recordio 1",
-              .identity = file_identity,
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about,
-              .ready = file_ready},
+              .identity = recordio_pass_identity,
+              .take = recordio_pass_take,
+              .begin = recordio_pass_begin,
+              .step = recordio_pass_step,
+              .about = recordio_pass_about,
+              .ready = recordio_pass_ready},
     .shape = {.columns = RECORDIO_NUMBERS, .rising = 1u << RECORDIO_AT, .has_keys = true},
     .checks_rows = true,
     .side_by_side = true,
     .open = recordio_open,
-    .release = file_release,
+    .release = recordio_pass_release,
 };

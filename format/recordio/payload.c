@@ -65,8 +65,8 @@ static int read_part(struct walk *walk, uint64_t *ret_next, struct diag *d)
 
 /* Write what [off, off + len) has of [start, end), whose bytes are at byte at; magic: they are the
  * magic number. */
-static int copy(const struct walk *walk, bool magic, uint64_t start, uint64_t end, uint64_t off,
-                size_t len, uint8_t *dst, struct diag *d)
+static int recordio_payload_copy(const struct walk *walk, bool magic, uint64_t start, uint64_t end,
+                                 uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint64_t from = max_u64(start, off), to = min_u64(end, off + len);
     uint8_t bytes[4];
@@ -91,8 +91,9 @@ static int read_parts(struct walk *walk, uint64_t n_parts, uint64_t off, size_t 
         r = read_part(walk, &next, d);
         if (r < 0)
             return r;
-        if (!missing_go_on(walk->rc, copy(walk, false, walk->start, walk->end, off, len, dst, d),
-                           &all))
+        if (!missing_go_on(
+                walk->rc,
+                recordio_payload_copy(walk, false, walk->start, walk->end, off, len, dst, d), &all))
             return all;
         walk->start = walk->end;
         if (i + 1 == n_parts)
@@ -100,7 +101,7 @@ static int read_parts(struct walk *walk, uint64_t n_parts, uint64_t off, size_t 
         if (walk->length - walk->start < 4)
             return diag_set(d, -EIO, "%s: byte %llu: its parts are longer than the record",
                             blob_name(walk->blob), (unsigned long long)walk->at);
-        copy(walk, true, walk->start, walk->start + 4, off, len, dst, d);
+        recordio_payload_copy(walk, true, walk->start, walk->start + 4, off, len, dst, d);
         walk->start += 4;
     }
     if (all == 0 && walk->start < off + len)

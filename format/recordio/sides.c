@@ -9,7 +9,7 @@
 
 #define TEXT_MOST (UINT64_C(1) << 30) /* bytes */
 
-static bool ends_in(const char *name, const char *suffix)
+static bool recordio_sides_ends_in(const char *name, const char *suffix)
 {
     const char *dot = strrchr(name, '.');
 
@@ -18,7 +18,7 @@ static bool ends_in(const char *name, const char *suffix)
 
 bool recordio_is_beside(const char *name)
 {
-    return ends_in(name, ".idx") || ends_in(name, ".lst");
+    return recordio_sides_ends_in(name, ".idx") || recordio_sides_ends_in(name, ".lst");
 }
 
 struct blob *recordio_take_idx(struct source_file *source, size_t n, size_t i)
@@ -33,7 +33,7 @@ struct blob *recordio_take_idx(struct source_file *source, size_t n, size_t i)
     return NULL;
 }
 
-static bool is_number(const char *text, const char *end, uint64_t *ret)
+static bool recordio_sides_is_number(const char *text, const char *end, uint64_t *ret)
 {
     size_t len = (size_t)(end - text);
 
@@ -46,7 +46,8 @@ static bool is_idx_line(const char *text, const char *end, uint64_t *ret_byte)
     const char *tab = memchr(text, '\t', (size_t)(end - text));
     uint64_t key;
 
-    return tab && is_number(text, tab, &key) && is_number(tab + 1, end, ret_byte);
+    return tab && recordio_sides_is_number(text, tab, &key) &&
+           recordio_sides_is_number(tab + 1, end, ret_byte);
 }
 
 /* "<id> TAB <label> ... TAB <path>", where spaces may be around. */
@@ -80,8 +81,9 @@ bool recordio_is_side(const struct probed_file *file)
         end = text + file->len;
     if (!end)
         return false;
-    return ends_in(file->name, ".idx") ? is_idx_line(text, end, &byte)
-                                       : ends_in(file->name, ".lst") && is_lst_line(text, end);
+    return recordio_sides_ends_in(file->name, ".idx")
+               ? is_idx_line(text, end, &byte)
+               : recordio_sides_ends_in(file->name, ".lst") && is_lst_line(text, end);
 }
 
 static int compare_bytes(const void *a, const void *b)

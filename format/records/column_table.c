@@ -14,20 +14,20 @@
 
 #define SLOTS (4 * COLUMNS_LEARNED)
 
-static bool is_named(const struct learned_column *column, const void *name, size_t len)
+static bool column_table_is_named(const struct learned_column *column, const void *name, size_t len)
 {
     return column->len == len && !memcmp(column->name, name, len);
 }
 
 /* The place of a name in the hash table, or where it would be. */
-static uint16_t *find_slot(const struct column_table *t, const void *name, size_t len)
+static uint16_t *column_table_find_slot(const struct column_table *t, const void *name, size_t len)
 {
     uint64_t at = key_hash(name, len);
 
     for (;; at++) {
         uint16_t *slot = &t->slot[at % SLOTS];
 
-        if (!*slot || is_named(&t->column[*slot - 1], name, len))
+        if (!*slot || column_table_is_named(&t->column[*slot - 1], name, len))
             return slot;
     }
 }
@@ -37,11 +37,11 @@ bool column_table_find(const struct column_table *t, const void *name, size_t le
     unsigned i = 0;
 
     if (t->slot) {
-        i = *find_slot(t, name, len);
+        i = *column_table_find_slot(t, name, len);
         *ret = i - 1;
         return i > 0;
     }
-    while (i < t->n && !is_named(&t->column[i], name, len))
+    while (i < t->n && !column_table_is_named(&t->column[i], name, len))
         i++;
     *ret = i;
     return i < t->n;
@@ -64,7 +64,7 @@ static char *copy_name(const void *name, size_t len)
     return copy;
 }
 
-static int leave_out(struct column_table *t, const void *name, size_t len)
+static int column_table_leave_out(struct column_table *t, const void *name, size_t len)
 {
     if (!t->left_out++)
         t->first_out = copy_name(name, min_u64(len, COLUMN_KEY_MAX));
@@ -83,8 +83,8 @@ int column_table_add(struct column_table *t, const void *name, size_t len, unsig
     if (column_table_find(t, name, len, ret))
         return 0;
     if (!len || len > COLUMN_KEY_MAX || t->n == (t->most ? t->most : COLUMNS_LEARNED))
-        return leave_out(t, name, len);
-    slot = find_slot(t, name, len);
+        return column_table_leave_out(t, name, len);
+    slot = column_table_find_slot(t, name, len);
     r = array_capacity(&t->column, t->n, sizeof(*t->column));
     if (r < 0)
         return r;
@@ -96,7 +96,7 @@ int column_table_add(struct column_table *t, const void *name, size_t len, unsig
     return 0;
 }
 
-static void put_number(struct text *t, uint64_t v, size_t bytes)
+static void column_table_put_number(struct text *t, uint64_t v, size_t bytes)
 {
     uint8_t le[8];
 
@@ -104,26 +104,27 @@ static void put_number(struct text *t, uint64_t v, size_t bytes)
     text_add_bytes(t, (const char *)le, bytes);
 }
 
-static void put_name(struct text *t, const char *name, size_t len)
+static void column_table_put_name(struct text *t, const char *name, size_t len)
 {
-    put_number(t, len, 4);
+    column_table_put_number(t, len, 4);
     text_add_bytes(t, name, len);
 }
 
 void column_table_write(const struct column_table *t, struct text *ret)
 {
-    put_number(ret, t->n, 4);
-    put_number(ret, t->left_out, 8);
-    put_name(ret, t->left_out ? t->first_out : "", t->left_out ? strlen(t->first_out) : 0);
+    column_table_put_number(ret, t->n, 4);
+    column_table_put_number(ret, t->left_out, 8);
+    column_table_put_name(ret, t->left_out ? t->first_out : "",
+                          t->left_out ? strlen(t->first_out) : 0);
     for (unsigned i = 0; i < t->n; i++) {
-        put_name(ret, t->column[i].name, t->column[i].len);
+        column_table_put_name(ret, t->column[i].name, t->column[i].len);
         for (unsigned k = 0; k < COLUMN_NUMBERS; k++)
-            put_number(ret, t->column[i].number[k], 8);
+            column_table_put_number(ret, t->column[i].number[k], 8);
     }
 }
 
 /* Take n bytes. NULL: there are fewer. */
-static const uint8_t *take(const uint8_t **at, size_t *left, size_t n)
+static const uint8_t *column_table_take(const uint8_t **at, size_t *left, size_t n)
 {
     const uint8_t *ret = *at;
 
@@ -134,12 +135,12 @@ static const uint8_t *take(const uint8_t **at, size_t *left, size_t n)
     return ret;
 }
 
-static const uint8_t *take_name(const uint8_t **at, size_t *left, size_t *ret_len)
+static const uint8_t *column_table_take_name(const uint8_t **at, size_t *left, size_t *ret_len)
 {
-    const uint8_t *len = take(at, left, 4);
+    const uint8_t *len = column_table_take(at, left, 4);
 
     *ret_len = len ? load_le32(len) : 0;
-    return len && *ret_len <= COLUMN_KEY_MAX ? take(at, left, *ret_len) : NULL;
+    return len && *ret_len <= COLUMN_KEY_MAX ? column_table_take(at, left, *ret_len) : NULL;
 }
 
 static int read_column(struct column_table *t, const uint8_t **at, size_t *left)
@@ -149,8 +150,8 @@ static int read_column(struct column_table *t, const uint8_t **at, size_t *left)
     size_t len;
     int r;
 
-    name = take_name(at, left, &len);
-    numbers = name ? take(at, left, 8 * COLUMN_NUMBERS) : NULL;
+    name = column_table_take_name(at, left, &len);
+    numbers = name ? column_table_take(at, left, 8 * COLUMN_NUMBERS) : NULL;
     if (!numbers || !len)
         return -EBADMSG;
     r = column_table_add(t, name, len, &i);
@@ -164,11 +165,11 @@ static int read_column(struct column_table *t, const uint8_t **at, size_t *left)
 int column_table_read(struct column_table *ret, const uint8_t *bytes, size_t len, size_t *ret_used)
 {
     AUTO(column_table_release) struct column_table t = {.most = ret->most};
-    const uint8_t *at = bytes, *head = take(&at, &len, 12), *first;
+    const uint8_t *at = bytes, *head = column_table_take(&at, &len, 12), *first;
     size_t first_len = 0;
     int r = 0;
 
-    first = head ? take_name(&at, &len, &first_len) : NULL;
+    first = head ? column_table_take_name(&at, &len, &first_len) : NULL;
     if (!first)
         return -EBADMSG;
     t.left_out = load_le64(head + 4);

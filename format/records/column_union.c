@@ -19,12 +19,12 @@ static bool has_arrays(const struct record_column *c)
 }
 
 /* Numbers without an axis go with arrays of one. */
-static unsigned axes_of(const struct record_column *c)
+static unsigned column_union_axes_of(const struct record_column *c)
 {
     return c->ndim > 1 ? c->ndim : 1;
 }
 
-static int compare_kinds(const struct record_column *a, const struct record_column *b)
+static int column_union_compare_kinds(const struct record_column *a, const struct record_column *b)
 {
     if (has_arrays(a) != has_arrays(b))
         return has_arrays(a) ? -1 : 1;
@@ -36,7 +36,8 @@ static int compare_kinds(const struct record_column *a, const struct record_colu
         return 0;
     if (a->dtype != b->dtype)
         return a->dtype < b->dtype ? -1 : 1;
-    return (axes_of(a) > axes_of(b)) - (axes_of(a) < axes_of(b));
+    return (column_union_axes_of(a) > column_union_axes_of(b)) -
+           (column_union_axes_of(a) < column_union_axes_of(b));
 }
 
 static const char *whole_name(const struct record_column *c)
@@ -48,13 +49,13 @@ static int compare_columns(const struct record_column *a, const struct record_co
 {
     int order = strcmp(a->name, b->name);
 
-    order = order ? order : compare_kinds(a, b);
+    order = order ? order : column_union_compare_kinds(a, b);
     return order ? order : strcmp(whole_name(a), whole_name(b));
 }
 
 /* The place of a column, or where it would be. */
-static unsigned find_place(const struct column_union *u, const struct record_column *c,
-                           bool *ret_found)
+static unsigned column_union_find_place(const struct column_union *u, const struct record_column *c,
+                                        bool *ret_found)
 {
     unsigned low = 0, high = u->n;
 
@@ -88,10 +89,10 @@ static void merge(struct record_column *into, const struct record_column *c)
     }
 }
 
-static void add_column(struct column_union *u, const struct record_column *c)
+static void column_union_add_column(struct column_union *u, const struct record_column *c)
 {
     bool found;
-    unsigned at = find_place(u, c, &found);
+    unsigned at = column_union_find_place(u, c, &found);
 
     if (found) {
         merge(&u->column[at], c);
@@ -133,7 +134,7 @@ static bool is_array_called(const struct column_union *u, const char *name, size
 }
 
 /* Is the name of an array that of another, or of one that the dataset has beside it? */
-static bool is_taken(const struct column_union *u, unsigned i)
+static bool column_union_is_taken(const struct column_union *u, unsigned i)
 {
     static const char *const suffixes[] = {"_len", "_offsets", "_shape"};
     const char *name = u->column[i].name;
@@ -197,7 +198,7 @@ static int name_columns(struct column_union *u)
         return -ENOMEM;
     name_whole(u);
     for (unsigned i = 0; i < u->n; i++)
-        taken[i] = has_arrays(&u->column[i]) && is_taken(u, i);
+        taken[i] = has_arrays(&u->column[i]) && column_union_is_taken(u, i);
     for (unsigned i = 0; i < u->n; i++) {
         char kind[KIND_SIZE];
 
@@ -209,7 +210,7 @@ static int name_columns(struct column_union *u)
         char before[RECORD_NAME_MAX + 1];
 
         snprintf(before, sizeof(before), "%.*s", RECORD_NAME_MAX - 8, u->column[i].name);
-        for (unsigned n = 2; taken[i] && is_taken(u, i); n++) {
+        for (unsigned n = 2; taken[i] && column_union_is_taken(u, i); n++) {
             char number[16];
 
             snprintf(number, sizeof(number), "~%u", n);
@@ -233,7 +234,7 @@ static int map_file(struct column_union *u, unsigned file, const struct record_c
         map[i] = NO_COLUMN;
     for (unsigned i = 0; i < n; i++) {
         bool found;
-        unsigned at = find_place(u, &c[i], &found);
+        unsigned at = column_union_find_place(u, &c[i], &found);
 
         if (found && map[at] == NO_COLUMN)
             map[at] = (uint16_t)i;
@@ -264,7 +265,7 @@ int column_union_make(struct column_union *u, unsigned n_files,
         const struct record_column *c = of(ctx, i, &n);
 
         for (unsigned k = 0; k < n; k++)
-            add_column(u, &c[k]);
+            column_union_add_column(u, &c[k]);
     }
     fit = realloc(u->column, (u->n + 1u) * sizeof(*fit)); /* there may be very many datasets */
     u->column = fit ? fit : u->column;

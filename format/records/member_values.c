@@ -252,8 +252,8 @@ struct stored_array {
 };
 
 /* Bytes [off, off + len) of the array in C order and little-endian. */
-static int read_converted(struct read_context *rc, const struct stored_array *a, uint64_t off,
-                          size_t len, uint8_t *dst, struct diag *d)
+static int member_values_read_converted(struct read_context *rc, const struct stored_array *a,
+                                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     bool fortran = a->flags & MEMBER_ARRAY_FORTRAN, swapped = a->flags & MEMBER_ARRAY_BIG_ENDIAN;
     uint64_t first = off / a->width, end = ceil_div(off + len, a->width);
@@ -302,5 +302,5 @@ int member_array_read(struct read_context *rc, const struct extent *bytes,
                         "%llu bytes; numpy.ascontiguousarray() makes it one in C order",
                         blob_name(a.bytes.blob), (unsigned long long)a.bytes.off,
                         (unsigned long long)(a.elements * a.width));
-    return read_converted(rc, &a, off, len, dst, d);
+    return member_values_read_converted(rc, &a, off, len, dst, d);
 }

@@ -12,7 +12,8 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-static int differs(const struct record_items *items, uint64_t sample, unsigned axis, uint64_t found)
+static int record_arrays_differs(const struct record_items *items, uint64_t sample, unsigned axis,
+                                 uint64_t found)
 {
     const struct record_content *c = items->content;
     unsigned long long want = items->axis[axis], has = found;
@@ -48,13 +49,13 @@ static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before
         record_axes_set(items, dim);
     for (unsigned i = 1; i < items->content->ndim; i++)
         if (dim[i] != items->axis[i])
-            return differs(items, sample, i, dim[i]);
+            return record_arrays_differs(items, sample, i, dim[i]);
     return 0;
 }
 
 /* Counts the elements of the array, of those that differ. */
-static int count_elements(void *ctx, uint64_t sample, const struct sums_pair *before,
-                          struct sums_pair *ret)
+static int record_arrays_count_elements(void *ctx, uint64_t sample, const struct sums_pair *before,
+                                        struct sums_pair *ret)
 {
     struct record_items *items = ctx;
     uint64_t dim[RECORD_AXES];
@@ -73,11 +74,14 @@ static int open_rows(struct record_items *items, struct sums *ret)
 {
     int r = record_axes_find(items);
 
-    return r < 0 ? r : record_items_sums(items, items->differs ? count_elements : count_rows, ret);
+    return r < 0 ? r
+                 : record_items_sums(
+                       items, items->differs ? record_arrays_count_elements : count_rows, ret);
 }
 
 /* Add the axes [first], and those behind it, of arrays whose other axes are the same. */
-static void add_axes(const struct record_items *items, uint64_t first, struct form *ret)
+static void record_arrays_add_axes(const struct record_items *items, uint64_t first,
+                                   struct form *ret)
 {
     ret->dim[ret->ndim++] = first;
     for (unsigned i = 1; i < items->content->ndim; i++)
@@ -125,7 +129,7 @@ static int ragged_form(const struct dataset *ds, const struct field *f, const st
     if (r == 0 && items.differs)
         ret->dim[ret->ndim++] = sums_total(&sums).size;
     else if (r == 0)
-        add_axes(&items, sums_total(&sums).size, ret);
+        record_arrays_add_axes(&items, sums_total(&sums).size, ret);
     return r;
 }
 
@@ -142,7 +146,8 @@ static int ragged_read(struct read_context *rc, const struct dataset *ds, const 
     items.reason = d;
     r = record_axes_find(&items);
     if (r == 0 && items.differs)
-        return record_items_read(&items, count_elements, f->width, array_item, off, len, dst, d);
+        return record_items_read(&items, record_arrays_count_elements, f->width, array_item, off,
+                                 len, dst, d);
     if (r < 0 || !items.tail)
         return r;
     return record_items_read(&items, count_rows, items.tail * f->width, array_item, off, len, dst,
@@ -165,7 +170,7 @@ static int padded_form(const struct dataset *ds, const struct field *f, const st
     for (unsigned i = 0; i < items.content->ndim && r == 0 && items.differs; i++)
         ret->dim[ret->ndim++] = items.most[i];
     if (r == 0 && !items.differs)
-        add_axes(&items, sums_most(&sums), ret);
+        record_arrays_add_axes(&items, sums_most(&sums), ret);
     return r;
 }
 
@@ -205,9 +210,10 @@ static int padded_read(struct read_context *rc, const struct dataset *ds, const 
 /* ---- lengths and offsets ---- */
 
 /* Make int64 numbers, one by one. */
-static int read_numbers(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, bool lengths, uint64_t off, size_t len,
-                        uint8_t *dst, struct diag *d)
+static int record_arrays_read_numbers(struct read_context *rc, const struct dataset *ds,
+                                      const struct field *f, const struct selection *sel,
+                                      bool lengths, uint64_t off, size_t len, uint8_t *dst,
+                                      struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before = {0}, after = {0};
@@ -312,7 +318,7 @@ static int lengths_read(struct read_context *rc, const struct dataset *ds, const
     if (r < 0)
         return r;
     return items.differs ? read_shapes(&items, off, len, dst, d)
-                         : read_numbers(rc, ds, f, sel, true, off, len, dst, d);
+                         : record_arrays_read_numbers(rc, ds, f, sel, true, off, len, dst, d);
 }
 
 /* Only a batch whose arrays differ so has shapes. */
@@ -348,7 +354,7 @@ static int offsets_read(struct read_context *rc, const struct dataset *ds, const
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    return read_numbers(rc, ds, f, sel, false, off, len, dst, d);
+    return record_arrays_read_numbers(rc, ds, f, sel, false, off, len, dst, d);
 }
 
 /* ---- stacked ---- */

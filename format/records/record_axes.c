@@ -29,7 +29,8 @@ void record_axes_set(struct record_items *items, const uint64_t *dim)
 
 /* ---- the axes of a selection ---- */
 
-static void add_array(const struct record_content *c, const uint64_t *dim, struct axes *axes)
+static void record_axes_add_array(const struct record_content *c, const uint64_t *dim,
+                                  struct axes *axes)
 {
     for (unsigned i = 0; i < c->ndim; i++) {
         axes->most[i] = max_u64(axes->most[i], dim[i]);
@@ -41,7 +42,7 @@ static void add_array(const struct record_content *c, const uint64_t *dim, struc
     }
 }
 
-static int walk(struct record_items *items, struct axes *ret)
+static int record_axes_walk(struct record_items *items, struct axes *ret)
 {
     *ret = (struct axes){0};
     for (uint64_t place = 0; place < items->sel->count; place++) {
@@ -50,7 +51,7 @@ static int walk(struct record_items *items, struct axes *ret)
 
         if (r < 0)
             return r;
-        add_array(items->content, dim, ret);
+        record_axes_add_array(items->content, dim, ret);
         if (place % LOOK_EVERY == LOOK_EVERY - 1 && read_cancelled(items->sel->rc))
             return -EINTR;
     }
@@ -60,7 +61,7 @@ static int walk(struct record_items *items, struct axes *ret)
 static int make_axes(void *ctx, void **ret, size_t *ret_size)
 {
     AUTO_FREE struct axes *axes = malloc(sizeof(*axes));
-    int r = axes ? walk(ctx, axes) : -ENOMEM;
+    int r = axes ? record_axes_walk(ctx, axes) : -ENOMEM;
 
     if (r < 0)
         return r;
@@ -69,7 +70,7 @@ static int make_axes(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool is_cancelled(void *ctx)
+static bool record_axes_is_cancelled(void *ctx)
 {
     return read_cancelled(((const struct record_items *)ctx)->sel->rc);
 }
@@ -80,12 +81,13 @@ static int find_axes(struct record_items *items, struct axes *ret)
     const struct selection *sel = items->sel;
     const struct memo_key key = {{(uintptr_t)items->content, sel->id[0], sel->id[1], sel->id[2],
                                   (uintptr_t)make_axes, items->extra}};
-    const struct memo_maker maker = {make_axes, is_cancelled, items, read_clock(sel->rc)};
+    const struct memo_maker maker = {make_axes, record_axes_is_cancelled, items,
+                                     read_clock(sel->rc)};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r;
 
     if (sel->count <= FEW)
-        return walk(items, ret);
+        return record_axes_walk(items, ret);
     r = memo_get(items->ds->memo, &key, &maker, &thing);
     if (r == 0)
         *ret = *(const struct axes *)memo_bytes(thing);
@@ -143,7 +145,7 @@ uint64_t record_axes_padded(const struct record_items *items)
 }
 
 /* The row of the array that row `row` of the padded one has; false: it has only zeros. */
-static bool find_row(const struct padding *p, uint64_t row, uint64_t *ret)
+static bool record_axes_find_row(const struct padding *p, uint64_t row, uint64_t *ret)
 {
     uint64_t at[RECORD_AXES], result = 0;
 
@@ -169,7 +171,7 @@ static size_t next_piece(const struct padding *p, uint64_t *at, uint64_t end, ui
 
     *ret_at = *at;
     *at = min_u64((row + 1) * padded, end);
-    if (skip >= has || !find_row(p, row, &from))
+    if (skip >= has || !record_axes_find_row(p, row, &from))
         return 0;
     n = (size_t)min_u64(has - skip, end - *ret_at);
     *ret_from = from * has + skip;

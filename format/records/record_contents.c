@@ -15,8 +15,8 @@ struct place {
     unsigned column; /* NO_COLUMN: a hole */
 };
 
-static struct place find_content(const struct dataset *ds, const struct record_content *c,
-                                 uint64_t record)
+static struct place record_contents_find_content(const struct dataset *ds,
+                                                 const struct record_content *c, uint64_t record)
 {
     const struct record_set *set = record_set_of(ds);
     uint64_t row;
@@ -63,7 +63,7 @@ static int dims_at(const struct record_format *rf, const struct record_content *
 static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
                     uint64_t ret_dim[static RECORD_AXES], struct diag *d)
 {
-    const struct place place = find_content(ds, c, record);
+    const struct place place = record_contents_find_content(ds, c, record);
 
     return dims_at(record_set_of(ds)->rf, c, &place, ret_dim, d);
 }
@@ -87,7 +87,7 @@ static bool extent_at(const struct record_format *rf, const struct record_conten
 static bool set_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
                        struct extent *ret)
 {
-    const struct place place = find_content(ds, c, record);
+    const struct place place = record_contents_find_content(ds, c, record);
 
     return extent_at(record_set_of(ds)->rf, c, &place, ret);
 }
@@ -117,7 +117,7 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
                     uint8_t *dst, struct diag *d)
 {
     const struct record_format *rf = record_set_of(ds)->rf;
-    const struct place place = find_content(ds, c, record);
+    const struct place place = record_contents_find_content(ds, c, record);
     const struct blob *blob = place.file->blob;
     struct extent e;
     int r, all = 0;
@@ -168,7 +168,7 @@ static void set_where(const struct dataset *ds, const struct record_content *c, 
                       char ret[static RECORD_WHERE])
 {
     const struct record_format *rf = record_set_of(ds)->rf;
-    const struct place place = find_content(ds, c, record);
+    const struct place place = record_contents_find_content(ds, c, record);
 
     if (rf->path && place.column != NO_COLUMN &&
         rf->path(place.file, place.row, place.column, ret, RECORD_WHERE))
@@ -177,9 +177,10 @@ static void set_where(const struct dataset *ds, const struct record_content *c, 
              (unsigned long long)place.row);
 }
 
-static bool content_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
+static bool record_contents_content_has(const struct dataset *ds, const struct record_content *c,
+                                        uint64_t record)
 {
-    return find_content(ds, c, record).column != NO_COLUMN;
+    return record_contents_find_content(ds, c, record).column != NO_COLUMN;
 }
 
 void record_set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -206,5 +207,5 @@ const struct record_ops record_set_contents = {
     .read = set_read,
     .extent = set_extent,
     .where = set_where,
-    .has = content_has,
+    .has = record_contents_content_has,
 };

@@ -39,7 +39,7 @@ static void opened_release(struct opened *opened)
     siblings_release(&opened->siblings);
 }
 
-static int open_files(struct opened *opened, struct source_file *source, size_t n)
+static int record_folder_open_files(struct opened *opened, struct source_file *source, size_t n)
 {
     const struct record_format *rf = opened->rf;
     int r = 0;
@@ -65,8 +65,8 @@ static int open_files(struct opened *opened, struct source_file *source, size_t 
 }
 
 /* note: what else is said of it; NULL: nothing. */
-static int add_dataset(const struct opened *opened, const struct part *part, const char *name,
-                       const struct diag *note)
+static int record_folder_add_dataset(const struct opened *opened, const struct part *part,
+                                     const char *name, const struct diag *note)
 {
     AUTO_DATASET struct dataset *ds = NULL;
     int r = record_set_new(opened->rf, part->file, part->n, opened->setup, &ds);
@@ -93,7 +93,7 @@ static unsigned first_apart(const struct record_format *rf, struct record_file *
 }
 
 /* A dataset of a set of several files, but not of that of all. */
-static int add_group(const struct opened *opened, size_t set)
+static int record_folder_add_group(const struct opened *opened, size_t set)
 {
     const struct siblings *siblings = &opened->siblings;
     AUTO_FREE struct record_file **file = calloc(opened->n, sizeof(struct record_file *));
@@ -110,8 +110,8 @@ static int add_group(const struct opened *opened, size_t set)
         first_apart(opened->rf, file, n, &why) < n)
         return 0;
     snprintf(of, sizeof(of), "%s-of-%llu", own, (unsigned long long)siblings->set[set].total);
-    return add_dataset(opened, &(struct part){file, n, true, set, false},
-                       sibling_set_other(siblings, set) == set ? own : of, NULL);
+    return record_folder_add_dataset(opened, &(struct part){file, n, true, set, false},
+                                     sibling_set_other(siblings, set) == set ? own : of, NULL);
 }
 
 /* Report that the files are no one dataset, if the whole of something is among them in two ways. 1:
@@ -148,11 +148,12 @@ static int add_joint(const struct opened *opened, bool one)
     if (cuts < 0)
         return cuts;
     if (one && !cuts)
-        r = add_dataset(opened, &(struct part){opened->file, opened->n, true, FINDS_ALL, false},
-                        SHARDS_ALL, NULL);
+        r = record_folder_add_dataset(
+            opened, &(struct part){opened->file, opened->n, true, FINDS_ALL, false}, SHARDS_ALL,
+            NULL);
     for (size_t i = 0; i < siblings->n && r == 0 && opened->rf->has_groups; i++)
         if (siblings->set[i].total)
-            r = add_group(opened, i);
+            r = record_folder_add_group(opened, i);
     return r;
 }
 
@@ -162,7 +163,7 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     AUTO(opened_release)
     struct opened opened = {
         .rf = rf, .left_out = finds->n_left_out, .setup = setup, .finds = finds};
-    int r = open_files(&opened, source, n), joins;
+    int r = record_folder_open_files(&opened, source, n), joins;
     struct diag why = DIAG_INIT;
     unsigned apart;
     bool one;
@@ -177,10 +178,10 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     for (unsigned i = 0; i < opened.n && r == 0; i++) {
         size_t set = opened.siblings.set_of[i];
 
-        r = add_dataset(&opened,
-                        &(struct part){&opened.file[i], 1, opened.n == 1 && set, set - 1,
-                                       one && opened.n > RECORD_LISTED},
-                        opened.name[i], i == apart ? &why : NULL);
+        r = record_folder_add_dataset(&opened,
+                                      &(struct part){&opened.file[i], 1, opened.n == 1 && set,
+                                                     set - 1, one && opened.n > RECORD_LISTED},
+                                      opened.name[i], i == apart ? &why : NULL);
     }
     if (r == 0 && joins == 1)
         r = add_joint(&opened, one);

@@ -45,7 +45,7 @@ const struct record_content *record_picture_source(const struct record_pictures 
     return NULL;
 }
 
-static void count(_Atomic uint64_t *counter)
+static void record_pictures_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
@@ -96,8 +96,8 @@ static struct made_file *kept_of(struct record_pictures *p, const struct dataset
 
 /* Is the file of a record's picture, on this machine, still the one that was found? Of remote files
  * the version is known. */
-static bool is_same(struct read_context *rc, const struct dataset *ds,
-                    const struct record_content *c, uint64_t record)
+static bool record_pictures_is_same(struct read_context *rc, const struct dataset *ds,
+                                    const struct record_content *c, uint64_t record)
 {
     const struct record_content *source = record_picture_source(pictures_of(c), ds, record);
     struct extent e;
@@ -116,11 +116,11 @@ static bool read_kept(struct read_context *rc, const struct dataset *ds,
     struct record_pictures *p = pictures_of(c);
     const struct made_file *kept = kept_of(p, ds);
 
-    if (!kept || !made_has(kept, record) || !is_same(rc, ds, c, record) ||
+    if (!kept || !made_has(kept, record) || !record_pictures_is_same(rc, ds, c, record) ||
         !made_read(kept, record, ret))
         return false;
     if (p->counts)
-        count(&p->counts->kept);
+        record_pictures_count(&p->counts->kept);
     return true;
 }
 
@@ -160,7 +160,7 @@ static bool is_bad(int r)
     return r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP;
 }
 
-static int read_bytes(struct work *w)
+static int record_pictures_read_bytes(struct work *w)
 {
     const struct record_content *source =
         record_picture_source(pictures_of(w->c), w->ds, w->record);
@@ -191,7 +191,7 @@ static int read_bytes(struct work *w)
 
 static int read_picture(struct work *w)
 {
-    int r = read_bytes(w);
+    int r = record_pictures_read_bytes(w);
 
     w->is_read = r == 0 || is_bad(r);
     if (w->is_read) /* what is made of it is remembered */
@@ -214,7 +214,7 @@ static int make_bad(const struct work *w, void **ret, size_t *ret_size)
     return 0;
 }
 
-static int decode(struct work *w, uint8_t *pixels)
+static int record_pictures_decode(struct work *w, uint8_t *pixels)
 {
     struct record_pictures *p = pictures_of(w->c);
     struct made_file *kept = kept_of(p, w->ds);
@@ -225,7 +225,7 @@ static int decode(struct work *w, uint8_t *pixels)
     r = picture_decode(&(struct picture_file){where, w->bytes, w->len}, p->height, p->width, pixels,
                        &w->reason);
     if (p->counts)
-        count(&p->counts->decoded);
+        record_pictures_count(&p->counts->decoded);
     if (r == 0 && kept)
         made_write(kept, w->record, pixels);
     return r;
@@ -249,7 +249,7 @@ static int make_picture(void *ctx, void **ret, size_t *ret_size)
     if (!w->is_read)
         r = read_kept(w->rc, w->ds, w->c, w->record, made->bytes) ? 0 : -ENODATA;
     else
-        r = decode(w, made->bytes);
+        r = record_pictures_decode(w, made->bytes);
     if (r < 0)
         return is_bad(r) ? make_bad(w, ret, ret_size) : r;
     made->is_bad = false;
@@ -259,12 +259,12 @@ static int make_picture(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool make_cancelled(void *ctx)
+static bool record_pictures_make_cancelled(void *ctx)
 {
     return read_cancelled(((const struct work *)ctx)->rc);
 }
 
-static struct memo_key key_of(const struct record_content *c, uint64_t record)
+static struct memo_key record_pictures_key_of(const struct record_content *c, uint64_t record)
 {
     return (struct memo_key){{(uintptr_t)pictures_of(c), record}};
 }
@@ -274,8 +274,9 @@ int record_picture_get(struct read_context *rc, const struct dataset *ds,
                        struct diag *d)
 {
     struct work w = {.rc = rc, .ds = ds, .c = c, .record = record, .d = d};
-    const struct memo_key key = key_of(c, record);
-    const struct memo_maker maker = {make_picture, make_cancelled, &w, read_clock(rc)};
+    const struct memo_key key = record_pictures_key_of(c, record);
+    const struct memo_maker maker = {make_picture, record_pictures_make_cancelled, &w,
+                                     read_clock(rc)};
     int r = memo_get(pictures_of(c)->memo, &key, &maker, ret);
 
     if (r == -ENODATA) {
@@ -342,14 +343,14 @@ static int picture_read(struct read_context *rc, const struct dataset *ds,
     else
         memset(dst, 0, len);
     if (c == &p->filled.content && made->is_bad && !off && p->counts)
-        count(&p->counts->zeroed);
+        record_pictures_count(&p->counts->zeroed);
     return 0;
 }
 
 bool record_picture_is_made(const struct dataset *ds, const struct record_content *c,
                             uint64_t record)
 {
-    const struct memo_key key = key_of(c, record);
+    const struct memo_key key = record_pictures_key_of(c, record);
     const struct made_file *kept = kept_of(pictures_of(c), ds);
 
     return memo_has(pictures_of(c)->memo, &key) || (kept && made_has(kept, record));
@@ -471,8 +472,8 @@ void record_picture_content(struct record_pictures *p, struct record_picture *pi
 }
 
 /* Add the fields of a content, for these places only. */
-static void add_fields(struct dataset *ds, const struct record_content *c, const char *name,
-                       unsigned in)
+static void record_pictures_add_fields(struct dataset *ds, const struct record_content *c,
+                                       const char *name, unsigned in)
 {
     unsigned first = ds->n_fields;
 
@@ -511,11 +512,11 @@ int record_pictures_add(struct dataset *ds, const struct format_setup *setup, co
     p->ok.content.ndim = 0;
     p->ok.content.dtype = DTYPE_BOOL;
     p->fills = o->bad_rows == BAD_ROWS_ZERO;
-    add_fields(ds, &p->strict.content, name, p->fills ? ~batches : ~0u);
+    record_pictures_add_fields(ds, &p->strict.content, name, p->fills ? ~batches : ~0u);
     if (p->fills) {
         snprintf(ok, sizeof(ok), "%s_ok", name);
-        add_fields(ds, &p->filled.content, name, batches);
-        add_fields(ds, &p->ok.content, ok, batches);
+        record_pictures_add_fields(ds, &p->filled.content, name, batches);
+        record_pictures_add_fields(ds, &p->ok.content, ok, batches);
     }
     *ret = p;
     return 0;

@@ -25,7 +25,8 @@ static int by_records(const void *a, const void *b)
 }
 
 /* Files are ready where columns are learned. Others have few columns. */
-static void count_records(const struct dataset *ds, struct claimant *claimant, unsigned n)
+static void record_places_count_records(const struct dataset *ds, struct claimant *claimant,
+                                        unsigned n)
 {
     const struct record_set *set = record_set_of(ds);
     uint64_t all = !set->rf->column ? set->files.first[set->files.n] : 0;
@@ -67,7 +68,7 @@ int record_places_make(const struct dataset *ds, const struct record_column *col
     for (unsigned i = 0; i < n; i++)
         claimant[i].column = i;
     if (2 * n + places->npy_batches > KINDS_MAX)
-        count_records(ds, claimant, n);
+        record_places_count_records(ds, claimant, n);
     qsort(claimant, n, sizeof(*claimant), by_records);
     for (unsigned i = 0; i < n; i++)
         places->in[claimant[i].column] = places_left(places, &column[claimant[i].column]);

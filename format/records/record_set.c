@@ -30,8 +30,8 @@ static void fit_name(struct field *f)
     snprintf(f->name, sizeof(f->name), "%s", name);
 }
 
-static void add_bytes(struct dataset *ds, const struct record_content *content,
-                      const struct record_column *column, unsigned places)
+static void record_set_add_bytes(struct dataset *ds, const struct record_content *content,
+                                 const struct record_column *column, unsigned places)
 {
     unsigned in = IN_FILE_SAMPLES | IN_TAR;
     struct field *f;
@@ -62,8 +62,8 @@ static void add_text(struct dataset *ds, const struct record_content *content,
         f->in &= ~(unsigned)IN_TAR;
 }
 
-static void add_column(struct dataset *ds, struct record_content *content,
-                       const struct record_column *column, unsigned i, unsigned places)
+static void record_set_add_column(struct dataset *ds, struct record_content *content,
+                                  const struct record_column *column, unsigned i, unsigned places)
 {
     bool numbers = column->shown == RECORD_NUMBERS;
     unsigned tar = column->without & RECORD_NOT_TAR ? 0 : IN_TAR, first = ds->n_fields;
@@ -87,7 +87,7 @@ static void add_column(struct dataset *ds, struct record_content *content,
     for (unsigned k = 1; k < content->ndim; k++)
         content->pads_axes = content->pads_axes || content->dim[k] == DIM_VARIES;
     if (column->shown == RECORD_BYTES)
-        add_bytes(ds, content, column, places);
+        record_set_add_bytes(ds, content, column, places);
     else if (!numbers)
         add_text(ds, content, column, places);
     else if (column->without & RECORD_NOT_ARRAYS)
@@ -163,7 +163,7 @@ static const char *picture_name(const struct record_column *column, unsigned n)
 }
 
 /* What the indexes of the files depend on: also which records there are. */
-static int set_identity(const struct dataset *ds, struct text *t)
+static int record_set_set_identity(const struct dataset *ds, struct text *t)
 {
     const struct record_set *set = record_set_of(ds);
 
@@ -178,7 +178,8 @@ static int set_identity(const struct dataset *ds, struct text *t)
 }
 
 /* The arrays of pictures, if any column has pictures. */
-static int add_pictures(struct dataset *ds, const struct record_column *column, unsigned n)
+static int record_set_add_pictures(struct dataset *ds, const struct record_column *column,
+                                   unsigned n)
 {
     struct record_set *set = ds->impl;
     unsigned found[RECORD_PICTURES_MOST], n_found;
@@ -198,11 +199,12 @@ static int add_pictures(struct dataset *ds, const struct record_column *column, 
     return record_pictures_add(
         ds, &set->setup, name,
         &(struct record_pictures_source){source, n_found, lacks_all(ds, source, column, n_found),
-                                         set_identity},
+                                         record_set_set_identity},
         &set->pictures);
 }
 
-static int add_columns(struct dataset *ds, const struct record_column *column, unsigned n)
+static int record_set_add_columns(struct dataset *ds, const struct record_column *column,
+                                  unsigned n)
 {
     struct record_set *set = ds->impl;
     unsigned pictures = set->setup.options.picture_height > 0;
@@ -218,10 +220,10 @@ static int add_columns(struct dataset *ds, const struct record_column *column, u
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++)
-        add_column(ds, &set->content[i], &column[i], i, places.in[i]);
+        record_set_add_column(ds, &set->content[i], &column[i], i, places.in[i]);
     if (set->rf->read_rows)
         add_slabs(ds, column, n);
-    r = add_pictures(ds, column, n);
+    r = record_set_add_pictures(ds, column, n);
     if (r < 0)
         return r;
     if (places.left_out)
@@ -261,7 +263,7 @@ static int learn_columns(struct dataset *ds)
         r = dataset_make_fields(ds, (size_t)set->learned.n * FIELDS_OF_COLUMN +
                                         RECORD_PICTURES_FIELDS + RECORD_KEY_FIELDS);
     if (r == 0)
-        r = add_columns(ds, set->learned.column, set->learned.n);
+        r = record_set_add_columns(ds, set->learned.column, set->learned.n);
     if (r == 0 && set->learned.is_full)
         notes_add(&ds->notes, "there are more than %u fields: those after '%s' are ignored",
                   RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
@@ -272,7 +274,7 @@ static int learn_columns(struct dataset *ds)
 }
 
 /* Add what the files report. */
-static void add_notes(struct dataset *ds)
+static void record_set_add_notes(struct dataset *ds)
 {
     const struct record_set *set = record_set_of(ds);
 
@@ -290,7 +292,7 @@ static void add_notes(struct dataset *ds)
     }
 }
 
-static const struct index *index_of(void *ctx, unsigned i)
+static const struct index *record_set_index_of(void *ctx, unsigned i)
 {
     const struct record_set *set = ctx;
 
@@ -314,10 +316,10 @@ static int set_keys(struct dataset *ds, struct diag *d)
         if (!has_keys(set, i))
             return 1;
     if (set->files.n == 1) {
-        ds->keys = index_of(set, 0);
+        ds->keys = record_set_index_of(set, 0);
         return 1;
     }
-    r = keys_step(&set->keys, set->files.n, index_of, set);
+    r = keys_step(&set->keys, set->files.n, record_set_index_of, set);
     if (r == -EBADMSG)
         diag_set(d, r, "%s: expected a key for each sample in its index, got a sample without",
                  blob_name(set->files.file[set->keys.file]->blob));
@@ -330,7 +332,7 @@ static int set_keys(struct dataset *ds, struct diag *d)
     return 1;
 }
 
-static int set_prepare(struct dataset *ds, struct diag *d)
+static int record_set_set_prepare(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;
     int r = shards_prepare(&set->files, d);
@@ -347,18 +349,20 @@ static int set_prepare(struct dataset *ds, struct diag *d)
     r = records_finish(ds, set->files.first[set->files.n]);
     if (r < 0)
         return r;
-    add_notes(ds);
+    record_set_add_notes(ds);
     return 1;
 }
 
-static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+static void record_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
+                                    uint64_t *ret_total)
 {
     shards_progress(&record_set_of(ds)->files, ret_done, ret_total);
 }
 
 /* Each file of a folder also has a dataset of its own, which reports it. */
-static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
-                     void *ctx, struct diag *d)
+static int record_set_set_check(const struct dataset *ds,
+                                void (*report)(void *ctx, const char *text), void *ctx,
+                                struct diag *d)
 {
     const struct record_set *set = record_set_of(ds);
     AUTO_TEXT struct text damage = {0};
@@ -392,7 +396,7 @@ static void set_checked(const struct dataset *ds, struct text *t)
         set->rf->checked(set->files.file[0], t);
 }
 
-static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+static void record_set_set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct record_set *set = record_set_of(ds);
 
@@ -402,7 +406,7 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
         record_pictures_describe(set->pictures, indent, t);
 }
 
-static bool set_class_name(const struct dataset *ds, int64_t number, struct text *t)
+static bool record_set_set_class_name(const struct dataset *ds, int64_t number, struct text *t)
 {
     const struct record_set *set = record_set_of(ds);
 
@@ -410,7 +414,7 @@ static bool set_class_name(const struct dataset *ds, int64_t number, struct text
            set->rf->class_name(set->files.file[0], number, t);
 }
 
-static void set_columns(const struct dataset *ds, struct text *t)
+static void record_set_set_columns(const struct dataset *ds, struct text *t)
 {
     const struct record_set *set = record_set_of(ds);
 
@@ -418,7 +422,7 @@ static void set_columns(const struct dataset *ds, struct text *t)
         set->rf->column_names(set->files.file, set->files.n, t);
 }
 
-static void set_free(struct dataset *ds)
+static void record_set_set_free(struct dataset *ds)
 {
     struct record_set *set = ds->impl;
 
@@ -470,17 +474,18 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
 }
 
 #define SET_OPS                                                                                    \
-    .prepare = set_prepare, .progress = set_progress, .check = set_check, .checked = set_checked,  \
-    .describe = set_describe, .locate = record_set_locate, .extents = records_extents,             \
-    .copy = set_copy, .copy_of_all = set_copy_of_all, .free = set_free, .has = set_has,            \
-    .checks_reads = true, .walks = true, .class_name = set_class_name, .columns = set_columns,     \
-    .identity = set_identity
+    .prepare = record_set_set_prepare, .progress = record_set_set_progress,                        \
+    .check = record_set_set_check, .checked = set_checked, .describe = record_set_set_describe,    \
+    .locate = record_set_locate, .extents = records_extents, .copy = set_copy,                     \
+    .copy_of_all = set_copy_of_all, .free = record_set_set_free, .has = set_has,                   \
+    .checks_reads = true, .walks = true, .class_name = record_set_set_class_name,                  \
+    .columns = record_set_set_columns, .identity = record_set_set_identity
 
-static const struct dataset_ops set_ops = {SET_OPS};
+static const struct dataset_ops record_set_set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};
 
 /* The folders that fields of learned columns may be in. */
-static int name_folders(struct dataset *ds, const struct record_format *rf)
+static int record_set_name_folders(struct dataset *ds, const struct record_format *rf)
 {
     const char *const names[] = {"raw", "npy", "npz", "tar", "txt", rf->text_folder};
 
@@ -492,10 +497,10 @@ int record_set_new(const struct record_format *rf, struct record_file *const *fi
 {
     struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(rf->format, file[0]->ops->cuts ? &set_ops_by_bytes : &set_ops, set,
-                        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS +
-                            RECORD_KEY_FIELDS,
-                        n, &ds);
+    int r = dataset_new(
+        rf->format, file[0]->ops->cuts ? &set_ops_by_bytes : &record_set_set_ops, set,
+        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS + RECORD_KEY_FIELDS, n,
+        &ds);
 
     if (r < 0)
         return r;
@@ -511,7 +516,8 @@ int record_set_new(const struct record_format *rf, struct record_file *const *fi
     }
     ds->shares_blobs = n > 1;
     ds->memo = setup->memo;
-    r = rf->column ? add_columns(ds, rf->column, rf->n_columns) : name_folders(ds, rf);
+    r = rf->column ? record_set_add_columns(ds, rf->column, rf->n_columns)
+                   : record_set_name_folders(ds, rf);
     if (r == 0 && rf->column)
         r = rf->add_folders(ds);
     if (r == 0)

@@ -36,14 +36,14 @@ static const struct record_slabs *slabs_of(const struct record_items *items)
     return items->content->slabs;
 }
 
-static struct memo_key key_of(const struct record_items *items, uint64_t block)
+static struct memo_key record_slabs_key_of(const struct record_items *items, uint64_t block)
 {
     const uint64_t *id = items->sel->id;
 
     return (struct memo_key){{(uintptr_t)slabs_of(items), id[0], id[1], id[2], block}};
 }
 
-static int make_slab(void *ctx, void **ret, size_t *ret_size)
+static int record_slabs_make_slab(void *ctx, void **ret, size_t *ret_size)
 {
     const struct work *w = ctx;
     const struct record_slabs *slabs = slabs_of(w->items);
@@ -66,7 +66,7 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool make_cancelled(void *ctx)
+static bool record_slabs_make_cancelled(void *ctx)
 {
     return read_cancelled(((const struct work *)ctx)->rc);
 }
@@ -83,19 +83,20 @@ struct ahead {
 static void read_one(void *ctx, unsigned i)
 {
     struct ahead *ahead = ctx;
-    const struct memo_key key = key_of(ahead->items, ahead->block + i);
+    const struct memo_key key = record_slabs_key_of(ahead->items, ahead->block + i);
     struct work w = {.rc = ahead->rc, .items = ahead->items, .block = ahead->block + i};
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Who needs a slab that cannot be read gets its error then. */
     if (memo_get(slabs_of(ahead->items)->memo, &key,
-                 &(const struct memo_maker){.make = make_slab, .ctx = &w}, &thing) == -EAGAIN)
+                 &(const struct memo_maker){.make = record_slabs_make_slab, .ctx = &w},
+                 &thing) == -EAGAIN)
         atomic_fetch_or(&ahead->missing, 1u << i);
 }
 
 /* Read several slabs at once, from this one on, which the memo does not have. Returns those with
  * missing bytes, which are noted: bit i: block + i. */
-static unsigned read_together(struct record_items *items, uint64_t block)
+static unsigned record_slabs_read_together(struct record_items *items, uint64_t block)
 {
     const struct record_slabs *slabs = slabs_of(items);
     struct ahead ahead = {items->rc, items, block, 0};
@@ -140,15 +141,16 @@ int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, s
     while (len) {
         uint64_t block = off / block_bytes;
         size_t n = (size_t)min_u64(len, block_bytes - off % block_bytes);
-        const struct memo_key key = key_of(items, block);
+        const struct memo_key key = record_slabs_key_of(items, block);
         struct work w = {.rc = items->rc, .items = items, .block = block, .d = d};
-        const struct memo_maker maker = {make_slab, make_cancelled, &w, read_clock(items->rc)};
+        const struct memo_maker maker = {record_slabs_make_slab, record_slabs_make_cancelled, &w,
+                                         read_clock(items->rc)};
         AUTO_MEMO struct memo_thing *thing = NULL;
         int r = 0;
 
         if (!memo_has(slabs->memo, &key) && (tried == UINT64_MAX || block - tried >= AHEAD_SLABS)) {
             tried = block;
-            missing = read_together(items, block);
+            missing = record_slabs_read_together(items, block);
         }
         if (tried != UINT64_MAX && block - tried < AHEAD_SLABS && missing >> (block - tried) & 1)
             r = -EAGAIN;

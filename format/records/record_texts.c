@@ -8,8 +8,8 @@
 
 /* ---- the bytes of one record ---- */
 
-static int bytes_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
+static int record_texts_bytes_form(const struct dataset *ds, const struct field *f,
+                                   const struct selection *sel, struct form *ret)
 {
     struct record_items items;
     uint64_t dim[RECORD_AXES];
@@ -24,9 +24,9 @@ static int bytes_form(const struct dataset *ds, const struct field *f, const str
     return 0;
 }
 
-static int bytes_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int record_texts_bytes_read(struct read_context *rc, const struct dataset *ds,
+                                   const struct field *f, const struct selection *sel, uint64_t off,
+                                   size_t len, uint8_t *dst, struct diag *d)
 {
     const struct record_content *c = f->impl;
     struct record_items items;
@@ -35,7 +35,7 @@ static int bytes_read(struct read_context *rc, const struct dataset *ds, const s
     return len ? c->ops->read(rc, ds, c, record_items_sample(&items, 0), off, len, dst, d) : 0;
 }
 
-const struct field_ops record_bytes_ops = {bytes_read, bytes_form};
+const struct field_ops record_bytes_ops = {record_texts_bytes_read, record_texts_bytes_form};
 
 /* ---- texts ---- */
 

@@ -15,8 +15,9 @@
 
 /* ---- fields ---- */
 
-static struct field *add_field(struct dataset *ds, const struct record_content *c, const char *name,
-                               const char *suffix, const struct field_ops *ops, enum dtype dtype)
+static struct field *records_add_field(struct dataset *ds, const struct record_content *c,
+                                       const char *name, const char *suffix,
+                                       const struct field_ops *ops, enum dtype dtype)
 {
     struct field *f = &ds->field[ds->n_fields++];
 
@@ -26,8 +27,8 @@ static struct field *add_field(struct dataset *ds, const struct record_content *
     return f;
 }
 
-static void add_array(struct dataset *ds, const struct record_content *c, const char *name,
-                      const char *suffix, enum field_form form, unsigned in)
+static void records_add_array(struct dataset *ds, const struct record_content *c, const char *name,
+                              const char *suffix, enum field_form form, unsigned in)
 {
     static const struct field_ops *const ops[] = {
         [FORM_ITEM] = &record_item_ops,       [FORM_RAGGED] = &record_ragged_ops,
@@ -36,10 +37,10 @@ static void add_array(struct dataset *ds, const struct record_content *c, const 
         [FORM_SHAPES] = &record_shapes_ops,
     };
     bool counts = form == FORM_LENGTHS || form == FORM_OFFSETS || form == FORM_SHAPES;
-    struct field *f = add_field(ds, c, name, suffix, ops[form],
-                                counts              ? DTYPE_I8
-                                : form == FORM_TEXT ? DTYPE_TEXT
-                                                    : c->dtype);
+    struct field *f = records_add_field(ds, c, name, suffix, ops[form],
+                                        counts              ? DTYPE_I8
+                                        : form == FORM_TEXT ? DTYPE_TEXT
+                                                            : c->dtype);
 
     f->form = form;
     f->in = in;
@@ -48,26 +49,26 @@ static void add_array(struct dataset *ds, const struct record_content *c, const 
 struct field *records_add_item(struct dataset *ds, const struct record_content *c, const char *name,
                                unsigned in)
 {
-    add_array(ds, c, name, "", FORM_ITEM, in);
+    records_add_array(ds, c, name, "", FORM_ITEM, in);
     return &ds->field[ds->n_fields - 1];
 }
 
 void records_add_arrays(struct dataset *ds, const struct record_content *c, const char *name,
                         unsigned tar)
 {
-    add_array(ds, c, name, "", FORM_RAGGED,
-              IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES | tar);
-    add_array(ds, c, name, "", FORM_PADDED, IN_NPY_BATCHES);
-    add_array(ds, c, name, "_len", FORM_LENGTHS, IN_NPY_BATCHES);
-    add_array(ds, c, name, "_offsets", FORM_OFFSETS, IN_NPZ_BATCHES);
+    records_add_array(ds, c, name, "", FORM_RAGGED,
+                      IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES | tar);
+    records_add_array(ds, c, name, "", FORM_PADDED, IN_NPY_BATCHES);
+    records_add_array(ds, c, name, "_len", FORM_LENGTHS, IN_NPY_BATCHES);
+    records_add_array(ds, c, name, "_offsets", FORM_OFFSETS, IN_NPZ_BATCHES);
     if (c->pads_axes)
-        add_array(ds, c, name, "_shape", FORM_SHAPES, IN_NPZ_BATCHES);
+        records_add_array(ds, c, name, "_shape", FORM_SHAPES, IN_NPZ_BATCHES);
 }
 
 struct field *records_add_bytes(struct dataset *ds, const struct record_content *c,
                                 const char *name, const char *folder, const char *ext, unsigned in)
 {
-    struct field *f = add_field(ds, c, name, "", &record_bytes_ops, DTYPE_U1);
+    struct field *f = records_add_field(ds, c, name, "", &record_bytes_ops, DTYPE_U1);
 
     field_offer_bytes(f, folder, ext, in);
     return f;
@@ -75,19 +76,19 @@ struct field *records_add_bytes(struct dataset *ds, const struct record_content 
 
 void records_add_byte_arrays(struct dataset *ds, const struct record_content *c, const char *name)
 {
-    add_array(ds, c, name, "", FORM_RAGGED, IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES);
-    add_array(ds, c, name, "_offsets", FORM_OFFSETS, IN_NPZ_BATCHES);
+    records_add_array(ds, c, name, "", FORM_RAGGED, IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES);
+    records_add_array(ds, c, name, "_offsets", FORM_OFFSETS, IN_NPZ_BATCHES);
 }
 
 void records_add_strings(struct dataset *ds, const struct record_content *c, const char *name)
 {
-    add_array(ds, c, name, "", FORM_TEXT, IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES);
+    records_add_array(ds, c, name, "", FORM_TEXT, IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES);
 }
 
 struct field *records_add_lines(struct dataset *ds, const struct record_content *c,
                                 const char *name, const char *ext)
 {
-    struct field *f = add_field(ds, c, name, "", &record_line_ops.ops, DTYPE_U1);
+    struct field *f = records_add_field(ds, c, name, "", &record_line_ops.ops, DTYPE_U1);
 
     field_offer_bytes(f, ext, ext, IN_FILES | IN_TAR);
     return f;
@@ -95,7 +96,7 @@ struct field *records_add_lines(struct dataset *ds, const struct record_content 
 
 void records_add_keys(struct dataset *ds)
 {
-    struct field *f = add_field(ds, NULL, "key", "", &record_key_line_ops.ops, DTYPE_U1);
+    struct field *f = records_add_field(ds, NULL, "key", "", &record_key_line_ops.ops, DTYPE_U1);
 
     field_offer_bytes(f, "npy", "txt", IN_FILE_BATCHES);
     dataset_add_numbering(ds);
@@ -208,8 +209,8 @@ static void make_checked(const struct dataset *ds, const struct record_content *
     c->ops->make(READ_WAITS, ds, c, next, n, n);
 }
 
-static int check_content(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                         uint8_t *buffer, struct diag *d)
+static int records_check_content(const struct dataset *ds, const struct record_content *c,
+                                 uint64_t record, uint8_t *buffer, struct diag *d)
 {
     uint64_t dim[RECORD_AXES], bytes;
     int r = c->ops->dims(ds, c, record, dim, d);
@@ -242,7 +243,7 @@ int records_check(const struct dataset *ds, void (*report)(void *ctx, const char
 
             if (c && c->is_parsed)
                 make_checked(ds, c, record);
-            r = c ? check_content(ds, c, record, buffer, &reason) : 0;
+            r = c ? records_check_content(ds, c, record, buffer, &reason) : 0;
 
             if (blob_says_nothing(r))
                 return diag_set(d, r, "%s", diag_text(&reason, r));

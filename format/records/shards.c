@@ -62,21 +62,22 @@ struct step {
     struct diag reason;
 };
 
-static bool is_over(const struct step *step)
+static bool shards_is_over(const struct step *step)
 {
     return clock_monotonic(clock_or_real(step->s->clock)) > step->until;
 }
 
 /* Take the next file that is not ready. Those behind a bad one are of no use. false: there is none,
  * or the step is over. */
-static bool take_file(struct step *step, unsigned *ret)
+static bool shards_take_file(struct step *step, unsigned *ret)
 {
     LOCK_SCOPE(&step->lock);
     const struct shards *s = step->s;
 
     while (step->next < s->n && s->is_ready[step->next])
         step->next++;
-    if (step->next >= s->n || step->next > step->at || step->next > s->failed_at || is_over(step))
+    if (step->next >= s->n || step->next > step->at || step->next > s->failed_at ||
+        shards_is_over(step))
         return false;
     *ret = step->next++;
     return true;
@@ -100,13 +101,13 @@ static void *step_files(void *arg)
     struct step *step = arg;
     unsigned i;
 
-    while (take_file(step, &i)) {
+    while (shards_take_file(step, &i)) {
         struct diag reason = DIAG_INIT;
         int r;
 
         do
             r = prepared_step(&step->s->file[i]->prepared, &reason);
-        while (r == 0 && !is_over(step));
+        while (r == 0 && !shards_is_over(step));
         file_stopped(step, i, r, &reason);
     }
     return NULL;
@@ -193,7 +194,7 @@ void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_t
 }
 
 /* The last file that begins with number at or before; file i begins with start[i]. */
-static unsigned file_of(const struct shards *s, const uint64_t *start, uint64_t at)
+static unsigned shards_of(const struct shards *s, const uint64_t *start, uint64_t at)
 {
     unsigned low = 0, high = s->n;
 
@@ -210,7 +211,7 @@ static unsigned file_of(const struct shards *s, const uint64_t *start, uint64_t 
 
 unsigned shards_find(const struct shards *s, uint64_t record, uint64_t *ret_own)
 {
-    unsigned i = file_of(s, s->first, record);
+    unsigned i = shards_of(s, s->first, record);
 
     *ret_own = record - s->first[i];
     return i;
@@ -219,7 +220,7 @@ unsigned shards_find(const struct shards *s, uint64_t record, uint64_t *ret_own)
 /* The number of records before byte at of the files in sequence. */
 static uint64_t records_before(const struct shards *s, uint64_t at)
 {
-    unsigned i = file_of(s, s->byte, at);
+    unsigned i = shards_of(s, s->byte, at);
 
     if (at >= s->byte[s->n])
         return s->first[s->n];

@@ -17,7 +17,7 @@
 /* ---- where rows are ---- */
 
 /* The length of the first row of bytes with the end of its line; 0: it is not complete. */
-static size_t line_end(const char *bytes, size_t len)
+static size_t row_line_end(const char *bytes, size_t len)
 {
     const char *end = memchr(bytes, '\n', len);
 
@@ -46,7 +46,7 @@ static size_t record_end(const char *bytes, size_t len)
 }
 
 /* Have more of the table in the window. */
-static int fill(struct row_walk *walk, struct diag *d)
+static int row_fill(struct row_walk *walk, struct diag *d)
 {
     size_t skip = (size_t)(walk->at - walk->start);
     uint64_t more;
@@ -72,13 +72,13 @@ static int fill(struct row_walk *walk, struct diag *d)
     return r;
 }
 
-static int find_row(struct row_walk *walk, size_t *ret, struct diag *d)
+static int row_find_row(struct row_walk *walk, size_t *ret, struct diag *d)
 {
     for (bool filled = false;; filled = true) {
         const char *bytes = walk->window + (walk->at - walk->start);
         size_t len = walk->have - (size_t)(walk->at - walk->start);
         size_t end = !walk->window               ? 0
-                     : walk->kind == TABLE_JSONL ? line_end(bytes, len)
+                     : walk->kind == TABLE_JSONL ? row_line_end(bytes, len)
                                                  : record_end(bytes, len);
         int r;
 
@@ -91,7 +91,7 @@ static int find_row(struct row_walk *walk, size_t *ret, struct diag *d)
         *ret = end;
         if (end)
             return 0;
-        r = fill(walk, d);
+        r = row_fill(walk, d);
         if (r < 0)
             return r;
     }
@@ -101,7 +101,7 @@ int row_walk_next(struct row_walk *walk, struct row_bytes *ret, struct diag *d)
 {
     while (walk->at < walk->end) {
         size_t len;
-        int r = find_row(walk, &len, d);
+        int r = row_find_row(walk, &len, d);
 
         if (r < 0)
             return r;
@@ -200,7 +200,7 @@ static int parse_json(struct row *row, const char *bytes, size_t len, const char
 }
 
 /* Is it a number as JSON writes it? Then "007" is none: its zeros mean something. */
-static bool is_number(const char *text, size_t len, bool *ret_real)
+static bool row_is_number(const char *text, size_t len, bool *ret_real)
 {
     const char *p = text, *end = text + len, *digits;
 
@@ -230,12 +230,12 @@ static bool is_number(const char *text, size_t len, bool *ret_real)
 }
 
 /* The number that a cell of CSV is: as JSON has it. */
-static int parse_number(struct row_cell *cell)
+static int row_parse_number(struct row_cell *cell)
 {
     AUTO_JSON json_t *value = NULL;
     bool real;
 
-    if (!is_number(cell->text, cell->len, &real))
+    if (!row_is_number(cell->text, cell->len, &real))
         return 0;
     value = json_loadb(cell->text, cell->len, JSON_DECODE_ANY, NULL);
     if (json_is_integer(value)) {
@@ -249,7 +249,7 @@ static int parse_number(struct row_cell *cell)
 }
 
 /* The quote that ends the one at i; len: none does. */
-static size_t quoted_end(const char *bytes, size_t len, size_t i)
+static size_t row_quoted_end(const char *bytes, size_t len, size_t i)
 {
     for (i++; i < len; i++) {
         if (bytes[i] != '"')
@@ -268,7 +268,7 @@ static int parse_field(struct row_cell *cell, const char *bytes, size_t len, siz
     size_t i = *at, n = 0;
 
     if (i < len && bytes[i] == '"') {
-        size_t end = quoted_end(bytes, len, i);
+        size_t end = row_quoted_end(bytes, len, i);
 
         if (end == len)
             return diag_set(d, -EBADMSG, "%s: byte %zu: a quote that does not end", what, *at);
@@ -312,7 +312,7 @@ static int parse_csv(struct row *row, const char *bytes, size_t len, const char 
             return -ENOMEM;
         r = parse_field(cell, bytes, len, &at, what, d);
         if (r == 0 && !cell->made)
-            r = parse_number(cell);
+            r = row_parse_number(cell);
         if (at >= len)
             break;
     }

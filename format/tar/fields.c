@@ -10,7 +10,7 @@
 
 /* ---- columns ---- */
 
-static bool is_complete(const void *ctx, unsigned field)
+static bool tar_fields_is_complete(const void *ctx, unsigned field)
 {
     const struct tar_shard *shard = ctx;
 
@@ -20,8 +20,8 @@ static bool is_complete(const void *ctx, unsigned field)
 
 int tar_columns_make(struct tar_shard *shard)
 {
-    int r = member_columns_make(&shard->table, 0, is_complete, shard, &shard->shows, &shard->column,
-                                &shard->base.n_columns);
+    int r = member_columns_make(&shard->table, 0, tar_fields_is_complete, shard, &shard->shows,
+                                &shard->column, &shard->base.n_columns);
 
     shard->base.column = shard->column;
     return r;
@@ -29,7 +29,7 @@ int tar_columns_make(struct tar_shard *shard)
 
 /* ---- contents ---- */
 
-static uint64_t number_at(const struct tar_shard *shard, uint64_t row, uint64_t column)
+static uint64_t tar_fields_number_at(const struct tar_shard *shard, uint64_t row, uint64_t column)
 {
     return index_number(&shard->base.prepared.index, row, (unsigned)column);
 }
@@ -40,22 +40,23 @@ bool tar_has(const void *file, uint64_t row, unsigned column)
     const struct tar_shard *shard = file;
     uint64_t place = tar_field_number(shard, shard->shows[column].field, TAR_FIELD_PLACE);
 
-    return number_at(shard, row, place) || number_at(shard, row, TAR_FAULT);
+    return tar_fields_number_at(shard, row, place) || tar_fields_number_at(shard, row, TAR_FAULT);
 }
 
-static int check_fault(const struct tar_shard *shard, uint64_t row, struct diag *d)
+static int tar_fields_check_fault(const struct tar_shard *shard, uint64_t row, struct diag *d)
 {
     static const char *const faults[N_TAR_FAULTS] = {
         [TAR_TWICE] = "two members of one extension",
         [TAR_IS_SPARSE] = "a sparse member, which is never expanded",
         [TAR_CUT] = "the end of the file",
     };
-    uint64_t fault = number_at(shard, row, TAR_FAULT);
+    uint64_t fault = tar_fields_number_at(shard, row, TAR_FAULT);
 
     if (!fault)
         return 0;
     return diag_set(d, -EBADMSG, "%s: byte %llu: expected a sample, got %s",
-                    blob_name(shard->base.blob), (unsigned long long)number_at(shard, row, TAR_AT),
+                    blob_name(shard->base.blob),
+                    (unsigned long long)tar_fields_number_at(shard, row, TAR_AT),
                     fault < N_TAR_FAULTS ? faults[fault] : "a fault");
 }
 
@@ -65,12 +66,12 @@ int tar_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[stati
     const struct tar_shard *shard = file;
     const struct member_column *shows = &shard->shows[column];
     const uint64_t *number = shard->table.column[shows->field].number;
-    int r = check_fault(shard, row, d);
+    int r = tar_fields_check_fault(shard, row, d);
 
     if (r < 0)
         return r;
     if (shows->shown != MEMBER_AS_ARRAY && shows->shown != MEMBER_AS_INTEGER)
-        ret[0] = number_at(shard, row, number[TAR_FIELD_PLACE] + 1);
+        ret[0] = tar_fields_number_at(shard, row, number[TAR_FIELD_PLACE] + 1);
     if (shows->shown == MEMBER_AS_ARRAY)
         member_array_dims(&shard->base.prepared.index, row, number, ret);
     return 0;
@@ -87,9 +88,9 @@ static struct extent find_bytes(const struct tar_shard *shard, uint64_t row, uns
         head = member_array_head(&shard->base.prepared.index, row, number);
     return (struct extent){
         shard->base.blob,
-        number_at(shard, row, TAR_AT) + TAR_BLOCK * number_at(shard, row, number[TAR_FIELD_PLACE]) +
-            head,
-        number_at(shard, row, number[TAR_FIELD_PLACE] + 1) - head,
+        tar_fields_number_at(shard, row, TAR_AT) +
+            TAR_BLOCK * tar_fields_number_at(shard, row, number[TAR_FIELD_PLACE]) + head,
+        tar_fields_number_at(shard, row, number[TAR_FIELD_PLACE] + 1) - head,
     };
 }
 
@@ -97,7 +98,8 @@ bool tar_extent(const void *file, uint64_t row, unsigned column, struct extent *
 {
     const struct tar_shard *shard = file;
 
-    if (shard->shows[column].shown == MEMBER_AS_INTEGER || number_at(shard, row, TAR_FAULT))
+    if (shard->shows[column].shown == MEMBER_AS_INTEGER ||
+        tar_fields_number_at(shard, row, TAR_FAULT))
         return false;
     *ret = find_bytes(shard, row, column);
     return ret->len > 0;
@@ -110,7 +112,7 @@ int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned c
     const struct member_column *shows = &shard->shows[column];
     const uint64_t *number = shard->table.column[shows->field].number;
     struct extent e;
-    int r = check_fault(shard, row, d);
+    int r = tar_fields_check_fault(shard, row, d);
 
     if (r < 0)
         return r;

@@ -15,12 +15,12 @@ static bool file_is_beside(const struct source_file *file)
     return tar_hints_are_called(file->name);
 }
 
-static void file_damage(const void *file, struct text *t)
+static void tar_damage(const void *file, struct text *t)
 {
     text_add(t, "%s", ((const struct tar_shard *)file)->damage);
 }
 
-static void file_note(const void *file, struct text *t)
+static void tar_note(const void *file, struct text *t)
 {
     text_add(t, "%s", ((const struct tar_shard *)file)->note);
 }
@@ -35,12 +35,12 @@ static const struct record_format shards = {
     .extent = tar_extent,
     .read = tar_read,
     .verify = tar_verify,
-    .damage = file_damage,
-    .note = file_note,
+    .damage = tar_damage,
+    .note = tar_note,
 };
 
 /* A damaged archive is one too, if it says so: its message tells what is wrong. */
-static enum claim probe(const struct probed_file *file)
+static enum claim tar_probe(const struct probed_file *file)
 {
     struct tar_header header;
 
@@ -54,13 +54,13 @@ static enum claim probe(const struct probed_file *file)
                                                                             : CLAIM_NONE;
 }
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int tar_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
 {
     return record_set_open_folder(&shards, files, n, setup, finds);
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void tar_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
@@ -69,8 +69,8 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_tar = {
     .name = "tar",
-    .probe = probe,
-    .open_folder = open_folder,
+    .probe = tar_probe,
+    .open_folder = tar_open_folder,
     .title = "WebDataset shards (tar)",
-    .example = example,
+    .example = tar_example,
 };

@@ -96,24 +96,24 @@ void tar_pass_free(struct tar_pass *pass)
 
 /* ---- fields ---- */
 
-static uint64_t *numbers_of(struct tar_pass *pass, unsigned field)
+static uint64_t *tar_pass_numbers_of(struct tar_pass *pass, unsigned field)
 {
     return pass->shard->table.column[field].number;
 }
 
 /* Show the bytes of the value's field only, and say why. */
-static void show_bytes(struct tar_pass *pass, const char *wrong)
+static void tar_pass_show_bytes(struct tar_pass *pass, const char *wrong)
 {
     unsigned field = pass->value.field;
 
-    numbers_of(pass, field)[MEMBER_FORM] = MEMBER_AS_BYTES;
+    tar_pass_numbers_of(pass, field)[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
              blob_name(pass->shard->base.blob), (unsigned long long)pass->value.member.at, wrong,
              pass->shard->table.column[field].name);
 }
 
 /* n columns of the index more; *ret: the first. 0 or -ENOMEM. */
-static int add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
+static int tar_pass_add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
 {
     int r = index_builder_columns(pass->shard->base.prepared.builder, pass->columns + n);
 
@@ -125,17 +125,17 @@ static int add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
 }
 
 /* Are there columns for arrays, besides those that further fields will need? */
-static bool has_columns(const struct tar_pass *pass, unsigned n)
+static bool tar_pass_has_columns(const struct tar_pass *pass, unsigned n)
 {
     return pass->columns + n + (TAR_FIELDS_MAX - pass->shard->table.n) * COLUMNS_OF_FIELD <=
            INDEX_LEARNED;
 }
 
 /* A decimal integer, with white space around it. */
-static int read_integer(struct tar_pass *pass, struct diag *d)
+static int tar_pass_read_integer(struct tar_pass *pass, struct diag *d)
 {
     const struct tar_member *m = &pass->value.member;
-    const uint64_t *number = numbers_of(pass, pass->value.field);
+    const uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
     const uint8_t *bytes;
     int64_t value = 0;
     int r = 0;
@@ -145,7 +145,7 @@ static int read_integer(struct tar_pass *pass, struct diag *d)
     if (r < 0)
         return r;
     if (m->size > MEMBER_INTEGER_MAX || !member_integer_parse(bytes, (size_t)m->size, &value))
-        show_bytes(pass, "expected a decimal integer, got something else");
+        tar_pass_show_bytes(pass, "expected a decimal integer, got something else");
     else
         pass->sample.number[number[MEMBER_VALUE]] = (uint64_t)value;
     return 0;
@@ -154,10 +154,10 @@ static int read_integer(struct tar_pass *pass, struct diag *d)
 /* The first array of a field. */
 static int begin_arrays(struct tar_pass *pass, const struct npy_head *head)
 {
-    uint64_t *number = numbers_of(pass, pass->value.field);
+    uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
 
     member_begin_arrays(number, head);
-    return add_columns(pass, member_value_columns(head), &number[MEMBER_VALUE]);
+    return tar_pass_add_columns(pass, member_value_columns(head), &number[MEMBER_VALUE]);
 }
 
 /* NULL, or why the array cannot be shown. 0 or -errno. */
@@ -179,15 +179,15 @@ static int parse_array(struct tar_pass *pass, struct npy_head *ret, const char *
     return r;
 }
 
-static int read_array(struct tar_pass *pass, struct diag *d)
+static int tar_pass_read_array(struct tar_pass *pass, struct diag *d)
 {
-    uint64_t *number = numbers_of(pass, pass->value.field);
+    uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
     const char *wrong;
     struct npy_head head;
     int r = parse_array(pass, &head, &wrong, d);
 
     if (r == 0 && !wrong && !number[MEMBER_VALUE]) {
-        if (has_columns(pass, member_value_columns(&head)))
+        if (tar_pass_has_columns(pass, member_value_columns(&head)))
             r = begin_arrays(pass, &head);
         else
             wrong = "expected columns of the index for an array, got too many fields";
@@ -195,16 +195,16 @@ static int read_array(struct tar_pass *pass, struct diag *d)
     if (r == 0 && !wrong)
         wrong = member_take_array(number, &head, pass->sample.number);
     if (r == 0 && wrong)
-        show_bytes(pass, wrong);
+        tar_pass_show_bytes(pass, wrong);
     return r;
 }
 
 /* Read the value of the member that was found last. */
-static int read_value(struct tar_pass *pass, struct diag *d)
+static int tar_pass_read_value(struct tar_pass *pass, struct diag *d)
 {
-    uint64_t shown = numbers_of(pass, pass->value.field)[MEMBER_FORM];
-    int r = shown == MEMBER_AS_INTEGER ? read_integer(pass, d)
-            : shown == MEMBER_AS_ARRAY ? read_array(pass, d)
+    uint64_t shown = tar_pass_numbers_of(pass, pass->value.field)[MEMBER_FORM];
+    int r = shown == MEMBER_AS_INTEGER ? tar_pass_read_integer(pass, d)
+            : shown == MEMBER_AS_ARRAY ? tar_pass_read_array(pass, d)
                                        : 0;
 
     if (r == 0)
@@ -222,18 +222,18 @@ static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, uns
 
     if (r < 0 || table->n == n)
         return r;
-    number = numbers_of(pass, *ret);
+    number = tar_pass_numbers_of(pass, *ret);
     number[MEMBER_FORM] = member_shown_of((const char *)ext, len);
-    r = add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
+    r = tar_pass_add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
     if (r == 0 && number[MEMBER_FORM] == MEMBER_AS_INTEGER)
-        r = add_columns(pass, 1, &number[MEMBER_VALUE]);
+        r = tar_pass_add_columns(pass, 1, &number[MEMBER_VALUE]);
     return r;
 }
 
 /* ---- samples ---- */
 
 /* The key as the mount shows it: without "./" in front; of one that is too long, the number. */
-static int add_row(struct tar_pass *pass)
+static int tar_pass_add_row(struct tar_pass *pass)
 {
     struct sample *s = &pass->sample;
     struct index_builder *builder = pass->shard->base.prepared.builder;
@@ -261,7 +261,7 @@ static int end_sample(struct tar_pass *pass)
     if (!s->is_open)
         return 0;
     s->number[TAR_FAULT] = s->fault;
-    r = add_row(pass);
+    r = tar_pass_add_row(pass);
     if (r < 0)
         return r;
     s->is_open = false;
@@ -269,7 +269,7 @@ static int end_sample(struct tar_pass *pass)
     pass->good += !s->fault;
     pass->shard->faults += s->fault != TAR_NO_FAULT;
     for (unsigned i = 0; i < s->n_fields && !s->fault; i++)
-        numbers_of(pass, s->field[i])[MEMBER_ROWS]++;
+        tar_pass_numbers_of(pass, s->field[i])[MEMBER_ROWS]++;
     return 0;
 }
 
@@ -293,7 +293,7 @@ static void set_fault(struct sample *s, enum tar_fault fault)
         s->fault = fault;
 }
 
-static int add_member(struct tar_pass *pass, const struct tar_member *m, size_t ext)
+static int tar_pass_add_member(struct tar_pass *pass, const struct tar_member *m, size_t ext)
 {
     struct sample *s = &pass->sample;
     unsigned field;
@@ -304,7 +304,7 @@ static int add_member(struct tar_pass *pass, const struct tar_member *m, size_t 
         return 0;
     if (r < 0)
         return r;
-    place = &s->number[numbers_of(pass, field)[TAR_FIELD_PLACE]];
+    place = &s->number[tar_pass_numbers_of(pass, field)[TAR_FIELD_PLACE]];
     if (*place || m->kind == TAR_SPARSE || m->is_cut) {
         set_fault(s, m->is_cut ? TAR_CUT : *place ? TAR_TWICE : TAR_IS_SPARSE);
         return 0;
@@ -318,7 +318,7 @@ static int add_member(struct tar_pass *pass, const struct tar_member *m, size_t 
 
 /* ---- members ---- */
 
-static void leave(struct left *left, const struct tar_member *m)
+static void tar_pass_leave(struct left *left, const struct tar_member *m)
 {
     if (!left->n++)
         snprintf(left->first, sizeof(left->first), "%.*s", (int)min_u64(m->name_len, FIRST_LEN),
@@ -333,7 +333,7 @@ static int refuse_project(const struct blob *blob, const struct tar_member *m, s
                     blob_name(blob), (int)min_u64(m->name_len, FIRST_LEN), (const char *)m->name);
 }
 
-static int take_file(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
+static int tar_pass_take_file(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
 {
     struct sample *s = &pass->sample;
     struct tar_name name;
@@ -345,24 +345,24 @@ static int take_file(struct tar_pass *pass, const struct tar_member *m, struct d
     kind = tar_name_split(m->name, m->name_len, &name);
     if (kind != TAR_NAME_SAMPLE) {
         if (kind == TAR_NAME_NO_EXT)
-            leave(&pass->no_ext, m);
+            tar_pass_leave(&pass->no_ext, m);
         return 0;
     }
     if (!s->is_open || s->key_len != name.key_len || memcmp(s->key, m->name, name.key_len) != 0) {
         r = end_sample(pass);
         begin_sample(pass, m, name.key_len);
     }
-    return r < 0 ? r : add_member(pass, m, name.ext);
+    return r < 0 ? r : tar_pass_add_member(pass, m, name.ext);
 }
 
-static int take_member(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
+static int tar_pass_take_member(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
 {
     switch (m->kind) {
     case TAR_FILE:
     case TAR_SPARSE:
-        return take_file(pass, m, d);
+        return tar_pass_take_file(pass, m, d);
     case TAR_OTHER:
-        leave(&pass->links, m);
+        tar_pass_leave(&pass->links, m);
         return 0;
     default:
         return 0;
@@ -371,7 +371,7 @@ static int take_member(struct tar_pass *pass, const struct tar_member *m, struct
 
 /* ---- the end ---- */
 
-static uint64_t count_samples(const struct tar_pass *pass)
+static uint64_t tar_pass_count_samples(const struct tar_pass *pass)
 {
     return pass->good + pass->shard->faults;
 }
@@ -393,13 +393,13 @@ static int refuse_empty(const struct blob *blob, struct diag *d)
                     blob_name(blob));
 }
 
-static int judge(const struct tar_pass *pass, struct diag *d)
+static int tar_pass_judge(const struct tar_pass *pass, struct diag *d)
 {
     const char *name = blob_name(pass->shard->base.blob);
 
     if (pass->cut.set && !pass->good)
         return diag_set(d, -EBADMSG, "%s", pass->cut.text);
-    if (!count_samples(pass))
+    if (!tar_pass_count_samples(pass))
         return refuse_empty(pass->shard->base.blob, d);
     if (pass->good >= JUDGED && !has_common_field(pass))
         return diag_set(d, -EBADMSG,
@@ -409,13 +409,13 @@ static int judge(const struct tar_pass *pass, struct diag *d)
     return 0;
 }
 
-static int finish(struct tar_pass *pass, struct diag *d)
+static int tar_pass_finish(struct tar_pass *pass, struct diag *d)
 {
     struct tar_shard *shard = pass->shard;
     int r = end_sample(pass);
 
     if (r == 0)
-        r = judge(pass, d);
+        r = tar_pass_judge(pass, d);
     if (r == 0 && !pass->cut.set)
         r = tar_walk_rest(&pass->walk, &pass->rest, d);
     pass->is_open = !pass->cut.set && tar_walk_is_open(&pass->walk);
@@ -429,21 +429,21 @@ static int finish(struct tar_pass *pass, struct diag *d)
 }
 
 /* One member further. 0 or -errno. */
-static int go_on(struct tar_pass *pass, struct diag *d)
+static int tar_pass_go_on(struct tar_pass *pass, struct diag *d)
 {
     struct tar_member m;
     int r;
 
     if (pass->value.is_open)
-        return read_value(pass, d);
+        return tar_pass_read_value(pass, d);
     pass->cut.set = false;
     r = tar_walk_next(&pass->walk, &m, &pass->cut);
     if (r == 1)
-        return take_member(pass, &m, d);
+        return tar_pass_take_member(pass, &m, d);
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "%s", diag_text(&pass->cut, r));
-    r = pass->cut.set && m.is_cut ? take_member(pass, &m, d) : 0;
-    return r < 0 ? r : finish(pass, d);
+    r = pass->cut.set && m.is_cut ? tar_pass_take_member(pass, &m, d) : 0;
+    return r < 0 ? r : tar_pass_finish(pass, d);
 }
 
 int tar_pass_step(struct tar_pass *pass, struct diag *d)
@@ -452,7 +452,7 @@ int tar_pass_step(struct tar_pass *pass, struct diag *d)
     int r = 0;
 
     for (unsigned i = 1; !pass->ended && r == 0; i++) {
-        r = go_on(pass, d);
+        r = tar_pass_go_on(pass, d);
         if (i % LOOK == 0 && monotonic_ns() > until)
             break;
     }

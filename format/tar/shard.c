@@ -62,7 +62,7 @@ static int shard_about(void *impl, const struct index *index, struct text *ret, 
 }
 
 /* Are the columns of a field in the index, and is it of a kind that is known? */
-static bool field_is_good(const uint64_t *number, unsigned columns)
+static bool tar_shard_field_is_good(const uint64_t *number, unsigned columns)
 {
     uint64_t place = number[TAR_FIELD_PLACE];
 
@@ -88,7 +88,7 @@ static bool member_is_good(const struct tar_shard *shard, const struct index *in
 static int check_index(const struct tar_shard *shard, const struct index *index)
 {
     for (unsigned i = 0; i < shard->table.n; i++)
-        if (!field_is_good(shard->table.column[i].number, index->shape.columns))
+        if (!tar_shard_field_is_good(shard->table.column[i].number, index->shape.columns))
             return -EBADMSG;
     for (uint64_t row = 0; row < index->rows; row++) {
         uint64_t at = index_number(index, row, TAR_AT);

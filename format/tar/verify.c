@@ -18,7 +18,7 @@ struct verifying {
     uint8_t key[KEY_MAX];
 };
 
-static uint64_t number_at(const struct verifying *v, uint64_t column)
+static uint64_t tar_verify_number_at(const struct verifying *v, uint64_t column)
 {
     return index_number(&v->shard->base.prepared.index, v->row, (unsigned)column);
 }
@@ -30,7 +30,7 @@ static int read_ahead(struct verifying *v, struct diag *d)
     int all = 0;
 
     for (unsigned i = 0; i < v->shard->table.n; i++) {
-        uint64_t place = number_at(v, tar_field_number(v->shard, i, TAR_FIELD_PLACE));
+        uint64_t place = tar_verify_number_at(v, tar_field_number(v->shard, i, TAR_FIELD_PLACE));
 
         if (place && !missing_go_on(v->walk.window.rc,
                                     blob_read(v->walk.window.rc, v->shard->base.blob, block,
@@ -43,7 +43,7 @@ static int read_ahead(struct verifying *v, struct diag *d)
 
 /* Does the member have the sample's key? Keys that repeat end in "~" and a number, those too long
  * for an index are numbers. */
-static bool is_key(const struct verifying *v, const uint8_t *name, size_t len)
+static bool tar_verify_is_key(const struct verifying *v, const uint8_t *name, size_t len)
 {
     const struct index *index = &v->shard->base.prepared.index;
 
@@ -58,7 +58,7 @@ static bool is_key(const struct verifying *v, const uint8_t *name, size_t len)
     return v->key_len == len || (index->renamed && v->key[len] == '~');
 }
 
-static int differs(const struct verifying *v, const char *what, struct diag *d)
+static int tar_verify_differs(const struct verifying *v, const char *what, struct diag *d)
 {
     return diag_set(d, -EBADMSG, "byte %llu: expected %s of the sample, got another",
                     (unsigned long long)v->at, what);
@@ -74,19 +74,20 @@ static int verify_array(struct verifying *v, const struct tar_member *m, const u
     int r;
 
     if (head > m->size || head > TAR_EXTRA_MAX || head < NPY_HEAD_START)
-        return differs(v, "an array", d);
+        return tar_verify_differs(v, "an array", d);
     r = tar_walk_bytes(&v->walk, m->at, (size_t)head, &bytes, d);
     if (r < 0)
         return r;
     if (npy_head_bytes(bytes, (size_t)head) != head ||
         npy_head_parse(bytes, (size_t)head, m->size, &found) ||
         (uint64_t)found.dtype != number[MEMBER_TYPE] || found.ndim != number[MEMBER_AXES])
-        return differs(v, "an array", d);
-    if (member_array_word(&found) != number_at(v, number[MEMBER_VALUE]))
-        return differs(v, "the order of bytes and axes of an array", d);
+        return tar_verify_differs(v, "an array", d);
+    if (member_array_word(&found) != tar_verify_number_at(v, number[MEMBER_VALUE]))
+        return tar_verify_differs(v, "the order of bytes and axes of an array", d);
     member_array_dims(index, v->row, number, dim);
-    return memcmp(dim, found.dim, found.ndim * sizeof(*dim)) ? differs(v, "the axes of an array", d)
-                                                             : 0;
+    return memcmp(dim, found.dim, found.ndim * sizeof(*dim))
+               ? tar_verify_differs(v, "the axes of an array", d)
+               : 0;
 }
 
 static int verify_value(struct verifying *v, const struct tar_member *m, const uint64_t *number,
@@ -101,14 +102,14 @@ static int verify_value(struct verifying *v, const struct tar_member *m, const u
     if (number[MEMBER_FORM] != MEMBER_AS_INTEGER)
         return 0;
     if (m->size > MEMBER_INTEGER_MAX)
-        return differs(v, "a number", d);
+        return tar_verify_differs(v, "a number", d);
     r = tar_walk_bytes(&v->walk, m->at, (size_t)m->size, &bytes, d);
     if (r < 0)
         return r;
     return member_integer_parse(bytes, (size_t)m->size, &value) &&
-                   (uint64_t)value == number_at(v, number[MEMBER_VALUE])
+                   (uint64_t)value == tar_verify_number_at(v, number[MEMBER_VALUE])
                ? 0
-               : differs(v, "a number", d);
+               : tar_verify_differs(v, "a number", d);
 }
 
 static int verify_member(struct verifying *v, const struct tar_member *m, size_t ext,
@@ -119,12 +120,12 @@ static int verify_member(struct verifying *v, const struct tar_member *m, size_t
     unsigned field;
 
     if (!column_table_find(&v->shard->table, m->name + ext, m->name_len - ext, &field))
-        return v->shard->table.n < TAR_FIELDS_MAX ? differs(v, "the fields", d) : 0;
+        return v->shard->table.n < TAR_FIELDS_MAX ? tar_verify_differs(v, "the fields", d) : 0;
     number = v->shard->table.column[field].number;
     place = number[TAR_FIELD_PLACE];
-    if (m->kind != TAR_FILE || number_at(v, place) != (m->at - v->at) / TAR_BLOCK ||
-        number_at(v, place + 1) != m->size)
-        return differs(v, "the places of files", d);
+    if (m->kind != TAR_FILE || tar_verify_number_at(v, place) != (m->at - v->at) / TAR_BLOCK ||
+        tar_verify_number_at(v, place + 1) != m->size)
+        return tar_verify_differs(v, "the places of files", d);
     ++*n_found;
     return verify_value(v, m, number, d);
 }
@@ -144,13 +145,13 @@ static int verify_members(struct verifying *v, unsigned n, struct diag *d)
         if ((m.kind != TAR_FILE && m.kind != TAR_SPARSE) ||
             tar_name_split(m.name, m.name_len, &name) != TAR_NAME_SAMPLE)
             continue;
-        if (!is_key(v, m.name, name.key_len))
-            return differs(v, "the key", d);
+        if (!tar_verify_is_key(v, m.name, name.key_len))
+            return tar_verify_differs(v, "the key", d);
         r = verify_member(v, &m, name.ext, &n_found, d);
         if (r < 0)
             return r;
     }
-    return n_found == n ? 0 : differs(v, "all fields", d);
+    return n_found == n ? 0 : tar_verify_differs(v, "all fields", d);
 }
 
 int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
@@ -160,11 +161,11 @@ int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct d
     unsigned n = 0;
     int r;
 
-    v.at = number_at(&v, TAR_AT);
-    if (number_at(&v, TAR_FAULT))
+    v.at = tar_verify_number_at(&v, TAR_AT);
+    if (tar_verify_number_at(&v, TAR_FAULT))
         return 0; /* it is not read */
     for (unsigned i = 0; i < shard->table.n; i++)
-        n += number_at(&v, tar_field_number(shard, i, TAR_FIELD_PLACE)) > 0;
+        n += tar_verify_number_at(&v, tar_field_number(shard, i, TAR_FIELD_PLACE)) > 0;
     v.key_len = index_key(&shard->base.prepared.index, row, v.key);
     r = tar_walk_init(&v.walk, shard->base.blob);
     v.walk.window.rc = rc;

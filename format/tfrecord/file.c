@@ -41,7 +41,7 @@ static int read_findings(struct findings *ret, const struct index *index, uint64
 }
 
 /* Are the places of the records inside the file, and no record shorter than its frame? */
-static bool places_fit(const struct index *index, uint64_t size)
+static bool tfrecord_places_fit(const struct index *index, uint64_t size)
 {
     uint64_t at[INDEX_GROUP], before = 0;
 
@@ -76,14 +76,14 @@ static bool left_out_fits(const struct column_table *t)
     return !t->left_out || *t->first_out;
 }
 
-static int file_take(void *impl, const struct index *index)
+static int tfrecord_take(void *impl, const struct index *index)
 {
     struct tfrecord_file *file = impl;
     struct findings findings;
     size_t used;
     int r = read_findings(&findings, index, file->base.blob->size);
 
-    if (r == 0 && !places_fit(index, file->base.blob->size))
+    if (r == 0 && !tfrecord_places_fit(index, file->base.blob->size))
         r = -EBADMSG;
     if (r == 0)
         r = column_table_read(&file->features, index->about + FINDINGS_BYTES,
@@ -104,7 +104,7 @@ static int file_take(void *impl, const struct index *index)
     return r;
 }
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int tfrecord_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct tfrecord_file *file = impl;
 
@@ -119,20 +119,20 @@ static int file_about(void *impl, const struct index *index, struct text *ret, s
 
 /* ---- the index ---- */
 
-static int file_begin(void *impl)
+static int tfrecord_begin(void *impl)
 {
     struct tfrecord_file *file = impl;
 
     return pass_new(file, &file->pass);
 }
 
-static int file_step(void *impl, struct diag *d)
+static int tfrecord_step(void *impl, struct diag *d)
 {
     return pass_step(((struct tfrecord_file *)impl)->pass, d);
 }
 
 /* What was learned becomes the columns. */
-static int file_ready(void *impl, struct diag *d)
+static int tfrecord_ready(void *impl, struct diag *d)
 {
     struct tfrecord_file *file = impl;
     const struct findings *f = &file->findings;
@@ -156,7 +156,7 @@ static int file_open(void *p, const struct record_source *source, struct diag *d
     return 0;
 }
 
-static void file_release(void *p)
+static void tfrecord_release(void *p)
 {
     struct tfrecord_file *file = p;
 
@@ -168,17 +168,17 @@ static void file_release(void *p)
 const struct record_file_ops tfrecord_file_ops = {
     .size = sizeof(struct tfrecord_file),
     .index = {.version = "tfrecord 1",
-              .take = file_take,
-              .begin = file_begin,
-              .step = file_step,
-              .about = file_about,
-              .ready = file_ready},
+              .take = tfrecord_take,
+              .begin = tfrecord_begin,
+              .step = tfrecord_step,
+              .about = tfrecord_about,
+              .ready = tfrecord_ready},
     .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
     .has_places = true,
     .checks_rows = true,
     .side_by_side = true,
     .open = file_open,
-    .release = file_release,
+    .release = tfrecord_release,
 };
 
 /* ---- what people are told ---- */

@@ -5,7 +5,7 @@
 #include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
 
-static const struct record_format records = {
+static const struct record_format tfrecord_records = {
     .format = &format_tfrecord,
     .file = &tfrecord_file_ops,
     .has_groups = true,
@@ -22,7 +22,7 @@ static const struct record_format records = {
 /* No other file has a checksum there by chance, so the claim is above those of formats that know a
  * file by two bytes, which a length can have. A file without a byte is a shard without a record if
  * its name says so. */
-static enum claim probe(const struct probed_file *file)
+static enum claim tfrecord_probe(const struct probed_file *file)
 {
     uint64_t len;
 
@@ -31,13 +31,13 @@ static enum claim probe(const struct probed_file *file)
     return file->len >= FRAME_HEAD && frame_head(file->head, &len) ? CLAIM_NAMED : CLAIM_NONE;
 }
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int tfrecord_open_folder(struct source_file *files, size_t n,
+                                const struct format_setup *setup, struct finds *finds)
 {
-    return record_set_open_folder(&records, files, n, setup, finds);
+    return record_set_open_folder(&tfrecord_records, files, n, setup, finds);
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void tfrecord_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
@@ -46,8 +46,8 @@ static void example(const struct dataset *ds, struct text *t)
 
 const struct format format_tfrecord = {
     .name = "tfrecord",
-    .probe = probe,
-    .open_folder = open_folder,
+    .probe = tfrecord_probe,
+    .open_folder = tfrecord_open_folder,
     .title = "TFRecord",
-    .example = example,
+    .example = tfrecord_example,
 };

@@ -58,7 +58,7 @@ void pass_free(struct pass *pass)
 
 /* ---- the window ---- */
 
-static int set_capacity(struct pass *pass, size_t capacity)
+static int tfrecord_pass_set_capacity(struct pass *pass, size_t capacity)
 {
     uint8_t *window = malloc(capacity);
 
@@ -73,7 +73,7 @@ static int set_capacity(struct pass *pass, size_t capacity)
 }
 
 /* The len bytes of the file from pass->at on, which it has. */
-static int look(struct pass *pass, uint64_t len, const uint8_t **ret, struct diag *d)
+static int tfrecord_pass_look(struct pass *pass, uint64_t len, const uint8_t **ret, struct diag *d)
 {
     const struct blob *blob = pass->file->base.blob;
     uint64_t skip = pass->at - pass->start;
@@ -88,7 +88,8 @@ static int look(struct pass *pass, uint64_t len, const uint8_t **ret, struct dia
         memmove(pass->window, pass->window + skip, pass->have);
     pass->start = pass->at;
     if (pass->capacity < len || (pass->capacity > 2 * WINDOW_FAR && len <= WINDOW))
-        r = set_capacity(pass, (size_t)max_u64(max_u64(len, pass->least), pass->have));
+        r = tfrecord_pass_set_capacity(pass,
+                                       (size_t)max_u64(max_u64(len, pass->least), pass->have));
     if (r == 0) {
         uint64_t more = min_u64(pass->capacity, blob->size - pass->start) - pass->have;
 
@@ -112,13 +113,13 @@ static int check_long(struct pass *pass, uint64_t len, struct diag *d)
     for (pass->at += FRAME_HEAD; pass->at < end && r == 0;) {
         uint64_t n = min_u64(WINDOW, end - pass->at);
 
-        r = look(pass, n, &p, d);
+        r = tfrecord_pass_look(pass, n, &p, d);
         if (r == 0)
             crc = crc32c(crc, p, (size_t)n);
         pass->at += n;
     }
     if (r == 0)
-        r = look(pass, 4, &p, d);
+        r = tfrecord_pass_look(pass, 4, &p, d);
     pass->at = record;
     return r < 0 ? r : load_le32(p) == frame_masked(crc);
 }
@@ -156,7 +157,7 @@ static int find_feature(struct pass *pass, unsigned i, unsigned *ret)
 }
 
 /* The index has one column more, if it can. 0 or -ENOMEM. */
-static int add_column(struct pass *pass, struct learned_column *c, unsigned number)
+static int tfrecord_pass_add_column(struct pass *pass, struct learned_column *c, unsigned number)
 {
     int r;
 
@@ -175,12 +176,12 @@ static int add_column(struct pass *pass, struct learned_column *c, unsigned numb
 static int learn_feature(struct pass *pass, struct learned_column *c,
                          const struct example_feature *f, const uint8_t *message)
 {
-    int r = add_column(pass, c, FEATURE_COUNT);
+    int r = tfrecord_pass_add_column(pass, c, FEATURE_COUNT);
 
     if (r == 0 && f->bytes)
-        r = add_column(pass, c, FEATURE_BYTES);
+        r = tfrecord_pass_add_column(pass, c, FEATURE_BYTES);
     if (r == 0 && f->steps)
-        r = add_column(pass, c, FEATURE_STEPS);
+        r = tfrecord_pass_add_column(pass, c, FEATURE_STEPS);
     if (r < 0)
         return r;
     feature_learn(c, f, message);
@@ -218,7 +219,7 @@ static int learn_entries(struct pass *pass, const uint8_t *message)
 
 /* ---- records ---- */
 
-static int add_row(struct pass *pass)
+static int tfrecord_pass_add_row(struct pass *pass)
 {
     int r = index_add(pass->file->base.prepared.builder, NULL, 0, pass->number);
 
@@ -226,7 +227,8 @@ static int add_row(struct pass *pass)
     return r;
 }
 
-static int add_record(struct pass *pass, const uint8_t *data, uint64_t len, bool is_good)
+static int tfrecord_pass_add_record(struct pass *pass, const uint8_t *data, uint64_t len,
+                                    bool is_good)
 {
     struct findings *found = &pass->file->findings;
     struct example_fault fault;
@@ -245,7 +247,7 @@ static int add_record(struct pass *pass, const uint8_t *data, uint64_t len, bool
     found->others += r < 0 && is_good;
     pass->number[FILE_AT] = pass->at;
     pass->number[FILE_STATE] = r == 0 ? RECORD_EXAMPLE : is_good ? RECORD_OTHER : RECORD_SPOILT;
-    return add_row(pass);
+    return tfrecord_pass_add_row(pass);
 }
 
 static int end_here(struct pass *pass, enum tail tail)
@@ -264,7 +266,7 @@ static int pass_record(struct pass *pass, struct diag *d)
 
     if (left < FRAME_HEAD)
         return end_here(pass, TAIL_HEAD_CUT);
-    r = look(pass, FRAME_HEAD, &p, d);
+    r = tfrecord_pass_look(pass, FRAME_HEAD, &p, d);
     if (r < 0)
         return r;
     if (!frame_head(p, &len))
@@ -274,11 +276,12 @@ static int pass_record(struct pass *pass, struct diag *d)
     if (len > EXAMPLE_MAX) {
         r = check_long(pass, len, d);
         if (r >= 0)
-            r = add_record(pass, NULL, len, r == 1);
+            r = tfrecord_pass_add_record(pass, NULL, len, r == 1);
     } else {
-        r = look(pass, FRAME_BYTES + len, &p, d);
+        r = tfrecord_pass_look(pass, FRAME_BYTES + len, &p, d);
         if (r == 0)
-            r = add_record(pass, p + FRAME_HEAD, len, frame_data(p + FRAME_HEAD, len));
+            r = tfrecord_pass_add_record(pass, p + FRAME_HEAD, len,
+                                         frame_data(p + FRAME_HEAD, len));
     }
     if (r == 0)
         pass->at += FRAME_BYTES + len;

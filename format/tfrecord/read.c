@@ -12,15 +12,16 @@
 
 #define KEPT_MAX (UINT64_C(1) << 20) /* bytes of a record that are kept with its features */
 
-static const uint64_t *numbers_of(const struct tfrecord_file *file, const struct shown_column *what)
+static const uint64_t *tfrecord_read_numbers_of(const struct tfrecord_file *file,
+                                                const struct shown_column *what)
 {
     return file->features.column[what->feature].number;
 }
 
 /* ---- sizes ---- */
 
-static int refuse(const struct tfrecord_file *file, uint64_t row, int error, const char *wanted,
-                  struct diag *d)
+static int tfrecord_read_refuse(const struct tfrecord_file *file, uint64_t row, int error,
+                                const char *wanted, struct diag *d)
 {
     uint64_t at, bytes;
 
@@ -35,7 +36,8 @@ static enum record_state state_of(const struct tfrecord_file *file, uint64_t row
     return (enum record_state)index_number(&file->base.prepared.index, row, FILE_STATE);
 }
 
-static uint64_t number_of(const struct tfrecord_file *file, uint64_t row, uint64_t column)
+static uint64_t tfrecord_read_number_of(const struct tfrecord_file *file, uint64_t row,
+                                        uint64_t column)
 {
     return column ? index_number(&file->base.prepared.index, row, (unsigned)column) : 0;
 }
@@ -46,25 +48,27 @@ bool tfrecord_has(const void *p, uint64_t row, unsigned column)
     const struct shown_column *what = &file->shown.what[column];
 
     return what->is_record || state_of(file, row) != RECORD_EXAMPLE ||
-           number_of(file, row, numbers_of(file, what)[FEATURE_COUNT]);
+           tfrecord_read_number_of(file, row, tfrecord_read_numbers_of(file, what)[FEATURE_COUNT]);
 }
 
 /* The elements of a content, for its first axis. 0, or -errno with the reason in d. */
-static int count_elements(const struct tfrecord_file *file, uint64_t row,
-                          const struct shown_column *what, uint64_t *ret, struct diag *d)
+static int tfrecord_read_count_elements(const struct tfrecord_file *file, uint64_t row,
+                                        const struct shown_column *what, uint64_t *ret,
+                                        struct diag *d)
 {
-    const uint64_t *numbers = numbers_of(file, what);
-    uint64_t number = number_of(file, row, numbers[FEATURE_COUNT]);
+    const uint64_t *numbers = tfrecord_read_numbers_of(file, what);
+    uint64_t number = tfrecord_read_number_of(file, row, numbers[FEATURE_COUNT]);
     enum example_kind kind = number ? feature_kind(number) : EXAMPLE_NONE;
 
     *ret = 0;
     if (kind != EXAMPLE_NONE && kind != what->kind)
-        return refuse(file, row, -EBADMSG,
-                      "a feature of the kind that it has in most records, got another kind", d);
+        return tfrecord_read_refuse(
+            file, row, -EBADMSG,
+            "a feature of the kind that it has in most records, got another kind", d);
     if (what->part == EXAMPLE_STEPS)
-        *ret = number_of(file, row, numbers[FEATURE_STEPS]);
+        *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_STEPS]);
     else if (what->kind == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
-        *ret = number_of(file, row, numbers[FEATURE_BYTES]);
+        *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_BYTES]);
     else if (number)
         *ret = feature_count(number);
     return 0;
@@ -83,15 +87,17 @@ int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     tfrecord_place(file, row, &at, &bytes);
     n = bytes - FRAME_BYTES;
     if (state == RECORD_SPOILT)
-        return refuse(file, row, -EIO, "data that match their checksum, got others", d);
+        return tfrecord_read_refuse(file, row, -EIO, "data that match their checksum, got others",
+                                    d);
     if (!what->is_record && state != RECORD_EXAMPLE)
-        return refuse(file, row, -EBADMSG, "a tf.train.Example, got other data", d);
+        return tfrecord_read_refuse(file, row, -EBADMSG, "a tf.train.Example, got other data", d);
     if (!what->is_record)
-        r = count_elements(file, row, what, &n, d);
+        r = tfrecord_read_count_elements(file, row, what, &n, d);
     if (r == 0 && (n > bytes - FRAME_BYTES ||
                    (shown->shown == RECORD_NUMBERS && n != (shown->ndim == 0 ? 1 : shown->dim[0]) &&
                     (shown->ndim == 0 || shown->dim[0] != DIM_VARIES))))
-        r = refuse(file, row, -EBADMSG, "what its index says of it, got other numbers", d);
+        r = tfrecord_read_refuse(file, row, -EBADMSG,
+                                 "what its index says of it, got other numbers", d);
     if (r == 0)
         ret[0] = n;
     return r;
@@ -171,8 +177,8 @@ static int read_frame(const struct making *making, uint64_t at, uint64_t bytes, 
     if (r < 0 || (frame_head(frame, &len) && len == bytes - FRAME_BYTES &&
                   frame_data(frame + FRAME_HEAD, len)))
         return r;
-    return refuse(file, making->row, -EIO, "bytes that match their checksums, got others",
-                  making->d);
+    return tfrecord_read_refuse(file, making->row, -EIO,
+                                "bytes that match their checksums, got others", making->d);
 }
 
 static int make_record(void *ctx, void **ret, size_t *ret_size)
@@ -187,7 +193,8 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
 
     tfrecord_place(file, making->row, &at, &bytes);
     if (bytes - FRAME_BYTES > EXAMPLE_MAX)
-        return refuse(file, making->row, -EBADMSG, "at most 2147483647 bytes of data", making->d);
+        return tfrecord_read_refuse(file, making->row, -EBADMSG, "at most 2147483647 bytes of data",
+                                    making->d);
     record = malloc(head + (size_t)bytes);
     if (!record)
         return -ENOMEM;
@@ -201,8 +208,8 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
     making->record = record;
     if (example_parse(record->data, record->len, take_feature, making, &fault) < 0 &&
         state_of(file, making->row) == RECORD_EXAMPLE)
-        return refuse(file, making->row, -EBADMSG, "what its index says of it, got other data",
-                      making->d);
+        return tfrecord_read_refuse(file, making->row, -EBADMSG,
+                                    "what its index says of it, got other data", making->d);
     *ret_size = head + (size_t)bytes;
     if (bytes > KEPT_MAX && !making->keeps_all) {
         struct record *smaller = realloc(record, head);
@@ -259,8 +266,8 @@ static int read_feature(struct making *making, const struct record *record,
     const struct example_feature *f = &record->feature[what->feature];
 
     if (!agrees(what, f, off + len))
-        return refuse(making->file, making->row, -EBADMSG,
-                      "what its index says of it, got other numbers", making->d);
+        return tfrecord_read_refuse(making->file, making->row, -EBADMSG,
+                                    "what its index says of it, got other numbers", making->d);
     if (!record->has_data)
         return read_large(making, what, f, off, len, dst);
     if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)
@@ -270,7 +277,7 @@ static int read_feature(struct making *making, const struct record *record,
     return 0;
 }
 
-static bool is_cancelled(void *ctx)
+static bool tfrecord_read_is_cancelled(void *ctx)
 {
     return read_cancelled(((struct making *)ctx)->rc);
 }
@@ -281,7 +288,8 @@ int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned
     const struct tfrecord_file *file = p;
     const struct shown_column *what = &file->shown.what[column];
     struct making making = {.file = file, .rc = rc, .row = row, .d = d};
-    const struct memo_maker maker = {make_record, is_cancelled, &making, read_clock(rc)};
+    const struct memo_maker maker = {make_record, tfrecord_read_is_cancelled, &making,
+                                     read_clock(rc)};
     const struct memo_key key = {{(uintptr_t)file, row, (uintptr_t)make_record}};
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct record *record;

@@ -112,7 +112,7 @@ static int check_width(const struct blob *blob, enum dtype dtype, struct diag *d
 }
 
 /* Files that are no tokens, whatever the user says of *.bin files. */
-static int check_start(const struct blob *blob, struct diag *d)
+static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
 {
     static const struct {
         const char *start, *what;
@@ -139,7 +139,7 @@ int stream_raw(struct source_file *file, const struct format_options *options,
                struct token_stream **ret, struct diag *d)
 {
     enum dtype dtype = options->tokens;
-    int r = options->tokens_raw ? 0 : check_start(file->blob, d);
+    int r = options->tokens_raw ? 0 : tokens_datatrove_check_start(file->blob, d);
 
     if (r == 0)
         r = check_width(file->blob, dtype, d);

@@ -25,7 +25,7 @@ struct document_file {
     bool has_largest;
 };
 
-static int file_identity(void *impl, struct text *ret)
+static int tokens_document_set_identity(void *impl, struct text *ret)
 {
     const struct document_file *file = impl;
     const struct token_stream *s = file->s;
@@ -36,7 +36,7 @@ static int file_identity(void *impl, struct text *ret)
 
 /* The tokens of a kept index are hostile: they lie inside the stream. A stream whose sequences are
  * not in their order must go through its index again. */
-static int file_take(void *impl, const struct index *index)
+static int tokens_document_set_take(void *impl, const struct index *index)
 {
     struct document_file *file = impl;
     int r = 0;
@@ -51,7 +51,7 @@ static int file_take(void *impl, const struct index *index)
                : -EBADMSG;
 }
 
-static int file_step(void *impl, struct diag *d)
+static int tokens_document_set_step(void *impl, struct diag *d)
 {
     struct document_file *file = impl;
     const struct documents *docs = &file->s->documents;
@@ -78,7 +78,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static void file_release(void *p)
+static void tokens_document_set_release(void *p)
 {
     struct document_file *file = p;
 
@@ -86,14 +86,14 @@ static void file_release(void *p)
     stream_drop(file->s);
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops tokens_document_set_ops = {
     .size = sizeof(struct document_file),
     .index = {.version = "tokens 1",
-              .identity = file_identity,
-              .take = file_take,
-              .step = file_step},
+              .identity = tokens_document_set_identity,
+              .take = tokens_document_set_take,
+              .step = tokens_document_set_step},
     .shape = {.columns = N_NUMBERS, .rising = 1u << START},
-    .release = file_release,
+    .release = tokens_document_set_release,
 };
 
 void document_file_drop(struct document_file *file)
@@ -132,8 +132,9 @@ static bool file_extent(const void *p, uint64_t row, unsigned column, struct ext
     return ret->len > 0;
 }
 
-static int file_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int tokens_document_set_read(struct read_context *rc, const void *p, uint64_t row,
+                                    unsigned column, uint64_t off, size_t len, uint8_t *dst,
+                                    struct diag *d)
 {
     struct extent e;
     int r =
@@ -142,7 +143,7 @@ static int file_read(struct read_context *rc, const void *p, uint64_t row, unsig
     return r < 0 ? r : blob_used(rc, e.blob, d);
 }
 
-static void file_note(const void *p, struct text *t)
+static void tokens_document_set_note(const void *p, struct text *t)
 {
     const struct token_stream *s = ((const struct document_file *)p)->s;
 
@@ -151,7 +152,7 @@ static void file_note(const void *p, struct text *t)
 }
 
 /* One thread checks. */
-static int file_check(void *p, struct diag *d)
+static int tokens_document_set_check(void *p, struct diag *d)
 {
     struct document_file *file = p;
     int r = stream_check(file->s, d);
@@ -170,8 +171,8 @@ static void file_checked(const void *p, struct text *t)
         stream_tell_largest(file->s, file->largest, t);
 }
 
-static void describe(struct record_file *const *file, unsigned n, const char *indent,
-                     struct text *t)
+static void tokens_document_set_describe(struct record_file *const *file, unsigned n,
+                                         const char *indent, struct text *t)
 {
     uint64_t tokens = 0;
 
@@ -182,18 +183,19 @@ static void describe(struct record_file *const *file, unsigned n, const char *in
 
 static const struct record_format documents = {
     .format = &format_tokens,
-    .file = &file_ops,
+    .file = &tokens_document_set_ops,
     .add_folders = dataset_add_folders,
     .length = file_length,
     .extent = file_extent,
-    .read = file_read,
-    .note = file_note,
-    .check = file_check,
+    .read = tokens_document_set_read,
+    .note = tokens_document_set_note,
+    .check = tokens_document_set_check,
     .checked = file_checked,
-    .describe = describe,
+    .describe = tokens_document_set_describe,
 };
 
-static void add_column(struct document_file *file, const char *name, enum dtype dtype, bool varies)
+static void tokens_document_set_add_column(struct document_file *file, const char *name,
+                                           enum dtype dtype, bool varies)
 {
     file->column[file->base.n_columns++] = (struct record_column){.name = name,
                                                                   .shown = RECORD_NUMBERS,
@@ -206,7 +208,7 @@ int document_file_new(struct token_stream *s, const struct format_setup *setup,
                       struct document_file **ret)
 {
     struct document_file *file;
-    int r = record_file_new(&file_ops, s->blob, setup, &file);
+    int r = record_file_new(&tokens_document_set_ops, s->blob, setup, &file);
 
     if (r < 0) {
         stream_drop(s);
@@ -215,11 +217,11 @@ int document_file_new(struct token_stream *s, const struct format_setup *setup,
     file->s = s;
     file->base.prepared.size = s->index->size;
     file->base.column = file->column;
-    add_column(file, "tokens", s->dtype, true);
+    tokens_document_set_add_column(file, "tokens", s->dtype, true);
     if (s->loss)
-        add_column(file, "loss", DTYPE_U1, true);
+        tokens_document_set_add_column(file, "loss", DTYPE_U1, true);
     else if (s->modes && s->documents.by_sequence)
-        add_column(file, "mode", DTYPE_I1, false);
+        tokens_document_set_add_column(file, "mode", DTYPE_I1, false);
     *ret = file;
     return 0;
 }

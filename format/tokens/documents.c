@@ -8,8 +8,8 @@
 
 #define FIRST_CHUNK 16 /* documents that a window mostly has at most */
 
-static int read_numbers(struct read_context *rc, const struct blob *blob, uint64_t byte, size_t n,
-                        uint64_t *ret, struct diag *d)
+static int tokens_documents_read_numbers(struct read_context *rc, const struct blob *blob,
+                                         uint64_t byte, size_t n, uint64_t *ret, struct diag *d)
 {
     uint8_t bytes[8 * DOCUMENTS_AT_ONCE];
     int r = blob_read(rc, blob, bytes, 8 * n, byte, d);
@@ -34,7 +34,7 @@ static int sequence_starts(struct read_context *rc, const struct documents *docs
             ret[i] = docs->before[first + i];
         return 0;
     }
-    r = stored ? read_numbers(rc, docs->blob, byte, stored, ret, d) : 0;
+    r = stored ? tokens_documents_read_numbers(rc, docs->blob, byte, stored, ret, d) : 0;
     for (size_t i = 0; i < stored && r == 0; i++) {
         uint64_t off = ret[i] - docs->base;
 
@@ -60,7 +60,7 @@ static int from_sequences(struct read_context *rc, const struct documents *docs,
 
     if (docs->by_sequence)
         return sequence_starts(rc, docs, first, n, ret, d);
-    r = read_numbers(rc, docs->blob, docs->numbers + 8 * first, n, number, d);
+    r = tokens_documents_read_numbers(rc, docs->blob, docs->numbers + 8 * first, n, number, d);
     for (size_t i = 0; i < n && r == 0; i++)
         if (number[i] > docs->sequences)
             return diag_set(
@@ -83,7 +83,8 @@ static int from_ends(struct read_context *rc, const struct documents *docs, uint
     /* A document begins where the one before it ends; a last one may have no end of its own. */
     uint64_t stored = docs->blob->size / 8, from = first ? first - 1 : 0;
     size_t zero = first ? 0 : 1, there = (size_t)min_u64(n - zero, stored - from);
-    int r = there ? read_numbers(rc, docs->blob, 8 * from, there, ret + zero, d) : 0;
+    int r =
+        there ? tokens_documents_read_numbers(rc, docs->blob, 8 * from, there, ret + zero, d) : 0;
 
     if (zero)
         ret[0] = 0;

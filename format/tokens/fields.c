@@ -72,8 +72,8 @@ struct window {
     enum derived { IS_TOKENS, IS_LOSS, IS_X, IS_Y, IS_DOC, IS_POS, IS_CU } what;
 };
 
-static int read_bytes(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
-                      uint64_t off, struct diag *d)
+static int tokens_fields_read_bytes(struct read_context *rc, const struct blob *blob, void *buf,
+                                    size_t len, uint64_t off, struct diag *d)
 {
     int r = blob_read(rc, blob, buf, len, off, d);
 
@@ -85,9 +85,10 @@ static int make_stored(struct read_context *rc, const struct window *x,
                        const struct item_part *part, struct diag *d)
 {
     if (x->what == IS_LOSS)
-        return read_bytes(rc, x->s->loss, part->dst, part->len, x->start + part->off, d);
-    return read_bytes(rc, x->s->blob, part->dst, part->len,
-                      x->s->offset + x->start * x->s->width + part->off, d);
+        return tokens_fields_read_bytes(rc, x->s->loss, part->dst, part->len, x->start + part->off,
+                                        d);
+    return tokens_fields_read_bytes(rc, x->s->blob, part->dst, part->len,
+                                    x->s->offset + x->start * x->s->width + part->off, d);
 }
 
 /* Each token but the last, or but the first, as int64. */
@@ -101,8 +102,8 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
 
     for (uint64_t at = part_from(part, 8); at < to; at += CHUNK) {
         size_t n = (size_t)min_u64(CHUNK, to - at);
-        int r =
-            read_bytes(rc, s->blob, bytes, n * s->width, s->offset + (first + at) * s->width, d);
+        int r = tokens_fields_read_bytes(rc, s->blob, bytes, n * s->width,
+                                         s->offset + (first + at) * s->width, d);
 
         if (!missing_go_on(rc, r, &all))
             break;
@@ -174,9 +175,9 @@ static const struct derived_field {
     {IS_CU, "cu", DTYPE_I4, false, true, make_cu},
 };
 
-static int read_made(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+static int tokens_fields_read_made(struct read_context *rc, const struct dataset *ds,
+                                   const struct field *f, const struct selection *sel, uint64_t off,
+                                   size_t len, uint8_t *dst, struct diag *d)
 {
     const struct derived_field *field = f->impl;
     int all = 0;
@@ -201,11 +202,11 @@ static int read_made(struct read_context *rc, const struct dataset *ds, const st
     return all;
 }
 
-static const struct field_ops made_ops = {.read = read_made};
+static const struct field_ops made_ops = {.read = tokens_fields_read_made};
 
 /* A field that is stored: windows overlap, so the next is less than one window away. */
-static void set_stored(struct field *f, struct dataset *ds, const struct field_run *run,
-                       unsigned width)
+static void tokens_fields_set_stored(struct field *f, struct dataset *ds,
+                                     const struct field_run *run, unsigned width)
 {
     const struct windows *w = windows_of(ds);
 
@@ -216,7 +217,7 @@ static void set_stored(struct field *f, struct dataset *ds, const struct field_r
     f->stored_width = width;
     f->stored_bytes = f->item_bytes;
     if (w->split) {
-        f->read_stored = read_made;
+        f->read_stored = tokens_fields_read_made;
         return;
     }
     f->run = run;
@@ -224,7 +225,7 @@ static void set_stored(struct field *f, struct dataset *ds, const struct field_r
     f->stored_step = w->step * width;
 }
 
-static int add_field(struct dataset *ds, const struct derived_field *what)
+static int tokens_fields_add_field(struct dataset *ds, const struct derived_field *what)
 {
     const struct windows *w = windows_of(ds);
     struct field *f = &ds->field[ds->n_fields];
@@ -240,7 +241,8 @@ static int add_field(struct dataset *ds, const struct derived_field *what)
     f->item_bytes = f->dim[0] * f->width;
     ds->n_fields++;
     if (what->make == make_stored) {
-        set_stored(f, ds, what->what == IS_LOSS ? w->loss_run : w->run, (unsigned)f->width);
+        tokens_fields_set_stored(f, ds, what->what == IS_LOSS ? w->loss_run : w->run,
+                                 (unsigned)f->width);
         return 0;
     }
     f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
@@ -250,7 +252,7 @@ static int add_field(struct dataset *ds, const struct derived_field *what)
 }
 
 /* A field that only some of the files could have is none. */
-static bool has_field(const struct windows *w, const struct derived_field *field)
+static bool tokens_fields_has_field(const struct windows *w, const struct derived_field *field)
 {
     bool has = true;
 
@@ -265,7 +267,7 @@ size_t windows_fields(const struct windows *w)
     size_t n = 2; /* index and key */
 
     for (size_t i = 0; i < ARRAY_LEN(derived); i++)
-        n += has_field(w, &derived[i]);
+        n += tokens_fields_has_field(w, &derived[i]);
     return n;
 }
 
@@ -274,8 +276,8 @@ int windows_add_fields(struct dataset *ds)
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++)
-        if (has_field(windows_of(ds), &derived[i]))
-            r = add_field(ds, &derived[i]);
+        if (tokens_fields_has_field(windows_of(ds), &derived[i]))
+            r = tokens_fields_add_field(ds, &derived[i]);
     if (r < 0)
         return r;
     dataset_add_numbering(ds);

@@ -54,7 +54,7 @@ static bool decided_by(const char *name, char ret[static FORMAT_NAME])
            snprintf(ret, FORMAT_NAME, "%.*s.idx", (int)strlen(name) - 4, name) < FORMAT_NAME;
 }
 
-static enum claim probe(const struct probed_file *file)
+static enum claim tokens_probe(const struct probed_file *file)
 {
     const struct format_options *options = file->options;
     bool is_bin = text_ends_with(file->name, ".bin");
@@ -78,7 +78,7 @@ static enum claim probe(const struct probed_file *file)
 
 /* ---- the files of a folder ---- */
 
-struct open_folder {
+struct tokens_open_folder {
     struct source_file *source;
     size_t n_sources;
     const struct format_setup *setup;
@@ -90,7 +90,7 @@ struct open_folder {
     unsigned n;
 };
 
-static int by_name(const void *a, const void *b)
+static int tokens_by_name(const void *a, const void *b)
 {
     const struct source_file *const *x = a, *const *y = b;
 
@@ -98,25 +98,25 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
-static struct source_file *find_file(const struct open_folder *o, const char *stem, size_t stem_len,
-                                     const char *suffix)
+static struct source_file *tokens_find_file(const struct tokens_open_folder *o, const char *stem,
+                                            size_t stem_len, const char *suffix)
 {
     char name[512];
     struct source_file wanted = {.name = name}, *key = &wanted, **found;
 
     if (snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, stem, suffix) >= (int)sizeof(name))
         return NULL;
-    found = bsearch(&key, o->by_name, o->n_sources, sizeof(struct source_file *), by_name);
+    found = bsearch(&key, o->by_name, o->n_sources, sizeof(struct source_file *), tokens_by_name);
     return found && (*found)->blob ? *found : NULL;
 }
 
 /* Take the blob of a file beside: of the folder; or, if SOURCE is one file, of the file that lies
  * beside it. NULL in *ret: there is none. 0, or -errno of one that cannot be opened with the reason
  * in d. */
-static int take_beside(const struct open_folder *o, const struct source_file *of, size_t stem_len,
-                       const char *suffix, struct blob **ret, struct diag *d)
+static int take_beside(const struct tokens_open_folder *o, const struct source_file *of,
+                       size_t stem_len, const char *suffix, struct blob **ret, struct diag *d)
 {
-    struct source_file *file = find_file(o, of->name, stem_len, suffix);
+    struct source_file *file = tokens_find_file(o, of->name, stem_len, suffix);
     char name[512];
     int r;
 
@@ -136,8 +136,9 @@ static int take_beside(const struct open_folder *o, const struct source_file *of
 }
 
 /* The file of that name that cannot be read now; NULL: there is none. */
-static const struct unread_file *find_unread(const struct open_folder *o, const char *stem,
-                                             size_t stem_len, const char *suffix)
+static const struct unread_file *tokens_find_unread(const struct tokens_open_folder *o,
+                                                    const char *stem, size_t stem_len,
+                                                    const char *suffix)
 {
     for (size_t i = 0; i < o->finds->n_unread; i++) {
         const char *name = o->finds->unread[i].name;
@@ -148,8 +149,8 @@ static const struct unread_file *find_unread(const struct open_folder *o, const 
     return NULL;
 }
 
-static int open_megatron(struct open_folder *o, struct source_file *file, struct token_stream **ret,
-                         struct diag *d)
+static int open_megatron(struct tokens_open_folder *o, struct source_file *file,
+                         struct token_stream **ret, struct diag *d)
 {
     size_t stem = strlen(file->name) - (text_ends_with(file->name, ".idx") ? 4 : 0);
     struct blob *bin;
@@ -167,7 +168,7 @@ static int open_megatron(struct open_folder *o, struct source_file *file, struct
     return r;
 }
 
-static int open_datatrove(struct open_folder *o, struct source_file *file,
+static int open_datatrove(struct tokens_open_folder *o, struct source_file *file,
                           struct token_stream **ret, struct diag *d)
 {
     struct datatrove_files beside = {0};
@@ -197,8 +198,8 @@ static int check_option(const struct format_options *options, const struct token
                     dtype_info(s->dtype)->name);
 }
 
-static int open_stream(struct open_folder *o, struct source_file *file, struct token_stream **ret,
-                       struct diag *d)
+static int open_stream(struct tokens_open_folder *o, struct source_file *file,
+                       struct token_stream **ret, struct diag *d)
 {
     const struct format_options *options = &o->setup->options;
     uint8_t head[16] = {0};
@@ -223,7 +224,7 @@ static int open_stream(struct open_folder *o, struct source_file *file, struct t
         blob_name(file->blob));
 }
 
-static int add_stream(struct open_folder *o, struct source_file *file)
+static int add_stream(struct tokens_open_folder *o, struct source_file *file)
 {
     const struct format_options *options = &o->setup->options;
     const char *file_name = file->file_name;
@@ -253,7 +254,7 @@ static int add_stream(struct open_folder *o, struct source_file *file)
 }
 
 /* Files whose .bin, or .idx, cannot be read now. */
-static int miss_halves(struct open_folder *o)
+static int miss_halves(struct tokens_open_folder *o)
 {
     int r = 0;
 
@@ -263,7 +264,8 @@ static int miss_halves(struct open_folder *o)
                              : text_ends_with(file->name, ".bin") ? ".idx"
                                                                   : NULL;
         size_t stem = suffix ? strlen(file->name) - 4 : 0;
-        const struct unread_file *other = suffix ? find_unread(o, file->name, stem, suffix) : NULL;
+        const struct unread_file *other =
+            suffix ? tokens_find_unread(o, file->name, stem, suffix) : NULL;
         char name[512];
 
         if (!other)
@@ -277,7 +279,7 @@ static int miss_halves(struct open_folder *o)
 }
 
 /* Indexes first: they use other files. */
-static int add_streams(struct open_folder *o)
+static int add_streams(struct tokens_open_folder *o)
 {
     int r = miss_halves(o);
 
@@ -287,7 +289,7 @@ static int add_streams(struct open_folder *o)
         /* A .bin whose .idx comes later is left to it. */
         if (!file->blob || is_beside_ds(file->name, NULL) ||
             (text_ends_with(file->name, ".bin") &&
-             find_file(o, file->name, strlen(file->name) - 4, ".idx")))
+             tokens_find_file(o, file->name, strlen(file->name) - 4, ".idx")))
             continue;
         r = add_stream(o, file);
     }
@@ -296,14 +298,14 @@ static int add_streams(struct open_folder *o)
 
 /* ---- the datasets ---- */
 
-static const struct token_stream *stream_of(const struct open_folder *o, unsigned i)
+static const struct token_stream *stream_of(const struct tokens_open_folder *o, unsigned i)
 {
     return o->file ? document_file_stream(o->file[i]) : o->stream[i];
 }
 
 /* Siblings of the files that a dataset of n streams lacks. */
-static int find_missing(const struct open_folder *o, unsigned first, unsigned n,
-                        struct missing_parts *ret)
+static int tokens_find_missing(const struct tokens_open_folder *o, unsigned first, unsigned n,
+                               struct missing_parts *ret)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
     AUTO_FREE const char **name = calloc(n, sizeof(*name));
@@ -325,7 +327,7 @@ static int find_missing(const struct open_folder *o, unsigned first, unsigned n,
                          n < o->n ? siblings.set_of[0] - 1 : FINDS_ALL, o->setup, ret);
 }
 
-static bool are_alike(const struct token_stream *a, const struct token_stream *b)
+static bool tokens_are_alike(const struct token_stream *a, const struct token_stream *b)
 {
     return a->kind == b->kind && a->dtype == b->dtype;
 }
@@ -336,12 +338,12 @@ static const char *const programs[] = {[TOKENS_MEGATRON] = "Megatron-LM",
                                        [TOKENS_RAW] = "no header"};
 
 /* Two of n files do not fit: one has losses, or a type, that the other has not. Report it. */
-static int refuse_set(const struct open_folder *o, const char *name, const struct token_stream *a,
-                      const struct token_stream *b)
+static int refuse_set(const struct tokens_open_folder *o, const char *name,
+                      const struct token_stream *a, const struct token_stream *b)
 {
     struct diag d = DIAG_INIT;
 
-    if (are_alike(a, b))
+    if (tokens_are_alike(a, b))
         diag_set(&d, -EBADMSG,
                  "%s: has no .loss, but %s has one: expected %s.loss, got no such file. Add it, or "
                  "remove the .loss files",
@@ -357,19 +359,19 @@ static int refuse_set(const struct open_folder *o, const char *name, const struc
 
 /* The first of n streams that does not fit the first one: its type, or whether it has losses. n:
  * none. */
-static unsigned find_other(const struct open_folder *o, unsigned first, unsigned n)
+static unsigned find_other(const struct tokens_open_folder *o, unsigned first, unsigned n)
 {
     const struct token_stream *a = stream_of(o, first);
     unsigned i = 1;
 
-    while (i < n && are_alike(a, stream_of(o, first + i)) &&
+    while (i < n && tokens_are_alike(a, stream_of(o, first + i)) &&
            !a->loss == !stream_of(o, first + i)->loss)
         i++;
     return i;
 }
 
 /* Say which files have no index of documents, where others have one. */
-static void note_documents(const struct open_folder *o, unsigned first, unsigned n,
+static void note_documents(const struct tokens_open_folder *o, unsigned first, unsigned n,
                            struct dataset *ds)
 {
     const struct token_stream *with = NULL, *without = NULL;
@@ -389,8 +391,8 @@ static void note_documents(const struct open_folder *o, unsigned first, unsigned
                   without->name, with->name);
 }
 
-static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const char *name,
-                       bool unlisted)
+static int tokens_add_dataset(struct tokens_open_folder *o, unsigned first, unsigned n,
+                              const char *name, bool unlisted)
 {
     struct dataset *ds = NULL;
     unsigned other = find_other(o, first, n);
@@ -399,7 +401,8 @@ static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const 
     if (other < n) {
         const struct token_stream *a = stream_of(o, first), *b = stream_of(o, first + other);
 
-        return a->loss || !are_alike(a, b) ? refuse_set(o, name, a, b) : refuse_set(o, name, b, a);
+        return a->loss || !tokens_are_alike(a, b) ? refuse_set(o, name, a, b)
+                                                  : refuse_set(o, name, b, a);
     }
     r = o->file ? document_set_new(o->file + first, n, o->setup, &ds)
                 : windows_new(o->stream + first, n, o->setup, &ds);
@@ -408,7 +411,7 @@ static int add_dataset(struct open_folder *o, unsigned first, unsigned n, const 
         return r;
     ds->unlisted = unlisted;
     note_documents(o, first, n, ds);
-    r = n > 1 ? find_missing(o, first, n, &ds->missing) : 0;
+    r = n > 1 ? tokens_find_missing(o, first, n, &ds->missing) : 0;
     if (r < 0) {
         dataset_free(ds);
         return r;
@@ -433,7 +436,7 @@ static size_t stem_of(const char *name)
 }
 
 /* How many streams from first on are shards of one set by their names. */
-static unsigned set_length(const struct open_folder *o, unsigned first)
+static unsigned set_length(const struct tokens_open_folder *o, unsigned first)
 {
     const struct token_stream *a = stream_of(o, first);
     size_t stem = stem_of(a->name);
@@ -445,7 +448,7 @@ static unsigned set_length(const struct open_folder *o, unsigned first)
     return n;
 }
 
-static int add_sets(struct open_folder *o)
+static int add_sets(struct tokens_open_folder *o)
 {
     int r = 0;
 
@@ -456,38 +459,38 @@ static int add_sets(struct open_folder *o)
         snprintf(name, sizeof(name), "%.*s", (int)stem_of(stream_of(o, i)->name),
                  stream_of(o, i)->name);
         if (n > 1 && n < o->n)
-            r = add_dataset(o, i, n, name, false);
+            r = tokens_add_dataset(o, i, n, name, false);
     }
     return r;
 }
 
 /* The dataset of all; it is an error if they are one set that does not fit together. */
-static int add_all(struct open_folder *o)
+static int add_all(struct tokens_open_folder *o)
 {
     const struct token_stream *a = stream_of(o, 0);
 
     for (unsigned i = 1; i < o->n; i++)
-        if (!are_alike(a, stream_of(o, i)) && set_length(o, 0) < o->n)
+        if (!tokens_are_alike(a, stream_of(o, i)) && set_length(o, 0) < o->n)
             return 0;
-    return add_dataset(o, 0, o->n, SHARDS_ALL, false);
+    return tokens_add_dataset(o, 0, o->n, SHARDS_ALL, false);
 }
 
-static int add_datasets(struct open_folder *o)
+static int add_datasets(struct tokens_open_folder *o)
 {
     int joins = shards_join(o->n, o->finds), r = joins < 0 ? joins : 0;
     bool alike = true;
 
     for (unsigned i = 1; i < o->n; i++)
-        alike = alike && are_alike(stream_of(o, 0), stream_of(o, i));
+        alike = alike && tokens_are_alike(stream_of(o, 0), stream_of(o, i));
     for (unsigned i = 0; i < o->n && r == 0; i++)
-        r = add_dataset(o, i, 1, stream_of(o, i)->name,
-                        joins == 1 && alike && o->n > RECORD_LISTED);
+        r = tokens_add_dataset(o, i, 1, stream_of(o, i)->name,
+                               joins == 1 && alike && o->n > RECORD_LISTED);
     if (r == 0 && joins == 1)
         r = add_all(o);
     return r == 0 && joins == 1 ? add_sets(o) : r;
 }
 
-static void release(struct open_folder *o)
+static void tokens_release(struct tokens_open_folder *o)
 {
     for (unsigned i = 0; i < o->n; i++) {
         if (o->file)
@@ -500,14 +503,14 @@ static void release(struct open_folder *o)
     free(o->file);
 }
 
-static int open_folder(struct source_file *source, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
+static int tokens_open_folder(struct source_file *source, size_t n,
+                              const struct format_setup *setup, struct finds *finds)
 {
-    struct open_folder o = {.source = source,
-                            .n_sources = n,
-                            .setup = setup,
-                            .finds = finds,
-                            .left_out = finds->n_left_out};
+    struct tokens_open_folder o = {.source = source,
+                                   .n_sources = n,
+                                   .setup = setup,
+                                   .finds = finds,
+                                   .left_out = finds->n_left_out};
     int r = -ENOMEM;
 
     o.by_name = calloc(n, sizeof(struct source_file *));
@@ -516,16 +519,16 @@ static int open_folder(struct source_file *source, size_t n, const struct format
     if (o.by_name && o.stream && (o.file || setup->options.seq)) {
         for (size_t i = 0; i < n; i++)
             o.by_name[i] = &source[i];
-        qsort(o.by_name, n, sizeof(struct source_file *), by_name);
+        qsort(o.by_name, n, sizeof(struct source_file *), tokens_by_name);
         r = add_streams(&o);
     }
     if (r == 0)
         r = add_datasets(&o);
-    release(&o);
+    tokens_release(&o);
     return r;
 }
 
-static void example(const struct dataset *ds, struct text *t)
+static void tokens_example(const struct dataset *ds, struct text *t)
 {
     (void)ds;
     text_add(t, "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
@@ -534,7 +537,7 @@ static void example(const struct dataset *ds, struct text *t)
         text_add(t, "  x, y = tokens[:, :-1].astype('i8'), tokens[:, 1:].astype('i8')\n");
 }
 
-static const char *hint(const struct probed_file *file)
+static const char *tokens_hint(const struct probed_file *file)
 {
     return text_ends_with(file->name, ".bin")
                ? "tokens without a header, as nanoGPT writes them, take "
@@ -542,7 +545,7 @@ static const char *hint(const struct probed_file *file)
                : NULL;
 }
 
-static const char *option(const struct format_options *options)
+static const char *tokens_option(const struct format_options *options)
 {
     return options->seq            ? "seq"
            : options->stride       ? "stride"
@@ -554,11 +557,11 @@ static const char *option(const struct format_options *options)
 
 const struct format format_tokens = {
     .name = "tokens",
-    .probe = probe,
+    .probe = tokens_probe,
     .decided_by = decided_by,
-    .option = option,
-    .hint = hint,
-    .open_folder = open_folder,
+    .option = tokens_option,
+    .hint = tokens_hint,
+    .open_folder = tokens_open_folder,
     .title = "tokens of Megatron-LM, llm.c, datatrove and nanoGPT",
-    .example = example,
+    .example = tokens_example,
 };

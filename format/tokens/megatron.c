@@ -231,7 +231,7 @@ static int check_last_number(const struct token_stream *s, struct diag *d)
     return r;
 }
 
-static int begin(struct token_stream *s, struct diag *d)
+static int tokens_megatron_begin(struct token_stream *s, struct diag *d)
 {
     struct documents *docs = &s->documents;
     struct ends ends = {0};
@@ -268,14 +268,14 @@ static int begin(struct token_stream *s, struct diag *d)
 }
 
 /* Put the sequences in order. */
-static int scatter(struct token_stream *s)
+static int tokens_megatron_scatter(struct token_stream *s)
 {
     s->documents.before = s->before;
     s->offset = 0;
     return scattered_blob(TAKE_PTR(s->blob), &s->documents, &s->blob);
 }
 
-static int go_on(struct token_stream *s, struct diag *d)
+static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
 {
     struct documents *docs = &s->documents;
     struct pass pass = {s, s->offset + s->tokens * s->width, s->tokens, true, s->before};
@@ -297,7 +297,7 @@ static int go_on(struct token_stream *s, struct diag *d)
         return r;
     if (s->before) {
         s->before[docs->sequences] = s->tokens;
-        r = scatter(s);
+        r = tokens_megatron_scatter(s);
     }
     s->checked = 0;
     s->state = STREAM_DOCUMENTS;
@@ -318,9 +318,9 @@ int megatron_prepare(struct token_stream *s, struct diag *d)
     int r;
 
     if (s->state == STREAM_NEW)
-        return begin(s, d);
+        return tokens_megatron_begin(s, d);
     if (s->state == STREAM_SEQUENCES)
-        return go_on(s, d);
+        return tokens_megatron_go_on(s, d);
     r = s->checked < s->documents.n ? stream_check_documents(&s->documents, &s->checked, d) : 1;
     if (r == 1)
         note_rest(s);

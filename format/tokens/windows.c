@@ -87,7 +87,7 @@ static void set_fields(struct dataset *ds)
     dataset_set_samples(ds, w->first[w->n]);
 }
 
-static void add_notes(struct dataset *ds)
+static void tokens_windows_add_notes(struct dataset *ds)
 {
     const struct windows *w = windows_of(ds);
     AUTO_TEXT struct text t = {0};
@@ -107,7 +107,7 @@ static void add_notes(struct dataset *ds)
 }
 
 /* Ask for the indexes of the next streams at once: each takes a round trip if it is far. */
-static void fetch_ahead(struct windows *w)
+static void tokens_windows_fetch_ahead(struct windows *w)
 {
     w->fetched = w->fetched > w->ready ? w->fetched : w->ready;
     while (w->fetched < w->n && w->fetched < w->ready + FETCH_AHEAD)
@@ -122,7 +122,7 @@ static int windows_prepare(struct dataset *ds, struct diag *d)
         struct token_stream *s = w->stream[w->ready];
         int r;
 
-        fetch_ahead(w);
+        tokens_windows_fetch_ahead(w);
         r = stream_prepare(s, d);
         if (r == 1 && w->split)
             r = split_prepare(&w->split[w->ready], s, w, d);
@@ -135,7 +135,7 @@ static int windows_prepare(struct dataset *ds, struct diag *d)
     if (r < 0)
         return r;
     set_fields(ds);
-    add_notes(ds);
+    tokens_windows_add_notes(ds);
     return 1;
 }
 
@@ -246,7 +246,7 @@ static void split_locate(const struct dataset *ds, uint64_t sample, const struct
              (unsigned long long)((w->tokens + 1) * s->width));
 }
 
-static void release(struct windows *w)
+static void tokens_windows_release(struct windows *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
         stream_drop(w->stream[i]);
@@ -264,7 +264,7 @@ static void windows_free(struct dataset *ds)
 {
     ds->n_blobs = 0; /* the streams own them */
     if (ds->impl)
-        release(ds->impl);
+        tokens_windows_release(ds->impl);
 }
 
 static const struct dataset_ops windows_ops = {
@@ -320,7 +320,7 @@ static struct windows *make_windows(struct token_stream *const *stream, unsigned
     w->loss_run = calloc(n, sizeof(*w->loss_run));
     w->split = options->split_docs ? calloc(n, sizeof(*w->split)) : NULL;
     if (!w->stream || !w->first || !w->run || !w->loss_run || (options->split_docs && !w->split)) {
-        release(w);
+        tokens_windows_release(w);
         return NULL;
     }
     for (; w->n < n; w->n++) {

@@ -48,7 +48,7 @@ bool is_class_folder(enum files_kind kind, const char *path, const char *root)
 
 const char *find_table(const struct search *s, uint32_t folder, const char *after)
 {
-    const char *path = path_of(s, folder);
+    const char *path = files_path_of(s, folder);
     bool passed = !after;
 
     for (size_t i = 0; table_names[i]; i++) {
@@ -71,7 +71,7 @@ void mark_used(const struct search *s, uint32_t folder, uint8_t *mark)
         memset(mark + (sample.first - f->first), 1, sample.n);
 }
 
-static int count_folder(const struct search *s, uint32_t folder)
+static int files_claim_count_folder(const struct search *s, uint32_t folder)
 {
     struct folder_info *f = &s->info[folder];
     AUTO_FREE uint8_t *used = calloc(f->last - f->first + 1, 1);
@@ -97,7 +97,7 @@ static int count_folder(const struct search *s, uint32_t folder)
     return 0;
 }
 
-static int count_all(struct search *s)
+static int files_claim_count_all(struct search *s)
 {
     const struct members *m = s->m;
     size_t at = 0;
@@ -110,7 +110,7 @@ static int count_all(struct search *s)
         while (at < m->n && m->member[at].folder == i)
             at++;
         s->info[i].last = at;
-        if (count_folder(s, i) < 0)
+        if (files_claim_count_folder(s, i) < 0)
             return -ENOMEM;
     }
     for (uint32_t i = m->n_folders; i-- > 0;) {
@@ -122,7 +122,8 @@ static int count_all(struct search *s)
         f->all_others = f->others;
         f->all_tables = f->tables;
         f->all_manifests = f->manifests;
-        for (; f->end < m->n_folders && members_is_below(path_of(s, f->end), path_of(s, i));
+        for (; f->end < m->n_folders &&
+               members_is_below(files_path_of(s, f->end), files_path_of(s, i));
              f->end = s->info[f->end].end) {
             const struct folder_info *below = &s->info[f->end];
 
@@ -141,7 +142,7 @@ static int count_all(struct search *s)
 
 /* Are the folders of this one classes? Lists of labels may lie beside them; but what lies in SOURCE
  * itself may be a dataset, with a folder of plots. */
-static bool has_classes(const struct search *s, uint32_t folder)
+static bool files_claim_has_classes(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
     uint64_t with = 0, direct = 0;
@@ -150,9 +151,9 @@ static bool has_classes(const struct search *s, uint32_t folder)
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
         const struct folder_info *below = &s->info[i];
 
-        if (!is_class_folder(FILES_PICTURES, path_of(s, i), path_of(s, folder)))
+        if (!is_class_folder(FILES_PICTURES, files_path_of(s, i), files_path_of(s, folder)))
             continue;
-        if (below->all_pictures && name_is_split(path_base(path_of(s, i))))
+        if (below->all_pictures && name_is_split(path_base(files_path_of(s, i))))
             return false;
         if (below->foreign || below->all_tables || below->all_manifests ||
             below->all_others - below->all_notices > below->all_used)
@@ -163,7 +164,7 @@ static bool has_classes(const struct search *s, uint32_t folder)
     }
     return with && (!notices || direct > 1) && 2 * direct >= with &&
            f->all_pictures - f->pictures >= f->pictures &&
-           (*path_of(s, folder) ? 1 : 10) * f->doubtful <= f->all_used;
+           (*files_path_of(s, folder) ? 1 : 10) * f->doubtful <= f->all_used;
 }
 
 static bool is_flat(const struct search *s, uint32_t folder)
@@ -186,7 +187,7 @@ static bool has_table(const struct search *s, uint32_t folder)
         const struct folder_info *below = &s->info[i];
 
         if (below->foreign || below->kaldi ||
-            (below->all_pictures && name_is_split(path_base(path_of(s, i)))))
+            (below->all_pictures && name_is_split(path_base(files_path_of(s, i)))))
             return false;
     }
     return true;
@@ -201,7 +202,7 @@ static bool has_manifests(const struct search *s, uint32_t folder)
         return true;
     for (uint32_t i = folder + 1; i < f->end && f->all_manifests; i = next_folder(s, i))
         if (s->info[i].all_manifests && !s->info[i].all_pictures &&
-            !is_skipped(path_base(path_of(s, i))))
+            !is_skipped(path_base(files_path_of(s, i))))
             return true;
     return false;
 }
@@ -209,7 +210,8 @@ static bool has_manifests(const struct search *s, uint32_t folder)
 /* ---- searching ---- */
 
 /* The first file of the folder whose name is of that kind. */
-static const char *find_name(const struct search *s, uint32_t folder, bool (*is)(const char *name))
+static const char *files_claim_find_name(const struct search *s, uint32_t folder,
+                                         bool (*is)(const char *name))
 {
     const struct folder_info *f = &s->info[folder];
     size_t i = f->first;
@@ -223,7 +225,7 @@ static const char *find_name(const struct search *s, uint32_t folder, bool (*is)
 static int note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *path = path_of(s, folder), *slash = *path ? "/" : "";
+    const char *path = files_path_of(s, folder), *slash = *path ? "/" : "";
     char **ret = &s->claims->unmet;
     int r = 0;
 
@@ -231,13 +233,13 @@ static int note_unmet(struct search *s, uint32_t folder, bool project)
         return 0;
     if (f->kaldi)
         r = asprintf(ret, "%s%s%s is a table of Kaldi, which may name them", path, slash,
-                     find_name(s, folder, name_is_kaldi));
+                     files_claim_find_name(s, folder, name_is_kaldi));
     else if (f->foreign)
         r = asprintf(ret, "%s%s%s next to them is of another format", path, slash,
-                     find_name(s, folder, name_is_foreign));
+                     files_claim_find_name(s, folder, name_is_foreign));
     else if (f->project)
         r = asprintf(ret, "%s%s%s says that a program is built there", path, slash,
-                     find_name(s, folder, name_is_project));
+                     files_claim_find_name(s, folder, name_is_project));
     else if (s->manifests_only)
         r = asprintf(ret, "only %llu of the %llu files are pictures or belong to them",
                      (unsigned long long)s->info[0].all_used,
@@ -253,7 +255,7 @@ static int note_unmet(struct search *s, uint32_t folder, bool project)
 
 /* split: the folder or one above it is called by a part of a dataset. project: a program is built
  * in a folder above. */
-static int search_folder(struct search *s, uint32_t folder, bool split, bool project)
+static int files_claim_search_folder(struct search *s, uint32_t folder, bool split, bool project)
 {
     const struct folder_info *f = &s->info[folder];
     int r = 0;
@@ -262,7 +264,7 @@ static int search_folder(struct search *s, uint32_t folder, bool split, bool pro
         return 0;
     if (f->kaldi || (s->manifests_only && !f->all_manifests))
         return note_unmet(s, folder, project);
-    split = split || name_is_split(path_base(path_of(s, folder)));
+    split = split || name_is_split(path_base(files_path_of(s, folder)));
     project = project || f->project;
     if (!f->foreign && (!s->manifests_only || f->all_manifests) && (split || !project))
         r = look_for_manifests(s, folder);
@@ -272,19 +274,20 @@ static int search_folder(struct search *s, uint32_t folder, bool split, bool pro
         return take(s, folder, LAYOUT_MANIFEST, FILES_PICTURES);
     if (!f->foreign && !s->manifests_only && (split || !project) && has_table(s, folder))
         return take(s, folder, LAYOUT_TABLE, FILES_PICTURES);
-    if (!f->foreign && !s->manifests_only && (split || !project) && has_classes(s, folder)) {
+    if (!f->foreign && !s->manifests_only && (split || !project) &&
+        files_claim_has_classes(s, folder)) {
         r = look_into_classes(s, folder);
         if (r < 0)
             return r;
-        if (has_classes(s, folder))
+        if (files_claim_has_classes(s, folder))
             return take(s, folder, LAYOUT_CLASSES, FILES_PICTURES);
     }
     if (!f->foreign && !s->manifests_only && (split || !project) && is_flat(s, folder))
         return take(s, folder, LAYOUT_FLAT, FILES_PICTURES);
     r = note_unmet(s, folder, project);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
-        if (!is_skipped(path_base(path_of(s, i))))
-            r = search_folder(s, i, split, project);
+        if (!is_skipped(path_base(files_path_of(s, i))))
+            r = files_claim_search_folder(s, i, split, project);
     return r;
 }
 
@@ -307,11 +310,11 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     int r = look_at_named_manifests(&s);
 
     if (r == 0)
-        r = count_all(&s);
+        r = files_claim_count_all(&s);
 
     s.manifests_only = r == 0 && listing->n && s.info[0].all_used < s.info[0].all_others;
     if (r == 0 && listing->n)
-        r = search_folder(&s, 0, false, false);
+        r = files_claim_search_folder(&s, 0, false, false);
     for (unsigned kind = FILES_SOUNDS; kind < N_FILES_KINDS && r == 0 && listing->n; kind++)
         r = ret->format_given ? 0 : take_classes(&s, kind);
     free(s.info);

@@ -43,14 +43,14 @@ struct class_search {
 static void mark_skipped(const struct class_search *c, uint32_t folder)
 {
     const char *skipped = files_kinds[c->kind].skipped;
-    const char *name = path_base(path_of(c->s, folder));
+    const char *name = path_base(files_path_of(c->s, folder));
 
     if (is_skipped(name) || (skipped && !strcmp(name, skipped)))
         for (uint32_t i = folder; i < c->s->info[folder].end; i++)
             c->info[i].skipped = true;
 }
 
-static int count_folder(const struct class_search *c, uint32_t folder)
+static int files_classes_count_folder(const struct class_search *c, uint32_t folder)
 {
     const struct folder_info *f = &c->s->info[folder];
     struct class_info *info = &c->info[folder];
@@ -76,7 +76,7 @@ static int count_folder(const struct class_search *c, uint32_t folder)
     return 0;
 }
 
-static int count_all(const struct class_search *c)
+static int files_classes_count_all(const struct class_search *c)
 {
     uint32_t n = c->s->m->n_folders;
     int r = 0;
@@ -84,7 +84,7 @@ static int count_all(const struct class_search *c)
     for (uint32_t i = 0; i < n && r == 0; i++) {
         mark_skipped(c, i);
         if (!c->info[i].skipped)
-            r = count_folder(c, i);
+            r = files_classes_count_folder(c, i);
     }
     for (uint32_t i = n; i-- > 0 && r == 0;) {
         c->info[i].all = c->info[i].own;
@@ -165,7 +165,7 @@ static int are_texts(const struct claims *claims, const struct looks *looks)
 }
 
 /* 1, 0 or -ENOMEM. */
-static int look(const struct class_search *c, uint32_t folder)
+static int files_classes_look(const struct class_search *c, uint32_t folder)
 {
     struct claims *claims = c->s->claims;
     struct looks looks = {.n = 0};
@@ -181,13 +181,14 @@ static int look(const struct class_search *c, uint32_t folder)
 
 /* ---- judging ---- */
 
-static bool has_classes(const struct class_search *c, uint32_t folder)
+static bool files_classes_has_classes(const struct class_search *c, uint32_t folder)
 {
     const struct class_info *info = &c->info[folder];
     uint64_t with = 0, direct = 0;
 
     for (uint32_t i = folder + 1; i < c->s->info[folder].end; i = next_folder(c->s, i)) {
-        if (c->info[i].all_others || (c->info[i].all && name_is_split(path_base(path_of(c->s, i)))))
+        if (c->info[i].all_others ||
+            (c->info[i].all && name_is_split(path_base(files_path_of(c->s, i)))))
             return false;
         with += c->info[i].all > 0;
         direct += c->info[i].own > 0;
@@ -196,23 +197,24 @@ static bool has_classes(const struct class_search *c, uint32_t folder)
 }
 
 /* split, project: as in claim.c. */
-static int search_folder(const struct class_search *c, uint32_t folder, bool split, bool project)
+static int files_classes_search_folder(const struct class_search *c, uint32_t folder, bool split,
+                                       bool project)
 {
     const struct folder_info *f = &c->s->info[folder];
     int r = 0;
 
     if (f->kaldi || !c->info[folder].all || c->info[folder].skipped)
         return 0;
-    split = split || name_is_split(path_base(path_of(c->s, folder)));
+    split = split || name_is_split(path_base(files_path_of(c->s, folder)));
     project = project || f->project;
-    if ((split || !project) && has_classes(c, folder))
-        r = look(c, folder);
+    if ((split || !project) && files_classes_has_classes(c, folder))
+        r = files_classes_look(c, folder);
     if (r < 0)
         return r;
     if (r)
         return take(c->s, folder, LAYOUT_CLASSES, c->kind);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(c->s, i))
-        r = search_folder(c, i, split, project);
+        r = files_classes_search_folder(c, i, split, project);
     return r;
 }
 
@@ -236,9 +238,9 @@ int take_classes(struct search *s, enum files_kind kind)
     if (!has_any(s, kind))
         return 0;
     c.info = calloc(s->m->n_folders + 1, sizeof(*c.info));
-    r = c.info ? count_all(&c) : -ENOMEM;
+    r = c.info ? files_classes_count_all(&c) : -ENOMEM;
     if (r == 0)
-        r = search_folder(&c, 0, false, false);
+        r = files_classes_search_folder(&c, 0, false, false);
     free(c.info);
     return r;
 }

@@ -17,7 +17,7 @@ static bool has_word(const char *text, size_t len, const char *word)
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-static bool is_text(const json_t *object, const char *name)
+static bool files_manifests_is_text(const json_t *object, const char *name)
 {
     return json_is_string(json_object_get(object, name));
 }
@@ -30,7 +30,7 @@ static int line_says(const char *line, size_t len)
 
     if (r < 0)
         return r == -ENOMEM ? r : 0;
-    return is_text(json, "source") && is_text(json, "usage");
+    return files_manifests_is_text(json, "source") && files_manifests_is_text(json, "usage");
 }
 
 int manifest_head_says(const void *head, size_t len, bool whole, bool named)
@@ -177,7 +177,7 @@ int look_for_manifests(struct search *s, uint32_t folder)
     int r = look_at_others(s, folder);
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (!s->info[i].all_pictures && !is_skipped(path_base(path_of(s, i)))) {
+        if (!s->info[i].all_pictures && !is_skipped(path_base(files_path_of(s, i)))) {
             uint64_t before = s->info[i].manifests;
 
             r = look_at_others(s, i);
@@ -191,7 +191,7 @@ int look_into_classes(struct search *s, uint32_t folder)
     int r = 0;
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (s->info[i].pictures && !is_skipped(path_base(path_of(s, i))))
+        if (s->info[i].pictures && !is_skipped(path_base(files_path_of(s, i))))
             r = look_for_manifests(s, i);
     return r;
 }

@@ -21,7 +21,7 @@ bool name_ends_in(const char *name, const char *const *ends)
     return false;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool files_names_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (!strcasecmp(name, *names))
@@ -155,7 +155,7 @@ bool name_is_project(const char *name)
                                         "tox.ini",
                                         NULL};
 
-    return is_one_of(name, names);
+    return files_names_is_one_of(name, names);
 }
 
 bool name_is_split(const char *name)

@@ -35,7 +35,7 @@ static inline uint32_t next_folder(const struct search *s, uint32_t child)
     return s->info[child].end;
 }
 
-static inline const char *path_of(const struct search *s, uint32_t folder)
+static inline const char *files_path_of(const struct search *s, uint32_t folder)
 {
     return members_folder(s->m, folder);
 }

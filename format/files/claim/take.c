@@ -19,7 +19,7 @@ struct taking {
     size_t n;
 };
 
-static int add_sample(struct taking *t, const struct sample_files *sample)
+static int files_take_add_sample(struct taking *t, const struct sample_files *sample)
 {
     for (size_t i = 0; i < sample->n; i++) {
         if (array_capacity(&t->file, t->n, sizeof(*t->file)) < 0)
@@ -40,7 +40,7 @@ static int take_folder(struct taking *t, uint32_t folder)
     int r = 0;
 
     while (r == 0 && next_sample(&walk, &sample))
-        r = add_sample(t, &sample);
+        r = files_take_add_sample(t, &sample);
     return r;
 }
 
@@ -72,7 +72,7 @@ static int take_flat(struct taking *t)
     if (n)
         qsort_r(sample, n, sizeof(*sample), compare_stems, (void *)(uintptr_t)t->s->m);
     for (size_t i = 0; i < n && r == 0; i++)
-        r = add_sample(t, &sample[i]);
+        r = files_take_add_sample(t, &sample[i]);
     return r;
 }
 
@@ -116,12 +116,12 @@ static int take_all(struct taking *t)
     int r = 0;
 
     for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
-        if (is_hidden_below(path_of(s, i), path_of(s, t->root)))
+        if (is_hidden_below(files_path_of(s, i), files_path_of(s, t->root)))
             continue;
         for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
             if (!may_be_used(t, k))
                 continue;
-            r = add_sample(t, &(struct sample_files){.first = k, .n = 1});
+            r = files_take_add_sample(t, &(struct sample_files){.first = k, .n = 1});
             if (r == 0 && t->claim->layout == LAYOUT_MANIFEST && s->manifest[k])
                 r = note_manifest(t, k);
         }
@@ -133,7 +133,7 @@ static int compare_folders(const void *a, const void *b, void *search)
 {
     const struct search *s = search;
 
-    return strcmp(path_of(s, *(const uint32_t *)a), path_of(s, *(const uint32_t *)b));
+    return strcmp(files_path_of(s, *(const uint32_t *)a), files_path_of(s, *(const uint32_t *)b));
 }
 
 /* Take the folders of a class in torchvision's order: sorted by their paths as texts. */
@@ -149,7 +149,7 @@ static int take_class(struct taking *t, uint32_t folder)
         sorted[i] = folder + i;
     qsort_r(sorted, n, sizeof(*sorted), compare_folders, (void *)(uintptr_t)t->s);
     for (uint32_t i = 0; i < n && r == 0; i++)
-        if (!is_hidden_below(path_of(t->s, sorted[i]), path_of(t->s, folder)))
+        if (!is_hidden_below(files_path_of(t->s, sorted[i]), files_path_of(t->s, folder)))
             r = take_folder(t, sorted[i]);
     return r;
 }
@@ -180,7 +180,7 @@ static bool may_be_else(const struct taking *t, size_t file)
 
     if (t->claim->kind != FILES_PICTURES)
         return stays_beside(t->claim->kind, name);
-    return !*path_of(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
+    return !*files_path_of(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
            !name_is_manifest(name);
 }
 
@@ -196,7 +196,7 @@ static int take_files(struct taking *t)
 
     for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
          i = next_folder(t->s, i))
-        if (is_class_folder(t->claim->kind, path_of(t->s, i), path_of(t->s, t->root)))
+        if (is_class_folder(t->claim->kind, files_path_of(t->s, i), files_path_of(t->s, t->root)))
             r = take_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = take_flat(t);
@@ -223,7 +223,7 @@ static bool has_others(const struct search *s, uint32_t root, enum files_kind ki
 static int name_collection(const struct search *s, uint32_t root, const struct files_claim *claim,
                            struct collection *c)
 {
-    const char *path = path_of(s, root), *base = path_base(path);
+    const char *path = files_path_of(s, root), *base = path_base(path);
     bool has_beside = has_others(s, root, claim->kind);
 
     c->root = strdup(path);

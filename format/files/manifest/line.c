@@ -18,31 +18,31 @@ void manifest_line_release(struct manifest_line *line)
 }
 
 /* A member that is a text and not empty; NULL: it is not there, or something else. */
-static const char *text_of(const json_t *object, const char *name)
+static const char *files_line_text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
 
     return text && *text ? text : NULL;
 }
 
-static int bad(const char *what, const char *wrong, struct diag *d)
+static int files_line_bad(const char *what, const char *wrong, struct diag *d)
 {
     return diag_set(d, -EBADMSG, "%s: %s", what, wrong);
 }
 
-static int take_labels(struct manifest_line *line, const json_t *annotation, const char *what,
-                       struct diag *d)
+static int files_line_take_labels(struct manifest_line *line, const json_t *annotation,
+                                  const char *what, struct diag *d)
 {
     size_t n = json_array_size(annotation);
 
     if (annotation && !json_is_array(annotation))
-        return bad(what, "expected an array 'annotation', got something else", d);
+        return files_line_bad(what, "expected an array 'annotation', got something else", d);
     if (n > MANIFEST_LABELS_MAX)
-        return bad(what, "expected at most 256 annotations, got more", d);
+        return files_line_bad(what, "expected at most 256 annotations, got more", d);
     for (size_t i = 0; i < n; i++) {
-        line->label[i] = text_of(json_array_get(annotation, i), "name");
+        line->label[i] = files_line_text_of(json_array_get(annotation, i), "name");
         if (!line->label[i])
-            return bad(what, "expected a text 'name' in each annotation, got none", d);
+            return files_line_bad(what, "expected a text 'name' in each annotation, got none", d);
     }
     line->n = n;
     return 0;
@@ -60,14 +60,14 @@ int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len
     if (r < 0)
         return r;
     if (!json_is_object(ret->json))
-        return bad(what, "expected a JSON object, got something else", d);
-    ret->source = text_of(ret->json, "source");
+        return files_line_bad(what, "expected a JSON object, got something else", d);
+    ret->source = files_line_text_of(ret->json, "source");
     if (!ret->source)
-        return bad(what, "expected a text 'source', got none", d);
-    ret->usage = text_of(ret->json, "usage");
+        return files_line_bad(what, "expected a text 'source', got none", d);
+    ret->usage = files_line_text_of(ret->json, "usage");
     if (!ret->usage)
-        return bad(what, "expected a text 'usage', got none", d);
-    return take_labels(ret, json_object_get(ret->json, "annotation"), what, d);
+        return files_line_bad(what, "expected a text 'usage', got none", d);
+    return files_line_take_labels(ret, json_object_get(ret->json, "annotation"), what, d);
 }
 
 /* ---- its file ---- */

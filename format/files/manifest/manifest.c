@@ -31,7 +31,7 @@ static void drop_set(struct manifest_set *set)
 /* ---- the pass ---- */
 
 /* As MindSpore: a file of another kind is dropped. Of a remote its name counts. */
-static bool is_picture(const struct manifest_file *file, size_t member)
+static bool files_manifest_is_picture(const struct manifest_file *file, size_t member)
 {
     const struct members *m = file->set->source.members;
     size_t len = (size_t)min_u64(members_size(m, member), PICTURE_KIND_HEAD);
@@ -51,8 +51,8 @@ static bool is_picture(const struct manifest_file *file, size_t member)
            kind == PICTURE_BMP;
 }
 
-static int take_labels(struct manifest_file *file, const struct manifest_line *line,
-                       const char *what, struct diag *d)
+static int files_manifest_take_labels(struct manifest_file *file, const struct manifest_line *line,
+                                      const char *what, struct diag *d)
 {
     for (size_t i = 0; i < line->n; i++) {
         unsigned number;
@@ -70,8 +70,9 @@ static int take_labels(struct manifest_file *file, const struct manifest_line *l
 
 /* The key: the path of the picture below the root, without its extension; of one that is not there,
  * the source. */
-static size_t make_key(const struct manifest_file *file, const struct manifest_line *line,
-                       size_t member, char ret[static KEY_MAX])
+static size_t files_manifest_make_key(const struct manifest_file *file,
+                                      const struct manifest_line *line, size_t member,
+                                      char ret[static KEY_MAX])
 {
     const struct manifest_set *set = file->set;
     AUTO_TEXT struct text path = {0};
@@ -93,8 +94,8 @@ static size_t make_key(const struct manifest_file *file, const struct manifest_l
     return path_stem(ret, len);
 }
 
-static int add_row(struct manifest_file *file, const struct manifest_line *line, const char *what,
-                   struct diag *d)
+static int files_manifest_add_row(struct manifest_file *file, const struct manifest_line *line,
+                                  const char *what, struct diag *d)
 {
     const struct members *m = file->set->source.members;
     size_t member =
@@ -104,10 +105,10 @@ static int add_row(struct manifest_file *file, const struct manifest_line *line,
     int r;
 
     /* All lines number labels, those of other usages too. */
-    r = take_labels(file, line, what, d);
+    r = files_manifest_take_labels(file, line, what, d);
     if (r < 0 || strcasecmp(line->usage, file->usage) != 0)
         return r;
-    if (member < m->n && !is_picture(file, member)) {
+    if (member < m->n && !files_manifest_is_picture(file, member)) {
         file->dropped++;
         return 0;
     }
@@ -119,12 +120,12 @@ static int add_row(struct manifest_file *file, const struct manifest_line *line,
         if (r < 0)
             return r;
     }
-    len = make_key(file, line, member, key);
+    len = files_manifest_make_key(file, line, member, key);
     return len ? index_add(file->base.prepared.builder, key, len, file->number) : -ENOMEM;
 }
 
 /* One line further. 1: the rows are complete. */
-static int next_line(struct manifest_file *file, struct diag *d)
+static int files_manifest_next_line(struct manifest_file *file, struct diag *d)
 {
     AUTO_MANIFEST_LINE struct manifest_line line = {0};
     struct row_bytes bytes;
@@ -140,7 +141,7 @@ static int next_line(struct manifest_file *file, struct diag *d)
     file->line = file->walk.line;
     snprintf(what, sizeof(what), "%s, line %" PRIu64, file->walk.name, file->walk.line);
     r = manifest_line_parse(&line, bytes.bytes, bytes.len, what, d);
-    return r < 0 ? r : add_row(file, &line, what, d);
+    return r < 0 ? r : files_manifest_add_row(file, &line, what, d);
 }
 
 /* ---- the index ---- */
@@ -174,7 +175,7 @@ static int manifest_step(void *impl, struct diag *d)
     int r = 0;
 
     for (unsigned i = 0; i < STEP && r == 0; i++)
-        r = next_line(file, d);
+        r = files_manifest_next_line(file, d);
     atomic_store(&file->base.prepared.seen,
                  file->walk.at - file->set->source.members->member[file->table].place);
     return r == 1 && blob_verify(file->set->source.blob, d) < 0 ? -ESTALE : r;
@@ -197,7 +198,8 @@ static int manifest_about(void *impl, const struct index *index, struct text *re
 }
 
 /* A kept index is hostile: all its pictures and labels are there. */
-static bool row_is_good(const struct manifest_file *file, const struct index *index, uint64_t row)
+static bool files_manifest_row_is_good(const struct manifest_file *file, const struct index *index,
+                                       uint64_t row)
 {
     uint64_t n = index_number(index, row, MANIFEST_LABELS);
 
@@ -221,7 +223,7 @@ static int manifest_take(void *impl, const struct index *index)
         return -EBADMSG;
     r = column_table_read(&file->names, about + 8, index->about_len - 8, &used);
     for (uint64_t row = 0; row < index->rows && r == 0; row++)
-        r = row_is_good(file, index, row) ? 0 : -EBADMSG;
+        r = files_manifest_row_is_good(file, index, row) ? 0 : -EBADMSG;
     if (r < 0) {
         column_table_release(&file->names);
         file->names = (struct column_table){.most = MANIFEST_NAMES_MAX};
@@ -260,7 +262,7 @@ static void manifest_release(void *p)
     file->base.blob = NULL; /* the set's */
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops files_manifest_ops = {
     .size = sizeof(struct manifest_file),
     .index = {.version = "files manifest 1",
               .identity = manifest_identity,
@@ -386,7 +388,7 @@ static int open_usage(const struct record_format *rf, struct manifest_set *set, 
     struct manifest_file *file;
     struct record_file *base;
     struct dataset *ds;
-    int r = record_file_new(&file_ops, set->source.blob, setup, &file);
+    int r = record_file_new(&files_manifest_ops, set->source.blob, setup, &file);
 
     if (r < 0)
         return r;

@@ -12,7 +12,7 @@
 
 /* ---- columns ---- */
 
-static int compare_names(const void *a, const void *b, void *table)
+static int files_shown_compare_names(const void *a, const void *b, void *table)
 {
     const struct learned_column *column = ((const struct column_table *)table)->column;
 
@@ -29,7 +29,7 @@ static int number_labels(struct manifest_file *file)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         file->sorted[i] = i;
-    qsort_r(file->sorted, n, sizeof(*file->sorted), compare_names, &file->names);
+    qsort_r(file->sorted, n, sizeof(*file->sorted), files_shown_compare_names, &file->names);
     for (uint32_t i = 0; i < n; i++)
         file->label[file->sorted[i]] = i;
     return 0;
@@ -44,7 +44,8 @@ static bool find_picture(const struct manifest_file *file, uint64_t row, size_t 
 }
 
 /* The extension of a picture's name, in lower case. */
-static size_t ext_of(const struct manifest_file *file, size_t member, char ret[static EXT_MOST + 1])
+static size_t files_shown_ext_of(const struct manifest_file *file, size_t member,
+                                 char ret[static EXT_MOST + 1])
 {
     const char *name = members_name(file->set->source.members, member);
 
@@ -70,7 +71,7 @@ static int look_at_rows(struct manifest_file *file, uint64_t *ret_least, uint64_
         file->missing += !find_picture(file, row, &member);
         if (member == SIZE_MAX)
             continue;
-        r = column_table_add(&file->exts, ext, ext_of(file, member, ext), &column);
+        r = column_table_add(&file->exts, ext, files_shown_ext_of(file, member, ext), &column);
         if (r == 0)
             file->exts.column[column].number[0]++;
         r = r == -E2BIG ? 0 : r;
@@ -79,7 +80,7 @@ static int look_at_rows(struct manifest_file *file, uint64_t *ret_least, uint64_
     return r;
 }
 
-static void add_pictures(struct manifest_file *file, unsigned i)
+static void files_shown_add_pictures(struct manifest_file *file, unsigned i)
 {
     const struct learned_column *ext = &file->exts.column[i];
     struct manifest_column *shows = &file->shows[i];
@@ -96,7 +97,7 @@ static void add_pictures(struct manifest_file *file, unsigned i)
 }
 
 /* One label is a number, and several, or none, an array. */
-static void add_labels(struct manifest_file *file, uint64_t least, uint64_t most)
+static void files_shown_add_labels(struct manifest_file *file, uint64_t least, uint64_t most)
 {
     bool is_array = least != 1 || most != 1;
 
@@ -130,9 +131,9 @@ int manifest_make_columns(struct manifest_file *file)
         return -ENOMEM;
     file->base.column = file->column;
     for (unsigned i = 0; i < file->exts.n; i++)
-        add_pictures(file, i);
+        files_shown_add_pictures(file, i);
     if (most)
-        add_labels(file, least, most);
+        files_shown_add_labels(file, least, most);
     return 0;
 }
 
@@ -149,18 +150,20 @@ bool manifest_has(const void *p, uint64_t row, unsigned column)
     if (column >= file->exts.n || !find_picture(file, row, &member))
         return true;
     want = &file->exts.column[column];
-    return ext_of(file, member, ext) == want->len && !memcmp(ext, want->name, want->len);
+    return files_shown_ext_of(file, member, ext) == want->len &&
+           !memcmp(ext, want->name, want->len);
 }
 
-static uint32_t label_of(const struct manifest_file *file, uint64_t row, uint64_t i)
+static uint32_t files_shown_label_of(const struct manifest_file *file, uint64_t row, uint64_t i)
 {
     return file
         ->label[index_number(&file->base.prepared.index, row, (unsigned)(MANIFEST_FIXED + i))];
 }
 
-static size_t label_text(const struct manifest_file *file, uint64_t row, char ret[static 16])
+static size_t files_shown_label_text(const struct manifest_file *file, uint64_t row,
+                                     char ret[static 16])
 {
-    return (size_t)snprintf(ret, 16, "%" PRIu32, label_of(file, row, 0));
+    return (size_t)snprintf(ret, 16, "%" PRIu32, files_shown_label_of(file, row, 0));
 }
 
 int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
@@ -172,7 +175,7 @@ int manifest_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     char text[16];
 
     if (column > file->exts.n)
-        ret[0] = label_text(file, row, text);
+        ret[0] = files_shown_label_text(file, row, text);
     else if (column == file->exts.n)
         ret[0] = index_number(&file->base.prepared.index, row, MANIFEST_LABELS);
     else if (find_picture(file, row, &member))
@@ -205,7 +208,7 @@ int manifest_read(struct read_context *rc, const void *p, uint64_t row, unsigned
     char text[16];
 
     if (column > file->exts.n) {
-        label_text(file, row, text);
+        files_shown_label_text(file, row, text);
         memcpy(dst, text + off, len);
         return 0;
     }
@@ -214,7 +217,7 @@ int manifest_read(struct read_context *rc, const void *p, uint64_t row, unsigned
         size_t n = (size_t)min_u64(8 - at % 8, len - done);
         uint8_t number[8];
 
-        store_le64(number, label_of(file, row, at / 8));
+        store_le64(number, files_shown_label_of(file, row, at / 8));
         memcpy(dst + done, number + at % 8, n);
         done += n;
     }

@@ -42,8 +42,8 @@ static bool is_below(const char *path, size_t len)
 }
 
 /* The member that a table calls by that path. */
-static enum metadata_tag find_file(const struct metadata_file *file, const char *path, size_t len,
-                                   uint64_t *ret)
+static enum metadata_tag files_metadata_find_file(const struct metadata_file *file,
+                                                  const char *path, size_t len, uint64_t *ret)
 {
     AUTO_TEXT struct text full = {0};
     char *base;
@@ -75,8 +75,8 @@ static int set_cell(struct metadata_file *file, const struct row_cell *cell, uns
     if (cell->kind == CELL_NONE)
         return 0;
     if (learned->number[METADATA_NAMES]) {
-        tag =
-            cell->is_string ? find_file(file, cell->text, cell->len, &number[1]) : METADATA_REFUSED;
+        tag = cell->is_string ? files_metadata_find_file(file, cell->text, cell->len, &number[1])
+                              : METADATA_REFUSED;
         if (tag == METADATA_HOLE)
             return -ENOMEM;
     } else if (cell->kind == CELL_INTEGER) {
@@ -94,7 +94,8 @@ static int set_cell(struct metadata_file *file, const struct row_cell *cell, uns
     return 0;
 }
 
-static int find_column(struct metadata_file *file, const char *name, size_t len, unsigned *ret)
+static int files_metadata_find_column(struct metadata_file *file, const char *name, size_t len,
+                                      unsigned *ret)
 {
     int r = column_table_add(&file->cells, name, len, ret);
 
@@ -104,8 +105,8 @@ static int find_column(struct metadata_file *file, const char *name, size_t len,
 }
 
 /* The key of a row: the name of its file, without the extension; its number if it has none. */
-static size_t make_key(const struct metadata_file *file, const struct row *row, uint64_t number,
-                       char ret[static KEY_MAX])
+static size_t files_metadata_make_key(const struct metadata_file *file, const struct row *row,
+                                      uint64_t number, char ret[static KEY_MAX])
 {
     const struct row_cell *named = NULL;
     size_t len;
@@ -138,7 +139,7 @@ static int take_names(struct metadata_file *file, const char *what, struct diag 
                         METADATA_COLUMNS_MAX, row->n);
     for (size_t i = 0; i < row->n; i++) {
         unsigned column;
-        int r = find_column(file, row->cell[i].text, row->cell[i].len, &column);
+        int r = files_metadata_find_column(file, row->cell[i].text, row->cell[i].len, &column);
 
         if (r == -ENOMEM)
             return r;
@@ -149,8 +150,8 @@ static int take_names(struct metadata_file *file, const char *what, struct diag 
     return 0;
 }
 
-static int add_row(struct metadata_file *file, const struct row_bytes *bytes, const char *what,
-                   struct diag *d)
+static int files_metadata_add_row(struct metadata_file *file, const struct row_bytes *bytes,
+                                  const char *what, struct diag *d)
 {
     const struct row *row = &file->row;
     char key[KEY_MAX];
@@ -168,7 +169,7 @@ static int add_row(struct metadata_file *file, const struct row_bytes *bytes, co
         unsigned column = (unsigned)i;
 
         if (cell->name)
-            r = find_column(file, cell->name, strlen(cell->name), &column);
+            r = files_metadata_find_column(file, cell->name, strlen(cell->name), &column);
         if (r == 0)
             r = set_cell(file, cell, column);
         if (r == -E2BIG)
@@ -178,7 +179,7 @@ static int add_row(struct metadata_file *file, const struct row_bytes *bytes, co
         r = index_builder_columns(file->base.prepared.builder, METADATA_FIXED + 2 * file->cells.n);
     if (r < 0)
         return r;
-    len = make_key(file, row, bytes->at, key);
+    len = files_metadata_make_key(file, row, bytes->at, key);
     return index_add(file->base.prepared.builder, key, len, file->number);
 }
 
@@ -195,8 +196,9 @@ static int next_row(struct metadata_file *file, struct diag *d)
     r = row_parse(&file->row, file->kind, bytes.bytes, bytes.len, what, d);
     if (r < 0)
         return r;
-    return file->kind == TABLE_CSV && !file->cells.n ? take_names(file, what, d)
-                                                     : add_row(file, &bytes, what, d);
+    return file->kind == TABLE_CSV && !file->cells.n
+               ? take_names(file, what, d)
+               : files_metadata_add_row(file, &bytes, what, d);
 }
 
 /* ---- the index ---- */
@@ -301,7 +303,7 @@ static void metadata_release(void *p)
     file->base.blob = NULL; /* the source's */
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops files_metadata_ops = {
     .size = sizeof(struct metadata_file),
     .index = {.version = "files table 1",
               .identity = metadata_identity,
@@ -324,7 +326,7 @@ int metadata_open(struct collection *c, struct blob *blob, const struct members 
 {
     struct files_claim *claim = c->impl;
     struct metadata_file *file;
-    int r = record_file_new(&file_ops, blob, setup, &file);
+    int r = record_file_new(&files_metadata_ops, blob, setup, &file);
 
     if (r < 0) {
         blob_free(blob);

@@ -19,7 +19,7 @@ static enum metadata_tag tag_of(const struct metadata_file *file, uint64_t row, 
         ((1u << METADATA_TAG_BITS) - 1));
 }
 
-static uint64_t value_of(const struct metadata_file *file, uint64_t row, unsigned cell)
+static uint64_t files_shown_value_of(const struct metadata_file *file, uint64_t row, unsigned cell)
 {
     return index_number(&file->base.prepared.index, row, METADATA_FIXED + 2 * cell + 1);
 }
@@ -27,7 +27,7 @@ static uint64_t value_of(const struct metadata_file *file, uint64_t row, unsigne
 /* The member of a cell; false: it names none. */
 static bool member_of(const struct metadata_file *file, uint64_t row, unsigned cell, size_t *ret)
 {
-    uint64_t member = value_of(file, row, cell);
+    uint64_t member = files_shown_value_of(file, row, cell);
 
     if (tag_of(file, row, cell) != METADATA_FILE || member >= file->source.members->n)
         return false;
@@ -36,8 +36,8 @@ static bool member_of(const struct metadata_file *file, uint64_t row, unsigned c
 }
 
 /* The name of the field of a file: "<name>.<extension>" of <name>_file_name, or the extension. */
-static size_t field_name(const struct metadata_file *file, unsigned cell, size_t member,
-                         char ret[static 2 * EXT_MOST])
+static size_t files_shown_field_name(const struct metadata_file *file, unsigned cell, size_t member,
+                                     char ret[static 2 * EXT_MOST])
 {
     const struct learned_column *column = &file->cells.column[cell];
     const char *name = members_name(file->source.members, member);
@@ -62,7 +62,7 @@ static size_t field_name(const struct metadata_file *file, unsigned cell, size_t
 /* ---- columns ---- */
 
 /* Number the fields of files, and count what the table lacks. */
-static int find_fields(struct metadata_file *file)
+static int files_shown_find_fields(struct metadata_file *file)
 {
     AUTO_FREE uint8_t *named = calloc(file->source.members->n + 1, 1);
     char name[2 * EXT_MOST];
@@ -81,7 +81,8 @@ static int find_fields(struct metadata_file *file)
             if (!member_of(file, row, cell, &member))
                 continue;
             named[member] = 1;
-            r = column_table_add(&file->exts, name, field_name(file, cell, member, name), &column);
+            r = column_table_add(&file->exts, name,
+                                 files_shown_field_name(file, cell, member, name), &column);
             if (r == 0) {
                 file->exts.column[column].number[0]++;
                 file->exts.column[column].number[1] = cell;
@@ -130,7 +131,7 @@ static void add_cells(struct metadata_file *file, unsigned cell)
 
 int metadata_make_columns(struct metadata_file *file, struct diag *d)
 {
-    int r = find_fields(file);
+    int r = files_shown_find_fields(file);
 
     if (r < 0)
         return r;
@@ -168,7 +169,7 @@ bool metadata_has(const void *p, uint64_t row, unsigned column)
 
     if (!shows->ext || !member_of(file, row, shows->cell, &member))
         return tag_of(file, row, shows->cell) != METADATA_HOLE;
-    return field_name(file, shows->cell, member, name) == shows->ext->len &&
+    return files_shown_field_name(file, shows->cell, member, name) == shows->ext->len &&
            !memcmp(name, shows->ext->name, shows->ext->len);
 }
 
@@ -222,8 +223,9 @@ bool metadata_extent(const void *p, uint64_t row, unsigned column, struct extent
 }
 
 /* The text of a cell, from its row. */
-static int read_text(struct read_context *rc, const struct metadata_file *file, uint64_t row,
-                     unsigned cell, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int files_shown_read_text(struct read_context *rc, const struct metadata_file *file,
+                                 uint64_t row, unsigned cell, uint64_t off, size_t len,
+                                 uint8_t *dst, struct diag *d)
 {
     const struct member *table = &file->source.members->member[file->table];
     uint64_t at = index_number(&file->base.prepared.index, row, METADATA_AT);
@@ -274,8 +276,8 @@ int metadata_read(struct read_context *rc, const void *p, uint64_t row, unsigned
         return say_missing(file, row, shows->cell, d);
     }
     if (file->columns[column].shown == RECORD_TEXT)
-        return read_text(rc, file, row, shows->cell, off, len, dst, d);
-    store_le64(number, value_of(file, row, shows->cell));
+        return files_shown_read_text(rc, file, row, shows->cell, off, len, dst, d);
+    store_le64(number, files_shown_value_of(file, row, shows->cell));
     if (file->columns[column].dtype == DTYPE_F8 &&
         tag_of(file, row, shows->cell) == METADATA_INTEGER) {
         double real = (double)(int64_t)load_le64(number);

@@ -44,7 +44,7 @@ static int measure_dense(struct kaldi_walk *w, struct kaldi_object *o)
     return kaldi_skip(w, o->dim[0] * o->dim[1], kaldi_plain_width(o), "a matrix");
 }
 
-static int measure_vector(struct kaldi_walk *w, struct kaldi_object *o)
+static int kaldi_binary_measure_vector(struct kaldi_walk *w, struct kaldi_object *o)
 {
     int r = kaldi_take_count(w, "elements", &o->dim[0]);
 
@@ -74,8 +74,8 @@ static const struct named {
     {"CM2 ", KALDI_MATRIX, KALDI_CM2, kaldi_compressed_measure},
     {"CM3 ", KALDI_MATRIX, KALDI_CM3, kaldi_compressed_measure},
     {"SM ", KALDI_MATRIX, KALDI_SM, kaldi_sparse_measure},
-    {"FV ", KALDI_VECTOR, KALDI_FV, measure_vector},
-    {"DV ", KALDI_VECTOR, KALDI_DV, measure_vector},
+    {"FV ", KALDI_VECTOR, KALDI_FV, kaldi_binary_measure_vector},
+    {"DV ", KALDI_VECTOR, KALDI_DV, kaldi_binary_measure_vector},
     {"SV ", KALDI_VECTOR, KALDI_SV, kaldi_sparse_measure},
     {"FP ", KALDI_PACKED, KALDI_FP, measure_packed},
     {"DP ", KALDI_PACKED, KALDI_DP, measure_packed},
@@ -144,8 +144,8 @@ static int bad_type(const struct kaldi_walk *w, const struct named *found, enum 
                      type_text(want), (int)len - 1, found->token, type_text(found->type));
 }
 
-static int measure_named(struct kaldi_walk *w, const struct named *found, enum kaldi_type want,
-                         struct kaldi_object *o)
+static int kaldi_binary_measure_named(struct kaldi_walk *w, const struct named *found,
+                                      enum kaldi_type want, struct kaldi_object *o)
 {
     int r;
 
@@ -213,7 +213,7 @@ static int measure_any(struct kaldi_walk *w, enum kaldi_type want, struct kaldi_
         return measure_unnamed(w, o);
     found = take_named(w);
     if (found)
-        return measure_named(w, found, want, o);
+        return kaldi_binary_measure_named(w, found, want, o);
     if (has_token(want) || !w->have || (*w->p != 4 && *w->p != 8))
         return bad_start(w, want);
     return measure_unnamed(w, o);

@@ -117,8 +117,8 @@ static void decode_columns(const struct kaldi_object *o, const uint8_t *header, 
 
 /* ---- CM2, CM3 ---- */
 
-static void decode_rows(const struct kaldi_object *o, const uint8_t *header, enum dtype dtype,
-                        uint8_t *dst)
+static void kaldi_compressed_decode_rows(const struct kaldi_object *o, const uint8_t *header,
+                                         enum dtype dtype, uint8_t *dst)
 {
     bool two = o->store == KALDI_CM2;
     float min = kaldi_load_f4(header), range = kaldi_load_f4(header + 4);
@@ -146,5 +146,5 @@ void kaldi_compressed_decode(const struct kaldi_object *o, const uint8_t *bytes,
     if (o->store == KALDI_CM)
         decode_columns(o, header, dtype, dst);
     else
-        decode_rows(o, header, dtype, dst);
+        kaldi_compressed_decode_rows(o, header, dtype, dst);
 }

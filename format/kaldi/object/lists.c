@@ -32,7 +32,7 @@ struct measure {
     uint64_t lists, records, values; /* so far; values: of vectors */
 };
 
-static int measure_vector(struct measure *m)
+static int kaldi_lists_measure_vector(struct measure *m)
 {
     const uint8_t *token;
     uint64_t n;
@@ -64,7 +64,7 @@ static int measure_item(struct measure *m, char item)
     case 'r':
         return kaldi_skip_real(m->w, &m->wide);
     default:
-        return measure_vector(m);
+        return kaldi_lists_measure_vector(m);
     }
 }
 
@@ -137,7 +137,7 @@ struct decode {
     enum dtype dtype; /* of reals */
 };
 
-static uint64_t take_integer(struct decode *c, bool picked)
+static uint64_t kaldi_lists_take_integer(struct decode *c, bool picked)
 {
     const uint8_t *p = c->p + 1;
 
@@ -162,7 +162,7 @@ static void take_item(struct decode *c, char item)
 
     switch (item) {
     case 'i':
-        take_integer(c, c->pick == PICK_INTEGERS);
+        kaldi_lists_take_integer(c, c->pick == PICK_INTEGERS);
         break;
     case 'r':
         c->p++;
@@ -171,7 +171,7 @@ static void take_item(struct decode *c, char item)
     default:
         wide = *c->p == 'D';
         c->p += 3;
-        take_reals(c, take_integer(c, c->pick == PICK_DIMS), wide);
+        take_reals(c, kaldi_lists_take_integer(c, c->pick == PICK_DIMS), wide);
     }
 }
 
@@ -205,12 +205,12 @@ void kaldi_lists_decode(const struct kaldi_object *o, const uint8_t *bytes, unsi
 {
     const struct form *form = &forms[o->type];
     struct decode c = {.p = bytes + 2, .dst = dst, .dtype = dtype, .pick = picked(form, i)};
-    uint64_t n = take_integer(&c, false);
+    uint64_t n = kaldi_lists_take_integer(&c, false);
 
     if (!form->nested) {
         take_records(&c, form->record, n);
         return;
     }
     for (uint64_t k = 0; k < n; k++)
-        take_records(&c, form->record, take_integer(&c, c.pick == PICK_COUNTS));
+        take_records(&c, form->record, kaldi_lists_take_integer(&c, c.pick == PICK_COUNTS));
 }

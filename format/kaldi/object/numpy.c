@@ -15,7 +15,7 @@ struct header {
     const char *at, *end;
 };
 
-static void skip_blanks(struct header *h)
+static void kaldi_numpy_skip_blanks(struct header *h)
 {
     while (h->at < h->end && *h->at == ' ')
         h->at++;
@@ -29,11 +29,11 @@ static bool find_value(struct header *h, const char *name)
     if (!found)
         return false;
     h->at = found + strlen(name);
-    skip_blanks(h);
+    kaldi_numpy_skip_blanks(h);
     return true;
 }
 
-static bool take_text(struct header *h, const char *text)
+static bool kaldi_numpy_take_text(struct header *h, const char *text)
 {
     if ((size_t)(h->end - h->at) < strlen(text) || memcmp(h->at, text, strlen(text)) != 0)
         return false;
@@ -46,39 +46,39 @@ static bool parse_shape(struct header h, uint64_t dim[2], unsigned *ret_axes)
 {
     unsigned axes = 0;
 
-    if (!find_value(&h, "'shape':") || !take_text(&h, "("))
+    if (!find_value(&h, "'shape':") || !kaldi_numpy_take_text(&h, "("))
         return false;
     do {
         size_t used;
 
-        skip_blanks(&h);
-        if (axes && take_text(&h, ")"))
+        kaldi_numpy_skip_blanks(&h);
+        if (axes && kaldi_numpy_take_text(&h, ")"))
             break;
         used = axes < 2 ? number_parse(h.at, (size_t)(h.end - h.at), INT32_MAX, &dim[axes]) : 0;
         if (!used)
             return false;
         axes++;
         h.at += used;
-        skip_blanks(&h);
-    } while (take_text(&h, ","));
+        kaldi_numpy_skip_blanks(&h);
+    } while (kaldi_numpy_take_text(&h, ","));
     *ret_axes = axes;
     return true;
 }
 
 /* Parse type, store and dims. NULL, or what was expected. */
-static const char *parse(struct header h, struct kaldi_object *o)
+static const char *kaldi_numpy_parse(struct header h, struct kaldi_object *o)
 {
     struct header value = h;
     unsigned axes = 0;
 
     if (!find_value(&value, "'descr':"))
         return "'descr' in the header of .npy";
-    if (take_text(&value, "'<f8'"))
+    if (kaldi_numpy_take_text(&value, "'<f8'"))
         o->store = KALDI_NPY8;
-    else if (!take_text(&value, "'<f4'"))
+    else if (!kaldi_numpy_take_text(&value, "'<f4'"))
         return "'descr': '<f4' or '<f8' in the header of .npy";
     value = h;
-    if (!find_value(&value, "'fortran_order':") || !take_text(&value, "False"))
+    if (!find_value(&value, "'fortran_order':") || !kaldi_numpy_take_text(&value, "False"))
         return "'fortran_order': False in the header of .npy";
     if (!parse_shape(h, o->dim, &axes))
         return "'shape' of one or two axes in the header of .npy";
@@ -87,7 +87,7 @@ static const char *parse(struct header h, struct kaldi_object *o)
 }
 
 /* Take the version, and the length of the text that follows. */
-static int take_length(struct kaldi_walk *w, size_t *ret)
+static int kaldi_numpy_take_length(struct kaldi_walk *w, size_t *ret)
 {
     const uint8_t *p;
     size_t before = 10, len; /* before: 6 of them are already taken */
@@ -121,13 +121,13 @@ int kaldi_numpy_measure(struct kaldi_walk *w, struct kaldi_object *o)
     const uint8_t *text;
     const char *want;
     size_t len = 0;
-    int r = take_length(w, &len);
+    int r = kaldi_numpy_take_length(w, &len);
 
     if (r == 0)
         r = kaldi_take(w, len, "the header of .npy", &text);
     if (r < 0)
         return r;
-    want = parse((struct header){(const char *)text, (const char *)text + len}, o);
+    want = kaldi_numpy_parse((struct header){(const char *)text, (const char *)text + len}, o);
     if (want)
         return kaldi_bad(w->in, w->at - len, w->diag, "expected %s, got \"%.*s\"", want,
                          (int)min_u64(len, 100), (const char *)text);

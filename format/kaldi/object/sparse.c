@@ -21,7 +21,7 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *wide)
     return kaldi_skip_real(w, wide);
 }
 
-static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *wide)
+static int kaldi_sparse_measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *wide)
 {
     uint64_t elements = 0, entries = 0;
     int r = kaldi_take_count(w, "elements", &elements);
@@ -52,7 +52,7 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bo
     if (memcmp(token, "SV ", 3) != 0)
         return kaldi_bad(w->in, at, w->diag, "expected a row (SV), got bytes %02x %02x %02x",
                          token[0], token[1], token[2]);
-    r = measure_vector(w, &elements, wide);
+    r = kaldi_sparse_measure_vector(w, &elements, wide);
     if (r == 0 && row && elements != *columns)
         r = kaldi_bad(w->in, at, w->diag, "expected a row of %llu elements as row 0, got %llu",
                       (unsigned long long)*columns, (unsigned long long)elements);
@@ -85,8 +85,8 @@ static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *wi
 int kaldi_sparse_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
     bool wide = false;
-    int r =
-        o->store == KALDI_SM ? measure_matrix(w, o, &wide) : measure_vector(w, &o->dim[0], &wide);
+    int r = o->store == KALDI_SM ? measure_matrix(w, o, &wide)
+                                 : kaldi_sparse_measure_vector(w, &o->dim[0], &wide);
 
     o->dim[2] = wide;
     return r;

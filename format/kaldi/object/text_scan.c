@@ -29,7 +29,7 @@ void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *byt
 }
 
 /* Copy some bytes, up to capacity, after the unparsed ones. */
-static void fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
+static void kaldi_text_scan_fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
 {
     size_t have = 0;
     const uint8_t *from = NULL;
@@ -56,7 +56,7 @@ void kaldi_scan_more(struct kaldi_scan *s, size_t n)
     s->p = s->buffer;
     s->end = s->buffer + wait;
     for (; wait < n && !s->last; wait = (size_t)(s->end - s->p))
-        fill(s, s->buffer + wait, KALDI_SCAN_SIZE - wait);
+        kaldi_text_scan_fill(s, s->buffer + wait, KALDI_SCAN_SIZE - wait);
 }
 
 void kaldi_scan_skip_blanks(struct kaldi_scan *s)
@@ -116,8 +116,9 @@ static const uint8_t *skip_int(const uint8_t *p, bool *ret_good)
 }
 
 /* Make all of the number at p available, and return its end. NULL: no number. */
-static uint8_t *whole_number(struct kaldi_scan *s,
-                             const uint8_t *(*skip)(const uint8_t *p, bool *ret_good))
+static uint8_t *kaldi_text_scan_whole_number(struct kaldi_scan *s,
+                                             const uint8_t *(*skip)(const uint8_t *p,
+                                                                    bool *ret_good))
 {
     const uint8_t *end;
     bool good;
@@ -134,7 +135,7 @@ static uint8_t *whole_number(struct kaldi_scan *s,
 
 static bool slow_int(struct kaldi_scan *s, int32_t *ret)
 {
-    const uint8_t *end = whole_number(s, skip_int), *p = s->p;
+    const uint8_t *end = kaldi_text_scan_whole_number(s, skip_int), *p = s->p;
     bool negative = *p == '-';
     uint64_t v = 0, max = (uint64_t)INT32_MAX + negative;
 
@@ -167,7 +168,7 @@ bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret)
 
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
 {
-    const uint8_t *end = whole_number(s, skip_number);
+    const uint8_t *end = kaldi_text_scan_whole_number(s, skip_number);
 
     if (!end || decimal_parse(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
         return false;
@@ -179,7 +180,7 @@ bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
  * number. */
 bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
 {
-    uint8_t *end = whole_number(s, skip_number), behind;
+    uint8_t *end = kaldi_text_scan_whole_number(s, skip_number), behind;
 
     if (!end)
         return false;

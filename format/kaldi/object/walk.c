@@ -5,7 +5,7 @@
 #define READ_MOST 65536 /* bytes of one read, if that many are expected */
 
 /* n: at most w->have. */
-static void step(struct kaldi_walk *w, size_t n)
+static void kaldi_walk_step(struct kaldi_walk *w, size_t n)
 {
     w->p += n;
     w->have -= n;
@@ -28,7 +28,7 @@ int kaldi_take(struct kaldi_walk *w, size_t n, const char *what, const uint8_t *
         }
     }
     *ret = w->p;
-    step(w, n);
+    kaldi_walk_step(w, n);
     return 0;
 }
 
@@ -69,7 +69,7 @@ int kaldi_skip_ints(struct kaldi_walk *w, uint64_t n, const char *what)
 
         while (good < here && w->p[5 * good] == 4)
             good++;
-        step(w, 5 * good);
+        kaldi_walk_step(w, 5 * good);
         n -= good;
         if (!n)
             break;
@@ -118,7 +118,7 @@ int kaldi_skip(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what
     if (r < 0)
         return r;
     beyond = n * each - min_u64(n * each, w->have);
-    step(w, (size_t)(n * each - beyond));
+    kaldi_walk_step(w, (size_t)(n * each - beyond));
     w->at += beyond;
     w->expected -= min_u64(w->expected, beyond);
     return 0;

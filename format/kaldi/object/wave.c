@@ -27,18 +27,18 @@ static bool is_endless(uint32_t riff, uint32_t data)
            data == 0x7ffff000; /* SoX */
 }
 
-static uint16_t get16(const struct reader *r, const uint8_t *p)
+static uint16_t kaldi_wave_get16(const struct reader *r, const uint8_t *p)
 {
     return r->big_endian ? load_be16(p) : load_le16(p);
 }
 
-static uint32_t get32(const struct reader *r, const uint8_t *p)
+static uint32_t kaldi_wave_get32(const struct reader *r, const uint8_t *p)
 {
     return r->big_endian ? load_be32(p) : load_le32(p);
 }
 
 /* The next n bytes, valid until the next call; NULL, with a message: the file ends before them. */
-static const uint8_t *take(struct reader *r, size_t n, const char *what)
+static const uint8_t *kaldi_wave_take(struct reader *r, size_t n, const char *what)
 {
     uint64_t left = r->in->size - r->at;
     const uint8_t *p = NULL;
@@ -68,11 +68,11 @@ static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
 
     snprintf(what, sizeof(what), "chunk \"%s\"", name);
     for (;;) {
-        const uint8_t *p = take(r, 8, what);
+        const uint8_t *p = kaldi_wave_take(r, 8, what);
 
         if (!p)
             return failed(r);
-        *ret_size = get32(r, p + 4);
+        *ret_size = kaldi_wave_get32(r, p + 4);
         if (!memcmp(p, name, 4))
             return 0;
         if (*ret_size > r->in->size - r->at)
@@ -86,14 +86,16 @@ static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
 /* fmt: [FMT_LONG] */
 static bool is_pcm_guid(const struct reader *r, const uint8_t *fmt)
 {
-    return get32(r, fmt + 24) == 0x00000001 && get32(r, fmt + 28) == 0x00100000 &&
-           get32(r, fmt + 32) == 0xaa000080 && get32(r, fmt + 36) == 0x719b3800;
+    return kaldi_wave_get32(r, fmt + 24) == 0x00000001 &&
+           kaldi_wave_get32(r, fmt + 28) == 0x00100000 &&
+           kaldi_wave_get32(r, fmt + 32) == 0xaa000080 &&
+           kaldi_wave_get32(r, fmt + 36) == 0x719b3800;
 }
 
 static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t size)
 {
     uint64_t at = r->at - FMT;
-    unsigned format = get16(r, fmt);
+    unsigned format = kaldi_wave_get16(r, fmt);
 
     if (format != PCM && format != EXTENSIBLE)
         return kaldi_bad(r->in, at, r->d, "expected PCM (format 1), got format %u%s", format,
@@ -110,19 +112,20 @@ static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t siz
 static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kaldi_wave *wave)
 {
     uint64_t at = r->at - FMT;
-    uint32_t channels = get16(r, fmt + 2), rate = get32(r, fmt + 4), bits = get16(r, fmt + 14);
+    uint32_t channels = kaldi_wave_get16(r, fmt + 2), rate = kaldi_wave_get32(r, fmt + 4),
+             bits = kaldi_wave_get16(r, fmt + 14);
 
     if (!channels)
         return kaldi_bad(r->in, at + 2, r->d, "expected channels, got none");
     if (bits != BITS)
         return kaldi_bad(r->in, at + 14, r->d, "expected samples of 16 bits, got %u", bits);
     /* In 32 bits, as in Kaldi. */
-    if (get32(r, fmt + 8) != rate * BITS / 8 * channels)
+    if (kaldi_wave_get32(r, fmt + 8) != rate * BITS / 8 * channels)
         return kaldi_bad(r->in, at + 8, r->d, "expected %u bytes per second, got %u",
-                         rate * BITS / 8 * channels, get32(r, fmt + 8));
-    if (get16(r, fmt + 12) != channels * BITS / 8)
+                         rate * BITS / 8 * channels, kaldi_wave_get32(r, fmt + 8));
+    if (kaldi_wave_get16(r, fmt + 12) != channels * BITS / 8)
         return kaldi_bad(r->in, at + 12, r->d, "expected %u bytes for all channels, got %u",
-                         channels * BITS / 8, get16(r, fmt + 12));
+                         channels * BITS / 8, kaldi_wave_get16(r, fmt + 12));
     wave->channels = channels;
     wave->rate = rate;
     return 0;
@@ -131,7 +134,7 @@ static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kald
 /* The chunk "fmt ": r is past its size. */
 static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
 {
-    const uint8_t *fmt = take(r, FMT, "chunk \"fmt \"");
+    const uint8_t *fmt = kaldi_wave_take(r, FMT, "chunk \"fmt \"");
     uint64_t end = r->at - FMT + size;
     int bad;
 
@@ -142,12 +145,12 @@ static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
         bad = check_numbers(r, fmt, wave);
     if (bad < 0)
         return bad;
-    if (get16(r, fmt) == EXTENSIBLE) {
+    if (kaldi_wave_get16(r, fmt) == EXTENSIBLE) {
         r->at -= FMT;
-        fmt = take(r, FMT_LONG, "chunk \"fmt \"");
+        fmt = kaldi_wave_take(r, FMT_LONG, "chunk \"fmt \"");
         if (!fmt)
             return failed(r);
-        if (get16(r, fmt + 16) < 22 || !is_pcm_guid(r, fmt))
+        if (kaldi_wave_get16(r, fmt + 16) < 22 || !is_pcm_guid(r, fmt))
             return kaldi_bad(r->in, r->at - FMT_LONG, r->d,
                              "expected PCM, got another kind of WAVE_FORMAT_EXTENSIBLE");
     }
@@ -159,7 +162,8 @@ static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
 }
 
 /* The chunk "data": r is past its size. */
-static int read_data(struct reader *r, uint32_t riff, uint32_t size, struct kaldi_wave *wave)
+static int kaldi_wave_read_data(struct reader *r, uint32_t riff, uint32_t size,
+                                struct kaldi_wave *wave)
 {
     uint64_t left = r->in->size - r->at, frame = wave->channels * BITS / 8, bytes = left;
 
@@ -179,7 +183,7 @@ int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret,
     struct reader r = {.in = in, .d = d, .at = min_u64(at, in->size)};
     struct kaldi_wave wave = {0};
     uint32_t riff, size = 0;
-    const uint8_t *p = take(&r, 12, "a wave");
+    const uint8_t *p = kaldi_wave_take(&r, 12, "a wave");
     int bad;
 
     if (!p)
@@ -188,14 +192,14 @@ int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret,
     if ((!wave.big_endian && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
         return kaldi_bad(
             in, at, d, "expected \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, got others");
-    riff = get32(&r, p + 4);
+    riff = kaldi_wave_get32(&r, p + 4);
     bad = find_chunk(&r, "fmt ", &size);
     if (bad == 0)
         bad = read_format(&r, size, &wave);
     if (bad == 0)
         bad = find_chunk(&r, "data", &size);
     if (bad == 0)
-        bad = read_data(&r, riff, size, &wave);
+        bad = kaldi_wave_read_data(&r, riff, size, &wave);
     if (bad == 0)
         *ret = wave;
     return bad;

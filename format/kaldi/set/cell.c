@@ -207,7 +207,7 @@ struct decoding {
     struct diag *d;
 };
 
-static int decode(void *ctx, void **ret, size_t *ret_size)
+static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
 {
     const struct decoding *w = ctx;
     const struct kaldi_object *o = &w->cell->row.object;
@@ -282,7 +282,7 @@ int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
                      size_t len, uint8_t *dst, struct diag *d)
 {
     const struct memo_key key = {
-        {(uintptr_t)cell->table, cell->number, i, dtype, (uintptr_t)decode}};
+        {(uintptr_t)cell->table, cell->number, i, dtype, (uintptr_t)kaldi_cell_decode}};
     struct decoding work = {rc, cell, i, dtype, d};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO_FREE void *small = NULL;
@@ -300,9 +300,10 @@ int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
     if (stands_plain(cell, i, dtype, width, &at))
         return kaldi_read(rc, cell->row.blob, cell->row.object.start + at + off, len, dst, d);
     if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
-        r = decode(&work, &small, &own);
+        r = kaldi_cell_decode(&work, &small, &own);
     else
-        r = memo_get(set->memo, &key, &(struct memo_maker){.make = decode, .ctx = &work}, &thing);
+        r = memo_get(set->memo, &key, &(struct memo_maker){.make = kaldi_cell_decode, .ctx = &work},
+                     &thing);
     if (r < 0)
         return r;
     all = small ? small : memo_bytes(thing);

@@ -31,8 +31,8 @@ static int cell_of(const struct record_items *items, uint64_t sample, struct kal
 }
 
 /* The entry that begins at byte at. The file of a single bad sample has no bytes at all. */
-static int entry_of(const struct record_items *items, uint64_t sample, uint64_t at,
-                    struct entry *ret, struct diag *d)
+static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sample, uint64_t at,
+                                  struct entry *ret, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
 
@@ -56,7 +56,7 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
 {
     struct record_items *items = ctx;
     struct entry entry;
-    int r = entry_of(items, sample, before->size, &entry, items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, items->reason);
 
     if (r == 0)
         ret->size = entry.size;
@@ -100,7 +100,7 @@ static int archive_item(struct record_items *items, uint64_t sample, const struc
     uint8_t head[KEY_SIZE + 1];
     struct entry entry;
     size_t capacity;
-    int r = entry_of(items, sample, before->size, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, d);
 
     if (r < 0)
         return r;
@@ -267,7 +267,7 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
     const struct record_items *items = &script->items;
     struct entry entry;
     uint8_t key[KEY_SIZE];
-    int r = entry_of(items, sample, before->other, &entry, items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, items->reason);
 
     if (r < 0)
         return r;
@@ -293,7 +293,7 @@ static int script_item(struct record_items *items, uint64_t sample, const struct
     AUTO_FREE uint8_t *line = malloc(KEY_SIZE + script->file_len + 32);
     struct entry entry;
     size_t n;
-    int r = entry_of(items, sample, before->other, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, d);
 
     if (r < 0)
         return r;

@@ -42,8 +42,9 @@ static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
     return array->real ? c->real : array->dtype;
 }
 
-static int content_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                        uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+static int kaldi_fields_content_dims(const struct dataset *ds, const struct record_content *c,
+                                     uint64_t record, uint64_t ret_dim[static RECORD_AXES],
+                                     struct diag *d)
 {
     struct kaldi_cell cell;
     int r = kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, d);
@@ -57,9 +58,9 @@ static int content_dims(const struct dataset *ds, const struct record_content *c
     return 0;
 }
 
-static int content_read(struct read_context *rc, const struct dataset *ds,
-                        const struct record_content *c, uint64_t record, uint64_t off, size_t len,
-                        uint8_t *dst, struct diag *d)
+static int kaldi_fields_content_read(struct read_context *rc, const struct dataset *ds,
+                                     const struct record_content *c, uint64_t record, uint64_t off,
+                                     size_t len, uint8_t *dst, struct diag *d)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
     struct kaldi_cell cell;
@@ -78,8 +79,8 @@ static int content_read(struct read_context *rc, const struct dataset *ds,
     return 0;
 }
 
-static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                          char ret[static RECORD_WHERE])
+static void kaldi_fields_content_where(const struct dataset *ds, const struct record_content *c,
+                                       uint64_t record, char ret[static RECORD_WHERE])
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
 
@@ -87,8 +88,9 @@ static void content_where(const struct dataset *ds, const struct record_content 
              (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
 }
 
-static const struct record_ops content_ops = {
-    .dims = content_dims, .read = content_read, .where = content_where};
+static const struct record_ops content_ops = {.dims = kaldi_fields_content_dims,
+                                              .read = kaldi_fields_content_read,
+                                              .where = kaldi_fields_content_where};
 
 void kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
                       const struct field *f, uint64_t *ret_off, uint64_t *ret_len)
@@ -127,7 +129,8 @@ static void add_entries(struct dataset *ds, const struct record_content *c, cons
 }
 
 /* content: [N_CONTENTS] of the column */
-static void add_column(struct dataset *ds, unsigned column, struct record_content *content)
+static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
+                                    struct record_content *content)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
     const struct kaldi_table *table = set->column[column].table;
@@ -190,7 +193,7 @@ int kaldi_fields_init(struct dataset *ds)
     if (!set->content)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
-        add_column(ds, i, &set->content[i * N_CONTENTS]);
+        kaldi_fields_add_column(ds, i, &set->content[i * N_CONTENTS]);
     records_add_keys(ds);
     return 0;
 }

@@ -26,7 +26,7 @@
 /* ---- which files ---- */
 
 /* The files of a data directory. */
-static const struct known_file {
+static const struct kaldi_known_file {
     const char *name;
     enum kaldi_type type; /* of its text; KALDI_UNKNOWN: an scp file */
     enum { A_FIELD, SEGMENTS, NO_FIELD } use;
@@ -49,7 +49,7 @@ static const struct known_file {
     {"frame_shift", KALDI_UNKNOWN, NO_FIELD},
 };
 
-static const struct known_file *known_file(const char *name)
+static const struct kaldi_known_file *kaldi_known_file(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(known_files); i++)
         if (!strcmp(known_files[i].name, name))
@@ -57,14 +57,14 @@ static const struct known_file *known_file(const char *name)
     return NULL;
 }
 
-static bool ends_in(const char *name, const char *end)
+static bool kaldi_ends_in(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
 
     return n > k && !memcmp(name + n - k, end, k);
 }
 
-static bool is_blank(uint8_t c)
+static bool kaldi_set_format_is_blank(uint8_t c)
 {
     return memchr(" \t\n\v\f\r", c, 6);
 }
@@ -74,10 +74,10 @@ static const uint8_t *behind_key(const uint8_t *head, size_t len, size_t *ret_le
 {
     size_t at = utf8_mark(head, len), key;
 
-    while (at < len && is_blank(head[at]))
+    while (at < len && kaldi_set_format_is_blank(head[at]))
         at++;
     key = at;
-    while (at < len && !is_blank(head[at]))
+    while (at < len && !kaldi_set_format_is_blank(head[at]))
         at++;
     if (at == key || at - key > KEY_MAX || at == len)
         return NULL;
@@ -111,23 +111,23 @@ static bool is_bracket(const uint8_t *at, size_t left)
 {
     size_t i = 0, number;
 
-    while (i < left && is_blank(at[i]))
+    while (i < left && kaldi_set_format_is_blank(at[i]))
         i++;
     if (left - i > 5 && !memcmp(at + i, "rows=", 5))
         return at[i + 5] >= '0' && at[i + 5] <= '9';
-    if (i + 1 >= left || at[i] != '[' || !is_blank(at[i + 1]))
+    if (i + 1 >= left || at[i] != '[' || !kaldi_set_format_is_blank(at[i + 1]))
         return false;
-    for (i++; i < left && is_blank(at[i]);)
+    for (i++; i < left && kaldi_set_format_is_blank(at[i]);)
         i++;
     for (number = i; i < left && memchr("0123456789+-.eE", at[i], 15);)
         i++;
-    return i > number && (i == left || is_blank(at[i]) || at[i] == ']');
+    return i > number && (i == left || kaldi_set_format_is_blank(at[i]) || at[i] == ']');
 }
 
 /* Does the name say that it is a table? */
-static bool is_named(const char *name)
+static bool kaldi_is_named(const char *name)
 {
-    return known_file(name) || ends_in(name, ".scp") || ends_in(name, ".ark");
+    return kaldi_known_file(name) || kaldi_ends_in(name, ".scp") || kaldi_ends_in(name, ".ark");
 }
 
 static enum claim kaldi_probe(const struct probed_file *file)
@@ -137,7 +137,7 @@ static enum claim kaldi_probe(const struct probed_file *file)
 
     if (file->len >= 4 && (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4)))
         return CLAIM_ASIDE; /* audio, which scp files name */
-    if (file->len && is_named(file->name))
+    if (file->len && kaldi_is_named(file->name))
         return CLAIM_NAMED;
     object = behind_key(head, file->len, &left);
     if (!object)
@@ -163,28 +163,28 @@ struct folder_files {
     bool is_directory; /* a data directory */
 };
 
-static enum kaldi_table_kind kind_of(const struct source_file *file)
+static enum kaldi_table_kind kaldi_kind_of(const struct source_file *file)
 {
-    const struct known_file *known = known_file(file->name);
+    const struct kaldi_known_file *known = kaldi_known_file(file->name);
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), file->blob->size);
 
     if (known)
-        return ends_in(known->name, ".scp") ? KALDI_SCRIPT : KALDI_ARCHIVE;
-    if (ends_in(file->name, ".scp"))
+        return kaldi_ends_in(known->name, ".scp") ? KALDI_SCRIPT : KALDI_ARCHIVE;
+    if (kaldi_ends_in(file->name, ".scp"))
         return KALDI_SCRIPT;
-    if (ends_in(file->name, ".ark") || blob_pread(READ_WAITS, file->blob, head, len, 0) < 0)
+    if (kaldi_ends_in(file->name, ".ark") || blob_pread(READ_WAITS, file->blob, head, len, 0) < 0)
         return KALDI_ARCHIVE;
     return !memchr(head, 0, len) && is_script(head, len, len == file->blob->size) ? KALDI_SCRIPT
                                                                                   : KALDI_ARCHIVE;
 }
 
 /* The name of a field: the file's name without what marks an scp file. */
-static void field_name(const struct source_file *file, char ret[static FIELD_NAME_SIZE])
+static void kaldi_field_name(const struct source_file *file, char ret[static FIELD_NAME_SIZE])
 {
     size_t len = strlen(file->name);
 
-    if (ends_in(file->name, ".scp") || ends_in(file->name, ".ark"))
+    if (kaldi_ends_in(file->name, ".scp") || kaldi_ends_in(file->name, ".ark"))
         len -= 4;
     snprintf(ret, FIELD_NAME_SIZE, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
 }
@@ -194,11 +194,12 @@ static void field_name(const struct source_file *file, char ret[static FIELD_NAM
 static int open_table(struct folder_files *files, struct source_file *file, const char *name,
                       struct kaldi_table **ret, struct diag *d)
 {
-    const struct known_file *known = files->is_directory ? known_file(file->name) : NULL;
+    const struct kaldi_known_file *known =
+        files->is_directory ? kaldi_known_file(file->name) : NULL;
     struct kaldi_table_setup setup = {
         .name = name,
         .folder = file->folder,
-        .kind = kind_of(file),
+        .kind = kaldi_kind_of(file),
         .type = known ? known->type : KALDI_UNKNOWN,
         .format = files->setup,
     };
@@ -301,9 +302,9 @@ static bool is_directory(const struct folder_files *files)
     unsigned n = 0;
 
     for (size_t i = 0; i < files->n; i++)
-        n += known_file(files->file[i].name) != NULL;
+        n += kaldi_known_file(files->file[i].name) != NULL;
     for (size_t i = 0; i < files->finds->n_left_out; i++) /* unread ones among them */
-        n += known_file(files->finds->left_out[i].name) != NULL;
+        n += kaldi_known_file(files->finds->left_out[i].name) != NULL;
     return n > 1;
 }
 
@@ -311,7 +312,7 @@ static bool is_directory(const struct folder_files *files)
 static const struct unread_file *missing_known(const struct finds *finds)
 {
     for (size_t i = 0; i < finds->n_unread; i++) {
-        const struct known_file *known = known_file(finds->unread[i].name);
+        const struct kaldi_known_file *known = kaldi_known_file(finds->unread[i].name);
 
         if (known && known->use != NO_FIELD)
             return &finds->unread[i];
@@ -323,7 +324,7 @@ static const struct unread_file *missing_known(const struct finds *finds)
 static void find_lost(const struct finds *finds, struct diag *d)
 {
     for (size_t i = 0; i < finds->n_left_out && !d->set; i++) {
-        const struct known_file *known = known_file(finds->left_out[i].name);
+        const struct kaldi_known_file *known = kaldi_known_file(finds->left_out[i].name);
 
         if (known && known->use == A_FIELD && finds->left_out[i].reason)
             diag_set(d, -EBADMSG, "%s", finds->left_out[i].reason);
@@ -331,8 +332,8 @@ static void find_lost(const struct finds *finds, struct diag *d)
 }
 
 /* Make a dataset of tables; it also takes the archives that they name. */
-static int add_dataset(struct folder_files *files, const char *name, struct kaldi_parts *parts,
-                       bool is_alone)
+static int kaldi_add_dataset(struct folder_files *files, const char *name,
+                             struct kaldi_parts *parts, bool is_alone)
 {
     extern const struct format format_kaldi;
     struct dataset *ds = NULL;
@@ -351,13 +352,14 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
 
 /* Take a file of the data directory: a table, or one of the other files. */
 static int take_known(struct folder_files *files, struct source_file *file,
-                      const struct known_file *known, struct kaldi_parts *parts, struct diag *d)
+                      const struct kaldi_known_file *known, struct kaldi_parts *parts,
+                      struct diag *d)
 {
     char name[FIELD_NAME_SIZE];
     int r;
 
     if (known->use == A_FIELD) {
-        field_name(file, name);
+        kaldi_field_name(file, name);
         r = open_table(files, file, name, &parts->table[parts->n], d);
         parts->n += parts->table[parts->n] != NULL;
         return r;
@@ -391,7 +393,7 @@ static int open_directory(struct folder_files *files)
     if (!parts.table)
         return -ENOMEM;
     for (size_t i = 0; i < files->n && r == 0; i++) {
-        const struct known_file *known = known_file(files->file[i].name);
+        const struct kaldi_known_file *known = kaldi_known_file(files->file[i].name);
 
         if (known && files->file[i].blob)
             r = take_known(files, &files->file[i], known, &parts, &lost);
@@ -402,7 +404,7 @@ static int open_directory(struct folder_files *files)
         return finds_incomplete(files->finds, JOINED, missing);
     if (r == 0 && lost.set && parts.n && !files->setup->options.kaldi_permissive)
         return lose_field(files->finds, &lost);
-    return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
+    return r < 0 || !parts.n ? r : kaldi_add_dataset(files, JOINED, &parts, false);
 }
 
 /* Make a dataset of one table, with the name of its file. */
@@ -416,7 +418,7 @@ static int open_alone(struct folder_files *files, struct source_file *file)
         return -ENOMEM;
     r = open_table(files, file, ALONE, &parts.table[0], NULL);
     parts.n = parts.table[0] != NULL;
-    return r < 0 || !parts.n ? r : add_dataset(files, file->name, &parts, true);
+    return r < 0 || !parts.n ? r : kaldi_add_dataset(files, file->name, &parts, true);
 }
 
 static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
@@ -426,7 +428,7 @@ static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
     for (size_t i = 0; i < files->n && r == 0; i++) {
         struct source_file *file = &files->file[i];
 
-        if (file->blob && kind_of(file) == kind)
+        if (file->blob && kaldi_kind_of(file) == kind)
             r = open_alone(files, file);
     }
     return r;

@@ -145,8 +145,8 @@ static int read_error(const struct kaldi_join *join)
 }
 
 /* Find the row of a table that belongs to the utterance. */
-static bool find_row(const struct kaldi_table *table, enum level level, const struct utterance *u,
-                     uint64_t *ret)
+static bool kaldi_join_find_row(const struct kaldi_table *table, enum level level,
+                                const struct utterance *u, uint64_t *ret)
 {
     const char *name = u->speaker;
 
@@ -181,7 +181,7 @@ static enum level find_level(struct kaldi_join *join, unsigned column, struct ut
     for (uint64_t row = 0; row < rows; row++) {
         know_utterance(join, row, u);
         for (unsigned level = 0; level < N_LEVELS; level++)
-            found[level] += find_row(table, (enum level)level, u, &row_found);
+            found[level] += kaldi_join_find_row(table, (enum level)level, u, &row_found);
     }
     for (unsigned level = 0; level < N_LEVELS; level++)
         if (found[level] > found[best])
@@ -252,7 +252,7 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
         uint64_t *at = &number[join->place[i]];
-        bool has = find_row(table, join->level[i], u, at);
+        bool has = kaldi_join_find_row(table, join->level[i], u, at);
 
         found = *at;
         if (has && join->miss[i].used)
@@ -341,7 +341,7 @@ static void describe_keys(const struct kaldi_join *join, bool extra, struct text
 }
 
 /* A line for each table that lacks utterances. */
-static void add_missing(const struct kaldi_join *join, struct text *t)
+static void kaldi_join_add_missing(const struct kaldi_join *join, struct text *t)
 {
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         const struct misses *miss = &join->miss[i];
@@ -423,7 +423,7 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
     text_add(ret, "}%c\"extra\": {", '\0');
     describe_keys(join, true, ret);
     text_add(ret, "}%c\"segments_left_out\": %u%c", '\0', join->reported, '\0');
-    add_missing(join, ret);
+    kaldi_join_add_missing(join, ret);
     add_others(join, ret);
     text_add_bytes(ret, "", 1);
     text_add(ret, "%s", join->notes.data ? join->notes.data : "");

@@ -16,7 +16,7 @@
 #include "format/records/records.h"
 
 /* Add the notes of the tables and the join, as lines. */
-static void add_notes(const struct kaldi_set *set, struct text *t)
+static void kaldi_set_add_notes(const struct kaldi_set *set, struct text *t)
 {
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
@@ -66,13 +66,13 @@ static int set_finish(struct dataset *ds)
         c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
         ds->denied |= denied_by(ds->blob[0], c->table);
     }
-    add_notes(set, &notes);
+    kaldi_set_add_notes(set, &notes);
     if (notes.len)
         notes_add(&ds->notes, "%s", notes.data);
     return kaldi_fields_finish(ds);
 }
 
-static int set_prepare(struct dataset *ds, struct diag *d)
+static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
 {
     struct kaldi_set *set = ds->impl;
     int r = shards_prepare(&set->tables, d);
@@ -85,7 +85,8 @@ static int set_prepare(struct dataset *ds, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+static void kaldi_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
+                                   uint64_t *ret_total)
 {
     shards_progress(&kaldi_set_of(ds)->tables, ret_done, ret_total);
 }
@@ -163,7 +164,7 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
     return n;
 }
 
-static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+static void kaldi_set_set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
     uint64_t bad = 0, left_out = 0;
@@ -183,7 +184,7 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 }
 
 /* Also the files that tables name. */
-static int set_identity(const struct dataset *ds, struct text *t)
+static int kaldi_set_set_identity(const struct dataset *ds, struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
 
@@ -206,8 +207,9 @@ static void report_lines(const char *lines, void (*report)(void *ctx, const char
     }
 }
 
-static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
-                     void *ctx, struct diag *d)
+static int kaldi_set_set_check(const struct dataset *ds,
+                               void (*report)(void *ctx, const char *text), void *ctx,
+                               struct diag *d)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
 
@@ -219,7 +221,7 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return records_check(ds, report, ctx, d);
 }
 
-static void set_free(struct dataset *ds)
+static void kaldi_set_set_free(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
 
@@ -235,14 +237,14 @@ static void set_free(struct dataset *ds)
 }
 
 static const struct dataset_ops kaldi_ops = {
-    .prepare = set_prepare,
-    .progress = set_progress,
-    .check = set_check,
-    .describe = set_describe,
+    .prepare = kaldi_set_set_prepare,
+    .progress = kaldi_set_set_progress,
+    .check = kaldi_set_set_check,
+    .describe = kaldi_set_set_describe,
     .locate = set_locate,
     .extents = set_extents,
-    .identity = set_identity,
-    .free = set_free,
+    .identity = kaldi_set_set_identity,
+    .free = kaldi_set_set_free,
     .checks_reads = true,
     .walks = true,
 };

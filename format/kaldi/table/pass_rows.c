@@ -62,8 +62,8 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
     pass->last_len = len;
 }
 
-static int add_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
-                   const uint64_t number[static KALDI_COLUMNS])
+static int kaldi_pass_rows_add_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
+                                   const uint64_t number[static KALDI_COLUMNS])
 {
     if (pass->table->sorted)
         check_order(pass, key, len);
@@ -90,7 +90,7 @@ int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, c
         if (!pass->fault[pass->n_faults++].text)
             return -ENOMEM;
     }
-    return add_row(pass, key, len, number);
+    return kaldi_pass_rows_add_row(pass, key, len, number);
 }
 
 static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *object,
@@ -177,5 +177,5 @@ int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, 
         n[1] = range[3];
     }
     add_to_totals(pass, object, n);
-    return add_row(pass, key, len, number);
+    return kaldi_pass_rows_add_row(pass, key, len, number);
 }

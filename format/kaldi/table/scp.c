@@ -12,12 +12,12 @@ struct piece {
     size_t len;
 };
 
-static bool is_blank(char c)
+static bool kaldi_scp_is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_digit(char c)
+static bool kaldi_scp_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -32,18 +32,18 @@ static bool piece_has(struct piece p, char c)
     return p.len && memchr(p.at, c, p.len);
 }
 
-static struct piece trim(struct piece p)
+static struct piece kaldi_scp_trim(struct piece p)
 {
-    for (; p.len && is_blank(p.at[0]); p.at++)
+    for (; p.len && kaldi_scp_is_blank(p.at[0]); p.at++)
         p.len--;
-    while (p.len && is_blank(p.at[p.len - 1]))
+    while (p.len && kaldi_scp_is_blank(p.at[p.len - 1]))
         p.len--;
     return p;
 }
 
 /* Split p at the first byte for which is_end() is true. *ret gets the text before that byte, *p the
  * text after it. False: no such byte, and *ret is all. */
-static bool split(struct piece *p, bool (*is_end)(char c), struct piece *ret)
+static bool kaldi_scp_split(struct piece *p, bool (*is_end)(char c), struct piece *ret)
 {
     struct piece all = *p;
     size_t n = 0;
@@ -77,7 +77,7 @@ static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
     uint64_t v = 0;
 
     for (size_t i = 0; i < p.len; i++) {
-        if (!is_digit(p.at[i]) || !checked_mul(v, 10, &v) ||
+        if (!kaldi_scp_is_digit(p.at[i]) || !checked_mul(v, 10, &v) ||
             !checked_add(v, (uint64_t)(p.at[i] - '0'), &v) || v > max)
             return false;
     }
@@ -93,7 +93,7 @@ static bool range_number_parse(struct piece p, uint64_t *ret)
 {
     bool negative;
 
-    for (; p.len && is_blank(p.at[0]); p.at++)
+    for (; p.len && kaldi_scp_is_blank(p.at[0]); p.at++)
         p.len--;
     negative = p.len && p.at[0] == '-';
     if (p.len && (p.at[0] == '+' || negative))
@@ -108,7 +108,7 @@ static const char *range_part_parse(struct piece part, uint64_t ret[static 2])
     uint64_t v[2] = {0, UINT64_MAX};
 
     if (!piece_is(part, ":")) {
-        if (!split(&part, is_colon, &first))
+        if (!kaldi_scp_split(&part, is_colon, &first))
             return "expected two numbers with ':' between in a range, got no ':'";
         if (!range_number_parse(first, &v[0]) || !range_number_parse(part, &v[1]))
             return "expected numbers from 0 to 2147483647 on both sides of ':' in a range, got "
@@ -120,7 +120,7 @@ static const char *range_part_parse(struct piece part, uint64_t ret[static 2])
     return NULL;
 }
 
-static const char *range_parse(struct piece text, struct scp_range *ret)
+static const char *kaldi_scp_range_parse(struct piece text, struct scp_range *ret)
 {
     struct scp_range range = {.is_given = true, .column = {0, UINT64_MAX}};
     struct piece rows;
@@ -128,7 +128,7 @@ static const char *range_parse(struct piece text, struct scp_range *ret)
 
     if (!text.len)
         return "expected a range between '[' and ']', got nothing";
-    range.has_columns = split(&text, is_comma, &rows);
+    range.has_columns = kaldi_scp_split(&text, is_comma, &rows);
     if (range.has_columns && piece_has(text, ','))
         return "expected rows, or rows and columns, in a range, got more than one ','";
     wrong = range_part_parse(rows, range.row);
@@ -141,7 +141,8 @@ static const char *range_parse(struct piece text, struct scp_range *ret)
 
 /* Cut the range off the end of the place. If Kaldi cannot do that, it reads no further; it parses
  * the content of the range only when it has the object. */
-static const char *take_range(struct piece *place, struct scp_range *ret, bool *ret_ends_table)
+static const char *kaldi_scp_take_range(struct piece *place, struct scp_range *ret,
+                                        bool *ret_ends_table)
 {
     const char *bracket;
     struct piece name, text;
@@ -159,7 +160,7 @@ static const char *take_range(struct piece *place, struct scp_range *ret, bool *
         return "expected one '[' in a line that ends with ']', got more";
     *place = name;
     *ret_ends_table = !text.len;
-    return range_parse(text, ret);
+    return kaldi_scp_range_parse(text, ret);
 }
 
 /* ---- places ---- */
@@ -168,7 +169,7 @@ static const char *const reader_options[] = {"b", "t",  "o",  "no",  "p",  "np",
                                              "s", "ns", "cs", "ncs", "bg", NULL};
 static const char *const writer_options[] = {"b", "t", "f", "nf", "p", NULL};
 
-static bool is_one_of(struct piece p, const char *const *text)
+static bool kaldi_scp_is_one_of(struct piece p, const char *const *text)
 {
     while (*text && !piece_is(p, *text))
         text++;
@@ -185,10 +186,10 @@ static bool is_specifier(struct piece place)
 
     if (place.at[0] != 'a' && place.at[0] != 's')
         return false;
-    if (!split(&place, is_colon, &options))
+    if (!kaldi_scp_split(&place, is_colon, &options))
         return false;
     do {
-        more = split(&options, is_comma_or_space, &option);
+        more = kaldi_scp_split(&options, is_comma_or_space, &option);
         if (piece_is(option, "ark")) {
             writer = writer && !scps;
             arks++;
@@ -198,8 +199,8 @@ static bool is_specifier(struct piece place)
             scps++;
             continue;
         }
-        reader = reader && is_one_of(option, reader_options);
-        writer = writer && is_one_of(option, writer_options);
+        reader = reader && kaldi_scp_is_one_of(option, reader_options);
+        writer = writer && kaldi_scp_is_one_of(option, writer_options);
     } while (more);
     if (arks > 1 || scps > 1 || arks + scps == 0)
         return false;
@@ -211,7 +212,7 @@ static size_t path_of_offset(struct piece place)
 {
     size_t at = place.len;
 
-    while (at && is_digit(place.at[at - 1]))
+    while (at && kaldi_scp_is_digit(place.at[at - 1]))
         at--;
     return at && at < place.len && place.at[at - 1] == ':' ? at - 1 : SIZE_MAX;
 }
@@ -221,7 +222,7 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
 {
     size_t path_len = path_of_offset(place);
 
-    if (is_blank(place.at[place.len - 1]))
+    if (kaldi_scp_is_blank(place.at[place.len - 1]))
         return "expected the range right after the path, got white space";
     if (is_specifier(place))
         return "expected a file, got a specifier of a table such as \"ark:\" or \"scp:\"";
@@ -265,21 +266,21 @@ const char scp_long_key[] = "expected a key of at most 1024 bytes";
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 {
     size_t mark = utf8_mark(line, len);
-    struct piece place = trim((struct piece){line + mark, len - mark}), key;
+    struct piece place = kaldi_scp_trim((struct piece){line + mark, len - mark}), key;
     struct scp_line parsed = {0};
     const char *wrong;
 
     *ret = (struct scp_line){.ends_table = true};
     if (!place.len)
         return "expected a key and where its object is, got a blank line";
-    split(&place, is_blank, &key);
-    place = trim(place);
+    kaldi_scp_split(&place, kaldi_scp_is_blank, &key);
+    place = kaldi_scp_trim(place);
     parsed.key = ret->key = key.at;
     parsed.key_len = ret->key_len = key.len;
     if (!place.len)
         return "expected a path or a command after the key, got nothing";
     parsed.has_value = ret->has_value = true;
-    wrong = take_range(&place, &parsed.range, &ret->ends_table);
+    wrong = kaldi_scp_take_range(&place, &parsed.range, &ret->ends_table);
     if (!wrong) {
         ret->ends_table = false;
         wrong = place_parse(place, &parsed);
@@ -292,8 +293,8 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 /* ---- what a range selects ---- */
 
 /* The last row may be up to `behind` rows past the end; the range is then cut. */
-static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
-                            uint64_t *ret_first, uint64_t *ret_n)
+static const char *kaldi_scp_range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
+                                      uint64_t *ret_first, uint64_t *ret_n)
 {
     uint64_t last = range[1] == UINT64_MAX ? n - 1 : range[1];
 
@@ -318,13 +319,13 @@ static const char *all_of(uint64_t n, uint64_t *ret_first, uint64_t *ret_n)
 const char *scp_range_rows(const struct scp_range *range, uint64_t rows, uint64_t *ret_first,
                            uint64_t *ret_n)
 {
-    return range->is_given ? range_of(range->row, rows, 3, ret_first, ret_n)
+    return range->is_given ? kaldi_scp_range_of(range->row, rows, 3, ret_first, ret_n)
                            : all_of(rows, ret_first, ret_n);
 }
 
 const char *scp_range_columns(const struct scp_range *range, uint64_t columns, uint64_t *ret_first,
                               uint64_t *ret_n)
 {
-    return range->has_columns ? range_of(range->column, columns, 0, ret_first, ret_n)
+    return range->has_columns ? kaldi_scp_range_of(range->column, columns, 0, ret_first, ret_n)
                               : all_of(columns, ret_first, ret_n);
 }

@@ -63,8 +63,8 @@ static int grow_paths(struct kaldi_pass *pass)
 }
 
 /* Add a file to the table; takes ownership of blob. */
-static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struct blob *blob,
-                    size_t *ret)
+static int kaldi_script_add_file(struct kaldi_pass *pass, const char *path, size_t len,
+                                 struct blob *blob, size_t *ret)
 {
     struct kaldi_table *table = pass->table;
     struct kaldi_file file = {
@@ -100,7 +100,7 @@ static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
 }
 
 /* The file of a line, if an earlier line named it; else 0, the table's own. */
-static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
+static size_t kaldi_script_known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
     uint32_t known = 0;
 
@@ -109,14 +109,14 @@ static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line 
     return known ? known - 1 : 0;
 }
 
-static int open_file(struct kaldi_pass *pass, const struct kaldi_line *line, size_t *ret,
-                     struct diag *d)
+static int kaldi_script_open_file(struct kaldi_pass *pass, const struct kaldi_line *line,
+                                  size_t *ret, struct diag *d)
 {
     AUTO_FREE char *path = strndup(line->parsed.path, line->parsed.path_len);
     struct blob *blob = NULL;
     int r = path ? opener_file(pass->table->opener, pass->table->folder, path, &blob, d) : -ENOMEM;
 
-    return r < 0 ? r : add_file(pass, line->parsed.path, name_len(line), blob, ret);
+    return r < 0 ? r : kaldi_script_add_file(pass, line->parsed.path, name_len(line), blob, ret);
 }
 
 /* ---- commands that lines name ---- */
@@ -171,7 +171,7 @@ static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t 
     if (r == 0)
         r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
     if (r == 1)
-        return add_file(pass, line->parsed.path, name_len(line), blob, ret);
+        return kaldi_script_add_file(pass, line->parsed.path, name_len(line), blob, ret);
     if (r == 0 || blob_says_nothing(r))
         return r ? r : -EAGAIN;
     return remember_failed(pass, line, diag_text(d, r)) < 0 ? -ENOMEM : r;
@@ -323,11 +323,11 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
         r = bad_line(pass, line, text);
         return r < 0 ? r : 1;
     }
-    file = known_file(pass, line);
+    file = kaldi_script_known_file(pass, line);
     if (!file && line->parsed.kind == SCP_COMMAND)
         r = open_output(pass, line, &file, &reason);
     else if (!file)
-        r = open_file(pass, line, &file, &reason);
+        r = kaldi_script_open_file(pass, line, &file, &reason);
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
@@ -354,7 +354,7 @@ static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
 }
 
 /* Read the next line of the scp file as the last one ahead, unless it has nothing. */
-static int read_line(struct kaldi_pass *pass, struct diag *d)
+static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
 {
     struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
     size_t have = 0, len = 0, want = 256;
@@ -416,7 +416,8 @@ static int start_ahead(struct kaldi_pass *pass)
         struct diag d = DIAG_INIT;
 
         if (!line->wrong && line->parsed.kind == SCP_COMMAND && !line->run &&
-            !known_file(pass, line) && !failed_before(pass, line) && !waits_already(pass, i))
+            !kaldi_script_known_file(pass, line) && !failed_before(pass, line) &&
+            !waits_already(pass, i))
             r = start_command(pass, line, &d);
     }
     return r == -ENOMEM ? r : 0; /* a line's turn reports why its command cannot start */
@@ -428,7 +429,7 @@ int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)
     int r = 0;
 
     while (pass->n_ahead < LINES_AHEAD && !pass->ended && r == 0)
-        r = read_line(pass, d);
+        r = kaldi_script_read_line(pass, d);
     if (r == 0 && pass->n_ahead)
         r = start_ahead(pass);
     if (r < 0 || !pass->n_ahead)

@@ -114,7 +114,7 @@ static bool has_need(enum need need, const struct kaldi_object *object, const ui
 }
 
 /* Are there bytes that no text has? The types for words accept anything that fits no other type. */
-static bool has_control(const uint8_t *bytes, uint64_t len)
+static bool kaldi_sniff_has_control(const uint8_t *bytes, uint64_t len)
 {
     for (uint64_t i = 0; i < len; i++)
         if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !memchr("\t\n\v\f\r", bytes[i], 5)))
@@ -147,7 +147,8 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     bytes = kaldi_in_at(in, ret->start, (size_t)min_u64(ret->len, OBJECT_MOST), &have);
     if (!bytes)
         return in->error;
-    if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) && has_control(bytes, ret->len))
+    if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) &&
+        kaldi_sniff_has_control(bytes, ret->len))
         return -EBADMSG;
     if (have < ret->len) { /* a matrix: its start shows the lines */
         try->has_need = try->has_need || memchr(bytes, '\n', have);

@@ -129,7 +129,8 @@ static bool skip_faults(struct get *g)
 }
 
 /* Open a file that an scp file names, or the earlier output of a command. */
-static int open_named(const struct kaldi_table *table, const char *path, struct blob **ret)
+static int kaldi_table_about_open_named(const struct kaldi_table *table, const char *path,
+                                        struct blob **ret)
 {
     size_t len = strlen(path);
     struct diag d = DIAG_INIT;
@@ -170,7 +171,9 @@ static int get_files(struct kaldi_table *table, struct get *g)
         AUTO_BLOB struct blob *blob = NULL;
         bool is_output = path && kaldi_is_command(path, strlen(path));
 
-        r = g->failed ? -EBADMSG : !path ? -ENOMEM : open_named(table, path, &blob);
+        r = g->failed ? -EBADMSG
+            : !path   ? -ENOMEM
+                      : kaldi_table_about_open_named(table, path, &blob);
         if (r == 0)
             r = blob_identity(blob, &identity);
         if (r == 0 && (strlen(identity) != known_len || memcmp(identity, known, known_len) != 0))

@@ -11,7 +11,7 @@
 #define FIRST_LINES 100   /* of an scp file; one of them must lead to an object */
 
 /* As in Kaldi, a file is no archive if its first object cannot be read. */
-static int check_first(const struct kaldi_table *table, struct diag *d)
+static int kaldi_table_type_check_first(const struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct kaldi_object object;
@@ -44,8 +44,8 @@ static enum kaldi_type guess_output(const struct kaldi_table *table, const struc
 }
 
 /* Measure the object that a line names as that type. */
-static int measure_named(const struct blob *blob, const struct scp_line *line, enum kaldi_type type,
-                         struct diag *d)
+static int kaldi_table_type_measure_named(const struct blob *blob, const struct scp_line *line,
+                                          enum kaldi_type type, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct kaldi_object object;
@@ -93,7 +93,7 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     if (r == 0 && table->type == KALDI_UNKNOWN)
         see_looks(table, blob, line->kind == SCP_OFFSET ? line->offset : 0, type);
     if (r == 0)
-        r = measure_named(blob, line, type, d);
+        r = kaldi_table_type_measure_named(blob, line, type, d);
     if (r == 0)
         table->type = type;
     return r;
@@ -173,7 +173,8 @@ int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const str
 }
 
 /* The first bytes, which the window holds. The pass finds what comes after them. */
-static int check_lines(const struct kaldi_table *table, struct kaldi_in *in, struct diag *d)
+static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct kaldi_in *in,
+                                        struct diag *d)
 {
     uint64_t at = 0, blank = 0, number = 0;
     int r = 0;
@@ -206,12 +207,12 @@ int kaldi_find_type(struct kaldi_table *table, struct diag *d)
     if (table->kind == KALDI_SCRIPT) {
         kaldi_in_init(&in, table->base.blob);
         r = find_type_of_script(table, &in, d);
-        return r < 0 || table->permissive ? r : check_lines(table, &in, d);
+        return r < 0 || table->permissive ? r : kaldi_table_type_check_lines(table, &in, d);
     }
     if (table->type == KALDI_UNKNOWN) {
         r = kaldi_sniff_archive(table->base.blob, table->asked, &table->type, d);
         if (r == 0)
             see_looks(table, NULL, 0, table->type);
     }
-    return r < 0 ? r : check_first(table, d);
+    return r < 0 ? r : kaldi_table_type_check_first(table, d);
 }

@@ -112,7 +112,8 @@ static int add_blob_page(struct pages *pages, size_t i)
     return 0;
 }
 
-static struct mindrecord_page *find_group(const struct pages *pages, uint64_t group)
+static struct mindrecord_page *mindrecord_header_find_group(const struct pages *pages,
+                                                            uint64_t group)
 {
     const struct mindrecord_page key = {.group = group};
 
@@ -160,7 +161,7 @@ static int add_raw_page(struct pages *pages, size_t i)
         if (!header_number(entry, "id", &group) || !header_number(entry, "offset", &offset) ||
             offset > used)
             return refuse_page(pages, i, "row groups, each with an id and an offset in the page");
-        p = find_group(pages, group);
+        p = mindrecord_header_find_group(pages, group);
         if (!p || p->raw_at)
             return refuse_page(pages, i,
                                p ? "row groups that no other raw page has"
@@ -253,7 +254,7 @@ static int read_shards(const struct header_text *text, const json_t *json,
 }
 
 /* What is the same in all shards of a dataset. */
-static int make_set(const json_t *json, struct mindrecord_header *header)
+static int mindrecord_header_make_set(const json_t *json, struct mindrecord_header *header)
 {
     static const char *const keys[] = {"header_size",  "page_size",       "version", "schema",
                                        "index_fields", "shard_addresses", NULL};
@@ -272,8 +273,8 @@ static int make_set(const json_t *json, struct mindrecord_header *header)
 
 /* ---- all of it ---- */
 
-static int parse(const struct header_text *text, const json_t *json, uint64_t size,
-                 struct mindrecord_header *ret)
+static int mindrecord_layout_header_parse(const struct header_text *text, const json_t *json,
+                                          uint64_t size, struct mindrecord_header *ret)
 {
     struct pages pages = {.text = text, .size = size, .header = ret};
     const char *version = json_string_value(json_object_get(json, "version"));
@@ -293,7 +294,7 @@ static int parse(const struct header_text *text, const json_t *json, uint64_t si
     if (r == 0)
         r = mindrecord_schema(text, json_object_get(json, "schema"), version[0] == '3', ret);
     if (r == 0)
-        r = make_set(json, ret);
+        r = mindrecord_header_make_set(json, ret);
     if (r < 0)
         return r;
     pages.page = json_object_get(json, "page");
@@ -316,7 +317,7 @@ int mindrecord_header_parse(const char *json, size_t len, const char *name, uint
     if (r == -EFBIG)
         return -EBADMSG;
     if (r == 0)
-        r = parse(&text, value, size, ret);
+        r = mindrecord_layout_header_parse(&text, value, size, ret);
     if (r < 0)
         mindrecord_header_release(ret);
     return r;

@@ -11,88 +11,93 @@ static const struct type {
     const char *name;
     enum mindrecord_type type;
     enum dtype dtype;
-} types[] = {
+} mindrecord_schema_types[] = {
     {"bytes", TYPE_BYTES, DTYPE_U1},   {"string", TYPE_TEXT, DTYPE_U1},
     {"int32", TYPE_INTEGER, DTYPE_I4}, {"int64", TYPE_INTEGER, DTYPE_I8},
     {"float32", TYPE_FLOAT, DTYPE_F4}, {"float64", TYPE_FLOAT, DTYPE_F8},
 };
 
-static int refuse(const struct header_text *text, const char *key, const char *why)
+static int mindrecord_schema_refuse(const struct header_text *text, const char *key,
+                                    const char *why)
 {
     return diag_set(text->d, -EBADMSG, "%s: schema: field '%.100s': expected %s", text->name, key,
                     why);
 }
 
-static int read_type(const struct header_text *text, const char *key, const json_t *spec,
-                     struct mindrecord_field *f)
+static int mindrecord_schema_read_type(const struct header_text *text, const char *key,
+                                       const json_t *spec, struct mindrecord_field *f)
 {
     const char *name = json_string_value(json_object_get(spec, "type"));
 
-    for (size_t i = 0; name && i < ARRAY_LEN(types); i++) {
-        if (strcmp(name, types[i].name) != 0)
+    for (size_t i = 0; name && i < ARRAY_LEN(mindrecord_schema_types); i++) {
+        if (strcmp(name, mindrecord_schema_types[i].name) != 0)
             continue;
-        f->type = types[i].type;
-        f->dtype = types[i].dtype;
+        f->type = mindrecord_schema_types[i].type;
+        f->dtype = mindrecord_schema_types[i].dtype;
         return 0;
     }
     if (name && (!strcmp(name, "array") || !strcmp(name, "number")))
         return diag_set(text->d, -EBADMSG,
                         "%s: field '%.100s': pre-release MindRecord schema type '%s'", text->name,
                         key, name);
-    return refuse(text, key, "type bytes, string, int32, int64, float32, or float64");
+    return mindrecord_schema_refuse(text, key,
+                                    "type bytes, string, int32, int64, float32, or float64");
 }
 
-static int read_shape(const struct header_text *text, const char *key, const json_t *shape,
-                      struct mindrecord_field *f)
+static int mindrecord_schema_read_shape(const struct header_text *text, const char *key,
+                                        const json_t *shape, struct mindrecord_field *f)
 {
     bool varies = false;
 
     f->ndim = (unsigned)json_array_size(shape);
     if (!f->ndim || json_array_size(shape) > RECORD_AXES)
-        return refuse(text, key, "a shape of 1 to 8 axes");
+        return mindrecord_schema_refuse(text, key, "a shape of 1 to 8 axes");
     for (unsigned i = 0; i < f->ndim; i++) {
         const json_t *axis = json_array_get(shape, i);
         json_int_t v = json_integer_value(axis);
 
         if (!json_is_integer(axis) || v < -1 || (v == -1 && varies) || v > UINT32_MAX)
-            return refuse(text, key, "axes of 0 to 4294967295, of which one may be -1");
+            return mindrecord_schema_refuse(text, key,
+                                            "axes of 0 to 4294967295, of which one may be -1");
         varies |= v == -1;
         f->dim[i] = v == -1 ? DIM_VARIES : (uint64_t)v;
     }
     return 0;
 }
 
-static int read_field(const struct header_text *text, const char *key, const json_t *spec,
-                      bool packs, struct mindrecord_field *f)
+static int mindrecord_schema_read_field(const struct header_text *text, const char *key,
+                                        const json_t *spec, bool packs, struct mindrecord_field *f)
 {
     const json_t *shape = json_object_get(spec, "shape");
-    int r = read_type(text, key, spec, f);
+    int r = mindrecord_schema_read_type(text, key, spec, f);
 
     if (r < 0)
         return r;
     record_name(key, strlen(key), RECORD_NAME_MAX, f->name);
     if (shape && f->type == TYPE_TEXT)
-        return refuse(text, key, "no shape of a string");
+        return mindrecord_schema_refuse(text, key, "no shape of a string");
     if (shape && f->type != TYPE_BYTES) {
         f->packed = packs && f->type == TYPE_INTEGER;
         f->type = TYPE_ARRAY;
-        r = read_shape(text, key, shape, f);
+        r = mindrecord_schema_read_shape(text, key, shape, f);
     }
     return r;
 }
 
-static int add_field(const struct header_text *text, const char *key, const json_t *spec,
-                     bool packs, bool in_blob, struct mindrecord_header *ret)
+static int mindrecord_schema_add_field(const struct header_text *text, const char *key,
+                                       const json_t *spec, bool packs, bool in_blob,
+                                       struct mindrecord_header *ret)
 {
     struct mindrecord_field *f = &ret->field[ret->n_fields];
-    int r = read_field(text, key, spec, packs, f);
+    int r = mindrecord_schema_read_field(text, key, spec, packs, f);
 
     if (r < 0)
         return r;
     if (in_blob != (f->type < TYPE_TEXT))
-        return refuse(text, key,
-                      in_blob ? "bytes or an array, as blob_fields say"
-                              : "blob_fields to have it, as it is bytes or an array");
+        return mindrecord_schema_refuse(text, key,
+                                        in_blob
+                                            ? "bytes or an array, as blob_fields say"
+                                            : "blob_fields to have it, as it is bytes or an array");
     f->key = strdup(key);
     if (!f->key)
         return -ENOMEM;
@@ -101,7 +106,8 @@ static int add_field(const struct header_text *text, const char *key, const json
     return 0;
 }
 
-static bool has_field(const struct mindrecord_header *header, unsigned n, const char *key)
+static bool mindrecord_schema_has_field(const struct mindrecord_header *header, unsigned n,
+                                        const char *key)
 {
     for (unsigned i = 0; i < n; i++)
         if (!strcmp(header->field[i].key, key))
@@ -129,15 +135,16 @@ int mindrecord_schema(const struct header_text *text, const json_t *schemas, boo
     for (size_t i = 0; i < json_array_size(blobs) && r == 0; i++) {
         key = json_string_value(json_array_get(blobs, i));
         spec = key ? json_object_get(fields, key) : NULL;
-        if (!spec || has_field(ret, ret->n_fields, key))
-            r = refuse(text, key ? key : "", "blob_fields that are fields, each once");
+        if (!spec || mindrecord_schema_has_field(ret, ret->n_fields, key))
+            r = mindrecord_schema_refuse(text, key ? key : "",
+                                         "blob_fields that are fields, each once");
         else
-            r = add_field(text, key, spec, packs, true, ret);
+            r = mindrecord_schema_add_field(text, key, spec, packs, true, ret);
     }
     json_object_foreach(fields, key, spec)
     {
-        if (r == 0 && !has_field(ret, ret->n_blobs, key))
-            r = add_field(text, key, spec, packs, false, ret);
+        if (r == 0 && !mindrecord_schema_has_field(ret, ret->n_blobs, key))
+            r = mindrecord_schema_add_field(text, key, spec, packs, false, ret);
     }
     return r;
 }

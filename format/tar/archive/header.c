@@ -51,7 +51,7 @@ static bool parse_octal(const uint8_t *at, size_t len, uint64_t *ret)
 }
 
 /* GNU's base-256: bit 7 of the first byte says that it is that, bit 6 is the sign. */
-static bool parse_number(const uint8_t *at, size_t len, uint64_t *ret)
+static bool tar_header_parse_number(const uint8_t *at, size_t len, uint64_t *ret)
 {
     uint64_t v = at[0] & 0x3f;
 
@@ -71,7 +71,7 @@ static bool parse_number(const uint8_t *at, size_t len, uint64_t *ret)
 /* ---- the checksum ---- */
 
 /* The sum of the bytes of a block. Lanes of 16 bits do not overflow: 64 words x 2 x 255. */
-static unsigned sum_of(const uint8_t *block)
+static unsigned tar_header_sum_of(const uint8_t *block)
 {
     const uint64_t bytes = UINT64_C(0x00ff00ff00ff00ff);
     uint64_t sum = 0;
@@ -116,7 +116,7 @@ static bool is_star(const uint8_t *block)
 }
 
 /* GNU tar has other things where POSIX has the prefix. */
-static void take_name(const uint8_t *block, struct tar_header *h)
+static void tar_header_take_name(const uint8_t *block, struct tar_header *h)
 {
     size_t len = text_len(block + PREFIX, is_star(block) ? STAR_PREFIX_LEN : PREFIX_LEN);
 
@@ -132,7 +132,7 @@ static void take_name(const uint8_t *block, struct tar_header *h)
 }
 
 /* A type that nobody knows is a file, as POSIX has it. */
-static void take_type(uint8_t type, struct tar_header *h)
+static void tar_header_take_type(uint8_t type, struct tar_header *h)
 {
     h->has_data = true;
     switch (type) {
@@ -174,7 +174,7 @@ static void take_type(uint8_t type, struct tar_header *h)
 
 const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_header *ret)
 {
-    unsigned sum = sum_of(block);
+    unsigned sum = tar_header_sum_of(block);
 
     if (!sum) {
         ret->kind = TAR_END;
@@ -182,10 +182,10 @@ const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_h
     }
     if (!checksum_is_right(block, sum))
         return "expected a tar header, got a checksum that does not fit it";
-    if (!parse_number(block + SIZE, SIZE_LEN, &ret->stored))
+    if (!tar_header_parse_number(block + SIZE, SIZE_LEN, &ret->stored))
         return "expected a tar header with a size, got none that is a number of bytes";
-    take_name(block, ret);
-    take_type(block[TYPE], ret);
+    tar_header_take_name(block, ret);
+    tar_header_take_type(block[TYPE], ret);
     ret->has_map = ret->kind == TAR_SPARSE && block[is_star(block) ? STAR_HAS_MAP : HAS_MAP];
     return NULL;
 }
@@ -197,7 +197,7 @@ bool tar_map_goes_on(const uint8_t block[static TAR_BLOCK])
 
 /* ---- pax ---- */
 
-static bool is_key(const uint8_t *key, size_t len, const char *want)
+static bool tar_header_is_key(const uint8_t *key, size_t len, const char *want)
 {
     return len == strlen(want) && !memcmp(key, want, len);
 }
@@ -248,13 +248,13 @@ static const char *take_record(struct tar_pax *pax, const uint8_t *key, size_t l
     key_len = (size_t)(equals - key);
     value = equals + 1;
     value_len = len - key_len - 1;
-    if (is_key(key, key_len, "path"))
+    if (tar_header_is_key(key, key_len, "path"))
         return take_path(pax, value, value_len);
-    if (is_key(key, key_len, "size"))
+    if (tar_header_is_key(key, key_len, "size"))
         return take_size(pax, value, value_len);
     if (key_len >= sizeof(sparse) - 1 && !memcmp(key, sparse, sizeof(sparse) - 1) && value_len)
         pax->is_sparse = true;
-    if (is_key(key, key_len, "GNU.sparse.name"))
+    if (tar_header_is_key(key, key_len, "GNU.sparse.name"))
         return copy_path(value, value_len, pax->sparse_name, &pax->sparse_len);
     return NULL;
 }

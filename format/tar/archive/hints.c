@@ -44,7 +44,7 @@ bool tar_hints_are_of(const char *name, const char *shard)
 }
 
 /* The number that a word is; false: it is none. */
-static bool read_number(const char *word, size_t len, uint64_t *ret)
+static bool tar_hints_read_number(const char *word, size_t len, uint64_t *ret)
 {
     uint64_t v = 0;
 
@@ -63,7 +63,7 @@ static int compare_offsets(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static int parse(const char *text, size_t len, uint64_t size, struct tar_hints *ret)
+static int tar_hints_parse(const char *text, size_t len, uint64_t size, struct tar_hints *ret)
 {
     uint64_t before = 0, number;
     const char *end = text + len;
@@ -73,7 +73,7 @@ static int parse(const char *text, size_t len, uint64_t size, struct tar_hints *
 
         while (word + n < end && !memchr(" \t\r\n", word[n], 4))
             n++;
-        if (!read_number(word, n, &number))
+        if (!tar_hints_read_number(word, n, &number))
             number = 0;
         if (before >= TAR_BLOCK && before % TAR_BLOCK == 0 && before < size && n &&
             number <= size - before) {
@@ -103,7 +103,7 @@ int tar_hints_read(const struct blob *index, uint64_t size, struct tar_hints *re
         return -ENOMEM;
     if (blob_pread(READ_WAITS, index, text, (size_t)index->size, 0) < 0)
         return 0;
-    r = parse(text, (size_t)index->size, size, ret);
+    r = tar_hints_parse(text, (size_t)index->size, size, ret);
     if (r < 0 || !ret->n || size / ret->n < NEAR)
         tar_hints_release(ret);
     return r;

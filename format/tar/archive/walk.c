@@ -44,13 +44,13 @@ void tar_walk_release(struct tar_walk *w)
     *w = (struct tar_walk){0};
 }
 
-static int bad(const struct tar_walk *w, uint64_t at, struct diag *d, const char *wrong)
+static int tar_walk_bad(const struct tar_walk *w, uint64_t at, struct diag *d, const char *wrong)
 {
     return diag_set(d, -EBADMSG, "%s: byte %llu: %s", blob_name(w->blob), (unsigned long long)at,
                     wrong);
 }
 
-static void fetch_ahead(struct tar_walk *w, uint64_t at)
+static void tar_walk_fetch_ahead(struct tar_walk *w, uint64_t at)
 {
     uint64_t end = pass_window_end(&w->window);
 
@@ -69,7 +69,7 @@ static void fetch_ahead(struct tar_walk *w, uint64_t at)
 int tar_walk_bytes(struct tar_walk *w, uint64_t at, size_t len, const uint8_t **ret, struct diag *d)
 {
     if (!pass_window_has(&w->window, at, len))
-        fetch_ahead(w, at);
+        tar_walk_fetch_ahead(w, at);
     return pass_window_at(&w->window, w->blob, at, len, w->blob->size, ret, d);
 }
 
@@ -125,17 +125,19 @@ static int read_extra(struct tar_walk *w, uint64_t size, struct diag *d)
     int r;
 
     if (size > TAR_EXTRA_MAX)
-        return bad(w, w->at, d, "expected a header of at most 1 MiB, got a larger one");
+        return tar_walk_bad(w, w->at, d, "expected a header of at most 1 MiB, got a larger one");
     if (bit & w->seen)
-        return bad(w, w->at, d, "expected a member after its headers, got one of them again");
+        return tar_walk_bad(w, w->at, d,
+                            "expected a member after its headers, got one of them again");
     if (round_up(size) > w->blob->size - w->at - TAR_BLOCK)
-        return bad(w, w->at, d, "expected a header with its data, got the end of the file");
+        return tar_walk_bad(w, w->at, d,
+                            "expected a header with its data, got the end of the file");
     r = tar_walk_bytes(w, w->at + TAR_BLOCK, (size_t)size, &bytes, d);
     if (r < 0)
         return r;
     wrong = take_extra(w, h->kind, bytes, (size_t)size);
     if (wrong)
-        return bad(w, w->at, d, wrong);
+        return tar_walk_bad(w, w->at, d, wrong);
     w->seen |= bit;
     w->at += TAR_BLOCK + round_up(size);
     return 1;
@@ -178,7 +180,7 @@ static uint64_t size_of_member(const struct tar_walk *w)
 }
 
 /* Where the content begins: after the header, and after the map of a sparse file of many pieces. */
-static int find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
+static int tar_walk_find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
 {
     bool goes_on = w->header.has_map;
     uint64_t at = w->at + TAR_BLOCK;
@@ -188,9 +190,11 @@ static int find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
         int r;
 
         if (n == MAP_MOST)
-            return bad(w, w->at, d, "expected a sparse member of fewer pieces, got a larger map");
+            return tar_walk_bad(w, w->at, d,
+                                "expected a sparse member of fewer pieces, got a larger map");
         if (w->blob->size - at < TAR_BLOCK)
-            return bad(w, at, d, "expected the map of a sparse member, got the end of the file");
+            return tar_walk_bad(w, at, d,
+                                "expected the map of a sparse member, got the end of the file");
         r = tar_walk_bytes(w, at, TAR_BLOCK, &block, d);
         if (r < 0)
             return r;
@@ -201,10 +205,10 @@ static int find_content(struct tar_walk *w, uint64_t *ret, struct diag *d)
     return 0;
 }
 
-static int read_member(struct tar_walk *w, struct tar_member *m, struct diag *d)
+static int tar_walk_read_member(struct tar_walk *w, struct tar_member *m, struct diag *d)
 {
     uint64_t left;
-    int r = find_content(w, &m->at, d);
+    int r = tar_walk_find_content(w, &m->at, d);
 
     if (r < 0)
         return r;
@@ -242,7 +246,8 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
     if (!w->seen)
         w->start = w->at;
     if (left < TAR_BLOCK && (left || w->seen))
-        return bad(w, w->at, d, "expected a tar header of 512 bytes, got the end of the file");
+        return tar_walk_bad(w, w->at, d,
+                            "expected a tar header of 512 bytes, got the end of the file");
     if (!left)
         return 0;
     r = tar_walk_bytes(w, w->at, TAR_BLOCK, &block, d);
@@ -252,7 +257,7 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
     if (!wrong && w->header.kind == TAR_END && w->seen)
         wrong = "expected a member after its headers, got the end of the archive";
     if (wrong)
-        return bad(w, w->at, d, wrong);
+        return tar_walk_bad(w, w->at, d, wrong);
     ret->kind = w->header.kind;
     if (w->header.kind == TAR_END) {
         w->end = w->at;
@@ -260,7 +265,7 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
     }
     if (w->header.kind >= TAR_PAX)
         return read_extra(w, w->header.stored, d);
-    return read_member(w, ret, d);
+    return tar_walk_read_member(w, ret, d);
 }
 
 int tar_walk_rest(struct tar_walk *w, uint64_t *ret_at, struct diag *d)

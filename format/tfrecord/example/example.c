@@ -32,7 +32,7 @@ struct parse {
     bool failed;
 };
 
-static bool fail(struct parse *parse, const uint8_t *at, const char *wanted)
+static bool tfrecord_example_fail(struct parse *parse, const uint8_t *at, const char *wanted)
 {
     if (!parse->failed)
         parse->fault = (struct example_fault){wanted, (size_t)(at - parse->message)};
@@ -65,7 +65,7 @@ static bool next_varint(struct parse *parse, struct span *s, uint64_t *ret)
     const uint8_t *end = varint(s, ret);
 
     if (!end)
-        return fail(parse, s->p, "a varint of at most 64 bits");
+        return tfrecord_example_fail(parse, s->p, "a varint of at most 64 bits");
     s->p = end;
     return true;
 }
@@ -81,7 +81,7 @@ static bool next_part(struct parse *parse, struct span *s, struct field_read *re
     ret->number = tag >> 3;
     ret->wire = (enum wire)(tag & 7);
     if (!ret->number || tag > UINT32_MAX || ret->wire > WIRE_4_BYTES)
-        return fail(parse, start, "a field number and a wire type of protobuf");
+        return tfrecord_example_fail(parse, start, "a field number and a wire type of protobuf");
     ret->value.p = s->p;
     len = ret->wire == WIRE_8_BYTES ? 8 : ret->wire == WIRE_4_BYTES ? 4 : 0;
     if (ret->wire == WIRE_VARINT || ret->wire == WIRE_BYTES) {
@@ -91,7 +91,7 @@ static bool next_part(struct parse *parse, struct span *s, struct field_read *re
             ret->value.p = s->p;
     }
     if (len > (uint64_t)(s->end - s->p))
-        return fail(parse, start, "a field that ends inside its message");
+        return tfrecord_example_fail(parse, start, "a field that ends inside its message");
     s->p += len;
     ret->value.end = s->p;
     return true;
@@ -109,15 +109,15 @@ static bool skip_group(struct parse *parse, struct span *s, uint64_t number)
         struct field_read part;
 
         if (s->p == s->end)
-            return fail(parse, s->p, "the end of a group");
+            return tfrecord_example_fail(parse, s->p, "the end of a group");
         if (!next_part(parse, s, &part))
             return false;
         if (part.wire == WIRE_GROUP && n == GROUPS_MAX)
-            return fail(parse, start, "fewer groups inside of one another");
+            return tfrecord_example_fail(parse, start, "fewer groups inside of one another");
         if (part.wire == WIRE_GROUP)
             open[n++] = part.number;
         if (part.wire == WIRE_GROUP_END && part.number != open[--n])
-            return fail(parse, start, "the end of the group that began");
+            return tfrecord_example_fail(parse, start, "the end of the group that began");
     }
     return true;
 }
@@ -130,7 +130,7 @@ static bool next_field(struct parse *parse, struct span *s, struct field_read *r
     if (parse->failed || s->p == s->end || !next_part(parse, s, ret))
         return false;
     if (ret->wire == WIRE_GROUP_END)
-        return fail(parse, start, "a field, not the end of a group");
+        return tfrecord_example_fail(parse, start, "a field, not the end of a group");
     return ret->wire != WIRE_GROUP || skip_group(parse, s, ret->number);
 }
 
@@ -176,7 +176,7 @@ static void count_value(struct parse *parse, const struct field_read *field,
         fits = field->wire == WIRE_BYTES || field->wire == WIRE_4_BYTES;
         n = bytes / 4;
         if (fits && bytes % 4)
-            fail(parse, field->value.p, "packed floats of 4 bytes each");
+            tfrecord_example_fail(parse, field->value.p, "packed floats of 4 bytes each");
         break;
     case EXAMPLE_INTEGERS:
         fits = field->wire == WIRE_BYTES || field->wire == WIRE_VARINT;
@@ -244,7 +244,7 @@ static void count_steps(struct parse *parse, struct span s, struct example_featu
 
 /* Messages of other programs, such as ExampleListWithContext, read as map entries whose names are
  * messages again, and which have no value. */
-static bool is_name(const struct span *name, bool has_value)
+static bool tfrecord_example_is_name(const struct span *name, bool has_value)
 {
     for (const uint8_t *p = name->p; p < name->end && !has_value; p++)
         if (*p < ' ')
@@ -252,8 +252,8 @@ static bool is_name(const struct span *name, bool has_value)
     return true;
 }
 
-static bool read_entry(struct parse *parse, struct span s, bool is_list,
-                       struct example_feature *ret)
+static bool tfrecord_example_read_entry(struct parse *parse, struct span s, bool is_list,
+                                        struct example_feature *ret)
 {
     const uint8_t *start = s.p;
     struct span name = {s.p, s.p};
@@ -275,9 +275,9 @@ static bool read_entry(struct parse *parse, struct span s, bool is_list,
     ret->name = name.p;
     ret->name_len = (uint32_t)(name.end - name.p);
     if (!parse->failed && ret->name_len > EXAMPLE_NAME_MAX)
-        return fail(parse, start, "a feature's name of at most 4096 bytes");
-    if (!parse->failed && !is_name(&name, has_value))
-        return fail(parse, start, "a feature with a name and a value");
+        return tfrecord_example_fail(parse, start, "a feature's name of at most 4096 bytes");
+    if (!parse->failed && !tfrecord_example_is_name(&name, has_value))
+        return tfrecord_example_fail(parse, start, "a feature with a name and a value");
     return !parse->failed;
 }
 
@@ -302,10 +302,10 @@ static int read_maps(struct parse *parse, struct span s, unsigned which, struct 
         while (r == 0 && next_field(parse, &map.value, &entry)) {
             if (!is_list_of(&entry, 1))
                 continue;
-            if (!read_entry(parse, entry.value, which == 2, &f))
+            if (!tfrecord_example_read_entry(parse, entry.value, which == 2, &f))
                 break;
             if (features && features->n++ == EXAMPLE_FEATURES)
-                fail(parse, entry.value.p, "at most 4096 features");
+                tfrecord_example_fail(parse, entry.value.p, "at most 4096 features");
             else if (features)
                 r = features->feature(features->ctx, &f);
         }
@@ -392,8 +392,8 @@ static void add_varints(struct sink *sink, struct span s)
     }
 }
 
-static void add_value(const struct field_read *field, enum example_kind kind,
-                      enum example_part part, struct sink *sink)
+static void tfrecord_example_add_value(const struct field_read *field, enum example_kind kind,
+                                       enum example_part part, struct sink *sink)
 {
     uint64_t bytes = (uint64_t)(field->value.end - field->value.p);
     enum wire single = kind == EXAMPLE_FLOATS     ? WIRE_4_BYTES
@@ -411,8 +411,8 @@ static void add_value(const struct field_read *field, enum example_kind kind,
 }
 
 /* The lists of a kind in a Feature that begin at a place or later. */
-static void add_feature(struct parse *parse, struct span s, enum example_kind kind, uint32_t start,
-                        enum example_part part, struct sink *sink)
+static void tfrecord_example_add_feature(struct parse *parse, struct span s, enum example_kind kind,
+                                         uint32_t start, enum example_part part, struct sink *sink)
 {
     struct field_read list, value;
 
@@ -420,7 +420,7 @@ static void add_feature(struct parse *parse, struct span s, enum example_kind ki
         if (!is_list_of(&list, kind) || list.value.p < parse->message + start)
             continue;
         while (sink->len && next_field(parse, &list.value, &value))
-            add_value(&value, kind, part, sink);
+            tfrecord_example_add_value(&value, kind, part, sink);
     }
 }
 
@@ -437,7 +437,7 @@ static void add_steps(struct parse *parse, struct span s, enum example_part part
         if (part == EXAMPLE_STEPS)
             sink_add_integer(sink, one.count);
         else
-            add_feature(parse, step.value, one.kind, one.start, part, sink);
+            tfrecord_example_add_feature(parse, step.value, one.kind, one.start, part, sink);
     }
 }
 
@@ -455,6 +455,6 @@ void example_read(const uint8_t *message, const struct example_feature *f, enum 
         if (f->is_list)
             add_steps(&parse, field.value, part, &sink);
         else
-            add_feature(&parse, field.value, f->kind, f->start, part, &sink);
+            tfrecord_example_add_feature(&parse, field.value, f->kind, f->start, part, &sink);
     }
 }

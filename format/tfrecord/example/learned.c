@@ -95,7 +95,7 @@ enum example_kind feature_kind_of(const struct learned_column *column)
 
 #define COLUMNS_OF_FEATURE 3 /* at most: values, sizes or lines, steps */
 
-static bool is_taken(const struct shown *shown, const char *name)
+static bool tfrecord_learned_is_taken(const struct shown *shown, const char *name)
 {
     for (unsigned i = 0; i < shown->n; i++)
         if (!strcmp(name, shown->name[i]))
@@ -104,8 +104,9 @@ static bool is_taken(const struct shown *shown, const char *name)
 }
 
 /* The name of a feature, and '_' as often as it takes to be no other's. */
-static void make_name(const struct shown *shown, const struct learned_column *feature,
-                      const char *suffix, char ret[static SHOWN_NAME_SIZE])
+static void tfrecord_learned_make_name(const struct shown *shown,
+                                       const struct learned_column *feature, const char *suffix,
+                                       char ret[static SHOWN_NAME_SIZE])
 {
     char name[SHOWN_NAME_SIZE];
 
@@ -113,13 +114,13 @@ static void make_name(const struct shown *shown, const struct learned_column *fe
         record_name(feature->name + 1, feature->len - 1, RECORD_NAME_MAX - strlen(suffix) - more,
                     name);
         snprintf(ret, SHOWN_NAME_SIZE, "%s%s%.*s", name, suffix, (int)more, "________________");
-        if (!is_taken(shown, ret))
+        if (!tfrecord_learned_is_taken(shown, ret))
             return;
     }
 }
 
-static struct record_column *add_column(struct shown *shown, const char *name,
-                                        struct shown_column what)
+static struct record_column *tfrecord_learned_add_column(struct shown *shown, const char *name,
+                                                         struct shown_column what)
 {
     struct record_column *column = &shown->column[shown->n];
 
@@ -129,10 +130,11 @@ static struct record_column *add_column(struct shown *shown, const char *name,
     return column;
 }
 
-static void add_numbers(struct shown *shown, const char *name, struct shown_column what,
-                        enum dtype dtype, uint64_t least, uint64_t most)
+static void tfrecord_learned_add_numbers(struct shown *shown, const char *name,
+                                         struct shown_column what, enum dtype dtype, uint64_t least,
+                                         uint64_t most)
 {
-    struct record_column *column = add_column(shown, name, what);
+    struct record_column *column = tfrecord_learned_add_column(shown, name, what);
 
     column->shown = RECORD_NUMBERS;
     column->dtype = dtype;
@@ -145,19 +147,19 @@ static void add_strings(struct shown *shown, const char *name, struct shown_colu
 {
     static const char *const ext[N_LOOKS] = {"bin", "txt",  "txt", "jpg", "png",
                                              "gif", "webp", "wav", "bin"};
-    struct record_column *column = add_column(shown, name, what);
+    struct record_column *column = tfrecord_learned_add_column(shown, name, what);
 
     column->shown = RECORD_BYTES;
     column->ext = ext[looks];
     if (looks != LOOKS_LINE)
         return;
-    column = add_column(shown, name, what);
+    column = tfrecord_learned_add_column(shown, name, what);
     column->shown = RECORD_TEXT;
     column->without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
 }
 
-static void add_feature(struct shown *shown, const struct learned_column *feature, unsigned i,
-                        uint64_t records)
+static void tfrecord_learned_add_feature(struct shown *shown, const struct learned_column *feature,
+                                         unsigned i, uint64_t records)
 {
     const uint64_t *number = feature->number;
     bool is_list = feature->name[0] == FEATURE_OF_LISTS;
@@ -167,30 +169,31 @@ static void add_feature(struct shown *shown, const struct learned_column *featur
     char name[SHOWN_NAME_SIZE];
     unsigned first = shown->n;
 
-    make_name(shown, feature, "", name);
+    tfrecord_learned_make_name(shown, feature, "", name);
     if (kind == EXAMPLE_BYTES)
         add_strings(shown, name, what,
                     is_list || most > 1 ? LOOKS_BYTES : (enum looks)number[FEATURE_LOOKS]);
     else
-        add_numbers(shown, name, what, kind == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8, least, most);
+        tfrecord_learned_add_numbers(shown, name, what,
+                                     kind == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8, least, most);
     if (kind != EXAMPLE_BYTES && !is_list && least == 1 && most == 1)
         shown->column[first].ndim = 0;
     if (kind == EXAMPLE_BYTES && (is_list || most > 1)) {
         what.part = EXAMPLE_SIZES;
-        make_name(shown, feature, "_sizes", name);
-        add_numbers(shown, name, what, DTYPE_I8, least, most);
+        tfrecord_learned_make_name(shown, feature, "_sizes", name);
+        tfrecord_learned_add_numbers(shown, name, what, DTYPE_I8, least, most);
     }
     if (is_list) {
         what.part = EXAMPLE_STEPS;
-        make_name(shown, feature, "_steps", name);
-        add_numbers(shown, name, what, DTYPE_I8, number[FEATURE_LEAST_STEPS],
-                    number[FEATURE_MOST_STEPS]);
+        tfrecord_learned_make_name(shown, feature, "_steps", name);
+        tfrecord_learned_add_numbers(shown, name, what, DTYPE_I8, number[FEATURE_LEAST_STEPS],
+                                     number[FEATURE_MOST_STEPS]);
     }
     for (unsigned j = first; j < shown->n; j++)
         shown->column[j].has_holes = number[FEATURE_RECORDS] < records;
 }
 
-static int by_name(const void *a, const void *b)
+static int tfrecord_learned_by_name(const void *a, const void *b)
 {
     const struct learned_column *x = *(const struct learned_column *const *)a,
                                 *y = *(const struct learned_column *const *)b;
@@ -202,11 +205,11 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The bytes of records have files of their own; beside features, arrays would say all twice. */
-static void add_record(struct shown *shown, bool has_arrays)
+static void tfrecord_learned_add_record(struct shown *shown, bool has_arrays)
 {
     for (unsigned i = 0; i < (has_arrays ? 2u : 1u); i++) {
         struct record_column *column =
-            add_column(shown, "record", (struct shown_column){.is_record = true});
+            tfrecord_learned_add_column(shown, "record", (struct shown_column){.is_record = true});
 
         column->shown = RECORD_BYTES;
         column->ext = "record";
@@ -231,18 +234,19 @@ int shown_make(struct shown *ret, const struct column_table *features, uint64_t 
     }
     for (unsigned i = 0; i < features->n; i++)
         sorted[i] = &features->column[i];
-    qsort(sorted, features->n, sizeof(struct learned_column *), by_name);
+    qsort(sorted, features->n, sizeof(struct learned_column *), tfrecord_learned_by_name);
     for (unsigned i = 0; i < features->n && !only_record; i++) {
         enum example_kind kind = feature_kind_of(sorted[i]);
 
         if (kind == EXAMPLE_MIXED || sorted[i]->number[FEATURE_OUT]) {
             ret->hidden++;
         } else if (kind != EXAMPLE_NONE) {
-            add_feature(ret, sorted[i], (unsigned)(sorted[i] - features->column), records);
+            tfrecord_learned_add_feature(ret, sorted[i], (unsigned)(sorted[i] - features->column),
+                                         records);
             has_features = true;
         }
     }
-    add_record(ret, rows && !has_features);
+    tfrecord_learned_add_record(ret, rows && !has_features);
     return 0;
 }
 
