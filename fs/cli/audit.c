@@ -242,20 +242,10 @@ static int cli_audit_read_members(const struct audit_call *call, struct text *re
 /* The plan's list in its stored order. */
 static struct plan list_plan(const struct plan *plan)
 {
-    struct plan list = *plan;
+    struct plan list;
 
+    plan_of_list(plan, &list);
     list.batch = list.batch ? list.batch : BATCH_OF_ALL;
-    list.rank = 0;
-    list.ranks = 1;
-    list.seeded = false;
-    list.seed = list.window = 0;
-    list.draw = DRAW_NONE;
-    list.draws = 0;
-    list.draw_field[0] = '\0';
-    list.batch_classes = list.of_class = 0;
-    list.limits = false;
-    list.limit = 0;
-    list.tail = TAIL_KEEP;
     return list;
 }
 
@@ -275,17 +265,13 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
     struct plan_classes classes = {.places = audit_tally_places(tally)};
     struct plan_weights weights = {.places = classes.places, .total = 1};
     struct plan_data data = {.samples = classes.places};
-    struct plan plan = call->plan; /* without the words that make the list */
     struct schedule s;
+    struct plan plan;
 
+    plan_without_list(&call->plan, &plan);
     if ((plan.batch_classes || plan.draw == DRAW_BALANCED) &&
         audit_tally_classes(tally, &classes.n, &classes.most) < 0)
         return -ENOMEM;
-    plan.only[0] = '\0';
-    plan.takes = false;
-    plan.splits = 0;
-    plan.part = 0;
-    plan.parts = 1;
     if (plan.batch_classes || plan.draw == DRAW_BALANCED)
         data.classes = &classes;
     if (plan.draw == DRAW_WEIGHTS)

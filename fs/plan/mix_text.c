@@ -15,9 +15,6 @@
 #define WEIGHT_MAX UINT64_C(999999999)
 #define NAMES_MOST 8 /* in a message */
 
-/* Words of a plan that say which samples a source has, and how many of them in each pass. */
-static const char *const words_of_sources[] = {"only", "take", "split", "part", "limit"};
-
 struct parser {
     const char *at;
     struct mix_spec spec;
@@ -54,12 +51,16 @@ static int mix_text_parse_text(struct parser *p, const char *stops, const char *
     return text_finish(&t, ret, &len);
 }
 
-static bool is_word_of_sources(const char *word, size_t len)
+static int refuse_word(struct parser *p, const char *words, const char *word, size_t len)
 {
-    for (size_t i = 0; i < ARRAY_LEN(words_of_sources); i++)
-        if (strlen(words_of_sources[i]) == len && !memcmp(words_of_sources[i], word, len))
-            return true;
-    return false;
+    AUTO_TEXT struct text expected = {0};
+
+    plan_source_words(&expected, " or ");
+    return diag_set(
+        p->d, -EINVAL,
+        "'%.60s': '%.*s' is not a word of a source: expected %s. Others belong to plans "
+        "of the mix",
+        words, (int)len, word, expected.data ? expected.data : "others");
 }
 
 /* The words of a source, joined by '+'; "" for none. */
@@ -71,12 +72,8 @@ static int mix_text_parse_words(struct parser *p, const char *words, struct plan
     for (const char *word = words; *word;) {
         size_t len = strcspn(word, "=+");
 
-        if (!is_word_of_sources(word, len))
-            return diag_set(
-                p->d, -EINVAL,
-                "'%.60s': '%.*s' is no word of a source; expected only, take, split, part or "
-                "limit (others belong to plans of the mix)",
-                words, (int)len, word);
+        if (!plan_is_source_word(word, len))
+            return refuse_word(p, words, word, len);
         word += strcspn(word, "+");
         word += *word == '+';
     }

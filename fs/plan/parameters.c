@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
 
@@ -171,6 +173,29 @@ static int parameters_print_classes(const struct plan *plan, char *buf, size_t c
                : 0;
 }
 
+static int check_classes(const struct plan *plan, struct diag *d)
+{
+    uint64_t size;
+
+    if (plan->draw)
+        return diag_set(d, -EINVAL, "expected classes= or draw=, got both");
+    if (plan->window)
+        return diag_set(d, -EINVAL, "classes: expected shuffle=full, got window:%llu",
+                        (unsigned long long)plan->window);
+    if (!checked_mul(plan->batch_classes, plan->of_class, &size) || size > PLAN_NUMBER_MAX)
+        return diag_set(
+            d, -EINVAL, "classes: expected a batch of at most 2^48 samples, got %llux%llu",
+            (unsigned long long)plan->batch_classes, (unsigned long long)plan->of_class);
+    if (plan->batch != size)
+        return diag_set(d, -EINVAL,
+                        "classes: expected batch=%llu for batches of %llu times %llu, got "
+                        "batch=%s%.0llu",
+                        (unsigned long long)size, (unsigned long long)plan->batch_classes,
+                        (unsigned long long)plan->of_class, plan->batch ? "" : "all",
+                        (unsigned long long)plan->batch);
+    return 0;
+}
+
 static bool parse_limit(struct plan *plan, const char *s, size_t len)
 {
     plan->limits = true;
@@ -291,6 +316,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "NAME",
         .expected = "the name of a list that subset=NAME=FILE gives to the mount",
         .help = "the samples of that list, in its order (see -o subset=NAME=FILE)",
+        .makes_list = true,
+        .in_sources = true,
+        .not_in_mix = true,
         .parse = parse_only,
         .print = print_only,
     },
@@ -302,6 +330,9 @@ const struct plan_parameter plan_parameters[] = {
             "A:B with A at most B, both numbers of samples up to 2^48, or whole percentages, as "
             "0:80%",
         .help = "samples A to B-1 of the stored order; also in % of all",
+        .makes_list = true,
+        .in_sources = true,
+        .not_in_mix = true,
         .parse = parse_take,
         .print = print_take,
     },
@@ -313,6 +344,9 @@ const struct plan_parameter plan_parameters[] = {
                     "all 0, as "
                     "0@80:10:10",
         .help = "share K of a fixed shuffle, as large as its weight says",
+        .makes_list = true,
+        .in_sources = true,
+        .not_in_mix = true,
         .parse = parse_split,
         .print = print_split,
     },
@@ -321,6 +355,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "KofN",
         .expected = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "share K of N of the stored order, before the shuffle",
+        .makes_list = true,
+        .in_sources = true,
+        .not_in_mix = true,
         .parse = parse_part,
         .print = print_part,
     },
@@ -360,6 +397,7 @@ const struct plan_parameter plan_parameters[] = {
             "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
         .help = "N samples per epoch, some several times: all equally likely, "
                 "each class of label, or by a field",
+        .not_in_mix = true,
         .parse = parse_draw,
         .print = print_draw,
     },
@@ -368,8 +406,10 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "PxK",
         .expected = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
         .help = "P classes of label in each batch, K samples of each; a batch is PxK",
+        .not_in_mix = true,
         .parse = parse_classes,
         .print = parameters_print_classes,
+        .check = check_classes,
     },
     {
         .word = "limit",
@@ -377,6 +417,7 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "N",
         .expected = "a number of samples up to 2^48",
         .help = "the first N samples of each epoch's order",
+        .in_sources = true,
         .parse = parse_limit,
         .print = print_limit,
     },

@@ -1,5 +1,5 @@
-/* The parameters of plans: one entry each. fs/plan/plan.c parses and writes names by this table,
- * and fs/tree writes the help of a mount from it. */
+/* The parameters of plans: one entry each, with all that is said of a parameter outside of the
+ * arithmetic (fs/plan/schedule.c). fs/plan/plan.c parses, writes and checks plans by this table. */
 #ifndef EPOCHFS_FS_PLAN_PARAMETERS_H
 #define EPOCHFS_FS_PLAN_PARAMETERS_H
 
@@ -13,11 +13,17 @@ struct plan_parameter {
     const char *foreign;  /* what other programs call it, see value_names(); NULL: nothing */
     const char *needs;    /* the word of a parameter that must be given, too; NULL: none */
     bool is_required;
+    bool makes_list; /* it says which samples there are, before they are ordered */
+    bool in_sources; /* a source of a mix may have it, */
+    bool not_in_mix; /* but a plan of a mix may not */
     /* Set the parameter in plan. False: value does not have the form. */
     bool (*parse)(struct plan *plan, const char *value, size_t len);
     /* Write the value as snprintf() does. 0: it has its default, so canonical names leave it out.
      */
     int (*print)(const struct plan *plan, char *buf, size_t capacity);
+    /* Does it contradict other parameters of the plan, in which it is? 0, or -EINVAL with the
+     * reason in d. NULL: it goes with all. */
+    int (*check)(const struct plan *plan, struct diag *d);
 };
 
 /* In canonical order, the required one first. */

@@ -27,6 +27,34 @@ bool plan_has_parameter(const char *word)
     return parameter_find(word, strlen(word)) < n_plan_parameters;
 }
 
+bool plan_is_source_word(const char *word, size_t len)
+{
+    unsigned number = parameter_find(word, len);
+
+    return number < n_plan_parameters && plan_parameters[number].in_sources;
+}
+
+void plan_source_words(struct text *t, const char *and)
+{
+    unsigned n = 0, left = 0;
+
+    for (unsigned i = 0; i < n_plan_parameters; i++)
+        left += plan_parameters[i].in_sources;
+    for (unsigned i = 0; i < n_plan_parameters; i++)
+        if (plan_parameters[i].in_sources)
+            text_add(t, "%s%s=", !n++ ? "" : n == left ? and : ", ", plan_parameters[i].word);
+}
+
+const char *plan_word_not_in_mix(const struct plan *plan)
+{
+    char value[PLAN_NAME_SIZE];
+
+    for (unsigned i = 0; i < n_plan_parameters; i++)
+        if (plan_parameters[i].not_in_mix && plan_parameters[i].print(plan, value, sizeof(value)))
+            return plan_parameters[i].word;
+    return NULL;
+}
+
 static int plan_fail_unknown(const char *word, size_t len, struct diag *d)
 {
     AUTO_TEXT struct text words = {0};
@@ -79,7 +107,7 @@ static int plan_parse_one(const char *item, size_t len, uint32_t *seen, struct p
 }
 
 /* Do the parameters that were given go together, and is none missing? */
-static int check_seen(uint32_t seen, struct diag *d)
+static int check_seen(const struct plan *plan, uint32_t seen, struct diag *d)
 {
     for (unsigned i = 0; i < n_plan_parameters; i++) {
         const struct plan_parameter *p = &plan_parameters[i];
@@ -91,33 +119,9 @@ static int check_seen(uint32_t seen, struct diag *d)
         }
         if (p->needs && !(seen >> parameter_find(p->needs, strlen(p->needs)) & 1))
             return diag_set(d, -EINVAL, "%s= needs %s=", p->word, p->needs);
+        if (p->check && p->check(plan, d) < 0)
+            return -EINVAL;
     }
-    return 0;
-}
-
-/* Does one of the words contradict another? */
-static int check_words(const struct plan *plan, struct diag *d)
-{
-    uint64_t size;
-
-    if (!plan->of_class)
-        return 0;
-    if (plan->draw)
-        return diag_set(d, -EINVAL, "expected classes= or draw=, got both");
-    if (plan->window)
-        return diag_set(d, -EINVAL, "classes: expected shuffle=full, got window:%llu",
-                        (unsigned long long)plan->window);
-    if (!checked_mul(plan->batch_classes, plan->of_class, &size) || size > PLAN_NUMBER_MAX)
-        return diag_set(
-            d, -EINVAL, "classes: expected a batch of at most 2^48 samples, got %llux%llu",
-            (unsigned long long)plan->batch_classes, (unsigned long long)plan->of_class);
-    if (plan->batch != size)
-        return diag_set(d, -EINVAL,
-                        "classes: expected batch=%llu for batches of %llu times %llu, got "
-                        "batch=%s%.0llu",
-                        (unsigned long long)size, (unsigned long long)plan->batch_classes,
-                        (unsigned long long)plan->of_class, plan->batch ? "" : "all",
-                        (unsigned long long)plan->batch);
     return 0;
 }
 
@@ -127,16 +131,19 @@ const char *plan_field(const struct plan *plan, bool *ret_classes)
     return *ret_classes ? "label" : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
 }
 
-/* Write the canonical name as snprintf() does. */
-static size_t write_name(const struct plan *plan, char *ret, size_t capacity)
+enum words { ALL_WORDS, LIST_WORDS, OTHER_WORDS };
+
+/* Write the canonical name with those words as snprintf() does; all have the required ones. */
+static size_t write_name(const struct plan *plan, enum words words, char *ret, size_t capacity)
 {
     size_t len = 0;
 
     for (unsigned i = 0; i < n_plan_parameters; i++) {
         const struct plan_parameter *p = &plan_parameters[i];
+        bool is_in = !words || p->is_required || p->makes_list == (words == LIST_WORDS);
         char value[PLAN_NAME_SIZE];
 
-        if (p->print(plan, value, sizeof(value)))
+        if (is_in && p->print(plan, value, sizeof(value)))
             len += (size_t)snprintf(len < capacity ? ret + len : NULL,
                                     len < capacity ? capacity - len : 0, "%s%s=%s", i ? "," : "",
                                     p->word, value);
@@ -162,15 +169,30 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
             break;
         start += item_len + 1;
     }
-    r = check_seen(seen, d);
-    if (r == 0)
-        r = check_words(&plan, d);
-    if (r == 0 && write_name(&plan, NULL, 0) >= PLAN_NAME_SIZE)
+    r = check_seen(&plan, seen, d);
+    if (r == 0 && write_name(&plan, ALL_WORDS, NULL, 0) >= PLAN_NAME_SIZE)
         r = diag_set(d, -EINVAL, "expected a name of at most %d characters, got more",
                      PLAN_NAME_SIZE - 1);
     if (r == 0)
         *ret = plan;
     return r;
+}
+
+static void plan_keep(const struct plan *plan, enum words words, struct plan *ret)
+{
+    char name[PLAN_NAME_SIZE];
+
+    plan_parse(name, write_name(plan, words, name, sizeof(name)), ',', ret, NULL);
+}
+
+void plan_of_list(const struct plan *plan, struct plan *ret)
+{
+    plan_keep(plan, LIST_WORDS, ret);
+}
+
+void plan_without_list(const struct plan *plan, struct plan *ret)
+{
+    plan_keep(plan, OTHER_WORDS, ret);
 }
 
 /* The parameter whose word this is, or nearly is; NULL: none. */
@@ -213,7 +235,7 @@ bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE])
 
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE])
 {
-    write_name(plan, ret, PLAN_NAME_SIZE);
+    write_name(plan, ALL_WORDS, ret, PLAN_NAME_SIZE);
 }
 
 /* Write "word=syntax" as the help shows it; returns its length. */

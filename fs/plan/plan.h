@@ -93,4 +93,18 @@ bool plan_is_word(const char *s, size_t len);
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);
 
+/* Is it one that a source of a mix may have? */
+bool plan_is_source_word(const char *word, size_t len);
+
+/* Add all of those, "only=, take=, ..." with `and` before the last. */
+void plan_source_words(struct text *t, const char *and);
+
+/* A parameter of the plan that a plan of a mix may not have; NULL: it has none. */
+const char *plan_word_not_in_mix(const struct plan *plan);
+
+/* The plan of the same list in its stored order, in batches of the same size; and the plan of the
+ * whole dataset that orders it in the same way. */
+void plan_of_list(const struct plan *plan, struct plan *ret);
+void plan_without_list(const struct plan *plan, struct plan *ret);
+
 #endif

@@ -361,18 +361,15 @@ void mixture_epoch(const struct mixture *mixture, uint64_t positions, double par
 
 int mixture_check_plan(const struct mixture *mixture, const struct plan *plan, struct diag *d)
 {
-    const char *word = plan->only[0]     ? "only"
-                       : plan->takes     ? "take"
-                       : plan->splits    ? "split"
-                       : plan->parts > 1 ? "part"
-                       : plan->draw      ? "draw"
-                       : plan->of_class  ? "classes"
-                                         : NULL;
+    const char *word = plan_word_not_in_mix(plan);
+    AUTO_TEXT struct text words = {0};
 
     if (!word)
         return 0;
+    plan_source_words(&words, " and ");
     return diag_set(d, -EINVAL,
-                    "%s= is not for plans of a mix, whose order is its own; only=, take=, split= "
-                    "and part= can be said of a source, as in mix=%s=%s:take=0:80%%*1",
-                    word, mixture->spec->name, mixture->spec->source[0].name);
+                    "%s= is not for plans of a mix, which has an order of its own; %s can be said "
+                    "of a source, as in mix=%s=%s:take=0:80%%*1",
+                    word, words.data ? words.data : "others", mixture->spec->name,
+                    mixture->spec->source[0].name);
 }

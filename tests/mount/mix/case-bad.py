@@ -35,7 +35,7 @@ def check_texts():
             ("mix=m=a*65536+b*1", ["sum to at most 65536", "the nearest that do are a*65535+b*1"]),
             ("mix=m=a*1/281474976710657", ["/N with N from 1 to 2^48"]),
             ("mix=m=a*1@281474976710657:b*1", ["at most 2^48"]),
-            ("mix=m=a:rank=0of2*1", ["'rank' is no word of a source"]),
+            ("mix=m=a:rank=0of2*1", ["'rank' is not a word of a source"]),
             ("mix=m=" + "+".join(f"s{i}*1" for i in range(257)), ["at most 256 sources"]),
             ("mix", ["expected mix=NAME="])):
         refused(option, *words, code=1)
