@@ -141,5 +141,5 @@ const struct format format_npy = {
     .probe = npy_probe,
     .open_folder = npy_open_folder,
     .title = "npy (NumPy)",
-    .example = array_set_example,
+    .add_example = array_set_example,
 };

@@ -193,5 +193,5 @@ const struct format format_npz = {
     .probe = npz_probe,
     .open_folder = npz_open_folder,
     .title = "npz (NumPy)",
-    .example = array_set_example,
+    .add_example = array_set_example,
 };

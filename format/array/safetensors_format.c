@@ -392,5 +392,5 @@ const struct format format_safetensors = {
     .probe = safetensors_probe,
     .open_folder = safetensors_open_folder,
     .title = "safetensors",
-    .example = array_set_example,
+    .add_example = array_set_example,
 };

@@ -433,5 +433,5 @@ const struct format format_cifar = {
     .open_folder = cifar_open_folder,
     .kinds = cifar_words,
     .title = "CIFAR-10 and CIFAR-100",
-    .example = cifar_example,
+    .add_example = cifar_example,
 };

@@ -16,6 +16,7 @@
 #include "format/core/dataset.h"
 
 struct members;
+struct record_format;
 struct siblings;
 
 enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
@@ -236,9 +237,12 @@ struct format {
 
     /* Make datasets from the n files of one folder that probe accepted, in the order of the source.
      * A file that cannot be used is reported to finds; the call does not fail for it. 0 or
-     * -ENOMEM. */
+     * -ENOMEM. NULL: see records. */
     int (*open_folder)(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds);
+    /* With open_folder NULL: files of records, each of which is a dataset (format_open_folder() of
+     * format/records/record_set.h). Both NULL: the format reads no single files. */
+    const struct record_format *records;
 
     /* Suffixes of side files, such as ".weight", ended by NULL. A side file describes the samples
      * of another file, whose name it extends by the suffix. open_folder gets side files with the
@@ -258,9 +262,17 @@ struct format {
 
     const char *title; /* what it reads, for people */
 
-    /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
-    void (*example)(const struct dataset *ds, struct text *t);
+    /* Python lines that read a dataset at root, for README.txt. */
+    const char *example;
+    /* They differ, and are added to t: ds may not be ready yet. NULL: example has them. */
+    void (*add_example)(const struct dataset *ds, struct text *t);
 };
+
+/* Does the format make datasets of single files? */
+static inline bool format_opens_files(const struct format *format)
+{
+    return format->open_folder || format->records;
+}
 
 /* item: one of kaldi_tables, which ends at ; or NUL. Does it name that file, packed or not? */
 bool format_item_names(const char *item, const char *file);

@@ -101,13 +101,6 @@ static const char *csv_hint(const struct probed_file *file)
                : NULL;
 }
 
-static void csv_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=1024,seed=7/epoch=0/npz/000000.npz')\n"
-                "  x = batch['x']\n");
-}
-
 const struct format format_csv = {
     .name = "csv",
     .probe = csv_probe,
@@ -115,5 +108,6 @@ const struct format format_csv = {
     .hint = csv_hint,
     .option = csv_option,
     .title = "CSV of numbers",
-    .example = csv_example,
+    .example = "  batch = np.load(root + '/batches/batch=1024,seed=7/epoch=0/npz/000000.npz')\n"
+               "  x = batch['x']\n",
 };

@@ -285,15 +285,6 @@ static int open_collection(struct collection *c, struct blob *blob, const struct
     return r < 0 ? r : finds->dataset(finds, c->name, ds);
 }
 
-static void files_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  import os\n"
-                "  for name in sorted(os.listdir(root + '/samples/raw')):\n"
-                "      with open(root + '/samples/raw/' + name, 'rb') as file:\n"
-                "          data = file.read()    # or PIL.Image.open(file), wave.open(file)\n");
-}
-
 const struct format format_files = {
     .name = "files",
     .probe = files_probe,
@@ -301,5 +292,8 @@ const struct format format_files = {
     .open_collection = open_collection,
     .free_claim = files_free_claim,
     .title = "folders of pictures, sounds or texts",
-    .example = files_example,
+    .example = "  import os\n"
+               "  for name in sorted(os.listdir(root + '/samples/raw')):\n"
+               "      with open(root + '/samples/raw/' + name, 'rb') as file:\n"
+               "          data = file.read()    # or PIL.Image.open(file), wave.open(file)\n",
 };

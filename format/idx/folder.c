@@ -444,5 +444,5 @@ const struct format format_idx = {
     .probe = idx_probe,
     .open_folder = idx_open_folder,
     .title = "IDX",
-    .example = idx_example,
+    .add_example = idx_example,
 };

@@ -134,23 +134,11 @@ static enum claim jsonl_probe(const struct probed_file *file)
     return text_ends_with(file->name, ".json") ? CLAIM_STRONG : CLAIM_WEAK;
 }
 
-static int jsonl_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                             struct finds *finds)
-{
-    return record_set_open_folder(&jsonl, files, n, setup, finds);
-}
-
-static void jsonl_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  with open(root + '/batches/batch=32,seed=7/epoch=0/jsonl/000000.jsonl') as f:\n"
-                "      rows = [json.loads(line) for line in f]\n");
-}
-
 const struct format format_jsonl = {
     .name = "jsonl",
     .probe = jsonl_probe,
-    .open_folder = jsonl_open_folder,
+    .records = &jsonl,
     .title = "JSON lines",
-    .example = jsonl_example,
+    .example = "  with open(root + '/batches/batch=32,seed=7/epoch=0/jsonl/000000.jsonl') as f:\n"
+               "      rows = [json.loads(line) for line in f]\n",
 };

@@ -585,7 +585,7 @@ const struct format format_libsvm = {
     .open_folder = libsvm_open_folder,
     .sides = libsvm_side_suffixes,
     .title = "libsvm text",
-    .example = libsvm_example,
+    .add_example = libsvm_example,
 };
 
 const struct format format_libfm = {
@@ -594,5 +594,5 @@ const struct format format_libfm = {
     .open_folder = libfm_open_folder,
     .sides = libsvm_side_suffixes,
     .title = "LibFM text",
-    .example = libsvm_example,
+    .add_example = libsvm_example,
 };

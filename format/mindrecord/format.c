@@ -277,18 +277,12 @@ static enum claim mindrecord_probe(const struct probed_file *file)
                : CLAIM_NONE;
 }
 
-static void mindrecord_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
-                "  for field in batch.files: print(field, batch[field].shape)\n");
-}
-
 const struct format format_mindrecord = {
     .name = "mindrecord",
     .claim_names = claim_names,
     .probe = mindrecord_probe,
     .open_folder = mindrecord_open_folder,
     .title = "MindRecord",
-    .example = mindrecord_example,
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+               "  for field in batch.files: print(field, batch[field].shape)\n",
 };

@@ -282,15 +282,11 @@ static void mix_set_free(struct dataset *ds)
 static const struct dataset_ops mix_ops = {MIX_OPS};
 static const struct dataset_ops mix_ops_checking = {MIX_OPS, .checks_reads = true};
 
-static void mix_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
-                "  batch['source']                           # which source each sample is from\n");
-}
-
 static const struct format format_mix = {
-    .name = "mix", .title = "several datasets", .example = mix_example};
+    .name = "mix",
+    .title = "several datasets",
+    .example = "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
+               "  batch['source']                           # which source each sample is from\n"};
 
 static bool all_check_reads(const struct mix_setup *setup)
 {

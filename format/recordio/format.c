@@ -78,23 +78,11 @@ static enum claim recordio_probe(const struct probed_file *file)
                : CLAIM_NONE;
 }
 
-static int recordio_open_folder(struct source_file *files, size_t n,
-                                const struct format_setup *setup, struct finds *finds)
-{
-    return record_set_open_folder(&recordio, files, n, setup, finds);
-}
-
-static void recordio_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
-                "  first = batch['image'][:batch['image_offsets'][1]].tobytes()\n");
-}
-
 const struct format format_recordio = {
     .name = "recordio",
     .probe = recordio_probe,
-    .open_folder = recordio_open_folder,
+    .records = &recordio,
     .title = "RecordIO of MXNet and dmlc: pictures of im2rec, or any records",
-    .example = recordio_example,
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+               "  first = batch['image'][:batch['image_offsets'][1]].tobytes()\n",
 };

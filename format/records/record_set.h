@@ -149,6 +149,10 @@ struct record_format {
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds);
 
+/* Make datasets of the files of any format that reads some: its open_folder(), or the above. */
+int format_open_folder(const struct format *format, struct source_file *files, size_t n,
+                       const struct format_setup *setup, struct finds *finds);
+
 /* One dataset of n opened files, each of which has one user more then. 0 or -ENOMEM. */
 int record_set_new(const struct record_format *rf, struct record_file *const *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret);

@@ -54,23 +54,11 @@ static enum claim tar_probe(const struct probed_file *file)
                                                                             : CLAIM_NONE;
 }
 
-static int tar_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                           struct finds *finds)
-{
-    return record_set_open_folder(&shards, files, n, setup, finds);
-}
-
-static void tar_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
-                "  # or tarfile.open(root + '/batches/batch=32,seed=7/epoch=0/tar/000000.tar')\n");
-}
-
 const struct format format_tar = {
     .name = "tar",
     .probe = tar_probe,
-    .open_folder = tar_open_folder,
+    .records = &shards,
     .title = "WebDataset shards (tar)",
-    .example = tar_example,
+    .example = "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
+               "  # or tarfile.open(root + '/batches/batch=32,seed=7/epoch=0/tar/000000.tar')\n",
 };

@@ -31,23 +31,11 @@ static enum claim tfrecord_probe(const struct probed_file *file)
     return file->len >= FRAME_HEAD && frame_head(file->head, &len) ? CLAIM_NAMED : CLAIM_NONE;
 }
 
-static int tfrecord_open_folder(struct source_file *files, size_t n,
-                                const struct format_setup *setup, struct finds *finds)
-{
-    return record_set_open_folder(&tfrecord_records, files, n, setup, finds);
-}
-
-static void tfrecord_example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
-                "  for field in batch.files: print(field, batch[field].shape)\n");
-}
-
 const struct format format_tfrecord = {
     .name = "tfrecord",
     .probe = tfrecord_probe,
-    .open_folder = tfrecord_open_folder,
+    .records = &tfrecord_records,
     .title = "TFRecord",
-    .example = tfrecord_example,
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+               "  for field in batch.files: print(field, batch[field].shape)\n",
 };

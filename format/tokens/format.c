@@ -563,5 +563,5 @@ const struct format format_tokens = {
     .hint = tokens_hint,
     .open_folder = tokens_open_folder,
     .title = "tokens of Megatron-LM, llm.c, datatrove and nanoGPT",
-    .example = tokens_example,
+    .add_example = tokens_example,
 };

@@ -374,7 +374,7 @@ void option_add_formats(struct text *t, const char *last)
     for (unsigned f = 0; f < n_formats; f++) {
         const char *const *alias = formats[f]->kinds ? formats[f]->kinds : none;
 
-        for (const char *word = formats[f]->open_folder ? formats[f]->name : NULL; word;
+        for (const char *word = format_opens_files(formats[f]) ? formats[f]->name : NULL; word;
              word = *alias++) {
             if (before)
                 text_add(t, "%s%s", n++ ? ", " : "", before);

@@ -345,7 +345,7 @@ static int check_format_name(const char *name, struct diag *d)
     AUTO_TEXT struct text t = {0};
 
     for (unsigned f = 0; f < n_formats && name; f++)
-        if (formats[f]->open_folder && format_is_called(formats[f], name))
+        if (format_opens_files(formats[f]) && format_is_called(formats[f], name))
             return 0;
     if (!name)
         return 0;

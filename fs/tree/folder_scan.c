@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cache/pack/unpack.h"
 #include "format/foreign.h"
+#include "format/records/record_set.h"
 #include "format/registry.h"
 #include "fs/log/log.h"
 #include "fs/tree/folder_scan_parts.h"
@@ -375,7 +376,7 @@ static int open_format(struct folder_scan *scan, unsigned f, struct source_file 
     r = folder_add_strangers(scan, f);
     strangers = finds->n_left_out - before;
     if (r == 0)
-        r = formats[f]->open_folder(file, n, &scan->catalog->tools->setup, finds);
+        r = format_open_folder(formats[f], file, n, &scan->catalog->tools->setup, finds);
     if (strangers)
         forget_left_out(finds, before, strangers);
     for (size_t i = 0; i < n; i++)

@@ -322,6 +322,7 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
 {
     const struct catalog_item *item = example_item(catalog);
     const char *encoder = item ? example_folder(item->ds) : NULL;
+    const struct format *format = item ? item->ds->format : NULL;
     AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
     char path[TREE_NAME_SIZE * 4], whole[TREE_NAME_SIZE * 4 + PATH_MAX];
 
@@ -348,7 +349,10 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
              "  import numpy as np                        # Python\n"
              "  root = %s\n",
              python.data);
-    item->ds->format->example(item->ds, t);
+    if (format->add_example)
+        format->add_example(item->ds, t);
+    else
+        text_add(t, "%s", format->example);
     text_add(t,
              "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
              "were opened before:\n\n");

@@ -141,7 +141,7 @@ static void check_file(const uint8_t *idx, size_t idx_len, const uint8_t *bytes,
     file[0].blob = memory_blob_new("x.rec", bytes, size, size, NULL);
     file[1].blob = memory_blob_new("x.idx", idx, idx_len, idx_len, NULL);
     FUZZ_CHECK(file[0].blob && file[1].blob);
-    FUZZ_CHECK(format_recordio.open_folder(file, idx_len ? 2 : 1, &setup, &finds) == 0);
+    FUZZ_CHECK(format_open_folder(&format_recordio, file, idx_len ? 2 : 1, &setup, &finds) == 0);
     if (n_found)
         check_dataset(found[0], bytes, size);
     while (n_found)

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "cache/pack/unpack.h"
 #include "format/idx/header.h"
+#include "format/records/record_set.h"
 
 static uint64_t type_bytes(uint8_t type)
 {
@@ -116,7 +117,7 @@ int format_open(const struct format *format, struct blob **blob, size_t n,
             r = -ENOMEM;
     }
     if (r == 0)
-        r = format->open_folder(files, n, setup, &ret->finds);
+        r = format_open_folder(format, files, n, setup, &ret->finds);
     for (size_t i = 0; i < n; i++) {
         blob_free(files ? files[i].blob : blob[i]);
         if (files) {

@@ -177,22 +177,10 @@ static enum claim probe(const struct probed_file *file)
     return is_ours ? CLAIM_STRONG : CLAIM_NONE;
 }
 
-static int open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
-                       struct finds *finds)
-{
-    return record_set_open_folder(&records, files, n, setup, finds);
-}
-
-static void example(const struct dataset *ds, struct text *t)
-{
-    (void)ds;
-    text_add(t, "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n");
-}
-
 const struct format format_records = {
     .name = "records",
     .probe = probe,
-    .open_folder = open_folder,
+    .records = &records,
     .title = "records of the tests",
-    .example = example,
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n",
 };

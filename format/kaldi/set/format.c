@@ -493,5 +493,5 @@ const struct format format_kaldi = {
     .probe = kaldi_probe,
     .open_folder = kaldi_open_folder,
     .title = "Kaldi tables",
-    .example = kaldi_example,
+    .add_example = kaldi_example,
 };
