@@ -5,7 +5,6 @@
 #include "format/csv/file.h"
 #include "format/csv/probe.h"
 #include "format/csv/sets.h"
-#include "format/encode/encode.h"
 
 extern const struct format format_csv;
 
@@ -60,7 +59,6 @@ static const struct record_format csv = {
     .format = &format_csv,
     .file = &csv_file_ops,
     .has_groups = true,
-    .add_folders = dataset_add_folders,
     .text_folder = "csv",
     .dims = csv_dims,
     .extent = csv_extent,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/encode/encode.h"
 #include "format/files/file.h"
 #include "format/files/manifest/manifest.h"
 #include "format/files/metadata/metadata.h"
@@ -217,7 +216,6 @@ static bool files_class_name(const void *p, int64_t number, struct text *t)
 static const struct record_format by_names = {
     .class_name = files_class_name,
     .format = &format_files,
-    .add_folders = dataset_add_folders,
     .has = files_has,
     .dims = files_dims,
     .extent = files_extent,
@@ -231,7 +229,6 @@ static const struct record_format by_names = {
 
 static const struct record_format by_table = {
     .format = &format_files,
-    .add_folders = dataset_add_folders,
     .has = metadata_has,
     .dims = metadata_dims,
     .extent = metadata_extent,
@@ -245,7 +242,6 @@ static const struct record_format by_table = {
 
 static const struct record_format by_manifest = {
     .format = &format_files,
-    .add_folders = dataset_add_folders,
     .has = manifest_has,
     .dims = manifest_dims,
     .extent = manifest_extent,

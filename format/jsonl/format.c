@@ -1,7 +1,6 @@
 /* JSON lines: a sample is a line, served as it is. */
 #include <string.h>
 
-#include "format/encode/encode.h"
 #include "format/jsonl/file.h"
 #include "format/records/record_set.h"
 #include "format/text/row.h"
@@ -44,7 +43,6 @@ static const struct record_format jsonl = {
     .format = &format_jsonl,
     .file = &jsonl_file_ops,
     .has_groups = true,
-    .add_folders = dataset_add_folders,
     .text_folder = "jsonl",
     .column = columns,
     .n_columns = N_COLUMNS,

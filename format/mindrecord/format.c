@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/members.h"
-#include "format/encode/encode.h"
 #include "format/mindrecord/file.h"
 
 /* ---- a file ---- */
@@ -58,7 +57,6 @@ static int mindrecord_check(void *p, struct diag *d)
 static const struct record_format mindrecord_records = {
     .format = &format_mindrecord,
     .file = &mindrecord_file_ops,
-    .add_folders = dataset_add_folders,
     .has = mindrecord_has,
     .dims = mindrecord_dims,
     .extent = mindrecord_extent,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/encode/encode.h"
 #include "format/recordio/file.h"
 
 /* What makes the file unusable whatever follows. */
@@ -53,7 +52,6 @@ static const struct record_format recordio = {
     .format = &format_recordio,
     .file = &recordio_file_ops,
     .is_beside = is_beside,
-    .add_folders = dataset_add_folders,
     .has = recordio_has,
     .dims = recordio_dims,
     .extent = recordio_extent,

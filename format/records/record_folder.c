@@ -191,7 +191,6 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
 int format_open_folder(const struct format *format, struct source_file *files, size_t n,
                        const struct format_setup *setup, struct finds *finds)
 {
-    return format->open_folder
-               ? format->open_folder(files, n, setup, finds)
-               : record_set_open_folder(format->records, files, n, setup, finds);
+    return format->open_folder ? format->open_folder(files, n, setup, finds)
+                               : record_set_open_folder(format->records, files, n, setup, finds);
 }

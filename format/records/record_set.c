@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "format/core/encoder.h"
+#include "format/encode/encode.h"
 #include "format/index/key_name.h"
 #include "format/records/record_items.h"
 #include "format/records/record_ops.h"
@@ -270,7 +271,7 @@ static int learn_columns(struct dataset *ds)
     if (r < 0)
         return r;
     dataset_fit_fields(ds);
-    return set->rf->add_folders(ds);
+    return dataset_add_folders(ds);
 }
 
 /* Add what the files report. */
@@ -519,7 +520,7 @@ int record_set_new(const struct record_format *rf, struct record_file *const *fi
     r = rf->column ? record_set_add_columns(ds, rf->column, rf->n_columns)
                    : record_set_name_folders(ds, rf);
     if (r == 0 && rf->column)
-        r = rf->add_folders(ds);
+        r = dataset_add_folders(ds);
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;

@@ -63,14 +63,12 @@ struct record_format {
     /* What a user has to know of two files that are parts of one dataset, the first file of it and
      * another: added to t, lines. NULL: nothing. */
     void (*joined)(const void *first, const void *other, struct text *t);
-    /* dataset_add_folders() of format/encode/encode.h. Without column it is called once they are
-     * known, and raw, npy, npz, tar, txt and text_folder are the folders that may be. */
-    int (*add_folders)(struct dataset *ds);
     /* The folder, and extension, of columns of text that have an extension. NULL: it is txt. */
     const char *text_folder;
 
     /* The columns, the same in all files. NULL: each file has its own once it is prepared, in any
-     * order: see struct record_file. The functions below get the number of a column in that array,
+     * order: see struct record_file. Until then raw, npy, npz, tar, txt and text_folder are the
+     * folders that may be. The functions below get the number of a column in that array,
      * and a file that is the format's struct. They are called for prepared files only, by any
      * thread, and but for read() they never read a source. */
     const struct record_column *column; /* [n_columns] */

@@ -1,5 +1,4 @@
 /* WebDataset: shards that are tar archives. */
-#include "format/encode/encode.h"
 #include "format/records/record_set.h"
 #include "format/tar/archive/header.h"
 #include "format/tar/archive/hints.h"
@@ -29,7 +28,6 @@ static const struct record_format shards = {
     .format = &format_tar,
     .file = &tar_shard_ops,
     .is_beside = file_is_beside,
-    .add_folders = dataset_add_folders,
     .has = tar_has,
     .dims = tar_dims,
     .extent = tar_extent,

@@ -1,7 +1,6 @@
 /* TFRecord as a format: see README.md here. */
 #include <string.h>
 
-#include "format/encode/encode.h"
 #include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
 
@@ -9,7 +8,6 @@ static const struct record_format tfrecord_records = {
     .format = &format_tfrecord,
     .file = &tfrecord_file_ops,
     .has_groups = true,
-    .add_folders = dataset_add_folders,
     .has = tfrecord_has,
     .dims = tfrecord_dims,
     .extent = tfrecord_extent,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/encode/encode.h"
 #include "format/records/record_set.h"
 
 #define STEP 128 /* reads of a step of preparing */
@@ -184,7 +183,6 @@ static void tokens_document_set_describe(struct record_file *const *file, unsign
 static const struct record_format documents = {
     .format = &format_tokens,
     .file = &tokens_document_set_ops,
-    .add_folders = dataset_add_folders,
     .length = file_length,
     .extent = file_extent,
     .read = tokens_document_set_read,

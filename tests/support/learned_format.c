@@ -18,7 +18,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/encode/encode.h"
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
 
@@ -320,7 +319,6 @@ static void file_note(const void *p, struct text *t)
 static const struct record_format learned = {
     .format = &format_learned,
     .file = &file_ops,
-    .add_folders = dataset_add_folders,
     .has = file_has,
     .length = file_length,
     .extent = file_extent,

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/encode/encode.h"
 #include "format/records/record_set.h"
 
 #define MAGIC       "TESTREC"
@@ -161,7 +160,6 @@ static uint64_t file_place(const void *file, uint64_t row, unsigned column)
 static const struct record_format records = {
     .format = &format_records,
     .file = &file_ops,
-    .add_folders = dataset_add_folders,
     .column = columns,
     .n_columns = N_COLUMNS,
     .length = file_length,
