@@ -24,6 +24,13 @@
 
 /* ---- their transfers ---- */
 
+void joined_kick_locked(struct joined *j)
+{
+    lock_assert_held(&j->lock);
+    j->kicked = true;
+    pthread_cond_signal(&j->wake);
+}
+
 /* Bytes that nobody got count as received all the same. */
 void piece_free_locked(struct piece *piece)
 {

@@ -25,13 +25,6 @@ static struct joined *own(struct transport *transport)
     return (struct joined *)transport;
 }
 
-void joined_kick_locked(struct joined *j)
-{
-    lock_assert_held(&j->lock);
-    j->kicked = true;
-    pthread_cond_signal(&j->wake);
-}
-
 /* ---- joints ---- */
 
 /* Tell the remote's transport which pieces are stopped or paused. Small pieces come to their end,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cache/http/url.h"
 #include "cache/source/joined.h"
 #include "cache/source/kept_pages.h"
 #include "cache/source/remote.h"
@@ -150,6 +151,20 @@ int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256)
 size_t known_index(const struct known *known, const char *path)
 {
     return members_lookup(&known->files, path, folder_len(path), base_name(path));
+}
+
+int remote_url(const struct source *source, const char *path, char **ret)
+{
+    AUTO_FREE char *encoded = NULL;
+    char *url;
+    int r = http_encode(path, true, &encoded);
+
+    if (r < 0)
+        return r;
+    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
+        return -ENOMEM;
+    *ret = url;
+    return 0;
 }
 
 static int url_of(const struct source *source, const struct source_entry *entry, char **ret)

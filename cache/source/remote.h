@@ -8,14 +8,16 @@
 
 #define REMOTE_TEXT_MOST (32u << 20) /* bytes of a SHA256SUMS, of a page of a listing */
 
+/* ---- known.c ---- */
+
+/* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
+int remote_url(const struct source *source, const char *path, char **ret);
+
 /* ---- remote_known.c: source->known ---- */
 
 /* Add a line to the notes. */
 void remote_note(struct source *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
-int remote_url(const struct source *source, const char *path, char **ret);
 
 /* Add a file to source->known. path: relative to SOURCE, a valid name. version may be NULL. 0 or
  * -errno. */

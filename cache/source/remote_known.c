@@ -31,20 +31,6 @@ void remote_note(struct source *source, const char *format, ...)
         text_add(&source->note, "...\n");
 }
 
-int remote_url(const struct source *source, const char *path, char **ret)
-{
-    AUTO_FREE char *encoded = NULL;
-    char *url;
-    int r = http_encode(path, true, &encoded);
-
-    if (r < 0)
-        return r;
-    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
-        return -ENOMEM;
-    *ret = url;
-    return 0;
-}
-
 int remote_add(struct source *source, const char *path, const struct remote_version *version)
 {
     return known_add(&source->known, path, version);

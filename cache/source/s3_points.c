@@ -93,7 +93,7 @@ static int take(struct s3_walk *walk, struct looking *folder, struct s3_points *
     int r = s3_walk_take(walk, folder->url, &folder->ahead, &text, NULL);
 
     if (r == 0)
-        r = s3_page_parse(text.data ? text.data : "", text.len, walk->shown, &page, NULL);
+        r = s3_walk_parse(walk, &text, &page, NULL);
     folder->done = r < 0 || !page.token || !page.n_prefixes || ++folder->pages == PAGES_MOST;
     if (r == -ENOMEM)
         return r;

@@ -70,85 +70,6 @@ static int add_range(struct ranges *ranges, const char *after, const char *upto)
 
 /* ---- requests ---- */
 
-/* Add a parameter, which comes in the order that signing needs. */
-static int add_parameter(struct text *url, const char *name, const char *value)
-{
-    AUTO_FREE char *encoded = NULL;
-    int r = value ? http_encode(value, false, &encoded) : 0;
-
-    if (r == 0 && value)
-        text_add(url, "%c%s=%s", memchr(url->data, '?', url->len) ? '&' : '?', name, encoded);
-    return r;
-}
-
-int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
-{
-    AUTO_TEXT struct text url = {0};
-    char most[16];
-    int r = 0;
-
-    snprintf(most, sizeof(most), "%u", q->most);
-    const char *const parameters[][2] = {
-        {"continuation-token", q->token},
-        {"delimiter", q->delimiter},
-        {"encoding-type", "url"},
-        {"list-type", "2"},
-        {"max-keys", q->most ? most : NULL},
-        {"prefix", q->prefix},
-        {"start-after", q->token ? NULL : q->after},
-    };
-
-    text_add(&url, "%s", walk->listing);
-    for (size_t i = 0; i < ARRAY_LEN(parameters) && r == 0; i++)
-        r = url.failed ? -ENOMEM : add_parameter(&url, parameters[i][0], parameters[i][1]);
-    return r < 0 ? r : text_finish(&url, ret, NULL);
-}
-
-/* Get a page with nothing under way. */
-static int get_text(struct s3_walk *walk, const char *url, struct text *ret, struct diag *d)
-{
-    struct diag why = DIAG_INIT;
-    int r =
-        http_get(walk->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, ret, &why);
-
-    return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
-}
-
-static int parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
-                 struct diag *d)
-{
-    return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
-}
-
-int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
-                struct diag *d)
-{
-    AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *url = NULL;
-    int r = s3_walk_url(walk, question, &url);
-
-    if (r == 0)
-        r = get_text(walk, url, &text, d);
-    return r < 0 ? r : parse(walk, &text, ret, d);
-}
-
-/* Take a page that was asked for ahead. One that failed is asked for again: its error has a body.
- */
-int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
-                 struct diag *d)
-{
-    struct http_ahead *request = *ahead;
-    int r = -EAGAIN;
-
-    *ahead = NULL;
-    if (request)
-        r = http_ahead_take(request, ret, NULL);
-    if (r == 0 || r == -ENOMEM)
-        return r;
-    text_release(ret);
-    return get_text(walk, url, ret, d);
-}
-
 static int ask(struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = walk->prefix,
@@ -233,7 +154,7 @@ static int use_page(struct s3_walk *walk, struct range *range, const struct text
     }
     range->kept = SIZE_MAX;
     if (r == 0)
-        r = parse(walk, text, &page, d);
+        r = s3_walk_parse(walk, text, &page, d);
     if (r < 0)
         return r;
     if (!is_sorted(&page, range->after)) {
@@ -358,7 +279,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     range = &first.range[0];
     r = s3_walk_url(walk, &(struct s3_question){.prefix = walk->prefix}, &range->url);
     if (r == 0)
-        r = get_text(walk, range->url, &text, d);
+        r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
     if (r == 0)
         r = use_page(walk, range, &text, d);
     if (r == 1 && (r = ask_elsewhere(walk)) == 0)

@@ -1,8 +1,10 @@
-/* What s3_walk.c and s3_points.c share. */
+/* What s3_walk.c, s3_points.c and s3_ask.c share. */
 #ifndef EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
 #define EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
 
 #include "cache/source/s3_walk.h"
+
+/* ---- s3_ask.c ---- */
 
 /* The URL of a page; the caller frees it. 0 or -ENOMEM. */
 int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, char **ret);
@@ -10,6 +12,10 @@ int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, 
 /* Get a page that was asked for ahead, which may be NULL; *ahead is NULL then. */
 int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
                  struct diag *d);
+
+/* Parse a page. 0, or -errno with the reason in d. */
+int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
+                  struct diag *d);
 
 /* ---- s3_points.c: where ranges may begin ---- */
 
