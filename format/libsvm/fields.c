@@ -20,14 +20,11 @@ static int form_row(const struct dataset *ds, const struct field *f, const struc
     struct row_sums sums = {0};
     int r = libsvm_total_sums(ds, sel, &sums);
 
-    (void)f;
-    if (r < 0)
-        return r;
-    ret->dtype = DTYPE_TEXT;
+    ret->dtype = f->dtype;
     ret->width = 1;
     ret->ndim = 1;
     ret->dim[0] = sums.text;
-    return 0;
+    return r;
 }
 
 /* The number of rows, from the first on, that are adjacent in the file, with one byte between
@@ -132,47 +129,86 @@ static int libsvm_fields_read_row(struct read_context *rc, const struct dataset 
 
 static const struct field_ops row_ops = {libsvm_fields_read_row, form_row};
 
-bool libsvm_field_reads_rows(const struct field *f)
-{
-    return f->ops->read == libsvm_label_ops.ops.read || f->ops == &libsvm_data_ops ||
-           f->ops == &libsvm_indices_ops || f->ops == &libsvm_field_ops ||
-           f->ops == &libsvm_csc_data_ops || f->ops == &libsvm_csc_indices_ops ||
-           f->ops == &libsvm_csc_field_ops || f->ops == &libsvm_csc_indptr_ops ||
-           f->ops == &row_ops;
-}
+/* What the first file may have: see `needs`. */
+enum { WEIGHT = 1, QID = 2, FIELD = 4, SIDE_WEIGHT = 8, SIDE_GROUP = 16, SIDE_MARGIN = 32 };
 
-/* Where files show a field. */
-enum offered {
-    ITEM,   /* an item per row, anywhere */
-    DENSE,  /* the same, too large for files of all fields */
-    MEMBER, /* of the matrix */
-    COLUMN, /* of the matrix by columns */
-    TEXT,   /* rows as they are */
+/* The names of the contents, the types, and the order of the members of an archive. */
+static const struct libsvm_field fields[] = {
+    {"label", &libsvm_item_ops, LIBSVM_SHOWS_LABEL, LIBSVM_OFFERS_ITEM, DTYPE_F4, 0, true},
+    {"weight", &libsvm_side_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, SIDE_WEIGHT,
+     false},
+    {"weight", &libsvm_item_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, WEIGHT, true},
+    {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, false},
+    {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, true},
+    {"base_margin", &libsvm_side_ops, LIBSVM_SHOWS_MARGIN, LIBSVM_OFFERS_ITEM, DTYPE_F4,
+     SIDE_MARGIN, false},
+    {"x", &libsvm_item_ops, LIBSVM_SHOWS_X, LIBSVM_OFFERS_DENSE, DTYPE_F4, 0, true},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_MEMBER, DTYPE_F4, 0, true},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, true},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_MEMBER, DTYPE_U4, FIELD, true},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, false},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_MEMBER, DTYPE_TEXT, 0, false},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_MEMBER, DTYPE_I8, 0, false},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_COLUMN, DTYPE_F4, 0, true},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_COLUMN, DTYPE_U4, FIELD, true},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_COLUMN, DTYPE_TEXT, 0, false},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_COLUMN, DTYPE_I8, 0, false},
+    {"row", &row_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT, 0, true},
 };
 
-/* Add a field with items of up to one axis; its length is known later. */
-static int libsvm_fields_add_field(struct dataset *ds, const char *name, enum offered offered,
-                                   const struct field_ops *ops, enum dtype dtype)
+bool libsvm_field_reads_rows(const struct field *f)
 {
-    struct field *f = &ds->field[ds->n_fields];
+    return f->impl && libsvm_field_of(f)->reads_rows;
+}
 
-    *f = (struct field){.ops = ops, .in = IN_ARRAYS | IN_CSC, .dtype = dtype};
-    if (offered == DENSE) {
-        f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
-        f->derived = true;
-    } else if (offered == MEMBER) {
-        f->in = IN_NPZ_SAMPLES | IN_NPZ_BATCHES;
-        f->form = FORM_WHOLE;
-    } else if (offered == COLUMN) {
-        f->in = IN_CSC;
-        f->form = FORM_WHOLE;
-    } else if (offered == TEXT) {
+/* A side file replaces a column. */
+static unsigned libsvm_file_has(const struct libsvm_file *file)
+{
+    const struct libsvm_side *side = file->side;
+    unsigned has = file->columns & LIBSVM_FIELD ? FIELD : 0;
+
+    if (side[LIBSVM_SIDE_WEIGHT].blob)
+        has |= SIDE_WEIGHT;
+    else if (file->columns & LIBSVM_WEIGHT)
+        has |= WEIGHT;
+    if (side[LIBSVM_SIDE_GROUP].blob)
+        has |= SIDE_GROUP;
+    else if (file->columns & LIBSVM_QID)
+        has |= QID;
+    return side[LIBSVM_SIDE_MARGIN].blob ? has | SIDE_MARGIN : has;
+}
+
+/* Add a field with items of up to one axis; its length is known later. */
+static int libsvm_add_field(struct dataset *ds, const struct libsvm_field *shown)
+{
+    static const unsigned shown_in[] = {
+        [LIBSVM_OFFERS_ITEM] = IN_ARRAYS | IN_CSC,
+        [LIBSVM_OFFERS_DENSE] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
+        [LIBSVM_OFFERS_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
+        [LIBSVM_OFFERS_COLUMN] = IN_CSC,
+        [LIBSVM_OFFERS_TEXT] = IN_ARRAYS | IN_CSC,
+    };
+    struct field *f = &ds->field[ds->n_fields];
+    bool is_member = shown->offer == LIBSVM_OFFERS_MEMBER || shown->offer == LIBSVM_OFFERS_COLUMN;
+
+    *f = (struct field){
+        .ops = shown->ops,
+        .impl = shown,
+        .in = shown_in[shown->offer],
+        .form = is_member ? FORM_WHOLE : FORM_ITEM,
+        .derived = shown->offer == LIBSVM_OFFERS_DENSE,
+        .dtype = shown->dtype,
+        .width = dtype_info(shown->dtype)->bytes,
+        .item_bytes = dtype_info(shown->dtype)->bytes,
+        .dim = calloc(1, sizeof(*f->dim)),
+    };
+    if (shown->offer == LIBSVM_OFFERS_TEXT) {
         field_offer_bytes(f, "svm", "svm", IN_FILES);
         f->unnamed = true;
     }
-    snprintf(f->name, sizeof(f->name), "%s", name);
-    f->width = f->item_bytes = dtype_info(dtype)->bytes;
-    f->dim = calloc(1, sizeof(*f->dim));
+    snprintf(f->name, sizeof(f->name), "%s", shown->name);
     if (!f->dim)
         return -ENOMEM;
     ds->n_fields++;
@@ -181,74 +217,38 @@ static int libsvm_fields_add_field(struct dataset *ds, const char *name, enum of
 
 int libsvm_fields_init(struct dataset *ds)
 {
-    const struct libsvm_file *file = libsvm_rows_file(libsvm_rows_of(ds), 0);
-    const struct libsvm_side *side = file->side;
-    const struct {
-        bool is_there;
-        const char *name;
-        enum offered offered;
-        const struct field_ops *ops;
-        enum dtype dtype;
-    } fields[] = {
-        {true, "label", ITEM, &libsvm_label_ops.ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_WEIGHT].blob, "weight", ITEM, &libsvm_side_weight_ops.ops, DTYPE_F4},
-        {!side[LIBSVM_SIDE_WEIGHT].blob && file->columns & LIBSVM_WEIGHT, "weight", ITEM,
-         &libsvm_weight_ops.ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_GROUP].blob, "qid", ITEM, &libsvm_side_group_ops.ops, DTYPE_I8},
-        {!side[LIBSVM_SIDE_GROUP].blob && file->columns & LIBSVM_QID, "qid", ITEM,
-         &libsvm_qid_ops.ops, DTYPE_I8},
-        {side[LIBSVM_SIDE_MARGIN].blob, "base_margin", ITEM, &libsvm_margin_ops.ops, DTYPE_F4},
-        {true, "x", DENSE, &libsvm_x_ops.ops, DTYPE_F4},
-        {true, "data", MEMBER, &libsvm_data_ops, DTYPE_F4},
-        {true, "indices", MEMBER, &libsvm_indices_ops, DTYPE_I4},
-        {file->columns & LIBSVM_FIELD, "field", MEMBER, &libsvm_field_ops, DTYPE_U4},
-        {true, "indptr", MEMBER, &libsvm_indptr_ops, DTYPE_I4},
-        {true, "format", MEMBER, &libsvm_format_ops, DTYPE_TEXT},
-        {true, "shape", MEMBER, &libsvm_shape_ops, DTYPE_I8},
-        {true, "data", COLUMN, &libsvm_csc_data_ops, DTYPE_F4},
-        {true, "indices", COLUMN, &libsvm_csc_indices_ops, DTYPE_I4},
-        {file->columns & LIBSVM_FIELD, "field", COLUMN, &libsvm_csc_field_ops, DTYPE_U4},
-        {true, "indptr", COLUMN, &libsvm_csc_indptr_ops, DTYPE_I4},
-        {true, "format", COLUMN, &libsvm_csc_format_ops, DTYPE_TEXT},
-        {true, "shape", COLUMN, &libsvm_csc_shape_ops, DTYPE_I8},
-        {true, "row", TEXT, &row_ops, DTYPE_TEXT},
-    };
+    const unsigned has = libsvm_file_has(libsvm_rows_file(libsvm_rows_of(ds), 0));
+    int r = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        int r = fields[i].is_there ? libsvm_fields_add_field(ds, fields[i].name, fields[i].offered,
-                                                             fields[i].ops, fields[i].dtype)
-                                   : 0;
-
-        if (r < 0)
-            return r;
-    }
+    for (size_t i = 0; i < ARRAY_LEN(fields) && r == 0; i++)
+        if (!fields[i].needs || fields[i].needs & has)
+            r = libsvm_add_field(ds, &fields[i]);
+    if (r < 0)
+        return r;
     dataset_add_numbering(ds);
     for (unsigned i = 0; i < ds->n_fields; i++)
         ds->field[i].in |= ds->field[i].numbering ? IN_CSC : 0;
     return 0;
 }
 
-/* Give the items one axis of n elements. */
-static void set_axis(struct field *f, uint64_t n)
-{
-    f->ndim = 1;
-    f->dim[0] = n;
-    f->item_bytes = f->width * n;
-}
-
 void libsvm_fields_finish(struct dataset *ds)
 {
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    uint64_t margins = libsvm_rows_file(rows, 0)->side[LIBSVM_SIDE_MARGIN].per_row;
+    const uint64_t axis[] = {
+        [LIBSVM_SHOWS_X] = rows->features,
+        [LIBSVM_SHOWS_LABEL] = rows->labels,
+        [LIBSVM_SHOWS_MARGIN] = libsvm_rows_file(rows, 0)->side[LIBSVM_SIDE_MARGIN].per_row,
+    };
 
     for (unsigned i = 0; i < ds->n_fields; i++) {
         struct field *f = &ds->field[i];
+        const struct libsvm_field *shown = f->impl;
 
-        if (f->ops == &libsvm_x_ops.ops)
-            set_axis(f, rows->features);
-        if (f->ops == &libsvm_label_ops.ops && rows->labels > 1)
-            set_axis(f, rows->labels);
-        if (f->ops == &libsvm_margin_ops.ops && margins > 1)
-            set_axis(f, margins);
+        if (!shown || shown->content >= ARRAY_LEN(axis) ||
+            (shown->content != LIBSVM_SHOWS_X && axis[shown->content] < 2))
+            continue;
+        f->ndim = 1;
+        f->dim[0] = axis[shown->content];
+        f->item_bytes = f->width * f->dim[0];
     }
 }

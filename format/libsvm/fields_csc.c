@@ -156,17 +156,9 @@ static bool libsvm_fields_csc_make_cancelled(void *ctx)
     return read_cancelled(((const struct work *)ctx)->rc);
 }
 
-/* Copy bytes of one array of the matrix. */
-typedef void copy_fn(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst);
-
-static bool rows_are_wide(const struct selection *sel)
-{
-    return sel->count > LIBSVM_INT32_LIMIT;
-}
-
-static int read_matrix(struct read_context *rc, const struct dataset *ds,
-                       const struct selection *sel, bool wide, copy_fn *copy, uint64_t off,
-                       size_t len, uint8_t *dst, struct diag *d)
+int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libsvm_content content,
+                    unsigned width, const struct selection *sel, uint64_t off, size_t len,
+                    uint8_t *dst, struct diag *d)
 {
     static const char key_of_matrices;
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
@@ -177,119 +169,22 @@ static int read_matrix(struct read_context *rc, const struct dataset *ds,
     AUTO(work_release) struct work w = {.rc = rc, .v = &v, .features = rows->features, .d = d};
     const struct memo_maker maker = {make_matrix, libsvm_fields_csc_make_cancelled, &w,
                                      read_clock(rc)};
+    const struct matrix *m;
     int r = libsvm_view_open(&v, rows, sel);
 
     if (r < 0)
         return r;
     w.entries = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features;
     r = memo_get(rows->memo, &key, &maker, &thing);
-    if (r == 0)
-        copy(memo_bytes(thing), wide, off, len, dst);
-    return r;
-}
-
-/* ---- the members ---- */
-
-static void make_narrow(const void *of, uint64_t i, uint8_t ret[static 8])
-{
-    uint32_t v = (uint32_t)((const uint64_t *)of)[i];
-
-    libsvm_copy_numbers(&v, 4, 0, 4, ret);
-}
-
-static void copy_integers(const uint64_t *of, bool wide, uint64_t off, size_t len, uint8_t *dst)
-{
-    if (wide)
-        libsvm_copy_numbers(of, 8, off, len, dst);
+    if (r < 0)
+        return r;
+    m = memo_bytes(thing);
+    if (content == LIBSVM_SHOWS_DATA)
+        libsvm_copy_numbers(m->value, 4, width, off, len, dst);
+    else if (content == LIBSVM_SHOWS_FIELD)
+        libsvm_copy_numbers(m->field, 4, width, off, len, dst);
     else
-        libsvm_copy_made(make_narrow, of, 4, off, len, dst);
+        libsvm_copy_numbers(content == LIBSVM_SHOWS_INDICES ? m->row : m->end, 8, width, off, len,
+                            dst);
+    return 0;
 }
-
-static void libsvm_fields_csc_copy_values(const struct matrix *m, bool wide, uint64_t off,
-                                          size_t len, uint8_t *dst)
-{
-    (void)wide;
-    libsvm_copy_numbers(m->value, 4, off, len, dst);
-}
-
-static void libsvm_fields_csc_copy_fields(const struct matrix *m, bool wide, uint64_t off,
-                                          size_t len, uint8_t *dst)
-{
-    (void)wide;
-    libsvm_copy_numbers(m->field, 4, off, len, dst);
-}
-
-static void libsvm_fields_csc_copy_rows(const struct matrix *m, bool wide, uint64_t off, size_t len,
-                                        uint8_t *dst)
-{
-    copy_integers(m->row, wide, off, len, dst);
-}
-
-static void copy_ends(const struct matrix *m, bool wide, uint64_t off, size_t len, uint8_t *dst)
-{
-    copy_integers(m->end, wide, off, len, dst);
-}
-
-static int libsvm_fields_csc_read_data(struct read_context *rc, const struct dataset *ds,
-                                       const struct field *f, const struct selection *sel,
-                                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)f;
-    return read_matrix(rc, ds, sel, false, libsvm_fields_csc_copy_values, off, len, dst, d);
-}
-
-static int libsvm_fields_csc_read_field(struct read_context *rc, const struct dataset *ds,
-                                        const struct field *f, const struct selection *sel,
-                                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)f;
-    return read_matrix(rc, ds, sel, false, libsvm_fields_csc_copy_fields, off, len, dst, d);
-}
-
-static int libsvm_fields_csc_form_indices(const struct dataset *ds, const struct field *f,
-                                          const struct selection *sel, struct form *ret)
-{
-    int r = libsvm_form_data(ds, f, sel, ret);
-
-    libsvm_set_form(ret, rows_are_wide(sel) ? DTYPE_I8 : DTYPE_I4, ret->dim[0]);
-    return r;
-}
-
-static int libsvm_fields_csc_read_indices(struct read_context *rc, const struct dataset *ds,
-                                          const struct field *f, const struct selection *sel,
-                                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)f;
-    return read_matrix(rc, ds, sel, rows_are_wide(sel), libsvm_fields_csc_copy_rows, off, len, dst,
-                       d);
-}
-
-static int libsvm_fields_csc_form_indptr(const struct dataset *ds, const struct field *f,
-                                         const struct selection *sel, struct form *ret)
-{
-    int r = libsvm_form_data(ds, f, sel, ret);
-
-    libsvm_set_form(ret, ret->dim[0] >= LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4,
-                    libsvm_rows_of(ds)->features + 1);
-    return r;
-}
-
-static int libsvm_fields_csc_read_indptr(struct read_context *rc, const struct dataset *ds,
-                                         const struct field *f, const struct selection *sel,
-                                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    struct form form = {0};
-    int r = libsvm_fields_csc_form_indptr(ds, f, sel, &form);
-
-    return r < 0 ? r
-                 : read_matrix(rc, ds, sel, form.dtype == DTYPE_I8, copy_ends, off, len, dst, d);
-}
-
-const struct field_ops libsvm_csc_data_ops = {libsvm_fields_csc_read_data, libsvm_form_data};
-const struct field_ops libsvm_csc_indices_ops = {libsvm_fields_csc_read_indices,
-                                                 libsvm_fields_csc_form_indices};
-const struct field_ops libsvm_csc_indptr_ops = {libsvm_fields_csc_read_indptr,
-                                                libsvm_fields_csc_form_indptr};
-const struct field_ops libsvm_csc_format_ops = {libsvm_read_format, libsvm_form_format};
-const struct field_ops libsvm_csc_shape_ops = {libsvm_read_shape, libsvm_form_shape};
-const struct field_ops libsvm_csc_field_ops = {libsvm_fields_csc_read_field, libsvm_form_field};

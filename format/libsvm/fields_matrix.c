@@ -1,14 +1,42 @@
-/* The members of a CSR matrix, as scipy.sparse.save_npz writes them: data, indices, indptr, format,
- * shape; and the fields of LibFM's features beside them. Integers have 4 bytes while all of them
- * fit, else 8. */
-#include "format/libsvm/fields_parts.h"
-
+/* The members of a CSR or CSC matrix, as scipy.sparse.save_npz writes them: data, indices, indptr,
+ * format, shape; and the fields of LibFM's features with them. Integers have 4 bytes while all of
+ * them fit, otherwise 8. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/libsvm/fields_parts.h"
 
-#define FORMAT_LEN 3 /* bytes of "csr" */
+#define FORMAT_LEN  3 /* bytes of "csr" */
+#define INT32_LIMIT (UINT64_C(1) << 31)
+
+void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, uint64_t off,
+                         size_t len, uint8_t *dst)
+{
+    const uint8_t *bytes = number;
+
+    if (stored == width && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        memcpy(dst, bytes + off, len);
+        return;
+    }
+    while (len) {
+        uint64_t skip = off % width, v = 0;
+        size_t n = (size_t)min_u64(len, width - skip);
+        uint32_t v4 = 0;
+        uint8_t little[8];
+
+        if (stored == 8)
+            memcpy(&v, bytes + off / width * 8, sizeof(v));
+        else
+            memcpy(&v4, bytes + off / width * 4, sizeof(v4));
+        store_le64(little, v | v4);
+        memcpy(dst, little + skip, n);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+}
 
 int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret)
 {
@@ -20,108 +48,42 @@ int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, str
     return r;
 }
 
-void libsvm_set_form(struct form *ret, enum dtype dtype, uint64_t dim)
+static bool by_columns(const struct field *f)
 {
-    ret->dtype = dtype;
-    ret->width = dtype_info(dtype)->bytes;
-    ret->ndim = 1;
-    ret->dim[0] = dim;
+    return libsvm_field_of(f)->offer == LIBSVM_OFFERS_COLUMN;
 }
 
-int libsvm_form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     struct form *ret)
+/* The type of integers below limit. */
+static enum dtype integers_below(uint64_t limit)
 {
-    struct row_sums sums = {0};
-    int r = libsvm_total_sums(ds, sel, &sums);
-
-    (void)f;
-    libsvm_set_form(ret, DTYPE_F4, sums.features);
-    return r;
+    return limit > INT32_LIMIT ? DTYPE_I8 : DTYPE_I4;
 }
 
-int libsvm_form_field(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
-{
-    int r = libsvm_form_data(ds, f, sel, ret);
-
-    ret->dtype = DTYPE_U4;
-    return r;
-}
-
-static int libsvm_fields_matrix_form_indices(const struct dataset *ds, const struct field *f,
-                                             const struct selection *sel, struct form *ret)
-{
-    struct row_sums sums = {0};
-    int r = libsvm_total_sums(ds, sel, &sums);
-
-    (void)f;
-    libsvm_set_form(ret, libsvm_rows_of(ds)->features > LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4,
-                    sums.features);
-    return r;
-}
-
-static int libsvm_fields_matrix_form_indptr(const struct dataset *ds, const struct field *f,
-                                            const struct selection *sel, struct form *ret)
-{
-    struct row_sums sums = {0};
-    int r = libsvm_total_sums(ds, sel, &sums);
-
-    (void)f;
-    libsvm_set_form(ret, sums.features >= LIBSVM_INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
-    return r;
-}
-
-int libsvm_form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
+static int matrix_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                        struct form *ret)
 {
-    (void)ds;
-    (void)f;
-    (void)sel;
-    ret->dtype = DTYPE_TEXT;
-    ret->width = FORMAT_LEN;
-    ret->ndim = 0;
-    return 0;
+    const uint64_t features = libsvm_rows_of(ds)->features;
+    enum libsvm_content content = libsvm_field_of(f)->content;
+    struct row_sums sums = {.features = 2}; /* elements of the shape */
+    int r = content < LIBSVM_SHOWS_FORMAT ? libsvm_total_sums(ds, sel, &sums) : 0;
+
+    ret->dtype = f->dtype;
+    ret->ndim = content != LIBSVM_SHOWS_FORMAT;
+    ret->dim[0] = sums.features;
+    if (content == LIBSVM_SHOWS_INDICES) {
+        ret->dtype = integers_below(by_columns(f) ? sel->count : features);
+    } else if (content == LIBSVM_SHOWS_INDPTR) {
+        ret->dtype = integers_below(sums.features + 1);
+        ret->dim[0] = (by_columns(f) ? features : sel->count) + 1;
+    }
+    ret->width = content == LIBSVM_SHOWS_FORMAT ? FORMAT_LEN : dtype_info(ret->dtype)->bytes;
+    return r;
 }
 
-int libsvm_form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
-{
-    (void)ds;
-    (void)f;
-    (void)sel;
-    libsvm_set_form(ret, DTYPE_I8, 2);
-    return 0;
-}
-
-/* Copy bytes of the slab's elements. */
-typedef void slab_elements_fn(const struct libsvm_slab *slab, uint64_t off, size_t len,
-                              uint8_t *dst);
-
-static void libsvm_fields_matrix_copy_values(const struct libsvm_slab *slab, uint64_t off,
-                                             size_t len, uint8_t *dst)
-{
-    libsvm_copy_numbers(slab->value, 4, off, len, dst);
-}
-
-static void copy_indices(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
-{
-    libsvm_copy_numbers(slab->index, 4, off, len, dst);
-}
-
-static void copy_wide_indices(const struct libsvm_slab *slab, uint64_t off, size_t len,
-                              uint8_t *dst)
-{
-    libsvm_copy_made(libsvm_make_widened, slab->index, 8, off, len, dst);
-}
-
-static void libsvm_fields_matrix_copy_fields(const struct libsvm_slab *slab, uint64_t off,
-                                             size_t len, uint8_t *dst)
-{
-    libsvm_copy_numbers(slab->field, 4, off, len, dst);
-}
+/* ---- rows one after another ---- */
 
 static int read_elements(struct read_context *rc, const struct dataset *ds,
-                         const struct selection *sel, unsigned width, slab_elements_fn *copy,
+                         enum libsvm_content content, unsigned width, const struct selection *sel,
                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
@@ -136,7 +98,10 @@ static int read_elements(struct read_context *rc, const struct dataset *ds,
         if (!missing_go_on(rc, libsvm_view_slab(rc, &v, place, &slab, &thing, d), &all))
             break;
         if (slab)
-            copy(slab, off - slab->features_before * width, n, dst);
+            libsvm_copy_numbers(content == LIBSVM_SHOWS_DATA      ? (const void *)slab->value
+                                : content == LIBSVM_SHOWS_INDICES ? slab->index
+                                                                  : slab->field,
+                                4, width, off - slab->features_before * width, n, dst);
         dst += n;
         off += n;
         len -= n;
@@ -144,50 +109,15 @@ static int read_elements(struct read_context *rc, const struct dataset *ds,
     return all;
 }
 
-static int libsvm_fields_matrix_read_data(struct read_context *rc, const struct dataset *ds,
-                                          const struct field *f, const struct selection *sel,
-                                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)f;
-    return read_elements(rc, ds, sel, 4, libsvm_fields_matrix_copy_values, off, len, dst, d);
-}
-
-static int libsvm_fields_matrix_read_field(struct read_context *rc, const struct dataset *ds,
-                                           const struct field *f, const struct selection *sel,
-                                           uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)f;
-    return read_elements(rc, ds, sel, 4, libsvm_fields_matrix_copy_fields, off, len, dst, d);
-}
-
-static int libsvm_fields_matrix_read_indices(struct read_context *rc, const struct dataset *ds,
-                                             const struct field *f, const struct selection *sel,
-                                             uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    bool wide = libsvm_rows_of(ds)->features > LIBSVM_INT32_LIMIT;
-
-    (void)f;
-    return read_elements(rc, ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off,
-                         len, dst, d);
-}
-
-/* indptr: the sums before each row, and over all. */
-static int libsvm_fields_matrix_read_indptr(struct read_context *rc, const struct dataset *ds,
-                                            const struct field *f, const struct selection *sel,
-                                            uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+/* The sums before each row, and over all. */
+static int read_indptr(const struct dataset *ds, unsigned width, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     uint64_t sums[LIBSVM_BLOCK + 1];
-    unsigned width;
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
 
-    (void)rc;
-    (void)f;
-    (void)d;
-    if (r < 0)
-        return r;
-    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= LIBSVM_INT32_LIMIT ? 8 : 4;
-    while (len) {
+    while (len && r == 0) {
         struct libsvm_row_at row[LIBSVM_BLOCK];
         uint64_t block = min_u64(off / width / LIBSVM_BLOCK,
                                  libsvm_view_blocks(&v) ? libsvm_view_blocks(&v) - 1 : 0);
@@ -201,52 +131,37 @@ static int libsvm_fields_matrix_read_indptr(struct read_context *rc, const struc
         for (unsigned i = 0; i < rows; i++)
             sums[i + 1] = sums[i] + row[i].place.features;
         n = (size_t)min_u64(len, start + (rows + UINT64_C(1)) * width - off);
-        if (width == 8) {
-            libsvm_copy_numbers(sums, 8, off - start, n, dst);
-        } else {
-            uint32_t narrow[LIBSVM_BLOCK + 1];
-
-            for (unsigned i = 0; i <= rows; i++)
-                narrow[i] = (uint32_t)sums[i];
-            libsvm_copy_numbers(narrow, 4, off - start, n, dst);
-        }
+        libsvm_copy_numbers(sums, 8, width, off - start, n, dst);
         dst += n;
         off += n;
         len -= n;
     }
-    return 0;
+    return r;
 }
 
-int libsvm_read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
+static int matrix_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
 {
-    (void)rc;
-    (void)ds;
-    (void)sel;
-    (void)d;
-    memcpy(dst, (f->ops == &libsvm_csc_format_ops ? "csc" : "csr") + off, len);
-    return 0;
-}
-
-int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
-{
     const uint64_t shape[2] = {sel->count, libsvm_rows_of(ds)->features};
+    enum libsvm_content content = libsvm_field_of(f)->content;
+    struct form form;
+    int r = matrix_form(ds, f, sel, &form);
+    unsigned width = (unsigned)form.width;
 
-    (void)rc;
-    (void)f;
-    (void)d;
-    libsvm_copy_numbers(shape, 8, off, len, dst);
+    if (r < 0)
+        return r;
+    if (content == LIBSVM_SHOWS_FORMAT)
+        memcpy(dst, (by_columns(f) ? "csc" : "csr") + off, len);
+    else if (content == LIBSVM_SHOWS_SHAPE)
+        libsvm_copy_numbers(shape, 8, 8, off, len, dst);
+    else if (by_columns(f))
+        return libsvm_csc_read(rc, ds, content, width, sel, off, len, dst, d);
+    else if (content == LIBSVM_SHOWS_INDPTR)
+        return read_indptr(ds, width, sel, off, len, dst);
+    else
+        return read_elements(rc, ds, content, width, sel, off, len, dst, d);
     return 0;
 }
 
-const struct field_ops libsvm_data_ops = {libsvm_fields_matrix_read_data, libsvm_form_data};
-const struct field_ops libsvm_field_ops = {libsvm_fields_matrix_read_field, libsvm_form_field};
-const struct field_ops libsvm_indices_ops = {libsvm_fields_matrix_read_indices,
-                                             libsvm_fields_matrix_form_indices};
-const struct field_ops libsvm_indptr_ops = {libsvm_fields_matrix_read_indptr,
-                                            libsvm_fields_matrix_form_indptr};
-const struct field_ops libsvm_format_ops = {libsvm_read_format, libsvm_form_format};
-const struct field_ops libsvm_shape_ops = {libsvm_read_shape, libsvm_form_shape};
+const struct field_ops libsvm_matrix_ops = {matrix_read, matrix_form};

@@ -1,82 +1,69 @@
 /* What the files of the fields share: fields.c (the table of fields, and the text) uses
- * fields_items.c, fields_matrix.c and fields_csc.c, which use fields_numbers.c of this folder. */
+ * fields_items.c and fields_matrix.c, which uses fields_csc.c. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 #define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 
 #include "format/libsvm/rows.h"
 
-/* ---- an item for each row ---- */
-
-/* Copy bytes [off, off + len) of the slab's items. */
-typedef void libsvm_slab_copy_fn(const struct dataset *ds, const struct field *f,
-                                 const struct libsvm_slab *slab, uint64_t off, size_t len,
-                                 uint8_t *dst);
-
-/* The ops of a field that is read from slabs. */
-struct libsvm_slab_ops {
-    struct field_ops ops;
-    libsvm_slab_copy_fn *copy;
+enum libsvm_content {
+    /* An item for each row: */
+    LIBSVM_SHOWS_LABEL,
+    LIBSVM_SHOWS_WEIGHT,
+    LIBSVM_SHOWS_QID,
+    LIBSVM_SHOWS_MARGIN,
+    LIBSVM_SHOWS_X,
+    /* A member of the matrix: */
+    LIBSVM_SHOWS_DATA,
+    LIBSVM_SHOWS_INDICES,
+    LIBSVM_SHOWS_FIELD,
+    LIBSVM_SHOWS_INDPTR,
+    LIBSVM_SHOWS_FORMAT,
+    LIBSVM_SHOWS_SHAPE,
+    /* The line: */
+    LIBSVM_SHOWS_TEXT,
 };
 
-extern const struct libsvm_slab_ops libsvm_label_ops, libsvm_weight_ops, libsvm_qid_ops,
-    libsvm_x_ops;
-
-/* The item of one row. */
-typedef void libsvm_side_item_fn(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
-                                 uint8_t *dst);
-
-/* The ops of a field that is read from side files. */
-struct libsvm_side_ops {
-    struct field_ops ops;
-    enum libsvm_side_kind kind;
-    libsvm_side_item_fn *item;
+/* Where files show a field. */
+enum libsvm_offer {
+    LIBSVM_OFFERS_ITEM,   /* an item per row, anywhere */
+    LIBSVM_OFFERS_DENSE,  /* the same, too large for files of all fields */
+    LIBSVM_OFFERS_MEMBER, /* of the matrix */
+    LIBSVM_OFFERS_COLUMN, /* of the matrix by columns */
+    LIBSVM_OFFERS_TEXT,   /* rows as they are */
 };
 
-extern const struct libsvm_side_ops libsvm_side_weight_ops, libsvm_side_group_ops,
-    libsvm_margin_ops;
+/* A field: the impl of struct field. */
+struct libsvm_field {
+    const char *name;
+    const struct field_ops *ops;
+    enum libsvm_content content;
+    enum libsvm_offer offer;
+    enum dtype dtype; /* of members with integers see their form */
+    unsigned needs;   /* what the first file must have, of some; 0: nothing */
+    bool reads_rows;  /* see libsvm_field_reads_rows() */
+};
 
-/* ---- the matrix ---- */
+static inline const struct libsvm_field *libsvm_field_of(const struct field *f)
+{
+    return f->impl;
+}
 
-extern const struct field_ops libsvm_data_ops, libsvm_indices_ops, libsvm_indptr_ops,
-    libsvm_format_ops, libsvm_shape_ops, libsvm_field_ops;
+extern const struct field_ops libsvm_item_ops; /* of decoded rows */
+extern const struct field_ops libsvm_side_ops; /* of side files */
+extern const struct field_ops libsvm_matrix_ops;
 
-/* The same matrix, its columns one after another. */
-extern const struct field_ops libsvm_csc_data_ops, libsvm_csc_indices_ops, libsvm_csc_indptr_ops,
-    libsvm_csc_format_ops, libsvm_csc_shape_ops, libsvm_csc_field_ops;
+/* Bytes [off, off + len) of an array of integers or floats, little-endian in elements of width
+ * bytes, 4 or 8. number: they are stored in elements of so many bytes. */
+void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, uint64_t off,
+                         size_t len, uint8_t *dst);
 
-#define LIBSVM_INT32_LIMIT (UINT64_C(1) << 31)
-
-/* An array of one axis, and the forms of members that both matrices have. */
-void libsvm_set_form(struct form *ret, enum dtype dtype, uint64_t dim);
-int libsvm_form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     struct form *ret);
-int libsvm_form_field(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret);
-int libsvm_form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret);
-int libsvm_form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret);
-int libsvm_read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d);
-int libsvm_read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d);
+/* Bytes of a member of the matrix whose columns are one after another, in elements of width bytes.
+ * As read() of struct field_ops. */
+int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libsvm_content content,
+                    unsigned width, const struct selection *sel, uint64_t off, size_t len,
+                    uint8_t *dst, struct diag *d);
 
 /* The sums over all rows of the selection. 0, -ENOMEM or -EINTR. */
 int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret);
-
-/* ---- numbers ---- */
-
-/* Copy bytes [off, off + len) of an array of elements of width bytes; make() gives them one by one,
- * from of. */
-void libsvm_copy_made(void (*make)(const void *of, uint64_t i, uint8_t ret[static 8]),
-                      const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst);
-
-/* A make() for libsvm_copy_made(): widens an array of uint32_t to 8 bytes. */
-void libsvm_make_widened(const void *of, uint64_t i, uint8_t ret[static 8]);
-
-/* Copy bytes of an array of numbers of width 4 or 8. */
-void libsvm_copy_numbers(const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst);
 
 #endif
