@@ -19,6 +19,9 @@ struct builder {
     char *readme;
 };
 
+static const char *const live_names[N_LIVES] = {
+    [LIVE_HISTORY] = "history.json", [LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
+
 /* Takes over name and node.text. */
 static int add_fixed(struct builder *b, struct fixed node, const char *name)
 {

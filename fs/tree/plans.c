@@ -8,29 +8,6 @@
 #include "fs/tree/mixes.h"
 #include "fs/tree/parts.h"
 
-int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
-                  struct schedule *ret, const struct list_label **ret_label, struct diag *d)
-{
-    struct plan_data data = {.samples = ds->samples};
-    struct plan_range part;
-    int r = 0;
-
-    if (ds->ops && ds->ops->share) {
-        ds->ops->share(ds, plan->part, plan->parts, &part.start, &part.length);
-        data.part = &part;
-    }
-    if (ret_label)
-        *ret_label = NULL;
-    if (plan->only[0] && catalog->tools)
-        r = named_lists_get(&catalog->tools->lists, ds, plan->only, &data.only, d);
-    if (r == 0 && catalog->tools)
-        r = list_labels_get(&catalog->tools->labels, ds, plan, &data, ret_label, d);
-    if (r < 0)
-        return r;
-    schedule_init_data(ret, plan, &data);
-    return schedule_check(ret, d);
-}
-
 int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
                        const struct plan *plan, struct schedule *ret,
                        const struct list_label **ret_label, struct diag *d)

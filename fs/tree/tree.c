@@ -10,9 +10,6 @@
 #include "base/number.h"
 #include "fs/tree/parts.h"
 
-const char *const live_names[N_LIVES] = {
-    [LIVE_HISTORY] = "history.json", [LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
-
 /* Inode numbers of snapshots of live texts are below the spans and far above the fixed nodes. */
 #define LOOK_BASE_BIT  61
 #define SNAPSHOT_BASE  (UINT64_C(1) << LOOK_BASE_BIT)
@@ -589,9 +586,4 @@ const char *tree_page(const struct node *node, size_t *ret_len)
 {
     *ret_len = node->fixed->text_len;
     return node->fixed->text;
-}
-
-void item_path(const struct catalog_item *item, char *ret, size_t capacity)
-{
-    snprintf(ret, capacity, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
 }

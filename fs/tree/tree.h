@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -103,7 +104,6 @@ struct tree_options {
 
 /* The live texts, in the order of .epochfs/. */
 enum live { LIVE_HISTORY, LIVE_METRICS, LIVE_STATUS, N_LIVES };
-extern const char *const live_names[N_LIVES];
 
 /* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. The tree takes over both
  * texts. The catalog, and the plans of options, must outlive the tree. Datasets that are ready, or
@@ -210,6 +210,9 @@ static inline bool node_is_folder(const struct node *node)
 void node_name(const struct node *node, char ret[static KEY_NAME_SIZE]);
 
 /* The item's relative path: "sub/folder/train". */
-void item_path(const struct catalog_item *item, char *ret, size_t capacity);
+static inline void item_path(const struct catalog_item *item, char *ret, size_t capacity)
+{
+    snprintf(ret, capacity, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
+}
 
 #endif
