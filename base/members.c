@@ -6,23 +6,14 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #define BYTES_MOST (UINT64_MAX >> 1)
 
 size_t members_find(const struct members *m, uint64_t off)
 {
-    size_t low = 0, high = m->n;
-
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-
-        if (m->member[middle].place <= off)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return m->n ? search_last_up_to(&m->member->place, sizeof(*m->member), m->n, off) : 0;
 }
 
 int members_path(const struct members *m, size_t i, char *ret, size_t capacity)

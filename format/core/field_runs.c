@@ -1,21 +1,12 @@
 /* Where the samples of stored fields are: by arithmetic, in one or more runs. */
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/core/dataset.h"
 
 /* The number of the run that has the sample. */
 static unsigned field_runs_run_of(const struct field *f, uint64_t sample)
 {
-    unsigned low = 0, high = f->n_runs;
-
-    while (high - low > 1) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (f->run[middle].first <= sample)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (unsigned)search_last_up_to(&f->run->first, sizeof(*f->run), f->n_runs, sample);
 }
 
 static uint64_t step_of(const struct field *f)

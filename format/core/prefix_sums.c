@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "base/search.h"
 
 #define FEW        32    /* samples of a selection too small for a table */
 #define EACH_MOST  65536 /* samples of a selection that has each in its table */
@@ -189,19 +190,11 @@ static void prefix_sums_look(void *ctx, uint64_t place, const struct sums_pair *
 int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before)
 {
     const struct sums_table *table = s->table;
-    uint64_t low = 0, high = table->n;
+    uint64_t low = search_last_up_to(&table->before->size, sizeof(*table->before), table->n, at);
     struct search search = {.at = at};
     struct sums_pair sum;
     int r = 0;
 
-    while (low + 1 < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (table->before[middle].size <= at)
-            low = middle;
-        else
-            high = middle;
-    }
     sum = table->before[low];
     search.place = low * table->step;
     search.before = sum;

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "base/search.h"
 #include "format/core/encoder.h"
 #include "format/core/format.h"
 #include "format/mix/parts.h"
@@ -16,18 +17,10 @@
 unsigned mix_dataset_find(const struct dataset *ds, uint64_t sample, uint64_t *ret_own)
 {
     const struct mix_set *set = mix_set_of(ds);
-    unsigned low = 0, high = set->setup.n;
+    unsigned i = (unsigned)search_last_up_to(set->first, sizeof(*set->first), set->setup.n, sample);
 
-    while (low + 1 < high) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (set->first[middle] <= sample)
-            low = middle;
-        else
-            high = middle;
-    }
-    *ret_own = sample - set->first[low];
-    return low;
+    *ret_own = sample - set->first[i];
+    return i;
 }
 
 uint64_t mix_dataset_first(const struct dataset *ds, unsigned source)

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/search.h"
 #include "base/thread.h"
 
 #define STEP_NS 100000000 /* duration of a step of files side by side, if none waits for bytes */
@@ -196,17 +197,7 @@ void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_t
 /* The last file that begins with number at or before; file i begins with start[i]. */
 static unsigned shards_of(const struct shards *s, const uint64_t *start, uint64_t at)
 {
-    unsigned low = 0, high = s->n;
-
-    while (low + 1 < high) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (start[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (unsigned)search_last_up_to(start, sizeof(*start), s->n, at);
 }
 
 unsigned shards_find(const struct shards *s, uint64_t record, uint64_t *ret_own)

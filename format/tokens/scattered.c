@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "base/search.h"
 #include "format/tokens/stream.h"
 
 struct scattered {
@@ -23,17 +24,7 @@ static const struct scattered *of(const struct blob *blob)
 /* The sequence that has a token. */
 static uint64_t find_sequence(const struct documents *docs, uint64_t token)
 {
-    uint64_t low = 0, high = docs->sequences;
-
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (docs->before[middle] <= token)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return search_last_up_to(docs->before, sizeof(*docs->before), docs->sequences, token);
 }
 
 /* The piece of the file that has byte off, and ends where a sequence ends. */

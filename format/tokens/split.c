@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/tokens/windows.h"
 
 #define GROUP 64
@@ -37,18 +38,12 @@ int split_place(struct read_context *rc, const struct split *split, const struct
                 const struct windows *w, uint64_t window, uint64_t *ret_start, struct diag *d)
 {
     const struct documents *docs = &s->documents;
-    uint64_t low = 0, high = ceil_div(docs->n, GROUP), start[GROUP + 1], left;
+    uint64_t low =
+        search_last_up_to(split->before, sizeof(*split->before), ceil_div(docs->n, GROUP), window);
+    uint64_t start[GROUP + 1], left;
     size_t n;
     int r;
 
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (split->before[middle] <= window)
-            low = middle;
-        else
-            high = middle;
-    }
     n = (size_t)min_u64(GROUP, docs->n - low * GROUP);
     r = documents_starts(rc, docs, low * GROUP, n + 1, start, d);
     if (r < 0)

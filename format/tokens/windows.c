@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 
 #define ABOUT_TOKENS 8192 /* that `info` looks at */
 
@@ -19,18 +20,10 @@ uint64_t windows_in(uint64_t n, uint64_t tokens, uint64_t step)
 /* The stream of a window, and the window's number in it. */
 static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_own)
 {
-    unsigned low = 0, high = w->n;
+    unsigned i = (unsigned)search_last_up_to(w->first, sizeof(*w->first), w->n, window);
 
-    while (high - low > 1) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (w->first[middle] <= window)
-            low = middle;
-        else
-            high = middle;
-    }
-    *ret_own = window - w->first[low];
-    return low;
+    *ret_own = window - w->first[i];
+    return i;
 }
 
 int windows_place(struct read_context *rc, const struct dataset *ds, uint64_t window,

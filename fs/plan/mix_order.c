@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
+#include "base/search.h"
 
 #define AT_ONCE 64
 #define FOUND   8 /* sources */
@@ -133,17 +134,7 @@ struct found {
 
 static unsigned mix_order_source_of(const struct mix_order *o, uint64_t sample)
 {
-    unsigned low = 0, high = o->n;
-
-    while (low + 1 < high) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (o->list[middle].first <= sample)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (unsigned)search_last_up_to(&o->list->first, sizeof(*o->list), o->n, sample);
 }
 
 static void find_passes(const struct order_spec *spec, const struct epoch_order *epoch,
