@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/index/pass_window.h"
 #include "format/tfrecord/frame.h"
 
 #define WINDOW       (UINT64_C(1) << 20) /* bytes that are read at once, */
@@ -19,10 +20,7 @@ struct pass {
     struct tfrecord_file *file;
     uint64_t at; /* of the next record */
 
-    uint8_t *window; /* [capacity] the file from start on, have bytes of it */
-    uint64_t start;
-    size_t have, capacity;
-    uint64_t least; /* capacity */
+    struct pass_window window;
 
     unsigned columns; /* of the index */
     uint64_t number[INDEX_LEARNED];
@@ -43,7 +41,7 @@ int pass_new(struct tfrecord_file *file, struct pass **ret)
     if (!pass)
         return -ENOMEM;
     pass->file = file;
-    pass->least = file->base.blob->ops->fetch ? WINDOW_FAR : WINDOW;
+    pass->window.least = pass->window.most = file->base.blob->ops->fetch ? WINDOW_FAR : WINDOW;
     pass->columns = FILE_FIXED;
     *ret = pass;
     return 0;
@@ -52,75 +50,36 @@ int pass_new(struct tfrecord_file *file, struct pass **ret)
 void pass_free(struct pass *pass)
 {
     if (pass)
-        free(pass->window);
+        pass_window_release(&pass->window);
     free(pass);
 }
 
-/* ---- the window ---- */
+/* ---- bytes ---- */
 
-static int tfrecord_pass_set_capacity(struct pass *pass, size_t capacity)
-{
-    uint8_t *window = malloc(capacity);
-
-    if (!window)
-        return -ENOMEM;
-    if (pass->have)
-        memcpy(window, pass->window, pass->have);
-    free(pass->window);
-    pass->window = window;
-    pass->capacity = capacity;
-    return 0;
-}
-
-/* The len bytes of the file from pass->at on, which it has. */
-static int tfrecord_pass_look(struct pass *pass, uint64_t len, const uint8_t **ret, struct diag *d)
+static int tfrecord_pass_bytes(struct pass *pass, uint64_t at, uint64_t len, const uint8_t **ret,
+                               struct diag *d)
 {
     const struct blob *blob = pass->file->base.blob;
-    uint64_t skip = pass->at - pass->start;
-    int r = 0;
 
-    if (skip <= pass->have && len <= pass->have - skip) {
-        *ret = pass->window + skip;
-        return 0;
-    }
-    pass->have = skip < pass->have ? pass->have - (size_t)skip : 0;
-    if (pass->have)
-        memmove(pass->window, pass->window + skip, pass->have);
-    pass->start = pass->at;
-    if (pass->capacity < len || (pass->capacity > 2 * WINDOW_FAR && len <= WINDOW))
-        r = tfrecord_pass_set_capacity(pass,
-                                       (size_t)max_u64(max_u64(len, pass->least), pass->have));
-    if (r == 0) {
-        uint64_t more = min_u64(pass->capacity, blob->size - pass->start) - pass->have;
-
-        r = blob_read(READ_WAITS, blob, pass->window + pass->have, (size_t)more,
-                      pass->start + pass->have, d);
-        if (r == 0)
-            pass->have += (size_t)more;
-    }
-    *ret = pass->window;
-    return r;
+    return pass_window_at(&pass->window, blob, at, len, blob->size, ret, d);
 }
 
 /* Of data that no message can have: 1: they match their checksum, 0: they do not. */
 static int check_long(struct pass *pass, uint64_t len, struct diag *d)
 {
-    const uint64_t end = pass->at + FRAME_HEAD + len, record = pass->at;
+    uint64_t at = pass->at + FRAME_HEAD, end = at + len, n;
     const uint8_t *p;
     uint32_t crc = 0;
-    int r = 0;
+    int r;
 
-    for (pass->at += FRAME_HEAD; pass->at < end && r == 0;) {
-        uint64_t n = min_u64(WINDOW, end - pass->at);
-
-        r = tfrecord_pass_look(pass, n, &p, d);
-        if (r == 0)
-            crc = crc32c(crc, p, (size_t)n);
-        pass->at += n;
+    for (; at < end; at += n) {
+        n = min_u64(WINDOW, end - at);
+        r = tfrecord_pass_bytes(pass, at, n, &p, d);
+        if (r < 0)
+            return r;
+        crc = crc32c(crc, p, (size_t)n);
     }
-    if (r == 0)
-        r = tfrecord_pass_look(pass, 4, &p, d);
-    pass->at = record;
+    r = tfrecord_pass_bytes(pass, end, 4, &p, d);
     return r < 0 ? r : load_le32(p) == frame_masked(crc);
 }
 
@@ -266,7 +225,7 @@ static int pass_record(struct pass *pass, struct diag *d)
 
     if (left < FRAME_HEAD)
         return end_here(pass, TAIL_HEAD_CUT);
-    r = tfrecord_pass_look(pass, FRAME_HEAD, &p, d);
+    r = tfrecord_pass_bytes(pass, pass->at, FRAME_HEAD, &p, d);
     if (r < 0)
         return r;
     if (!frame_head(p, &len))
@@ -278,7 +237,7 @@ static int pass_record(struct pass *pass, struct diag *d)
         if (r >= 0)
             r = tfrecord_pass_add_record(pass, NULL, len, r == 1);
     } else {
-        r = tfrecord_pass_look(pass, FRAME_BYTES + len, &p, d);
+        r = tfrecord_pass_bytes(pass, pass->at, FRAME_BYTES + len, &p, d);
         if (r == 0)
             r = tfrecord_pass_add_record(pass, p + FRAME_HEAD, len,
                                          frame_data(p + FRAME_HEAD, len));
