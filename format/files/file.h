@@ -3,8 +3,8 @@
 #define EPOCHFS_FORMAT_FILES_FILE_H
 
 #include "format/files/claim/names.h"
-#include "format/files/claim/source.h"
 #include "format/files/keys.h"
+#include "format/files/source.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
 

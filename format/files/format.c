@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 #include "format/files/file.h"
-#include "format/files/manifest/manifest.h"
-#include "format/files/metadata/metadata.h"
+#include "format/files/manifest.h"
+#include "format/files/metadata.h"
 
 static const struct learned_column *files_ext_of(const struct files_file *file, unsigned column)
 {

@@ -5,7 +5,7 @@
 
 #include "base/diag.h"
 #include "format/files/claim/manifests.h"
-#include "format/files/manifest/manifest.h"
+#include "format/files/manifest.h"
 #include "fuzz.h"
 
 static void fill(struct members *m)

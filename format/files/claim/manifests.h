@@ -1,4 +1,4 @@
-/* Which files are manifests of pictures (format/files/manifest): a few are looked into, because
+/* Which files are manifests of pictures (format/files/manifest.h): a few are looked into, because
  * their names say little. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H

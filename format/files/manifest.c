@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "format/files/claim/names.h"
-#include "format/files/manifest/parts.h"
+#include "format/files/manifest_parts.h"
 #include "format/picture/kind.h"
 
 #define STEP   1024 /* lines of a step of preparing */

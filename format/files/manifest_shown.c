@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "format/encode/encode.h"
-#include "format/files/manifest/parts.h"
+#include "format/files/manifest_parts.h"
 
 /* ---- columns ---- */
 

@@ -4,8 +4,8 @@
  *
  * A collection has the manifests of a folder and all pictures below it. Manifests are hostile: a
  * source is looked up among the files of the collection, and never opened as a path. */
-#ifndef EPOCHFS_FORMAT_FILES_MANIFEST_MANIFEST_H
-#define EPOCHFS_FORMAT_FILES_MANIFEST_MANIFEST_H
+#ifndef EPOCHFS_FORMAT_FILES_MANIFEST_H
+#define EPOCHFS_FORMAT_FILES_MANIFEST_H
 
 #include "format/files/claim/claim.h"
 #include "format/records/record_set.h"

@@ -4,8 +4,8 @@
 #define EPOCHFS_FORMAT_FILES_MANIFEST_PARTS_H
 
 #include "format/files/claim/names.h"
-#include "format/files/claim/source.h"
-#include "format/files/manifest/manifest.h"
+#include "format/files/manifest.h"
+#include "format/files/source.h"
 #include "format/records/column_table.h"
 #include "format/rows/row.h"
 

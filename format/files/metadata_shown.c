@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "format/files/claim/names.h"
-#include "format/files/metadata/metadata.h"
+#include "format/files/metadata.h"
 
 /* ---- cells ---- */
 

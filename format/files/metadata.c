@@ -1,7 +1,7 @@
 /* The pass over a table of metadata, and its index. The index has numbers, and of texts where their
  * row is: it is parsed again when a text is read. Names of files are looked up once, in the pass.
  */
-#include "format/files/metadata/metadata.h"
+#include "format/files/metadata.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "format/files/claim/source.h"
+#include "format/files/source.h"
 
 #include <errno.h>
 #include <stdio.h>

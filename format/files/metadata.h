@@ -1,9 +1,9 @@
 /* A collection whose samples are the rows of a table of metadata, as one file of records. The table
  * is a member of the collection like the files that it names. */
-#ifndef EPOCHFS_FORMAT_FILES_METADATA_METADATA_H
-#define EPOCHFS_FORMAT_FILES_METADATA_METADATA_H
+#ifndef EPOCHFS_FORMAT_FILES_METADATA_H
+#define EPOCHFS_FORMAT_FILES_METADATA_H
 
-#include "format/files/claim/source.h"
+#include "format/files/source.h"
 #include "format/records/column_table.h"
 #include "format/records/record_set.h"
 #include "format/rows/row.h"

@@ -6,7 +6,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "format/core/json.h"
-#include "format/files/manifest/manifest.h"
+#include "format/files/manifest.h"
 
 /* ---- a line ---- */
 

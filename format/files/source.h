@@ -1,6 +1,6 @@
 /* What all layouts of a folder of files have: the bytes of a collection, and what is not in it. */
-#ifndef EPOCHFS_FORMAT_FILES_CLAIM_SOURCE_H
-#define EPOCHFS_FORMAT_FILES_CLAIM_SOURCE_H
+#ifndef EPOCHFS_FORMAT_FILES_SOURCE_H
+#define EPOCHFS_FORMAT_FILES_SOURCE_H
 
 #include "base/text.h"
 #include "format/core/extents.h"
