@@ -1,63 +1,141 @@
-/* A collection as one file of records: its samples, their keys, fields and labels. */
+/* A collection as files of records. Three layouts say which files are a sample: names, a table of
+ * metadata, a manifest. Each row of their indexes names members of the collection, one for each
+ * column of files, and may have labels, or cells of the table. What a row shows is in file.c, the
+ * same for all. */
 #ifndef EPOCHFS_FORMAT_FILES_FILE_H
 #define EPOCHFS_FORMAT_FILES_FILE_H
 
-#include "format/files/claim/names.h"
-#include "format/files/keys.h"
-#include "format/files/source.h"
+#include "format/files/claim/claim.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
+#include "format/rows/row.h"
 
-/* Columns of the index that each collection has; those of values follow. */
-enum {
-    FILES_FIRST, /* the number of the first member */
-    FILES_FAULT, /* of a sample whose values cannot be read: errno; else 0 */
-    FILES_FIXED,
+/* ---- the bytes of a collection, and what is not in it; its datasets share them ---- */
+
+struct files_source {
+    struct blob *blob; /* owned, and has members */
+    const struct members *members;
+    char *root;
+    char *aside;     /* files below the root that are in no sample, by extension: text */
+    size_t n_unread; /* files that cannot be read, */
+    char *unread;    /* and why the first cannot; NULL: there are none */
+    unsigned users;  /* struct files_file, and who has made it */
 };
 
-struct values_pass;
+/* The path of a member below SOURCE, owned by the caller; NULL: no memory. */
+char *files_source_name(const struct files_source *source, size_t member);
+
+/* The member at a path below SOURCE; members->n: there is none. */
+size_t files_source_find(const struct files_source *source, const char *path);
+
+/* ---- one file of records ---- */
+
+struct files_file;
+
+/* What a layout does in its own way. The file is its struct, which begins with a struct files_file.
+ * Columns [0, n_members) show members; then come the label as a number and as text, or cells. */
+struct files_ops {
+    struct record_file_ops file; /* release() ends with files_file_release() */
+    /* As has() of struct record_format. A column of members that are lost has all of them. */
+    bool (*has)(const void *file, uint64_t row, unsigned column);
+    /* The member that a row has in a column. 1; 0: it has none; or -errno with the reason in d: it
+     * is lost. */
+    int (*member)(const void *file, uint64_t row, unsigned column, size_t *ret, struct diag *d);
+    /* Can the values of a row be read? 0, or -errno with the reason in d. NULL: there are none. */
+    int (*fault)(const void *file, uint64_t row, struct diag *d);
+    /* The labels of a row: how many, NULL: one; and number i of them. NULL: there are none. */
+    uint64_t (*labels)(const void *file, uint64_t row);
+    uint32_t (*label)(const void *file, uint64_t row, uint64_t i);
+    /* The columns behind those of members, if label is NULL: as dims() and read() of struct
+     * record_format. */
+    int (*cell_dims)(const void *file, uint64_t row, unsigned column,
+                     uint64_t ret[static RECORD_AXES], struct diag *d);
+    int (*cell_read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* As of struct record_format. */
+    bool (*class_name)(const void *file, int64_t number, struct text *t);
+    void (*note)(const void *file, struct text *t);
+    void (*describe)(const void *file, const char *indent, struct text *t);
+};
 
 struct files_file {
-    struct record_file base; /* the index: of each sample its key, its first member, values */
-    struct files_source source;
-    enum files_layout layout;
-    enum files_kind kind;
+    struct record_file base;
+    const struct files_ops *ops;
+    struct files_source *source;
 
-    uint32_t n_classes;
-    uint32_t *class_of;      /* [members->n_folders] for LAYOUT_CLASSES */
-    const char **class_name; /* [n_classes] in members */
-    uint64_t *class_n;       /* [n_classes] samples, once it is prepared */
-
-    /* While the index is made: */
-    struct sample_walk walk;
-    struct sample_keys keys;
-    struct values_pass *values;
-
-    char *values_note; /* what a user has to know of values: lines */
+    /* For tables and manifests: */
+    size_t table;         /* the member that is the table, */
+    char *name;           /* and its path below SOURCE; owned */
+    struct row_walk walk; /* while the index is made, */
+    uint64_t *number;     /* and the numbers of a row of it */
 
     /* Once it is prepared: */
-    struct column_table exts;     /* extensions of members, in lower case */
-    struct member_column *shows;  /* [label] */
+    struct column_table exts;     /* of members: extensions in lower case, or names with them */
+    struct member_column *shows;  /* [n_columns] of columns of members: those of exts */
     struct record_column *column; /* [n_columns] */
-    unsigned label; /* the number of the column of labels; the next one has them as text */
+    unsigned n_members;           /* columns of members */
+    uint64_t missing;             /* names of files that are not there */
 };
 
-/* Open a collection; takes over blob and what c->impl owns, also on error. 0 or -ENOMEM. */
-int files_open(struct collection *c, struct blob *blob, const struct members *members,
-               const struct format_setup *setup, struct record_file **ret);
+/* A new file of a layout; *ret is a pointer to the layout's struct, zeroed behind its base. 0 or
+ * -ENOMEM. */
+int files_file_new(const struct files_ops *ops, struct files_source *source,
+                   const struct format_setup *setup, void *ret);
+void files_file_release(struct files_file *file);
+
+static inline const struct index *files_index(const struct files_file *file)
+{
+    return &file->base.prepared.index;
+}
+
+/* Report a dataset of a file, which is dropped, also on error. 0 or -ENOMEM. */
+int files_add_dataset(struct files_file *file, const char *name, const struct format_setup *setup,
+                      struct finds *finds);
+
+/* What a column of members shows. */
+static inline const struct learned_column *files_ext_of(const struct files_file *file,
+                                                        unsigned column)
+{
+    return &file->exts.column[file->shows[column].field];
+}
+
+/* Make the columns of the extensions, whose MEMBER_ROWS are known, with room for `more` of other
+ * columns. 0 or -ENOMEM. */
+int files_make_columns(struct files_file *file, unsigned more);
+
+/* Add `label` as number, or as an array of least to most, and, of one, as text. in_tar: 0, or
+ * RECORD_NOT_TAR. */
+void files_add_labels(struct files_file *file, uint64_t least, uint64_t most, unsigned in_tar);
+
+/* Parts of describe(): what is ignored, and the names of classes. */
+void files_describe_source(const struct files_source *source, const char *indent, struct text *t);
+void files_describe_classes(const char *const *name, uint32_t n, const char *indent,
+                            struct text *t);
+
+/* ---- files that a table names ---- */
+
+/* The member is the table. 0 or -ENOMEM. */
+int files_table_open(struct files_file *file, size_t member);
+
+/* begin() of struct prepared_ops; rows of the index have at most so many numbers. 0 or -ENOMEM. */
+int files_table_begin(struct files_file *file, enum table_format format, size_t numbers);
+
+/* step() of struct prepared_ops: add_row() for each row; what names the row in messages. */
+int files_table_step(struct files_file *file,
+                     int (*add_row)(void *file, const struct row_bytes *row, const char *what,
+                                    struct diag *d),
+                     struct diag *d);
+
+/* ---- the layouts ---- */
 
 extern const struct format format_files;
 
-/* The members of a sample. */
-void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret);
-void files_sample_in(const struct files_file *file, const struct index *index, uint64_t row,
-                     struct sample_files *ret);
-
-/* The extension of a member of that sample: see name_ext(). */
-size_t files_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
-                 char ret[static EXT_MOST + 1]);
-
-/* The class of a sample. */
-uint32_t files_class(const struct files_file *file, uint64_t row);
+/* Report the dataset, or those, of a collection. 0 or -ENOMEM. */
+int files_open_samples(struct files_source *source, const struct files_claim *claim,
+                       const char *name, const struct format_setup *setup, struct finds *finds);
+int files_open_metadata(struct files_source *source, const struct files_claim *claim,
+                        const char *name, const struct format_setup *setup, struct finds *finds);
+int files_open_manifests(struct files_source *source, const struct files_claim *claim,
+                         const char *name, const struct format_setup *setup, struct finds *finds);
 
 #endif

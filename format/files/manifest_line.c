@@ -1,14 +1,11 @@
-/* What a line of a manifest says, and which file it means. */
+/* What a line of a manifest says. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/text.h"
 #include "format/core/json.h"
 #include "format/files/manifest.h"
-
-/* ---- a line ---- */
 
 void manifest_line_release(struct manifest_line *line)
 {
@@ -68,43 +65,4 @@ int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len
     if (!ret->usage)
         return files_line_bad(what, "expected a text 'usage', got none", d);
     return files_line_take_labels(ret, json_object_get(ret->json, "annotation"), what, d);
-}
-
-/* ---- its file ---- */
-
-/* The member at a path below a folder; m->n: there is none, as with any path that has "..". */
-static size_t look_up(const struct members *m, const char *folder, const char *path)
-{
-    AUTO_TEXT struct text full = {0};
-    size_t last = 0, start;
-
-    text_add(&full, "%s", folder);
-    while (*path) {
-        size_t n = strcspn(path, "/");
-
-        if (n && !(n == 1 && *path == '.')) {
-            text_add(&full, "%s%.*s", full.len ? "/" : "", (int)n, path);
-            last = n;
-        }
-        path += n + (path[n] == '/');
-    }
-    if (full.failed || !last)
-        return m->n;
-    start = full.len - last;
-    return members_lookup(m, full.data, start - (start > 0), full.data + start);
-}
-
-size_t manifest_find(const struct members *m, const char *root, const char *folder,
-                     const char *source)
-{
-    size_t found = m->n;
-
-    if (*source != '/' && !strstr(source, "://"))
-        found = look_up(m, folder, source);
-    for (const char *tail = source; found == m->n && *tail;) {
-        found = look_up(m, root, tail);
-        tail += strcspn(tail, "/");
-        tail += *tail == '/';
-    }
-    return found;
 }

@@ -1,6 +1,6 @@
 /* A member's value is read where the walk comes by. Those of a remote are asked for before: many at
  * once, so that a folder takes the time of its bytes, not of a round trip each. */
-#include "format/files/values.h"
+#include "format/files/samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
     256 /* bytes of a member: integers, and nearly all headers of .npy, are shorter */
 
 struct values_pass {
-    struct files_file *file;
+    struct samples_file *file;
     unsigned columns; /* of the index, so far */
     bool has_read;
     size_t done; /* members of the sample that is under way */
@@ -23,14 +23,14 @@ struct values_pass {
     uint8_t head[NPY_HEAD_MAX];
 };
 
-int values_pass_new(struct files_file *file, struct values_pass **ret)
+int values_pass_new(struct samples_file *file, struct values_pass **ret)
 {
     struct values_pass *pass = calloc(1, sizeof(*pass));
 
     if (!pass)
         return -ENOMEM;
     pass->file = file;
-    pass->columns = FILES_FIXED;
+    pass->columns = SAMPLES_FIXED;
     *ret = pass;
     return 0;
 }
@@ -61,17 +61,17 @@ void values_pass_notes(const struct values_pass *pass, struct text *t)
 
 /* ---- reading ahead ---- */
 
-static void ask_for_sample(const struct files_file *file, const struct sample_files *sample)
+static void ask_for_sample(const struct samples_file *file, const struct sample_files *sample)
 {
     char ext[EXT_MOST + 1];
 
     for (size_t i = sample->first; i < sample->first + sample->n; i++) {
-        size_t n = files_ext(file, sample, i, ext);
+        size_t n = samples_ext(file, sample, i, ext);
         enum member_shown shown = member_shown_of(ext, n);
 
         if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
-            blob_fetch(file->source.blob, file->source.members->member[i].place,
-                       min_u64(members_size(file->source.members, i), HEAD_GUESS), NULL);
+            blob_fetch(file->base.source->blob, file->base.source->members->member[i].place,
+                       min_u64(members_size(file->base.source->members, i), HEAD_GUESS), NULL);
     }
 }
 
@@ -79,7 +79,7 @@ static void files_values_ask_ahead(struct values_pass *pass, const struct sample
 {
     struct sample_files sample;
 
-    if (!pass->file->source.blob->ops->fetch || pass->n_ahead > AHEAD / 2)
+    if (!pass->file->base.source->blob->ops->fetch || pass->n_ahead > AHEAD / 2)
         return;
     if (pass->ahead.at < walk->at) {
         pass->ahead = *walk;
@@ -95,7 +95,7 @@ static void files_values_ask_ahead(struct values_pass *pass, const struct sample
 static void files_values_show_bytes(struct values_pass *pass, struct learned_column *ext,
                                     size_t member, const char *wrong)
 {
-    const struct members *m = pass->file->source.members;
+    const struct members *m = pass->file->base.source->members;
 
     ext->number[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
@@ -110,7 +110,7 @@ static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64
 
     if (pass->columns + n > INDEX_LEARNED)
         return -E2BIG;
-    r = index_builder_columns(pass->file->base.prepared.builder, pass->columns + n);
+    r = index_builder_columns(pass->file->base.base.prepared.builder, pass->columns + n);
     if (r < 0)
         return r;
     *ret = pass->columns;
@@ -122,11 +122,11 @@ static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64
 static int files_values_read_bytes(struct values_pass *pass, size_t member, uint64_t off,
                                    size_t len, struct diag *d)
 {
-    const struct files_file *file = pass->file;
+    const struct samples_file *file = pass->file;
 
     pass->has_read = true;
-    return len ? blob_read(READ_WAITS, file->source.blob, pass->head + off, len,
-                           file->source.members->member[member].place + off, d)
+    return len ? blob_read(READ_WAITS, file->base.source->blob, pass->head + off, len,
+                           file->base.source->members->member[member].place + off, d)
                : 0;
 }
 
@@ -134,7 +134,7 @@ static int files_values_read_bytes(struct values_pass *pass, size_t member, uint
 static int files_values_read_integer(struct values_pass *pass, uint64_t *number, size_t member,
                                      const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->source.members, member);
+    uint64_t size = members_size(pass->file->base.source->members, member);
     int64_t value;
     int r = 0;
 
@@ -159,7 +159,7 @@ static int files_values_read_integer(struct values_pass *pass, uint64_t *number,
 static int parse_head(struct values_pass *pass, size_t member, struct npy_head *ret,
                       const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->source.members, member);
+    uint64_t size = members_size(pass->file->base.source->members, member);
     size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
     int r = files_values_read_bytes(pass, member, 0, have, d);
 
@@ -196,12 +196,12 @@ static int files_values_read_array(struct values_pass *pass, uint64_t *number, s
 }
 
 /* The first fault of a sample counts. */
-static void take_fault(struct values_pass *pass, int r, const struct diag *reason)
+static void files_values_add_fault(struct values_pass *pass, int r, const struct diag *reason)
 {
     if (!pass->faults++)
         text_add(&pass->notes, "%s\n", diag_text(reason, r));
-    pass->row[FILES_FAULT] = (uint64_t)-r;
-    pass->file->base.prepared.may_differ = true;
+    pass->row[SAMPLES_FAULT] = (uint64_t)-r;
+    pass->file->base.base.prepared.may_differ = true;
 }
 
 static int files_values_read_value(struct values_pass *pass, struct learned_column *ext,
@@ -215,8 +215,8 @@ static int files_values_read_value(struct values_pass *pass, struct learned_colu
 
     if (blob_says_nothing(r))
         return diag_set(d, r, "%s", diag_text(&reason, r));
-    if (r < 0 && !pass->row[FILES_FAULT])
-        take_fault(pass, r, &reason);
+    if (r < 0 && !pass->row[SAMPLES_FAULT])
+        files_values_add_fault(pass, r, &reason);
     else if (r == 0 && wrong)
         files_values_show_bytes(pass, ext, member, wrong);
     return 0;
@@ -224,37 +224,25 @@ static int files_values_read_value(struct values_pass *pass, struct learned_colu
 
 /* ---- samples ---- */
 
-/* Has an earlier member of the sample that extension, in another case? That one is shown. */
-static bool files_values_is_repeated(const struct files_file *file,
-                                     const struct sample_files *sample, size_t member,
-                                     const char *ext, size_t len)
+static int files_values_add_member(struct values_pass *pass, const struct sample_files *sample,
+                                   size_t member, struct diag *d)
 {
-    char other[EXT_MOST + 1];
-
-    for (size_t i = sample->first; i < member; i++)
-        if (files_ext(file, sample, i, other) == len && !memcmp(other, ext, len))
-            return true;
-    return false;
-}
-
-static int files_values_take_member(struct values_pass *pass, const struct sample_files *sample,
-                                    size_t member, struct diag *d)
-{
-    struct files_file *file = pass->file;
+    struct samples_file *file = pass->file;
     char ext[EXT_MOST + 1];
-    size_t n = files_ext(file, sample, member, ext);
-    unsigned before = file->exts.n, i;
+    size_t n = samples_ext(file, sample, member, ext), other;
+    unsigned before = file->base.exts.n, i;
     struct learned_column *column;
-    int r = column_table_add(&file->exts, ext, n, &i);
+    int r = column_table_add(&file->base.exts, ext, n, &i);
 
     if (r < 0)
         return r == -E2BIG ? 0 : r;
-    column = &file->exts.column[i];
-    if (file->exts.n > before)
+    column = &file->base.exts.column[i];
+    if (file->base.exts.n > before)
         column->number[MEMBER_FORM] = member_shown_of(ext, n);
+    /* A member whose extension an earlier one has, in another case, is not shown. */
     if ((column->number[MEMBER_FORM] == MEMBER_AS_INTEGER ||
          column->number[MEMBER_FORM] == MEMBER_AS_ARRAY) &&
-        !files_values_is_repeated(file, sample, member, ext, n))
+        !samples_find(file, sample, member, ext, n, &other))
         r = files_values_read_value(pass, column, member, d);
     if (r == 0)
         column->number[MEMBER_ROWS]++;
@@ -272,7 +260,7 @@ int values_pass_sample(struct values_pass *pass, const struct sample_files *samp
         pass->n_ahead -= pass->n_ahead > 0;
     }
     for (; pass->done < sample->n && r == 0; pass->done += r == 0)
-        r = files_values_take_member(pass, sample, sample->first + pass->done, d);
+        r = files_values_add_member(pass, sample, sample->first + pass->done, d);
     if (r < 0)
         return r;
     pass->done = 0;
@@ -282,42 +270,42 @@ int values_pass_sample(struct values_pass *pass, const struct sample_files *samp
 
 /* ---- a kept index ---- */
 
-static bool files_values_row_is_good(const struct files_file *file, const struct index *index,
+static bool files_values_row_is_good(const struct samples_file *file, const struct index *index,
                                      uint64_t row)
 {
     struct sample_files sample;
     char ext[EXT_MOST + 1];
     unsigned column;
 
-    files_sample_in(file, index, row, &sample);
+    samples_read(file, index, row, &sample);
     for (size_t i = sample.first; i < sample.first + sample.n; i++) {
-        size_t n = files_ext(file, &sample, i, ext);
+        size_t n = samples_ext(file, &sample, i, ext), other;
         const uint64_t *number;
 
-        if (!column_table_find(&file->exts, ext, n, &column))
+        if (!column_table_find(&file->base.exts, ext, n, &column))
             continue;
-        number = file->exts.column[column].number;
+        number = file->base.exts.column[column].number;
         if (number[MEMBER_FORM] == MEMBER_AS_ARRAY &&
-            !files_values_is_repeated(file, &sample, i, ext, n) &&
-            !member_array_is_good(index, row, number, members_size(file->source.members, i)))
+            !samples_find(file, &sample, i, ext, n, &other) &&
+            !member_array_is_good(index, row, number, members_size(file->base.source->members, i)))
             return false;
     }
     return true;
 }
 
-bool values_are_good(const struct files_file *file, const struct index *index)
+bool values_are_good(const struct samples_file *file, const struct index *index)
 {
     bool has_arrays = false;
 
-    for (unsigned i = 0; i < file->exts.n; i++) {
-        const uint64_t *number = file->exts.column[i].number;
+    for (unsigned i = 0; i < file->base.exts.n; i++) {
+        const uint64_t *number = file->base.exts.column[i].number;
 
-        if (!member_numbers_are_good(number, FILES_FIXED, index->shape.columns))
+        if (!member_numbers_are_good(number, SAMPLES_FIXED, index->shape.columns))
             return false;
         has_arrays = has_arrays || number[MEMBER_FORM] == MEMBER_AS_ARRAY;
     }
     for (uint64_t row = 0; row < index->rows; row++)
-        if (index_number(index, row, FILES_FAULT) ||
+        if (index_number(index, row, SAMPLES_FAULT) ||
             (has_arrays && !files_values_row_is_good(file, index, row)))
             return false;
     return true;

@@ -77,9 +77,9 @@ static int row_find_row(struct row_walk *walk, size_t *ret, struct diag *d)
     for (bool filled = false;; filled = true) {
         const char *bytes = walk->window + (walk->at - walk->start);
         size_t len = walk->have - (size_t)(walk->at - walk->start);
-        size_t end = !walk->window               ? 0
-                     : walk->kind == TABLE_JSONL ? row_line_end(bytes, len)
-                                                 : record_end(bytes, len);
+        size_t end = !walk->window                 ? 0
+                     : walk->format == TABLE_JSONL ? row_line_end(bytes, len)
+                                                   : record_end(bytes, len);
         int r;
 
         if (!end && filled && walk->start + walk->have == walk->end)
@@ -154,7 +154,7 @@ static int parse_value(struct row_cell *cell, const json_t *value)
 {
     if (json_is_null(value))
         return 0;
-    cell->kind = CELL_TEXT;
+    cell->type = CELL_TEXT;
     cell->is_string = json_is_string(value);
     if (cell->is_string) {
         cell->text = json_string_value(value);
@@ -162,10 +162,10 @@ static int parse_value(struct row_cell *cell, const json_t *value)
         return 0;
     }
     if (json_is_integer(value)) {
-        cell->kind = CELL_INTEGER;
+        cell->type = CELL_INTEGER;
         cell->integer = json_integer_value(value);
     } else if (json_is_real(value)) {
-        cell->kind = CELL_REAL;
+        cell->type = CELL_REAL;
         cell->real = json_real_value(value);
     }
     cell->made = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -239,10 +239,10 @@ static int row_parse_number(struct row_cell *cell)
         return 0;
     value = json_loadb(cell->text, cell->len, JSON_DECODE_ANY, NULL);
     if (json_is_integer(value)) {
-        cell->kind = CELL_INTEGER;
+        cell->type = CELL_INTEGER;
         cell->integer = json_integer_value(value);
     } else if (json_is_real(value)) {
-        cell->kind = CELL_REAL;
+        cell->type = CELL_REAL;
         cell->real = json_real_value(value);
     }
     return 0; /* else it is too large, and text */
@@ -293,7 +293,7 @@ static int parse_field(struct row_cell *cell, const char *bytes, size_t len, siz
     }
     cell->len = n;
     cell->is_string = true;
-    cell->kind = n ? CELL_TEXT : CELL_NONE;
+    cell->type = n ? CELL_TEXT : CELL_NONE;
     *at = i;
     return 0;
 }
@@ -319,10 +319,10 @@ static int parse_csv(struct row *row, const char *bytes, size_t len, const char 
     return r;
 }
 
-int row_parse(struct row *row, enum table_kind kind, const char *bytes, size_t len,
+int row_parse(struct row *row, enum table_format format, const char *bytes, size_t len,
               const char *what, struct diag *d)
 {
     row_release(row);
-    return kind == TABLE_JSONL ? parse_json(row, bytes, len, what, d)
-                               : parse_csv(row, bytes, len, what, d);
+    return format == TABLE_JSONL ? parse_json(row, bytes, len, what, d)
+                                 : parse_csv(row, bytes, len, what, d);
 }

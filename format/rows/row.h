@@ -15,14 +15,14 @@ struct json_t;
 
 #define ROW_MOST (UINT64_C(1) << 20) /* bytes of a row */
 
-enum table_kind { TABLE_JSONL, TABLE_CSV };
+enum table_format { TABLE_JSONL, TABLE_CSV };
 
 /* ---- where rows are ---- */
 
 /* A walk over the rows of a table, which is bytes [at, end) of a blob. */
 struct row_walk {
     const struct blob *blob;
-    enum table_kind kind;
+    enum table_format format;
     uint64_t at, end;
     uint64_t line;    /* of the row that came last, from 1 on */
     const char *name; /* of the table, in messages; the caller's */
@@ -47,11 +47,11 @@ void row_walk_release(struct row_walk *walk); /* of one that starts as {0} */
 
 /* ---- what is in a row ---- */
 
-enum cell_kind { CELL_NONE, CELL_INTEGER, CELL_REAL, CELL_TEXT };
+enum cell_type { CELL_NONE, CELL_INTEGER, CELL_REAL, CELL_TEXT };
 
 struct row_cell {
     const char *name; /* of JSON: its column; CSV: NULL, for the place says it */
-    enum cell_kind kind;
+    enum cell_type type;
     bool is_string; /* not another value of JSON as text */
     union {
         int64_t integer;
@@ -71,7 +71,7 @@ struct row {
 /* Parse a row; what names it in messages. null, and an empty cell of CSV, are CELL_NONE; other
  * values of JSON are text; a cell of CSV that is written as a number is one. 0; -ENOMEM; or
  * -EBADMSG with the reason in d. */
-int row_parse(struct row *row, enum table_kind kind, const char *bytes, size_t len,
+int row_parse(struct row *row, enum table_format format, const char *bytes, size_t len,
               const char *what, struct diag *d);
 void row_release(struct row *row); /* of one that starts as {0}; it may be used again */
 #define AUTO_ROW AUTO(row_release)

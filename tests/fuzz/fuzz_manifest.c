@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "format/files/claim/manifests.h"
+#include "format/files/lookup.h"
 #include "format/files/manifest.h"
 #include "fuzz.h"
 

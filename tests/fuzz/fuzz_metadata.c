@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    enum table_kind kind = len && data[0] & 1 ? TABLE_CSV : TABLE_JSONL;
+    enum table_format format = len && data[0] & 1 ? TABLE_CSV : TABLE_JSONL;
     AUTO_FREE char *bytes = malloc(len ? len : 1); /* of that size, for ASan */
     AUTO_ROW struct row row = {0};
     struct diag d = DIAG_INIT;
@@ -20,16 +20,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     if (len)
         memcpy(bytes, data + 1, len);
-    r = row_parse(&row, kind, bytes, len, "row", &d);
+    r = row_parse(&row, format, bytes, len, "row", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
-    FUZZ_CHECK(r < 0 || kind == TABLE_JSONL || row.n);
+    FUZZ_CHECK(r < 0 || format == TABLE_JSONL || row.n);
     for (size_t i = 0; i < row.n && r == 0; i++) {
         const struct row_cell *cell = &row.cell[i];
 
-        FUZZ_CHECK((kind == TABLE_JSONL) == (cell->name != NULL));
-        for (size_t k = 0; cell->kind != CELL_NONE && k < cell->len; k++)
+        FUZZ_CHECK((format == TABLE_JSONL) == (cell->name != NULL));
+        for (size_t k = 0; cell->type != CELL_NONE && k < cell->len; k++)
             sum += (unsigned char)cell->text[k];
-        FUZZ_CHECK(cell->kind == CELL_NONE || kind == TABLE_JSONL || cell->len <= len);
+        FUZZ_CHECK(cell->type == CELL_NONE || format == TABLE_JSONL || cell->len <= len);
     }
     FUZZ_CHECK(sum < SIZE_MAX);
     return 0;

@@ -36,9 +36,9 @@ bool is_skipped(const char *name)
     return *name == '.' || !strcasecmp(name, "__MACOSX") || !strcmp(name, "lost+found");
 }
 
-bool is_class_folder(enum files_kind kind, const char *path, const char *root)
+bool is_class_folder(enum files_media media, const char *path, const char *root)
 {
-    const char *skipped = files_kinds[kind].skipped;
+    const char *skipped = files_media[media].skipped;
     size_t len = strlen(root);
     const char *name = path + len + (len > 0);
 
@@ -315,8 +315,8 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     s.manifests_only = r == 0 && listing->n && s.info[0].all_used < s.info[0].all_others;
     if (r == 0 && listing->n)
         r = files_claim_search_folder(&s, 0, false, false);
-    for (unsigned kind = FILES_SOUNDS; kind < N_FILES_KINDS && r == 0 && listing->n; kind++)
-        r = ret->format_given ? 0 : take_classes(&s, kind);
+    for (unsigned media = FILES_SOUNDS; media < N_FILES_MEDIA && r == 0 && listing->n; media++)
+        r = ret->format_given ? 0 : take_classes(&s, media);
     free(s.info);
     free(s.manifest);
     return r;

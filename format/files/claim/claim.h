@@ -4,7 +4,7 @@
 
 #include "base/members.h"
 #include "format/core/format.h"
-#include "format/files/claim/kinds.h"
+#include "format/files/claim/names.h"
 
 enum files_layout {
     LAYOUT_CLASSES,  /* each folder of the root is a class */
@@ -16,11 +16,11 @@ enum files_layout {
 /* What a claim knows besides the names: the impl of struct collection. */
 struct files_claim {
     enum files_layout layout;
-    enum files_kind kind; /* what its samples have */
-    const char *table;    /* of LAYOUT_TABLE: its name */
-    const char *other;    /* NULL; or a second one, of another format: the dataset is refused */
-    char *aside;          /* files below the root that are in no sample, by kind: text */
-    char **manifest;      /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
+    enum files_media media; /* what its samples have */
+    const char *table;      /* of LAYOUT_TABLE: its name */
+    const char *other;      /* NULL; or a second one, of another format: the dataset is refused */
+    char *aside;            /* files below the root that are in no sample, by kind: text */
+    char **manifest;        /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
     size_t n_manifests;
 };
 
@@ -31,6 +31,6 @@ int files_claim_names(const struct members *listing, struct claims *ret);
 void files_free_claim(void *impl);
 
 /* Is it a folder of a class of the dataset of that kind at root? */
-bool is_class_folder(enum files_kind kind, const char *path, const char *root);
+bool is_class_folder(enum files_media media, const char *path, const char *root);
 
 #endif

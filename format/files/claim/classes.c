@@ -33,7 +33,7 @@ struct class_info {
 
 struct class_search {
     struct search *s;
-    enum files_kind kind;
+    enum files_media media;
     struct class_info *info; /* [n_folders] */
 };
 
@@ -42,7 +42,7 @@ struct class_search {
 /* Does a folder, or one above, hold no samples? Folders come after those above them. */
 static void mark_skipped(const struct class_search *c, uint32_t folder)
 {
-    const char *skipped = files_kinds[c->kind].skipped;
+    const char *skipped = files_media[c->media].skipped;
     const char *name = path_base(files_path_of(c->s, folder));
 
     if (is_skipped(name) || (skipped && !strcmp(name, skipped)))
@@ -55,7 +55,7 @@ static int files_classes_count_folder(const struct class_search *c, uint32_t fol
     const struct folder_info *f = &c->s->info[folder];
     struct class_info *info = &c->info[folder];
     struct sample_walk walk = {
-        .m = c->s->m, .at = f->first, .end = f->last, .by_class = true, .kind = c->kind};
+        .m = c->s->m, .at = f->first, .end = f->last, .by_class = true, .media = c->media};
     AUTO_FREE uint8_t *used = calloc(f->last - f->first + 1, 1);
     struct sample_files sample;
 
@@ -65,7 +65,7 @@ static int files_classes_count_folder(const struct class_search *c, uint32_t fol
         for (size_t i = sample.first; i < sample.first + sample.n; i++) {
             const char *name = members_name(c->s->m, i);
 
-            used[i - f->first] = name_is_of(c->kind, name) || name_may_be_beside(c->kind, name);
+            used[i - f->first] = name_is_of(c->media, name) || name_may_be_beside(c->media, name);
         }
     for (size_t i = f->first; i < f->last; i++) {
         const char *name = members_name(c->s->m, i);
@@ -136,7 +136,7 @@ static void choose_looks(const struct class_search *c, uint32_t folder, struct l
 
     for (uint32_t i = folder + 1; i < info[folder].end; i++)
         for (size_t k = info[i].first; k < info[i].last && !c->info[i].skipped; k++) {
-            if (!name_is_of(c->kind, members_name(c->s->m, k)))
+            if (!name_is_of(c->media, members_name(c->s->m, k)))
                 continue;
             if (seen++ % stride == 0)
                 add_look(ret, k);
@@ -170,7 +170,7 @@ static int files_classes_look(const struct class_search *c, uint32_t folder)
     struct claims *claims = c->s->claims;
     struct looks looks = {.n = 0};
 
-    if (!files_kinds[c->kind].is_looked_into)
+    if (!files_media[c->media].is_looked_into)
         return 1;
     choose_looks(c, folder, &looks);
     if (!claims->heads || !claims->is_taken || c->s->class_looks + looks.n > LOOKS_SOURCE)
@@ -212,30 +212,30 @@ static int files_classes_search_folder(const struct class_search *c, uint32_t fo
     if (r < 0)
         return r;
     if (r)
-        return take(c->s, folder, LAYOUT_CLASSES, c->kind);
+        return take(c->s, folder, LAYOUT_CLASSES, c->media);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(c->s, i))
         r = files_classes_search_folder(c, i, split, project);
     return r;
 }
 
 /* Has SOURCE files of that kind that may be taken? */
-static bool has_any(const struct search *s, enum files_kind kind)
+static bool has_any(const struct search *s, enum files_media media)
 {
-    for (uint32_t i = 0; i < s->m->n_folders && kind == FILES_SOUNDS; i++)
+    for (uint32_t i = 0; i < s->m->n_folders && media == FILES_SOUNDS; i++)
         if (s->info[i].kaldi)
             return false;
     for (size_t i = 0; i < s->m->n; i++)
-        if (!s->claims->taken[i] && name_is_of(kind, members_name(s->m, i)))
+        if (!s->claims->taken[i] && name_is_of(media, members_name(s->m, i)))
             return true;
     return false;
 }
 
-int take_classes(struct search *s, enum files_kind kind)
+int take_classes(struct search *s, enum files_media media)
 {
-    struct class_search c = {.s = s, .kind = kind};
+    struct class_search c = {.s = s, .media = media};
     int r;
 
-    if (!has_any(s, kind))
+    if (!has_any(s, media))
         return 0;
     c.info = calloc(s->m->n_folders + 1, sizeof(*c.info));
     r = c.info ? files_classes_count_all(&c) : -ENOMEM;

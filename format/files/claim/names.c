@@ -8,7 +8,7 @@
 
 #include "format/core/split_name.h"
 
-bool name_ends_in(const char *name, const char *const *ends)
+static bool name_ends_in(const char *name, const char *const *ends)
 {
     size_t len = strlen(name);
 
@@ -27,6 +27,46 @@ static bool files_names_is_one_of(const char *name, const char *const *names)
         if (!strcasecmp(name, *names))
             return true;
     return false;
+}
+
+/* ---- what files hold. To add one: a row of files_media ---- */
+
+/* torchvision's IMG_EXTENSIONS, and gif. */
+static const char *const pictures[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp", ".pgm",
+                                       ".tif", ".tiff", ".webp", ".gif", NULL};
+static const char *const sounds[] = {".wav", ".flac", ".mp3", ".ogg",  ".opus",
+                                     ".m4a", ".aac",  ".aif", ".aiff", NULL};
+static const char *const texts[] = {".txt", NULL};
+
+/* Not what other formats read, such as .npy: next to sounds it is a dataset of its own. */
+static const char *const transcripts[] = {".txt", ".json", ".lab", ".cls", NULL};
+static const char *const anything[] = {"", NULL};
+
+const struct files_media_about files_media[N_FILES_MEDIA] = {
+    [FILES_PICTURES] = {.word = "pictures", .one = "picture", .ends = pictures, .beside = anything},
+    [FILES_SOUNDS] = {.word = "sounds",
+                      .one = "sound",
+                      .ends = sounds,
+                      .beside = transcripts,
+                      .skipped = "_background_noise_"}, /* of Speech Commands: noise to mix in */
+    [FILES_TEXTS] =
+        {.word = "texts", .one = "text", .ends = texts, .bare = "txt", .is_looked_into = true},
+};
+
+bool name_is_of(enum files_media media, const char *name)
+{
+    const struct files_media_about *about = &files_media[media];
+
+    if (media == FILES_PICTURES)
+        return name_ends_in(name, about->ends);
+    return *name != '.' &&
+           (name_ends_in(name, about->ends) || (about->bare && !strchr(name, '.'))) &&
+           !name_is_notice(name);
+}
+
+bool name_may_be_beside(enum files_media media, const char *name)
+{
+    return files_media[media].beside && name_ends_in(name, files_media[media].beside);
 }
 
 bool name_is_picture(const char *name)
@@ -198,8 +238,8 @@ static bool is_group(const struct sample_walk *walk, size_t first, size_t n)
         bool is_plain = name_is_plain(members_name(m, i));
 
         plain += is_plain;
-        own += (is_plain || walk->kind != FILES_PICTURES) &&
-               name_is_of(walk->kind, members_name(m, i));
+        own += (is_plain || walk->media != FILES_PICTURES) &&
+               name_is_of(walk->media, members_name(m, i));
     }
     return plain && (!walk->by_class || own < 2) && (n == 1 || !has_repeated(m, first, n));
 }
@@ -207,7 +247,7 @@ static bool is_group(const struct sample_walk *walk, size_t first, size_t n)
 static bool has_own(const struct sample_walk *walk, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
-        if (name_is_of(walk->kind, members_name(walk->m, i)))
+        if (name_is_of(walk->media, members_name(walk->m, i)))
             return true;
     return false;
 }
@@ -233,9 +273,9 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
     while (walk->at < walk->end) {
         size_t i = walk->at, stem, n;
 
-        if (i < walk->single || !files_kinds[walk->kind].beside) {
+        if (i < walk->single || !files_media[walk->media].beside) {
             walk->at++;
-            if (!name_is_of(walk->kind, members_name(m, i)))
+            if (!name_is_of(walk->media, members_name(m, i)))
                 continue;
             *ret = (struct sample_files){i, 1, name_stem_alone(members_name(m, i))};
             return true;

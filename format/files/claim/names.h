@@ -1,4 +1,4 @@
-/* What the name of a file says: its stem, its extension, whether it is a picture. */
+/* What the name of a file says: its stem, its extension, what it holds. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_NAMES_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_NAMES_H
 
@@ -6,10 +6,26 @@
 #include <stddef.h>
 
 #include "base/members.h"
-#include "format/files/claim/kinds.h"
 
-/* Is the end of the name one of these, which NULL ends, in any case? */
-bool name_ends_in(const char *name, const char *const *ends);
+/* What class folders may hold. One table says how each is known. */
+enum files_media { FILES_PICTURES, FILES_SOUNDS, FILES_TEXTS, N_FILES_MEDIA };
+
+struct files_media_about {
+    const char *word, *one;    /* for people: "sounds", "sound" */
+    const char *const *ends;   /* of names, in any case, ended by NULL */
+    const char *const *beside; /* what may lie next to a sample and is of it, where it has the same
+                                * stem. NULL: nothing, each file is a sample */
+    const char *bare;          /* NULL; or the extension that names without a dot are shown with */
+    const char *skipped;       /* NULL; or a folder that is no class */
+    bool is_looked_into;       /* other formats may have such files */
+};
+extern const struct files_media_about files_media[N_FILES_MEDIA];
+
+/* Is a file of that kind, by its name? */
+bool name_is_of(enum files_media media, const char *name);
+
+/* Is it what may lie next to a sample of that kind, and belongs to it? */
+bool name_may_be_beside(enum files_media media, const char *name);
 
 bool name_is_picture(const char *name);
 
@@ -20,7 +36,7 @@ size_t name_stem(const char *name);
 /* The same before the last dot. */
 size_t name_stem_last(const char *name);
 
-/* Of a file that is a sample alone: the same, or all of a name without a dot. */
+/* The same for a file that is a sample alone, or all of a name without a dot. */
 size_t name_stem_alone(const char *name);
 
 /* What follows the stem and a dot, in lower case: its length, at most EXT_MOST; 0: nothing does, or
@@ -43,14 +59,14 @@ bool name_is_kaldi(const char *name);
 /* A manifest of MindSpore or ModelArts, by its name: see manifest.h. */
 bool name_is_manifest(const char *name);
 
-/* The names of tables of metadata beside pictures, as Hugging Face has them, ended by NULL. */
+/* The names of tables of metadata next to pictures, as Hugging Face has them, ended by NULL. */
 extern const char *const table_names[];
 bool name_is_table(const char *name);
 
-/* What lies beside many datasets and is part of none: licences, checksums, thumbnails. */
+/* What lies next to many datasets and is part of none: licences, checksums, thumbnails. */
 bool name_is_neutral(const char *name);
 
-/* Of these, one that says nothing of pictures: a folder with no others may be a class without any.
+/* One of these that says nothing of pictures: a folder with no others may be a class without any.
  */
 bool name_is_notice(const char *name);
 
@@ -73,8 +89,8 @@ struct sample_walk {
     const struct members *m;
     size_t at, end; /* members */
     bool by_class;
-    enum files_kind kind; /* each sample has a file of this kind */
-    size_t single;        /* until there each file of that kind is a sample */
+    enum files_media media; /* each sample has a file of that */
+    size_t single;          /* until there each file of that kind is a sample */
 };
 
 /* The next sample; false: there is none. */

@@ -66,15 +66,15 @@ int look_into_classes(struct search *s, uint32_t folder);
 /* ---- take.c ---- */
 
 /* A collection of that layout: the files of its samples, and what is left aside. 0 or -ENOMEM. */
-int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_kind kind);
+int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_media media);
 
 /* Does a file beside class folders of sounds or texts stay what it is? */
-bool stays_beside(enum files_kind kind, const char *name);
+bool stays_beside(enum files_media media, const char *name);
 
 /* ---- classes.c ---- */
 
 /* Take the class folders of that kind, sounds or texts, that are in no collection yet, nor have
  * files that may be something else. 0 or -ENOMEM. */
-int take_classes(struct search *s, enum files_kind kind);
+int take_classes(struct search *s, enum files_media media);
 
 #endif

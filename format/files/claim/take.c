@@ -35,7 +35,7 @@ static int take_folder(struct taking *t, uint32_t folder)
 {
     const struct folder_info *f = &t->s->info[folder];
     struct sample_walk walk = {
-        .m = t->s->m, .at = f->first, .end = f->last, .by_class = true, .kind = t->claim->kind};
+        .m = t->s->m, .at = f->first, .end = f->last, .by_class = true, .media = t->claim->media};
     struct sample_files sample;
     int r = 0;
 
@@ -167,10 +167,10 @@ static int say_aside(struct taking *t, size_t first, size_t last)
     return text_finish(&text, &t->claim->aside, NULL);
 }
 
-bool stays_beside(enum files_kind kind, const char *name)
+bool stays_beside(enum files_media media, const char *name)
 {
     return *name != '.' && !name_is_notice(name) &&
-           (files_kinds[kind].is_looked_into || !name_is_of(kind, name));
+           (files_media[media].is_looked_into || !name_is_of(media, name));
 }
 
 /* May a file of the root itself be something else? */
@@ -178,8 +178,8 @@ static bool may_be_else(const struct taking *t, size_t file)
 {
     const char *name = members_name(t->s->m, file);
 
-    if (t->claim->kind != FILES_PICTURES)
-        return stays_beside(t->claim->kind, name);
+    if (t->claim->media != FILES_PICTURES)
+        return stays_beside(t->claim->media, name);
     return !*files_path_of(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
            !name_is_manifest(name);
 }
@@ -196,7 +196,7 @@ static int take_files(struct taking *t)
 
     for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
          i = next_folder(t->s, i))
-        if (is_class_folder(t->claim->kind, files_path_of(t->s, i), files_path_of(t->s, t->root)))
+        if (is_class_folder(t->claim->media, files_path_of(t->s, i), files_path_of(t->s, t->root)))
             r = take_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = take_flat(t);
@@ -209,11 +209,11 @@ static int take_files(struct taking *t)
 }
 
 /* Is there a file beside the class folders that stays what it is? */
-static bool has_others(const struct search *s, uint32_t root, enum files_kind kind)
+static bool has_others(const struct search *s, uint32_t root, enum files_media media)
 {
     for (size_t i = s->info[root].first; i < s->info[root].last; i++)
-        if (kind != FILES_PICTURES && !s->claims->taken[i] &&
-            stays_beside(kind, members_name(s->m, i)))
+        if (media != FILES_PICTURES && !s->claims->taken[i] &&
+            stays_beside(media, members_name(s->m, i)))
             return true;
     return false;
 }
@@ -224,18 +224,18 @@ static int name_collection(const struct search *s, uint32_t root, const struct f
                            struct collection *c)
 {
     const char *path = files_path_of(s, root), *base = path_base(path);
-    bool has_beside = has_others(s, root, claim->kind);
+    bool has_beside = has_others(s, root, claim->media);
 
     c->root = strdup(path);
     c->folder = has_beside || claim->layout == LAYOUT_MANIFEST
                     ? strdup(path)
                     : strndup(path, (size_t)(base - path) - (base > path));
-    c->name = strdup(has_beside ? files_kinds[claim->kind].word : *path ? base : "all");
+    c->name = strdup(has_beside ? files_media[claim->media].word : *path ? base : "all");
     c->has_beside = has_beside;
     return c->root && c->folder && c->name ? 0 : -ENOMEM;
 }
 
-int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_kind kind)
+int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_media media)
 {
     struct claims *claims = s->claims;
     struct taking t = {.s = s, .root = root};
@@ -250,7 +250,7 @@ int take(const struct search *s, uint32_t root, enum files_layout layout, enum f
     if (!t.claim)
         return -ENOMEM;
     t.claim->layout = layout;
-    t.claim->kind = kind;
+    t.claim->media = media;
     if (layout == LAYOUT_TABLE) {
         t.claim->table = find_table(s, root, NULL);
         t.claim->other = find_table(s, root, t.claim->table);

@@ -128,7 +128,7 @@ static char *claim(const char *paths, const struct contents *contents)
         struct files_claim *claim = c->impl;
         AUTO_MEMBERS struct members own = {0};
         struct sample_walk walk = {
-            .m = &own, .by_class = claim->layout == LAYOUT_CLASSES, .kind = claim->kind};
+            .m = &own, .by_class = claim->layout == LAYOUT_CLASSES, .media = claim->media};
         struct sample_keys keys = {0};
         struct sample_files sample;
         char key[KEY_MAX];
@@ -137,7 +137,7 @@ static char *claim(const char *paths, const struct contents *contents)
         walk.end = own.n;
         assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
         text_add(&t, "%s:%s %s", c->folder, c->name,
-                 claim->kind != FILES_PICTURES      ? files_kinds[claim->kind].word
+                 claim->media != FILES_PICTURES     ? files_media[claim->media].word
                  : claim->layout == LAYOUT_CLASSES  ? "classes"
                  : claim->layout == LAYOUT_FLAT     ? "flat"
                  : claim->layout == LAYOUT_MANIFEST ? "manifest"
