@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 
@@ -32,11 +32,11 @@ static int measure(const struct input *input, uint64_t size, size_t window,
 
     kaldi_in_init(&in, blob);
     if (window && input->start < size) {
-        in.have = in.capacity = (size_t)min_u64(window, size - input->start);
-        in.start = input->start;
-        in.step = 1;
-        in.buffer = malloc(in.capacity);
-        memcpy(in.buffer, input->at + in.start, in.capacity);
+        in.window.have = in.window.capacity = (size_t)min_u64(window, size - input->start);
+        in.window.start = input->start;
+        in.window.least = 1;
+        in.window.bytes = malloc(in.window.capacity);
+        memcpy(in.window.bytes, input->at + in.window.start, in.window.capacity);
     }
     r = kaldi_measure(&in, input->start, input->want, ret, &d);
     FUZZ_CHECK(r == 0 || ((r == -EBADMSG || r == -ENOTSUP) && d.set));

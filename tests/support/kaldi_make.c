@@ -312,21 +312,36 @@ static void make_unnamed(struct kaldi_made *m, uint64_t *random)
 }
 
 const struct kaldi_object kaldi_kinds[N_KALDI_KINDS] = {
-    {KALDI_MATRIX, KALDI_FM, 0, 0, {0}},          {KALDI_MATRIX, KALDI_DM, 0, 0, {0}},
-    {KALDI_MATRIX, KALDI_CM, 0, 0, {0}},          {KALDI_MATRIX, KALDI_CM2, 0, 0, {0}},
-    {KALDI_MATRIX, KALDI_CM3, 0, 0, {0}},         {KALDI_MATRIX, KALDI_SM, 0, 0, {0}},
-    {KALDI_MATRIX, KALDI_NPY, 0, 0, {0}},         {KALDI_MATRIX, KALDI_NPY8, 0, 0, {0}},
-    {KALDI_VECTOR, KALDI_FV, 0, 0, {0}},          {KALDI_VECTOR, KALDI_DV, 0, 0, {0}},
-    {KALDI_VECTOR, KALDI_SV, 0, 0, {0}},          {KALDI_VECTOR, KALDI_NPY, 0, 0, {0}},
-    {KALDI_VECTOR, KALDI_NPY8, 0, 0, {0}},        {KALDI_PACKED, KALDI_FP, 0, 0, {0}},
-    {KALDI_PACKED, KALDI_DP, 0, 0, {0}},          {KALDI_INT, KALDI_BINARY, 0, 0, {0}},
-    {KALDI_FLOAT, KALDI_BINARY, 0, 0, {0}},       {KALDI_FLOAT, KALDI_BINARY8, 0, 0, {0}},
-    {KALDI_DOUBLE, KALDI_BINARY, 0, 0, {0}},      {KALDI_DOUBLE, KALDI_BINARY8, 0, 0, {0}},
-    {KALDI_BOOL, KALDI_BINARY, 0, 0, {0}},        {KALDI_INTS, KALDI_BINARY, 0, 0, {0}},
-    {KALDI_INT_LISTS, KALDI_BINARY, 0, 0, {0}},   {KALDI_INT_PAIRS, KALDI_BINARY, 0, 0, {0}},
-    {KALDI_FLOAT_PAIRS, KALDI_BINARY, 0, 0, {0}}, {KALDI_FLOAT_PAIRS, KALDI_BINARY8, 0, 0, {0}},
-    {KALDI_POSTERIOR, KALDI_BINARY, 0, 0, {0}},   {KALDI_POSTERIOR, KALDI_BINARY8, 0, 0, {0}},
-    {KALDI_GAUSS_POST, KALDI_BINARY, 0, 0, {0}},  {KALDI_GAUSS_POST, KALDI_BINARY8, 0, 0, {0}},
+    {.type = KALDI_MATRIX, .store = KALDI_FM},
+    {.type = KALDI_MATRIX, .store = KALDI_DM},
+    {.type = KALDI_MATRIX, .store = KALDI_CM},
+    {.type = KALDI_MATRIX, .store = KALDI_CM2},
+    {.type = KALDI_MATRIX, .store = KALDI_CM3},
+    {.type = KALDI_MATRIX, .store = KALDI_SM},
+    {.type = KALDI_MATRIX, .store = KALDI_NPY},
+    {.type = KALDI_MATRIX, .store = KALDI_NPY8},
+    {.type = KALDI_VECTOR, .store = KALDI_FV},
+    {.type = KALDI_VECTOR, .store = KALDI_DV},
+    {.type = KALDI_VECTOR, .store = KALDI_SV},
+    {.type = KALDI_VECTOR, .store = KALDI_NPY},
+    {.type = KALDI_VECTOR, .store = KALDI_NPY8},
+    {.type = KALDI_PACKED, .store = KALDI_FP},
+    {.type = KALDI_PACKED, .store = KALDI_DP},
+    {.type = KALDI_INT, .store = KALDI_BINARY},
+    {.type = KALDI_FLOAT, .store = KALDI_BINARY},
+    {.type = KALDI_FLOAT, .store = KALDI_BINARY8},
+    {.type = KALDI_DOUBLE, .store = KALDI_BINARY},
+    {.type = KALDI_DOUBLE, .store = KALDI_BINARY8},
+    {.type = KALDI_BOOL, .store = KALDI_BINARY},
+    {.type = KALDI_INTS, .store = KALDI_BINARY},
+    {.type = KALDI_INT_LISTS, .store = KALDI_BINARY},
+    {.type = KALDI_INT_PAIRS, .store = KALDI_BINARY},
+    {.type = KALDI_FLOAT_PAIRS, .store = KALDI_BINARY},
+    {.type = KALDI_FLOAT_PAIRS, .store = KALDI_BINARY8},
+    {.type = KALDI_POSTERIOR, .store = KALDI_BINARY},
+    {.type = KALDI_POSTERIOR, .store = KALDI_BINARY8},
+    {.type = KALDI_GAUSS_POST, .store = KALDI_BINARY},
+    {.type = KALDI_GAUSS_POST, .store = KALDI_BINARY8},
 };
 
 void kaldi_make(struct kaldi_made *m, const struct kaldi_object *kind, uint64_t *random)
@@ -359,13 +374,13 @@ int kaldi_measure_bytes(const struct text *bytes, uint64_t size, uint64_t at, en
         return -ENOMEM;
     kaldi_in_init(&in, blob);
     if (window && at < len) {
-        in.have = in.capacity = (size_t)min_u64(window, len - at);
-        in.start = at;
-        in.step = 1;
-        in.buffer = malloc(in.capacity);
-        if (!in.buffer)
+        in.window.have = in.window.capacity = (size_t)min_u64(window, len - at);
+        in.window.start = at;
+        in.window.least = 1;
+        in.window.bytes = malloc(in.window.capacity);
+        if (!in.window.bytes)
             return -ENOMEM;
-        memcpy(in.buffer, bytes->data + at, in.capacity);
+        memcpy(in.window.bytes, bytes->data + at, in.window.capacity);
     }
     return kaldi_measure(&in, at, want, ret, d);
 }

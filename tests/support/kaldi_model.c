@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 
 /* ---- cells ---- */
 

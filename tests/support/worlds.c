@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 #include "format/recordio/file.h"
 #include "support/kaldi_make.h"
 #include "support/learned_format.h"

@@ -23,7 +23,7 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
     const uint8_t *header;
     uint64_t rows, columns;
-    int r = kaldi_take(w, HEADER, "the header of a compressed matrix", &header);
+    int r = kaldi_walk_bytes(w, HEADER, "the header of a compressed matrix", &header);
 
     if (r < 0)
         return r;
@@ -38,9 +38,10 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o)
     o->dim[0] = rows;
     o->dim[1] = columns;
     if (o->store == KALDI_CM)
-        r = kaldi_skip(w, columns, COLUMN, "the columns of a compressed matrix");
+        r = kaldi_walk_skip(w, columns, COLUMN, "the columns of a compressed matrix");
     if (r == 0)
-        r = kaldi_skip(w, rows * columns, o->store == KALDI_CM2 ? 2 : 1, "a compressed matrix");
+        r = kaldi_walk_skip(w, rows * columns, o->store == KALDI_CM2 ? 2 : 1,
+                            "a compressed matrix");
     return r;
 }
 
@@ -84,23 +85,21 @@ struct block {
     uint64_t rows, width; /* width: columns of the matrix */
 };
 
-static void make_block(const struct block *b, enum dtype dtype, uint8_t *dst)
+/* size: of a value in dst, 4 or 8 */
+static void make_block(const struct block *b, size_t size, uint8_t *dst)
 {
     for (uint64_t row = 0; row < b->rows; row++) {
-        uint8_t *out = dst + row * b->width * (dtype == DTYPE_F8 ? 8 : 4);
+        uint8_t *out = dst + row * b->width * size;
 
         for (size_t k = 0; k < b->n; k++) {
             float value = column_value(&b->column[k], b->data[k * b->rows + row]);
 
-            if (dtype == DTYPE_F8)
-                kaldi_store_f8(out + 8 * k, (double)value);
-            else
-                kaldi_store_f4(out + 4 * k, value);
+            kaldi_store_real(out + size * k, size == 8, (double)value);
         }
     }
 }
 
-static void decode_columns(const struct kaldi_object *o, const uint8_t *header, enum dtype dtype,
+static void decode_columns(const struct kaldi_object *o, const uint8_t *header, size_t size,
                            uint8_t *dst)
 {
     const uint8_t *quartiles = header + HEADER, *data = quartiles + COLUMN * o->dim[1];
@@ -111,14 +110,14 @@ static void decode_columns(const struct kaldi_object *o, const uint8_t *header, 
         b.data = data + first * b.rows;
         for (size_t k = 0; k < b.n; k++)
             column_init(&b.column[k], header, quartiles + COLUMN * (first + k));
-        make_block(&b, dtype, dst + first * (dtype == DTYPE_F8 ? 8 : 4));
+        make_block(&b, size, dst + first * size);
     }
 }
 
 /* ---- CM2, CM3 ---- */
 
-static void kaldi_compressed_decode_rows(const struct kaldi_object *o, const uint8_t *header,
-                                         enum dtype dtype, uint8_t *dst)
+static void decode_rows(const struct kaldi_object *o, const uint8_t *header, size_t size,
+                        uint8_t *dst)
 {
     bool two = o->store == KALDI_CM2;
     float min = kaldi_load_f4(header), range = kaldi_load_f4(header + 4);
@@ -129,10 +128,7 @@ static void kaldi_compressed_decode_rows(const struct kaldi_object *o, const uin
     for (uint64_t i = 0; i < n; i++) {
         float value = min + (float)(int)(two ? load_le16(p + 2 * i) : p[i]) * step;
 
-        if (dtype == DTYPE_F8)
-            kaldi_store_f8(dst + 8 * i, (double)value);
-        else
-            kaldi_store_f4(dst + 4 * i, value);
+        kaldi_store_real(dst + size * i, size == 8, (double)value);
     }
 }
 
@@ -141,10 +137,12 @@ void kaldi_compressed_decode(const struct kaldi_object *o, const uint8_t *bytes,
 {
     const uint8_t *header = bytes + (o->store == KALDI_CM ? 5 : 6); /* 00 'B', the token */
 
+    size_t size = dtype_info(dtype)->bytes;
+
     if (!o->dim[0])
         return;
     if (o->store == KALDI_CM)
-        decode_columns(o, header, dtype, dst);
+        decode_columns(o, header, size, dst);
     else
-        kaldi_compressed_decode_rows(o, header, dtype, dst);
+        decode_rows(o, header, size, dst);
 }

@@ -8,209 +8,115 @@
 
 #define FRAMES_MOST 10000000 /* of a posterior: hmm/posterior.cc */
 
-struct form {
+/* Letter k of a record goes to array number array[k]; the elements of a vector to the one after its
+ * length. Counts go to array 0. */
+static const struct list_layout {
     const char *record;
     bool nested;
     const char *outer, *inner; /* names of the counts, for messages */
+    uint8_t array[2];
+} layouts[N_KALDI_TYPES] = {
+    [KALDI_INTS] = {"i", false, "elements", NULL, {0}},
+    [KALDI_INT_LISTS] = {"i", true, "lists", "elements", {1}},
+    [KALDI_INT_PAIRS] = {"ii", false, "pairs", NULL, {0, 0}},
+    [KALDI_FLOAT_PAIRS] = {"rr", false, "pairs", NULL, {0, 0}},
+    [KALDI_POSTERIOR] = {"ir", true, "frames", "entries", {1, 2}},
+    [KALDI_GAUSS_POST] = {"iv", true, "frames", "entries", {1, 2}},
 };
 
-static const struct form forms[N_KALDI_TYPES] = {
-    [KALDI_INTS] = {"i", false, "elements", NULL},
-    [KALDI_INT_LISTS] = {"i", true, "lists", "elements"},
-    [KALDI_INT_PAIRS] = {"ii", false, "pairs", NULL},
-    [KALDI_FLOAT_PAIRS] = {"rr", false, "pairs", NULL},
-    [KALDI_POSTERIOR] = {"ir", true, "frames", "entries"},
-    [KALDI_GAUSS_POST] = {"iv", true, "frames", "entries"},
-};
-
-/* ---- measuring ---- */
-
-struct measure {
-    struct kaldi_walk *w;
-    const struct form *form;
-    bool wide;
-    uint64_t lists, records, values; /* so far; values: of vectors */
-};
-
-static int kaldi_lists_measure_vector(struct measure *m)
+/* A vector; array: of its length, and the next one of its elements. */
+static int lists_vector(struct kaldi_walk *w, unsigned array, unsigned *widest)
 {
-    const uint8_t *token;
+    const uint8_t *p;
+    unsigned width;
     uint64_t n;
-    bool wide;
-    int r = kaldi_take(m->w, 3, "a vector", &token);
+    int r = kaldi_walk_bytes(w, 3, "a vector", &p);
 
     if (r < 0)
         return r;
-    if ((*token != 'F' && *token != 'D') || token[1] != 'V' || token[2] != ' ')
-        return kaldi_bad(m->w->in, m->w->at - 3, m->w->diag,
-                         "expected a vector (FV or DV), got bytes %02x %02x %02x", token[0],
-                         token[1], token[2]);
-    wide = *token == 'D';
-    r = kaldi_take_count(m->w, "elements", &n);
-    if (r == 0)
-        r = kaldi_skip(m->w, n, wide ? 8 : 4, "a vector");
+    if ((*p != 'F' && *p != 'D') || p[1] != 'V' || p[2] != ' ')
+        return kaldi_bad(w->in, w->at - 3, w->diag,
+                         "expected a vector (FV or DV), got bytes %02x %02x %02x", p[0], p[1],
+                         p[2]);
+    width = *p == 'D' ? 8 : 4;
+    r = kaldi_walk_count(w, "elements", &n);
     if (r < 0)
         return r;
-    m->wide |= wide;
-    m->values += n;
+    kaldi_put_int32(&w->values, array, (int32_t)n);
+    *widest = width > *widest ? width : *widest;
+    if (w->values.dst) {
+        r = kaldi_walk_bytes(w, (size_t)n * width, "a vector", &p);
+        if (r == 0)
+            kaldi_put_reals(&w->values, array + 1, p, n, width);
+        return r;
+    }
+    w->values.n[array + 1] += n;
+    return kaldi_walk_skip(w, n, width, "a vector");
+}
+
+static int lists_item(struct kaldi_walk *w, char item, unsigned array, unsigned *widest)
+{
+    const uint8_t *p;
+    unsigned width;
+    int32_t v;
+    int r;
+
+    if (item == 'v')
+        return lists_vector(w, array, widest);
+    if (item == 'i') {
+        r = kaldi_walk_int(w, "an integer", &v);
+        if (r == 0)
+            kaldi_put_int32(&w->values, array, v);
+        return r;
+    }
+    r = kaldi_walk_real(w, &p, &width);
+    if (r < 0)
+        return r;
+    kaldi_put_reals(&w->values, array, p, 1, width);
+    *widest = width > *widest ? width : *widest;
     return 0;
 }
 
-static int measure_item(struct measure *m, char item)
+static int lists_records(struct kaldi_walk *w, const struct list_layout *layout, uint64_t n,
+                         unsigned *widest)
 {
-    switch (item) {
-    case 'i':
-        return kaldi_skip_ints(m->w, 1, "an integer");
-    case 'r':
-        return kaldi_skip_real(m->w, &m->wide);
-    default:
-        return kaldi_lists_measure_vector(m);
-    }
-}
-
-static int measure_records(struct measure *m, uint64_t n)
-{
-    const char *record = m->form->record;
+    const char *record = layout->record;
     uint64_t least = 0;
     int r;
 
-    m->records += n;
     if (!record[strspn(record, "i")])
-        return kaldi_skip_ints(m->w, n * strlen(record), "integers");
+        return kaldi_walk_ints(w, layout->array[0], n * strlen(record), "integers");
     for (const char *item = record; *item; item++)
         least += *item == 'v' ? 8 : 5;
-    r = kaldi_expect(m->w, n, least, m->form->nested ? m->form->inner : m->form->outer);
+    r = kaldi_expect(w, n, least, layout->nested ? layout->inner : layout->outer);
     for (uint64_t i = 0; i < n && r == 0; i++)
-        for (const char *item = record; *item && r == 0; item++)
-            r = measure_item(m, *item);
-    return r;
-}
-
-static int measure_lists(struct measure *m, bool limited)
-{
-    uint64_t n;
-    int r = kaldi_expect(m->w, m->lists, 5, m->form->outer);
-
-    if (r == 0 && limited && m->lists > FRAMES_MOST)
-        r = kaldi_bad(m->w->in, m->w->at - 4, m->w->diag,
-                      "expected at most %u frames of a posterior, as Kaldi does, got %llu",
-                      FRAMES_MOST, (unsigned long long)m->lists);
-    for (uint64_t i = 0; i < m->lists && r == 0; i++) {
-        r = kaldi_take_count(m->w, m->form->inner, &n);
-        if (r == 0)
-            r = measure_records(m, n);
-    }
+        for (unsigned k = 0; record[k] && r == 0; k++)
+            r = lists_item(w, record[k], layout->array[k], widest);
     return r;
 }
 
 int kaldi_lists_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
-    struct measure m = {.w = w, .form = &forms[o->type]};
-    uint64_t n;
-    int r = kaldi_take_count(w, m.form->outer, &n);
+    const struct list_layout *layout = &layouts[o->type];
+    unsigned widest = 4;
+    uint64_t n = 0, inner;
+    int r = kaldi_walk_count(w, layout->outer, &n);
 
-    if (r < 0)
-        return r;
-    if (!m.form->nested) {
-        r = measure_records(&m, n);
-        o->dim[0] = n;
-    } else {
-        m.lists = n;
-        r = measure_lists(&m, o->type == KALDI_POSTERIOR);
-        o->dim[0] = n;
-        o->dim[1] = m.records;
-        o->dim[2] = m.values;
+    if (r == 0 && !layout->nested)
+        r = lists_records(w, layout, n, &widest);
+    if (r == 0 && layout->nested)
+        r = kaldi_expect(w, n, 5, layout->outer);
+    if (r == 0 && o->type == KALDI_POSTERIOR && n > FRAMES_MOST)
+        r = kaldi_bad(w->in, w->at - 4, w->diag,
+                      "expected at most %u frames of a posterior, as Kaldi does, got %llu",
+                      FRAMES_MOST, (unsigned long long)n);
+    for (uint64_t i = 0; layout->nested && i < n && r == 0; i++) {
+        r = kaldi_walk_count(w, layout->inner, &inner);
+        if (r < 0)
+            break;
+        kaldi_put_int32(&w->values, 0, (int32_t)inner);
+        r = lists_records(w, layout, inner, &widest);
     }
-    o->store = m.wide ? KALDI_BINARY8 : KALDI_BINARY;
+    o->store = widest == 8 ? KALDI_BINARY8 : KALDI_BINARY;
     return r;
-}
-
-/* ---- decoding ---- */
-
-/* The part of an object to write: its counts, or one kind of item. */
-enum pick { PICK_COUNTS, PICK_INTEGERS, PICK_REALS, PICK_DIMS };
-
-struct decode {
-    const uint8_t *p; /* the bytes from here on */
-    uint8_t *dst;     /* and where their values go */
-    enum pick pick;
-    enum dtype dtype; /* of reals */
-};
-
-static uint64_t kaldi_lists_take_integer(struct decode *c, bool picked)
-{
-    const uint8_t *p = c->p + 1;
-
-    if (picked) {
-        memcpy(c->dst, p, 4);
-        c->dst += 4;
-    }
-    c->p += 5;
-    return load_le32(p);
-}
-
-static void take_reals(struct decode *c, uint64_t n, bool wide)
-{
-    if (c->pick == PICK_REALS)
-        c->dst = kaldi_put_reals(c->dst, c->dtype, c->p, n, wide);
-    c->p += n * (wide ? 8 : 4);
-}
-
-static void take_item(struct decode *c, char item)
-{
-    bool wide = *c->p == 8;
-
-    switch (item) {
-    case 'i':
-        kaldi_lists_take_integer(c, c->pick == PICK_INTEGERS);
-        break;
-    case 'r':
-        c->p++;
-        take_reals(c, 1, wide);
-        break;
-    default:
-        wide = *c->p == 'D';
-        c->p += 3;
-        take_reals(c, kaldi_lists_take_integer(c, c->pick == PICK_DIMS), wide);
-    }
-}
-
-static void take_records(struct decode *c, const char *record, uint64_t n)
-{
-    if (record[0] == 'i' && !record[1] && c->pick == PICK_INTEGERS) {
-        for (uint64_t i = 0; i < n; i++)
-            memcpy(c->dst + 4 * i, c->p + 5 * i + 1, 4);
-        c->dst += 4 * n;
-        c->p += 5 * n;
-        return;
-    }
-    for (uint64_t i = 0; i < n; i++)
-        for (const char *item = record; *item; item++)
-            take_item(c, *item);
-}
-
-/* The part that array number i of the type holds. */
-static enum pick picked(const struct form *form, unsigned i)
-{
-    if (form->nested && i == 0)
-        return PICK_COUNTS;
-    i -= form->nested;
-    if (form->record[i] == 'i')
-        return PICK_INTEGERS;
-    return form->record[i] == 'v' ? PICK_DIMS : PICK_REALS;
-}
-
-void kaldi_lists_decode(const struct kaldi_object *o, const uint8_t *bytes, unsigned i,
-                        enum dtype dtype, uint8_t *dst)
-{
-    const struct form *form = &forms[o->type];
-    struct decode c = {.p = bytes + 2, .dst = dst, .dtype = dtype, .pick = picked(form, i)};
-    uint64_t n = kaldi_lists_take_integer(&c, false);
-
-    if (!form->nested) {
-        take_records(&c, form->record, n);
-        return;
-    }
-    for (uint64_t k = 0; k < n; k++)
-        take_records(&c, form->record, kaldi_lists_take_integer(&c, c.pick == PICK_COUNTS));
 }

@@ -1,27 +1,11 @@
-/* Objects of Kaldi tables: the choice of the function that measures or decodes an object. */
+/* Objects of Kaldi tables: the choice of the parser that measures or decodes an object. */
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
-#include <string.h>
+#include <errno.h>
 
 #include "base/scope.h"
 #include "format/kaldi/object/walk.h"
-#include "format/kaldi/object/wave.h"
-
-static int measure_wave(struct kaldi_in *in, uint64_t at, struct kaldi_object *ret, struct diag *d)
-{
-    struct kaldi_wave wave;
-    int r = kaldi_wave_measure(in, at, &wave, d);
-
-    if (r < 0)
-        return r;
-    *ret = (struct kaldi_object){.type = KALDI_WAVE,
-                                 .store = wave.big_endian ? KALDI_RIFX : KALDI_RIFF,
-                                 .start = at,
-                                 .len = wave.end - at,
-                                 .dim = {wave.frames, wave.channels, wave.rate}};
-    return 0;
-}
 
 /* The marker that kaldiio writes before objects unknown to Kaldi; text never begins with it. NULL:
  * no such marker. */
@@ -35,52 +19,106 @@ static const char *kaldiio_start(const uint8_t *p, size_t have)
     return NULL;
 }
 
-static int measure_text(struct kaldi_in *in, uint64_t at, enum kaldi_type want, const uint8_t *p,
-                        size_t have, struct kaldi_object *ret, struct diag *d)
+static int measure_text(struct kaldi_in *in, enum kaldi_type type,
+                        const struct kaldi_values *values, struct kaldi_object *o, struct diag *d)
 {
-    const char *start = kaldiio_start(p, have);
+    size_t have = 0;
+    const uint8_t *p = kaldi_in_at(in, o->start, 5, &have);
+    const char *start = p ? kaldiio_start(p, have) : NULL;
 
-    if (want == KALDI_TOKEN || want == KALDI_TOKENS)
-        return kaldi_text_measure(in, at, want, ret, d);
-    if (start)
-        return kaldi_bad(in, at, d,
+    o->type = type;
+    if (start && type != KALDI_TOKEN && type != KALDI_TOKENS)
+        return kaldi_bad(in, o->start, d,
                          "expected %s, got \"%s\": an object of kaldiio, which Kaldi cannot read "
                          "either",
-                         want ? kaldi_types[want].name : "an object", start);
-    if (!want)
+                         type ? kaldi_types[type].name : "an object", start);
+    if (!type)
         return kaldi_bad(
-            in, at, d, "expected an object that says its type, got text; -o kaldi_type= names it");
-    return kaldi_text_measure(in, at, want, ret, d);
+            in, o->start, d,
+            "expected an object that says its type, got text; -o kaldi_type= names it");
+    return kaldi_text_measure(in, values, o, d);
 }
 
-int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct kaldi_object *ret,
-                  struct diag *d)
+/* As kaldi_measure(), and store the values of an array. */
+static int measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type,
+                   const struct kaldi_values *values, struct kaldi_object *ret, struct diag *d)
 {
-    const uint8_t *p;
+    struct kaldi_walk w = {
+        .in = in, .diag = d, .at = at, .expected = 2 + KALDI_TOKEN_SHOWN, .values = *values};
+    struct kaldi_object o = {.start = at};
     size_t have = 0;
+    const uint8_t *p = kaldi_in_at(in, at, 5, &have);
+    int r;
 
-    if (at >= in->size)
-        return kaldi_bad(in, at, d, "expected an object, got the end of the file");
-    p = kaldi_in_at(in, at, 5, &have);
     if (!p)
         return kaldi_bad(in, at, d, "expected an object");
-    if (want == KALDI_WAVE ||
-        (!want && have >= 4 && (!memcmp(p, "RIFF", 4) || !memcmp(p, "RIFX", 4))))
-        return measure_wave(in, at, ret, d);
-    if (*p)
-        return measure_text(in, at, want, p, have, ret, d);
-    if (have < 2)
+    if (!have)
+        return kaldi_bad(in, at, d, "expected an object, got the end of the file");
+    if (type == KALDI_WAVE ||
+        (!type && have >= 4 && (!memcmp(p, "RIFF", 4) || !memcmp(p, "RIFX", 4)))) {
+        o.type = KALDI_WAVE;
+        r = kaldi_wave_measure(&w, &o);
+    } else if (*p) {
+        r = measure_text(in, type, values, &o, d);
+        w.at = at + o.len;
+    } else if (have < 2) {
         return kaldi_bad(in, at, d, "expected 00 'B', got 00 and the end of the file");
-    if (p[1] != 'B')
+    } else if (p[1] != 'B') {
         return kaldi_bad(in, at, d, "expected 00 'B', got 00 %02x", p[1]);
-    return kaldi_binary_measure(in, at, want, ret, d);
+    } else {
+        r = kaldi_walk_bytes(&w, 2, "00 'B'", &p);
+        if (r == 0)
+            r = kaldi_binary_measure(&w, type, &o);
+        if (r == 0 && o.store >= KALDI_BINARY)
+            kaldi_values_dims(&w.values, o.type, o.dim);
+    }
+    if (r < 0)
+        return r;
+    o.len = w.at - at;
+    *ret = o;
+    return 0;
+}
+
+int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type, struct kaldi_object *ret,
+                  struct diag *d)
+{
+    return measure(in, at, type, &(struct kaldi_values){0}, ret, d);
 }
 
 int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
                  enum dtype dtype, uint8_t *dst, const char *name, struct diag *d)
 {
+    struct blob blob = {.name = (char *)name, .size = object->start + object->len};
+    /* The window has all bytes, so it never reads. */
+    struct kaldi_in in = {
+        .blob = &blob,
+        .size = blob.size,
+        .window = {.bytes = (uint8_t *)bytes, .start = object->start, .have = (size_t)object->len}};
+    const struct kaldi_array *array = &kaldi_types[object->type].array[i];
+    struct kaldi_values values = {.array = i, .wide = dtype == DTYPE_F8, .dst = dst};
+    unsigned width = kaldi_plain_width(object);
+    struct kaldi_object now;
+    uint64_t size;
+    int r;
+
     assert(i < kaldi_types[object->type].n_arrays);
-    if (object->store == KALDI_TEXT)
-        return kaldi_text_decode(object, bytes, i, dtype, dst, name, d);
-    return kaldi_binary_decode(object, bytes, i, dtype, dst, name, d);
+    if (!kaldi_array_bytes(object, i, dtype, &size))
+        return kaldi_bad(&in, object->start, d, "expected an array that fits into memory");
+    values.capacity =
+        size / (array->real ? (values.wide ? 8 : 4) : dtype_info(array->dtype)->bytes);
+    r = measure(&in, object->start, object->type, &values, &now, d);
+    if (r < 0)
+        return r;
+    if (now.store != object->store || now.len != object->len ||
+        memcmp(now.dim, object->dim, sizeof(now.dim)) != 0)
+        return kaldi_bad(&in, object->start, d,
+                         "expected the object that was there before, got another");
+    if (object->store >= KALDI_CM && object->store <= KALDI_CM3)
+        kaldi_compressed_decode(object, bytes, dtype, dst);
+    else if (width && object->store != KALDI_BINARY && object->store != KALDI_BINARY8) {
+        uint64_t n = size / (values.wide ? 8 : 4);
+
+        kaldi_store_reals(dst, values.wide, bytes + object->len - n * width, n, width);
+    }
+    return 0;
 }

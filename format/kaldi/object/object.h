@@ -62,7 +62,9 @@ enum kaldi_store {
  *     MATRIX       rows, columns
  *     VECTOR       elements
  *     PACKED       values: n (n + 1) / 2
- *     INT, FLOAT, DOUBLE, BOOL, TOKEN, TOKENS   none
+ *     INT, FLOAT, DOUBLE, BOOL   none
+ *     TOKEN, TOKENS   bytes of the tokens, without the white space around them; where they begin in
+ *                  the object
  *     INTS         elements
  *     INT_LISTS    lists, integers in all
  *     INT_PAIRS, FLOAT_PAIRS   pairs
@@ -78,6 +80,8 @@ struct kaldi_object {
     uint64_t start; /* byte of its file: after the key and the space that follows it */
     uint64_t len;   /* bytes; of text, with the end of the line if there is one */
     uint64_t dim[KALDI_DIMS];
+    uint64_t data; /* of a wave: where its samples begin in the object */
+    bool is_open;  /* text without the end of its line */
 };
 
 /* An array of an object. Most types have one array; lists of lists have one per level. */
@@ -113,13 +117,13 @@ extern const struct kaldi_type_info kaldi_types[N_KALDI_TYPES];
 /* The type of that name; KALDI_UNKNOWN: there is none. */
 enum kaldi_type kaldi_type_called(const char *name, size_t len);
 
-/* Measure the object at byte at of the blob: its type, store, length and dims. want: the type to
+/* Measure the object at byte at of the blob: its type, store, length and dims. type: the type to
  * read it as. KALDI_UNKNOWN: the type that the object states itself, as waves and binary objects of
  * the stores FM to NPY8 do; others fail. KALDI_MATRIX and KALDI_VECTOR accept any of their stores.
  * in: a window on the blob. Fills in all of *ret, start too. Checks every number: an object that
  * does not fit into its file is bad. 0; -EBADMSG with "file: byte: expected, got" in d, or -errno
  * of reading. */
-int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct kaldi_object *ret,
+int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type, struct kaldi_object *ret,
                   struct diag *d);
 
 /* *ret: the bytes of array number i of an object, with real numbers as dtype. false: more than
@@ -138,24 +142,10 @@ int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsign
  * the object. (FM as float32, DM as float64, FV, DV, ...) */
 bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype, uint64_t *ret);
 
-/* ---- the parts of format/kaldi/object/object.c: binary (format/kaldi/object/binary.c) and text
- * (format/kaldi/object/text.c) ---- */
-
-/* As kaldi_measure(), for an object that begins with 00 'B' at byte at. want is never
- * KALDI_WAVE. */
-int kaldi_binary_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
-                         struct kaldi_object *ret, struct diag *d);
-int kaldi_binary_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
-                        enum dtype dtype, uint8_t *dst, const char *name, struct diag *d);
-
-/* As kaldi_measure(). want is never KALDI_UNKNOWN. */
-int kaldi_text_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
-                       struct kaldi_object *ret, struct diag *d);
-int kaldi_text_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
-                      enum dtype dtype, uint8_t *dst, const char *name, struct diag *d);
-
-/* The tokens of a text object without the white space around them: *ret_at from the start of bytes,
- * *ret_len bytes. White space between tokens stays as it is. */
-void kaldi_text_trim(const uint8_t *bytes, uint64_t len, uint64_t *ret_at, uint64_t *ret_len);
+/* Write the header of a .wav file as Kaldi's writer makes it: format 1, then the data. Sizes that
+ * do not fit into 32 bits are FFFFFFFF, "to the end of the file". */
+#define KALDI_WAVE_HEADER 44
+void kaldi_wave_header(unsigned channels, uint32_t rate, uint64_t frames,
+                       uint8_t ret[static KALDI_WAVE_HEADER]);
 
 #endif

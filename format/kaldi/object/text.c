@@ -1,5 +1,5 @@
 /* Kaldi objects as text: where they end, and their arrays. The parsers are in text_matrix.c and
- * text_lines.c of this folder.
+ * text_lines.c of this folder; here is what they share.
  *
  * An object ends where Kaldi stops reading: the end of the line after `]` belongs to it, but not
  * after `[]` and the `]` of sparse objects. Real numbers are read as float, except for DOUBLE and
@@ -7,137 +7,171 @@
  * posteriors to float first. */
 #include "format/kaldi/object/text.h"
 
-#include <assert.h>
-#include <string.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
 
 #include "base/checked.h"
+#include "base/scope.h"
+
+#define FOUND_SHOWN 20 /* bytes of the text that a message shows */
 
 static int (*const parsers[N_KALDI_TYPES])(struct kaldi_text *t) = {
-    [KALDI_MATRIX] = kaldi_text_matrix,           [KALDI_VECTOR] = kaldi_text_vector,
-    [KALDI_PACKED] = kaldi_text_packed,           [KALDI_INT] = kaldi_text_one_int,
-    [KALDI_FLOAT] = kaldi_text_one_real,          [KALDI_DOUBLE] = kaldi_text_one_double,
-    [KALDI_BOOL] = kaldi_text_one_bool,           [KALDI_INTS] = kaldi_text_ints,
-    [KALDI_INT_LISTS] = kaldi_text_int_lists,     [KALDI_INT_PAIRS] = kaldi_text_int_pairs,
-    [KALDI_FLOAT_PAIRS] = kaldi_text_float_pairs, [KALDI_POSTERIOR] = kaldi_text_posterior,
-    [KALDI_GAUSS_POST] = kaldi_text_gauss_post,   [KALDI_TOKEN] = kaldi_text_token,
+    [KALDI_MATRIX] = kaldi_text_matrix,
+    [KALDI_VECTOR] = kaldi_text_vector,
+    [KALDI_PACKED] = kaldi_text_packed,
+    [KALDI_INT] = kaldi_text_one,
+    [KALDI_FLOAT] = kaldi_text_one,
+    [KALDI_DOUBLE] = kaldi_text_one,
+    [KALDI_BOOL] = kaldi_text_one,
+    [KALDI_INTS] = kaldi_text_ints,
+    [KALDI_INT_LISTS] = kaldi_text_int_lists,
+    [KALDI_INT_PAIRS] = kaldi_text_pairs,
+    [KALDI_FLOAT_PAIRS] = kaldi_text_pairs,
+    [KALDI_POSTERIOR] = kaldi_text_posterior,
+    [KALDI_GAUSS_POST] = kaldi_text_gauss_post,
+    [KALDI_TOKEN] = kaldi_text_token,
     [KALDI_TOKENS] = kaldi_text_tokens,
 };
 
-/* The dim[] of the object that was parsed. */
-static void dims_of(const struct kaldi_text *t, uint64_t dim[static KALDI_DIMS])
+int kaldi_text_measure(struct kaldi_in *in, const struct kaldi_values *values,
+                       struct kaldi_object *o, struct diag *d)
 {
-    memset(dim, 0, KALDI_DIMS * sizeof(*dim));
-    switch (t->type) {
-    case KALDI_MATRIX:
-        dim[0] = t->rows;
-        dim[1] = t->columns;
-        break;
-    case KALDI_VECTOR:
-    case KALDI_PACKED:
-    case KALDI_INTS:
-        dim[0] = t->n[ARRAY_ONLY];
-        break;
-    case KALDI_INT_PAIRS:
-    case KALDI_FLOAT_PAIRS:
-        dim[0] = t->n[ARRAY_ONLY] / 2;
-        break;
-    case KALDI_GAUSS_POST:
-        dim[2] = t->n[ARRAY_GAUSS_VALUES];
-        __attribute__((fallthrough));
-    case KALDI_INT_LISTS:
-    case KALDI_POSTERIOR:
-        dim[0] = t->n[ARRAY_COUNTS];
-        dim[1] = t->n[ARRAY_LIST_VALUES];
-        break;
-    default:
-        break;
-    }
-}
-
-/* The number of elements of an array. False: more than memory can hold. */
-static bool elements_of(const struct kaldi_object *object, unsigned array, uint64_t *ret)
-{
-    const uint64_t *dim = object->dim;
-
-    switch (object->type) {
-    case KALDI_MATRIX:
-        return checked_mul(dim[0], dim[1], ret) && *ret <= UINT64_MAX / 8;
-    case KALDI_INT:
-    case KALDI_FLOAT:
-    case KALDI_DOUBLE:
-    case KALDI_BOOL:
-        *ret = 1;
-        return true;
-    case KALDI_INT_PAIRS:
-    case KALDI_FLOAT_PAIRS:
-        return checked_mul(dim[0], 2, ret) && *ret <= UINT64_MAX / 8;
-    default: /* counts, the counted entries, the values of those */
-        *ret = dim[(array + 1) / 2];
-        return *ret <= UINT64_MAX / 8;
-    }
-}
-
-int kaldi_text_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
-                       struct kaldi_object *ret, struct diag *d)
-{
-    struct kaldi_text t = {
-        .type = want,
-        .d = d,
-    };
+    struct kaldi_text t = {.type = o->type, .d = d, .v = *values};
     uint8_t buffer[KALDI_SCAN_BUFFER];
     int r;
 
-    if (!parsers[want])
-        return kaldi_bad(in, at, d, "expected an object that can be written as text");
-    kaldi_scan_blob(&t.s, buffer, in, at);
-    r = parsers[want](&t);
+    kaldi_scan_init(&t.s, buffer, in, o->start);
+    r = parsers[o->type](&t);
     if (r == 0 && in->error)
         r = kaldi_text_fail(&t, "more bytes");
     if (r < 0)
         return r;
-    *ret = (struct kaldi_object){.type = want, .store = KALDI_TEXT, .start = at};
-    ret->len = kaldi_scan_at(&t.s) - at;
-    dims_of(&t, ret->dim);
+    o->store = KALDI_TEXT;
+    o->len = kaldi_scan_at(&t.s) - o->start;
+    /* A newline that ends an object was the last byte that its parser skipped. */
+    o->is_open = t.s.p == buffer || t.s.p[-1] != '\n';
+    kaldi_values_dims(&t.v, o->type, o->dim);
+    if (o->type == KALDI_MATRIX) {
+        o->dim[0] = t.rows;
+        o->dim[1] = t.columns;
+    } else if (t.end) {
+        o->dim[0] = t.end - t.first;
+        o->dim[1] = t.first - o->start;
+    }
     return 0;
 }
 
-int kaldi_text_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
-                      enum dtype dtype, uint8_t *dst, const char *name, struct diag *d)
-{
-    struct kaldi_text t = {
-        .type = object->type,
-        .name = name,
-        .start = object->start,
-        .d = d,
-        .wide = dtype == DTYPE_F8,
-        .array = i,
-        .dst = dst,
-    };
-    uint8_t buffer[KALDI_SCAN_BUFFER];
-    uint64_t dim[KALDI_DIMS];
-    int r;
+/* ---- what the parsers share ---- */
 
-    assert(i < KALDI_ARRAYS_MAX && parsers[object->type]);
-    kaldi_scan_memory(&t.s, buffer, bytes, object->len);
-    if (!elements_of(object, i, &t.capacity))
-        return kaldi_text_fail(&t, "an array that fits into memory");
-    r = parsers[object->type](&t);
-    if (r < 0)
-        return r;
-    dims_of(&t, dim);
-    if (memcmp(dim, object->dim, sizeof(dim)) != 0 || kaldi_scan_at(&t.s) != object->len)
-        return kaldi_text_fail(&t, "the object that was measured to end here");
+static void show_found(struct kaldi_text *t, char ret[static FOUND_SHOWN + 8])
+{
+    size_t n = 0, len;
+
+    kaldi_scan_need(&t->s, FOUND_SHOWN);
+    len = (size_t)min_u64((uint64_t)(t->s.end - t->s.p), FOUND_SHOWN);
+    ret[n++] = '"';
+    for (size_t i = 0; i < len; i++) {
+        uint8_t c = t->s.p[i];
+
+        ret[n++] = c < ' ' || c > '~' ? '?' : (char)c;
+    }
+    snprintf(ret + n, 2, "\"");
+    if (!len)
+        snprintf(ret, FOUND_SHOWN + 8, "the end");
+    else if (*t->s.p == '\n')
+        snprintf(ret, FOUND_SHOWN + 8, "a newline");
+}
+
+int kaldi_text_fail(struct kaldi_text *t, const char *expected)
+{
+    char found[FOUND_SHOWN + 8];
+    uint64_t at = kaldi_scan_at(&t->s);
+
+    show_found(t, found);
+    return kaldi_bad(t->s.in, at, t->d, "expected %s, got %s", expected, found);
+}
+
+int kaldi_text_int(struct kaldi_text *t, int32_t *ret)
+{
+    kaldi_scan_skip_blanks(&t->s);
+    return kaldi_scan_int(&t->s, ret) ? 0 : kaldi_text_fail(t, "an integer of 32 bits");
+}
+
+int kaldi_text_size(struct kaldi_text *t, int32_t *ret)
+{
+    int r = kaldi_text_int(t, ret);
+
+    return r == 0 && *ret < 0 ? kaldi_text_fail(t, "a size of at least 0 before this") : r;
+}
+
+int kaldi_text_put_int(struct kaldi_text *t, unsigned array)
+{
+    int32_t v;
+    int r = kaldi_text_int(t, &v);
+
+    if (r == 0)
+        kaldi_put_int32(&t->v, array, v);
+    return r;
+}
+
+void kaldi_expect_doubles(struct kaldi_text *t)
+{
+    if (t->v.dst)
+        t->s.infinite = true;
+    else
+        t->v.wide = true;
+}
+
+/* Does a token end at q? q must be inside the buffer, or at the end of all bytes. */
+static bool token_ends(const struct kaldi_text *t, const uint8_t *q)
+{
+    return q == t->s.end || kaldi_is_blank(*q);
+}
+
+int kaldi_text_open(struct kaldi_text *t, bool *ret_closed)
+{
+    bool closed;
+
+    kaldi_scan_skip_blanks(&t->s);
+    kaldi_scan_need(&t->s, 3);
+    closed = ret_closed && t->s.p[0] == '[' && t->s.p[1] == ']';
+    if (t->s.p[0] != '[' || !token_ends(t, t->s.p + 1 + closed))
+        return kaldi_text_fail(t, "\"[\" and white space");
+    t->s.p += 1 + closed;
+    if (ret_closed)
+        *ret_closed = closed;
     return 0;
 }
 
-void kaldi_text_trim(const uint8_t *bytes, uint64_t len, uint64_t *ret_at, uint64_t *ret_len)
+void kaldi_text_line_end(struct kaldi_text *t)
 {
-    uint64_t at = 0;
+    kaldi_scan_need(&t->s, 2);
+    if (*t->s.p == '\r')
+        t->s.p += t->s.p + 1 < t->s.end ? 2 : 1;
+    else if (*t->s.p == '\n')
+        t->s.p++;
+}
 
-    while (at < len && kaldi_is_blank(bytes[at]))
-        at++;
-    while (len > at && kaldi_is_blank(bytes[len - 1]))
-        len--;
-    *ret_at = at;
-    *ret_len = len - at;
+int kaldi_text_word(struct kaldi_text *t, unsigned array)
+{
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {{"infinity", (double)INFINITY}, {"inf", (double)INFINITY}, {"nan", (double)NAN}};
+
+    kaldi_scan_skip_blanks(&t->s);
+    kaldi_scan_need(&t->s, 16);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        size_t len = strlen(words[i].word);
+
+        if (strncasecmp((const char *)t->s.p, words[i].word, len) != 0 ||
+            !token_ends(t, t->s.p + len))
+            continue;
+        t->s.p += len;
+        kaldi_text_store(t, array, t->v.n[array]++, words[i].value);
+        return 0;
+    }
+    return kaldi_text_fail(t, "a number or \"]\"");
 }

@@ -1,6 +1,4 @@
 /* Kaldi's text in brackets: matrices, vectors and packed matrices, dense and sparse. */
-#include <string.h>
-
 #include "format/kaldi/object/text.h"
 
 #define PACKED_ROWS_MAX 46340 /* for more, Kaldi's count of values overflows 32 bits */
@@ -13,7 +11,7 @@ static inline bool starts_number(uint8_t c)
 
 static int end_row(struct kaldi_text *t, uint64_t *row_start)
 {
-    uint64_t columns = t->n[ARRAY_ONLY] - *row_start;
+    uint64_t columns = t->v.n[ARRAY_ONLY] - *row_start;
 
     if (!columns)
         return 0;
@@ -23,7 +21,7 @@ static int end_row(struct kaldi_text *t, uint64_t *row_start)
         return kaldi_text_fail(t, "less than 2^31 rows and columns");
     t->rows++;
     t->columns = columns;
-    *row_start = t->n[ARRAY_ONLY];
+    *row_start = t->v.n[ARRAY_ONLY];
     return 0;
 }
 
@@ -31,23 +29,23 @@ static int dense_matrix(struct kaldi_text *t)
 {
     uint64_t row_start = 0;
     bool closed;
-    int r = kaldi_take_open(t, &closed);
+    int r = kaldi_text_open(t, &closed);
 
     while (r == 0 && !closed) {
         uint8_t c = kaldi_scan_peek(&t->s);
 
         if (starts_number(c)) {
-            r = kaldi_take_into(t, ARRAY_ONLY);
+            r = kaldi_text_put_real(t, ARRAY_ONLY);
         } else if (c == '\n' || c == ';' || c == ']') {
             r = end_row(t, &row_start);
             t->s.p++;
             closed = c == ']';
             if (closed)
-                kaldi_take_line_end(t);
+                kaldi_text_line_end(t);
         } else if (kaldi_is_blank(c)) {
             t->s.p++;
         } else {
-            r = kaldi_take_word(t, ARRAY_ONLY);
+            r = kaldi_text_word(t, ARRAY_ONLY);
         }
     }
     return r;
@@ -58,13 +56,13 @@ static int dense_matrix(struct kaldi_text *t)
 int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
 {
     bool closed;
-    int r = kaldi_take_open(t, &closed);
+    int r = kaldi_text_open(t, &closed);
 
     while (r == 0 && !closed) {
         uint8_t c = kaldi_scan_peek(&t->s);
 
         if (starts_number(c)) {
-            r = kaldi_take_into(t, array);
+            r = kaldi_text_put_real(t, array);
             c = kaldi_scan_peek(&t->s);
             if (r == 0 && !kaldi_is_blank(c) && c != ']')
                 r = kaldi_text_fail(t, "white space or \"]\" after the number");
@@ -73,18 +71,19 @@ int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
         } else if (c == ']') {
             closed = true;
             t->s.p++;
-            kaldi_take_line_end(t);
+            kaldi_text_line_end(t);
         } else if (c == '\n' || c == '\r') {
             r = kaldi_text_fail(t, "\"]\" in the line of the vector");
         } else {
-            r = kaldi_take_word(t, array);
+            r = kaldi_text_word(t, array);
         }
     }
     return r;
 }
 
 /* `rows=3`, `dim=7`. Like Kaldi, ignores anything from the integer to the next white space. */
-static int take_named_size(struct kaldi_text *t, const char *name, const char *want, uint64_t *ret)
+static int text_named_size(struct kaldi_text *t, const char *name, const char *expected,
+                           uint64_t *ret)
 {
     size_t len = strlen(name);
     int32_t v;
@@ -92,10 +91,10 @@ static int take_named_size(struct kaldi_text *t, const char *name, const char *w
     kaldi_scan_skip_blanks(&t->s);
     kaldi_scan_need(&t->s, len);
     if ((size_t)(t->s.end - t->s.p) < len || memcmp(t->s.p, name, len) != 0)
-        return kaldi_text_fail(t, want);
+        return kaldi_text_fail(t, expected);
     t->s.p += len;
     if (!kaldi_scan_int(&t->s, &v) || v < 0)
-        return kaldi_text_fail(t, want);
+        return kaldi_text_fail(t, expected);
     kaldi_scan_skip_token(&t->s);
     *ret = (uint64_t)v;
     return 0;
@@ -116,9 +115,9 @@ static int sparse_entry(struct kaldi_text *t, uint64_t row, uint64_t dim, int64_
     *before = index;
     place = row * dim + (uint64_t)index;
     kaldi_scan_skip_blanks(&t->s);
-    r = kaldi_take_real(t, &v);
-    if (r == 0 && kaldi_is_kept(t, ARRAY_ONLY, place))
-        kaldi_store_real(t, place, v);
+    r = kaldi_text_real(t, &v);
+    if (r == 0)
+        kaldi_text_store(t, ARRAY_ONLY, place, v);
     return r;
 }
 
@@ -127,10 +126,10 @@ static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
 {
     int64_t before = -1;
     uint64_t dim;
-    int r = take_named_size(t, "dim=", "dim= and a size up to 2147483647", &dim);
+    int r = text_named_size(t, "dim=", "dim= and a size up to 2147483647", &dim);
 
     if (r == 0)
-        r = kaldi_take_open(t, NULL);
+        r = kaldi_text_open(t, NULL);
     while (r == 0) {
         kaldi_scan_skip_blanks(&t->s);
         if (kaldi_scan_peek(&t->s) == ']') {
@@ -143,19 +142,13 @@ static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
     return r;
 }
 
-static void zero_dst(struct kaldi_text *t)
-{
-    if (t->capacity)
-        memset(t->dst, 0, t->capacity * (t->wide ? 8 : 4));
-}
-
 /* A sparse matrix has no rows, or rows of one length that is not 0: Kaldi cannot make others
  * dense. */
 static int sparse_matrix(struct kaldi_text *t)
 {
-    int r = take_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->rows);
+    int r = text_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->rows);
 
-    zero_dst(t);
+    kaldi_values_clear(&t->v);
     for (uint64_t row = 0; r == 0 && row < t->rows; row++) {
         uint64_t dim;
 
@@ -179,8 +172,8 @@ int kaldi_text_vector(struct kaldi_text *t)
     kaldi_scan_skip_blanks(&t->s);
     if (kaldi_scan_peek(&t->s) != 'd')
         return kaldi_dense_vector(t, ARRAY_ONLY);
-    zero_dst(t);
-    return sparse_row(t, 0, &t->n[ARRAY_ONLY]);
+    kaldi_values_clear(&t->v);
+    return sparse_row(t, 0, &t->v.n[ARRAY_ONLY]);
 }
 
 /* The old form: FP or DP, the number of rows, the values. */
@@ -192,14 +185,14 @@ static int packed_sized(struct kaldi_text *t)
     if (*t->s.p == 'D')
         kaldi_expect_doubles(t);
     t->s.p += 2;
-    r = kaldi_take_size(t, &rows);
+    r = kaldi_text_size(t, &rows);
     if (r == 0 && rows > PACKED_ROWS_MAX)
         r = kaldi_text_fail(t, "at most 46340 rows before this");
     if (r < 0)
         return r;
     for (uint64_t left = (uint64_t)rows * ((uint64_t)rows + 1) / 2; r == 0 && left; left--) {
         kaldi_scan_skip_blanks(&t->s);
-        r = kaldi_take_into(t, ARRAY_ONLY);
+        r = kaldi_text_put_real(t, ARRAY_ONLY);
     }
     return r;
 }
@@ -221,20 +214,21 @@ int kaldi_text_packed(struct kaldi_text *t)
     kaldi_scan_need(&t->s, 3);
     if ((*t->s.p == 'F' || *t->s.p == 'D') && t->s.p[1] == 'P' && kaldi_is_blank(t->s.p[2]))
         return packed_sized(t);
-    r = kaldi_take_open(t, NULL);
+    r = kaldi_text_open(t, NULL);
     while (r == 0) {
         uint8_t c;
 
         kaldi_scan_skip_blanks(&t->s);
         c = kaldi_scan_peek(&t->s);
         if (c != ']') {
-            r = starts_number(c) ? kaldi_take_into(t, ARRAY_ONLY) : kaldi_take_word(t, ARRAY_ONLY);
+            r = starts_number(c) ? kaldi_text_put_real(t, ARRAY_ONLY)
+                                 : kaldi_text_word(t, ARRAY_ONLY);
             continue;
         }
-        if (!is_triangle(t->n[ARRAY_ONLY]))
+        if (!is_triangle(t->v.n[ARRAY_ONLY]))
             return kaldi_text_fail(t, "the n (n + 1) / 2 numbers of a triangle before this");
         t->s.p++;
-        kaldi_take_line_end(t);
+        kaldi_text_line_end(t);
         return 0;
     }
     return r;

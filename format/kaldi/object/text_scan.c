@@ -1,43 +1,25 @@
 #include "format/kaldi/object/text_scan.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 
 #define STEP_LEAST 256 /* bytes of the first copy: many objects are small */
 
-static void start(struct kaldi_scan *s, uint8_t *buffer)
+void kaldi_scan_init(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at)
 {
     memset(buffer, 0, DECIMAL_PAD);
-    s->buffer = buffer;
-    s->p = s->end = buffer;
-    s->step = STEP_LEAST;
-}
-
-void kaldi_scan_blob(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at)
-{
-    *s = (struct kaldi_scan){.in = in, .len = in->size, .next = at};
-    start(s, buffer);
-}
-
-void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *bytes, uint64_t len)
-{
-    *s = (struct kaldi_scan){.bytes = bytes, .len = len};
-    start(s, buffer);
+    *s = (struct kaldi_scan){
+        .p = buffer, .end = buffer, .in = in, .next = at, .step = STEP_LEAST, .buffer = buffer};
 }
 
 /* Copy some bytes, up to capacity, after the unparsed ones. */
-static void kaldi_text_scan_fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
+static void scan_fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
 {
     size_t have = 0;
-    const uint8_t *from = NULL;
+    const uint8_t *from = kaldi_in_at(s->in, s->next, 1, &have);
 
-    if (s->next < s->len) {
-        from = s->in ? kaldi_in_at(s->in, s->next, 1, &have) : s->bytes + s->next;
-        have = s->in ? have : (size_t)min_u64(s->len - s->next, SIZE_MAX);
-    }
     have = from ? (size_t)min_u64(have, min_u64(capacity, s->step)) : 0;
     if (have)
         memcpy(end, from, have);
@@ -56,7 +38,7 @@ void kaldi_scan_more(struct kaldi_scan *s, size_t n)
     s->p = s->buffer;
     s->end = s->buffer + wait;
     for (; wait < n && !s->last; wait = (size_t)(s->end - s->p))
-        kaldi_text_scan_fill(s, s->buffer + wait, KALDI_SCAN_SIZE - wait);
+        scan_fill(s, s->buffer + wait, KALDI_SCAN_SIZE - wait);
 }
 
 void kaldi_scan_skip_blanks(struct kaldi_scan *s)
@@ -106,47 +88,40 @@ static const uint8_t *skip_number(const uint8_t *p, bool *ret_good)
     return p;
 }
 
-static const uint8_t *skip_int(const uint8_t *p, bool *ret_good)
-{
-    const uint8_t *digits = p + (*p == '-' || *p == '+');
-
-    p = skip_digits(digits);
-    *ret_good = p > digits;
-    return p;
-}
-
 /* Make all of the number at p available, and return its end. NULL: no number. */
-static uint8_t *kaldi_text_scan_whole_number(struct kaldi_scan *s,
-                                             const uint8_t *(*skip)(const uint8_t *p,
-                                                                    bool *ret_good))
+static const uint8_t *scan_number(struct kaldi_scan *s)
 {
     const uint8_t *end;
     bool good;
 
-    while ((end = skip(s->p, &good)) == s->end && !s->last) {
+    while ((end = skip_number(s->p, &good)) == s->end && !s->last) {
         size_t len = (size_t)(end - s->p);
 
         if (len == KALDI_SCAN_SIZE)
             return NULL;
         kaldi_scan_more(s, len + 1);
     }
-    return good ? s->buffer + (end - s->buffer) : NULL;
+    return good ? end : NULL;
 }
 
+/* [+-] digits, of any number. */
 static bool slow_int(struct kaldi_scan *s, int32_t *ret)
 {
-    const uint8_t *end = kaldi_text_scan_whole_number(s, skip_int), *p = s->p;
-    bool negative = *p == '-';
+    bool negative = *s->p == '-';
     uint64_t v = 0, max = (uint64_t)INT32_MAX + negative;
+    const uint8_t *p = s->p + (negative || *s->p == '+');
+    size_t at = (size_t)(p - s->p), digits = 0;
 
-    if (!end)
-        return false;
-    for (p += negative || *p == '+'; p < end && v <= max; p++)
-        v = v * 10 + (uint64_t)(*p - '0');
-    if (v > max)
+    for (;; digits++, at++) {
+        kaldi_scan_need(s, at + 1);
+        if (!kaldi_is_digit(s->p[at]) || v > max || at + 1 == KALDI_SCAN_SIZE)
+            break;
+        v = v * 10 + (uint64_t)(s->p[at] - '0');
+    }
+    if (!digits || v > max || kaldi_is_digit(s->p[at]))
         return false;
     *ret = (int32_t)(negative ? -(int64_t)v : (int64_t)v);
-    s->p = end;
+    s->p += at;
     return true;
 }
 
@@ -168,27 +143,9 @@ bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret)
 
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
 {
-    const uint8_t *end = kaldi_text_scan_whole_number(s, skip_number);
+    const uint8_t *end = scan_number(s);
 
     if (!end || decimal_parse(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
-        return false;
-    s->p = end;
-    return true;
-}
-
-/* strtod also reads forms that Kaldi does not, such as 0x1, so it gets only the bytes of the
- * number. */
-bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
-{
-    uint8_t *end = kaldi_text_scan_whole_number(s, skip_number), behind;
-
-    if (!end)
-        return false;
-    behind = *end;
-    *end = '\0';
-    *ret = strtod((const char *)s->p, NULL);
-    *end = behind;
-    if (isinf(*ret) && !s->infinite)
         return false;
     s->p = end;
     return true;
@@ -200,8 +157,11 @@ bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
 
     kaldi_scan_need(s, KALDI_SCAN_SHORT);
     end = decimal_parse_short_double(s->p, ret);
-    if (!end)
-        return kaldi_scan_slow_double(s, ret);
+    if (!end) {
+        end = scan_number(s);
+        if (!end || decimal_parse_double(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
+            return false;
+    }
     s->p = end;
     return true;
 }

@@ -1,5 +1,4 @@
-/* The scanner under the parsers of Kaldi's text: bytes of a blob or of memory, white space,
- * numbers.
+/* The scanner under the parsers of Kaldi's text: bytes of a blob, white space, numbers.
  *
  * It copies the bytes in pieces into a small buffer that always ends with zeros. So loops stop
  * there without a check, and numbers can be parsed eight bytes at a time. p only moves forward; the
@@ -23,22 +22,17 @@ struct kaldi_scan {
     bool by_line;           /* a newline is not white space */
     bool infinite;          /* a real number out of range is infinite, not an error */
     /* private: */
-    struct kaldi_in *in; /* NULL: memory */
-    const uint8_t *bytes;
-    uint64_t len;
-    uint64_t next; /* the byte of the blob, or of bytes, that follows end */
+    struct kaldi_in *in;
+    uint64_t next; /* the byte of the blob that follows end */
     size_t step;
     uint8_t *buffer;
 };
 
 /* Scan from byte at of a blob. An error of reading goes to in->error and looks like the end.
  * buffer: [KALDI_SCAN_BUFFER], uninitialised, owned by the caller. */
-void kaldi_scan_blob(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at);
+void kaldi_scan_init(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at);
 
-/* Scan bytes, [len], from their start. */
-void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *bytes, uint64_t len);
-
-/* The position of p: a byte of the blob, or of bytes. */
+/* The byte of the blob at p. */
 static inline uint64_t kaldi_scan_at(const struct kaldi_scan *s)
 {
     return s->next - (uint64_t)(s->end - s->p);
@@ -83,8 +77,8 @@ void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to white space */
 /* Parse the number at p by the rules of C++ streams, and move p past it. The caller judges what
  * follows. False, and p stays: no number, or one out of range. */
 bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret);
+bool kaldi_scan_double(struct kaldi_scan *s, double *ret);
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret);
-bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret);
 
 #define KALDI_SCAN_SHORT 32 /* bytes, more than a number that the quick path takes */
 
@@ -99,7 +93,5 @@ static inline bool kaldi_scan_float(struct kaldi_scan *s, float *ret)
     s->p = end;
     return true;
 }
-
-bool kaldi_scan_double(struct kaldi_scan *s, double *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* The types of Kaldi objects and their arrays; and the arrays that an object holds byte for byte as
- * files show them. */
+/* The types of Kaldi objects and their arrays; the arrays that an object holds byte for byte as
+ * files show them; and the values that parsers find. */
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
@@ -111,6 +111,27 @@ bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype
     *ret = object->len - bytes; /* they are at its end */
     return true;
 }
+
+/* ---- values ---- */
+
+void kaldi_values_dims(const struct kaldi_values *v, enum kaldi_type type,
+                       uint64_t dim[static KALDI_DIMS])
+{
+    for (unsigned i = 0; i < kaldi_types[type].n_arrays; i++) {
+        const struct kaldi_array *array = &kaldi_types[type].array[i];
+
+        if (array->ndim)
+            dim[array->dim[0]] = array->ndim == 2 ? v->n[i] / 2 : v->n[i];
+    }
+}
+
+void kaldi_values_clear(struct kaldi_values *v)
+{
+    if (v->capacity)
+        memset(v->dst, 0, (size_t)v->capacity * (v->wide ? 8 : 4));
+}
+
+/* ---- types ---- */
 
 enum kaldi_type kaldi_type_called(const char *name, size_t len)
 {

@@ -4,38 +4,25 @@
 
 #define READ_MOST 65536 /* bytes of one read, if that many are expected */
 
-/* n: at most w->have. */
-static void kaldi_walk_step(struct kaldi_walk *w, size_t n)
+int kaldi_walk_fill(struct kaldi_walk *w, size_t n, const char *what)
 {
-    w->p += n;
-    w->have -= n;
-    w->at += n;
-    w->expected -= min_u64(w->expected, n);
-}
+    uint64_t left = w->in->size - w->at;
 
-int kaldi_take(struct kaldi_walk *w, size_t n, const char *what, const uint8_t **ret)
-{
-    if (w->have < n) {
-        uint64_t left = w->in->size - w->at;
-
-        if (n <= left)
-            w->p = kaldi_in_at(w->in, w->at, (size_t)max_u64(n, min_u64(w->expected, READ_MOST)),
-                               &w->have);
-        if (n > left || !w->p) {
-            w->have = 0;
-            return kaldi_bad(w->in, w->at, w->diag, "expected %zu bytes of %s, got %llu", n, what,
-                             (unsigned long long)left);
-        }
+    w->have = 0;
+    if (n <= left) {
+        w->p = kaldi_in_at(w->in, w->at, (size_t)max_u64(n, min_u64(w->expected, READ_MOST)),
+                           &w->have);
+        if (w->p)
+            return 0;
     }
-    *ret = w->p;
-    kaldi_walk_step(w, n);
-    return 0;
+    return kaldi_bad(w->in, w->at, w->diag, "expected %zu bytes of %s, got %llu", n, what,
+                     (unsigned long long)left);
 }
 
-int kaldi_take_int(struct kaldi_walk *w, const char *what, int32_t *ret)
+int kaldi_walk_int(struct kaldi_walk *w, const char *what, int32_t *ret)
 {
     const uint8_t *p;
-    int r = kaldi_take(w, 5, what, &p);
+    int r = kaldi_walk_bytes(w, 5, what, &p);
 
     if (r < 0)
         return r;
@@ -46,10 +33,10 @@ int kaldi_take_int(struct kaldi_walk *w, const char *what, int32_t *ret)
     return 0;
 }
 
-int kaldi_take_count(struct kaldi_walk *w, const char *what, uint64_t *ret)
+int kaldi_walk_count(struct kaldi_walk *w, const char *what, uint64_t *ret)
 {
     int32_t v = 0;
-    int r = kaldi_take_int(w, what, &v);
+    int r = kaldi_walk_int(w, what, &v);
 
     if (r < 0)
         return r;
@@ -59,40 +46,46 @@ int kaldi_take_count(struct kaldi_walk *w, const char *what, uint64_t *ret)
     return 0;
 }
 
-int kaldi_skip_ints(struct kaldi_walk *w, uint64_t n, const char *what)
+int kaldi_walk_ints(struct kaldi_walk *w, unsigned array, uint64_t n, const char *what)
 {
-    int32_t ignored;
+    struct kaldi_values *v = &w->values;
     int r = kaldi_expect(w, n, 5, what);
 
     while (n && r == 0) {
-        size_t here = (size_t)min_u64(n, w->have / 5), good = 0;
+        uint64_t here = min_u64(n, w->have / 5), good = 0;
+        const uint8_t *p = w->p;
+        int32_t value = 0;
 
-        while (good < here && w->p[5 * good] == 4)
+        while (good < here && p[5 * good] == 4)
             good++;
-        kaldi_walk_step(w, 5 * good);
+        if (kaldi_is_kept(v, array, v->n[array]))
+            for (uint64_t i = 0; i < min_u64(good, v->capacity - v->n[array]); i++)
+                memcpy(v->dst + 4 * (v->n[array] + i), p + 5 * i + 1, 4);
+        v->n[array] += good;
         n -= good;
-        if (!n)
+        r = kaldi_walk_skip(w, good, 5, what);
+        if (r < 0 || !n)
             break;
-        r = kaldi_take_int(w, what, &ignored); /* either bad, or not in the window */
+        r = kaldi_walk_int(w, what, &value); /* either bad, or not in the window */
+        if (r == 0)
+            kaldi_put_int32(v, array, value);
         n--;
     }
     return r;
 }
 
-int kaldi_skip_real(struct kaldi_walk *w, bool *wide)
+int kaldi_walk_real(struct kaldi_walk *w, const uint8_t **ret, unsigned *ret_width)
 {
     const uint8_t *p;
-    int r = kaldi_take(w, 5, "a real number", &p);
+    int r = kaldi_walk_bytes(w, 1, "a real number", &p);
 
     if (r < 0)
         return r;
     if (*p != 4 && *p != 8)
-        return kaldi_bad(w->in, w->at - 5, w->diag,
+        return kaldi_bad(w->in, w->at - 1, w->diag,
                          "expected a real number (byte 04 or 08), got byte %02x", *p);
-    if (*p == 4)
-        return 0;
-    *wide = true;
-    return kaldi_take(w, 4, "a real number of 8 bytes", &p);
+    *ret_width = *p;
+    return kaldi_walk_bytes(w, *ret_width, "a real number", ret);
 }
 
 int kaldi_expect(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what)
@@ -110,34 +103,47 @@ int kaldi_expect(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *wh
     return 0;
 }
 
-int kaldi_skip(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what)
+int kaldi_walk_skip(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what)
 {
-    uint64_t beyond;
     int r = kaldi_expect(w, n, each, what);
+    uint64_t bytes = n * each, here;
 
     if (r < 0)
         return r;
-    beyond = n * each - min_u64(n * each, w->have);
-    kaldi_walk_step(w, (size_t)(n * each - beyond));
-    w->at += beyond;
-    w->expected -= min_u64(w->expected, beyond);
+    here = min_u64(bytes, w->have);
+    w->p += here;
+    w->have -= (size_t)here;
+    w->at += bytes;
+    w->expected -= min_u64(bytes, w->expected);
     return 0;
 }
 
-uint8_t *kaldi_put_reals(uint8_t *dst, enum dtype dtype, const uint8_t *p, uint64_t n, bool wide)
+void kaldi_store_reals(uint8_t *dst, bool wide, const uint8_t *p, uint64_t n, unsigned width)
 {
-    size_t size = dtype == DTYPE_F8 ? 8 : 4;
-
     if (!n)
-        return dst;
-    if (size == (wide ? 8 : 4)) {
-        memcpy(dst, p, (size_t)n * size);
-    } else if (wide) {
+        return;
+    if (width == (wide ? 8 : 4))
+        memcpy(dst, p, (size_t)n * width);
+    else if (wide)
         for (uint64_t k = 0; k < n; k++)
-            kaldi_store_f4(dst + 4 * k, (float)kaldi_load_f8(p + 8 * k));
-    } else {
-        for (uint64_t k = 0; k < n; k++)
-            kaldi_store_f8(dst + 8 * k, kaldi_load_f4(p + 4 * k));
-    }
-    return dst + n * size;
+            kaldi_store_real(dst + 8 * k, true, (double)kaldi_load_f4(p + 4 * k));
+    else
+        for (uint64_t k = 0; k < n; k++) {
+            uint64_t bits = load_le64(p + 8 * k);
+            double v;
+
+            memcpy(&v, &bits, sizeof(v));
+            kaldi_store_real(dst + 4 * k, false, v);
+        }
+}
+
+void kaldi_put_reals(struct kaldi_values *v, unsigned array, const uint8_t *p, uint64_t n,
+                     unsigned width)
+{
+    uint64_t i = v->n[array];
+
+    v->n[array] += n;
+    if (kaldi_is_kept(v, array, i))
+        kaldi_store_reals(v->dst + i * (v->wide ? 8 : 4), v->wide, p, min_u64(n, v->capacity - i),
+                          width);
 }

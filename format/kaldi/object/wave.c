@@ -1,10 +1,10 @@
-#include "format/kaldi/object/wave.h"
+/* WAVE audio as Kaldi reads it (feat/wave-reader.cc), little- or big-endian. The core has a lenient
+ * reader (format/core/sound_head.h); this one refuses what Kaldi refuses, and ends where Kaldi
+ * does. */
+#include "format/kaldi/object/walk.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 
 #define PCM        1
@@ -13,13 +13,6 @@
 #define FMT_LONG   40 /* and of EXTENSIBLE */
 #define BITS       16
 
-struct reader {
-    struct kaldi_in *in;
-    struct diag *d;
-    uint64_t at; /* byte of the blob, <= in->size */
-    bool big_endian;
-};
-
 /* Do the sizes in the headers mean "to the end of the file"? */
 static bool is_endless(uint32_t riff, uint32_t data)
 {
@@ -27,182 +20,140 @@ static bool is_endless(uint32_t riff, uint32_t data)
            data == 0x7ffff000; /* SoX */
 }
 
-static uint16_t kaldi_wave_get16(const struct reader *r, const uint8_t *p)
+static uint16_t wave_get16(const struct kaldi_object *o, const uint8_t *p)
 {
-    return r->big_endian ? load_be16(p) : load_le16(p);
+    return o->store == KALDI_RIFX ? load_be16(p) : load_le16(p);
 }
 
-static uint32_t kaldi_wave_get32(const struct reader *r, const uint8_t *p)
+static uint32_t wave_get32(const struct kaldi_object *o, const uint8_t *p)
 {
-    return r->big_endian ? load_be32(p) : load_le32(p);
-}
-
-/* The next n bytes, valid until the next call; NULL, with a message: the file ends before them. */
-static const uint8_t *kaldi_wave_take(struct reader *r, size_t n, const char *what)
-{
-    uint64_t left = r->in->size - r->at;
-    const uint8_t *p = NULL;
-    size_t have;
-
-    if (n <= left)
-        p = kaldi_in_at(r->in, r->at, n, &have);
-    if (!p) {
-        kaldi_bad(r->in, r->at, r->d, "expected %zu bytes of %s, got %llu", n, what,
-                  (unsigned long long)left);
-        return NULL;
-    }
-    r->at += n;
-    return p;
-}
-
-static int failed(const struct reader *r)
-{
-    return r->in->error ? r->in->error : -EBADMSG;
+    return o->store == KALDI_RIFX ? load_be32(p) : load_le32(p);
 }
 
 /* Skip to the next chunk of that name, and past its name and size. Like Kaldi, skips exactly the
  * bytes that a chunk states: there is no pad byte. */
-static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
+static int find_chunk(struct kaldi_walk *w, const struct kaldi_object *o, const char *name,
+                      uint32_t *ret_size)
 {
     char what[16];
+    const uint8_t *p;
+    int r;
 
     snprintf(what, sizeof(what), "chunk \"%s\"", name);
-    for (;;) {
-        const uint8_t *p = kaldi_wave_take(r, 8, what);
-
-        if (!p)
-            return failed(r);
-        *ret_size = kaldi_wave_get32(r, p + 4);
+    while ((r = kaldi_walk_bytes(w, 8, what, &p)) == 0) {
+        *ret_size = wave_get32(o, p + 4);
         if (!memcmp(p, name, 4))
             return 0;
-        if (*ret_size > r->in->size - r->at)
-            return kaldi_bad(r->in, r->at - 4, r->d,
+        if (*ret_size > w->in->size - w->at)
+            return kaldi_bad(w->in, w->at - 4, w->diag,
                              "expected %s, got one of %u bytes and the end of the file", what,
                              *ret_size);
-        r->at += *ret_size;
+        kaldi_walk_skip(w, *ret_size, 1, what);
     }
+    return r;
 }
 
-/* fmt: [FMT_LONG] */
-static bool is_pcm_guid(const struct reader *r, const uint8_t *fmt)
+/* fmt: the chunk, of that size, at byte at; [FMT], and if the size allows it [FMT_LONG] */
+static int check_format(const struct kaldi_walk *w, const struct kaldi_object *o, uint64_t at,
+                        const uint8_t *fmt, uint32_t size)
 {
-    return kaldi_wave_get32(r, fmt + 24) == 0x00000001 &&
-           kaldi_wave_get32(r, fmt + 28) == 0x00100000 &&
-           kaldi_wave_get32(r, fmt + 32) == 0xaa000080 &&
-           kaldi_wave_get32(r, fmt + 36) == 0x719b3800;
-}
-
-static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t size)
-{
-    uint64_t at = r->at - FMT;
-    unsigned format = kaldi_wave_get16(r, fmt);
+    unsigned format = wave_get16(o, fmt);
 
     if (format != PCM && format != EXTENSIBLE)
-        return kaldi_bad(r->in, at, r->d, "expected PCM (format 1), got format %u%s", format,
+        return kaldi_bad(w->in, at, w->diag, "expected PCM (format 1), got format %u%s", format,
                          format == 3                  ? ", float"
                          : format == 6 || format == 7 ? ", a-law or mu-law"
                                                       : "");
     if (size < (format == PCM ? FMT : FMT_LONG))
-        return kaldi_bad(r->in, at, r->d, "expected a chunk \"fmt \" of at least %u bytes, got %u",
+        return kaldi_bad(w->in, at, w->diag,
+                         "expected a chunk \"fmt \" of at least %u bytes, got %u",
                          format == PCM ? FMT : FMT_LONG, size);
+    if (size > w->in->size - at)
+        return kaldi_bad(w->in, at, w->diag, "expected a chunk \"fmt \" of %u bytes, got %llu",
+                         size, (unsigned long long)(w->in->size - at));
+    if (format == EXTENSIBLE &&
+        (wave_get16(o, fmt + 16) < 22 || wave_get32(o, fmt + 24) != 0x00000001 ||
+         wave_get32(o, fmt + 28) != 0x00100000 || wave_get32(o, fmt + 32) != 0xaa000080 ||
+         wave_get32(o, fmt + 36) != 0x719b3800))
+        return kaldi_bad(w->in, at, w->diag,
+                         "expected PCM, got another kind of WAVE_FORMAT_EXTENSIBLE");
     return 0;
 }
 
 /* Check channels, rate and the numbers that depend on them. */
-static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kaldi_wave *wave)
+static int check_numbers(const struct kaldi_walk *w, struct kaldi_object *o, uint64_t at,
+                         const uint8_t *fmt)
 {
-    uint64_t at = r->at - FMT;
-    uint32_t channels = kaldi_wave_get16(r, fmt + 2), rate = kaldi_wave_get32(r, fmt + 4),
-             bits = kaldi_wave_get16(r, fmt + 14);
+    uint32_t channels = wave_get16(o, fmt + 2), rate = wave_get32(o, fmt + 4),
+             bits = wave_get16(o, fmt + 14);
 
     if (!channels)
-        return kaldi_bad(r->in, at + 2, r->d, "expected channels, got none");
+        return kaldi_bad(w->in, at + 2, w->diag, "expected channels, got none");
     if (bits != BITS)
-        return kaldi_bad(r->in, at + 14, r->d, "expected samples of 16 bits, got %u", bits);
+        return kaldi_bad(w->in, at + 14, w->diag, "expected samples of 16 bits, got %u", bits);
     /* In 32 bits, as in Kaldi. */
-    if (kaldi_wave_get32(r, fmt + 8) != rate * BITS / 8 * channels)
-        return kaldi_bad(r->in, at + 8, r->d, "expected %u bytes per second, got %u",
-                         rate * BITS / 8 * channels, kaldi_wave_get32(r, fmt + 8));
-    if (kaldi_wave_get16(r, fmt + 12) != channels * BITS / 8)
-        return kaldi_bad(r->in, at + 12, r->d, "expected %u bytes for all channels, got %u",
-                         channels * BITS / 8, kaldi_wave_get16(r, fmt + 12));
-    wave->channels = channels;
-    wave->rate = rate;
+    if (wave_get32(o, fmt + 8) != rate * BITS / 8 * channels)
+        return kaldi_bad(w->in, at + 8, w->diag, "expected %u bytes per second, got %u",
+                         rate * BITS / 8 * channels, wave_get32(o, fmt + 8));
+    if (wave_get16(o, fmt + 12) != channels * BITS / 8)
+        return kaldi_bad(w->in, at + 12, w->diag, "expected %u bytes for all channels, got %u",
+                         channels * BITS / 8, wave_get16(o, fmt + 12));
+    o->dim[1] = channels;
+    o->dim[2] = rate;
     return 0;
 }
 
-/* The chunk "fmt ": r is past its size. */
-static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
+/* The chunk "fmt ": the walk is past its size. */
+static int read_format(struct kaldi_walk *w, struct kaldi_object *o, uint32_t size)
 {
-    const uint8_t *fmt = kaldi_wave_take(r, FMT, "chunk \"fmt \"");
-    uint64_t end = r->at - FMT + size;
-    int bad;
+    size_t n = size >= FMT_LONG && w->in->size - w->at >= FMT_LONG ? FMT_LONG : FMT;
+    uint64_t at = w->at;
+    const uint8_t *fmt;
+    int r = kaldi_walk_bytes(w, n, "chunk \"fmt \"", &fmt);
 
-    if (!fmt)
-        return failed(r);
-    bad = check_format(r, fmt, size);
-    if (bad == 0)
-        bad = check_numbers(r, fmt, wave);
-    if (bad < 0)
-        return bad;
-    if (kaldi_wave_get16(r, fmt) == EXTENSIBLE) {
-        r->at -= FMT;
-        fmt = kaldi_wave_take(r, FMT_LONG, "chunk \"fmt \"");
-        if (!fmt)
-            return failed(r);
-        if (kaldi_wave_get16(r, fmt + 16) < 22 || !is_pcm_guid(r, fmt))
-            return kaldi_bad(r->in, r->at - FMT_LONG, r->d,
-                             "expected PCM, got another kind of WAVE_FORMAT_EXTENSIBLE");
-    }
-    if (end > r->in->size)
-        return kaldi_bad(r->in, r->at, r->d, "expected a chunk \"fmt \" of %u bytes, got %llu",
-                         size, (unsigned long long)(r->in->size - (end - size)));
-    r->at = end;
-    return 0;
+    if (r == 0)
+        r = check_format(w, o, at, fmt, size);
+    if (r == 0)
+        r = check_numbers(w, o, at, fmt);
+    return r < 0 ? r : kaldi_walk_skip(w, size - n, 1, "chunk \"fmt \"");
 }
 
-/* The chunk "data": r is past its size. */
-static int kaldi_wave_read_data(struct reader *r, uint32_t riff, uint32_t size,
-                                struct kaldi_wave *wave)
+/* The chunk "data": the walk is past its size. */
+static int wave_samples(struct kaldi_walk *w, struct kaldi_object *o, uint32_t riff, uint32_t size)
 {
-    uint64_t left = r->in->size - r->at, frame = wave->channels * BITS / 8, bytes = left;
+    uint64_t left = w->in->size - w->at, frame = o->dim[1] * BITS / 8, bytes = left;
 
     if (!is_endless(riff, size))
         bytes = min_u64(left, size / frame * frame);
     if (bytes < frame)
-        return kaldi_bad(r->in, r->at, r->d, "expected samples, got %llu bytes of data",
+        return kaldi_bad(w->in, w->at, w->diag, "expected samples, got %llu bytes of data",
                          (unsigned long long)bytes);
-    wave->frames = bytes / frame;
-    wave->data = r->at;
-    wave->end = r->at + bytes;
-    return 0;
+    o->dim[0] = bytes / frame;
+    o->data = w->at - o->start;
+    return kaldi_walk_skip(w, bytes, 1, "samples");
 }
 
-int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret, struct diag *d)
+int kaldi_wave_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
-    struct reader r = {.in = in, .d = d, .at = min_u64(at, in->size)};
-    struct kaldi_wave wave = {0};
+    uint64_t at = w->at;
     uint32_t riff, size = 0;
-    const uint8_t *p = kaldi_wave_take(&r, 12, "a wave");
-    int bad;
+    const uint8_t *p;
+    int r = kaldi_walk_bytes(w, 12, "a wave", &p);
 
-    if (!p)
-        return failed(&r);
-    wave.big_endian = r.big_endian = !memcmp(p, "RIFX", 4);
-    if ((!wave.big_endian && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
+    if (r < 0)
+        return r;
+    o->store = !memcmp(p, "RIFX", 4) ? KALDI_RIFX : KALDI_RIFF;
+    if ((o->store == KALDI_RIFF && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
         return kaldi_bad(
-            in, at, d, "expected \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, got others");
-    riff = kaldi_wave_get32(&r, p + 4);
-    bad = find_chunk(&r, "fmt ", &size);
-    if (bad == 0)
-        bad = read_format(&r, size, &wave);
-    if (bad == 0)
-        bad = find_chunk(&r, "data", &size);
-    if (bad == 0)
-        bad = kaldi_wave_read_data(&r, riff, size, &wave);
-    if (bad == 0)
-        *ret = wave;
-    return bad;
+            w->in, at, w->diag,
+            "expected \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, got others");
+    riff = wave_get32(o, p + 4);
+    r = find_chunk(w, o, "fmt ", &size);
+    if (r == 0)
+        r = read_format(w, o, size);
+    if (r == 0)
+        r = find_chunk(w, o, "data", &size);
+    return r < 0 ? r : wave_samples(w, o, riff, size);
 }
 
 /* ---- writing ---- */

@@ -3,82 +3,69 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 
-#define STEP_LEAST 128     /* bytes: the key and the header of a large object */
-#define STEP_MOST  1048576 /* of a file that is read from front to back */
+#define LEAST      128     /* bytes: the key and the header of a large object */
+#define MOST       1048576 /* of a file that is read from front to back */
+#define LINE_USUAL 256
 
 void kaldi_in_init(struct kaldi_in *in, const struct blob *blob)
 {
-    *in = (struct kaldi_in){.blob = blob, .size = blob->size, .step = STEP_LEAST};
+    *in = (struct kaldi_in){
+        .blob = blob, .size = blob->size, .window = {.least = LEAST, .most = MOST}};
 }
 
 void kaldi_in_release(struct kaldi_in *in)
 {
-    free(in->buffer);
-    in->buffer = NULL;
-    in->capacity = in->have = 0;
+    pass_window_release(&in->window);
 }
 
-/* If the bytes follow the last ones, read more at once from now on. After a hop read little, since
- * only headers are needed. */
-static void adapt(struct kaldi_in *in, uint64_t at)
+void kaldi_in_move(struct kaldi_in *in, const struct blob *blob)
 {
-    bool follows = at >= in->start && at <= in->start + in->have;
-
-    if (follows && in->have)
-        in->step = (size_t)min_u64(in->step * 2, STEP_MOST);
-    else
-        in->step = STEP_LEAST;
+    kaldi_in_release(in);
+    kaldi_in_init(in, blob);
 }
 
-const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t *ret_have)
+const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t n, size_t *ret_have)
 {
-    size_t left = at < in->size ? (size_t)min_u64(in->size - at, SIZE_MAX / 2) : 0, len, kept = 0;
+    uint64_t left = at < in->size ? in->size - at : 0;
+    const uint8_t *bytes = (const uint8_t *)"";
 
     if (in->error)
         return NULL;
-    if (!left) {
-        *ret_have = 0;
-        return (const uint8_t *)"";
-    }
-    want = (size_t)min_u64(max_u64(want, 1), left);
-    if (at >= in->start && at - in->start <= in->have && in->have - (at - in->start) >= want) {
-        *ret_have = in->have - (size_t)(at - in->start);
-        return in->buffer + (at - in->start);
-    }
-    adapt(in, at);
-    len = (size_t)min_u64(max_u64(want, in->step), left);
-    if (len > in->capacity) {
-        uint8_t *grown = malloc(len);
+    *ret_have = 0;
+    if (!left)
+        return bytes;
+    if (in->why.set)
+        in->why = DIAG_INIT;
+    in->error = pass_window_at(&in->window, in->blob, at, min_u64(max_u64(n, 1), left), in->size,
+                               &bytes, &in->why);
+    if (in->error)
+        return NULL;
+    *ret_have = (size_t)min_u64(pass_window_end(&in->window) - at, left);
+    return bytes;
+}
 
-        if (!grown) {
-            in->error = -ENOMEM;
+const uint8_t *kaldi_in_line(struct kaldi_in *in, uint64_t *at, size_t most, size_t *ret_len,
+                             bool *ret_ended)
+{
+    const uint8_t *text, *end;
+    size_t have = 0;
+
+    for (size_t n = LINE_USUAL;; n *= 4) {
+        text = kaldi_in_at(in, *at, n, &have);
+        if (!text)
             return NULL;
-        }
-        if (at >= in->start && at < in->start + in->have) {
-            kept = (size_t)(in->start + in->have - at);
-            memcpy(grown, in->buffer + (at - in->start), kept);
-        }
-        free(in->buffer);
-        in->buffer = grown;
-        in->capacity = len;
-    } else if (at >= in->start && at < in->start + in->have) {
-        kept = (size_t)(in->start + in->have - at);
-        memmove(in->buffer, in->buffer + (at - in->start), kept);
+        end = memchr(text, '\n', have);
+        if (end || have < n || n > most)
+            break;
     }
-    in->start = at;
-    in->have = kept;
-    in->why = DIAG_INIT;
-    in->error = blob_read(READ_WAITS, in->blob, in->buffer + kept, len - kept, at + kept, &in->why);
-    if (in->error)
-        return NULL;
-    in->have = len;
-    *ret_have = len;
-    return in->buffer;
+    *ret_len = end ? (size_t)(end - text) : have;
+    *ret_ended = end;
+    *at += *ret_len + (end != NULL);
+    return text;
 }
 
 int kaldi_bad(const struct kaldi_in *in, uint64_t at, struct diag *d, const char *format, ...)

@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "format/kaldi/object/wave.h"
 
 #define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
 #define CHUNK       16384

@@ -267,16 +267,14 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
 
     kaldi_in_init(&in, script->base.blob);
     while (at < in.size && at < SCAN_MOST) {
-        size_t have = 0, len;
-        const uint8_t *text = kaldi_in_at(&in, at, 4096, &have), *end;
+        bool ended;
+        size_t len;
+        const uint8_t *text = kaldi_in_line(&in, &at, 4096, &len, &ended);
         struct source_file *file;
         struct scp_line line;
 
         if (!text)
             return blob_says_nothing(in.error) ? in.error : 0;
-        end = memchr(text, '\n', have);
-        len = end ? (size_t)(end - text) : have;
-        at += len + 1;
         if (scp_line_parse((const char *)text, len, &line) || line.kind == SCP_COMMAND ||
             (last && strlen(last) == line.path_len && !memcmp(last, line.path, line.path_len)))
             continue;

@@ -98,10 +98,8 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
     kaldi_table_row(table, row, &at);
     if (at.object.store == KALDI_BAD)
         return 0;
-    if (in->blob != at.blob) {
-        kaldi_in_release(in);
-        kaldi_in_init(in, at.blob);
-    }
+    if (in->blob != at.blob)
+        kaldi_in_move(in, at.blob);
     len = (size_t)min_u64(at.object.dim[0], TOKENS_MOST - 1);
     text = kaldi_in_at(in, at.object.start + at.object.dim[1], len, &have);
     if (!text || have < len)

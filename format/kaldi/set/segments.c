@@ -28,34 +28,20 @@ void kaldi_segments_release(struct kaldi_segments *s)
     *s = (struct kaldi_segments){0};
 }
 
-/* Skip some of the rest of a line that is too long. */
-static int skip_piece(struct kaldi_segments *s)
-{
-    size_t have = 0;
-    const uint8_t *text = kaldi_in_at(&s->in, s->at, SEGMENT_LINE, &have), *end;
-
-    if (!text)
-        return s->in.error;
-    end = memchr(text, '\n', have);
-    s->at += end ? (size_t)(end - text) + 1 : have;
-    s->is_in_long = !end;
-    return 0;
-}
-
-/* Add the utterance of a line, and where the rest is, to the index. Kaldi skips lines that it
- * cannot use. */
+/* Add the utterance of a line, and where the text after it is, to the index. Kaldi skips lines that
+ * it cannot use. A line that is too long takes several calls. */
 static int index_line(struct kaldi_segments *s)
 {
     uint64_t from = s->at;
-    size_t have = 0, len, key = 0, key_len;
-    const uint8_t *text = kaldi_in_at(&s->in, from, KEY_MAX + SEGMENT_LINE, &have), *end;
+    bool is_piece = s->is_in_long, ended = false;
+    size_t len = 0, key, key_len;
+    const uint8_t *text = kaldi_in_line(&s->in, &s->at, KEY_MAX + SEGMENT_LINE, &len, &ended);
 
     if (!text)
         return s->in.error;
-    end = memchr(text, '\n', have);
-    s->is_in_long = !end;
-    len = end ? (size_t)(end - text) : have;
-    s->at += len + (end != NULL);
+    s->is_in_long = !ended;
+    if (is_piece)
+        return 0;
     key = utf8_mark(text, len);
     while (key < len && memchr(" \t\r", text[key], 3))
         key++;
@@ -75,7 +61,7 @@ int kaldi_segments_step(struct kaldi_segments *s, int64_t until)
     if (s->is_ready)
         return 1;
     for (unsigned i = 1; s->at < s->blob->size && r == 0; i++) {
-        r = s->is_in_long ? skip_piece(s) : index_line(s);
+        r = index_line(s);
         if (i % LOOK == 0 && monotonic_ns() > until)
             return r;
     }

@@ -86,9 +86,8 @@ int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_object object;
     uint8_t key[KEY_MAX];
     size_t len = 0;
-    uint64_t range[4] = {0}, at = pass->at;
+    uint64_t at = pass->at;
     bool is_plain = false;
-    unsigned flags = 0;
     int r = kaldi_next_key(&pass->in, &at, pass->nuls, key, &len, &is_plain, &reason);
 
     if (r == 0)
@@ -104,13 +103,7 @@ int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
         return end_archive(pass, key, len, &reason);
     if (r < 0)
         return diag_set(d, r, "%s", reason.text);
-    r = kaldi_look_at_text(&pass->in, &object, &flags);
-    if (r == 0)
-        r = kaldi_look_at_wave(&pass->in, &object, range);
-    if (r < 0)
-        return r;
     pass->nuls = object.store == KALDI_CM && !object.dim[0] ? 4 : 0;
     pass->at = object.start + object.len;
-    flags |= is_plain ? WHAT_PLAIN : 0;
-    return kaldi_add_good_row(pass, key, len, 0, &object, flags, range);
+    return kaldi_add_good_row(pass, key, len, 0, &object, is_plain ? WHAT_PLAIN : 0, NULL);
 }

@@ -62,12 +62,6 @@ int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, 
                        const struct kaldi_object *object, unsigned flags, const uint64_t *range);
 void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text);
 
-/* Find out about an object what kaldi_measure() does not: for text where its tokens are, and
- * whether its line ends; for a wave where its samples begin. 0 or -errno. */
-int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigned *flags);
-int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
-                       uint64_t ret_range[static 4]);
-
 /* Take the next row of an archive, or of an scp file (-EAGAIN: a command still runs). 0 or -errno;
  * after an error of a read the next call reads the row again. */
 int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d);

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "format/kaldi/object/wave.h"
 
 #define NOTES 10 /* of one kind, in the table's notes */
 
@@ -125,38 +124,6 @@ static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *ob
     }
 }
 
-/* What text has besides its dims: where its tokens are, and whether its line ends. */
-int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigned *flags)
-{
-    bool tokens = object->type == KALDI_TOKEN || object->type == KALDI_TOKENS;
-    uint64_t from = tokens || !object->len ? object->start : object->start + object->len - 1;
-    size_t len = (size_t)(object->start + object->len - from), have = 0;
-    const uint8_t *text;
-
-    if (object->store != KALDI_TEXT)
-        return 0;
-    text = kaldi_in_at(in, from, len, &have);
-    if (!text || have < len)
-        return in->error ? in->error : -ESTALE;
-    if (tokens)
-        kaldi_text_trim(text, len, &object->dim[1], &object->dim[0]);
-    if (!len || text[len - 1] != '\n')
-        *flags |= WHAT_OPEN;
-    return 0;
-}
-
-/* Where the samples of a wave begin in the object. */
-int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
-                       uint64_t ret_range[static 4])
-{
-    struct kaldi_wave wave;
-    int r = object->type == KALDI_WAVE ? kaldi_wave_measure(in, object->start, &wave, NULL) : 0;
-
-    if (r == 0 && object->type == KALDI_WAVE)
-        ret_range[1] = wave.data - object->start;
-    return r;
-}
-
 /* range: the rows and columns that count, if flags have WHAT_CUT. */
 int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
                        const struct kaldi_object *object, unsigned flags, const uint64_t *range)
@@ -165,14 +132,15 @@ int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, 
     uint64_t number[KALDI_COLUMNS] = {
         [COLUMN_FILE] = file,
         [COLUMN_START] = object->start,
-        [COLUMN_WHAT] = object->store | flags,
+        [COLUMN_WHAT] = object->store | flags | (object->is_open ? WHAT_OPEN : 0),
         [COLUMN_LEN] = object->len - kaldi_len_estimate(object->store, object->dim),
     };
 
     for (unsigned i = 0; i < KALDI_DIMS; i++)
         number[COLUMN_DIM + i] = object->dim[i];
-    memcpy(&number[COLUMN_FIRST], range, 4 * sizeof(*range));
+    number[COLUMN_FIRST + 1] = object->data;
     if (flags & WHAT_CUT) {
+        memcpy(&number[COLUMN_FIRST], range, 4 * sizeof(*range));
         n[0] = range[2];
         n[1] = range[3];
     }

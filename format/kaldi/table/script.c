@@ -184,8 +184,7 @@ static void turn_to(struct kaldi_pass *pass, size_t file)
 {
     if (pass->object_file == file && file)
         return;
-    kaldi_in_release(&pass->object);
-    kaldi_in_init(&pass->object, pass->table->file[file].blob);
+    kaldi_in_move(&pass->object, pass->table->file[file].blob);
     pass->object_file = file;
 }
 
@@ -289,10 +288,6 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
     turn_to(pass, file);
     r = kaldi_measure(&pass->object, is_whole ? 0 : parsed->offset, pass->table->type, &object,
                       &reason);
-    if (r == 0)
-        r = kaldi_look_at_text(&pass->object, &object, &flags);
-    if (r == 0)
-        r = kaldi_look_at_wave(&pass->object, &object, range);
     if (r < 0) {
         pass->object.error = 0;
         return blob_says_nothing(r) ? diag_set(d, r, "%s", diag_text(&reason, r))
@@ -357,30 +352,24 @@ static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
 static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
 {
     struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
-    size_t have = 0, len = 0, want = 256;
-    const uint8_t *text, *end;
+    bool ended = false;
+    const uint8_t *text;
+    size_t len = 0;
     int r;
 
-    for (;; want *= 4) {
-        text = kaldi_in_at(&pass->in, pass->at, want, &have);
-        if (!text)
-            return kaldi_bad(&pass->in, pass->at, d, "cannot be read");
-        end = memchr(text, '\n', have);
-        if (end || have < want || want > LINE_MOST)
-            break;
-    }
-    if (!have) {
+    text = kaldi_in_line(&pass->in, &pass->at, LINE_MOST, &len, &ended);
+    if (!text)
+        return kaldi_bad(&pass->in, pass->at, d, "cannot be read");
+    if (!len && !ended) {
         pass->ended = true;
         return 0;
     }
     pass->lines++;
-    len = end ? (size_t)(end - text) : have;
     *line = (struct kaldi_line){.text = malloc(len + 1), .len = len, .number = pass->lines};
     if (!line->text)
         return -ENOMEM;
     memcpy(line->text, text, len);
     line->text[len] = '\0';
-    pass->at += len + (end != NULL);
     line->parsed.ends_table = true;
     line->wrong = len > LINE_MOST ? "expected a shorter line, got one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);

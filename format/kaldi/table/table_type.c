@@ -107,19 +107,17 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
     int r = -ENODATA;
 
     for (unsigned i = 0; i < FIRST_LINES && at < in->size; i++) {
-        size_t have = 0, len;
-        const uint8_t *text = kaldi_in_at(in, at, LINE_MOST, &have), *end;
+        bool ended;
+        size_t len;
+        const uint8_t *text = kaldi_in_line(in, &at, LINE_MOST, &len, &ended);
         struct diag reason = DIAG_INIT;
         struct scp_line line;
         const char *wrong;
 
         if (!text)
             return kaldi_bad(in, at, d, "cannot be read");
-        if (i == 0 && have >= 2 && text[0] == 0 && text[1] == 'B')
+        if (i == 0 && len >= 2 && text[0] == 0 && text[1] == 'B')
             return kaldi_bad(in, 0, d, "expected lines of text, got a binary object");
-        end = memchr(text, '\n', have);
-        len = end ? (size_t)(end - text) : have;
-        at += len + 1;
         wrong = scp_line_parse((const char *)text, len, &line);
         if (wrong) {
             diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->base.blob), i + 1, wrong);
@@ -181,19 +179,17 @@ static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct 
 
     in->size = min_u64(in->size, LINE_MOST);
     while (r >= 0 && at < in->size) {
-        size_t have = 0;
-        const uint8_t *text = kaldi_in_at(in, at, in->size - at, &have), *end;
+        bool ended;
+        size_t len;
+        const uint8_t *text = kaldi_in_line(in, &at, LINE_MOST, &len, &ended);
         struct scp_line line;
         const char *wrong;
 
         if (!text)
             return kaldi_bad(in, at, d, "cannot be read");
-        end = memchr(text, '\n', have);
-        if (!end && in->size < table->base.blob->size)
+        if (!ended && in->size < table->base.blob->size)
             break;
-        have = end ? (size_t)(end - text) : have;
-        at += have + 1;
-        wrong = scp_line_parse((const char *)text, have, &line);
+        wrong = scp_line_parse((const char *)text, len, &line);
         r = kaldi_check_line(table, ++number, &line, wrong, &blank, d);
     }
     return r < 0 ? r : 0;
@@ -206,6 +202,7 @@ int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 
     if (table->kind == KALDI_SCRIPT) {
         kaldi_in_init(&in, table->base.blob);
+        in.window.least = LINE_MOST;
         r = find_type_of_script(table, &in, d);
         return r < 0 || table->permissive ? r : kaldi_table_type_check_lines(table, &in, d);
     }

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/pool.h"
 #include "base/read_context.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 #include "support/absent_blob.h"
 #include "support/kaldi_make.h"
 #include "support/memory_opener.h"

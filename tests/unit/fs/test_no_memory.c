@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "format/encode/encode.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 #include "fs/plan/plan.h"
 #include "fs/tree/pages.h"
 #include "fs/tree/tree.h"

@@ -236,7 +236,7 @@ static void test_measure__read_fails__its_error(void **state)
             struct diag d = DIAG_INIT;
 
             kaldi_in_init(&in, blob);
-            in.step = 1;
+            in.window.least = 1;
             r = kaldi_measure(&in, 0, m.object.type, &found, &d);
             assert_true(r == 0 || r == -EIO);
             assert_int_equal(d.set, r < 0);

@@ -77,7 +77,7 @@ static int show_array(struct text *t, const struct kaldi_object *object, const c
     assert_non_null(dst);
     memset(dst, 0xa5, n * each + GUARD);
     memcpy(copy, bytes, object->len);
-    r = kaldi_text_decode(object, copy, i, dtype, dst, "x.ark", d);
+    r = kaldi_decode(object, copy, i, dtype, dst, "x.ark", d);
     for (size_t k = 0; k < GUARD; k++)
         assert_int_equal(dst[n * each + k], 0xa5);
     for (uint64_t k = 0; r == 0 && k < n; k++)
@@ -85,7 +85,7 @@ static int show_array(struct text *t, const struct kaldi_object *object, const c
     return r;
 }
 
-/* The dims, and after ":" each array. The caller frees it. */
+/* The dims, and after ":" each array; or the tokens. The caller frees it. */
 static char *show(const struct kaldi_object *object, const char *bytes, enum dtype dtype)
 {
     AUTO_TEXT struct text t = {0};
@@ -94,10 +94,13 @@ static char *show(const struct kaldi_object *object, const char *bytes, enum dty
         [KALDI_INTS] = 1,        [KALDI_INT_LISTS] = 2, [KALDI_INT_PAIRS] = 1,
         [KALDI_FLOAT_PAIRS] = 1, [KALDI_POSTERIOR] = 2, [KALDI_GAUSS_POST] = 3,
     };
+    bool is_words = object->type == KALDI_TOKEN || object->type == KALDI_TOKENS;
     char *ret;
     size_t len;
 
-    for (unsigned i = 0; i < KALDI_DIMS; i++)
+    if (is_words)
+        text_add_bytes(&t, bytes + object->dim[1], object->dim[0]);
+    for (unsigned i = 0; i < KALDI_DIMS && !is_words; i++)
         if (i < dims[object->type])
             text_add(&t, "%s%llu", i ? " " : "", (unsigned long long)object->dim[i]);
         else
@@ -128,8 +131,8 @@ static int measure(const char *text, size_t len, size_t before, size_t step, enu
     assert_non_null(blob);
     kaldi_in_init(&in, blob);
     if (step)
-        in.step = step;
-    return kaldi_text_measure(&in, before, type, ret, d);
+        in.window.least = step;
+    return kaldi_measure(&in, before, type, ret, d);
 }
 
 struct sample {
@@ -190,8 +193,8 @@ static const struct sample samples[] = {
     {GP, "2 1 3  [ 0.25 0.75 ]\n0 \n", "2 1 2: 1 0: 3: 2: 0.25 0.75", " \n"},
     {GP, "1 2 3  [ 0.25 0.75 ]\n4  [ ]\n\n", "1 2 2: 2: 3 4: 2 0: 0.25 0.75", "\n"},
     {GP, "0 \n", "0 0 0::::", " \n"},
-    {T, "spk1\nu2 spk2\n", "", "u2 spk2\n"},
-    {TS, "u1 u2 \nspk2 \n", "", "spk2 \n"},
+    {T, "spk1\nu2 spk2\n", "spk1", "u2 spk2\n"},
+    {TS, "u1 u2 \nspk2 \n", "u1 u2", "spk2 \n"},
     {TS, "\nx", "", "x"},
     /* K-20: an empty object in one word; its newline is not consumed, and packed matrices have no
      * such form */
@@ -292,8 +295,8 @@ static const struct sample samples[] = {
     {KALDI_INT, "1\r\nb", ": 1", "b"},
     {KALDI_FLOAT, "1\r\nb", ": 1", "b"},
     {KALDI_BOOL, "T\r\nb", ": 1", "b"},
-    {T, "t\r\nb", "", "b"},
-    {TS, "t u\r\nb", "", "b"},
+    {T, "t\r\nb", "t", "b"},
+    {TS, "t u\r\nb", "t u", "b"},
     {L, "1 ;\r\nb", "1 1: 1: 1", "b"},
     {IP, "1 2\r\nb", "1: 1 2", "b"},
     {POST, "[ 1 2 ]\r\nb", "1 1: 1: 1: 2", "b"},
@@ -329,7 +332,7 @@ static const struct sample samples[] = {
     {KALDI_FLOAT, "\n5\n", NULL, NUMBER " a newline"},
     {KALDI_BOOL, "\nT\n", NULL, "expected T or F, got a newline"},
     {T, "\nb c\n", NULL, "x.ark: byte 3: " NO_LINE " \"c?\""},
-    {T, "\n t\nu", "", "u"},
+    {T, "\n t\nu", "t", "u"},
     {GP, "\n0\n", "0 0 0::::", "\n"},
     /* K-36 */
     {I, "1 2.5\n", NULL, NO_INT " \".5?\""},
@@ -355,7 +358,7 @@ static const struct sample samples[] = {
     {M, "[ 1 ]", "1 1: 1", ""},
     {V, "[ 1 ]", "1: 1", ""},
     {I, "1 2", "2: 1 2", ""},
-    {TS, "a b", "", ""},
+    {TS, "a b", "a b", ""},
     {POST, "[ 1 2 ]", "1 1: 1: 1: 2", ""},
     {GP, "0", "0 0 0::::", ""},
     {KALDI_INT, "5", NULL, NO_LINE " the end"},
@@ -366,11 +369,11 @@ static const struct sample samples[] = {
     {L, "1 ;", NULL, "expected an integer of 32 bits or \";\", got the end"},
     {IP, "1 2", NULL, NO_INT " the end"},
     {FP, "1 2", NULL, NUMBER " the end"},
-    {I, "", NULL, "expected a line, got the end"},
-    {TS, "", NULL, "expected a line, got the end"},
-    {POST, "", NULL, "expected a line, got the end"},
-    {M, "", NULL, NO_OPEN " the end"},
-    {GP, "", NULL, NO_INT " the end"},
+    {I, "", NULL, "expected an object, got the end"},
+    {TS, "", NULL, "expected an object, got the end"},
+    {POST, "", NULL, "expected an object, got the end"},
+    {M, "", NULL, "expected an object, got the end"},
+    {GP, "", NULL, "expected an object, got the end"},
     {GP, "2 0", NULL, NO_INT " the end"},
     /* sparse: sizes, order, matrices that cannot become dense */
     {M, "rows=0 x", "0 0:", " x"},
@@ -436,12 +439,11 @@ static const struct sample samples[] = {
     {GP, "1 -1", NULL, "expected a size of at least 0 before this"},
     {GP, "2147483647 2147483647", NULL, NO_INT " the end"},
     {GP, "1\n1\n3[ 1 ]\n", "1 1 1: 1: 3: 1: 1", ""},
-    {T, "\v t \t\nx", "", "x"},
+    {T, "\v t \t\nx", "t", "x"},
     /* types without a text form, and bytes that are no text */
-    {KALDI_WAVE, "RIFF", NULL, "expected an object that can be written as text"},
     {M, "\x80\xff", NULL, NO_OPEN " \"??\""},
     {I, "1\xff\n", NULL, NO_INT " \"??\""},
-    {TS, "\xff\x80\x01\n", "", ""},
+    {TS, "\xff\x80\x01\n", "\xff\x80\x01", ""},
 };
 
 /* Measure and decode the sample after some bytes, and compare. */
@@ -636,10 +638,9 @@ static void test_numbers__rounded_once(void **state)
         snprintf(text, sizeof(text), "[ %s]", numbers[i]);
         assert_int_equal(measure(text, strlen(text), 0, 0, V, &object, &d), 0);
         assert_int_equal(
-            kaldi_text_decode(&object, (uint8_t *)text, 0, DTYPE_F4, (uint8_t *)&narrow, "x", &d),
-            0);
+            kaldi_decode(&object, (uint8_t *)text, 0, DTYPE_F4, (uint8_t *)&narrow, "x", &d), 0);
         assert_int_equal(
-            kaldi_text_decode(&object, (uint8_t *)text, 0, DTYPE_F8, (uint8_t *)&wide, "x", &d), 0);
+            kaldi_decode(&object, (uint8_t *)text, 0, DTYPE_F8, (uint8_t *)&wide, "x", &d), 0);
         assert_memory_equal(&narrow, &want_narrow, sizeof(narrow));
         assert_memory_equal(&wide, &want_wide, sizeof(wide));
     }
@@ -699,8 +700,8 @@ static void test_long__windows_slide(void **state)
     check_long(L, "", "1 -2 ; ", 30000, "\n", 30000, 60000);
     check_long(POST, "", "[ 1 0.5 2 0.123456789 ] ", 20000, "\n", 20000, 40000);
     check_long(GP, "3000 ", "1 3  [ 0.25 0.75 ]\n", 3000, "", 3000, 3000);
-    check_long(T, " \n", "token", 50000, "\n", 0, 0);
-    check_long(TS, "", "token ", 50000, "\n", 0, 0);
+    check_long(T, " \n", "token", 50000, "\n", 250000, 2);
+    check_long(TS, "", "token ", 50000, "\n", 299999, 0);
     check_long(M, "rows=2000 ", "dim=5 [ 1 2.5 4 -1 ] ", 1999, "dim=5 [ ]", 2000, 5);
     check_long(M, "[ 0", "0", 15000, "1 ]\n", 1, 1);
     check_long(M, "[ 0.", "3", 15000, " ]\n", 1, 1);
@@ -755,25 +756,31 @@ static void test_read_fails__its_error(void **state)
     blob = memory_blob_new("x.ark", line, sizeof(line), sizeof(line), &faults);
     kaldi_in_init(&in, blob);
     /* The line looks as if it ended where the read failed. */
-    assert_int_equal(kaldi_text_measure(&in, 0, I, &object, &d), -EIO);
+    assert_int_equal(kaldi_measure(&in, 0, I, &object, &d), -EIO);
     assert_diag_has(&d, "x.ark: byte ");
 }
 
-static void test_trim(void **state)
+static void test_tokens__without_white_space_around(void **state)
 {
     static const struct {
-        const char *text, *trimmed;
-    } cases[] = {
-        {"a b \n", "a b"}, {" \t\n a  b\r\n", "a  b"}, {"", ""}, {" \n\v\f", ""}, {"x", "x"}};
+        enum kaldi_type type;
+        const char *text, *tokens;
+    } cases[] = {{TS, "a b \n", "a b"},   {TS, " \ta  b\r\n", "a  b"},
+                 {TS, " \t\r\n", ""},     {TS, "x", "x"},
+                 {TS, "\n", ""},          {T, "a\n", "a"},
+                 {T, " \t\n a\r\n", "a"}, {TS, " x y", "x y"}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint64_t at = 77, len = 77;
+        size_t size = strlen(cases[i].text);
+        struct kaldi_object object;
+        struct diag d = DIAG_INIT;
 
-        kaldi_text_trim((const uint8_t *)cases[i].text, strlen(cases[i].text), &at, &len);
-        assert_int_equal(len, strlen(cases[i].trimmed));
-        assert_true(at + len <= strlen(cases[i].text));
-        assert_memory_equal(cases[i].text + at, cases[i].trimmed, len);
+        assert_int_equal(measure(cases[i].text, size, 3, 0, cases[i].type, &object, &d), 0);
+        assert_int_equal(object.dim[0], strlen(cases[i].tokens));
+        assert_true(object.dim[0] + object.dim[1] <= size);
+        assert_memory_equal(cases[i].text + object.dim[1], cases[i].tokens, object.dim[0]);
+        assert_int_equal(object.is_open, cases[i].text[object.len - 1] != '\n');
     }
 }
 
@@ -791,7 +798,7 @@ int main(void)
         cmocka_unit_test(test_long__number_without_end__ebadmsg),
         cmocka_unit_test(test_nul__in_text),
         cmocka_unit_test(test_read_fails__its_error),
-        cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_tokens__without_white_space_around),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "format/kaldi/object/wave.h"
+#include "format/kaldi/object/object.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
@@ -92,6 +92,12 @@ static struct text wave(const struct head *h, bool big_endian, size_t n)
 
 /* ---- measuring ---- */
 
+/* What a wave is: its samples and its end as bytes of the file. */
+struct kaldi_wave {
+    bool big_endian;
+    uint64_t channels, rate, frames, data, end;
+};
+
 /* Measure in a file that has the bytes, then zeros up to size. window: bytes from at on that the
  * window already holds, from which it then grows; 0: none. */
 static int measure_in(const struct text *bytes, uint64_t size, uint64_t at, size_t window,
@@ -100,17 +106,25 @@ static int measure_in(const struct text *bytes, uint64_t size, uint64_t at, size
     size_t len = (size_t)min_u64(size, bytes->len);
     AUTO_BLOB struct blob *blob = memory_blob_new("a.wav", bytes->data, len, size, NULL);
     AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object o;
+    int r;
 
     assert_non_null(blob);
     kaldi_in_init(&in, blob);
     if (window && at < len) {
-        in.have = in.capacity = (size_t)min_u64(window, len - at);
-        in.start = at;
-        in.step = 1;
-        in.buffer = malloc(in.capacity);
-        memcpy(in.buffer, bytes->data + at, in.capacity);
+        in.window.have = in.window.capacity = (size_t)min_u64(window, len - at);
+        in.window.start = at;
+        in.window.least = 1;
+        in.window.bytes = malloc(in.window.capacity);
+        memcpy(in.window.bytes, bytes->data + at, in.window.capacity);
     }
-    return kaldi_wave_measure(&in, at, ret, d);
+    r = kaldi_measure(&in, at, KALDI_WAVE, &o, d);
+    if (r < 0)
+        return r;
+    assert_int_equal(o.type, KALDI_WAVE);
+    *ret = (struct kaldi_wave){o.store == KALDI_RIFX, o.dim[1],  o.dim[2], o.dim[0],
+                               at + o.data,           at + o.len};
+    return 0;
 }
 
 /* Takes the bytes. */
