@@ -135,7 +135,8 @@ static int read_batch(struct walk *walk, const char *folder, uint64_t number, st
 /* Why the mount refuses the plan, as its status says it; without that, where to look. */
 static int cli_audit_refused(const struct audit_call *call, const char *folder, struct diag *d)
 {
-    static char json[1 << 20];
+    static char text[1 << 20];
+    AUTO_JSON json_t *json = NULL;
     const char *plan = folder + strlen(call->dataset.folder) + strlen("/batches/");
     char path[PATH_MAX + 32], name[PLAN_NAME_SIZE], why[1024];
     size_t len = strlen(call->dataset.folder);
@@ -147,8 +148,9 @@ static int cli_audit_refused(const struct audit_call *call, const char *folder, 
             len--;
         len -= len > 0;
     } while (access(path, F_OK) < 0 && len);
-    if (audit_read_text(path, json, sizeof(json)) == 0 &&
-        status_string(json, "last_refused_name", why, sizeof(why)) && strstr(why, name))
+    if (audit_read_text(path, text, sizeof(text)) == 0)
+        json = status_parse(text);
+    if (status_string(json, "last_refused_name", why, sizeof(why)) && strstr(why, name))
         return diag_set(d, -ENOENT, "%s", why);
     return diag_set(d, -ENOENT, "%s: %s; the mount's log says why", folder, strerror(ENOENT));
 }

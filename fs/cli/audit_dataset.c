@@ -60,7 +60,8 @@ static unsigned find_datasets(const char *folder, unsigned depth, char ret[stati
 
 int audit_dataset_find(const char *mountpoint, uint64_t batch, struct audit_dataset *ret)
 {
-    static char json[1 << 20];
+    static char text[1 << 20];
+    AUTO_JSON json_t *json = NULL;
     AUTO_TEXT struct text names = {0};
     char path[PATH_MAX + 32];
     struct stat st;
@@ -79,7 +80,9 @@ int audit_dataset_find(const char *mountpoint, uint64_t batch, struct audit_data
         return fail(EXIT_USAGE, "%s: expected the folder of one dataset, got %u%s%s", mountpoint, n,
                     n ? ": " : "", n ? names.data : "");
     snprintf(path, sizeof(path), "%s/dataset.json", ret->folder);
-    r = audit_read_text(path, json, sizeof(json));
+    r = audit_read_text(path, text, sizeof(text));
+    if (r == 0)
+        json = status_parse(text);
     if (r == 0 && !status_value(json, "samples"))
         r = -EBADMSG;
     if (r < 0)

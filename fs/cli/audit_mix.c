@@ -25,7 +25,7 @@ static size_t above(const char *dataset)
     return slash ? (size_t)(slash - dataset) : 0;
 }
 
-static int audit_mix_read_source(const char *at, const char *dataset, uint64_t batch,
+static int audit_mix_read_source(const json_t *at, const char *dataset, uint64_t batch,
                                  struct audit_mix *ret)
 {
     char name[PATH_MAX], words[WORDS_SIZE], *c;
@@ -42,31 +42,36 @@ static int audit_mix_read_source(const char *at, const char *dataset, uint64_t b
                : 0;
 }
 
-/* The list of numbers at `at`, which may be NULL. */
-static int audit_mix_read_weights(const char *at, unsigned n, struct audit_stretch *ret)
+static int audit_mix_read_weights(const json_t *at, unsigned n, struct audit_stretch *ret)
 {
-    unsigned i = 0;
+    const json_t *weights = status_value(at, "weights");
 
     ret->sum = 0;
-    for (const char *s = status_first(at, "weights"); s && i < n; s = status_next(s), i++) {
-        ret->weight[i] = strtoull(s, NULL, 10);
+    for (unsigned i = 0; i < n; i++) {
+        json_int_t weight = json_integer_value(json_array_get(weights, i));
+
+        ret->weight[i] = weight > 0 ? (uint64_t)weight : 0;
         if (!checked_add(ret->sum, ret->weight[i], &ret->sum))
             return -EBADMSG;
     }
-    return i == n && ret->sum && ret->sum < UINT32_MAX ? 0 : -EBADMSG;
+    return json_array_size(weights) >= n && ret->sum && ret->sum < UINT32_MAX ? 0 : -EBADMSG;
 }
 
-int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint64_t batch,
+int audit_mix_read(const json_t *json, const char *dataset, uint64_t samples, uint64_t batch,
                    struct audit_mix *ret)
 {
     struct audit_shares *shares = &ret->shares;
+    const json_t *sources = status_value(json, "mix.sources");
+    const json_t *weights = status_value(json, "mix.weights");
     int r = 0;
 
     *ret = (struct audit_mix){0};
     if (!status_value(json, "mix"))
         return 0;
     ret->epoch_samples = status_number(json, "mix.epoch_samples");
-    for (const char *s = status_first(json, "mix.sources"); s && r == 0; s = status_next(s)) {
+    for (size_t i = 0; i < json_array_size(sources) && r == 0; i++) {
+        const json_t *s = json_array_get(sources, i);
+
         r = ret->n < AUDIT_SOURCES_MAX ? audit_mix_read_source(s, dataset, batch, ret) : -EBADMSG;
         ret->n += r == 0;
     }
@@ -77,7 +82,8 @@ int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint
         ret->source[i].count = end - ret->source[i].first;
     }
     shares->n_sources = ret->n;
-    for (const char *s = status_first(json, "mix.weights"); s && r == 0; s = status_next(s)) {
+    for (size_t i = 0; i < json_array_size(weights) && r == 0; i++) {
+        const json_t *s = json_array_get(weights, i);
         struct audit_stretch *stretch = &shares->stretch[shares->n_stretches];
 
         if (shares->n_stretches == AUDIT_STRETCHES_MAX)

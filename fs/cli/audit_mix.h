@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "format/core/json.h"
 #include "fs/audit/shares.h"
 
 struct audit_mix {
@@ -19,7 +20,7 @@ void audit_mix_release(struct audit_mix *mix);
 /* Read it. dataset: the folder of the mix; samples: its number of samples; batch: of the batches of
  * the sources that will be read. {0} for another dataset. 0; -EBADMSG: the text says what cannot
  * be; or -ENOMEM. */
-int audit_mix_read(const char *json, const char *dataset, uint64_t samples, uint64_t batch,
+int audit_mix_read(const json_t *json, const char *dataset, uint64_t samples, uint64_t batch,
                    struct audit_mix *ret);
 
 #endif

@@ -67,6 +67,7 @@ static int copy_file(const void *path, int out)
 static int read_live(const struct status_call *call, const char *name, const char *member,
                      struct text *ret)
 {
+    AUTO_JSON json_t *json = NULL;
     char path[PATH_MAX + 32];
     const struct watched_child_work work = {
         .work = copy_file, .ctx = path, .ms = ANSWER_MS, .cancelled = &cli_status_caught};
@@ -74,7 +75,8 @@ static int read_live(const struct status_call *call, const char *name, const cha
 
     snprintf(path, sizeof(path), "%s/.epochfs/%s", call->path, name);
     r = watched_child_do(&work, ret);
-    if (r == 0 && status_value(ret->data ? ret->data : "", member))
+    json = r == 0 ? status_parse(ret->data) : NULL;
+    if (status_value(json, member))
         return EXIT_DONE;
     if (r == -EINTR)
         return EXIT_DONE; /* the watch must end */

@@ -73,7 +73,7 @@ static void add_safe(struct text *t, const char *s)
 }
 
 /* The string with this path; "" and false: there is none. */
-static bool status_html_add_value(const char *json, const char *path, struct text *t)
+static bool status_html_add_value(const json_t *json, const char *path, struct text *t)
 {
     char value[NAME_SIZE];
     bool found = status_string(json, path, value, sizeof(value));
@@ -105,7 +105,7 @@ struct moments {
     size_t n;
 };
 
-static struct moment moment_of(const char *sample)
+static struct moment moment_of(const json_t *sample)
 {
     return (struct moment){(int64_t)status_number(sample, "time"),
                            status_real(sample, "served_bytes"),
@@ -118,12 +118,13 @@ static struct moment moment_of(const char *sample)
 }
 
 /* Of moments before the clock was set back nobody knows when they were: they are left out. */
-static void read_history(const char *history, struct moments *ret)
+static void read_history(const json_t *history, struct moments *ret)
 {
+    const json_t *samples = status_value(history, "samples");
+
     ret->n = 0;
-    for (const char *s = history ? status_first(history, "samples") : NULL;
-         s && ret->n < SAMPLES_MOST; s = status_next(s)) {
-        struct moment now = moment_of(s);
+    for (size_t i = 0; i < json_array_size(samples) && ret->n < SAMPLES_MOST; i++) {
+        struct moment now = moment_of(json_array_get(samples, i));
 
         if (ret->n && now.at <= ret->at[ret->n - 1].at)
             ret->n = 0;
@@ -243,7 +244,7 @@ static void add_drawing(const struct drawing *d, const struct moments *m, struct
              human_seconds((uint64_t)(m->at[m->n - 1].at - m->at[0].at), age));
 }
 
-static void add_drawings(const char *json, const struct moments *m, struct text *t)
+static void add_drawings(const json_t *json, const struct moments *m, struct text *t)
 {
     bool is_remote = status_value(json, "remote") != NULL;
 
@@ -270,7 +271,7 @@ static void add_tile(const char *what, const char *value, const char *more, stru
     text_add(t, "</div>\n");
 }
 
-static void add_remote_tiles(const char *json, struct text *t)
+static void add_remote_tiles(const json_t *json, struct text *t)
 {
     uint64_t staged = status_number(json, "remote.staged_bytes");
     uint64_t total = status_number(json, "remote.total_bytes");
@@ -296,7 +297,7 @@ static void add_remote_tiles(const char *json, struct text *t)
     add_tile("received", value, more, t);
 }
 
-static void add_tiles(const char *json, struct text *t)
+static void add_tiles(const json_t *json, struct text *t)
 {
     char value[64], more[160], a[HUMAN_SIZE];
 
@@ -317,7 +318,7 @@ static void add_tiles(const char *json, struct text *t)
     text_add(t, "</div>\n");
 }
 
-static void add_trouble(const char *json, const char *path, const char *label, struct text *t)
+static void add_trouble(const json_t *json, const char *path, const char *label, struct text *t)
 {
     AUTO_TEXT struct text reason = {0};
 
@@ -325,7 +326,7 @@ static void add_trouble(const char *json, const char *path, const char *label, s
         text_add(t, "<p><span class=\"bad\">%s:</span> %s</p>\n", label, reason.data);
 }
 
-static void add_plan(const char *plan, struct text *t)
+static void add_plan(const json_t *plan, struct text *t)
 {
     uint64_t batch = status_number(plan, "batch"), batches = status_number(plan, "batches");
 
@@ -341,19 +342,20 @@ static void add_plan(const char *plan, struct text *t)
              100 * status_real(plan, "wait_share"), 100 * status_real(plan, "staged_share"));
 }
 
-static void status_html_add_plans(const char *json, struct text *t)
+static void status_html_add_plans(const json_t *json, struct text *t)
 {
-    const char *plan = status_first(json, "plans");
+    const json_t *plans = status_value(json, "plans");
 
     text_add(t, "<h2>Plans</h2>\n");
-    if (!plan)
+    if (!json_array_size(plans))
         text_add(t, "<p class=\"soft\">None is read.</p>\n");
-    for (; plan; plan = status_next(plan))
-        add_plan(plan, t);
+    for (size_t i = 0; i < json_array_size(plans); i++)
+        add_plan(json_array_get(plans, i), t);
 }
 
-void status_html(const char *json, const char *history, int64_t real, struct text *ret)
+void status_html(const char *status, const char *history, int64_t real, struct text *ret)
 {
+    AUTO_JSON json_t *json = status_parse(status), *samples = status_parse(history);
     int64_t now = real / 1000000000, started = (int64_t)status_number(json, "started");
     AUTO_FREE struct moments *m = calloc(1, sizeof(*m));
     char age[HUMAN_SIZE];
@@ -362,7 +364,7 @@ void status_html(const char *json, const char *history, int64_t real, struct tex
         ret->failed = true;
         return;
     }
-    read_history(history, m);
+    read_history(samples, m);
     text_add(ret, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                   "<link rel=\"icon\" href=\"data:,\">\n<title>epochfs ");

@@ -8,6 +8,6 @@
 
 /* Write the page, from the texts status.json and history.json of a mount. history: NULL or "" where
  * there is none. real: ns since 1970, now. Values are shown as text, whatever they are. */
-void status_html(const char *json, const char *history, int64_t real, struct text *ret);
+void status_html(const char *status, const char *history, int64_t real, struct text *ret);
 
 #endif

@@ -15,7 +15,7 @@
 #define QUIET_S   30 /* seconds without a read: the job rests, or has ended */
 #define UNSEEN    64 /* batches at most from the page cache until a read reaches the daemon */
 
-static bool shown_text(const char *json, const char *path, char *ret, size_t capacity)
+static bool shown_text(const json_t *json, const char *path, char *ret, size_t capacity)
 {
     bool found = status_string(json, path, ret, capacity);
 
@@ -23,7 +23,7 @@ static bool shown_text(const char *json, const char *path, char *ret, size_t cap
     return found;
 }
 
-static void status_show_add_mount(const char *json, struct text *t)
+static void status_show_add_mount(const json_t *json, struct text *t)
 {
     int64_t since = now_ns() / 1000000000 - (int64_t)status_number(json, "started");
     char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_SIZE];
@@ -36,7 +36,7 @@ static void status_show_add_mount(const char *json, struct text *t)
 }
 
 /* How files are opened is shown only where the kernel reads some itself. */
-static void add_open(const char *json, struct text *t)
+static void add_open(const json_t *json, struct text *t)
 {
     char mode[16];
 
@@ -48,7 +48,7 @@ static void add_open(const char *json, struct text *t)
             (unsigned long long)status_number(json, "open.passed"));
 }
 
-static void status_show_add_datasets(const char *json, struct text *t)
+static void status_show_add_datasets(const json_t *json, struct text *t)
 {
     uint64_t unusable = status_number(json, "unusable_files");
     uint64_t done = status_number(json, "index_bytes_done");
@@ -75,7 +75,7 @@ static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
                  human_rate((uint64_t)((double)(now - before) / (double)ns * 1e9), rate));
 }
 
-static void status_show_add_error(const char *json, const char *path, const char *label,
+static void status_show_add_error(const json_t *json, const char *path, const char *label,
                                   struct text *t)
 {
     char reason[4096];
@@ -84,7 +84,8 @@ static void status_show_add_error(const char *json, const char *path, const char
         text_add(t, "%-9s %s\n", label, reason);
 }
 
-static void add_reads(const char *json, const struct status_look *last, int64_t ns, struct text *t)
+static void add_reads(const json_t *json, const struct status_look *last, int64_t ns,
+                      struct text *t)
 {
     uint64_t served = status_number(json, "bytes_served");
     uint64_t errors = status_number(json, "read_errors");
@@ -103,13 +104,13 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
     status_show_add_error(json, "last_refused_name", "refused", t);
 }
 
-static uint64_t status_show_fetched_bytes(const char *json)
+static uint64_t status_show_fetched_bytes(const json_t *json)
 {
     return status_number(json, "remote.demand_bytes") +
            status_number(json, "remote.background_bytes");
 }
 
-static void add_fetched(const char *json, const struct status_look *last, int64_t ns,
+static void add_fetched(const json_t *json, const struct status_look *last, int64_t ns,
                         struct text *t)
 {
     uint64_t staged = status_number(json, "remote.staged_bytes");
@@ -129,7 +130,8 @@ static void add_fetched(const char *json, const struct status_look *last, int64_
     text_add(t, "\n");
 }
 
-static void add_remote(const char *json, const struct status_look *last, int64_t ns, struct text *t)
+static void add_remote(const json_t *json, const struct status_look *last, int64_t ns,
+                       struct text *t)
 {
     uint64_t hits = status_number(json, "remote.hits"),
              misses = status_number(json, "remote.misses");
@@ -175,7 +177,7 @@ struct plan_line {
     bool was_read;
 };
 
-static unsigned percent_at(const char *at, const char *name)
+static unsigned percent_at(const json_t *at, const char *name)
 {
     double share = status_real(at, name);
 
@@ -185,16 +187,13 @@ static unsigned percent_at(const char *at, const char *name)
 }
 
 /* Is it a number? */
-static bool status_show_is_known(const char *at, const char *name)
+static bool status_show_is_known(const json_t *at, const char *name)
 {
-    const char *value = status_value(at, name);
-
-    return value && *value >= '0' && *value <= '9';
+    return json_is_number(status_value(at, name));
 }
 
-static void plan_line_init(struct plan_line *ret, const char *at)
+static void plan_line_init(struct plan_line *ret, const json_t *at)
 {
-    const char *quiet = status_value(at, "seconds_since_last_read");
 
     *ret = (struct plan_line){
         .epoch = status_number(at, "epoch"),
@@ -208,7 +207,7 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .left_s = status_show_is_known(at, "seconds_left") ? status_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
-        .was_read = !quiet || *quiet != 'n', /* null: nothing was read */
+        .was_read = !json_is_null(status_value(at, "seconds_since_last_read")),
     };
     shown_text(at, "dataset", ret->dataset, sizeof(ret->dataset));
     shown_text(at, "encoding", ret->encoding, sizeof(ret->encoding));
@@ -277,7 +276,7 @@ static void add_plan_place(const struct plan_line *p, struct text *t)
                  human_seconds(p->left_s < 1e15 ? (uint64_t)(p->left_s + 0.5) : UINT64_MAX, left));
 }
 
-void status_show_place(const char *plan, struct text *ret)
+void status_show_place(const json_t *plan, struct text *ret)
 {
     struct plan_line p;
 
@@ -285,14 +284,15 @@ void status_show_place(const char *plan, struct text *ret)
     add_plan_place(&p, ret);
 }
 
-static void status_show_add_plans(const char *json, struct text *t)
+static void status_show_add_plans(const json_t *json, struct text *t)
 {
+    const json_t *plans = status_value(json, "plans");
     const char *label = "plans";
 
-    for (const char *at = status_first(json, "plans"); at; at = status_next(at)) {
+    for (size_t i = 0; i < json_array_size(plans); i++) {
         struct plan_line p;
 
-        plan_line_init(&p, at);
+        plan_line_init(&p, json_array_get(plans, i));
         text_add(t, "%-9s ", label);
         add_plan_name(&p, t);
         text_add(t, "\n          ");
@@ -305,19 +305,22 @@ static void status_show_add_plans(const char *json, struct text *t)
 
 /* ---- what is asked for ---- */
 
-void status_look_init(struct status_look *ret, const char *json, int64_t now)
+void status_look_init(struct status_look *ret, const char *text, int64_t now)
 {
+    AUTO_JSON json_t *json = status_parse(text);
+
     *ret = (struct status_look){
         .ns = now,
         .served = status_number(json, "bytes_served"),
         .fetched = status_show_fetched_bytes(json),
-        .len = strlen(json),
+        .len = strlen(text),
     };
 }
 
-void status_show_page(const char *json, const struct status_look *last, int64_t now,
+void status_show_page(const char *text, const struct status_look *last, int64_t now,
                       struct text *ret)
 {
+    AUTO_JSON json_t *json = status_parse(text);
     int64_t ns = last->ns ? now - last->ns : 0;
 
     status_show_add_mount(json, ret);
@@ -358,7 +361,7 @@ static bool is_old(const struct status_lines *lines, const char *key)
     return false;
 }
 
-static void add_from_remote(const char *json, const struct status_look *last, int64_t ns,
+static void add_from_remote(const json_t *json, const struct status_look *last, int64_t ns,
                             struct text *t)
 {
     char rate[HUMAN_SIZE];
@@ -372,7 +375,7 @@ static void add_from_remote(const char *json, const struct status_look *last, in
 
 /* Add the line of a mount where no plan is read. Our own looks are reads, too: they do not count as
  * a change. */
-static void add_mount_line(const char *json, const struct status_look *last, int64_t ns,
+static void add_mount_line(const json_t *json, const struct status_look *last, int64_t ns,
                            struct status_lines *lines, struct text *key, struct text *t)
 {
     uint64_t served = status_number(json, "bytes_served"), own_reads = last->ns ? last->len : 0;
@@ -405,14 +408,17 @@ static void status_show_add_line(const struct status_lines *lines, int64_t real,
     text_add(ret, "%s\n", line->data);
 }
 
-void status_show_lines(const char *json, const struct status_look *last, int64_t now, int64_t real,
+void status_show_lines(const char *text, const struct status_look *last, int64_t now, int64_t real,
                        struct status_lines *lines, struct text *ret)
 {
     int64_t ns = last->ns ? now - last->ns : 0;
-    const char *at = status_first(json, "plans");
+    AUTO_JSON json_t *json = status_parse(text);
+    const json_t *plans = status_value(json, "plans");
     AUTO_TEXT struct text keys = {0};
+    size_t i = 0;
 
     do {
+        const json_t *at = json_array_get(plans, i);
         AUTO_TEXT struct text key = {0};
         AUTO_TEXT struct text line = {0};
         struct plan_line p;
@@ -425,13 +431,12 @@ void status_show_lines(const char *json, const struct status_look *last, int64_t
             text_add(&line, ": ");
             add_plan_place(&p, &line);
             text_add(&line, ", %u %% staged, waited %.1f s (%u %%)", p.staged, p.wait_s, p.waits);
-            at = status_next(at);
         } else {
             add_mount_line(json, last, ns, lines, &key, &line);
         }
         add_from_remote(json, last, ns, &line);
         status_show_add_line(lines, real, &key, &line, &keys, ret);
-    } while (at);
+    } while (++i < json_array_size(plans));
     text_release(&lines->keys);
     lines->keys = keys;
     keys = (struct text){0};

@@ -1,173 +1,50 @@
 #include "fs/cli/status_values.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 
-static const char *status_values_skip_blanks(const char *s)
+/* Whole numbers beyond int64 are read as real ones. */
+json_t *status_parse(const char *text)
 {
-    return s + strspn(s, " \t\r\n");
+    json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+
+    return json || !text ? json : json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-/* The end of the string that starts at s; NULL: it does not end. */
-static const char *skip_string(const char *s)
+json_t *status_value(const json_t *json, const char *path)
 {
-    for (s++; *s && *s != '"'; s++)
-        if (*s == '\\' && !*++s)
-            return NULL;
-    return *s ? s + 1 : NULL;
-}
-
-/* The end of the value that starts at s; NULL: it does not end. */
-static const char *skip_value(const char *s)
-{
-    size_t depth = 0;
-
-    do {
-        s = status_values_skip_blanks(s);
-        if (*s == '"') {
-            s = skip_string(s);
-        } else if (*s == '{' || *s == '[') {
-            depth++;
-            s++;
-        } else if (depth && (*s == '}' || *s == ']')) {
-            depth--;
-            s++;
-        } else if (depth && (*s == ',' || *s == ':')) {
-            s++;
-        } else {
-            size_t n = strcspn(s, ",:{}[]\" \t\r\n");
-
-            s = n ? s + n : NULL;
-        }
-    } while (s && depth);
-    return s;
-}
-
-/* The value of a member of the object at s. Names are compared without decoding escapes. */
-static const char *status_values_find_member(const char *s, const char *name, size_t len)
-{
-    if (*s != '{')
-        return NULL;
-    s = status_values_skip_blanks(s + 1);
-    while (*s == '"') {
-        const char *key = s + 1, *end = skip_string(s);
-
-        s = end ? status_values_skip_blanks(end) : "";
-        if (*s != ':')
-            return NULL;
-        s = status_values_skip_blanks(s + 1);
-        if ((size_t)(end - 1 - key) == len && !memcmp(key, name, len))
-            return s;
-        s = skip_value(s);
-        s = s ? status_values_skip_blanks(s) : "";
-        if (*s != ',')
-            return NULL;
-        s = status_values_skip_blanks(s + 1);
-    }
-    return NULL;
-}
-
-const char *status_value(const char *json, const char *path)
-{
-    const char *at = status_values_skip_blanks(json);
-
     for (;;) {
         size_t len = strcspn(path, ".");
+        char name[64];
 
-        at = status_values_find_member(at, path, len);
-        if (!at || !path[len])
-            return at;
+        if (len >= sizeof(name))
+            return NULL;
+        memcpy(name, path, len);
+        name[len] = '\0';
+        json = json_object_get(json, name);
+        if (!json || !path[len])
+            return (json_t *)(uintptr_t)json;
         path += len + 1;
     }
 }
 
-/* The element that begins after s; NULL: the list ends there, or it is not a list. */
-static const char *element(const char *s)
+double status_real(const json_t *json, const char *path)
 {
-    s = status_values_skip_blanks(s + 1);
-    return *s && *s != ']' && *s != ',' ? s : NULL;
+    double value = json_number_value(status_value(json, path));
+
+    return value > 0 ? value : 0;
 }
 
-const char *status_first(const char *json, const char *path)
+uint64_t status_number(const json_t *json, const char *path)
 {
-    const char *at = status_value(json, path);
+    const json_t *value = status_value(json, path);
+    double real = status_real(json, path);
 
-    return at && *at == '[' ? element(at) : NULL;
-}
-
-const char *status_next(const char *at)
-{
-    at = skip_value(at);
-    at = at ? status_values_skip_blanks(at) : "";
-    return *at == ',' ? element(at) : NULL;
-}
-
-uint64_t status_number(const char *json, const char *path)
-{
-    const char *at = status_value(json, path);
-
-    return at && *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : 0;
-}
-
-double status_real(const char *json, const char *path)
-{
-    const char *at = status_value(json, path);
-
-    return at && *at >= '0' && *at <= '9' ? strtod(at, NULL) : 0;
-}
-
-/* Four hexadecimal digits; 0: they are not there. */
-static unsigned hex4(const char *s)
-{
-    char digits[5] = "", *end;
-    unsigned long v;
-
-    memcpy(digits, s, strnlen(s, 4));
-    v = strtoul(digits, &end, 16);
-    return end == digits + 4 ? (unsigned)v : 0;
-}
-
-static size_t put_utf8(unsigned code, char *ret)
-{
-    if (code < 0x80) {
-        ret[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        ret[0] = (char)(0xc0 | code >> 6);
-        ret[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    ret[0] = (char)(0xe0 | code >> 12);
-    ret[1] = (char)(0x80 | (code >> 6 & 0x3f));
-    ret[2] = (char)(0x80 | (code & 0x3f));
-    return 3;
-}
-
-/* Write the character at *s, escaped or not, to ret, and move *s past it. Returns its bytes; 0:
- * none. We write no surrogates. */
-static size_t take_character(const char **s, char ret[static 3])
-{
-    static const char escaped[] = "nrtbf\"\\/", plain[] = "\n\r\t\b\f\"\\/";
-    const char *which;
-    unsigned code;
-
-    if (**s != '\\') {
-        *ret = *(*s)++;
-        return 1;
-    }
-    if ((*s)[1] == 'u') {
-        code = hex4(*s + 2);
-        *s += 6;
-        return code ? put_utf8(code, ret) : 0;
-    }
-    which = (*s)[1] ? strchr(escaped, (*s)[1]) : NULL;
-    *s += 2;
-    if (which)
-        *ret = plain[which - escaped];
-    return which != NULL;
+    if (json_is_integer(value))
+        return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value) : 0;
+    return real < 0x1p64 ? (uint64_t)real : UINT64_MAX;
 }
 
 /* How many of the len bytes are left without a part of a character at their end. */
@@ -182,25 +59,14 @@ static size_t whole_characters(const char *s, size_t len)
     return last - 1;
 }
 
-bool status_string(const char *json, const char *path, char *ret, size_t capacity)
+bool status_string(const json_t *json, const char *path, char *ret, size_t capacity)
 {
-    const char *at = status_value(json, path), *end;
-    size_t len = 0;
+    const char *value = json_string_value(status_value(json, path));
+    size_t len = value ? strlen(value) : 0;
 
-    *ret = '\0';
-    if (!at || *at != '"' || !(end = skip_string(at)))
-        return false;
-    for (at++; at < end - 1;) {
-        char character[3];
-        size_t n = take_character(&at, character);
-
-        if (!n || len + n >= capacity) {
-            len = whole_characters(ret, len);
-            break;
-        }
-        memcpy(ret + len, character, n);
-        len += n;
-    }
+    if (len >= capacity)
+        len = whole_characters(value, capacity - 1);
+    memcpy(ret, value ? value : "", len);
     ret[len] = '\0';
-    return true;
+    return value;
 }

@@ -11,13 +11,17 @@ static _Atomic uint64_t served;
 static size_t read_samples(struct history *h, uint64_t *ret_first, uint64_t *ret_last)
 {
     AUTO_TEXT struct text t = {0};
+    AUTO_JSON json_t *json = NULL;
+    const json_t *samples;
     size_t n = 0;
 
     history_json(h, &t);
     assert_false(t.failed);
-    assert_int_equal(status_number(t.data, "interval_seconds"), 10);
-    for (const char *s = status_first(t.data, "samples"); s; s = status_next(s), n++) {
-        *ret_last = status_number(s, "served_bytes");
+    json = status_parse(t.data);
+    samples = status_value(json, "samples");
+    assert_int_equal(status_number(json, "interval_seconds"), 10);
+    for (; n < json_array_size(samples); n++) {
+        *ret_last = status_number(json_array_get(samples, n), "served_bytes");
         if (!n)
             *ret_first = *ret_last;
     }
