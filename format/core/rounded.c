@@ -12,6 +12,11 @@
 #define WHOLE_MOST   64 /* digits that are compared */
 #define WHOLE_F4     16777216.0
 
+#define SEEN_ALL       (ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL)
+#define DIGITS_LEN     11 /* bytes of a number with a point and more digits than float32 needs */
+#define SMALL_LEN      32 /* bytes of a number that can be too small without an exponent */
+#define EXPONENT_LARGE 27 /* float32 reaches from 1.4e-45 to 3.4e38 */
+
 /* The text of a number: its digits without zeros in front, and behind a point without those at the
  * end. */
 struct digits {
@@ -76,4 +81,54 @@ unsigned rounded_number(const uint8_t *text, size_t len, bool doubles)
     return !doubles && (double)f4 != f8 && (digits.n > DIGITS_F4 || fabs(f8) >= WHOLE_F4)
                ? ROUNDED_DIGITS
                : 0;
+}
+
+bool rounded_exponent_is_large(const uint8_t *p, const uint8_t *end)
+{
+    unsigned exponent = 0;
+
+    p += p < end && (*p == '-' || *p == '+');
+    for (; p < end && isdigit(*p) && exponent < EXPONENT_LARGE; p++)
+        exponent = exponent * 10 + (unsigned)(*p - '0');
+    return exponent >= EXPONENT_LARGE;
+}
+
+/* Could the number be of a kind that was not seen yet? */
+static bool is_doubtful(const struct rounded_seen *seen, const uint8_t *text, size_t len)
+{
+    size_t sign = len && (*text == '-' || *text == '+');
+    bool checks_digits = !(seen->kinds & ROUNDED_DIGITS);
+    uint32_t ignored;
+
+    if (seen->kinds == SEEN_ALL || len < strlen("1e39"))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if ((text[i] | ' ') == 'e')
+            return (i >= DIGITS_LEN + sign && checks_digits) ||
+                   rounded_exponent_is_large(text + i + 1, text + len);
+    if (len < ROUNDED_LEN + sign)
+        return false;
+    return (len >= DIGITS_LEN + sign && checks_digits) || len >= SMALL_LEN ||
+           decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
+}
+
+unsigned rounded_see(struct rounded_seen *seen, const uint8_t *text, size_t len, bool doubles)
+{
+    unsigned found;
+
+    if (!is_doubtful(seen, text, len))
+        return 0;
+    found = rounded_number(text, len, doubles);
+    if (!found && memchr(text, '.', len) && ++seen->exact == ROUNDED_EXACT_MOST)
+        seen->kinds |= ROUNDED_DIGITS;
+    found &= ~(unsigned)seen->kinds;
+    seen->kinds |= (uint8_t)found;
+    return found;
+}
+
+void rounded_set_first(struct rounded_first *first, const uint8_t *text, size_t len, uint64_t at)
+{
+    first->at = at;
+    snprintf(first->text, sizeof(first->text), "%.*s", (int)min_u64(len, sizeof(first->text) - 1),
+             (const char *)text);
 }

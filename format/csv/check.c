@@ -2,40 +2,23 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
+#include "format/core/rounded.h"
 #include "format/csv/file.h"
 #include "format/csv/row.h"
+#include "format/text/row.h"
 
-#define PIECE (UINT64_C(1) << 20)
+#define AT_ONCE 64 /* rows that are read together */
 
-/* The first number that is too large, and how many are. */
-struct large {
-    uint64_t n, at; /* byte of its row */
+struct check {
+    const struct csv_file *file;
+    struct extent line[AT_ONCE];
+    /* The first number that is too large, and how many are. */
+    uint64_t n;
+    struct rounded_first first; /* at the byte of its row */
     size_t column;
-    char text[41];
 };
-
-/* The number of the line that begins at this byte, from 1. */
-static int csv_check_line_number(const struct csv_file *file, uint64_t at, uint64_t *ret,
-                                 struct diag *d)
-{
-    AUTO_FREE uint8_t *piece = malloc(PIECE);
-    uint8_t before = 0;
-    int r = piece ? 0 : -ENOMEM;
-
-    *ret = 1;
-    for (uint64_t from = 0; from < at && r == 0; from += PIECE) {
-        size_t n = (size_t)min_u64(PIECE, at - from);
-
-        r = blob_read(READ_WAITS, file->base.blob, piece, n, from, d);
-        for (size_t i = 0; i < n && r == 0; before = piece[i++])
-            *ret += piece[i] == '\r' || (piece[i] == '\n' && before != '\r');
-    }
-    return r;
-}
 
 static bool is_infinite(const struct csv_file *file, const struct csv_cell *cell)
 {
@@ -47,64 +30,51 @@ static bool is_infinite(const struct csv_file *file, const struct csv_cell *cell
     return decimal_parse_double(cell->text, cell->text + cell->len, &f8) && isinf(f8);
 }
 
-static void check_row(const struct csv_file *file, uint64_t at, const uint8_t *line, size_t len,
-                      struct large *large)
+static int check_row(void *ctx, unsigned row, const uint8_t *line, struct diag *d)
 {
-    const uint8_t *p = line;
+    struct check *check = ctx;
+    const uint8_t *p = line, *end = line + check->line[row].len;
 
+    (void)d;
     for (size_t column = 0; p; column++) {
         struct csv_cell cell;
         size_t sign;
 
-        csv_cell(p, line + len, file->shape.delimiter, &cell, &p);
+        csv_cell(p, end, check->file->shape.delimiter, &cell, &p);
         sign = cell.len && (*cell.text == '-' || *cell.text == '+');
-        if (cell.len == sign || isalpha(cell.text[sign]) || !is_infinite(file, &cell))
+        if (cell.len == sign || isalpha(cell.text[sign]) || !is_infinite(check->file, &cell) ||
+            check->n++)
             continue;
-        if (large->n++)
-            continue;
-        large->at = at;
-        large->column = column;
-        memcpy(large->text, cell.text, min_u64(cell.len, sizeof(large->text) - 1));
+        rounded_set_first(&check->first, cell.text, cell.len, check->line[row].off);
+        check->column = column;
     }
+    return 0;
 }
 
 int csv_check(void *p, struct diag *d)
 {
     const struct csv_file *file = p;
-    AUTO_FREE uint8_t *line = NULL;
-    struct large large = {0};
-    size_t capacity = 0;
-    uint64_t number;
+    const uint64_t rows = file->base.prepared.index.rows;
+    struct check check = {.file = file};
+    uint64_t number = 0;
     int r = 0;
 
-    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++) {
-        struct extent place;
+    for (uint64_t row = 0; row < rows && r == 0; row += AT_ONCE) {
+        unsigned n = (unsigned)min_u64(rows - row, AT_ONCE);
 
-        if (!csv_extent(file, row, 0, &place))
-            continue;
-        if (place.len + DECIMAL_PAD > capacity) {
-            capacity = 2 * (place.len + DECIMAL_PAD);
-            free(line);
-            line = malloc(capacity);
-            if (!line)
-                return -ENOMEM;
-        }
-        r = blob_read(READ_WAITS, file->base.blob, line, place.len, place.off, d);
-        if (r < 0)
-            return r;
-        memset(line + place.len, 0, DECIMAL_PAD);
-        check_row(file, place.off, line, place.len, &large);
+        for (unsigned i = 0; i < n; i++)
+            check.line[i] = record_file_place(p, row + i);
+        r = text_rows_parse(READ_WAITS, check.line, n, check_row, &check, d);
     }
-    if (!large.n)
-        return 0;
-    r = csv_check_line_number(file, large.at, &number, d);
-    if (r < 0)
+    if (r == 0 && check.n)
+        r = text_line_number(file->base.blob, check.first.at, true, &number, d);
+    if (r < 0 || !check.n)
         return r;
     return diag_set(
         d, -EBADMSG,
         "%s: line %llu, column %zu: expected a number that %s holds%s, got '%s', which is "
         "read as infinite, as are %llu more",
-        blob_name(file->base.blob), (unsigned long long)number, large.column,
+        blob_name(file->base.blob), (unsigned long long)number, check.column,
         file->doubles ? "float64" : "float32", file->doubles ? "" : ", or csv_dtype=float64",
-        large.text, (unsigned long long)large.n - 1);
+        check.first.text, (unsigned long long)check.n - 1);
 }

@@ -8,18 +8,13 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/core/siblings.h"
+#include "format/csv/head.h"
 #include "format/csv/row.h"
 #include "format/text/row.h"
 
-#define ON_STACK  4096       /* bytes of the numbers of a row */
-#define AT_ONCE   64         /* rows that are looked up together */
-#define RUN_BYTES (1u << 20) /* of neighbouring rows read at once, */
-#define RUN_GAP   512        /* and bytes between them */
-
-static void csv_add_column(struct csv_file *file, const struct record_column *column)
-{
-    file->column[file->base.n_columns++] = *column;
-}
+#define ON_STACK      4096 /* bytes of the numbers of a row */
+#define AT_ONCE       64   /* rows that are read together */
+#define LINES_CHECKED 99   /* when a file is opened */
 
 /* Bytes of a number as it is shown. */
 static size_t width(const struct csv_file *file)
@@ -33,59 +28,55 @@ static size_t numbers_bytes(const struct csv_file *file)
     return (file->shape.columns - file->shape.omitted) * width(file);
 }
 
-/* The columns in the order of CSV_X and so on; those that a file has not are left out. */
+/* The columns in the order of CSV_X and so on; those that a file has not are omitted. */
 static void csv_set_columns(struct csv_file *file)
 {
-    const struct csv_shape *s = &file->shape;
-    enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
+    static const struct record_column columns[CSV_FIELDS] = {
+        [CSV_X] = {"x", RECORD_NUMBERS, .ndim = 1},
+        [CSV_LINE] = {"csv", RECORD_BYTES, "csv", .unnamed = true,
+                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        [CSV_TEXT] = {"rows", RECORD_TEXT, "csv", .unnamed = true,
+                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        [CSV_LABEL] = {"label", RECORD_NUMBERS},
+        [CSV_WEIGHT] = {"weight", RECORD_NUMBERS},
+    };
 
+    for (unsigned i = 0; i < CSV_FIELDS; i++) {
+        struct record_column *column = &file->column[file->base.n_columns];
+
+        if ((i == CSV_LABEL && file->shape.label == CSV_NONE) ||
+            (i == CSV_WEIGHT && file->shape.weight == CSV_NONE))
+            continue;
+        *column = columns[i];
+        if (column->shown == RECORD_NUMBERS)
+            column->dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
+        file->base.n_columns++;
+    }
+    file->column[CSV_X].dim[0] = csv_features(&file->shape);
     file->base.column = file->column;
-    csv_add_column(file, &(struct record_column){.name = "x",
-                                                 .shown = RECORD_NUMBERS,
-                                                 .dtype = dtype,
-                                                 .ndim = 1,
-                                                 .dim = {csv_features(s)}});
-    csv_add_column(file, &(struct record_column){.name = "csv",
-                                                 .shown = RECORD_BYTES,
-                                                 .ext = "csv",
-                                                 .unnamed = true,
-                                                 .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
-    csv_add_column(file, &(struct record_column){.name = "rows",
-                                                 .shown = RECORD_TEXT,
-                                                 .ext = "csv",
-                                                 .unnamed = true,
-                                                 .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR});
-    if (s->label != CSV_NONE)
-        csv_add_column(file, &(struct record_column){
-                                 .name = "label", .shown = RECORD_NUMBERS, .dtype = dtype});
-    if (s->weight != CSV_NONE)
-        csv_add_column(file, &(struct record_column){
-                                 .name = "weight", .shown = RECORD_NUMBERS, .dtype = dtype});
 }
 
 /* The first lines are checked at once: a table with text in it is no table of numbers. */
-static int csv_check_lines(const struct csv_file *file, uint8_t *head, size_t len, struct diag *d)
+static int csv_check_lines(const struct csv_file *file, uint8_t *text, size_t len, struct diag *d)
 {
-    AUTO_FREE float *value = malloc(file->shape.columns * sizeof(*value));
-    uint64_t line = file->shape.lines + 1;
-    int r = 0;
+    const struct csv_shape *s = &file->shape;
+    AUTO_FREE float *value = malloc(s->columns * sizeof(*value));
+    struct csv_head head = {.text = text,
+                            .len = len,
+                            .whole = len == file->base.blob->size,
+                            .comment = s->comment,
+                            .begun = true,
+                            .at = (size_t)s->rows_at,
+                            .lines = s->lines};
+    struct csv_line line;
+    int r = value ? 0 : -ENOMEM;
 
-    if (!value)
-        return -ENOMEM;
-    for (size_t at = (size_t)file->shape.rows_at, end; at < len && r == 0 && line < 100;
-         at = end + 1) {
-        uint8_t behind;
+    while (r == 0 && head.lines < LINES_CHECKED && csv_head_next(&head, &line)) {
+        uint8_t *end = text + (line.text - text) + line.len, behind = *end;
 
-        for (end = at; end < len && head[end] != '\n' && head[end] != '\r';)
-            end++;
-        if (end == len && len < file->base.blob->size)
-            break;
-        behind = head[end];
-        head[end] = 0;
-        if (!csv_is_empty(head + at, end - at, file->shape.comment))
-            r = csv_check_line(file, line, head + at, end - at, value, d);
-        head[end] = behind;
-        line += behind != '\r' || head[end + 1] != '\n';
+        *end = 0;
+        r = csv_check_line(file, head.lines, line.text, line.len, value, d);
+        *end = behind;
     }
     return r;
 }
@@ -186,157 +177,73 @@ int csv_verify(struct read_context *rc, const void *p, uint64_t row, struct diag
     return text_row_verify(rc, line.blob, file->shape.rows_at, line.off, line.len, true, d);
 }
 
-/* Of a call: room for text and for the numbers of a row. */
-struct room {
-    uint8_t *text;
-    size_t capacity;
-    float *f4;  /* [columns], */
-    double *f8; /* or these */
+/* Rows that are read, and where their numbers go. */
+struct reading {
+    const struct csv_file *file;
+    struct extent line[AT_ONCE];
+    void *value;  /* [columns] of a row: float or double */
+    uint8_t *dst; /* [rows][numbers_bytes()] */
 };
 
 /* Number i of a row. Returns the byte behind it. */
-static uint8_t *store_number(const struct room *room, size_t i, uint8_t *dst)
+static uint8_t *store_number(const struct reading *reading, size_t i, uint8_t *dst)
 {
     uint64_t bits;
     uint32_t half;
 
-    if (room->f8) {
-        memcpy(&bits, &room->f8[i], sizeof(bits));
+    if (reading->file->doubles) {
+        memcpy(&bits, (const double *)reading->value + i, sizeof(bits));
         store_le64(dst, bits);
         return dst + sizeof(bits);
     }
-    memcpy(&half, &room->f4[i], sizeof(half));
+    memcpy(&half, (const float *)reading->value + i, sizeof(half));
     store_le32(dst, half);
     return dst + sizeof(half);
 }
 
-/* The numbers of a row as read_rows() has them: the features, the label, the weight. */
-static void store_numbers(const struct csv_shape *s, const struct room *room, uint8_t *dst)
+/* Parse a row, and store its numbers as read_rows() has them: the features, the label, the
+ * weight. */
+static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct diag *d)
 {
+    const struct reading *reading = ctx;
+    const struct extent *line = &reading->line[row];
+    const struct csv_shape *s = &reading->file->shape;
     const size_t last[] = {s->label, s->weight};
-
-    for (size_t i = 0; i < s->columns; i++)
-        if (csv_is_feature(s, i))
-            dst = store_number(room, i, dst);
-    for (size_t k = 0; k < ARRAY_LEN(last); k++)
-        if (last[k] != CSV_NONE)
-            dst = store_number(room, last[k], dst);
-}
-
-/* A row and where its numbers go. */
-struct wanted {
-    uint64_t at, bytes;
-    uint8_t *dst;
-};
-
-static int room_init(struct room *room, const struct csv_file *file)
-{
-    *room = (struct room){0};
-    if (file->doubles)
-        room->f8 = malloc(file->shape.columns * sizeof(*room->f8));
-    else
-        room->f4 = malloc(file->shape.columns * sizeof(*room->f4));
-    return room->f4 || room->f8 ? 0 : -ENOMEM;
-}
-
-static void room_release(struct room *room)
-{
-    free(room->text);
-    free(room->f4);
-    free(room->f8);
-}
-
-static int room_grow(struct room *room, size_t need)
-{
-    if (need <= room->capacity)
-        return 0;
-    free(room->text);
-    room->text = malloc(need);
-    room->capacity = room->text ? need : 0;
-    return room->text ? 0 : -ENOMEM;
-}
-
-/* The bytes behind a row are those of the next one: for the time of parsing, they are 0. */
-static int parse_row(const struct csv_file *file, const struct wanted *w, uint8_t *line,
-                     const struct room *room, struct diag *d)
-{
-    const struct csv_shape *s = &file->shape;
-    uint8_t behind = line[w->bytes];
+    uint8_t *dst = reading->dst + row * numbers_bytes(reading->file);
     size_t bad, n;
 
-    line[w->bytes] = 0;
-    n = room->f8
-            ? csv_parse_doubles(line, (size_t)w->bytes, s->delimiter, room->f8, s->columns, &bad)
-            : csv_parse(line, (size_t)w->bytes, s->delimiter, room->f4, s->columns, &bad);
-    line[w->bytes] = behind;
+    n = reading->file->doubles
+            ? csv_parse_doubles(text, (size_t)line->len, s->delimiter, reading->value, s->columns,
+                                &bad)
+            : csv_parse(text, (size_t)line->len, s->delimiter, reading->value, s->columns, &bad);
     if (n != s->columns || bad < s->columns)
         return diag_set(d, -ESTALE, "%s: byte %llu: expected the row of the index, got another",
-                        blob_name(file->base.blob), (unsigned long long)w->at);
-    store_numbers(s, room, w->dst);
+                        blob_name(line->blob), (unsigned long long)line->off);
+    for (size_t i = 0; i < s->columns; i++)
+        if (csv_is_feature(s, i))
+            dst = store_number(reading, i, dst);
+    for (size_t k = 0; k < ARRAY_LEN(last); k++)
+        if (last[k] != CSV_NONE)
+            dst = store_number(reading, last[k], dst);
     return 0;
-}
-
-/* The rows from the first on that are neighbours in the file and are read at once. */
-static unsigned count_run(const struct wanted *w, unsigned n, size_t *ret_len)
-{
-    uint64_t end = w->at + w->bytes;
-    unsigned i = 1;
-
-    for (; i < n; i++) {
-        if (w[i].at < end || w[i].at - end > RUN_GAP || w[i].at + w[i].bytes - w->at > RUN_BYTES)
-            break;
-        end = w[i].at + w[i].bytes;
-    }
-    *ret_len = (size_t)(end - w->at);
-    return i;
-}
-
-static int read_wanted(struct read_context *rc, const struct csv_file *file, struct room *room,
-                       const struct wanted *wanted, unsigned n, struct diag *d)
-{
-    int all = 0;
-
-    for (unsigned i = 0, run; i < n; i += run) {
-        const struct wanted *first = &wanted[i];
-        size_t len;
-        int r;
-
-        run = count_run(first, n - i, &len);
-        r = room_grow(room, len + DECIMAL_PAD);
-        if (r == 0)
-            r = blob_read(rc, file->base.blob, room->text, len, first->at, d);
-        if (r == 0)
-            memset(room->text + len, 0, DECIMAL_PAD);
-        for (unsigned k = 0; k < run && r == 0 && all == 0; k++)
-            r = parse_row(file, &first[k], room->text + (first[k].at - first->at), room, d);
-        if (!missing_go_on(rc, r, &all))
-            break;
-    }
-    return all;
-}
-
-static struct wanted want_row(const struct csv_file *file, uint64_t row, uint8_t *dst)
-{
-    const struct extent line = record_file_place(&file->base, row);
-
-    return (struct wanted){line.off, line.len, dst};
 }
 
 int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
                   uint8_t *dst, struct diag *d)
 {
     const struct csv_file *file = p;
-    const size_t bytes = numbers_bytes(file);
-    struct wanted wanted[AT_ONCE];
-    AUTO(room_release) struct room room;
-    int r = room_init(&room, file), all = r;
+    AUTO_FREE void *value = malloc(file->shape.columns * width(file));
+    struct reading reading = {.file = file, .value = value, .dst = dst};
+    int all = value ? 0 : -ENOMEM;
 
-    for (unsigned i = 0, some; i < n && r == 0; i += some) {
+    for (unsigned i = 0, some; i < n && value; i += some) {
         some = (unsigned)min_u64(n - i, AT_ONCE);
         for (unsigned k = 0; k < some; k++)
-            wanted[k] = want_row(file, row[i + k], dst + (i + k) * bytes);
-        if (!missing_go_on(rc, read_wanted(rc, file, &room, wanted, some, d), &all))
+            reading.line[k] = record_file_place(p, row[i + k]);
+        if (!missing_go_on(rc, text_rows_parse(rc, reading.line, some, csv_read_row, &reading, d),
+                           &all))
             break;
+        reading.dst += some * numbers_bytes(file);
     }
     return all;
 }
@@ -352,7 +259,7 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
     int r;
 
     if (c->shown != RECORD_NUMBERS)
-        return blob_read(rc, file->base.blob, dst, len, want_row(file, row, NULL).at + off, d);
+        return blob_read(rc, file->base.blob, dst, len, record_file_place(p, row).off + off, d);
     if (numbers_bytes(file) > sizeof(few))
         numbers = more = malloc(numbers_bytes(file));
     if (!numbers)

@@ -12,7 +12,7 @@
 enum { ROW_AT, ROW_BYTES, ROW_NUMBERS };
 
 /* What a sample has. */
-enum { CSV_X, CSV_LABEL, CSV_WEIGHT, CSV_LINE, CSV_TEXT, CSV_FIELDS };
+enum { CSV_X, CSV_LINE, CSV_TEXT, CSV_LABEL, CSV_WEIGHT, CSV_FIELDS };
 
 /* How the lines of a file are read. */
 struct csv_shape {

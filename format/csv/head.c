@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "format/csv/row.h"
+#include "format/text/lines.h"
 
 #define LINES_JUDGED 32
 #define CELL_MOST    64 /* bytes of a number in the head */
@@ -41,19 +42,16 @@ static void strip_mark(struct csv_line *line)
 bool csv_head_next(struct csv_head *head, struct csv_line *ret)
 {
     while (head->at < head->len) {
-        size_t start = head->at, end = start;
+        size_t start = head->at, n = text_next_line(head->text, head->len, &head->at);
 
-        while (end < head->len && head->text[end] != '\n' && head->text[end] != '\r')
-            end++;
-        if (end == head->len && !head->whole)
+        if (head->at > head->len && !head->whole) {
+            head->at = start;
             return false;
-        head->at = end + 1;
-        if (head->at < head->len && head->text[end] == '\r' && head->text[head->at] == '\n')
-            head->at++;
+        }
         head->lines++;
-        if (csv_is_empty(head->text + start, end - start, head->comment))
+        if (csv_is_empty(head->text + start, n, head->comment))
             continue;
-        *ret = (struct csv_line){head->text + start, end - start, false};
+        *ret = (struct csv_line){head->text + start, n, false};
         if (!head->begun)
             strip_mark(ret);
         head->begun = true;

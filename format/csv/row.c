@@ -3,20 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-static bool csv_row_is_blank(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
-}
+#include "format/text/lines.h"
 
 static bool csv_row_is_space(uint8_t c, char delimiter)
 {
-    return csv_row_is_blank(c) && (c != (uint8_t)delimiter || c == ' ');
-}
-
-/* The closing quote of the text at p, or NULL. */
-static const uint8_t *csv_row_quoted_end(const uint8_t *p, const uint8_t *end)
-{
-    return p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
+    return text_is_blank(c) && (c != (uint8_t)delimiter || c == ' ');
 }
 
 /* The delimiter at p or after it, or NULL. Blanks are one together, but not at the end. */
@@ -31,9 +22,9 @@ static const uint8_t *find_delimiter(const uint8_t *p, const uint8_t *end, char 
         *ret_next = stop ? stop + 1 : NULL;
         return stop;
     }
-    while (stop < end && !csv_row_is_blank(*stop))
+    while (stop < end && !text_is_blank(*stop))
         stop++;
-    for (p = stop; p < end && csv_row_is_blank(*p);)
+    for (p = stop; p < end && text_is_blank(*p);)
         p++;
     *ret_next = p < end ? p : NULL;
     return stop < end ? stop : NULL;
@@ -47,7 +38,7 @@ void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_c
     while (p < end && csv_row_is_space(*p, delimiter))
         p++;
     if (p < end && *p == '"')
-        close = csv_row_quoted_end(p + 1, end);
+        close = memchr(p + 1, '"', (size_t)(end - p - 1));
     stop = find_delimiter(close ? close : p, end, delimiter, ret_next);
     stop = stop ? stop : end;
     while (stop > p && csv_row_is_space(stop[-1], delimiter))
@@ -124,7 +115,7 @@ static inline size_t csv_row_parse(const uint8_t *line, size_t len, char delimit
         if (after && after <= end &&
             (after == end ||
              (*after == (uint8_t)delimiter &&
-              (delimiter != ' ' || (after + 1 < end && !csv_row_is_blank(after[1])))))) {
+              (delimiter != ' ' || (after + 1 < end && !text_is_blank(after[1])))))) {
             p = after == end ? NULL : after + 1;
         } else {
             csv_cell(p, end, delimiter, &cell, &p);

@@ -5,12 +5,16 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/csv/exact.h"
+#include "format/core/rounded.h"
+#include "format/csv/file.h"
 #include "format/csv/row.h"
 #include "format/text/lines.h"
 
 #define PIECE (UINT64_C(1) << 20)
 #define PAD   64
+
+/* Numbers that are shown rounded. */
+enum { WHOLE, DIGITS, ROUNDED };
 
 struct csv_scan {
     uint8_t *text; /* [capacity + PAD], zeros behind `used` */
@@ -20,8 +24,13 @@ struct csv_scan {
     uint64_t lines;   /* before text */
     uint8_t last;     /* the line end before text */
     struct text_masks *mask;
-    float *value; /* [columns] */
-    struct csv_exact exact;
+    float *value;              /* [columns] */
+    struct rounded_seen *seen; /* [columns] */
+    size_t open;               /* columns where fractions of many digits are looked for */
+    struct {
+        size_t columns, column;     /* that have such numbers, and the first of them */
+        struct rounded_first first; /* in that line */
+    } rounded[ROUNDED];
 };
 
 void csv_scan_free(struct csv_scan *scan)
@@ -31,7 +40,7 @@ void csv_scan_free(struct csv_scan *scan)
     free(scan->text);
     free(scan->mask);
     free(scan->value);
-    csv_exact_release(&scan->exact);
+    free(scan->seen);
     free(scan);
 }
 
@@ -69,10 +78,17 @@ static int csv_scan_begin(void *impl)
     scan->text = calloc(scan->capacity + PAD, 1);
     scan->mask = malloc((scan->capacity / 64 + 2) * sizeof(*scan->mask));
     scan->value = malloc(file->shape.columns * sizeof(*scan->value));
+    scan->seen = calloc(file->shape.columns, sizeof(*scan->seen));
+    scan->open = file->shape.columns - file->shape.omitted;
     scan->text_at = scan->read = file->shape.rows_at;
     scan->lines = file->shape.lines;
     file->missing = 0;
-    return scan->text && scan->mask && scan->value ? csv_exact_init(&scan->exact, file) : -ENOMEM;
+    /* What is too large is left to a check. */
+    for (size_t i = 0; i < file->shape.columns && scan->seen; i++)
+        scan->seen[i].kinds = i < file->shape.omitted
+                                  ? ROUNDED_WHOLE | ROUNDED_DIGITS | ROUNDED_LARGE | ROUNDED_SMALL
+                                  : ROUNDED_LARGE | ROUNDED_SMALL;
+    return scan->text && scan->mask && scan->value && scan->seen ? 0 : -ENOMEM;
 }
 
 /* Room for a line that is longer than all so far. */
@@ -132,7 +148,7 @@ static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape,
 }
 
 static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
-                       size_t column, const char *want, struct diag *d)
+                       size_t column, const char *expected, struct diag *d)
 {
     const uint8_t *p = text;
     struct csv_cell cell = {0};
@@ -142,10 +158,10 @@ static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t
     for (size_t i = 0; i < cell.len && i < 40; i++)
         if (cell.text[i] < ' ' || cell.text[i] > '~')
             return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got byte %02x",
-                            blob_name(file->base.blob), (unsigned long long)line, column, want,
+                            blob_name(file->base.blob), (unsigned long long)line, column, expected,
                             cell.text[i]);
     return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got '%.*s'",
-                    blob_name(file->base.blob), (unsigned long long)line, column, want,
+                    blob_name(file->base.blob), (unsigned long long)line, column, expected,
                     (int)min_u64(cell.len, 40), (const char *)cell.text);
 }
 
@@ -174,6 +190,27 @@ int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *te
     return 0;
 }
 
+/* See the cells of a line that can be read. */
+static void see_rounded(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len)
+{
+    struct csv_scan *scan = file->scan;
+    const uint8_t *p = text;
+
+    for (size_t column = 0; p && column < file->shape.columns; column++) {
+        struct rounded_seen *seen = &scan->seen[column];
+        unsigned found, before = seen->kinds & ROUNDED_DIGITS;
+        struct csv_cell cell;
+
+        csv_cell(p, text + len, file->shape.delimiter, &cell, &p);
+        found = cell.broken ? 0 : rounded_see(seen, cell.text, cell.len, file->doubles);
+        scan->open -= !before && seen->kinds & ROUNDED_DIGITS;
+        if (!found || scan->rounded[found == ROUNDED_DIGITS].columns++)
+            continue;
+        scan->rounded[found == ROUNDED_DIGITS].column = column;
+        rounded_set_first(&scan->rounded[found == ROUNDED_DIGITS].first, cell.text, cell.len, line);
+    }
+}
+
 static int csv_scan_see_line(struct csv_file *file, size_t start, size_t end, uint64_t line,
                              struct diag *d)
 {
@@ -197,8 +234,8 @@ static int csv_scan_see_line(struct csv_file *file, size_t start, size_t end, ui
         for (size_t i = 0; i < file->shape.columns && r == 0; i++)
             file->missing += i >= file->shape.omitted && csv_scan_is_missing(scan->value, i);
     }
-    if (r == 0 && text_masks_long(scan->mask, start, end, scan->exact.open))
-        csv_exact_see(&scan->exact, file, line, text, end - start);
+    if (r == 0 && text_masks_long(scan->mask, start, end, scan->open))
+        see_rounded(file, line, text, end - start);
     return r < 0 ? r : index_add(file->base.prepared.builder, NULL, 0, number);
 }
 
@@ -233,11 +270,25 @@ static int see_text(struct csv_file *file, bool last, struct diag *d)
                : 0;
 }
 
-static int take_notes(struct csv_file *file)
+static int note_rounded(struct csv_file *file)
 {
+    static const char *const numbers[ROUNDED] = {"whole numbers", "numbers of many digits"};
     AUTO_TEXT struct text t = {0};
 
-    csv_exact_note(&file->scan->exact, file, &t);
+    for (unsigned i = 0; i < ROUNDED; i++) {
+        const size_t columns = file->scan->rounded[i].columns;
+        const struct rounded_first *first = &file->scan->rounded[i].first;
+
+        if (columns)
+            text_add(&t,
+                     "%s: %zu column%s %s that %s rounds. The first is '%s', line %llu, column "
+                     "%zu. %s\n",
+                     blob_name(file->base.blob), columns, columns > 1 ? "s have" : " has",
+                     numbers[i], file->doubles ? "float64" : "float32", first->text,
+                     (unsigned long long)first->at, file->scan->rounded[i].column,
+                     file->doubles ? "The lines in csv/ have all digits"
+                                   : "-o csv_dtype=float64 shows float64");
+    }
     return text_finish(&t, &file->rounded, NULL);
 }
 
@@ -263,7 +314,7 @@ static int csv_scan_step(void *impl, struct diag *d)
     if (r < 0 || scan->read < file->base.blob->size)
         return r;
     file->base.prepared.end[ROW_AT] = file->base.blob->size;
-    r = take_notes(file);
+    r = note_rounded(file);
     csv_scan_free(TAKE_PTR(file->scan));
     if (r == 0)
         r = blob_check(file->base.blob);

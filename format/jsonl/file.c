@@ -6,18 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/core/json.h"
+#include "format/text/row.h"
 
 #define PIECE                                                                                      \
     (UINT64_C(256) << 10) /* bytes of a step: with their masks they fit into a CPU cache */
-
-static const uint8_t bom[JSONL_BOM] = {0xef, 0xbb, 0xbf};
-
-static bool jsonl_is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
 
 /* ---- the index ---- */
 
@@ -61,32 +56,22 @@ static int jsonl_begin(void *impl)
 {
     struct jsonl_file *file = impl;
 
-    file->piece = malloc(PIECE);
+    file->piece = malloc(PIECE + 64); /* masks are of whole words */
     file->masks = malloc(PIECE / 64 * sizeof(*file->masks));
     return file->piece && file->masks ? 0 : -ENOMEM;
-}
-
-/* A byte order mark at the beginning of the file belongs to no sample: drop it. Returns how many
- * bytes of the piece are left. */
-static size_t drop_mark(struct jsonl_file *file, size_t n)
-{
-    if (file->at || n < sizeof(bom) || memcmp(file->piece, bom, sizeof(bom)) != 0)
-        return n;
-    file->at = file->line = sizeof(bom);
-    memmove(file->piece, file->piece + sizeof(bom), n - sizeof(bom));
-    return n - sizeof(bom);
 }
 
 static int jsonl_step(void *impl, struct diag *d)
 {
     struct jsonl_file *file = impl;
-    size_t n = (size_t)min_u64(PIECE, file->base.blob->size - file->at);
+    size_t n = (size_t)min_u64(PIECE, file->base.blob->size - file->at), mark = 0;
     int r = n ? blob_read(READ_WAITS, file->base.blob, file->piece, n, file->at, d) : 0;
 
-    if (r == 0)
-        n = drop_mark(file, n);
-    if (r == 0 && n)
-        r = scan(file, file->piece, n);
+    /* A byte order mark at the beginning of the file belongs to no sample. */
+    if (r == 0 && !file->at)
+        file->at = file->line = mark = utf8_mark(file->piece, n);
+    if (r == 0 && n > mark)
+        r = scan(file, file->piece + mark, n - mark);
     atomic_store(&file->base.prepared.seen, file->at);
     if (r < 0 || file->at < file->base.blob->size)
         return r;
@@ -147,26 +132,6 @@ bool jsonl_is_lines(const void *p)
 
 /* ---- checking ---- */
 
-/* The number of a line, from 1: lines that are no samples count. */
-static int jsonl_line_number(const struct jsonl_file *file, uint64_t at, uint64_t *ret,
-                             struct diag *d)
-{
-    AUTO_FREE uint8_t *piece = malloc(PIECE);
-    int r = 0;
-
-    *ret = 1;
-    if (!piece)
-        return -ENOMEM;
-    for (uint64_t from = 0; from < at && r == 0; from += PIECE) {
-        size_t n = (size_t)min_u64(PIECE, at - from);
-
-        r = blob_read(READ_WAITS, file->base.blob, piece, n, from, d);
-        for (size_t i = 0; i < n && r == 0; i++)
-            *ret += piece[i] == '\n';
-    }
-    return r;
-}
-
 static int check_line(const struct jsonl_file *file, const struct extent *place, struct diag *d)
 {
     AUTO_FREE char *line = malloc(place->len + 1);
@@ -183,7 +148,7 @@ static int check_line(const struct jsonl_file *file, const struct extent *place,
     read = json_read(line, place->len, "text", json_budget(place->len), &value, &fault);
     if (read == 0 && json_is_object(value))
         return 0;
-    r = jsonl_line_number(file, place->off, &n, d);
+    r = text_line_number(file->base.blob, place->off, false, &n, d);
     if (r < 0)
         return r;
     return diag_set(d, -EBADMSG, "%s: line %llu at byte %llu: expected an object of JSON, got %s",

@@ -24,6 +24,11 @@ struct jsonl_file {
     struct text_masks *masks; /* of it */
 };
 
+static inline bool jsonl_is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 extern const struct record_file_ops jsonl_file_ops;
 
 /* Are the samples, each with LF behind it, the file itself, byte for byte? */

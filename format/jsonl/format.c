@@ -1,6 +1,7 @@
 /* JSON lines: a sample is a line, served as it is. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "format/jsonl/file.h"
 #include "format/records/record_set.h"
 #include "format/text/row.h"
@@ -55,11 +56,6 @@ static const struct record_format jsonl = {
 
 /* ---- which files ---- */
 
-static bool jsonl_format_is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* Where the object that begins at p ends; NULL: not before end. */
 static const uint8_t *object_end(const uint8_t *p, const uint8_t *end)
 {
@@ -86,14 +82,13 @@ static const uint8_t *object_end(const uint8_t *p, const uint8_t *end)
 static unsigned count_objects(const struct probed_file *file, unsigned most, bool *ret_cut,
                               bool *ret_bad)
 {
-    const uint8_t *p = file->head, *end = p + file->len;
+    const uint8_t *p = file->head + utf8_mark(file->head, file->len);
+    const uint8_t *end = file->head + file->len;
     unsigned n = 0;
 
     *ret_cut = *ret_bad = false;
-    if (file->len >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-        p += 3;
     while (n < most) {
-        while (p < end && jsonl_format_is_space(*p))
+        while (p < end && jsonl_is_space(*p))
             p++;
         if (p >= end)
             return n;
@@ -107,7 +102,7 @@ static unsigned count_objects(const struct probed_file *file, unsigned most, boo
             *ret_bad = !*ret_cut;
             return n;
         }
-        for (p = after; p < end && *p != '\n' && jsonl_format_is_space(*p);)
+        for (p = after; p < end && *p != '\n' && jsonl_is_space(*p);)
             p++;
         *ret_bad = p < end && *p != '\n';
         if (*ret_bad)

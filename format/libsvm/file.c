@@ -285,7 +285,7 @@ static void describe_found(const uint8_t *line, size_t len, size_t at, struct te
 {
     size_t n = 0;
 
-    while (at + n < len && n < 40 && !libsvm_is_blank(line[at + n]))
+    while (at + n < len && n < 40 && !text_is_blank(line[at + n]))
         n++;
     if (!n) {
         text_add(t, at >= len ? "the end of the line" : "white space");

@@ -15,7 +15,7 @@ static unsigned read_counts(const uint8_t *line, size_t len,
     for (size_t at = 0; at < len;) {
         size_t digits;
 
-        if (libsvm_is_blank(line[at])) {
+        if (text_is_blank(line[at])) {
             at++;
             continue;
         }
@@ -23,7 +23,7 @@ static unsigned read_counts(const uint8_t *line, size_t len,
             return 0;
         digits = number_parse((const char *)line + at, len - at, LIBSVM_INDEX_MAX, &ret[n]);
         at += digits;
-        if (!digits || (at < len && !libsvm_is_blank(line[at])))
+        if (!digits || (at < len && !text_is_blank(line[at])))
             return 0;
         n++;
     }
@@ -67,19 +67,6 @@ static void see_row(struct first *first, const uint8_t *line, size_t len, unsign
     first->header.no_labels = first->header.counts == 2 && begins_with_feature(line, len);
 }
 
-/* The line that begins at *at, which moves to the next; returns its bytes. */
-static size_t libsvm_first_next_line(const uint8_t *text, size_t len, size_t *at)
-{
-    size_t n = 0, start = *at;
-
-    while (start + n < len && text[start + n] != '\n' && text[start + n] != '\r')
-        n++;
-    *at = start + n + 1;
-    if (*at < len && text[start + n] == '\r' && text[*at] == '\n')
-        ++*at;
-    return n;
-}
-
 bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned given, unsigned *ret_columns,
                        struct libsvm_header *ret_header)
 {
@@ -88,7 +75,7 @@ bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned given, unsigned
 
     for (size_t at = 0; at < len && first.rows < ROWS_MOST;) {
         const uint8_t *line = text + at;
-        size_t n = libsvm_first_next_line(text, len, &at);
+        size_t n = text_next_line(text, len, &at);
 
         first.header.lines += !first.rows;
         if (!libsvm_is_row(line, n))

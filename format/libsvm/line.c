@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "format/libsvm/rounded.h"
 
 const char libsvm_too_long[] = "a row of at most 256 MiB";
 
@@ -23,14 +24,14 @@ static int fail_at(struct cursor *c, const uint8_t *at, const char *want)
 
 static void libsvm_line_skip_blanks(struct cursor *c)
 {
-    while (c->at < c->end && libsvm_is_blank(*c->at))
+    while (c->at < c->end && text_is_blank(*c->at))
         c->at++;
 }
 
 /* Does a token end here? */
 static bool at_break(const struct cursor *c)
 {
-    return c->at >= c->end || libsvm_is_blank(*c->at) || *c->at == '#';
+    return c->at >= c->end || text_is_blank(*c->at) || *c->at == '#';
 }
 
 static bool at_end(const struct cursor *c)
@@ -61,13 +62,17 @@ static bool take_colon(struct cursor *c)
     return false;
 }
 
-static int libsvm_line_take_float(struct cursor *c, float *ret, const char *want)
+static int libsvm_line_take_float(struct cursor *c, const struct libsvm_row *row, float *ret,
+                                  const char *want)
 {
     const uint8_t *start = c->at;
     const uint8_t *end = start < c->end ? decimal_parse(start, c->end, ret) : NULL;
 
     if (!end)
         return fail_at(c, start, want);
+    if (row->rounded)
+        libsvm_rounded_number(row->rounded, start, (size_t)(end - start),
+                              row->at + (uint64_t)(start - c->line));
     c->at = end;
     return 0;
 }
@@ -106,7 +111,7 @@ static int libsvm_line_take_labels(struct cursor *c, bool one, struct libsvm_row
 {
     for (;;) {
         float v;
-        int r = libsvm_line_take_float(c, &v, "a number as label");
+        int r = libsvm_line_take_float(c, row, &v, "a number as label");
 
         if (r < 0)
             return r;
@@ -130,7 +135,7 @@ static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row
         r = libsvm_line_take_labels(c, has_fields, row);
         if (r == 0 && take_colon(c)) {
             row->columns |= LIBSVM_WEIGHT;
-            r = libsvm_line_take_float(c, &row->weight, "a number as weight");
+            r = libsvm_line_take_float(c, row, &row->weight, "a number as weight");
         }
         if (r == 0 && !at_break(c))
             r = fail_at(c, c->at, "white space after the label");
@@ -226,7 +231,7 @@ static int libsvm_line_take_value(struct cursor *c, const struct libsvm_row *row
     float value = 1;
     int r = 0;
 
-    if (has_colon && c->at + 1 < c->end && !libsvm_is_blank(c->at[1]))
+    if (has_colon && c->at + 1 < c->end && !text_is_blank(c->at[1]))
         c->at++;
     else
         has_colon = take_colon(c);
@@ -235,7 +240,7 @@ static int libsvm_line_take_value(struct cursor *c, const struct libsvm_row *row
                        *bare ? "an index without a value as before" : "a colon and a value");
     *bare = !has_colon;
     if (has_colon)
-        r = libsvm_line_take_float(c, &value, "a number as value");
+        r = libsvm_line_take_float(c, row, &value, "a number as value");
     if (r == 0 && !at_break(c))
         r = fail_at(c, c->at,
                     has_colon ? "white space after the value" : "a colon after the index");
@@ -280,7 +285,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
         if (!digits || digits == 8 || at[digits] != ':')
             break;
         at = decimal_parse_short(at + digits + 1, &value);
-        if (!at || at > end || !(at == end || libsvm_is_blank(*at)))
+        if (!at || at > end || !(at == end || text_is_blank(*at)))
             break;
         if (n < capacity) {
             indexes[n] = index;
@@ -314,7 +319,7 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
         float value;
         int r;
 
-        if (!bare && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
+        if (!bare && !row->rounded && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
             take_plain(c, row, &before);
         libsvm_line_skip_blanks(c);
         if (at_end(c)) {

@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 #include "format/core/decimal.h"
+#include "format/text/lines.h"
+
+struct libsvm_rounded;
 
 #define LIBSVM_PAD       DECIMAL_PAD
 #define LIBSVM_INDEX_MAX UINT32_MAX
@@ -34,7 +37,9 @@ struct libsvm_row {
     uint32_t *index;         /* as written */
     uint32_t *field;         /* the same, with LIBSVM_FIELD */
     float *value;
-    uint64_t capacity; /* features beyond it are only counted */
+    uint64_t capacity;              /* features beyond it are only counted */
+    struct libsvm_rounded *rounded; /* sees each number; NULL: nothing does */
+    uint64_t at;                    /* for it: the line's byte in the file */
     /* Out: */
     uint64_t n_labels;
     uint64_t n; /* features */
@@ -52,11 +57,6 @@ struct libsvm_fault {
     size_t at;        /* byte of the line, from 0 */
     const char *want; /* static */
 };
-
-static inline bool libsvm_is_blank(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
-}
 
 /* Does the line hold anything but white space and a comment? */
 bool libsvm_is_row(const uint8_t *line, size_t len);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "format/libsvm/line.h"
 
@@ -26,7 +27,7 @@ static bool is_alike(const uint8_t *line, size_t len)
         const uint8_t *colon;
         size_t index = 0;
 
-        for (n = 0; at + n < len && !libsvm_is_blank(line[at + n]);)
+        for (n = 0; at + n < len && !text_is_blank(line[at + n]);)
             n++;
         colon = memchr(line + at, ':', n);
         while (index < n && line[at + index] >= '0' && line[at + index] <= '9')
@@ -48,7 +49,7 @@ static bool is_alike_field(const uint8_t *line, size_t len)
     for (size_t at = 0, n; at < len; at += n + 1) {
         unsigned colons = 0;
 
-        for (n = 0; at + n < len && !libsvm_is_blank(line[at + n]); n++) {
+        for (n = 0; at + n < len && !text_is_blank(line[at + n]); n++) {
             bool digit = line[at + n] >= '0' && line[at + n] <= '9';
 
             colons += line[at + n] == ':';
@@ -57,7 +58,7 @@ static bool is_alike_field(const uint8_t *line, size_t len)
         }
         if (colons == 2)
             return true;
-        while (at + n < len && !libsvm_is_blank(line[at + n]))
+        while (at + n < len && !text_is_blank(line[at + n]))
             n++;
     }
     return false;
@@ -109,19 +110,17 @@ struct impression look_at_rows(const uint8_t *head, size_t len, bool whole, unsi
 {
     struct impression seen = {0};
     uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
-    size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t at = utf8_mark(head, len);
 
     while (at < len && impression_rows(&seen) < PROBE_MOST) {
-        size_t n = 0;
+        const uint8_t *start = head + at;
+        size_t n = text_next_line(head, len, &at);
 
-        while (at + n < len && head[at + n] != '\n' && head[at + n] != '\r')
-            n++;
-        memcpy(line, head + at, n);
-        at += n + 1;
+        memcpy(line, start, n);
         if (at > len && !whole) { /* the line continues: ignore its last word */
             if (impression_rows(&seen))
                 break;
-            while (n && !libsvm_is_blank(line[n - 1]))
+            while (n && !text_is_blank(line[n - 1]))
                 n--;
         }
         memset(line + n, 0, LIBSVM_PAD);

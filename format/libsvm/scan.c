@@ -26,8 +26,7 @@ static void see_index(const uint8_t *p, struct plain *plain)
 
     /* 1 to 7 digits after white space, an index after its field, and no leading zero except in "0".
      */
-    if (!bits ||
-        !(in_index ? (uint8_t)(v >> bits) == ':' : libsvm_is_blank((uint8_t)(v >> bits))) ||
+    if (!bits || !(in_index ? (uint8_t)(v >> bits) == ':' : text_is_blank((uint8_t)(v >> bits))) ||
         (bits > 8 && (v >> (bits - 8) & 0xff) == '0')) {
         plain->is_plain = false;
         return;
@@ -74,7 +73,7 @@ static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigne
 
     if (text[at] == ':')
         return 0;
-    for (; at < end && !libsvm_is_blank(text[at]); at++)
+    for (; at < end && !text_is_blank(text[at]); at++)
         colons += text[at] == ':';
     return colons == !!(columns & LIBSVM_WEIGHT) ? at : 0;
 }
@@ -109,7 +108,7 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     size_t from;
 
     if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
-        libsvm_is_blank(text[start]) || text_masks_odd(masks, start, end))
+        text_is_blank(text[start]) || text_masks_odd(masks, start, end))
         return false;
     from = features_start(text, start, end, scan->columns);
     if (!from)
@@ -160,7 +159,7 @@ static bool row_may_be_rounded(const struct libsvm_scan *scan, const uint8_t *te
                                const struct text_masks *masks, size_t start, size_t end,
                                bool is_plain)
 {
-    return text_masks_long(masks, start, end, libsvm_rounded_looks_at_digits(&scan->rounded)) ||
+    return text_masks_long(masks, start, end, !(scan->rounded.seen.kinds & ROUNDED_DIGITS)) ||
            (!is_plain && libsvm_rounded_exponents(text + start, end - start));
 }
 
@@ -171,7 +170,8 @@ static int libsvm_scan_see_line(struct libsvm_scan *scan, const uint8_t *text,
 {
     struct libsvm_span span = {
         .start = base + start, .len = end - start, .line = scan->totals.text_lines};
-
+    struct libsvm_row numbers = {.rounded = &scan->rounded, .at = scan->at + base + start};
+    struct libsvm_fault fault;
     bool is_plain, is_good;
 
     if (!libsvm_is_row(text + start, end - start))
@@ -179,8 +179,7 @@ static int libsvm_scan_see_line(struct libsvm_scan *scan, const uint8_t *text,
     is_plain = see_plain(scan, text, masks, start, end, &span.features);
     is_good = is_plain || see_parsed(scan, text, start, end, &span.features);
     if (is_good && row_may_be_rounded(scan, text, masks, start, end, is_plain))
-        libsvm_rounded_row(&scan->rounded, text + start, end - start, scan->columns,
-                           scan->at + span.start);
+        libsvm_line_parse(text + start, end - start, scan->columns, &numbers, &fault);
     if (is_good || !scan->skip_bad)
         return libsvm_scan_add_row(scan, &span);
     scan->totals.skipped++;

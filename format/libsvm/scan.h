@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/libsvm/line.h"
 #include "format/libsvm/rounded.h"
 
 #define LIBSVM_SCAN_PAD 64 /* readable bytes before and after the text; those after it are zero */

@@ -44,7 +44,7 @@ void libsvm_sides_release(struct libsvm_side sides[static N_LIBSVM_SIDES])
 
 static bool libsvm_side_is_space(uint8_t c)
 {
-    return libsvm_is_blank(c) || c == '\n' || c == '\r';
+    return text_is_blank(c) || c == '\n' || c == '\r';
 }
 
 /* Add a group with the number of rows at text at: its end is that number added to the end

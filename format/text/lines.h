@@ -6,6 +6,26 @@
 
 #include "format/text/masks.h"
 
+/* White space in a line, except CR. */
+static inline bool text_is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
+/* The bytes of the line that begins at *at, which is below len, without its end: LF, CR or CRLF.
+ * *at becomes the begin of the next line; len + 1: the line has no end here. */
+static inline size_t text_next_line(const uint8_t *text, size_t len, size_t *at)
+{
+    size_t start = *at, end = start;
+
+    while (end < len && text[end] != '\n' && text[end] != '\r')
+        end++;
+    *at = end + 1;
+    if (*at < len && text[end] == '\r' && text[*at] == '\n')
+        ++*at;
+    return end - start;
+}
+
 struct text_lines {
     const uint8_t *text;
     const struct text_masks *masks; /* of the text, from its first byte on */
