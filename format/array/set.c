@@ -289,25 +289,17 @@ static int array_set_add_field(struct dataset *ds, const struct array *a, const 
 {
     struct array_set *set = ds->impl;
     struct used_array *used = &set->used[set->n];
-    struct field *f = &ds->field[ds->n_fields];
+    struct field *f = dataset_add_stored(ds, name,
+                                         &(struct field){.dtype = a->head.dtype,
+                                                         .ndim = a->head.ndim - 1,
+                                                         .stored_as = a->type_name,
+                                                         .stored_big_endian = a->head.big_endian,
+                                                         .blob = a->held->blob,
+                                                         .offset = a->offset},
+                                         a->head.dim + 1);
 
-    *f =
-        (struct field){.dtype = a->head.dtype, .ndim = a->head.ndim - 1, .stored_as = a->type_name};
-    snprintf(f->name, sizeof(f->name), "%s", name);
-    f->dim = calloc(a->head.ndim, sizeof(*f->dim));
-    if (!f->dim)
+    if (!f)
         return -ENOMEM;
-    ds->n_fields++;
-    for (unsigned i = 0; i < f->ndim; i++)
-        f->dim[i] = a->head.dim[i + 1];
-    f->width = f->stored_width = dtype_info(f->dtype)->bytes;
-    f->item_bytes = f->stored_bytes = a->row_bytes;
-    f->stored_dtype = f->dtype;
-    f->stored_big_endian = a->head.big_endian;
-    f->offset = a->offset;
-    f->blob = a->held->blob;
-    f->ops = a->head.big_endian ? &field_swapped : &field_as_stored;
-    field_offer_stored(f);
     f->in &= ~(unsigned)IN_PICTURES;
     if (array_set_is_picture(f))
         f->in |= IN_PICTURES;

@@ -160,41 +160,36 @@ static bool is_of(const struct cifar_file *file, const struct cifar_part *part)
 /* Add the field that is stored `offset` bytes into each record. number: of its runs in the set. */
 static int cifar_add_field(struct dataset *ds, const char *name, uint64_t offset, unsigned number)
 {
+    static const uint64_t dim[] = {CIFAR_SIDE, CIFAR_SIDE, 3};
     struct cifar_set *set = ds->impl;
-    struct field *f = &ds->field[ds->n_fields];
     uint64_t each = cifar_record_bytes(set->kind), first = 0;
     bool is_image = offset == set->kind->n_labels;
     struct field_run *run = calloc(ds->n_blobs, sizeof(*run));
+    struct field *f;
     unsigned n = 0;
 
-    *f = (struct field){.dtype = DTYPE_U1, .stored_dtype = DTYPE_U1, .width = 1, .stored_width = 1};
     set->run[number] = run;
-    f->dim = calloc(3, sizeof(*f->dim));
-    if (!f->dim || !run) {
-        free(f->dim);
+    if (!run)
         return -ENOMEM;
-    }
-    ds->n_fields++;
-    snprintf(f->name, sizeof(f->name), "%s", name);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         if (!ds->blob[i]->size)
             continue;
         run[n++] = (struct field_run){first, ds->blob[i], offset};
         first += ds->blob[i]->size / each;
     }
-    f->ndim = is_image ? 3 : 0;
-    f->dim[0] = f->dim[1] = CIFAR_SIDE;
-    f->dim[2] = 3;
-    f->item_bytes = f->stored_bytes = is_image ? CIFAR_PIXELS : 1;
-    f->stored_step = each;
-    f->blob = n ? run->blob : ds->blob[0];
-    f->offset = offset;
-    f->run = run;
-    f->n_runs = n;
-    f->ops = is_image ? &field_planes : &field_as_stored;
-    field_offer_stored(f);
-    if (is_image)
-        f->in |= IN_PICTURES;
+    f = dataset_add_stored(ds, name,
+                           &(struct field){.dtype = DTYPE_U1,
+                                           .ndim = is_image ? 3 : 0,
+                                           .ops = is_image ? &field_planes : NULL,
+                                           .blob = n ? run->blob : ds->blob[0],
+                                           .offset = offset,
+                                           .run = run,
+                                           .n_runs = n,
+                                           .stored_step = each},
+                           dim);
+    if (!f)
+        return -ENOMEM;
+    f->in |= is_image ? IN_PICTURES : 0;
     return 0;
 }
 

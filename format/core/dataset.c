@@ -26,7 +26,7 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
 {
     struct dataset *ds = calloc(1, sizeof(*ds));
 
-    if (!ds || !impl) {
+    if (!ds || (ops && !impl)) {
         free(ds);
         free(impl);
         return -ENOMEM;
@@ -34,7 +34,7 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
     ds->format = format;
     ds->ops = ops;
     ds->impl = impl;
-    atomic_store(&ds->state, ops->prepare ? DATASET_PREPARING : DATASET_READY);
+    atomic_store(&ds->state, ops && ops->prepare ? DATASET_PREPARING : DATASET_READY);
     ds->field = calloc(fields, sizeof(*ds->field));
     ds->blob = calloc(blobs, sizeof(struct blob *));
     if (!ds->field || !ds->blob) {

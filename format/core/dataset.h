@@ -155,9 +155,6 @@ static inline bool field_is_in(const struct field *f, unsigned place)
  * IN_TAR. */
 void field_offer_bytes(struct field *f, const char *folder, const char *ext, unsigned in);
 
-/* Offer an array that is stored, wherever its shape and type, which must be set, allow it. */
-void field_offer_stored(struct field *f);
-
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 
 #define KEY_SIZE 1040 /* bytes of a key, at most: of one in an index, and what a mix adds */
@@ -264,8 +261,8 @@ static inline enum dataset_state dataset_state(const struct dataset *ds)
 }
 
 /* Make a dataset that is to be opened, with room for fields and blobs, which the caller adds. impl:
- * malloc'd, NULL: there was no memory; from now on ops->free() frees it, on error, too. 0 or
- * -ENOMEM. */
+ * malloc'd, NULL: there was no memory; from now on ops->free() frees it, on error, too. Without ops
+ * there is no impl. 0 or -ENOMEM. */
 int dataset_new(const struct format *format, const struct dataset_ops *ops, void *impl,
                 size_t fields, size_t blobs, struct dataset **ret);
 
@@ -327,6 +324,13 @@ void dataset_set_samples(struct dataset *ds, uint64_t samples);
 
 /* The sample of that name; false where there is none. */
 bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
+
+/* Add a field whose items are stored, of one shape, dim [ndim], whose bytes fit in 64 bits. stored
+ * has the type, ndim, where the items are, and what else is not 0; sizes, the conversion (unless
+ * stored has ops) and the files that show the field follow from that. ds->field must have room. The
+ * field; or NULL: there is no memory. */
+struct field *dataset_add_stored(struct dataset *ds, const char *name, const struct field *stored,
+                                 const uint64_t *dim);
 
 /* Add the fields that every dataset has: index and key. ds->field must have room for both at its
  * end. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/checked.h"
 
@@ -22,7 +23,8 @@ static bool has_idx_type(enum dtype dtype)
            dtype == DTYPE_F4 || dtype == DTYPE_F8;
 }
 
-void field_offer_stored(struct field *f)
+/* Offer an array that is stored, wherever its shape and type allow it. */
+static void form_offer_stored(struct field *f)
 {
     f->in = IN_ARRAYS | IN_RAW | IN_TAR;
     if (has_idx_type(f->dtype) && (f->stored_big_endian || f->width == 1))
@@ -32,6 +34,28 @@ void field_offer_stored(struct field *f)
         f->in |= IN_PICTURES;
     if (field_is_scalar_integer(f) && !f->stored_as)
         f->in |= IN_CLS;
+}
+
+struct field *dataset_add_stored(struct dataset *ds, const char *name, const struct field *stored,
+                                 const uint64_t *dim)
+{
+    struct field *f = &ds->field[ds->n_fields];
+
+    *f = *stored;
+    f->dim = calloc(f->ndim + 1u, sizeof(*f->dim));
+    if (!f->dim)
+        return NULL;
+    ds->n_fields++;
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    f->stored_dtype = f->dtype;
+    f->width = f->stored_width = f->item_bytes = dtype_info(f->dtype)->bytes;
+    for (unsigned i = 0; i < f->ndim; i++)
+        f->item_bytes *= f->dim[i] = dim[i];
+    f->stored_bytes = f->item_bytes;
+    if (!f->ops)
+        f->ops = f->stored_big_endian && f->width > 1 ? &field_swapped : &field_as_stored;
+    form_offer_stored(f);
+    return f;
 }
 
 uint64_t field_stored_dim(const struct field *f, unsigned i)

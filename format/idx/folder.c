@@ -107,84 +107,73 @@ static void pair_name(const struct idx_file *images, char *ret, size_t capacity)
         snprintf(ret, capacity, "%s", images->source->name);
 }
 
-static const struct field_ops *stored_ops(const struct field *f, bool exchange)
-{
-    if (exchange)
-        return &field_transposed;
-    return f->width == 1 ? &field_as_stored : &field_swapped;
-}
-
-static int add_stored(struct dataset *ds, const struct idx_file *file,
-                      const struct format_options *options)
+static int idx_folder_add_stored(struct dataset *ds, const struct idx_file *file,
+                                 const struct format_options *options)
 {
     const struct idx_header *h = &file->header;
-    struct field *f = &ds->field[ds->n_fields];
+    struct blob *blob = TAKE_PTR(file->source->blob);
+    uint64_t dim[IDX_AXES_MAX];
     unsigned ndim = h->axes - 1;
     bool exchange = options->transpose && file->name.role == ROLE_IMAGES && ndim == 2 &&
                     h->item_bytes <= TRANSPOSE_MAX;
 
-    *f = (struct field){.dtype = h->dtype, .ndim = ndim};
-    snprintf(f->name, sizeof(f->name), "%s", role_fields[file->name.role]);
-    f->dim = calloc(ndim ? ndim : 1, sizeof(*f->dim));
-    if (!f->dim)
-        return -ENOMEM;
-    ds->n_fields++;
+    ds->blob[ds->n_blobs++] = blob;
     if (options->transpose && file->name.role == ROLE_IMAGES && !exchange)
         notes_add(
             &ds->notes,
             "%s: transpose does nothing here: expected images of 2 axes and at most 64 MiB, got "
             "%u axes and %llu bytes",
-            blob_name(file->source->blob), ndim, (unsigned long long)h->item_bytes);
+            blob_name(blob), ndim, (unsigned long long)h->item_bytes);
     for (unsigned i = 0; i < ndim; i++)
-        f->dim[exchange ? ndim - 1 - i : i] = h->dim[i + 1];
-    f->width = f->stored_width = dtype_info(h->dtype)->bytes;
-    f->item_bytes = f->stored_bytes = h->item_bytes;
-    f->stored_dtype = h->dtype;
-    f->stored_big_endian = true;
-    f->offset = h->payload;
-    f->ops = stored_ops(f, exchange);
-    field_offer_stored(f);
-    f->blob = ds->blob[ds->n_blobs++] = file->source->blob;
-    file->source->blob = NULL;
-    return 0;
+        dim[exchange ? ndim - 1 - i : i] = h->dim[i + 1];
+    return dataset_add_stored(ds, role_fields[file->name.role],
+                              &(struct field){.dtype = h->dtype,
+                                              .ndim = ndim,
+                                              .ops = exchange ? &field_transposed : NULL,
+                                              .stored_big_endian = true,
+                                              .blob = blob,
+                                              .offset = h->payload},
+                              dim)
+               ? 0
+               : -ENOMEM;
 }
 
-/* Add a field derived from field `of`, on the same bytes. */
-static struct field *add_derived(struct dataset *ds, const struct field *of, const char *suffix,
-                                 unsigned ndim)
+/* Add a field of float32 [ndim] derived from another, on the same bytes. dim, item_bytes: as of
+ * struct field. */
+static int idx_folder_add_derived(struct dataset *ds, const struct field *base, const char *suffix,
+                                  const struct field_ops *ops, unsigned ndim, const uint64_t *dim,
+                                  uint64_t item_bytes)
 {
     struct field *f = &ds->field[ds->n_fields];
 
-    *f = *of;
-    snprintf(f->name, sizeof(f->name), "%.8s%s", of->name, suffix);
+    *f = *base;
+    snprintf(f->name, sizeof(f->name), "%.8s%s", base->name, suffix);
+    f->ops = ops;
     f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
     f->derived = true;
-    f->base_field = of;
+    f->base_field = base;
     f->dtype = DTYPE_F4;
     f->width = 4;
+    f->item_bytes = item_bytes;
     f->ndim = ndim;
-    f->dim = calloc(ndim ? ndim : 1, sizeof(*f->dim));
+    f->dim = calloc(ndim + 1u, sizeof(*f->dim));
     if (!f->dim)
-        return NULL;
+        return -ENOMEM;
+    for (unsigned i = 0; i < ndim; i++)
+        f->dim[i] = dim[i];
     ds->n_fields++;
-    return f;
+    return 0;
 }
 
 static int add_unit(struct dataset *ds)
 {
     const struct field *image = dataset_field(ds, "image");
-    struct field *f;
 
     if (!image || image->dtype != DTYPE_U1 || image->item_bytes > UINT64_MAX / 4)
         return 0;
-    f = add_derived(ds, image, "01", image->ndim);
-    if (!f)
-        return -ENOMEM;
-    if (image->ndim)
-        memcpy(f->dim, image->dim, image->ndim * sizeof(*f->dim));
-    f->item_bytes = image->item_bytes * 4;
-    f->ops = image->ops == &field_transposed ? &field_unit_transposed : &field_unit;
-    return 0;
+    return idx_folder_add_derived(
+        ds, image, "01", image->ops == &field_transposed ? &field_unit_transposed : &field_unit,
+        image->ndim, image->dim, 4 * image->item_bytes);
 }
 
 /* The largest label; -1 if there is none, or if a label is negative. */
@@ -220,7 +209,6 @@ static int add_one_hot(struct dataset *ds, const struct format_options *options,
 {
     const struct field *label = dataset_field(ds, "label");
     uint64_t classes = options->classes;
-    struct field *f;
 
     if (!label || !field_is_scalar_integer(label))
         return 0;
@@ -236,33 +224,22 @@ static int add_one_hot(struct dataset *ds, const struct format_options *options,
             return 0;
         classes = (uint64_t)largest + 1;
     }
-    f = add_derived(ds, label, "1h", 1);
-    if (!f)
-        return -ENOMEM;
-    f->dim[0] = classes;
-    f->item_bytes = classes * 4;
-    f->ops = &field_one_hot;
-    return 0;
+    return idx_folder_add_derived(ds, label, "1h", &field_one_hot, 1, &classes, 4 * classes);
 }
 
 static int dataset_make(struct idx_file *images, struct idx_file *labels,
                         const struct format_options *options, struct dataset **ret, struct diag *d)
 {
     extern const struct format format_idx;
-    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
-    int r;
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(&format_idx, NULL, NULL, FIELDS_MAX, 2, &ds);
 
-    if (!ds)
-        return -ENOMEM;
-    ds->format = &format_idx;
-    ds->field = calloc(FIELDS_MAX, sizeof(*ds->field));
-    ds->blob = calloc(2, sizeof(struct blob *));
-    if (!ds->field || !ds->blob)
-        return -ENOMEM;
+    if (r < 0)
+        return r;
     dataset_set_samples(ds, images->header.dim[0]);
-    r = add_stored(ds, images, options);
+    r = idx_folder_add_stored(ds, images, options);
     if (r == 0 && labels)
-        r = add_stored(ds, labels, options);
+        r = idx_folder_add_stored(ds, labels, options);
     if (r == 0)
         r = add_unit(ds);
     if (r == 0)
@@ -413,14 +390,16 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
 static enum claim idx_probe(const struct probed_file *file)
 {
     bool is_exact = file->options && file->options->tokens_given;
+    struct idx_header h;
 
     if (file->len < 2 || file->head[0] || file->head[1])
         return CLAIM_NONE;
     if (file->len >= 4 && !file->head[2] && !file->head[3] && !strstr(file->name, "idx") &&
         !strstr(file->name, "ubyte"))
         return CLAIM_NONE; /* zeros, as files have whose content was never written */
-    return is_exact && !idx_header_fits(file->head, file->len, file->size) ? CLAIM_NONE
-                                                                           : CLAIM_STRONG;
+    return is_exact && idx_header_parse("", file->head, file->len, file->size, &h, NULL) < 0
+               ? CLAIM_NONE
+               : CLAIM_STRONG;
 }
 
 static void idx_example(const struct dataset *ds, struct text *t)

@@ -14,7 +14,8 @@
 #include "base/diag.h"
 #include "format/core/dtype.h"
 
-#define IDX_AXES_MAX 255
+#define IDX_AXES_MAX   255
+#define IDX_HEADER_MAX (4 + 4 * IDX_AXES_MAX) /* bytes */
 
 struct idx_header {
     enum dtype dtype;
@@ -24,12 +25,14 @@ struct idx_header {
     uint64_t item_bytes;        /* of one sample */
 };
 
-/* Read and check the header; the payload must have exactly the size that the header states.
- * 0, -EBADMSG with the reason in d, or the blob's error. *ret is written only on success. */
-int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag *d);
+/* Parse and check the header of a file of size bytes, of which head has the first len: at least
+ * IDX_HEADER_MAX, or all. The payload must have exactly the size that the header states. name: of
+ * the file, in messages. 0; or -EBADMSG with the reason in d. *ret is written only
+ * on success. */
+int idx_header_parse(const char *name, const uint8_t *head, size_t len, uint64_t size,
+                     struct idx_header *ret, struct diag *d);
 
-/* Is a file of size bytes, that begins with the len bytes, an IDX file as long as it says? len: at
- * least that of its header. */
-bool idx_header_fits(const uint8_t *head, size_t len, uint64_t size);
+/* The same of a file, or the blob's error. */
+int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag *d);
 
 #endif

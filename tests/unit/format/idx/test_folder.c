@@ -430,7 +430,7 @@ static void test_idx_folder__read_fails__error_or_the_whole(void **state)
             assert_int_equal(found.n, 1);
             assert_non_null(found.item[0].ds);
             found_release(&found);
-            assert_true(n > 4);
+            assert_true(n > 3); /* both headers, the labels */
             return;
         }
         assert_true(found.n >= 1);
