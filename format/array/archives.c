@@ -20,7 +20,7 @@ struct archive {
 };
 
 struct archives {
-    const struct archive_kind *kind;
+    const struct archive_format *format;
     struct archive *archive; /* [n]; owned */
     size_t n;
     struct array_sets sets;
@@ -36,12 +36,38 @@ static void archives_release(struct archives *a)
     array_sets_release(&a->sets);
 }
 
+static size_t count_used(const struct arrays *arrays)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < arrays->n; i++)
+        n += !arrays->array[i].left_out;
+    return n;
+}
+
+/* Read the arrays of a file, of which one can be used at least. */
+static int archives_read(const struct archives *a, struct blob *blob, uint64_t *left,
+                         struct arrays *ret, struct diag *d)
+{
+    AUTO_HELD_BLOB struct held_blob *held = held_blob_new(blob, NULL);
+    int r = held ? a->format->read(held, a->sets.setup, left, ret, d) : -ENOMEM;
+
+    if (r < 0 || count_used(ret))
+        return r;
+    return ret->n ? diag_set(d, -EBADMSG, "%s: expected %s of samples, got %s: %s",
+                             blob_name(held->blob), a->format->one, ret->array[0].name,
+                             ret->array[0].left_out)
+                  : diag_set(d, -EBADMSG, "%s: expected %s, got none", blob_name(held->blob),
+                             a->format->many);
+}
+
 /* Read one file. 0, also if it was reported; or -ENOMEM. */
-static int read_file(struct archives *a, struct source_file *file, void *ctx, struct finds *finds)
+static int archives_add_file(struct archives *a, struct source_file *file, uint64_t *left,
+                             struct finds *finds)
 {
     struct archive *archive = &a->archive[a->n];
     struct diag d = DIAG_INIT;
-    int r = a->kind->read(TAKE_PTR(file->blob), a->sets.setup, ctx, &archive->arrays, &d);
+    int r = archives_read(a, TAKE_PTR(file->blob), left, &archive->arrays, &d);
 
     if (r < 0) {
         arrays_release(&archive->arrays);
@@ -49,7 +75,7 @@ static int read_file(struct archives *a, struct source_file *file, void *ctx, st
     }
     archive->file = file->name;
     archive->stem =
-        strndup(file->name, array_name_without(file->name, strlen(file->name), a->kind->suffix));
+        strndup(file->name, array_name_without(file->name, strlen(file->name), a->format->suffix));
     a->n++;
     for (size_t i = 0; i < archive->arrays.n; i++)
         archive->arrays.array[i].file = file->name;
@@ -58,22 +84,13 @@ static int read_file(struct archives *a, struct source_file *file, void *ctx, st
 
 /* ---- sets ---- */
 
-/* The array of that name, probably number i. NULL: there is none, or it is left out. */
+/* The array of that name, probably number i. NULL: there is none. */
 static struct array *find_array(struct arrays *arrays, const char *name, size_t i)
 {
     if (i >= arrays->n || strcmp(arrays->array[i].name, name) != 0)
         for (i = 0; i < arrays->n && strcmp(arrays->array[i].name, name) != 0;)
             i++;
-    return i < arrays->n && !arrays->array[i].left_out ? &arrays->array[i] : NULL;
-}
-
-static size_t count_used(const struct arrays *arrays)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < arrays->n; i++)
-        n += !arrays->array[i].left_out;
-    return n;
+    return i < arrays->n ? &arrays->array[i] : NULL;
 }
 
 /* The archives of a set. */
@@ -93,7 +110,7 @@ static bool find_arrays(struct parts *p, size_t i, size_t *ret_lacks)
     *ret_lacks = 0;
     for (size_t k = 0; k < p->n; k++) {
         p->array[k] = find_array(&p->archive[k]->arrays, name, i);
-        if (!p->array[k]) {
+        if (!p->array[k] || p->array[k]->left_out) {
             *ret_lacks = k;
             return false;
         }
@@ -153,13 +170,10 @@ static uint64_t archives_count_left_out(const struct parts *p, size_t i)
     uint64_t samples = 0;
 
     for (size_t k = 0; k < p->n; k++) {
-        const struct arrays *arrays = &p->archive[k]->arrays;
-        size_t n = 0;
+        const struct array *a =
+            find_array(&p->archive[k]->arrays, p->archive[0]->arrays.array[i].name, i);
 
-        while (n < arrays->n &&
-               strcmp(arrays->array[n].name, p->archive[0]->arrays.array[i].name) != 0)
-            n++;
-        if (n == arrays->n || !checked_add(samples, arrays->array[n].samples, &samples))
+        if (!a || !checked_add(samples, a->samples, &samples))
             return 0;
     }
     return samples;
@@ -187,11 +201,11 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
     for (size_t k = 1; k < p->n; k++)
         p->archive[k]->is_part = true;
     if (r == 0 && sibling_set_name(&a->sets.siblings, set, name, sizeof(name))) {
-        size_t len = array_name_without(name, strlen(name), a->kind->suffix);
+        size_t len = array_name_without(name, strlen(name), a->format->suffix);
 
         free(p->archive[0]->stem);
         p->archive[0]->stem =
-            strcasecmp(name, a->kind->suffix + 1) ? strndup(name, len) : strdup("all");
+            strcasecmp(name, a->format->suffix + 1) ? strndup(name, len) : strdup("all");
     }
     if (r == 0 && !p->archive[0]->stem)
         return -ENOMEM;
@@ -245,7 +259,7 @@ static int array_archives_join_set(struct archives *a, size_t set, struct finds 
     if (unread) {
         if (!sibling_set_name(siblings, set, name, sizeof(name)))
             snprintf(name, sizeof(name), "all");
-        name[array_name_without(name, strlen(name), a->kind->suffix)] = '\0';
+        name[array_name_without(name, strlen(name), a->format->suffix)] = '\0';
         return finds_incomplete(finds, name, unread);
     }
     for (size_t i = 0; i < archive[0]->arrays.n && p.n == 1; i++)
@@ -274,25 +288,26 @@ static int join_sets(struct archives *a, struct finds *finds)
 static const char *where(const struct archive *archive)
 {
     for (size_t i = 0; i < archive->arrays.n; i++)
-        if (archive->arrays.array[i].held)
-            return blob_name(archive->arrays.array[i].held->blob);
+        if (archive->arrays.array[i].here.held)
+            return blob_name(archive->arrays.array[i].here.held->blob);
     return archive->file;
 }
 
-int archives_open_folder(const struct archive_kind *kind, struct source_file *files, size_t n,
-                         const struct format_setup *setup, void *ctx, struct finds *finds)
+int archives_open_folder(const struct archive_format *format, struct source_file *files, size_t n,
+                         const struct format_setup *setup, struct finds *finds)
 {
     AUTO(archives_release)
-    struct archives a = {.kind = kind,
+    struct archives a = {.format = format,
                          .archive = calloc(n + 1, sizeof(*a.archive)),
                          .sets = {.finds = finds, .setup = setup, .left_out = finds->n_left_out}};
+    uint64_t left = FORTRAN_MAX;
     size_t others = 0;
     int r = a.archive ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < finds->n_unread; i++)
-        others += text_ends_with(finds->unread[i].name, kind->suffix);
+        others += text_ends_with(finds->unread[i].name, format->suffix);
     for (size_t i = 0; i < n && r == 0; i++)
-        r = read_file(&a, &files[i], ctx, finds);
+        r = archives_add_file(&a, &files[i], &left, finds);
     if (r == 0 && !setup->options.pair_off)
         r = join_sets(&a, finds);
     for (size_t i = 0; i < a.n; i++)
@@ -300,12 +315,11 @@ int archives_open_folder(const struct archive_kind *kind, struct source_file *fi
     for (size_t i = 0; i < a.n && r == 0; i++)
         if (!a.archive[i].is_part)
             r = arrays_make_sets(&a.archive[i].arrays,
-                                 &(struct arrays_source){.format = kind->format,
+                                 &(struct arrays_source){.format = format->format,
                                                          .stem = a.archive[i].stem,
                                                          .alone = others == 1,
                                                          .where = where(&a.archive[i]),
-                                                         .missing = array_sets_missing,
-                                                         .ctx = &a.sets},
+                                                         .sets = &a.sets},
                                  setup, finds);
     return r;
 }

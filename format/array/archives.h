@@ -4,18 +4,20 @@
 
 #include "format/array/set.h"
 
-struct archive_kind {
+struct archive_format {
     const struct format *format;
-    const char *suffix; /* of names */
-    /* Read the arrays of a file, and add them to ret, which is empty; takes over blob. ctx: the
-     * caller's. 0, or -errno with the reason in d. */
-    int (*read)(struct blob *blob, const struct format_setup *setup, void *ctx, struct arrays *ret,
-                struct diag *d);
+    const char *suffix;     /* of names */
+    const char *one, *many; /* what a file has: "an array", "arrays" */
+    /* Read the arrays of a file, and add them to ret, which is empty; each becomes a user of held.
+     * left: bytes of memory for arrays in Fortran's order, of all files of the folder. 0, or -errno
+     * with the reason in d, and with ret in any state. */
+    int (*read)(struct held_blob *held, const struct format_setup *setup, uint64_t *left,
+                struct arrays *ret, struct diag *d);
 };
 
 /* open_folder() of struct format. The files of a set (format/core/siblings.h) that have the same
  * arrays are one: each array goes on from file to file. */
-int archives_open_folder(const struct archive_kind *kind, struct source_file *files, size_t n,
-                         const struct format_setup *setup, void *ctx, struct finds *finds);
+int archives_open_folder(const struct archive_format *format, struct source_file *files, size_t n,
+                         const struct format_setup *setup, struct finds *finds);
 
 #endif

@@ -1,6 +1,7 @@
 #include "format/array/array.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -19,7 +20,7 @@ struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under)
         blob_free(blob);
         return NULL;
     }
-    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1, false, NULL};
+    *held = (struct held_blob){blob, under ? held_blob_take(under) : NULL, 1, NULL};
     return held;
 }
 
@@ -72,54 +73,26 @@ size_t array_name_without(const char *name, size_t len, const char *suffix)
     return len > n && !strncasecmp(name + len - n, suffix, n) ? len - n : len;
 }
 
-/* The slot that has the name, or the free one that would. */
-static size_t *array_find_slot(const struct arrays *arrays, const char *name)
+static int array_by_name(const void *a, const void *b)
 {
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    size_t i;
-
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    i = (size_t)(hash ^ hash >> 32);
-    while (arrays->slot[i & (arrays->slots - 1)] &&
-           strcmp(arrays->array[arrays->slot[i & (arrays->slots - 1)] - 1].name, name) != 0)
-        i++;
-    return &arrays->slot[i & (arrays->slots - 1)];
-}
-
-/* Room for one name more in the table, at most half full. */
-static int grow_slots(struct arrays *arrays)
-{
-    if (2 * (arrays->n + 1) <= arrays->slots)
-        return 0;
-    free(arrays->slot);
-    arrays->slots = arrays->slots ? 2 * arrays->slots : 16;
-    arrays->slot = calloc(arrays->slots, sizeof(*arrays->slot));
-    if (!arrays->slot)
-        return -ENOMEM;
-    for (size_t i = 0; i < arrays->n; i++)
-        if (!arrays->array[i].repeats)
-            *array_find_slot(arrays, arrays->array[i].name) = i + 1;
-    return 0;
+    return strcmp(a, b);
 }
 
 struct array *arrays_add(struct arrays *arrays, const char *name, size_t len)
 {
-    struct array *a;
-    size_t *slot;
+    char *safe = safe_name(name, len), **found;
 
-    if (array_capacity(&arrays->array, arrays->n, sizeof(*a)) < 0 || grow_slots(arrays) < 0)
+    if (!safe || array_capacity(&arrays->array, arrays->n, sizeof(*arrays->array)) < 0) {
+        free(safe);
         return NULL;
-    a = &arrays->array[arrays->n];
-    *a = (struct array){.name = safe_name(name, len)};
-    if (!a->name)
+    }
+    found = tsearch(safe, &arrays->names, array_by_name);
+    if (!found) {
+        free(safe);
         return NULL;
-    slot = array_find_slot(arrays, a->name);
-    a->repeats = *slot != 0;
-    arrays->n++;
-    if (!a->repeats)
-        *slot = arrays->n;
-    return a;
+    }
+    arrays->array[arrays->n] = (struct array){.name = safe, .repeats = *found != safe};
+    return &arrays->array[arrays->n++];
 }
 
 void arrays_drop_last(struct arrays *arrays)
@@ -127,7 +100,7 @@ void arrays_drop_last(struct arrays *arrays)
     struct array *a = &arrays->array[arrays->n - 1];
 
     if (!a->repeats)
-        *array_find_slot(arrays, a->name) = 0; /* no slot was taken after it */
+        tdelete(a->name, &arrays->names, array_by_name);
     arrays->n--;
     free(a->name);
     free(a->left_out);
@@ -135,15 +108,21 @@ void arrays_drop_last(struct arrays *arrays)
     for (size_t i = 0; i < a->n_parts; i++)
         held_blob_drop(a->part[i].held);
     free(a->part);
-    held_blob_drop(a->held);
+    held_blob_drop(a->here.held);
+}
+
+static void array_keep_name(void *name)
+{
+    (void)name;
 }
 
 void arrays_release(struct arrays *arrays)
 {
+    tdestroy(arrays->names, array_keep_name);
+    arrays->names = NULL;
     while (arrays->n)
         arrays_drop_last(arrays);
     free(arrays->array);
-    free(arrays->slot);
     *arrays = (struct arrays){0};
 }
 
@@ -152,6 +131,15 @@ int array_leave_out(struct array *a, const char *reason)
     if (!a->left_out)
         a->left_out = strdup(reason);
     return a->left_out ? 0 : -ENOMEM;
+}
+
+int array_leave_out_by(struct array *a, const struct diag *reason, const char *what)
+{
+    size_t n = strlen(what);
+
+    return array_leave_out(a, strncmp(reason->text, what, n) != 0 || strlen(reason->text) < n + 2
+                                  ? reason->text
+                                  : reason->text + n + 2);
 }
 
 int array_set_shape(struct array *a, const char *what, struct diag *d)

@@ -20,7 +20,6 @@ struct held_blob {
     struct blob *blob;       /* owned */
     struct held_blob *under; /* held, too: the source of what blob has. NULL: none */
     unsigned users;
-    bool in_set;          /* a dataset has arrays of it */
     const void *last_set; /* the last dataset that has; for comparison only */
 };
 
@@ -36,44 +35,41 @@ static inline void held_blob_scope_end(struct held_blob **held)
 }
 #define AUTO_HELD_BLOB AUTO(held_blob_scope_end)
 
-/* An array of a file that goes on in other files: the rows of one file. */
+/* The rows of an array that are in one file. */
 struct array_part {
-    struct held_blob *held;           /* one user */
-    uint64_t offset, samples, number; /* number: the file's among its siblings */
-    bool has_crc;                     /* as in struct array */
-    uint32_t crc;
-    uint64_t crc_off, crc_len;
+    struct held_blob *held; /* one user; NULL if the array is left out */
+    uint64_t offset;        /* of the first element in that blob */
+    uint64_t samples;       /* of an array in several files, and */
+    uint64_t number;        /* the file's among its siblings */
+    bool has_crc;           /* of bytes [off, off + len) of the file: */
+    uint32_t crc;           /* CRC-32, which `info --check` compares */
+    uint64_t off, len;
 };
 
 struct array {
     const char *file;        /* its name in finds_siblings(), not owned; NULL: it has none */
+    struct array_part here;  /* its rows in that file */
     struct array_part *part; /* [n_parts] owned; 0: it is in one file */
     size_t n_parts;
-    bool is_part;           /* another array has it as a part */
-    size_t set;             /* of siblings that its file is in, from 1; 0: none */
-    char *remark;           /* what people have to know; owned; NULL: nothing */
-    char *name;             /* safe for the name of a file; owned */
-    struct held_blob *held; /* one user; NULL if it is left out */
-    uint64_t offset;        /* of its first element in that blob */
-    struct npy_head head;   /* type and shape; fortran only until array_in_c_order() */
-    uint64_t samples;   /* head.dim[0]; of an array in parts: of all; of one left out: if known */
-    uint64_t row_bytes; /* of one sample */
-    uint64_t extra;     /* bytes that follow it in its file, and are not read */
+    bool is_part;         /* another array has it as a part */
+    size_t set;           /* of siblings that its file is in, from 1; 0: none */
+    char *remark;         /* what people have to know; owned; NULL: nothing */
+    char *name;           /* safe for the name of a file; owned */
+    struct npy_head head; /* type and shape; fortran only until array_in_c_order() */
+    uint64_t samples;     /* head.dim[0]; of an array in parts: of all; of one left out: if known */
+    uint64_t row_bytes;   /* of one sample */
+    uint64_t extra;       /* bytes that follow it in its file, and are not read */
     const char *type_name; /* what its file calls the type, if numpy has no such; NULL */
     bool repeats;          /* an array before it has its name */
     char *left_out;        /* why it is in no dataset; owned. NULL: it is in one */
     bool is_beside;        /* one left out, without which others can be used: texts, scalars */
-    bool has_crc;          /* of bytes [crc_off, crc_off + crc_len) of the blob: */
-    uint32_t crc;          /* CRC-32, which `info --check` compares */
-    uint64_t crc_off, crc_len;
 };
 
 /* Arrays of a file, or of the files of a folder. Starts as {0}. */
 struct arrays {
     struct array *array; /* [n]; owned */
     size_t n;
-    size_t *slot; /* [slots] a hash table of names: numbers of arrays, from 1; 0: none; owned */
-    size_t slots; /* a power of two */
+    void *names; /* a tree of those that do not repeat another: tsearch() */
 };
 
 /* The length of the name without the suffix, in small letters or capitals, if it has it. */
@@ -89,13 +85,16 @@ void arrays_release(struct arrays *arrays);
 /* Leave it out of datasets; the first reason stays. 0 or -ENOMEM. */
 int array_leave_out(struct array *a, const char *reason);
 
+/* The same for a reason that begins with the name `what`. */
+int array_leave_out_by(struct array *a, const struct diag *reason, const char *what);
+
 /* Check shape and type of a->head, and set samples and row_bytes. 0; -ENODATA: a scalar, which has
  * no samples; -EBADMSG, with the reason in d, which begins with what. */
 int array_set_shape(struct array *a, const char *what, struct diag *d);
 
-/* Read the header of the .npy at bytes [off, off + len) of a->held, and set the members that follow
- * from it. exact: the array ends where these bytes do; else bytes may follow. what: its name in
- * messages. 0; -ENODATA: it is good, but no array that samples could be made of; -EBADMSG and
+/* Read the header of the .npy at bytes [off, off + len) of its blob, and set the members that
+ * follow from it. exact: the array ends where these bytes do; else bytes may follow. what: its name
+ * in messages. 0; -ENODATA: it is good, but no array that samples could be made of; -EBADMSG and
  * others, with the reason in d. */
 int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char *what,
              struct diag *d);

@@ -56,7 +56,7 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
                         head[6] > 1 ? 12 : 10, wrong);
     if (a->head.array_bytes > len - bytes || (exact && a->head.array_bytes < len - bytes))
         return refuse_size(&a->head, len, what, d);
-    a->offset = off + bytes;
+    a->here.offset = off + bytes;
     a->extra = len - bytes - a->head.array_bytes;
     return array_set_shape(a, what, d);
 }
@@ -64,7 +64,7 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
 int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char *what,
              struct diag *d)
 {
-    const struct blob *blob = a->held->blob;
+    const struct blob *blob = a->here.held->blob;
     size_t have = (size_t)min_u64(len, NPY_HEAD_START);
     AUTO_FREE uint8_t *head = NULL;
     uint8_t start[NPY_HEAD_START] = {0};

@@ -29,8 +29,8 @@ static int array_npy_add_file(struct arrays *arrays, struct source_file *file, u
     a = arrays_add(arrays, file->name, len);
     if (!a)
         return -ENOMEM;
-    a->held = held_blob_new(TAKE_PTR(file->blob), NULL);
-    if (!a->held)
+    a->here.held = held_blob_new(TAKE_PTR(file->blob), NULL);
+    if (!a->here.held)
         return -ENOMEM;
     if (a->repeats)
         r = diag_set(&d, -EBADMSG, "%s: another array in its folder is also called %s", what,
@@ -47,7 +47,7 @@ static int array_npy_add_file(struct arrays *arrays, struct source_file *file, u
     bad = finds->failed(finds, file->file_name, r, diag_text(&d, r));
     a->samples = 0; /* only its name says which files go with it */
     if (bad == 0 && r == -ENODATA)
-        return array_leave_out(a, d.text + strlen(what) + 2) < 0 ? -ENOMEM : 1;
+        return array_leave_out_by(a, &d, what) < 0 ? -ENOMEM : 1;
     arrays_drop_last(arrays);
     return bad;
 }
@@ -118,8 +118,7 @@ static int npy_open_folder(struct source_file *files, size_t n, const struct for
     const struct arrays_source source = {.format = &format_npy,
                                          .where =
                                              n && *files->folder ? files->folder : "the folder",
-                                         .missing = array_sets_missing,
-                                         .ctx = &sets};
+                                         .sets = &sets};
     int r = 0;
 
     for (size_t i = 0; i < n && r >= 0; i++)

@@ -15,40 +15,32 @@ extern const struct format format_npz;
 
 /* An archive that is being read. */
 struct npz {
-    struct arrays arrays;
+    struct arrays *arrays;
     struct held_blob *held; /* of the archive */
-    struct zip zip;
-    uint64_t *left; /* bytes of arrays in Fortran's order that memory may still take */
+    uint64_t *left;         /* see struct archive_format */
     const struct format_setup *setup;
 };
 
-static void npz_release(struct npz *npz)
-{
-    arrays_release(&npz->arrays);
-    held_blob_drop(npz->held);
-    zip_release(&npz->zip);
-}
-
-/* Make a->held the unpacked content of a deflated member. */
-static int unpack_member(struct npz *npz, const struct zip_member *m, struct array *a,
+/* Make the array's blob the unpacked content of a deflated member. */
+static int unpack_member(const struct npz *npz, const struct zip_member *m, struct array *a,
                          struct diag *d)
 {
-    AUTO_FREE char *name = NULL;
     const struct packed_part part = {a->name, m->at, m->packed_size, m->size, m->crc};
     struct blob *blob = NULL;
     int r = opener_unpack(npz->setup->opener, npz->held->blob, &part, &blob, d);
 
     if (r < 0)
         return r;
-    held_blob_drop(a->held);
-    a->held = held_blob_new(blob, npz->held);
-    return a->held ? 0 : -ENOMEM;
+    held_blob_drop(a->here.held);
+    a->here.held = held_blob_new(blob, npz->held);
+    return a->here.held ? 0 : -ENOMEM;
 }
 
-/* Take a member whose content begins with these bytes as an array. 0; -ENODATA with the reason why
- * it is none that samples could be made of; or another -errno. */
-static int take_array(struct npz *npz, const struct zip_member *m, const uint8_t *head, size_t len,
-                      struct array *a, const char *what, struct diag *d)
+/* Make an array of a member whose content begins with these bytes. 0; -ENODATA with the reason why
+ * no samples can be made of it; or another -errno. */
+static int array_npz_read_array(const struct npz *npz, const struct zip_member *m,
+                                const uint8_t *head, size_t len, struct array *a, const char *what,
+                                struct diag *d)
 {
     bool deflated = m->method == ZIP_DEFLATED;
     int r = npy_parse(a, head, len, deflated ? 0 : m->at, m->size, true, what, d);
@@ -56,15 +48,15 @@ static int take_array(struct npz *npz, const struct zip_member *m, const uint8_t
     if (r == 0 && deflated)
         r = unpack_member(npz, m, a, d);
     if (r == 0 && !deflated) {
-        a->has_crc = true;
-        a->crc = m->crc;
-        a->crc_off = m->at;
-        a->crc_len = m->size;
+        a->here.has_crc = true;
+        a->here.crc = m->crc;
+        a->here.off = m->at;
+        a->here.len = m->size;
     }
     return r < 0 ? r : array_in_c_order(a, npz->left, what, d);
 }
 
-static int array_npz_add_member(struct npz *npz, const struct zip_member *m, uint8_t *head,
+static int array_npz_add_member(const struct npz *npz, const struct zip_member *m, uint8_t *head,
                                 struct diag *d)
 {
     const struct blob *blob = npz->held->blob;
@@ -74,27 +66,23 @@ static int array_npz_add_member(struct npz *npz, const struct zip_member *m, uin
     struct array *a;
     int r = zip_peek(blob, m, head, NPY_HEAD_START, &len, d);
 
-    if (r < 0 || len < 6 || memcmp(head, "\x93NUMPY", 6) != 0) /* another kind of file */
+    if (r < 0 || len < 6 || memcmp(head, "\x93NUMPY", 6) != 0) /* no array */
         return r;
     r = zip_peek(blob, m, head, NPY_HEAD_MAX, &len, d);
     if (r < 0)
         return r;
-    a = arrays_add(&npz->arrays, m->name, min_u64(name, ARRAY_NAME_MAX));
+    a = arrays_add(npz->arrays, m->name, min_u64(name, ARRAY_NAME_MAX));
     if (!a)
         return -ENOMEM;
     if (name > ARRAY_NAME_MAX)
         return array_leave_out(a, "its name is longer than 48 bytes");
     if (a->repeats)
         return diag_set(d, -EBADMSG, "%s: two members are called %s", blob_name(blob), a->name);
-    a->held = held_blob_take(npz->held);
+    a->here.held = held_blob_take(npz->held);
     snprintf(what, sizeof(what), "%s: member %s", blob_name(blob), a->name);
-    r = take_array(npz, m, head, len, a, what, &reason);
-    if (r == -ENODATA) {
-        size_t skip = strlen(what);
-
-        return array_leave_out(a, strlen(reason.text) > skip + 2 ? reason.text + skip + 2
-                                                                 : reason.text);
-    }
+    r = array_npz_read_array(npz, m, head, len, a, what, &reason);
+    if (r == -ENODATA)
+        return array_leave_out_by(a, &reason, what);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
 }
 
@@ -110,67 +98,41 @@ static bool is_sparse(const struct arrays *arrays)
     return found == ARRAY_LEN(names);
 }
 
-static int read_members(struct npz *npz, struct diag *d)
+static int array_npz_read(struct held_blob *held, const struct format_setup *setup, uint64_t *left,
+                          struct arrays *ret, struct diag *d)
 {
-    const struct blob *blob = npz->held->blob;
+    const struct npz npz = {ret, held, left, setup};
+    const struct blob *blob = held->blob;
     AUTO_FREE uint8_t *head = malloc(NPY_HEAD_MAX);
-    bool any = false;
-    int r = !head ? -ENOMEM : zip_read(blob, &npz->zip, d);
+    AUTO_ZIP struct zip zip = {0};
+    int r = !head ? -ENOMEM : zip_read(blob, &zip, d);
 
     if (r < 0)
         return r;
-    if (!npz->zip.n)
+    if (!zip.n)
         return diag_set(d, -EBADMSG, "%s: expected arrays, got an empty archive", blob_name(blob));
-    for (size_t i = 0; i < npz->zip.n && r == 0; i++)
-        r = zip_check(blob, &npz->zip.member[i], d);
+    for (size_t i = 0; i < zip.n && r == 0; i++)
+        r = zip_check(blob, &zip.member[i], d);
     if (r == 0)
-        r = zip_find(blob, &npz->zip, d);
-    for (size_t i = 0; i < npz->zip.n && r == 0; i++)
-        r = array_npz_add_member(npz, &npz->zip.member[i], head, d);
-    if (r < 0)
-        return r;
-    if (is_sparse(&npz->arrays))
+        r = zip_find(blob, &zip, d);
+    for (size_t i = 0; i < zip.n && r == 0; i++)
+        r = array_npz_add_member(&npz, &zip.member[i], head, d);
+    if (r == 0 && is_sparse(ret))
         return diag_set(d, -EBADMSG,
                         "%s: expected arrays of samples, got a sparse matrix of scipy, which "
                         "epochfs does not read; convert it to libsvm text with "
                         "sklearn.datasets.dump_svmlight_file",
                         blob_name(blob));
-    for (size_t i = 0; i < npz->arrays.n; i++)
-        any = any || !npz->arrays.array[i].left_out;
-    if (any)
-        return 0;
-    return npz->arrays.n
-               ? diag_set(d, -EBADMSG, "%s: expected an array of samples, got %s: %s",
-                          blob_name(blob), npz->arrays.array[0].name, npz->arrays.array[0].left_out)
-               : diag_set(d, -EBADMSG, "%s: expected arrays, got none in %zu members",
-                          blob_name(blob), npz->zip.n);
-}
-
-/* left: bytes of memory for arrays in Fortran's order, of all files of the folder. */
-static int array_npz_read_archive(struct blob *blob, const struct format_setup *setup, void *left,
-                                  struct arrays *ret, struct diag *d)
-{
-    AUTO(npz_release) struct npz npz = {.left = left, .setup = setup};
-    int r;
-
-    npz.held = held_blob_new(blob, NULL);
-    if (!npz.held)
-        return -ENOMEM;
-    r = read_members(&npz, d);
-    if (r < 0)
-        return r;
-    *ret = npz.arrays;
-    npz.arrays = (struct arrays){0};
-    return 0;
+    return r;
 }
 
 static int npz_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
                            struct finds *finds)
 {
-    static const struct archive_kind kind = {&format_npz, ".npz", array_npz_read_archive};
-    uint64_t left = FORTRAN_MAX;
+    static const struct archive_format npz = {&format_npz, ".npz", "an array", "arrays",
+                                              array_npz_read};
 
-    return archives_open_folder(&kind, files, n, setup, &left, finds);
+    return archives_open_folder(&npz, files, n, setup, finds);
 }
 
 /* An archive whose first member is called .npy; or an empty one that is called .npz. */

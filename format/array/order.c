@@ -140,17 +140,17 @@ int array_in_c_order(struct array *a, uint64_t *left, const char *what, struct d
     dst = malloc(a->head.array_bytes);
     if (!src || !dst)
         return -ENOMEM;
-    r = read_all(a->held->blob, a->offset, a->head.array_bytes, src, d);
+    r = read_all(a->here.held->blob, a->here.offset, a->head.array_bytes, src, d);
     if (r < 0)
         return r;
     array_order_turn(&a->head, src, dst);
-    blob = turned_new(a->held->blob, a->offset, TAKE_PTR(dst), a->head.array_bytes);
-    held = blob ? held_blob_new(TAKE_PTR(blob), a->held) : NULL;
+    blob = turned_new(a->here.held->blob, a->here.offset, TAKE_PTR(dst), a->head.array_bytes);
+    held = blob ? held_blob_new(TAKE_PTR(blob), a->here.held) : NULL;
     if (!held)
         return -ENOMEM;
-    held_blob_drop(a->held);
-    a->held = held;
-    a->offset = 0;
+    held_blob_drop(a->here.held);
+    a->here.held = held;
+    a->here.offset = 0;
     a->head.fortran = false;
     *left -= a->head.array_bytes;
     return 0;

@@ -162,7 +162,7 @@ static int read_tensor(struct array *a, const json_t *tensor, const struct span 
 /* ---- a file ---- */
 
 struct tensors {
-    struct arrays arrays;
+    struct arrays *arrays;
     struct held_blob *held;
     json_t *head;
     uint64_t data_at, size; /* of the tensors' bytes */
@@ -172,8 +172,6 @@ struct tensors {
 
 static void tensors_release(struct tensors *t)
 {
-    arrays_release(&t->arrays);
-    held_blob_drop(t->held);
     json_free(&t->head);
     free(t->span);
 }
@@ -222,7 +220,7 @@ static int add_tensor(struct tensors *t, const char *key, const json_t *tensor, 
     size_t len = strlen(key);
     struct diag reason = DIAG_INIT;
     char what[WHAT_SIZE];
-    struct array *a = arrays_add(&t->arrays, key, min_u64(len, ARRAY_NAME_MAX));
+    struct array *a = arrays_add(t->arrays, key, min_u64(len, ARRAY_NAME_MAX));
     struct span *span;
     int r;
 
@@ -238,10 +236,10 @@ static int add_tensor(struct tensors *t, const char *key, const json_t *tensor, 
         r = read_tensor(a, tensor, span, what, &reason);
     if (r < 0 && r != -ENODATA)
         return diag_set(d, r, "%s", diag_text(&reason, r));
-    a->held = held_blob_take(t->held);
-    a->offset = t->data_at + span->begin;
+    a->here.held = held_blob_take(t->held);
+    a->here.offset = t->data_at + span->begin;
     if (r == -ENODATA)
-        return array_leave_out(a, reason.text + strlen(what) + 2);
+        return array_leave_out_by(a, &reason, what);
     if (len > ARRAY_NAME_MAX) {
         a->samples = 0; /* no set lacks it */
         return array_leave_out(a, "its name is longer than 48 bytes");
@@ -274,7 +272,7 @@ static int check_spans(struct tensors *t, struct diag *d)
                 d, -EBADMSG,
                 "%s: tensor %s: data_offsets: expected %llu, where the one before it ends, "
                 "got %llu",
-                name, t->arrays.array[s->tensor].name, (unsigned long long)at,
+                name, t->arrays->array[s->tensor].name, (unsigned long long)at,
                 (unsigned long long)s->begin);
         at = s->end;
     }
@@ -307,66 +305,41 @@ static bool are_weights(const struct arrays *arrays)
     return differ && n >= WEIGHTS_MIN;
 }
 
-static int read_tensors(struct tensors *t, bool pair, struct diag *d)
+static int array_safetensors_read(struct held_blob *held, const struct format_setup *setup,
+                                  uint64_t *left, struct arrays *ret, struct diag *d)
 {
+    AUTO(tensors_release) struct tensors t = {.arrays = ret, .held = held};
     const char *key;
     json_t *tensor;
-    bool any = false;
-    int r = read_head(t, d);
+    int r = read_head(&t, d);
+
+    (void)left;
 
     if (r < 0)
         return r;
-    json_object_foreach(t->head, key, tensor)
+    json_object_foreach(t.head, key, tensor)
     {
         if (strcmp(key, METADATA) != 0)
-            r = add_tensor(t, key, tensor, d);
+            r = add_tensor(&t, key, tensor, d);
         if (r < 0)
             return r;
     }
-    r = check_spans(t, d);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < t->arrays.n; i++)
-        any = any || !t->arrays.array[i].left_out;
-    if (!any)
-        return t->arrays.n ? diag_set(d, -EBADMSG, "%s: expected a tensor of samples, got %s: %s",
-                                      blob_name(t->held->blob), t->arrays.array[0].name,
-                                      t->arrays.array[0].left_out)
-                           : diag_set(d, -EBADMSG, "%s: expected tensors, got none",
-                                      blob_name(t->held->blob));
-    if (pair && are_weights(&t->arrays))
+    r = check_spans(&t, d);
+    if (r == 0 && !setup->options.pair_off && are_weights(ret))
         return diag_set(d, -EBADMSG,
                         "%s: expected tensors of samples, got %zu tensors whose first axes differ, "
                         "as the weights of a model have; with -o pair=off each is a dataset",
-                        blob_name(t->held->blob), t->arrays.n);
-    return 0;
-}
-
-static int array_safetensors_read_archive(struct blob *blob, const struct format_setup *setup,
-                                          void *ctx, struct arrays *ret, struct diag *d)
-{
-    AUTO(tensors_release) struct tensors t = {0};
-    int r;
-
-    (void)ctx;
-    t.held = held_blob_new(blob, NULL);
-    if (!t.held)
-        return -ENOMEM;
-    r = read_tensors(&t, !setup->options.pair_off, d);
-    if (r < 0)
-        return r;
-    *ret = t.arrays;
-    t.arrays = (struct arrays){0};
-    return 0;
+                        blob_name(held->blob), ret->n);
+    return r;
 }
 
 static int safetensors_open_folder(struct source_file *files, size_t n,
                                    const struct format_setup *setup, struct finds *finds)
 {
-    static const struct archive_kind kind = {&format_safetensors, ".safetensors",
-                                             array_safetensors_read_archive};
+    static const struct archive_format safetensors = {
+        &format_safetensors, ".safetensors", "a tensor", "tensors", array_safetensors_read};
 
-    return archives_open_folder(&kind, files, n, setup, NULL, finds);
+    return archives_open_folder(&safetensors, files, n, setup, finds);
 }
 
 /* A length that the file can have, and an object with a word that such headers have; or the name.

@@ -17,18 +17,10 @@
 
 #define LEFT_OUT_SHOWN 100 /* arrays */
 
-/* Bytes of an array. */
-struct used_bytes {
-    struct held_blob *held;
-    bool has_crc;
-    uint32_t crc;
-    uint64_t off, len; /* what the CRC is of, or what the array takes */
-};
-
 /* An array that is a field. */
 struct used_array {
     char *name;              /* in its file, or its files without their numbers; owned */
-    struct used_bytes *part; /* [n]; owned */
+    struct array_part *part; /* [n] without a CRC, [off, off + len) are its rows in blob; owned */
     size_t n;
     struct field_run *run; /* of an array in several files; owned */
 };
@@ -149,7 +141,7 @@ void array_set_example(const struct dataset *ds, struct text *t)
 
 /* ---- --check ---- */
 
-/* What has the file that the bytes come from, */
+/* What has the file that the bytes come from. */
 static struct held_blob *root(struct held_blob *held)
 {
     while (held->under)
@@ -157,16 +149,10 @@ static struct held_blob *root(struct held_blob *held)
     return held;
 }
 
-/* and its blob. */
-static struct blob *root_blob(struct held_blob *held)
-{
-    return root(held)->blob;
-}
-
-static int check_bytes(const struct used_bytes *used, const char *name,
+static int check_bytes(const struct array_part *used, const char *name,
                        void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
 {
-    const struct blob *blob = used->has_crc ? root_blob(used->held) : used->held->blob;
+    const struct blob *blob = (used->has_crc ? root(used->held) : used->held)->blob;
     AUTO_FREE uint8_t *buf = malloc(CHECK_PIECE);
     uint32_t crc = 0;
 
@@ -227,6 +213,7 @@ static void array_set_add_blob(struct dataset *ds, struct held_blob *held)
 
     if (from->last_set == ds)
         return;
+    ds->shares_blobs = ds->shares_blobs || from->last_set;
     from->last_set = ds;
     ds->blob[ds->n_blobs++] = from->blob;
 }
@@ -257,30 +244,21 @@ static int add_runs(struct field *f, struct used_array *used, const struct array
 /* The bytes of the array, and of the dataset. */
 static int array_set_add_bytes(struct dataset *ds, struct used_array *used, const struct array *a)
 {
-    const struct array_part whole = {.held = a->held,
-                                     .offset = a->offset,
-                                     .samples = a->samples,
-                                     .has_crc = a->has_crc,
-                                     .crc = a->crc,
-                                     .crc_off = a->crc_off,
-                                     .crc_len = a->crc_len};
-    const struct array_part *part = a->n_parts ? a->part : &whole;
+    const struct array_part *part = a->n_parts ? a->part : &a->here;
     size_t n = a->n_parts ? a->n_parts : 1;
 
     used->part = calloc(n, sizeof(*used->part));
     if (!used->part)
         return -ENOMEM;
     for (; used->n < n; used->n++) {
-        const struct array_part *p = &part[used->n];
+        struct array_part *p = &used->part[used->n];
 
-        used->part[used->n] = (struct used_bytes){
-            .held = held_blob_take(p->held),
-            .has_crc = p->has_crc,
-            .crc = p->crc,
-            .off = p->has_crc ? p->crc_off : p->offset,
-            .len = p->has_crc ? p->crc_len : p->samples * a->row_bytes,
-        };
-        array_set_add_blob(ds, p->held);
+        *p = part[used->n];
+        if (!p->has_crc) {
+            p->off = p->offset;
+            p->len = (a->n_parts ? p->samples : a->samples) * a->row_bytes;
+        }
+        array_set_add_blob(ds, held_blob_take(p->held));
     }
     return 0;
 }
@@ -294,8 +272,8 @@ static int array_set_add_field(struct dataset *ds, const struct array *a, const 
                                                          .ndim = a->head.ndim - 1,
                                                          .stored_as = a->type_name,
                                                          .stored_big_endian = a->head.big_endian,
-                                                         .blob = a->held->blob,
-                                                         .offset = a->offset},
+                                                         .blob = a->here.held->blob,
+                                                         .offset = a->here.offset},
                                          a->head.dim + 1);
 
     if (!f)
@@ -310,7 +288,7 @@ static int array_set_add_field(struct dataset *ds, const struct array *a, const 
         return -ENOMEM;
     if (a->extra)
         notes_add(&ds->notes, "%s: %llu bytes follow the array, and are not read",
-                  blob_name(root_blob(a->held)), (unsigned long long)a->extra);
+                  blob_name(root(a->here.held)->blob), (unsigned long long)a->extra);
     notes_add(&ds->notes, "%s", a->remark ? a->remark : "");
     return 0;
 }
@@ -345,7 +323,6 @@ static int array_set_make_set(const struct arrays *arrays, const struct array_gr
 {
     struct array_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
-    bool shares = false;
     int r = dataset_new(format, &array_set_set_ops, set, group->n + 2,
                         array_set_count_files(arrays, group), &ds);
 
@@ -367,10 +344,6 @@ static int array_set_make_set(const struct arrays *arrays, const struct array_gr
         array_field_name(arrays, group, i, name);
         r = array_set_add_field(ds, a, name);
     }
-    for (size_t i = 0; i < set->n; i++) /* another dataset has arrays of the same file */
-        for (size_t k = 0; k < set->used[i].n; k++)
-            shares = shares || root(set->used[i].part[k].held)->in_set;
-    ds->shares_blobs = shares;
     if (r == 0) {
         dataset_add_numbering(ds);
         r = dataset_add_folders(ds);
@@ -378,16 +351,6 @@ static int array_set_make_set(const struct arrays *arrays, const struct array_gr
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;
-}
-
-/* A dataset has arrays of these files. */
-static void mark_used(const struct dataset *ds)
-{
-    const struct array_set *set = ds->impl;
-
-    for (size_t i = 0; i < set->n; i++)
-        for (size_t k = 0; k < set->used[i].n; k++)
-            root(set->used[i].part[k].held)->in_set = true;
 }
 
 static void name_set(const struct arrays *arrays, const struct array_group *group,
@@ -438,64 +401,58 @@ static void note_rule(const struct arrays *arrays, const struct array_group *gro
                   one->file, arrays->array[group->member[1]].file);
 }
 
+/* Can the group be a dataset? 0; or -EBADMSG, with the reason in d. */
+static int array_set_check_group(const struct arrays *arrays, const struct array_group *group,
+                                 const char *where, const char *name, struct diag *d)
+{
+    const struct array *one = NULL, *other = NULL, *lacks = array_group_lacks(arrays, group);
+
+    if (array_group_differs(arrays, group, &one, &other))
+        return diag_set(
+            d, -EBADMSG,
+            "%s: arrays of %s: expected the same number of samples, in files of as many, got "
+            "%llu in %s and %llu in %s; with -o pair=off each array is a dataset",
+            where, group->split ? group->split : name, (unsigned long long)one->samples, one->name,
+            (unsigned long long)other->samples, other->name);
+    if (group->n <= PAIRED_MAX && array_group_repeats(arrays, group, &one, &other))
+        return diag_set(
+            d, -EBADMSG,
+            "%s: the names of %s and %s differ by numbers only: they may be parts of one array, "
+            "not two fields. With -o pair=off each array is a dataset; files x_0.npy, x_1.npy "
+            "are one array",
+            where, one->file, other->file);
+    if (lacks)
+        return diag_set(
+            d, -EBADMSG,
+            "%s: array %s cannot be read: %s. With -o pair=off each other array is a dataset",
+            where, lacks->name, lacks->left_out);
+    if (group->n > PAIRED_MAX)
+        return diag_set(
+            d, -EBADMSG,
+            "%s: arrays of %s: expected at most %u, got %zu; with -o pair=off each array is a "
+            "dataset",
+            where, group->split, PAIRED_MAX, group->n);
+    return 0;
+}
+
 static int array_set_add_group(struct arrays *arrays, const struct array_group *group,
                                const struct arrays_source *source, const char *left_out,
                                struct finds *finds)
 {
-    const struct array *one = NULL, *other = NULL, *lacks;
-    struct dataset *ds = NULL;
-    char name[512], reason[512];
+    AUTO_DATASET struct dataset *ds = NULL;
     struct diag d = DIAG_INIT;
+    char name[512];
     int r;
 
     name_set(arrays, group, source, name, sizeof(name));
-    if (array_group_differs(arrays, group, &one, &other)) {
-        snprintf(reason, sizeof(reason),
-                 "%s: arrays of %s: expected the same number of samples, in files of as many, got "
-                 "%llu in %s "
-                 "and %llu in %s; with -o pair=off each array is a dataset",
-                 source->where, group->split ? group->split : name,
-                 (unsigned long long)one->samples, one->name, (unsigned long long)other->samples,
-                 other->name);
-        return finds->error(finds, name, reason);
-    }
-    if (group->n <= PAIRED_MAX && array_group_repeats(arrays, group, &one, &other)) {
-        snprintf(
-            reason, sizeof(reason),
-            "%s: the names of %s and %s differ by numbers only: they may be parts of one array, "
-            "not two fields. With -o pair=off each array is a dataset; files x_0.npy, x_1.npy "
-            "are one array",
-            source->where, one->file, other->file);
-        return finds->error(finds, name, reason);
-    }
-    lacks = array_group_lacks(arrays, group);
-    if (lacks) {
-        snprintf(reason, sizeof(reason),
-                 "%s: array %s cannot be read: %s. With -o pair=off each other "
-                 "array is a dataset",
-                 source->where, lacks->name, lacks->left_out);
-        return finds->error(finds, name, reason);
-    }
-    if (group->n > PAIRED_MAX) {
-        snprintf(reason, sizeof(reason),
-                 "%s: arrays of %s: expected at most %u, got %zu; with -o pair=off each array is a "
-                 "dataset",
-                 source->where, group->split, PAIRED_MAX, group->n);
-        return finds->error(finds, name, reason);
-    }
+    if (array_set_check_group(arrays, group, source->where, name, &d) < 0)
+        return finds->error(finds, name, d.text);
     r = array_set_make_set(arrays, group, source->format, left_out, &ds);
-    if (r == -ENOMEM)
-        return r;
     if (r < 0)
-        return finds->error(finds, name, diag_text(&d, r));
-    mark_used(ds);
-    note_rule(arrays, group, source, ds);
-    r = source->missing ? source->missing(source, arrays, group, &ds->missing) : 0;
-    if (r < 0) {
-        dataset_free(ds);
         return r;
-    }
-    return finds->dataset(finds, name, ds);
+    note_rule(arrays, group, source, ds);
+    r = array_sets_missing(source, arrays, group, &ds->missing);
+    return r < 0 ? r : finds->dataset(finds, name, TAKE_PTR(ds));
 }
 
 /* Many arrays with as many axes that belong to no other are probably a sample each: they get no

@@ -5,16 +5,15 @@
 #include "format/array/pairs.h"
 #include "format/core/format.h"
 
+struct array_sets;
+
 /* Where arrays come from. */
 struct arrays_source {
     const struct format *format;
     const char *stem; /* of their file; NULL: they are files of a folder */
     bool alone; /* there is no other such file in the folder: names need not contain the stem */
-    const char *where; /* for messages: the file, or the folder */
-    /* Add what the dataset of that group lacks. 0 or -ENOMEM. NULL: nothing. */
-    int (*missing)(const struct arrays_source *source, const struct arrays *arrays,
-                   const struct array_group *group, struct missing_parts *ret);
-    const void *ctx; /* of missing() */
+    const char *where;             /* for messages: the file, or the folder */
+    const struct array_sets *sets; /* says what datasets lack: format/array/shards.h */
 };
 
 /* Make the datasets of the arrays: groups by arrays_pair(). Arrays that are left out are listed in

@@ -80,14 +80,10 @@ int array_join(struct array *const *a, const uint64_t *number, size_t n)
     if (!part)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        part[i] = (struct array_part){held_blob_take(a[i]->held),
-                                      a[i]->offset,
-                                      a[i]->samples,
-                                      number[i],
-                                      a[i]->has_crc,
-                                      a[i]->crc,
-                                      a[i]->crc_off,
-                                      a[i]->crc_len};
+        part[i] = a[i]->here;
+        part[i].samples = a[i]->samples;
+        part[i].number = number[i];
+        held_blob_take(part[i].held);
         a[i]->is_part = i > 0;
     }
     a[0]->part = part;
@@ -346,7 +342,7 @@ static int add_end_missing(const struct array_sets *sets, const struct arrays *a
 int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
                        const struct array_group *group, struct missing_parts *ret)
 {
-    const struct array_sets *sets = source->ctx;
+    const struct array_sets *sets = source->sets;
     size_t last = 0;
     int r = 0;
 

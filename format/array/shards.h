@@ -36,7 +36,7 @@ struct array_sets {
     size_t n_left_out; /* and those that siblings has */
 };
 
-/* missing() of struct arrays_source, whose ctx is a struct array_sets. */
+/* Add what the dataset of a group lacks. 0 or -ENOMEM. */
 int array_sets_missing(const struct arrays_source *source, const struct arrays *arrays,
                        const struct array_group *group, struct missing_parts *ret);
 
