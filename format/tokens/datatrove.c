@@ -5,7 +5,7 @@
  *                        people
  *     <name>.ds.loss     a byte for each token: does it count in the loss?
  *
- * Files without a header that nothing describes are of this kind, too: TOKENS_RAW. */
+ * Files without a header that nothing describes are read here, too: TOKENS_RAW. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -184,7 +184,7 @@ int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
     s->index = TAKE_PTR(index);
     s->loss = TAKE_PTR(loss);
     if (s->index)
-        s->documents = (struct documents){.kind = DOCUMENTS_ENDS,
+        s->documents = (struct documents){.table = DOCUMENTS_ENDS,
                                           .blob = s->index,
                                           .n = s->index->size / 8,
                                           .tokens = s->tokens,
@@ -199,6 +199,8 @@ int datatrove_prepare(struct token_stream *s, struct diag *d)
     uint64_t end;
     int r;
 
+    if (!s->index)
+        return 1;
     if (s->state == STREAM_DOCUMENTS)
         return stream_check_documents(docs, &s->checked, d);
     r = last_end(s->index, &end, d);

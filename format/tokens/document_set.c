@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/records/record_set.h"
 
 #define STEP 128 /* reads of a step of preparing */
 
@@ -29,7 +28,8 @@ static int tokens_document_set_identity(void *impl, struct text *ret)
     const struct document_file *file = impl;
     const struct token_stream *s = file->s;
 
-    text_add(ret, " %d %s %d", (int)s->kind, dtype_info(s->dtype)->name, s->documents.by_sequence);
+    text_add(ret, " %d %s %d", (int)s->layout, dtype_info(s->dtype)->name,
+             s->documents.by_sequence);
     return prepared_add_identity(&file->base.prepared, ret, s->index);
 }
 
@@ -95,16 +95,6 @@ static const struct record_file_ops tokens_document_set_ops = {
     .release = tokens_document_set_release,
 };
 
-void document_file_drop(struct document_file *file)
-{
-    record_file_drop(file ? &file->base : NULL);
-}
-
-const struct token_stream *document_file_stream(const struct document_file *file)
-{
-    return file->s;
-}
-
 /* ---- the columns ---- */
 
 static uint64_t file_length(const void *p, uint64_t row, unsigned column)
@@ -167,7 +157,7 @@ static void file_checked(const void *p, struct text *t)
     const struct document_file *file = p;
 
     if (file->has_largest)
-        stream_tell_largest(file->s, file->largest, t);
+        stream_add_largest(file->s, file->largest, t);
 }
 
 static void tokens_document_set_describe(struct record_file *const *file, unsigned n,
@@ -180,7 +170,7 @@ static void tokens_document_set_describe(struct record_file *const *file, unsign
     text_add(t, "%s\"tokens\": %llu,\n", indent, (unsigned long long)tokens);
 }
 
-static const struct record_format documents = {
+const struct record_format token_documents = {
     .format = &format_tokens,
     .file = &tokens_document_set_ops,
     .length = file_length,
@@ -195,23 +185,19 @@ static const struct record_format documents = {
 static void tokens_document_set_add_column(struct document_file *file, const char *name,
                                            enum dtype dtype, bool varies)
 {
-    file->column[file->base.n_columns++] = (struct record_column){.name = name,
-                                                                  .shown = RECORD_NUMBERS,
-                                                                  .dtype = dtype,
-                                                                  .ndim = varies,
-                                                                  .dim = {varies ? DIM_VARIES : 0}};
+    file->column[file->base.n_columns++] = (struct record_column){
+        .name = name, .dtype = dtype, .ndim = varies, .dim = {varies ? DIM_VARIES : 0}};
 }
 
 int document_file_new(struct token_stream *s, const struct format_setup *setup,
-                      struct document_file **ret)
+                      struct record_file **ret)
 {
     struct document_file *file;
     int r = record_file_new(&tokens_document_set_ops, s->blob, setup, &file);
 
-    if (r < 0) {
-        stream_drop(s);
+    if (r < 0)
         return r;
-    }
+    s->users++;
     file->s = s;
     file->base.prepared.size = s->index->size;
     file->base.column = file->column;
@@ -220,18 +206,6 @@ int document_file_new(struct token_stream *s, const struct format_setup *setup,
         tokens_document_set_add_column(file, "loss", DTYPE_U1, true);
     else if (s->modes && s->documents.by_sequence)
         tokens_document_set_add_column(file, "mode", DTYPE_I1, false);
-    *ret = file;
+    *ret = &file->base;
     return 0;
-}
-
-int document_set_new(struct document_file *const *file, unsigned n,
-                     const struct format_setup *setup, struct dataset **ret)
-{
-    AUTO_FREE struct record_file **base = calloc(n, sizeof(struct record_file *));
-
-    if (!base)
-        return -ENOMEM;
-    for (unsigned i = 0; i < n; i++)
-        base[i] = &file[i]->base;
-    return record_set_new(&documents, base, n, setup, ret);
 }

@@ -104,8 +104,8 @@ static int from_ends(struct read_context *rc, const struct documents *docs, uint
 int documents_starts(struct read_context *rc, const struct documents *docs, uint64_t first,
                      size_t n, uint64_t *ret, struct diag *d)
 {
-    int r = docs->kind == DOCUMENTS_ENDS ? from_ends(rc, docs, first, n, ret, d)
-                                         : from_sequences(rc, docs, first, n, ret, d);
+    int r = docs->table == DOCUMENTS_ENDS ? from_ends(rc, docs, first, n, ret, d)
+                                          : from_sequences(rc, docs, first, n, ret, d);
 
     for (size_t i = 1; i < n && r == 0; i++)
         if (ret[i] < ret[i - 1])

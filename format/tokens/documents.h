@@ -9,14 +9,14 @@
 
 #include "base/blob.h"
 
-enum documents_kind {
+enum documents_table {
     DOCUMENTS_NONE,      /* the file does not know */
     DOCUMENTS_ENDS,      /* u64 where each ends, in tokens (datatrove) */
     DOCUMENTS_SEQUENCES, /* i64 the sequence that each begins with (Megatron-LM) */
 };
 
 struct documents {
-    enum documents_kind kind;
+    enum documents_table table;
     const struct blob *blob; /* the file; not owned */
     uint64_t n;              /* documents */
     uint64_t tokens;         /* of the stream */

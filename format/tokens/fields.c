@@ -20,48 +20,27 @@ struct item_part {
     uint8_t *dst;
 };
 
-static void put_bytes(const struct item_part *part, uint64_t at, const uint8_t *bytes, size_t n)
+/* Write an element of so many bytes, or what the part has of it. */
+static inline void item_put(const struct item_part *part, unsigned width, uint64_t element,
+                            uint64_t value)
 {
-    for (size_t i = 0; i < n; i++)
+    uint64_t at = width * element;
+    uint8_t bytes[8];
+
+    store_le64(bytes, value);
+    if (at >= part->off && at - part->off + width <= part->len) {
+        memcpy(part->dst + (at - part->off), bytes, width);
+        return;
+    }
+    for (unsigned i = 0; i < width; i++)
         if (at + i >= part->off && at + i - part->off < part->len)
             part->dst[at + i - part->off] = bytes[i];
 }
 
-static void put4(const struct item_part *part, uint64_t element, uint32_t value)
+/* The element that follows those of `width` bytes that the part touches. */
+static uint64_t item_end(const struct item_part *part, unsigned width)
 {
-    uint64_t at = 4 * element;
-    uint8_t bytes[4];
-
-    if (at >= part->off && at - part->off + 4 <= part->len) {
-        store_le32(part->dst + (at - part->off), value);
-        return;
-    }
-    store_le32(bytes, value);
-    put_bytes(part, at, bytes, 4);
-}
-
-static void put8(const struct item_part *part, uint64_t element, uint64_t value)
-{
-    uint64_t at = 8 * element;
-    uint8_t bytes[8];
-
-    if (at >= part->off && at - part->off + 8 <= part->len) {
-        store_le64(part->dst + (at - part->off), value);
-        return;
-    }
-    store_le64(bytes, value);
-    put_bytes(part, at, bytes, 8);
-}
-
-/* The elements of `bytes` bytes that a part touches: from, and to before. */
-static uint64_t part_from(const struct item_part *part, unsigned bytes)
-{
-    return part->off / bytes;
-}
-
-static uint64_t part_to(const struct item_part *part, unsigned bytes)
-{
-    return ceil_div(part->off + part->len, bytes);
+    return ceil_div(part->off + part->len, width);
 }
 
 /* A window, for those who make its fields. */
@@ -96,11 +75,11 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
                      struct diag *d)
 {
     const struct token_stream *s = x->s;
-    uint64_t to = part_to(part, 8), first = x->start + (x->what == IS_Y);
+    uint64_t to = item_end(part, 8), first = x->start + (x->what == IS_Y);
     uint8_t bytes[8 * CHUNK];
     int all = 0;
 
-    for (uint64_t at = part_from(part, 8); at < to; at += CHUNK) {
+    for (uint64_t at = part->off / 8; at < to; at += CHUNK) {
         size_t n = (size_t)min_u64(CHUNK, to - at);
         int r = tokens_fields_read_bytes(rc, s->blob, bytes, n * s->width,
                                          s->offset + (first + at) * s->width, d);
@@ -108,7 +87,7 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
         if (!missing_go_on(rc, r, &all))
             break;
         for (size_t i = 0; i < n && r == 0; i++)
-            put8(part, at + i, stream_token(s, bytes + i * s->width));
+            item_put(part, 8, at + i, stream_token(s, bytes + i * s->width));
     }
     return all;
 }
@@ -117,7 +96,7 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
 static int make_by_token(struct read_context *rc, const struct window *x,
                          const struct item_part *part, struct diag *d)
 {
-    uint64_t at = part_from(part, 4), to = part_to(part, 4), begin = 0, end;
+    uint64_t at = part->off / 4, to = item_end(part, 4), begin = 0, end;
     struct boundaries boundaries;
     uint32_t document = 0;
     int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
@@ -130,7 +109,7 @@ static int make_by_token(struct read_context *rc, const struct window *x,
             return r;
         end = r == 1 ? min_u64(end - x->start, to) : to;
         for (; at < end; at++)
-            put4(part, at, x->what == IS_DOC ? document : (uint32_t)(at - begin));
+            item_put(part, 4, at, x->what == IS_DOC ? document : (uint32_t)(at - begin));
         begin = end;
         document++;
     }
@@ -141,7 +120,7 @@ static int make_by_token(struct read_context *rc, const struct window *x,
 static int make_cu(struct read_context *rc, const struct window *x, const struct item_part *part,
                    struct diag *d)
 {
-    uint64_t to = part_to(part, 4), boundary = 0;
+    uint64_t to = item_end(part, 4), boundary = 0;
     struct boundaries boundaries;
     int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
 
@@ -152,7 +131,7 @@ static int make_cu(struct read_context *rc, const struct window *x, const struct
         }
         if (r < 0)
             return r;
-        put4(part, at, (uint32_t)boundary);
+        item_put(part, 4, at, (uint32_t)boundary);
     }
     return 0;
 }
@@ -204,50 +183,33 @@ static int tokens_fields_read_made(struct read_context *rc, const struct dataset
 
 static const struct field_ops made_ops = {.read = tokens_fields_read_made};
 
-/* A field that is stored: windows overlap, so the next is less than one window away. */
-static void tokens_fields_set_stored(struct field *f, struct dataset *ds,
-                                     const struct field_run *run, unsigned width)
-{
-    const struct windows *w = windows_of(ds);
-
-    f->ops = w->split ? &made_ops : &field_as_stored;
-    f->in = IN_ARRAYS | IN_RAW | IN_TAR;
-    f->blob = ds->blob[0]; /* until it is prepared */
-    f->stored_dtype = f->dtype;
-    f->stored_width = width;
-    f->stored_bytes = f->item_bytes;
-    if (w->split) {
-        f->read_stored = tokens_fields_read_made;
-        return;
-    }
-    f->run = run;
-    f->n_runs = w->n;
-    f->stored_step = w->step * width;
-}
-
 static int tokens_fields_add_field(struct dataset *ds, const struct derived_field *what)
 {
     const struct windows *w = windows_of(ds);
-    struct field *f = &ds->field[ds->n_fields];
+    bool is_stored = what->make == make_stored, has_runs = is_stored && !w->split;
+    enum dtype dtype = what->what == IS_TOKENS ? w->stream[0]->dtype : what->dtype;
+    const struct field stored = {
+        .dtype = dtype,
+        .ndim = 1,
+        .impl = what,
+        .ops = has_runs ? NULL : &made_ops,
+        .blob = is_stored ? ds->blob[0] : NULL, /* until it is prepared */
+        .read_stored = is_stored && w->split ? tokens_fields_read_made : NULL,
+        .run = !has_runs               ? NULL
+               : what->what == IS_LOSS ? w->loss_run
+                                       : w->run,
+        .n_runs = has_runs ? w->n : 0,
+        /* Windows overlap: the next is less than one window away. */
+        .stored_step = has_runs ? w->step * dtype_info(dtype)->bytes : 0,
+    };
+    const uint64_t dim = w->tokens + !what->without_last;
+    struct field *f = dataset_add_stored(ds, what->name, &stored, &dim);
 
-    *f = (struct field){.ops = &made_ops, .form = FORM_ITEM, .ndim = 1, .impl = what};
-    snprintf(f->name, sizeof(f->name), "%s", what->name);
-    f->dtype = what->what == IS_TOKENS ? w->stream[0]->dtype : what->dtype;
-    f->width = dtype_info(f->dtype)->bytes;
-    f->dim = malloc(sizeof(*f->dim));
-    if (!f->dim)
+    if (!f)
         return -ENOMEM;
-    f->dim[0] = w->tokens + !what->without_last;
-    f->item_bytes = f->dim[0] * f->width;
-    ds->n_fields++;
-    if (what->make == make_stored) {
-        tokens_fields_set_stored(f, ds, what->what == IS_LOSS ? w->loss_run : w->run,
-                                 (unsigned)f->width);
-        return 0;
-    }
-    f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
-    f->derived = true;
-    f->base_field = &ds->field[0];
+    f->in = is_stored ? IN_ARRAYS | IN_RAW | IN_TAR : IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
+    f->derived = !is_stored;
+    f->base_field = is_stored ? NULL : &ds->field[0];
     return 0;
 }
 
@@ -257,7 +219,7 @@ static bool tokens_fields_has_field(const struct windows *w, const struct derive
     bool has = true;
 
     for (unsigned i = 0; i < w->n && has; i++)
-        has = (!field->of_documents || w->stream[i]->documents.kind != DOCUMENTS_NONE) &&
+        has = (!field->of_documents || w->stream[i]->documents.table != DOCUMENTS_NONE) &&
               (field->what != IS_LOSS || w->stream[i]->loss);
     return has;
 }

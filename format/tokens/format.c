@@ -78,15 +78,15 @@ static enum claim tokens_probe(const struct probed_file *file)
 
 /* ---- the files of a folder ---- */
 
-struct tokens_open_folder {
+struct tokens_folder {
     struct source_file *source;
     size_t n_sources;
     const struct format_setup *setup;
     struct finds *finds;
     size_t left_out;              /* finds->n_left_out before this folder */
     struct source_file **by_name; /* [n_sources] */
-    struct token_stream **stream; /* [n] each has one user here, */
-    struct document_file **file;  /* or, if documents are samples, its file has */
+    struct token_stream **stream; /* [n] each with this as one of its users */
+    struct record_file **file;    /* [n] if documents are samples, their indexes; else NULL */
     unsigned n;
 };
 
@@ -98,7 +98,7 @@ static int tokens_by_name(const void *a, const void *b)
 }
 
 /* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
-static struct source_file *tokens_find_file(const struct tokens_open_folder *o, const char *stem,
+static struct source_file *tokens_find_file(const struct tokens_folder *o, const char *stem,
                                             size_t stem_len, const char *suffix)
 {
     char name[512];
@@ -110,51 +110,45 @@ static struct source_file *tokens_find_file(const struct tokens_open_folder *o, 
     return found && (*found)->blob ? *found : NULL;
 }
 
-/* Take the blob of a file beside: of the folder; or, if SOURCE is one file, of the file that lies
- * beside it. NULL in *ret: there is none. 0, or -errno of one that cannot be opened with the reason
- * in d. */
-static int take_beside(const struct tokens_open_folder *o, const struct source_file *of,
-                       size_t stem_len, const char *suffix, struct blob **ret, struct diag *d)
+/* Open the file that has the first stem_len bytes of a file's name and a suffix: of the folder; or,
+ * if SOURCE is one file, the one that lies beside it. NULL in *ret: there is none. 0, or -errno of
+ * one that cannot be opened with the reason in d. */
+static int tokens_open_beside(const struct tokens_folder *o, const struct source_file *file,
+                              size_t stem_len, const char *suffix, struct blob **ret,
+                              struct diag *d)
 {
-    struct source_file *file = tokens_find_file(o, of->name, stem_len, suffix);
+    struct source_file *beside = tokens_find_file(o, file->name, stem_len, suffix);
     char name[512];
     int r;
 
-    *ret = NULL;
-    if (file) {
-        *ret = TAKE_PTR(file->blob);
-        return 0;
-    }
-    if (o->n_sources > 1 || !o->setup->opener || of->name != o->source[0].name ||
-        snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, of->name, suffix) >=
+    *ret = beside ? TAKE_PTR(beside->blob) : NULL;
+    if (beside || o->n_sources > 1 || !o->setup->opener || file->name != o->source[0].name ||
+        snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, file->name, suffix) >=
             (int)sizeof(name))
         return 0;
-    r = opener_file(o->setup->opener, of->folder, name, ret, d);
+    r = opener_file(o->setup->opener, file->folder, name, ret, d);
     if (r == -ENOENT && d)
         d->set = false;
     return r == -ENOENT ? 0 : r;
 }
 
 /* The file of that name that cannot be read now; NULL: there is none. */
-static const struct unread_file *tokens_find_unread(const struct tokens_open_folder *o,
-                                                    const char *stem, size_t stem_len,
-                                                    const char *suffix)
+static const struct unread_file *tokens_find_unread(const struct tokens_folder *o, const char *stem,
+                                                    size_t stem_len, const char *suffix)
 {
-    for (size_t i = 0; i < o->finds->n_unread; i++) {
-        const char *name = o->finds->unread[i].name;
-
-        if (!strncmp(name, stem, stem_len) && !strcmp(name + stem_len, suffix))
+    for (size_t i = 0; i < o->finds->n_unread; i++)
+        if (!strncmp(o->finds->unread[i].name, stem, stem_len) &&
+            !strcmp(o->finds->unread[i].name + stem_len, suffix))
             return &o->finds->unread[i];
-    }
     return NULL;
 }
 
-static int open_megatron(struct tokens_open_folder *o, struct source_file *file,
+static int open_megatron(struct tokens_folder *o, struct source_file *file,
                          struct token_stream **ret, struct diag *d)
 {
     size_t stem = strlen(file->name) - (text_ends_with(file->name, ".idx") ? 4 : 0);
     struct blob *bin;
-    int r = take_beside(o, file, stem, ".bin", &bin, d);
+    int r = tokens_open_beside(o, file, stem, ".bin", &bin, d);
 
     if (r < 0)
         return r;
@@ -168,17 +162,17 @@ static int open_megatron(struct tokens_open_folder *o, struct source_file *file,
     return r;
 }
 
-static int open_datatrove(struct tokens_open_folder *o, struct source_file *file,
+static int open_datatrove(struct tokens_folder *o, struct source_file *file,
                           struct token_stream **ret, struct diag *d)
 {
     struct datatrove_files beside = {0};
     size_t len = strlen(file->name);
-    int r = take_beside(o, file, len, ".index", &beside.index, d);
+    int r = tokens_open_beside(o, file, len, ".index", &beside.index, d);
 
     if (r == 0)
-        r = take_beside(o, file, len, ".metadata", &beside.metadata, d);
+        r = tokens_open_beside(o, file, len, ".metadata", &beside.metadata, d);
     if (r == 0)
-        r = take_beside(o, file, len, ".loss", &beside.loss, d);
+        r = tokens_open_beside(o, file, len, ".loss", &beside.loss, d);
     if (r == 0)
         r = stream_datatrove(file, &beside, &o->setup->options, ret, d);
     blob_free(beside.index);
@@ -191,15 +185,15 @@ static int open_datatrove(struct tokens_open_folder *o, struct source_file *file
 static int check_option(const struct format_options *options, const struct token_stream *s,
                         struct diag *d)
 {
-    if (!options->tokens_given || s->kind == TOKENS_RAW || s->dtype == options->tokens)
+    if (!options->tokens_given || s->layout == TOKENS_RAW || s->dtype == options->tokens)
         return 0;
     return diag_set(d, -EBADMSG, "%s: expected tokens of %s, as -o token_dtype= says, got %s",
                     blob_name(s->blob), dtype_info(options->tokens)->name,
                     dtype_info(s->dtype)->name);
 }
 
-static int open_stream(struct tokens_open_folder *o, struct source_file *file,
-                       struct token_stream **ret, struct diag *d)
+static int open_stream(struct tokens_folder *o, struct source_file *file, struct token_stream **ret,
+                       struct diag *d)
 {
     const struct format_options *options = &o->setup->options;
     uint8_t head[16] = {0};
@@ -224,7 +218,7 @@ static int open_stream(struct tokens_open_folder *o, struct source_file *file,
         blob_name(file->blob));
 }
 
-static int add_stream(struct tokens_open_folder *o, struct source_file *file)
+static int add_stream(struct tokens_folder *o, struct source_file *file)
 {
     const struct format_options *options = &o->setup->options;
     const char *file_name = file->file_name;
@@ -236,17 +230,15 @@ static int add_stream(struct tokens_open_folder *o, struct source_file *file)
         snprintf(s->name, sizeof(s->name), "%s", file->name);
     if (r == 0)
         r = check_option(options, s, &d);
-    if (r == 0 && !options->seq && s->documents.kind == DOCUMENTS_NONE)
+    if (r == 0 && !options->seq && s->documents.table == DOCUMENTS_NONE)
         r = diag_set(&d, -EBADMSG,
                      "%s: nothing says where its documents end. For samples of T + 1 tokens, "
                      "give -o seq_len=T",
                      blob_name(s->blob));
-    if (r == 0 && !options->seq)
-        r = document_file_new(TAKE_PTR(s), o->setup, &o->file[o->n]);
-    if (r == 0 && options->seq)
-        o->stream[o->n] = TAKE_PTR(s);
+    if (r == 0 && o->file)
+        r = document_file_new(s, o->setup, &o->file[o->n]);
     if (r == 0)
-        o->n++;
+        o->stream[o->n++] = TAKE_PTR(s);
     stream_drop(s);
     if (r == -ENOMEM || r == 0)
         return r;
@@ -254,7 +246,7 @@ static int add_stream(struct tokens_open_folder *o, struct source_file *file)
 }
 
 /* Files whose .bin, or .idx, cannot be read now. */
-static int miss_halves(struct tokens_open_folder *o)
+static int miss_halves(struct tokens_folder *o)
 {
     int r = 0;
 
@@ -279,7 +271,7 @@ static int miss_halves(struct tokens_open_folder *o)
 }
 
 /* Indexes first: they use other files. */
-static int add_streams(struct tokens_open_folder *o)
+static int add_streams(struct tokens_folder *o)
 {
     int r = miss_halves(o);
 
@@ -298,13 +290,8 @@ static int add_streams(struct tokens_open_folder *o)
 
 /* ---- the datasets ---- */
 
-static const struct token_stream *stream_of(const struct tokens_open_folder *o, unsigned i)
-{
-    return o->file ? document_file_stream(o->file[i]) : o->stream[i];
-}
-
 /* Siblings of the files that a dataset of n streams lacks. */
-static int tokens_find_missing(const struct tokens_open_folder *o, unsigned first, unsigned n,
+static int tokens_find_missing(const struct tokens_folder *o, unsigned first, unsigned n,
                                struct missing_parts *ret)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
@@ -313,10 +300,10 @@ static int tokens_find_missing(const struct tokens_open_folder *o, unsigned firs
     int r = name && text ? 0 : -ENOMEM;
 
     for (unsigned i = 0; i < n && r == 0; i++) {
-        const struct token_stream *s = stream_of(o, first + i);
+        const struct token_stream *s = o->stream[first + i];
 
         snprintf(text[i], sizeof(*text), "%s%s", s->name,
-                 s->kind == TOKENS_MEGATRON ? ".idx" : ""); /* it names the .bin */
+                 s->layout == TOKENS_MEGATRON ? ".idx" : ""); /* it names the .bin */
         name[i] = text[i];
     }
     if (r == 0)
@@ -329,60 +316,54 @@ static int tokens_find_missing(const struct tokens_open_folder *o, unsigned firs
 
 static bool tokens_are_alike(const struct token_stream *a, const struct token_stream *b)
 {
-    return a->kind == b->kind && a->dtype == b->dtype;
+    return a->layout == b->layout && a->dtype == b->dtype;
 }
 
-static const char *const programs[] = {[TOKENS_MEGATRON] = "Megatron-LM",
-                                       [TOKENS_LLMC] = "llm.c",
-                                       [TOKENS_DATATROVE] = "datatrove",
-                                       [TOKENS_RAW] = "no header"};
-
 /* Two of n files do not fit: one has losses, or a type, that the other has not. Report it. */
-static int refuse_set(const struct tokens_open_folder *o, const char *name,
-                      const struct token_stream *a, const struct token_stream *b)
+static int tokens_refuse_set(const struct tokens_folder *o, const char *name,
+                             const struct token_stream *a, const struct token_stream *b)
 {
+    const struct token_stream *with = a->loss ? a : b, *without = a->loss ? b : a;
     struct diag d = DIAG_INIT;
 
     if (tokens_are_alike(a, b))
         diag_set(&d, -EBADMSG,
                  "%s: has no .loss, but %s has one: expected %s.loss, got no such file. Add it, or "
                  "remove the .loss files",
-                 b->name, a->name, b->name);
+                 without->name, with->name, without->name);
     else
         diag_set(&d, -EBADMSG,
                  "%s: its shards differ: expected %s (%s) as in %s, got %s (%s) in %s. Put them in "
                  "a directory each",
-                 name, dtype_info(a->dtype)->name, programs[a->kind], a->name,
-                 dtype_info(b->dtype)->name, programs[b->kind], b->name);
+                 name, dtype_info(a->dtype)->name, token_programs[a->layout].name, a->name,
+                 dtype_info(b->dtype)->name, token_programs[b->layout].name, b->name);
     return o->finds->error(o->finds, name, d.text);
 }
 
 /* The first of n streams that does not fit the first one: its type, or whether it has losses. n:
  * none. */
-static unsigned find_other(const struct tokens_open_folder *o, unsigned first, unsigned n)
+static unsigned find_other(const struct tokens_folder *o, unsigned first, unsigned n)
 {
-    const struct token_stream *a = stream_of(o, first);
+    const struct token_stream *a = o->stream[first];
     unsigned i = 1;
 
-    while (i < n && tokens_are_alike(a, stream_of(o, first + i)) &&
-           !a->loss == !stream_of(o, first + i)->loss)
+    while (i < n && tokens_are_alike(a, o->stream[first + i]) &&
+           !a->loss == !o->stream[first + i]->loss)
         i++;
     return i;
 }
 
 /* Say which files have no index of documents, where others have one. */
-static void note_documents(const struct tokens_open_folder *o, unsigned first, unsigned n,
+static void note_documents(const struct tokens_folder *o, unsigned first, unsigned n,
                            struct dataset *ds)
 {
     const struct token_stream *with = NULL, *without = NULL;
 
-    for (unsigned i = 0; i < n; i++) {
-        const struct token_stream *s = stream_of(o, first + i);
+    for (unsigned i = first; i < first + n; i++) {
+        const struct token_stream *s = o->stream[i];
 
-        if (s->documents.kind != DOCUMENTS_NONE)
-            with = s;
-        else if (!without)
-            without = s;
+        with = s->documents.table ? s : with;
+        without = s->documents.table || without ? without : s;
     }
     if (with && without)
         notes_add(&ds->notes,
@@ -391,32 +372,23 @@ static void note_documents(const struct tokens_open_folder *o, unsigned first, u
                   without->name, with->name);
 }
 
-static int tokens_add_dataset(struct tokens_open_folder *o, unsigned first, unsigned n,
-                              const char *name, bool unlisted)
+static int tokens_add_dataset(struct tokens_folder *o, unsigned first, unsigned n, const char *name,
+                              bool unlisted)
 {
-    struct dataset *ds = NULL;
+    AUTO_DATASET struct dataset *ds = NULL;
     unsigned other = find_other(o, first, n);
     int r;
 
-    if (other < n) {
-        const struct token_stream *a = stream_of(o, first), *b = stream_of(o, first + other);
-
-        return a->loss || !tokens_are_alike(a, b) ? refuse_set(o, name, a, b)
-                                                  : refuse_set(o, name, b, a);
-    }
-    r = o->file ? document_set_new(o->file + first, n, o->setup, &ds)
+    if (other < n)
+        return tokens_refuse_set(o, name, o->stream[first], o->stream[first + other]);
+    r = o->file ? record_set_new(&token_documents, o->file + first, n, o->setup, &ds)
                 : windows_new(o->stream + first, n, o->setup, &ds);
-
     if (r < 0)
         return r;
     ds->unlisted = unlisted;
     note_documents(o, first, n, ds);
     r = n > 1 ? tokens_find_missing(o, first, n, &ds->missing) : 0;
-    if (r < 0) {
-        dataset_free(ds);
-        return r;
-    }
-    return o->finds->dataset(o->finds, name, ds);
+    return r < 0 ? r : o->finds->dataset(o->finds, name, TAKE_PTR(ds));
 }
 
 /* Bytes of the name before the number that shards are counted by; 0: it has none. */
@@ -436,19 +408,19 @@ static size_t stem_of(const char *name)
 }
 
 /* How many streams from first on are shards of one set by their names. */
-static unsigned set_length(const struct tokens_open_folder *o, unsigned first)
+static unsigned set_length(const struct tokens_folder *o, unsigned first)
 {
-    const struct token_stream *a = stream_of(o, first);
+    const struct token_stream *a = o->stream[first];
     size_t stem = stem_of(a->name);
     unsigned n = 1;
 
-    while (stem && first + n < o->n && stem_of(stream_of(o, first + n)->name) == stem &&
-           !strncmp(a->name, stream_of(o, first + n)->name, stem))
+    while (stem && first + n < o->n && stem_of(o->stream[first + n]->name) == stem &&
+           !strncmp(a->name, o->stream[first + n]->name, stem))
         n++;
     return n;
 }
 
-static int add_sets(struct tokens_open_folder *o)
+static int add_sets(struct tokens_folder *o)
 {
     int r = 0;
 
@@ -456,47 +428,42 @@ static int add_sets(struct tokens_open_folder *o)
         char name[256];
 
         n = set_length(o, i);
-        snprintf(name, sizeof(name), "%.*s", (int)stem_of(stream_of(o, i)->name),
-                 stream_of(o, i)->name);
+        snprintf(name, sizeof(name), "%.*s", (int)stem_of(o->stream[i]->name), o->stream[i]->name);
         if (n > 1 && n < o->n)
             r = tokens_add_dataset(o, i, n, name, false);
     }
     return r;
 }
 
-/* The dataset of all; it is an error if they are one set that does not fit together. */
-static int add_all(struct tokens_open_folder *o)
+/* The streams from the first one on that are like it. */
+static unsigned count_alike(const struct tokens_folder *o)
 {
-    const struct token_stream *a = stream_of(o, 0);
+    unsigned n = 0;
 
-    for (unsigned i = 1; i < o->n; i++)
-        if (!tokens_are_alike(a, stream_of(o, i)) && set_length(o, 0) < o->n)
-            return 0;
-    return tokens_add_dataset(o, 0, o->n, SHARDS_ALL, false);
+    while (n < o->n && tokens_are_alike(o->stream[0], o->stream[n]))
+        n++;
+    return n;
 }
 
-static int add_datasets(struct tokens_open_folder *o)
+static int add_datasets(struct tokens_folder *o)
 {
     int joins = shards_join(o->n, o->finds), r = joins < 0 ? joins : 0;
-    bool alike = true;
+    bool alike = count_alike(o) == o->n;
 
-    for (unsigned i = 1; i < o->n; i++)
-        alike = alike && tokens_are_alike(stream_of(o, 0), stream_of(o, i));
     for (unsigned i = 0; i < o->n && r == 0; i++)
-        r = tokens_add_dataset(o, i, 1, stream_of(o, i)->name,
+        r = tokens_add_dataset(o, i, 1, o->stream[i]->name,
                                joins == 1 && alike && o->n > RECORD_LISTED);
-    if (r == 0 && joins == 1)
-        r = add_all(o);
+    /* It is an error if all are one set that does not fit together. */
+    if (r == 0 && joins == 1 && (alike || set_length(o, 0) == o->n))
+        r = tokens_add_dataset(o, 0, o->n, SHARDS_ALL, false);
     return r == 0 && joins == 1 ? add_sets(o) : r;
 }
 
-static void tokens_release(struct tokens_open_folder *o)
+static void tokens_release(struct tokens_folder *o)
 {
     for (unsigned i = 0; i < o->n; i++) {
-        if (o->file)
-            document_file_drop(o->file[i]);
-        else
-            stream_drop(o->stream[i]);
+        record_file_drop(o->file ? o->file[i] : NULL);
+        stream_drop(o->stream[i]);
     }
     free(o->by_name);
     free(o->stream);
@@ -506,26 +473,24 @@ static void tokens_release(struct tokens_open_folder *o)
 static int tokens_open_folder(struct source_file *source, size_t n,
                               const struct format_setup *setup, struct finds *finds)
 {
-    struct tokens_open_folder o = {.source = source,
-                                   .n_sources = n,
-                                   .setup = setup,
-                                   .finds = finds,
-                                   .left_out = finds->n_left_out};
-    int r = -ENOMEM;
+    AUTO(tokens_release)
+    struct tokens_folder o = {.source = source,
+                              .n_sources = n,
+                              .setup = setup,
+                              .finds = finds,
+                              .left_out = finds->n_left_out};
+    int r;
 
     o.by_name = calloc(n, sizeof(struct source_file *));
     o.stream = calloc(n, sizeof(struct token_stream *));
-    o.file = setup->options.seq ? NULL : calloc(n, sizeof(struct document_file *));
-    if (o.by_name && o.stream && (o.file || setup->options.seq)) {
-        for (size_t i = 0; i < n; i++)
-            o.by_name[i] = &source[i];
-        qsort(o.by_name, n, sizeof(struct source_file *), tokens_by_name);
-        r = add_streams(&o);
-    }
-    if (r == 0)
-        r = add_datasets(&o);
-    tokens_release(&o);
-    return r;
+    o.file = setup->options.seq ? NULL : calloc(n, sizeof(struct record_file *));
+    if (!o.by_name || !o.stream || (!o.file && !setup->options.seq))
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        o.by_name[i] = &source[i];
+    qsort(o.by_name, n, sizeof(struct source_file *), tokens_by_name);
+    r = add_streams(&o);
+    return r < 0 ? r : add_datasets(&o);
 }
 
 static void tokens_example(const struct dataset *ds, struct text *t)

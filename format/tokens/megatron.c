@@ -112,7 +112,7 @@ int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence
     s->index = TAKE_PTR(index);
     if (s->index->size > HEAD + 12 * sequences + 8 * numbers)
         s->modes = HEAD + 12 * sequences + 8 * numbers;
-    s->documents = (struct documents){.kind = DOCUMENTS_SEQUENCES,
+    s->documents = (struct documents){.table = DOCUMENTS_SEQUENCES,
                                       .blob = s->index,
                                       .n = by_sequence ? sequences : numbers - 1,
                                       .sequences = sequences,

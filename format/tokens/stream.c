@@ -9,7 +9,14 @@
 
 #define PIECE (UINT64_C(1) << 20) /* bytes of tokens read at once */
 
-struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum dtype dtype)
+const struct token_program token_programs[] = {
+    [TOKENS_MEGATRON] = {"Megatron-LM", megatron_prepare, megatron_check},
+    [TOKENS_LLMC] = {"llm.c", NULL, NULL},
+    [TOKENS_DATATROVE] = {"datatrove", datatrove_prepare, NULL},
+    [TOKENS_RAW] = {"no header", NULL, NULL},
+};
+
+struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype)
 {
     struct token_stream *s = calloc(1, sizeof(*s));
 
@@ -18,7 +25,7 @@ struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum d
         return NULL;
     }
     s->users = 1;
-    s->kind = kind;
+    s->layout = layout;
     s->blob = blob;
     s->dtype = dtype;
     s->width = dtype_info(dtype)->bytes;
@@ -52,14 +59,9 @@ int stream_check_documents(const struct documents *docs, uint64_t *checked, stru
 
 int stream_prepare(struct token_stream *s, struct diag *d)
 {
-    int r = 1;
+    const struct token_program *program = &token_programs[s->layout];
+    int r = s->state != STREAM_READY && program->prepare ? program->prepare(s, d) : 1;
 
-    if (s->state == STREAM_READY)
-        return 1;
-    if (s->kind == TOKENS_MEGATRON)
-        r = megatron_prepare(s, d);
-    else if (s->index)
-        r = datatrove_prepare(s, d);
     if (r == 1)
         s->state = STREAM_READY;
     return r;
@@ -71,7 +73,7 @@ void stream_fetch(const struct token_stream *s)
         return;
     if (s->index->size <= STREAM_INDEX_CHECKED) {
         blob_fetch(s->index, 0, s->index->size, NULL);
-    } else if (s->kind == TOKENS_MEGATRON) {
+    } else if (s->layout == TOKENS_MEGATRON) {
         blob_fetch(s->index, s->documents.pointers - 4, 12, NULL);
         blob_fetch(s->index, s->documents.numbers - 8, 16, NULL);
     } else {
@@ -82,9 +84,9 @@ void stream_fetch(const struct token_stream *s)
 int stream_check(const struct token_stream *s, struct diag *d)
 {
     uint64_t checked = 0;
-    int r = s->kind == TOKENS_MEGATRON ? megatron_check(s, d) : 0;
+    int r = token_programs[s->layout].check ? token_programs[s->layout].check(s, d) : 0;
 
-    if (r < 0 || s->documents.kind == DOCUMENTS_NONE)
+    if (r < 0 || s->documents.table == DOCUMENTS_NONE)
         return r;
     while (r == 0)
         r = stream_check_documents(&s->documents, &checked, d);
@@ -132,7 +134,7 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
     return blob_verify(s->blob, d);
 }
 
-void stream_tell_largest(const struct token_stream *s, uint64_t largest, struct text *t)
+void stream_add_largest(const struct token_stream *s, uint64_t largest, struct text *t)
 {
     text_add(t, "the largest of all %llu tokens is %lld\n", (unsigned long long)s->tokens,
              (long long)largest);

@@ -7,11 +7,24 @@
 #include "format/core/format.h"
 #include "format/tokens/documents.h"
 
-enum tokens_kind { TOKENS_MEGATRON, TOKENS_LLMC, TOKENS_DATATROVE, TOKENS_RAW };
+struct token_stream;
+
+/* Who writes such files. The numbers are in kept indexes. */
+enum token_layout { TOKENS_MEGATRON, TOKENS_LLMC, TOKENS_DATATROVE, TOKENS_RAW };
+
+/* What differs between them besides the way to open one. */
+struct token_program {
+    const char *name;
+    /* See stream_prepare(): called until it is 1. NULL: nothing to do. */
+    int (*prepare)(struct token_stream *s, struct diag *d);
+    /* Check what documents_check() does not. 0, or -errno with the reason in d. NULL: nothing. */
+    int (*check)(const struct token_stream *s, struct diag *d);
+};
+extern const struct token_program token_programs[]; /* by layout */
 
 struct token_stream {
     unsigned users; /* datasets; changed while they are opened and freed only, by one thread */
-    enum tokens_kind kind;
+    enum token_layout layout;
     char name[256]; /* of its dataset */
     struct blob *blob;
     struct blob *index; /* where documents are; NULL: nothing says it */
@@ -32,7 +45,7 @@ struct token_stream {
     uint64_t *before; /* [sequences + 1] tokens before each, if they are not in order in blob */
 };
 
-/* Make the stream of a file of each kind. They take over the blobs that they use, also on error,
+/* Make the stream of a file of each layout. They take over the blobs that they use, also on error,
  * and read their heads only. 0, or -errno with the reason in d. */
 int stream_megatron(struct source_file *index, struct blob *bin, bool by_sequence,
                     struct token_stream **ret, struct diag *d);
@@ -63,14 +76,14 @@ uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
 int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d);
 
 /* Add to t, for people, what the largest of all is. */
-void stream_tell_largest(const struct token_stream *s, uint64_t largest, struct text *t);
+void stream_add_largest(const struct token_stream *s, uint64_t largest, struct text *t);
 
 void stream_drop(struct token_stream *s); /* by one user; takes NULL */
 
-/* ---- for the kinds ---- */
+/* ---- for the layouts ---- */
 
 /* The stream takes over blob, also if there is no memory: then NULL. */
-struct token_stream *stream_new(enum tokens_kind kind, struct blob *blob, enum dtype dtype);
+struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype);
 
 /* An index of more bytes is checked at both ends only, until somebody asks for all. */
 #define STREAM_INDEX_CHECKED (UINT64_C(16) << 20)

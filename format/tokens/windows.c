@@ -18,11 +18,11 @@ uint64_t windows_in(uint64_t n, uint64_t tokens, uint64_t step)
 }
 
 /* The stream of a window, and the window's number in it. */
-static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_own)
+static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_number)
 {
     unsigned i = (unsigned)search_last_up_to(w->first, sizeof(*w->first), w->n, window);
 
-    *ret_own = window - w->first[i];
+    *ret_number = window - w->first[i];
     return i;
 }
 
@@ -30,12 +30,12 @@ int windows_place(struct read_context *rc, const struct dataset *ds, uint64_t wi
                   const struct token_stream **ret, uint64_t *ret_start, struct diag *d)
 {
     const struct windows *w = windows_of(ds);
-    uint64_t own;
-    unsigned i = find_stream(w, window, &own);
+    uint64_t number;
+    unsigned i = find_stream(w, window, &number);
 
     *ret = w->stream[i];
-    *ret_start = own * w->step;
-    return w->split ? split_place(rc, &w->split[i], w->stream[i], w, own, ret_start, d) : 0;
+    *ret_start = number * w->step;
+    return w->split ? split_place(rc, &w->split[i], w->stream[i], w, number, ret_start, d) : 0;
 }
 
 /* ---- preparing ---- */
@@ -157,7 +157,7 @@ static void windows_describe(const struct dataset *ds, const char *indent, struc
     for (unsigned i = 0; i < w->n; i++) {
         tokens += w->stream[i]->tokens;
         documents += w->stream[i]->documents.n;
-        known = known && w->stream[i]->documents.kind != DOCUMENTS_NONE;
+        known = known && w->stream[i]->documents.table != DOCUMENTS_NONE;
     }
     text_add(t, "%s\"tokens\": %llu,\n%s\"seq\": %llu,\n%s\"stride\": %llu,\n", indent,
              (unsigned long long)tokens, indent, (unsigned long long)w->tokens, indent,
@@ -211,7 +211,7 @@ static void windows_checked(const struct dataset *ds, struct text *t)
     const struct windows *w = windows_of(ds);
 
     if (w->has_largest)
-        stream_tell_largest(w->stream[0], w->largest, t);
+        stream_add_largest(w->stream[0], w->largest, t);
 }
 
 static unsigned split_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -260,43 +260,14 @@ static void windows_free(struct dataset *ds)
         tokens_windows_release(ds->impl);
 }
 
-static const struct dataset_ops windows_ops = {
-    .prepare = windows_prepare,
-    .progress = windows_progress,
-    .check = windows_check,
-    .describe = windows_describe,
-    .about = windows_about,
-    .checked = windows_checked,
-    .free = windows_free,
-    .checks_reads = true,
-};
+#define WINDOWS_OPS                                                                                \
+    .prepare = windows_prepare, .progress = windows_progress, .check = windows_check,              \
+    .describe = windows_describe, .about = windows_about, .checked = windows_checked,              \
+    .free = windows_free, .checks_reads = true
 
-static const struct dataset_ops split_ops = {
-    .prepare = windows_prepare,
-    .progress = windows_progress,
-    .check = windows_check,
-    .describe = windows_describe,
-    .about = windows_about,
-    .checked = windows_checked,
-    .locate = split_locate,
-    .extents = split_extents,
-    .free = windows_free,
-    .checks_reads = true,
-};
-
-static size_t blobs_of(const struct token_stream *s)
-{
-    return 1u + (s->index ? 1 : 0) + (s->loss ? 1 : 0);
-}
-
-static void add_blobs(struct dataset *ds, const struct token_stream *s)
-{
-    ds->blob[ds->n_blobs++] = s->blob;
-    if (s->index)
-        ds->blob[ds->n_blobs++] = s->index;
-    if (s->loss)
-        ds->blob[ds->n_blobs++] = s->loss;
-}
+static const struct dataset_ops windows_ops = {WINDOWS_OPS};
+static const struct dataset_ops split_ops = {WINDOWS_OPS, .locate = split_locate,
+                                             .extents = split_extents};
 
 static struct windows *make_windows(struct token_stream *const *stream, unsigned n,
                                     const struct format_options *options)
@@ -329,17 +300,18 @@ int windows_new(struct token_stream *const *stream, unsigned n, const struct for
     const struct format_options *options = &setup->options;
     struct windows *w = make_windows(stream, n, options);
     AUTO_DATASET struct dataset *ds = NULL;
-    size_t blobs = 0;
-    int r;
+    int r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
+                        w ? windows_fields(w) : 0, 3 * (size_t)n, &ds);
 
-    for (unsigned i = 0; i < n; i++)
-        blobs += blobs_of(stream[i]);
-    r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
-                    w ? windows_fields(w) : 0, blobs, &ds);
     if (r < 0)
         return r;
-    for (unsigned i = 0; i < n; i++)
-        add_blobs(ds, stream[i]);
+    for (unsigned i = 0; i < n; i++) {
+        struct blob *const blob[] = {stream[i]->blob, stream[i]->index, stream[i]->loss};
+
+        for (unsigned k = 0; k < ARRAY_LEN(blob); k++)
+            if (blob[k])
+                ds->blob[ds->n_blobs++] = blob[k];
+    }
     ds->shares_blobs = true;
     r = windows_add_fields(ds);
     if (r == 0)
