@@ -133,7 +133,7 @@ static int encoder_add_folder(struct dataset *ds, const char *name, const struct
     return r;
 }
 
-static bool has_folder(const struct dataset *ds, const char *name)
+bool dataset_has_folder(const struct dataset *ds, const char *name)
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         if (!strcmp(ds->folder[i].name, name))
@@ -173,7 +173,7 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         const struct field *f = &ds->field[i];
 
-        if (field_is_in(f, IN_FILES) && !has_folder(ds, f->folder))
+        if (field_is_in(f, IN_FILES) && !dataset_has_folder(ds, f->folder))
             r = encoder_add_folder(ds, f->folder, NULL, offers);
     }
     fit = ds->n_folders ? realloc(ds->folder, ds->n_folders * sizeof(*fit)) : NULL;

@@ -71,6 +71,9 @@ int offer(struct offers *offers, const struct field *field, const char *ext);
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
 void dataset_free_folders(struct dataset *ds);
 
+/* Has the dataset a folder of that name? */
+bool dataset_has_folder(const struct dataset *ds, const char *name);
+
 /* Name the folders of a dataset whose fields are not known yet; the names must outlive it. A later
  * dataset_fill_folders(), before the dataset is ready, fills them, and adds none. 0 or -ENOMEM. */
 int dataset_name_folders(struct dataset *ds, const char *const *names, unsigned n);

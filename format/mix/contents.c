@@ -10,26 +10,9 @@
 #include "format/mix/parts.h"
 #include "format/records/record_items.h"
 
-/* A content of a sample in its source. */
-struct origin {
-    const struct dataset *ds;
-    const struct field *field;
-    const struct record_content *record; /* NULL: the field is not one of records */
-    uint64_t sample;
-};
-
-static struct origin origin_of(const struct dataset *ds, const struct record_content *c,
-                               uint64_t sample)
-{
-    const struct mix_column *column = mix_column_of(ds, c);
-    uint64_t own;
-    unsigned i = mix_dataset_find(ds, sample, &own);
-
-    return (struct origin){mix_set_of(ds)->setup.ds[i], column->field[i], column->record[i], own};
-}
-
 /* The axes that a file of this sample has. */
-static int form_of(const struct origin *o, struct form *ret, uint64_t *ret_bytes, struct diag *d)
+static int form_of(const struct mix_origin *o, struct form *ret, uint64_t *ret_bytes,
+                   struct diag *d)
 {
     struct one_sample one;
 
@@ -38,11 +21,21 @@ static int form_of(const struct origin *o, struct form *ret, uint64_t *ret_bytes
     return field_form(o->ds, o->field, &one.sel, ret, ret_bytes);
 }
 
+/* Bytes of the file of this sample. */
+static int origin_read(struct read_context *rc, const struct mix_origin *o, uint64_t off,
+                       size_t len, uint8_t *dst, struct diag *d)
+{
+    struct one_sample one;
+
+    one_sample_init(&one, o->sample);
+    return o->field->ops->read(rc, o->ds, o->field, &one.sel, off, len, dst, d);
+}
+
 static int mix_contents_content_dims(const struct dataset *ds, const struct record_content *c,
                                      uint64_t sample, uint64_t ret_dim[static RECORD_AXES],
                                      struct diag *d)
 {
-    const struct origin o = origin_of(ds, c, sample);
+    const struct mix_origin o = mix_origin_of(ds, c, sample);
     struct form form;
     uint64_t bytes;
     int r;
@@ -67,30 +60,25 @@ static int mix_contents_content_read(struct read_context *rc, const struct datas
                                      const struct record_content *c, uint64_t sample, uint64_t off,
                                      size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct origin o = origin_of(ds, c, sample);
-    struct one_sample one;
+    const struct mix_origin o = mix_origin_of(ds, c, sample);
 
-    if (o.record)
-        return o.record->ops->read(rc, o.ds, o.record, o.sample, off, len, dst, d);
-    one_sample_init(&one, o.sample);
-    return o.field->ops->read(rc, o.ds, o.field, &one.sel, off, len, dst, d);
+    return o.record ? o.record->ops->read(rc, o.ds, o.record, o.sample, off, len, dst, d)
+                    : origin_read(rc, &o, off, len, dst, d);
 }
 
 static void mix_contents_content_where(const struct dataset *ds, const struct record_content *c,
                                        uint64_t sample, char ret[static RECORD_WHERE])
 {
-    uint64_t own;
-    unsigned i = mix_dataset_find(ds, sample, &own);
+    const struct mix_origin o = mix_origin_of(ds, c, sample);
 
-    (void)c;
-    snprintf(ret, RECORD_WHERE, "%s: sample %llu", mix_set_of(ds)->setup.shown[i],
-             (unsigned long long)own);
+    snprintf(ret, RECORD_WHERE, "%s: sample %llu", mix_set_of(ds)->setup.shown[o.source],
+             (unsigned long long)o.sample);
 }
 
 static bool mix_contents_content_has(const struct dataset *ds, const struct record_content *c,
                                      uint64_t sample)
 {
-    const struct origin o = origin_of(ds, c, sample);
+    const struct mix_origin o = mix_origin_of(ds, c, sample);
 
     return dataset_has(o.ds, o.sample, o.field);
 }
@@ -98,7 +86,7 @@ static bool mix_contents_content_has(const struct dataset *ds, const struct reco
 static bool content_is_made(const struct dataset *ds, const struct record_content *c,
                             uint64_t sample)
 {
-    const struct origin o = origin_of(ds, c, sample);
+    const struct mix_origin o = mix_origin_of(ds, c, sample);
 
     return o.record->ops->is_made(o.ds, o.record, o.sample);
 }
@@ -113,7 +101,7 @@ static int content_make(struct read_context *rc, const struct dataset *ds,
     int all = 0;
 
     for (unsigned i = 0; i < set->setup.n; i++) {
-        uint64_t own[RECORD_MAKES], at;
+        uint64_t there[RECORD_MAKES], at;
         unsigned some = 0, needed = 0;
         int r;
 
@@ -121,10 +109,10 @@ static int content_make(struct read_context *rc, const struct dataset *ds,
             if (mix_dataset_find(ds, sample[k], &at) != i)
                 continue;
             needed += k < n_needed;
-            own[some++] = at;
+            there[some++] = at;
         }
-        r = some ? column->record[i]->ops->make(rc, set->setup.ds[i], column->record[i], own, some,
-                                                needed)
+        r = some ? column->record[i]->ops->make(rc, set->setup.ds[i], column->record[i], there,
+                                                some, needed)
                  : 0;
         if (!missing_go_on(rc, r, &all))
             break;
@@ -147,7 +135,7 @@ static int mix_contents_count_bytes(void *ctx, uint64_t sample, const struct sum
                                     struct sums_pair *ret)
 {
     struct record_items *items = ctx;
-    const struct origin o = origin_of(items->ds, items->content, sample);
+    const struct mix_origin o = mix_origin_of(items->ds, items->content, sample);
     struct form form;
 
     (void)before;
@@ -167,12 +155,10 @@ static int mix_contents_bytes_form(const struct dataset *ds, const struct field 
 static int bytes_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct origin o = origin_of(items->ds, items->content, sample);
-    struct one_sample one;
+    const struct mix_origin o = mix_origin_of(items->ds, items->content, sample);
 
     (void)before;
-    one_sample_init(&one, o.sample);
-    return len ? o.field->ops->read(items->rc, o.ds, o.field, &one.sel, off, len, dst, d) : 0;
+    return len ? origin_read(items->rc, &o, off, len, dst, d) : 0;
 }
 
 static int mix_contents_bytes_read(struct read_context *rc, const struct dataset *ds,
@@ -192,7 +178,7 @@ const struct field_ops mix_bytes_ops = {mix_contents_bytes_read, mix_contents_by
 static int stored_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct origin o = origin_of(items->ds, items->content, sample);
+    const struct mix_origin o = mix_origin_of(items->ds, items->content, sample);
     struct one_sample one;
 
     (void)before;
@@ -233,9 +219,9 @@ static int source_read(struct read_context *rc, const struct dataset *ds, const 
     while (len) {
         size_t skip = (size_t)(off % 8), n = (size_t)min_u64(8 - skip, len);
         uint8_t bytes[8];
-        uint64_t own;
+        uint64_t there;
 
-        store_le64(bytes, mix_dataset_find(ds, sample_window_at(&window, off / 8), &own));
+        store_le64(bytes, mix_dataset_find(ds, sample_window_at(&window, off / 8), &there));
         memcpy(dst, bytes + skip, n);
         dst += n;
         off += n;

@@ -14,36 +14,36 @@
 
 #define FIELDS_OF_COLUMN 4
 
-enum kind { KIND_NONE, KIND_ARRAY, KIND_TEXT, KIND_FILE };
+enum column_type { COLUMN_NONE, COLUMN_ARRAY, COLUMN_TEXT, COLUMN_FILE };
 
-static enum kind mix_fields_kind_of(const struct field *f)
+static enum column_type mix_fields_type_of(const struct field *f)
 {
     if (f->numbering || f->names_file || f->ndim > RECORD_AXES)
-        return KIND_NONE;
+        return COLUMN_NONE;
     switch (f->form) {
     case FORM_ITEM:
     case FORM_RAGGED:
-        return field_is_in(f, IN_ARRAYS | IN_PREVIEW) ? KIND_ARRAY : KIND_NONE;
+        return field_is_in(f, IN_ARRAYS | IN_PREVIEW) ? COLUMN_ARRAY : COLUMN_NONE;
     case FORM_TEXT:
-        return KIND_TEXT;
+        return COLUMN_TEXT;
     case FORM_BYTES: /* keys as lines are made anew; archives with keys in them would have the
                         wrong ones */
-        return !strcmp(f->name, "key") || !strcmp(f->folder, "ark") ? KIND_NONE : KIND_FILE;
+        return !strcmp(f->name, "key") || !strcmp(f->folder, "ark") ? COLUMN_NONE : COLUMN_FILE;
     default:
-        return KIND_NONE;
+        return COLUMN_NONE;
     }
 }
 
 /* The field of ds that may be the same as f; NULL: none. */
 static const struct field *find_like(const struct dataset *ds, const struct field *f)
 {
-    bool is_file = mix_fields_kind_of(f) == KIND_FILE;
+    bool is_file = mix_fields_type_of(f) == COLUMN_FILE;
 
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *g = &ds->field[i];
 
-        if (mix_fields_kind_of(g) == KIND_NONE || (mix_fields_kind_of(g) == KIND_FILE) != is_file ||
-            strcmp(f->name, g->name) != 0)
+        if (mix_fields_type_of(g) == COLUMN_NONE ||
+            (mix_fields_type_of(g) == COLUMN_FILE) != is_file || strcmp(f->name, g->name) != 0)
             continue;
         if (!is_file || (!strcmp(f->folder, g->folder) && !strcmp(f->ext, g->ext)))
             return g;
@@ -86,7 +86,7 @@ static bool is_item(const struct mix_column *c, unsigned n)
 
 static void show_type(const struct field *f, struct text *t)
 {
-    if (mix_fields_kind_of(f) == KIND_TEXT) {
+    if (mix_fields_type_of(f) == COLUMN_TEXT) {
         text_add(t, "text");
         return;
     }
@@ -133,8 +133,8 @@ static void mix_fields_leave_out(struct mix_set *set, const struct field *f)
 
 static bool is_same_type(const struct field *f, const struct field *g)
 {
-    return mix_fields_kind_of(f) == mix_fields_kind_of(g) &&
-           (mix_fields_kind_of(f) != KIND_ARRAY ||
+    return mix_fields_type_of(f) == mix_fields_type_of(g) &&
+           (mix_fields_type_of(f) != COLUMN_ARRAY ||
             (f->dtype == g->dtype && f->width == g->width &&
              !strcmp(f->stored_as ? f->stored_as : "", g->stored_as ? g->stored_as : "")));
 }
@@ -153,13 +153,20 @@ static int mix_fields_find_fields(struct mix_set *set, const struct field *f, st
             mix_fields_leave_out(set, f);
             return 0;
         }
-        if (!is_same_type(f, g) || (mix_fields_kind_of(f) == KIND_ARRAY && !axes_agree(f, g)))
+        if (!is_same_type(f, g) || (mix_fields_type_of(f) == COLUMN_ARRAY && !axes_agree(f, g)))
             return says_nothing ? 0 : mix_fields_differs(set, i, f, g, d);
         c->field[i] = g;
         c->record[i] = records_content_of(g);
     }
     /* What is derived has no offsets and lengths of its own. */
-    return mix_fields_kind_of(f) != KIND_ARRAY || is_item(c, n) || !says_nothing;
+    return mix_fields_type_of(f) != COLUMN_ARRAY || is_item(c, n) || !says_nothing;
+}
+
+static void mix_column_release(struct mix_column *c)
+{
+    free(c->field);
+    free(c->record);
+    *c = (struct mix_column){.field = NULL};
 }
 
 int mix_column_init(struct mix_set *set, struct mix_column *c)
@@ -167,9 +174,7 @@ int mix_column_init(struct mix_set *set, struct mix_column *c)
     c->field = calloc(set->setup.n, sizeof(*c->field));
     c->record = calloc(set->setup.n, sizeof(*c->record));
     if (!c->field || !c->record) {
-        free(c->field);
-        free(c->record);
-        *c = (struct mix_column){.field = NULL};
+        mix_column_release(c);
         return -ENOMEM;
     }
     c->content = (struct record_content){.ops = &mix_contents, .column = set->n_columns++};
@@ -187,9 +192,7 @@ static int mix_fields_add_column(struct mix_set *set, const struct field *f, str
     r = mix_fields_find_fields(set, f, c, d);
     if (r == 1)
         return 0;
-    free(c->field);
-    free(c->record);
-    *c = (struct mix_column){.field = NULL};
+    mix_column_release(c);
     set->n_columns--;
     return r;
 }
@@ -200,7 +203,7 @@ static void name_left_out(struct mix_set *set)
         const struct dataset *ds = set->setup.ds[i];
 
         for (unsigned k = 0; k < ds->n_fields; k++)
-            if (mix_fields_kind_of(&ds->field[k]) != KIND_NONE &&
+            if (mix_fields_type_of(&ds->field[k]) != COLUMN_NONE &&
                 !find_like(set->setup.ds[0], &ds->field[k]))
                 mix_fields_leave_out(set, &ds->field[k]);
     }
@@ -215,7 +218,7 @@ static int find_columns(struct mix_set *set, struct diag *d)
     if (!set->column)
         return -ENOMEM;
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++)
-        if (mix_fields_kind_of(&ds->field[i]) != KIND_NONE)
+        if (mix_fields_type_of(&ds->field[i]) != COLUMN_NONE)
             r = mix_fields_add_column(set, &ds->field[i], d);
     if (r < 0)
         return r;
@@ -231,10 +234,8 @@ static int find_columns(struct mix_set *set, struct diag *d)
 
 void mix_columns_free(struct mix_set *set)
 {
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        free(set->column[i].field);
-        free(set->column[i].record);
-    }
+    for (unsigned i = 0; i < set->n_columns; i++)
+        mix_column_release(&set->column[i]);
     free(set->column);
 }
 
@@ -350,18 +351,14 @@ static void mix_fields_add_fields(struct dataset *ds, struct mix_column *c)
 {
     unsigned n = mix_set_of(ds)->setup.n, in = in_all(c, n), first = ds->n_fields;
 
-    if (mix_fields_kind_of(c->field[0]) == KIND_FILE) {
+    if (mix_fields_type_of(c->field[0]) != COLUMN_ARRAY) {
         c->content.ndim = 1;
         c->content.dim[0] = DIM_VARIES;
         c->content.dtype = DTYPE_U1;
-        mix_fields_add_file(ds, c, in);
-        return;
-    }
-    if (mix_fields_kind_of(c->field[0]) == KIND_TEXT) {
-        c->content.ndim = 1;
-        c->content.dim[0] = DIM_VARIES;
-        c->content.dtype = DTYPE_U1;
-        records_add_strings(ds, &c->content, name_of(c->field[0]));
+        if (mix_fields_type_of(c->field[0]) == COLUMN_FILE)
+            mix_fields_add_file(ds, c, in);
+        else
+            records_add_strings(ds, &c->content, name_of(c->field[0]));
         return;
     }
     set_content(c, n);
@@ -397,11 +394,11 @@ static void set_key_width(struct dataset *ds)
 
     key->width = 0;
     for (unsigned i = 0; i < set->setup.n; i++) {
-        const struct dataset *of = set->setup.ds[i];
+        const struct dataset *source = set->setup.ds[i];
 
-        for (unsigned k = 0; k < of->n_fields; k++)
-            if (of->field[k].numbering && of->field[k].form == FORM_TEXT)
-                key->width = max_u64(key->width, of->field[k].width + decimal_digits(i) + 1);
+        for (unsigned k = 0; k < source->n_fields; k++)
+            if (source->field[k].numbering && source->field[k].form == FORM_TEXT)
+                key->width = max_u64(key->width, source->field[k].width + decimal_digits(i) + 1);
     }
     key->item_bytes = key->width;
 }

@@ -38,68 +38,43 @@ static int mix_matrix_read_first(const struct mix_set *set, unsigned i, const ch
 
 /* ---- shape, format ---- */
 
-static int shape_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
+static const char format_text[3] = {'c', 's', 'r'};
+
+/* format is a text, shape two numbers. */
+static int mix_matrix_constant_form(const struct dataset *ds, const struct field *f,
+                                    const struct selection *sel, struct form *ret)
 {
     (void)ds;
-    (void)f;
     (void)sel;
-    ret->ndim = 1;
+    ret->ndim = f->dtype != DTYPE_TEXT;
     ret->dim[0] = 2;
+    ret->width = f->dtype == DTYPE_TEXT ? sizeof(format_text) : 8;
     return 0;
 }
 
-static int shape_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int mix_matrix_constant_read(struct read_context *rc, const struct dataset *ds,
+                                    const struct field *f, const struct selection *sel,
+                                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t bytes[16];
 
     (void)rc;
-    (void)f;
     (void)d;
     store_le64(bytes, sel->count);
     store_le64(bytes + 8, mix_set_of(ds)->columns);
+    if (f->dtype == DTYPE_TEXT)
+        memcpy(bytes, format_text, sizeof(format_text));
     memcpy(dst, bytes + off, len);
     return 0;
 }
 
-static const char format_text[3] = {'c', 's', 'r'};
-
-static int format_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
+static void add_constant(struct dataset *ds, const char *name, enum dtype dtype)
 {
-    (void)ds;
-    (void)f;
-    (void)sel;
-    ret->ndim = 0;
-    ret->width = sizeof(format_text);
-    return 0;
-}
-
-static int format_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
-{
-    (void)rc;
-    (void)ds;
-    (void)f;
-    (void)sel;
-    (void)d;
-    memcpy(dst, format_text + off, len);
-    return 0;
-}
-
-static const struct field_ops shape_ops = {shape_read, shape_form};
-static const struct field_ops format_ops = {format_read, format_form};
-
-static void add_constant(struct dataset *ds, const char *name, const struct field_ops *ops,
-                         enum dtype dtype)
-{
+    static const struct field_ops ops = {mix_matrix_constant_read, mix_matrix_constant_form};
     struct field *f = &ds->field[ds->n_fields++];
 
     *f = (struct field){
-        .ops = ops, .in = IN_NPZ_SAMPLES | IN_NPZ_BATCHES, .form = FORM_WHOLE, .dtype = dtype};
+        .ops = &ops, .in = IN_NPZ_SAMPLES | IN_NPZ_BATCHES, .form = FORM_WHOLE, .dtype = dtype};
     f->width = f->item_bytes = dtype_info(dtype)->bytes;
     memcpy(f->name, name, strlen(name) + 1);
 }
@@ -164,7 +139,7 @@ int mix_matrix_add(struct dataset *ds, struct diag *d)
     }
     if (r < 0)
         return r;
-    add_constant(ds, "format", &format_ops, DTYPE_TEXT);
-    add_constant(ds, "shape", &shape_ops, DTYPE_I8);
+    add_constant(ds, "format", DTYPE_TEXT);
+    add_constant(ds, "shape", DTYPE_I8);
     return 0;
 }

@@ -35,18 +35,17 @@ const char *mix_dataset_left_out(const struct dataset *ds)
     return names ? names : "";
 }
 
-static const struct dataset *origin(const struct dataset *ds, uint64_t sample, uint64_t *ret_own)
+struct mix_origin mix_origin_of(const struct dataset *ds, const struct record_content *c,
+                                uint64_t sample)
 {
-    return mix_set_of(ds)->setup.ds[mix_dataset_find(ds, sample, ret_own)];
-}
+    const struct mix_column *column = c ? mix_column_of(ds, c) : NULL;
+    struct mix_origin o;
 
-/* The field of the sample's source that the field of the mix shows; NULL: none does. */
-static const struct field *field_of(const struct dataset *ds, uint64_t sample,
-                                    const struct field *f)
-{
-    uint64_t own;
-
-    return f->impl ? mix_column_of(ds, f->impl)->field[mix_dataset_find(ds, sample, &own)] : NULL;
+    o.source = mix_dataset_find(ds, sample, &o.sample);
+    o.ds = mix_set_of(ds)->setup.ds[o.source];
+    o.field = column ? column->field[o.source] : NULL;
+    o.record = column ? column->record[o.source] : NULL;
+    return o;
 }
 
 /* ---- preparing ---- */
@@ -102,20 +101,16 @@ static int mix_prepare(struct dataset *ds, struct diag *d)
 
 static uint64_t mix_number_of(const struct dataset *ds, uint64_t sample)
 {
-    uint64_t own;
-
-    mix_dataset_find(ds, sample, &own);
-    return own;
+    return mix_origin_of(ds, NULL, sample).sample;
 }
 
 static size_t mix_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
 {
+    const struct mix_origin o = mix_origin_of(ds, NULL, sample);
     char prefix[PREFIX_MAX];
     uint8_t key[KEY_SIZE];
-    uint64_t own;
-    unsigned i = mix_dataset_find(ds, sample, &own);
-    size_t n = (size_t)snprintf(prefix, sizeof(prefix), "%u-", i);
-    size_t len = dataset_key(mix_set_of(ds)->setup.ds[i], own, key);
+    size_t n = (size_t)snprintf(prefix, sizeof(prefix), "%u-", o.source);
+    size_t len = dataset_key(o.ds, o.sample, key);
 
     memcpy(ret, prefix, n);
     memcpy(ret + n, key, len);
@@ -127,29 +122,28 @@ static size_t mix_key(const struct dataset *ds, uint64_t sample, uint8_t ret[sta
 static size_t mix_name(const struct dataset *ds, uint64_t sample, bool dots,
                        char ret[static KEY_NAME_SIZE])
 {
+    const struct mix_origin o = mix_origin_of(ds, NULL, sample);
     char name[KEY_NAME_SIZE];
-    uint64_t own;
-    unsigned i = mix_dataset_find(ds, sample, &own);
-    size_t len = dataset_name(mix_set_of(ds)->setup.ds[i], own, dots, name);
+    size_t len = dataset_name(o.ds, o.sample, dots, name);
 
-    if (decimal_digits(i) + 1 + len <= KEY_NAME_MAX)
-        return (size_t)snprintf(ret, KEY_NAME_SIZE, "%u-%s", i, name);
-    return (size_t)snprintf(ret, KEY_NAME_SIZE, "%u-%%~%llu", i, (unsigned long long)own);
+    if (decimal_digits(o.source) + 1 + len <= KEY_NAME_MAX)
+        return (size_t)snprintf(ret, KEY_NAME_SIZE, "%u-%s", o.source, name);
+    return (size_t)snprintf(ret, KEY_NAME_SIZE, "%u-%%~%llu", o.source,
+                            (unsigned long long)o.sample);
 }
 
 static bool mix_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
     const struct mix_set *set = mix_set_of(ds);
     char again[KEY_NAME_SIZE];
-    uint64_t i, own, sample;
+    uint64_t i, sample;
     size_t n = number_parse(name, len, set->setup.n - 1, &i);
 
     if (!n || n >= len || name[n++] != '-')
         return false;
-    if (len - n > 2 && !memcmp(name + n, "%~", 2) &&
-        number_parse(name + n + 2, len - n - 2, UINT64_MAX, &own) == len - n - 2)
-        sample = own;
-    else if (!dataset_find(set->setup.ds[i], name + n, len - n, &sample))
+    if (!(len - n > 2 && !memcmp(name + n, "%~", 2) &&
+          number_parse(name + n + 2, len - n - 2, UINT64_MAX, &sample) == len - n - 2) &&
+        !dataset_find(set->setup.ds[i], name + n, len - n, &sample))
         return false;
     if (sample >= set->setup.ds[i]->samples)
         return false;
@@ -162,25 +156,17 @@ static bool mix_find(const struct dataset *ds, const char *name, size_t len, uin
 
 static bool mix_has(const struct dataset *ds, uint64_t sample, const struct field *field)
 {
-    uint64_t own;
-    const struct dataset *of = origin(ds, sample, &own);
-    const struct field *f = field_of(ds, sample, field);
+    const struct mix_origin o = mix_origin_of(ds, field->impl, sample);
 
-    return !f || dataset_has(of, own, f);
+    return !o.field || dataset_has(o.ds, o.sample, o.field);
 }
 
 static void mix_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                        struct text *t)
 {
-    uint64_t own;
-    const struct dataset *of = origin(ds, sample, &own);
+    const struct mix_origin o = mix_origin_of(ds, only ? only->impl : NULL, sample);
 
-    dataset_locate(of, own, only ? field_of(ds, sample, only) : NULL, t);
-}
-
-static bool counts(const struct field *f)
-{
-    return f->form == FORM_LENGTHS || f->form == FORM_OFFSETS;
+    dataset_locate(o.ds, o.sample, o.field, t);
 }
 
 /* Of all fields, those that the mix shows. */
@@ -188,16 +174,16 @@ static unsigned mix_extents(const struct dataset *ds, uint64_t sample, const str
                             struct extent *ret)
 {
     const struct mix_set *set = mix_set_of(ds);
+    const struct mix_origin o = mix_origin_of(ds, only ? only->impl : NULL, sample);
     struct extent extent[EXTENTS_MOST];
-    uint64_t own;
-    const struct dataset *of = origin(ds, sample, &own);
-    const struct field *f = only && !counts(only) ? field_of(ds, sample, only) : NULL;
-    unsigned i = mix_dataset_find(ds, sample, &own), n = 0;
+    unsigned n = 0;
 
+    if (only && (!o.field || only->form == FORM_LENGTHS || only->form == FORM_OFFSETS))
+        return 0;
     if (only)
-        return f ? dataset_extents(of, own, f, ret) : 0;
+        return dataset_extents(o.ds, o.sample, o.field, ret);
     for (unsigned c = 0; c < set->n_columns; c++) {
-        unsigned some = dataset_extents(of, own, set->column[c].field[i], extent);
+        unsigned some = dataset_extents(o.ds, o.sample, set->column[c].field[o.source], extent);
 
         for (unsigned k = 0; k < some && n < EXTENTS_MOST; k++)
             ret[n++] = extent[k];
@@ -208,11 +194,9 @@ static unsigned mix_extents(const struct dataset *ds, uint64_t sample, const str
 static bool mix_copy(const struct dataset *ds, uint64_t sample, const struct field *field,
                      struct extent *ret)
 {
-    uint64_t own;
-    const struct dataset *of = origin(ds, sample, &own);
-    const struct field *f = field_of(ds, sample, field);
+    const struct mix_origin o = mix_origin_of(ds, field->impl, sample);
 
-    return f && dataset_copy(of, own, f, ret);
+    return o.field && dataset_copy(o.ds, o.sample, o.field, ret);
 }
 
 /* ---- the dataset ---- */
@@ -247,10 +231,10 @@ static int mix_identity(const struct dataset *ds, struct text *t)
     int r = 0;
 
     for (unsigned i = 0; i < setup->n && r == 0; i++) {
-        const struct dataset *of = setup->ds[i];
+        const struct dataset *source = setup->ds[i];
 
-        text_add(t, " source %s %llu", setup->shown[i], (unsigned long long)of->samples);
-        r = of->ops && of->ops->identity ? of->ops->identity(of, t) : 0;
+        text_add(t, " source %s %llu", setup->shown[i], (unsigned long long)source->samples);
+        r = source->ops && source->ops->identity ? source->ops->identity(source, t) : 0;
     }
     return r;
 }
@@ -302,16 +286,11 @@ static int mix_name_folders(struct dataset *ds, const struct mix_setup *setup)
 
     for (unsigned i = 0; i < setup->ds[0]->n_folders; i++) {
         const char *name = setup->ds[0]->folder[i].name;
-        bool in_all = true;
+        unsigned k = 1;
 
-        for (unsigned k = 1; k < setup->n; k++) {
-            bool found = false;
-
-            for (unsigned m = 0; m < setup->ds[k]->n_folders; m++)
-                found = found || !strcmp(setup->ds[k]->folder[m].name, name);
-            in_all = in_all && found;
-        }
-        if (in_all)
+        while (k < setup->n && dataset_has_folder(setup->ds[k], name))
+            k++;
+        if (k == setup->n)
             names[n++] = name;
     }
     return dataset_name_folders(ds, names, n);

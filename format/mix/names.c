@@ -83,22 +83,22 @@ static int mix_names_check_one(struct dataset *ds, const struct named *named, st
     int r = 0;
 
     for (unsigned i = 0; i < set->setup.n && r == 0; i++) {
-        AUTO_TEXT struct text own = {0};
+        AUTO_TEXT struct text list = {0};
 
-        named->add(set->setup.ds[i], &own);
-        if (own.failed)
+        named->add(set->setup.ds[i], &list);
+        if (list.failed)
             return -ENOMEM;
-        if (!own.len) {
+        if (!list.len) {
             nameless = i + 1;
             continue;
         }
-        if (longest.len && !agree(&longest, &own))
-            r = mix_names_differ(set, named, from, &longest, i, &own, d);
-        if (own.len <= longest.len)
+        if (longest.len && !agree(&longest, &list))
+            r = mix_names_differ(set, named, from, &longest, i, &list, d);
+        if (list.len <= longest.len)
             continue;
         text_release(&longest);
-        longest = own;
-        own = (struct text){0};
+        longest = list;
+        list = (struct text){0};
         from = i;
     }
     if (r == 0 && longest.len && nameless)

@@ -33,6 +33,19 @@ static inline const struct mix_column *mix_column_of(const struct dataset *ds,
     return &mix_set_of(ds)->column[c->column];
 }
 
+/* A sample, and a content of it, in its source. */
+struct mix_origin {
+    unsigned source;
+    const struct dataset *ds;
+    uint64_t sample;
+    const struct field *field;           /* NULL: of no content */
+    const struct record_content *record; /* NULL: the field is not one of records */
+};
+
+/* c: a content of the mix; NULL: none. */
+struct mix_origin mix_origin_of(const struct dataset *ds, const struct record_content *c,
+                                uint64_t sample);
+
 /* Make the fields and columns of a mix whose sources are ready. 0; -EINVAL with the reason in d:
  * they differ; -ENOMEM. */
 int mix_fields_make(struct dataset *ds, struct diag *d);
@@ -42,7 +55,8 @@ void mix_columns_free(struct mix_set *set);
  * source has none. 0; -EINVAL with the lists in d: they differ; -ENOMEM. */
 int mix_names_check(struct dataset *ds, struct diag *d);
 
-/* Make room for the fields of the next column, and count it. 0 or -ENOMEM. */
+/* Make room for the fields of the next column, and count it. 0 or -ENOMEM, with nothing to release.
+ */
 int mix_column_init(struct mix_set *set, struct mix_column *c);
 
 /* Add the members of a sparse matrix, if all sources have them: MIX_MATRIX_FIELDS at most, and
