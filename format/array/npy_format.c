@@ -57,10 +57,10 @@ static bool unread_split(const struct unread_file *file, const char **ret)
 {
     size_t n = strlen(file->name), len = array_name_without(file->name, n, ".npy");
     char stem[ARRAY_NAME_MAX + 1];
-    const char *rest;
+    const char *plain;
 
     snprintf(stem, sizeof(stem), "%.*s", (int)min_u64(len, ARRAY_NAME_MAX), file->name);
-    *ret = array_split(stem, &rest, &len);
+    *ret = array_split(stem, &plain, &len);
     return text_ends_with(file->name, ".npy");
 }
 
@@ -68,7 +68,7 @@ static bool unread_split(const struct unread_file *file, const char **ret)
  * names the first. */
 static int miss_files(struct arrays *arrays, struct finds *finds)
 {
-    const char *missed[ARRAY_SPLITS + 1], *split, *rest; /* NULL: of no split */
+    const char *missed[ARRAY_SPLITS + 1], *split, *stem; /* NULL: of no split */
     size_t n_missed = 0, n = finds->n_unread, k, len;
     int r = 0;
 
@@ -83,7 +83,7 @@ static int miss_files(struct arrays *arrays, struct finds *finds)
         r = finds_incomplete(finds, split ? split : "all", &finds->unread[i]);
     }
     for (size_t i = 0; i < arrays->n && n_missed && r == 0; i++) {
-        split = array_split(arrays->array[i].name, &rest, &len);
+        split = array_split(arrays->array[i].name, &stem, &len);
         for (k = 0; k < n_missed && missed[k] != split;)
             k++;
         if (k < n_missed)

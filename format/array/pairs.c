@@ -93,37 +93,31 @@ static int by_samples(const void *a, const void *b, void *ctx)
     return one < two ? -1 : 1;
 }
 
-/* Group the n arrays of member[] by their numbers of samples; groups are in the order of their
- * first members. */
+static int by_first_member(const void *a, const void *b)
+{
+    const struct array_group *one = a, *two = b;
+
+    return *one->member < *two->member ? -1 : *one->member > *two->member;
+}
+
+/* Group the n arrays of member[], which it sorts, by their numbers of samples; groups are in the
+ * order of their first members. */
 static int group_by_samples(const struct arrays *arrays, size_t *member, size_t n,
                             struct array_groups *groups)
 {
-    AUTO_FREE size_t *first = calloc(arrays->n + 1, sizeof(*first)); /* of its group */
-    AUTO_FREE size_t *number =
-        calloc(arrays->n + 1, sizeof(*number)); /* of the group it is first of */
-    AUTO_FREE size_t *sorted = calloc(n + 1, sizeof(*sorted));
-    int r = first && number && sorted ? 0 : -ENOMEM;
+    size_t before = groups->n;
+    struct array_group *g = NULL;
 
-    if (r < 0)
-        return r;
-    memcpy(sorted, member, n * sizeof(*sorted));
-    qsort_r(sorted, n, sizeof(*sorted), by_samples, (void *)(uintptr_t)arrays);
-    for (size_t i = 0; i < n; i++)
-        first[sorted[i]] =
-            i && arrays->array[sorted[i]].samples == arrays->array[sorted[i - 1]].samples
-                ? first[sorted[i - 1]]
-                : sorted[i];
-    for (size_t i = 0; i < n && r == 0; i++) {
-        size_t head = first[member[i]];
-
-        if (head == member[i]) {
-            number[head] = groups->n;
-            r = array_pairs_add_group(groups, PAIR_SAMPLES, NULL) ? 0 : -ENOMEM;
-        }
-        if (r == 0)
-            r = group_add(&groups->group[number[head]], member[i]);
+    qsort_r(member, n, sizeof(*member), by_samples, (void *)(uintptr_t)arrays);
+    for (size_t i = 0; i < n; i++) {
+        if (!i || arrays->array[member[i]].samples != arrays->array[member[i - 1]].samples)
+            g = array_pairs_add_group(groups, PAIR_SAMPLES, NULL);
+        if (!g || group_add(g, member[i]) < 0)
+            return -ENOMEM;
     }
-    return r;
+    if (n)
+        qsort(groups->group + before, groups->n - before, sizeof(*g), by_first_member);
+    return 0;
 }
 
 /* Split groups of one member, or of too many, into single arrays. */
@@ -189,9 +183,9 @@ static void find_main(const struct arrays *arrays, struct array_groups *groups)
 int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret)
 {
     AUTO_ARRAY_GROUPS struct array_groups groups = {0};
-    AUTO_FREE size_t *rest = calloc(arrays->n + 1, sizeof(*rest));
+    AUTO_FREE size_t *stem = calloc(arrays->n + 1, sizeof(*stem));
     size_t n = 0;
-    int r = rest ? 0 : -ENOMEM;
+    int r = stem ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < arrays->n && r == 0; i++) {
         const struct array *a = &arrays->array[i];
@@ -203,7 +197,7 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
             continue;
         split = pair ? array_split(a->name, &name, &len) : NULL;
         if (pair && !split) {
-            rest[n++] = i;
+            stem[n++] = i;
             continue;
         }
         g = split ? group_of_split(&groups, split)
@@ -211,7 +205,7 @@ int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret
         r = g ? group_add(g, i) : -ENOMEM;
     }
     if (r == 0)
-        r = group_by_samples(arrays, rest, n, &groups);
+        r = group_by_samples(arrays, stem, n, &groups);
     if (r == 0)
         r = split_up(&groups);
     if (r < 0)
@@ -236,12 +230,12 @@ void array_groups_release(struct array_groups *groups)
 static void plain_name(const struct arrays *arrays, const struct array_group *group, size_t member,
                        char ret[static ARRAY_NAME_MAX + 8])
 {
-    const char *name = arrays->array[group->member[member]].name, *rest = name;
+    const char *name = arrays->array[group->member[member]].name, *stem = name;
     size_t len = strlen(name);
 
     if (group->rule == PAIR_SPLIT)
-        array_split(name, &rest, &len);
-    snprintf(ret, ARRAY_NAME_MAX + 8, "%.*s", (int)len, rest);
+        array_split(name, &stem, &len);
+    snprintf(ret, ARRAY_NAME_MAX + 8, "%.*s", (int)len, stem);
 }
 
 void array_field_name(const struct arrays *arrays, const struct array_group *group, size_t member,
@@ -282,7 +276,7 @@ static bool parts_differ(const struct array *one, const struct array *other)
 static bool would_be_in(const struct arrays *arrays, const struct array_group *group,
                         const struct array *a)
 {
-    const char *rest, *split = array_split(a->name, &rest, &(size_t){0});
+    const char *stem, *split = array_split(a->name, &stem, &(size_t){0});
 
     if (!a->left_out || a->repeats)
         return false;

@@ -293,10 +293,10 @@ static bool are_weights(const struct arrays *arrays)
 
     for (size_t i = 0; i < arrays->n; i++) {
         const struct array *a = &arrays->array[i];
-        const char *rest;
+        const char *stem;
         size_t len;
 
-        if (a->left_out || array_split(a->name, &rest, &len))
+        if (a->left_out || array_split(a->name, &stem, &len))
             continue;
         first = first ? first : a;
         differ = differ || a->samples != first->samples;

@@ -41,6 +41,14 @@ void zip_release(struct zip *zip)
     *zip = (struct zip){0};
 }
 
+/* The archive is one of several files. */
+static int zip_is_part(const struct blob *blob, uint64_t at, struct diag *d)
+{
+    return diag_set(d, -EBADMSG,
+                    "%s: byte %llu: expected an archive of one file, got a part of one of several",
+                    blob_name(blob), (unsigned long long)at);
+}
+
 /* The record for 64 bits, which a locator before the end record leads to. */
 static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *end, struct diag *d)
 {
@@ -55,10 +63,7 @@ static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *
         return r;
     at = load_le64(locator + 8);
     if (load_le32(locator + 4) || load_le32(locator + 16) > 1)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an archive of one file, got a part of one "
-                        "of several",
-                        blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES));
+        return zip_is_part(blob, end_at - LOCATOR_BYTES, d);
     if (at > end_at - LOCATOR_BYTES || end_at - LOCATOR_BYTES - at < END64_BYTES)
         return diag_set(
             d, -EBADMSG, "%s: byte %llu: expected the offset of a record before it, got %llu",
@@ -104,18 +109,15 @@ static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d
                             .offset = load_le32(tail + i + 16)};
     if (load_le16(tail + i + 8) != load_le16(tail + i + 10) ||
         (load_le16(tail + i + 4) && load_le16(tail + i + 4) != UINT16_MAX))
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an archive of one file, got a part of one of "
-                        "several",
-                        blob_name(blob), (unsigned long long)(start + i));
+        return zip_is_part(blob, start + i, d);
     return read_end64(blob, start + i, ret, d);
 }
 
 static int array_zip_check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
 {
-    uint64_t want;
+    uint64_t expected;
 
-    if (!checked_add(end->offset, end->size, &want) || want != end->at)
+    if (!checked_add(end->offset, end->size, &expected) || expected != end->at)
         return diag_set(d, -EBADMSG,
                         "%s: directory: expected it to end at byte %llu, got offset %llu and "
                         "%llu bytes; are there bytes before the archive?",
@@ -131,18 +133,13 @@ static int array_zip_check_end(const struct blob *blob, const struct zip_end *en
 /* Take numbers of 64 bits from the extra field, in place of those that are all ones. */
 static bool take_64(struct zip_member *m, const uint8_t *extra, size_t len)
 {
-    uint64_t *wanted[3];
+    uint64_t *number[] = {&m->size, &m->packed_size, &m->header};
     size_t n = 0;
 
-    if (m->size == IS_IN_64)
-        wanted[n++] = &m->size;
-    if (m->packed_size == IS_IN_64)
-        wanted[n++] = &m->packed_size;
-    if (m->header == IS_IN_64)
-        wanted[n++] = &m->header;
-    if (!n)
-        return true;
-    while (len >= 4) {
+    for (size_t i = 0; i < ARRAY_LEN(number); i++)
+        if (*number[i] == IS_IN_64)
+            number[n++] = number[i];
+    while (n && len >= 4) {
         size_t bytes = load_le16(extra + 2);
 
         if (bytes > len - 4)
@@ -151,7 +148,7 @@ static bool take_64(struct zip_member *m, const uint8_t *extra, size_t len)
             if (bytes < 8 * n)
                 return false;
             for (size_t i = 0; i < n; i++)
-                *wanted[i] = load_le64(extra + 4 + 8 * i);
+                *number[i] = load_le64(extra + 4 + 8 * i);
             return true;
         }
         extra += 4 + bytes;
@@ -188,10 +185,7 @@ static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size
                         "of %zu",
                         blob_name(blob), (unsigned long long)place, *ret_len, left);
     if (load_le16(at + 34) && load_le16(at + 34) != UINT16_MAX)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an archive of one file, got a part of one of "
-                        "several",
-                        blob_name(blob), (unsigned long long)place);
+        return zip_is_part(blob, place, d);
     return 0;
 }
 

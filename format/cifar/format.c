@@ -27,7 +27,7 @@ struct class_names {
 };
 
 struct cifar_set {
-    const struct cifar_kind *kind;
+    const struct cifar_layout *layout;
     struct field_run *run[CIFAR_LABELS + 1]; /* of the labels and the image; owned */
     struct class_names names[CIFAR_LABELS];
 };
@@ -49,12 +49,12 @@ static void cifar_set_describe(const struct dataset *ds, const char *indent, str
 {
     const struct cifar_set *set = ds->impl;
 
-    for (unsigned i = set->kind->n_labels; i-- > 0;) {
+    for (unsigned i = set->layout->n_labels; i-- > 0;) {
         const struct class_names *names = &set->names[i];
 
         if (!names->n)
             continue;
-        text_add(t, "%s\"%s\": [", indent, set->kind->label[i].list);
+        text_add(t, "%s\"%s\": [", indent, set->layout->label[i].list);
         for (unsigned k = 0; k < names->n; k++) {
             text_add(t, "%s", k ? ", " : "");
             text_add_json(t, names->name[k]);
@@ -64,10 +64,10 @@ static void cifar_set_describe(const struct dataset *ds, const char *indent, str
 }
 
 /* Report labels of a file that no class has. */
-static int cifar_check_file(const struct cifar_kind *kind, const struct blob *blob,
+static int cifar_check_file(const struct cifar_layout *layout, const struct blob *blob,
                             void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
 {
-    uint64_t each = cifar_record_bytes(kind), records = blob->size / each;
+    uint64_t each = cifar_record_bytes(layout), records = blob->size / each;
     AUTO_FREE uint8_t *buf = malloc(CHECK_AT_ONCE * each);
 
     if (!buf)
@@ -79,15 +79,15 @@ static int cifar_check_file(const struct cifar_kind *kind, const struct blob *bl
         if (r < 0)
             return r;
         for (uint64_t i = 0; i < n; i++)
-            for (unsigned label = 0; label < kind->n_labels; label++) {
-                unsigned found = buf[i * each + label], most = kind->label[label].classes - 1;
+            for (unsigned label = 0; label < layout->n_labels; label++) {
+                unsigned found = buf[i * each + label], most = layout->label[label].classes - 1;
                 struct diag bad = DIAG_INIT;
 
                 if (found <= most)
                     continue;
                 diag_set(&bad, 0, "%s: record %llu, byte %llu: %s: expected 0 to %u, got %u",
                          blob_name(blob), (unsigned long long)(k + i),
-                         (unsigned long long)((k + i) * each + label), kind->label[label].field,
+                         (unsigned long long)((k + i) * each + label), layout->label[label].field,
                          most, found);
                 report(ctx, bad.text);
             }
@@ -102,7 +102,7 @@ static int cifar_set_check(const struct dataset *ds, void (*report)(void *ctx, c
     int r = 0;
 
     for (unsigned i = 0; i < ds->n_blobs && r == 0; i++)
-        r = cifar_check_file(set->kind, ds->blob[i], report, ctx, d);
+        r = cifar_check_file(set->layout, ds->blob[i], report, ctx, d);
     return r;
 }
 
@@ -110,10 +110,10 @@ static bool cifar_set_class_name(const struct dataset *ds, int64_t number, struc
 {
     const struct cifar_set *set = ds->impl;
 
-    for (unsigned i = 0; i < set->kind->n_labels; i++) {
+    for (unsigned i = 0; i < set->layout->n_labels; i++) {
         const struct class_names *names = &set->names[i];
 
-        if (strcmp(set->kind->label[i].field, "label") != 0 || number < 0 || number >= names->n)
+        if (strcmp(set->layout->label[i].field, "label") != 0 || number < 0 || number >= names->n)
             continue;
         text_add(t, "%s", names->name[number]);
         return true;
@@ -145,16 +145,20 @@ static int by_number(const void *a, const void *b)
 
 /* What a dataset is made of: the files of a kind that are of this split, or a file alone. */
 struct cifar_part {
-    const struct cifar_kind *kind;
+    const struct cifar_layout *layout;
     enum cifar_split split;
     const struct cifar_file *alone;
 };
 
+static bool is_named_of(const struct cifar_name *name, const struct cifar_part *part)
+{
+    return name->layout == part->layout && name->split == part->split && name->names_of_label < 0 &&
+           !name->is_pickle;
+}
+
 static bool is_of(const struct cifar_file *file, const struct cifar_part *part)
 {
-    return part->alone ? file == part->alone
-                       : file->name.kind == part->kind && file->name.split == part->split &&
-                             file->name.names_of_label < 0 && !file->name.is_pickle;
+    return part->alone ? file == part->alone : is_named_of(&file->name, part);
 }
 
 /* Add the field that is stored `offset` bytes into each record. number: of its runs in the set. */
@@ -162,8 +166,8 @@ static int cifar_add_field(struct dataset *ds, const char *name, uint64_t offset
 {
     static const uint64_t dim[] = {CIFAR_SIDE, CIFAR_SIDE, 3};
     struct cifar_set *set = ds->impl;
-    uint64_t each = cifar_record_bytes(set->kind), first = 0;
-    bool is_image = offset == set->kind->n_labels;
+    uint64_t each = cifar_record_bytes(set->layout), first = 0;
+    bool is_image = offset == set->layout->n_labels;
     struct field_run *run = calloc(ds->n_blobs, sizeof(*run));
     struct field *f;
     unsigned n = 0;
@@ -253,14 +257,14 @@ static int cifar_read_names(const struct cifar_file *file, struct dataset *ds)
         return r == -ENOMEM ? r : 0;
     }
     names->text = TAKE_PTR(text);
-    find_names(names, set->kind->label[number].classes, blob, &ds->notes);
+    find_names(names, set->layout->label[number].classes, blob, &ds->notes);
     return 0;
 }
 
 static int cifar_make_set(struct cifar_file *file, size_t n, const struct cifar_part *part,
                           struct dataset **ret)
 {
-    const struct cifar_kind *kind = part->kind;
+    const struct cifar_layout *layout = part->layout;
     struct cifar_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     uint64_t samples = 0;
@@ -268,21 +272,21 @@ static int cifar_make_set(struct cifar_file *file, size_t n, const struct cifar_
 
     if (r < 0)
         return r;
-    set->kind = kind;
+    set->layout = layout;
     for (size_t i = 0; i < n && r == 0; i++) {
         if (is_of(&file[i], part)) {
-            samples += file[i].source->blob->size / cifar_record_bytes(kind);
+            samples += file[i].source->blob->size / cifar_record_bytes(layout);
             ds->blob[ds->n_blobs++] = TAKE_PTR(file[i].source->blob);
-        } else if (file[i].name.kind == kind && file[i].name.names_of_label >= 0 &&
+        } else if (file[i].name.layout == layout && file[i].name.names_of_label >= 0 &&
                    file[i].source->blob) {
             r = cifar_read_names(&file[i], ds);
         }
     }
     dataset_set_samples(ds, samples);
     if (r == 0)
-        r = cifar_add_field(ds, "image", kind->n_labels, CIFAR_LABELS);
-    for (unsigned i = kind->n_labels; i-- > 0 && r == 0;)
-        r = cifar_add_field(ds, kind->label[i].field, i, i);
+        r = cifar_add_field(ds, "image", layout->n_labels, CIFAR_LABELS);
+    for (unsigned i = layout->n_labels; i-- > 0 && r == 0;)
+        r = cifar_add_field(ds, layout->label[i].field, i, i);
     if (r == 0) {
         dataset_add_numbering(ds);
         r = dataset_add_folders(ds);
@@ -317,98 +321,83 @@ static int cifar_find_missing(const struct cifar_file *file, size_t n,
 static int add_part(struct cifar_file *file, size_t n, const struct cifar_part *part,
                     const struct format_setup *setup, struct finds *finds)
 {
-    const char *given = setup->options.format;
     const char *name = part->alone ? part->alone->source->name : split_names[part->split];
-    uint64_t each = cifar_record_bytes(part->kind);
-    struct dataset *ds = NULL;
+    uint64_t each = cifar_record_bytes(part->layout);
+    AUTO_DATASET struct dataset *ds = NULL;
+    struct diag d = DIAG_INIT;
     bool any = false;
     int r;
 
     for (size_t i = 0; i < n; i++) {
         const struct blob *blob = file[i].source->blob;
-        char reason[1024];
 
         if (!is_of(&file[i], part))
             continue;
         any = true;
         if (blob->size % each == 0)
             continue;
-        snprintf(reason, sizeof(reason),
-                 "%s: expected records of %s of %llu bytes, got %llu records and %llu bytes",
-                 blob_name(blob), part->kind->name, (unsigned long long)each,
+        diag_set(&d, 0, "%s: expected records of %s of %llu bytes, got %llu records and %llu bytes",
+                 blob_name(blob), part->layout->name, (unsigned long long)each,
                  (unsigned long long)(blob->size / each), (unsigned long long)(blob->size % each));
-        return finds->error(finds, name, reason);
+        return finds->error(finds, name, d.text);
     }
     for (size_t i = 0; i < finds->n_unread && !part->alone; i++) {
         struct cifar_name unread;
 
-        cifar_name_judge(finds->unread[i].name, given, &unread);
-        if (any && unread.kind == part->kind && unread.split == part->split &&
-            unread.names_of_label < 0 && !unread.is_pickle)
+        cifar_name_judge(finds->unread[i].name, setup->options.format, &unread);
+        if (any && is_named_of(&unread, part))
             return finds_incomplete(finds, name, &finds->unread[i]);
     }
     if (!any)
         return 0;
     r = cifar_make_set(file, n, part, &ds);
-    if (r < 0 && r != -ENOMEM)
-        return finds->error(finds, name, strerror(-r));
     if (r == 0 && !part->alone)
         r = cifar_find_missing(file, n, part, setup, finds, &ds->missing);
     if (r == 0)
-        return finds->dataset(finds, name, ds);
-    dataset_free(ds);
-    return r;
+        return finds->dataset(finds, name, TAKE_PTR(ds));
+    return r == -ENOMEM ? r : finds->error(finds, name, strerror(-r));
 }
 
-/* A file that only format=cifar gives to this format. */
-static int refuse_name(const struct cifar_file *file, struct finds *finds)
+/* Report a pickle, or a file that only format=cifar gives to this format. */
+static int cifar_refuse(const struct cifar_file *file, struct finds *finds)
 {
-    char reason[1024];
+    struct diag d = DIAG_INIT;
 
-    snprintf(reason, sizeof(reason),
-             "%s: expected a name that says which CIFAR it is (data_batch_1.bin, test_batch.bin, "
-             "train.bin, test.bin), or format=%s or format=%s",
-             blob_name(file->source->blob), cifar_10.word, cifar_100.word);
-    return finds->failed(finds, file->source->file_name, -EBADMSG, reason);
-}
-
-static int refuse_pickle(const struct cifar_file *file, struct finds *finds)
-{
-    char reason[1024];
-
-    snprintf(
-        reason, sizeof(reason),
-        "%s: byte 0: expected the binary version of CIFAR-10 (data_batch_1.bin), got a pickle of "
-        "Python, which is never read; take cifar-10-binary.tar.gz",
-        blob_name(file->source->blob));
-    return finds->failed(finds, file->source->file_name, -EBADMSG, reason);
+    if (file->name.is_pickle)
+        diag_set(&d, 0,
+                 "%s: byte 0: expected the binary version of CIFAR-10 (data_batch_1.bin), got a "
+                 "pickle of Python, which is never read; take cifar-10-binary.tar.gz",
+                 blob_name(file->source->blob));
+    else
+        diag_set(&d, 0,
+                 "%s: expected a name that says which CIFAR it is (data_batch_1.bin, "
+                 "test_batch.bin, train.bin, test.bin), or format=%s or format=%s",
+                 blob_name(file->source->blob), cifar_10.word, cifar_100.word);
+    return finds->failed(finds, file->source->file_name, -EBADMSG, d.text);
 }
 
 static int cifar_open_folder(struct source_file *sources, size_t n,
                              const struct format_setup *setup, struct finds *finds)
 {
-    const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
+    const struct cifar_layout *const layouts[] = {&cifar_10, &cifar_100};
     AUTO_FREE struct cifar_file *file = calloc(n ? n : 1, sizeof(*file));
-    const char *given = setup->options.format;
     int r = 0;
 
     if (!file)
         return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
         file[i].source = &sources[i];
-        cifar_name_judge(sources[i].name, given, &file[i].name);
-        if (file[i].name.is_pickle)
-            r = refuse_pickle(&file[i], finds);
-        else if (!file[i].name.kind)
-            r = refuse_name(&file[i], finds);
+        cifar_name_judge(sources[i].name, setup->options.format, &file[i].name);
+        if (file[i].name.is_pickle || !file[i].name.layout)
+            r = cifar_refuse(&file[i], finds);
     }
     qsort(file, n, sizeof(*file), by_number);
-    for (size_t k = 0; k < ARRAY_LEN(kinds) && r == 0; k++)
+    for (size_t k = 0; k < ARRAY_LEN(layouts) && r == 0; k++)
         for (enum cifar_split split = 0; split < N_CIFAR_SPLITS && r == 0; split++)
-            r = add_part(file, n, &(struct cifar_part){kinds[k], split, NULL}, setup, finds);
+            r = add_part(file, n, &(struct cifar_part){layouts[k], split, NULL}, setup, finds);
     for (size_t i = 0; i < n && r == 0; i++)
-        if (file[i].name.kind && file[i].name.split == CIFAR_ALONE)
-            r = add_part(file, n, &(struct cifar_part){file[i].name.kind, CIFAR_ALONE, &file[i]},
+        if (file[i].name.layout && file[i].name.split == CIFAR_ALONE)
+            r = add_part(file, n, &(struct cifar_part){file[i].name.layout, CIFAR_ALONE, &file[i]},
                          setup, finds);
     return r;
 }

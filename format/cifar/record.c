@@ -6,9 +6,9 @@
 #include "base/number.h"
 #include "base/scope.h"
 
-const struct cifar_kind cifar_10 = {
+const struct cifar_layout cifar_10 = {
     "CIFAR-10", "cifar10", 1, {{"label", "classes", "batches.meta.txt", 10}}};
-const struct cifar_kind cifar_100 = {
+const struct cifar_layout cifar_100 = {
     "CIFAR-100",
     "cifar100",
     2,
@@ -31,15 +31,15 @@ static size_t batch_len(const char *name, uint64_t *ret_number)
 
 static void cifar_record_judge(const char *name, struct cifar_name *ret)
 {
-    const struct cifar_kind *const kinds[] = {&cifar_10, &cifar_100};
+    const struct cifar_layout *const layouts[] = {&cifar_10, &cifar_100};
     static const char test[] = "test_batch";
     size_t len;
 
     *ret = (struct cifar_name){.names_of_label = -1};
-    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
-        for (unsigned i = 0; i < kinds[k]->n_labels; i++)
-            if (!strcmp(name, kinds[k]->label[i].file)) {
-                ret->kind = kinds[k];
+    for (size_t k = 0; k < ARRAY_LEN(layouts); k++)
+        for (unsigned i = 0; i < layouts[k]->n_labels; i++)
+            if (!strcmp(name, layouts[k]->label[i].file)) {
+                ret->layout = layouts[k];
                 ret->names_of_label = (int)i;
                 return;
             }
@@ -49,34 +49,34 @@ static void cifar_record_judge(const char *name, struct cifar_name *ret)
         len = strlen(test);
     }
     if (len && (!name[len] || !strcmp(name + len, ".bin"))) {
-        ret->kind = &cifar_10;
+        ret->layout = &cifar_10;
         ret->is_pickle = !name[len];
     } else if (!strcmp(name, "train.bin") || !strcmp(name, "test.bin")) {
-        ret->kind = &cifar_100;
+        ret->layout = &cifar_100;
         ret->split = name[1] == 'r' ? CIFAR_TRAIN : CIFAR_TEST;
     }
 }
 
-void cifar_name_judge(const char *name, const char *given, struct cifar_name *ret)
+void cifar_name_judge(const char *name, const char *option, struct cifar_name *ret)
 {
-    const struct cifar_kind *kind = given && !strcmp(given, cifar_10.word)    ? &cifar_10
-                                    : given && !strcmp(given, cifar_100.word) ? &cifar_100
-                                                                              : NULL;
+    const struct cifar_layout *layout = option && !strcmp(option, cifar_10.word)    ? &cifar_10
+                                        : option && !strcmp(option, cifar_100.word) ? &cifar_100
+                                                                                    : NULL;
 
     cifar_record_judge(name, ret);
-    if (!kind || ret->is_pickle || ret->names_of_label >= 0)
+    if (!layout || ret->is_pickle || ret->names_of_label >= 0)
         return;
-    if (!ret->kind)
+    if (!ret->layout)
         ret->split = CIFAR_ALONE;
-    ret->kind = kind;
+    ret->layout = layout;
 }
 
 /* Are all labels in the head those of the kind? */
-static bool has_labels(const struct probed_file *file, const struct cifar_kind *kind)
+static bool has_labels(const struct probed_file *file, const struct cifar_layout *layout)
 {
-    for (uint64_t at = 0; at < file->len; at += cifar_record_bytes(kind))
-        for (unsigned i = 0; i < kind->n_labels && at + i < file->len; i++)
-            if (file->head[at + i] >= kind->label[i].classes)
+    for (uint64_t at = 0; at < file->len; at += cifar_record_bytes(layout))
+        for (unsigned i = 0; i < layout->n_labels && at + i < file->len; i++)
+            if (file->head[at + i] >= layout->label[i].classes)
                 return false;
     return true;
 }
@@ -95,7 +95,7 @@ static bool is_in_cifar_100(const struct probed_file *file)
 }
 
 /* Are there records beside a file that names classes? */
-static bool has_records(const struct probed_file *file, const struct cifar_kind *kind)
+static bool has_records(const struct probed_file *file, const struct cifar_layout *layout)
 {
     for (size_t i = 0; i < file->folder.n; i++) {
         const struct folder_name *other = &file->folder.file[i];
@@ -104,7 +104,7 @@ static bool has_records(const struct probed_file *file, const struct cifar_kind 
 
         if (name)
             cifar_name_judge(name, NULL, &judged);
-        if (judged.kind == kind && judged.names_of_label < 0 && !judged.is_pickle)
+        if (judged.layout == layout && judged.names_of_label < 0 && !judged.is_pickle)
             return true;
     }
     return false;
@@ -115,14 +115,14 @@ enum claim cifar_probe(const struct probed_file *file)
     struct cifar_name name;
 
     cifar_name_judge(file->name, NULL, &name);
-    if (!name.kind)
+    if (!name.layout)
         return CLAIM_NONE;
     if (name.names_of_label >= 0)
-        return has_records(file, name.kind) ? CLAIM_NAMED : CLAIM_NONE;
+        return has_records(file, name.layout) ? CLAIM_NAMED : CLAIM_NONE;
     if (name.is_pickle)
         return file->len > 2 && file->head[0] == 0x80 ? CLAIM_NAMED : CLAIM_NONE;
-    if (name.kind == &cifar_100 &&
+    if (name.layout == &cifar_100 &&
         (!is_in_cifar_100(file) || (file->options && file->options->tokens_given)))
         return CLAIM_NONE;
-    return has_labels(file, name.kind) ? CLAIM_NAMED : CLAIM_NONE;
+    return has_labels(file, name.layout) ? CLAIM_NAMED : CLAIM_NONE;
 }

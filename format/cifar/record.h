@@ -15,7 +15,7 @@
 enum cifar_split { CIFAR_TRAIN, CIFAR_TEST, N_CIFAR_SPLITS, CIFAR_ALONE = N_CIFAR_SPLITS };
 
 /* What differs between the two. */
-struct cifar_kind {
+struct cifar_layout {
     const char *name;  /* for people, */
     const char *word;  /* and of format= */
     unsigned n_labels; /* bytes before the pixels */
@@ -26,25 +26,25 @@ struct cifar_kind {
         unsigned classes;
     } label[CIFAR_LABELS]; /* in the order of the bytes */
 };
-extern const struct cifar_kind cifar_10, cifar_100;
+extern const struct cifar_layout cifar_10, cifar_100;
 extern const char *const cifar_words[]; /* of both; ended by NULL */
 
-static inline uint64_t cifar_record_bytes(const struct cifar_kind *kind)
+static inline uint64_t cifar_record_bytes(const struct cifar_layout *layout)
 {
-    return kind->n_labels + CIFAR_PIXELS;
+    return layout->n_labels + CIFAR_PIXELS;
 }
 
 /* A file's name, judged. */
 struct cifar_name {
-    const struct cifar_kind *kind; /* NULL: of neither */
+    const struct cifar_layout *layout; /* NULL: of neither */
     enum cifar_split split;
     uint64_t number;    /* of data_batch_<number>.bin */
     bool is_pickle;     /* the name is that of the version in Python's pickles */
     int names_of_label; /* it names the classes of that label; -1: it is a file of records */
 };
 
-/* given: what format= says; NULL: nothing. */
-void cifar_name_judge(const char *name, const char *given, struct cifar_name *ret);
+/* option: what format= says; NULL: nothing. */
+void cifar_name_judge(const char *name, const char *option, struct cifar_name *ret);
 
 /* As probe of struct format. */
 enum claim cifar_probe(const struct probed_file *file);

@@ -30,7 +30,7 @@ struct idx_name {
     bool named; /* it has one of the two words */
     enum role role;
     size_t stem_len;
-    char rest[256]; /* without [-._]idx<d>[-._]<type> */
+    char tail[256]; /* without [-._]idx<d>[-._]<type> */
 };
 
 static const char *find_last(const char *s, const char *word)
@@ -75,7 +75,7 @@ static void idx_name_parse(const char *name, struct idx_name *ret)
     ret->role = is_images ? ROLE_IMAGES : ROLE_LABELS;
     ret->stem_len = (size_t)(word - name);
     word += strlen("images");
-    snprintf(ret->rest, sizeof(ret->rest), "%s", word + idx_part(word));
+    snprintf(ret->tail, sizeof(ret->tail), "%s", word + idx_part(word));
 }
 
 struct idx_file {
@@ -92,7 +92,7 @@ static bool names_pair(const struct idx_file *a, const struct idx_file *b)
     return a->name.named && b->name.named && a->name.role == ROLE_IMAGES &&
            b->name.role == ROLE_LABELS && a->name.stem_len == b->name.stem_len &&
            !strncmp(a->source->name, b->source->name, a->name.stem_len) &&
-           !strcmp(a->name.rest, b->name.rest);
+           !strcmp(a->name.tail, b->name.tail);
 }
 
 /* "train" of "train-images-idx3-ubyte"; the whole name if nothing would be left. */
@@ -102,7 +102,7 @@ static void pair_name(const struct idx_file *images, char *ret, size_t capacity)
 
     while (len && idx_folder_is_joint(images->source->name[len - 1]))
         len--;
-    snprintf(ret, capacity, "%.*s%s", (int)len, images->source->name, images->name.rest);
+    snprintf(ret, capacity, "%.*s%s", (int)len, images->source->name, images->name.tail);
     if (!ret[0] || ret[0] == '.')
         snprintf(ret, capacity, "%s", images->source->name);
 }

@@ -12,7 +12,7 @@
 static const struct {
     uint32_t magic, version;
     enum dtype dtype;
-} tokens_llmc_kinds[] = {{20240520, 1, DTYPE_U2}, {20240801, 7, DTYPE_U4}};
+} tokens_llmc_versions[] = {{20240520, 1, DTYPE_U2}, {20240801, 7, DTYPE_U4}};
 
 #define EVALUATION 20240522 /* HellaSwag: examples of several parts, no stream */
 
@@ -23,8 +23,8 @@ bool llmc_starts(const uint8_t *head, size_t len)
     /* A stream of tokens may begin with these four bytes: the version must be a small number. */
     if (!found || load_le32(head + 4) > 255)
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(tokens_llmc_kinds); i++)
-        if (tokens_llmc_kinds[i].magic == found)
+    for (size_t i = 0; i < ARRAY_LEN(tokens_llmc_versions); i++)
+        if (tokens_llmc_versions[i].magic == found)
             return true;
     return found == EVALUATION;
 }
@@ -34,7 +34,7 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
     AUTO_BLOB struct blob *blob = TAKE_PTR(file->blob);
     uint64_t tokens;
     uint8_t head[12];
-    size_t kind = 0;
+    size_t i = 0;
     int r;
 
     if (blob->size < HEAD)
@@ -47,27 +47,27 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
         return diag_set(d, -EBADMSG,
                         "%s: byte 0: expected a file of tokens, got an evaluation file of llm.c",
                         blob_name(blob));
-    while (kind + 1 < ARRAY_LEN(tokens_llmc_kinds) &&
-           tokens_llmc_kinds[kind].magic != load_le32(head))
-        kind++;
-    if (load_le32(head + 4) != tokens_llmc_kinds[kind].version)
+    while (i + 1 < ARRAY_LEN(tokens_llmc_versions) &&
+           tokens_llmc_versions[i].magic != load_le32(head))
+        i++;
+    if (load_le32(head + 4) != tokens_llmc_versions[i].version)
         return diag_set(d, -EBADMSG, "%s: byte 4: expected version %u of llm.c's file %u, got %u",
-                        blob_name(blob), tokens_llmc_kinds[kind].version,
-                        tokens_llmc_kinds[kind].magic, load_le32(head + 4));
-    tokens = (blob->size - HEAD) / dtype_info(tokens_llmc_kinds[kind].dtype)->bytes;
+                        blob_name(blob), tokens_llmc_versions[i].version,
+                        tokens_llmc_versions[i].magic, load_le32(head + 4));
+    tokens = (blob->size - HEAD) / dtype_info(tokens_llmc_versions[i].dtype)->bytes;
     /* The number has 32 bits; that of a larger file has lost the others. */
-    if ((blob->size - HEAD) % dtype_info(tokens_llmc_kinds[kind].dtype)->bytes ||
+    if ((blob->size - HEAD) % dtype_info(tokens_llmc_versions[i].dtype)->bytes ||
         (uint32_t)tokens != load_le32(head + 8))
         return diag_set(
             d, -EBADMSG,
             "%s: byte 8: %u tokens of %u bytes after a header of %d: expected a file of "
             "%llu bytes, got %llu",
-            blob_name(blob), load_le32(head + 8), dtype_info(tokens_llmc_kinds[kind].dtype)->bytes,
+            blob_name(blob), load_le32(head + 8), dtype_info(tokens_llmc_versions[i].dtype)->bytes,
             HEAD,
             HEAD + (unsigned long long)load_le32(head + 8) *
-                       dtype_info(tokens_llmc_kinds[kind].dtype)->bytes,
+                       dtype_info(tokens_llmc_versions[i].dtype)->bytes,
             (unsigned long long)blob->size);
-    *ret = stream_new(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_kinds[kind].dtype);
+    *ret = stream_new(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype);
     if (!*ret)
         return -ENOMEM;
     (*ret)->offset = HEAD;

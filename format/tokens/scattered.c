@@ -16,7 +16,7 @@ struct scattered {
     const struct documents *docs;
 };
 
-static const struct scattered *of(const struct blob *blob)
+static const struct scattered *scattered_of(const struct blob *blob)
 {
     return (const struct scattered *)(const void *)blob;
 }
@@ -50,7 +50,7 @@ static int find_piece(struct read_context *rc, const struct scattered *s, uint64
 static int scattered_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
                            uint64_t off, struct diag *d)
 {
-    const struct scattered *s = of(blob);
+    const struct scattered *s = scattered_of(blob);
     uint8_t *dst = buf;
     int all = 0;
 
@@ -73,14 +73,14 @@ static int scattered_pread(struct read_context *rc, const struct blob *blob, voi
 
 static int scattered_check(const struct blob *blob)
 {
-    int r = blob_check(of(blob)->bin);
+    int r = blob_check(scattered_of(blob)->bin);
 
-    return r < 0 ? r : blob_check(of(blob)->docs->blob);
+    return r < 0 ? r : blob_check(scattered_of(blob)->docs->blob);
 }
 
 static int scattered_identity(const struct blob *blob, char **ret)
 {
-    return blob_identity(of(blob)->bin, ret);
+    return blob_identity(scattered_of(blob)->bin, ret);
 }
 
 static void scattered_free(struct blob *blob)

@@ -13,11 +13,11 @@
 
 extern const struct format format_cifar;
 
-static void check_sample(const struct dataset *ds, const struct cifar_kind *kind,
+static void check_sample(const struct dataset *ds, const struct cifar_layout *layout,
                          const uint8_t *data, uint64_t sample)
 {
-    const uint8_t *record = data + sample * cifar_record_bytes(kind);
-    const uint8_t *plane = record + kind->n_labels;
+    const uint8_t *record = data + sample * cifar_record_bytes(layout);
+    const uint8_t *plane = record + layout->n_labels;
     uint8_t image[CIFAR_PIXELS], label;
     struct one_sample one;
 
@@ -35,18 +35,18 @@ static void check_sample(const struct dataset *ds, const struct cifar_kind *kind
             continue;
         }
         FUZZ_CHECK(f->ops->read(READ_WAITS, ds, f, &one.sel, 0, 1, &label, NULL) == 0);
-        FUZZ_CHECK(label == record[!strcmp(f->name, "coarse_label") ? 0 : kind->n_labels - 1]);
+        FUZZ_CHECK(label == record[!strcmp(f->name, "coarse_label") ? 0 : layout->n_labels - 1]);
     }
 }
 
-static void open_file(const uint8_t *data, size_t len, const struct cifar_kind *kind)
+static void open_file(const uint8_t *data, size_t len, const struct cifar_layout *layout)
 {
     struct blob_faults faults = {0};
-    const struct format_setup setup = {.options.format = kind->word};
+    const struct format_setup setup = {.options.format = layout->word};
     struct blob *blob[] = {
-        memory_blob_new(kind->label[kind->n_labels - 1].file, data, len, len, &faults),
+        memory_blob_new(layout->label[layout->n_labels - 1].file, data, len, len, &faults),
         memory_blob_new("train.bin", data, len, len, &faults)};
-    bool whole = len % cifar_record_bytes(kind) == 0;
+    bool whole = len % cifar_record_bytes(layout) == 0;
     AUTO_TEXT struct text about = {0};
     struct found found;
 
@@ -55,10 +55,10 @@ static void open_file(const uint8_t *data, size_t len, const struct cifar_kind *
     if (whole) {
         const struct dataset *ds = found.item[0].ds;
 
-        FUZZ_CHECK(ds->samples == len / cifar_record_bytes(kind));
+        FUZZ_CHECK(ds->samples == len / cifar_record_bytes(layout));
         ds->ops->describe(ds, "", &about);
         for (uint64_t k = 0; k < ds->samples; k++)
-            check_sample(ds, kind, data, k);
+            check_sample(ds, layout, data, k);
     }
     found_release(&found);
 }

@@ -10,8 +10,8 @@
 static void test_name__judged(void **state)
 {
     static const struct {
-        const char *name, *given;
-        const struct cifar_kind *kind;
+        const char *name, *option;
+        const struct cifar_layout *layout;
         enum cifar_split split;
         uint64_t number;
         bool is_pickle;
@@ -43,15 +43,15 @@ static void test_name__judged(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct cifar_name found;
 
-        cifar_name_judge(names[i].name, names[i].given, &found);
-        if (found.kind != names[i].kind || (found.kind && found.split != names[i].split) ||
+        cifar_name_judge(names[i].name, names[i].option, &found);
+        if (found.layout != names[i].layout || (found.layout && found.split != names[i].split) ||
             found.is_pickle != names[i].is_pickle ||
             found.names_of_label != names[i].names_of_label ||
-            (found.kind && found.names_of_label < 0 && found.number != names[i].number &&
+            (found.layout && found.names_of_label < 0 && found.number != names[i].number &&
              found.split != CIFAR_ALONE))
             fail_msg("%s, format=%s: found kind %s, split %d, number %d, pickle %d, names of %d",
-                     names[i].name, names[i].given ? names[i].given : "",
-                     found.kind ? found.kind->name : "none", found.split, (int)found.number,
+                     names[i].name, names[i].option ? names[i].option : "",
+                     found.layout ? found.layout->name : "none", found.split, (int)found.number,
                      found.is_pickle, found.names_of_label);
     }
 }
