@@ -9,7 +9,7 @@
 #include "base/read_context.h"
 #include "format/mindrecord/file.h"
 
-static const char *const faults[KIND_BIN] = {
+static const char *const faults[] = {
     [FAULT_NO_PAGE] = "expected its page in the file, got the end of the file before",
     [FAULT_PAGE] =
         "expected a row inside the used bytes of its page, got a length that goes past them",
@@ -22,31 +22,32 @@ static const char *const faults[KIND_BIN] = {
     [FAULT_LACKS] = "expected a value, got none",
     [FAULT_TYPE] = "expected a value of its type, got another",
     [FAULT_RANGE] = "expected a number that its type has, got a larger one",
+    [FAULT_INDEX] = "the kept index is wrong",
 };
 
-static uint64_t mindrecord_columns_number_of(const struct mindrecord *file, uint64_t row,
-                                             unsigned field, enum mindrecord_field_number number)
+static uint64_t mindrecord_number(const struct mindrecord *file, uint64_t row, unsigned field,
+                                  enum mindrecord_field_number number)
 {
     return index_number(&file->base.prepared.index, row, mindrecord_column(field, number));
 }
 
-static bool is_fault(uint64_t state)
+static bool mindrecord_is_fault(uint64_t state)
 {
     return state > STATE_GOOD && state < KIND_BIN;
 }
 
 /* The bytes of a field in the file. */
-static uint64_t place_of(const struct mindrecord *file, uint64_t row, unsigned field)
+static uint64_t mindrecord_place(const struct mindrecord *file, uint64_t row, unsigned field)
 {
     bool is_text = file->header.field[field].type == TYPE_TEXT;
 
     return index_number(&file->base.prepared.index, row,
                         is_text ? MINDRECORD_RAW_AT : MINDRECORD_BLOB_AT) +
-           mindrecord_columns_number_of(file, row, field, FIELD_AT);
+           mindrecord_number(file, row, field, FIELD_AT);
 }
 
-static int mindrecord_columns_refuse(const struct mindrecord *file, uint64_t row, unsigned field,
-                                     uint64_t state, struct diag *d)
+static int mindrecord_refuse(const struct mindrecord *file, uint64_t row, unsigned field,
+                             uint64_t state, struct diag *d)
 {
     const struct mindrecord_field *f = &file->header.field[field];
     unsigned column = f->type < TYPE_TEXT ? MINDRECORD_BLOB_AT : MINDRECORD_RAW_AT;
@@ -59,26 +60,30 @@ static int mindrecord_columns_refuse(const struct mindrecord *file, uint64_t row
 
 /* ---- the columns ---- */
 
-/* The axis that is not in the schema, in a row. */
-static uint64_t open_axis(const struct mindrecord_field *f, uint64_t elements)
+bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis)
 {
     uint64_t product = 1;
+    bool varies = false;
 
-    for (unsigned i = 0; i < f->ndim; i++)
-        product *= f->dim[i] == DIM_VARIES ? 1 : f->dim[i];
-    return product ? elements / product : 0;
+    for (unsigned i = 0; i < f->ndim; i++) {
+        varies |= f->dim[i] == DIM_VARIES;
+        if (f->dim[i] != DIM_VARIES && !checked_mul(product, f->dim[i], &product))
+            return false;
+    }
+    *ret_axis = varies && product ? elements / product : 0;
+    return elements == (varies ? *ret_axis * product : product);
 }
 
-static void mindrecord_columns_add(struct mindrecord *file, unsigned field, unsigned kind,
-                                   const struct record_column *column)
+static void mindrecord_add(struct mindrecord *file, unsigned field, unsigned state,
+                           const struct record_column *column)
 {
-    file->shows[file->base.n_columns] = (struct shown_field){field, kind};
+    file->shows[file->base.n_columns] = (struct shown_field){field, state};
     file->column[file->base.n_columns] = *column;
     file->column[file->base.n_columns++].name = file->header.field[field].name;
 }
 
 /* If all rows that can be read have one size, arrays are of that shape. */
-static void mindrecord_columns_add_array(struct mindrecord *file, unsigned field)
+static void mindrecord_add_array(struct mindrecord *file, unsigned field)
 {
     const struct mindrecord_field *f = &file->header.field[field];
     struct record_column column = {.shown = RECORD_NUMBERS, .dtype = f->dtype, .ndim = f->ndim};
@@ -86,9 +91,10 @@ static void mindrecord_columns_add_array(struct mindrecord *file, unsigned field
     bool varies = false;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t axis = open_axis(f, mindrecord_columns_number_of(file, row, field, FIELD_COUNT));
+        uint64_t axis;
 
-        if (is_fault(mindrecord_columns_number_of(file, row, field, FIELD_STATE)))
+        if (mindrecord_is_fault(mindrecord_number(file, row, field, FIELD_STATE)) ||
+            !mindrecord_fits(f, mindrecord_number(file, row, field, FIELD_COUNT), &axis))
             continue;
         least = min_u64(least, axis);
         most = max_u64(most, axis);
@@ -99,30 +105,30 @@ static void mindrecord_columns_add_array(struct mindrecord *file, unsigned field
     }
     if (varies)
         column.dim[0] = DIM_VARIES;
-    mindrecord_columns_add(file, field, 0, &column);
+    mindrecord_add(file, field, 0, &column);
 }
 
-static void mindrecord_columns_add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
+static void mindrecord_add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
 {
     bool has[N_BYTES_KINDS] = {false};
     unsigned kinds = 0;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
+        uint64_t state = mindrecord_number(file, row, field, FIELD_STATE);
 
-        if (state >= KIND_BIN)
+        if (state >= KIND_BIN && state < N_STATES)
             has[state - KIND_BIN] = true;
     }
-    for (unsigned kind = 0; kind < N_BYTES_KINDS; kind++)
-        kinds += has[kind];
+    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
+        kinds += has[i];
     has[0] |= !kinds;
-    for (unsigned kind = 0; kind < N_BYTES_KINDS; kind++)
-        if (has[kind])
-            mindrecord_columns_add(file, field, KIND_BIN + kind,
-                                   &(struct record_column){.shown = RECORD_BYTES,
-                                                           .ext = bytes_kind_ext(kind),
-                                                           .unnamed = unnamed,
-                                                           .has_holes = kinds > 1});
+    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
+        if (has[i])
+            mindrecord_add(file, field, KIND_BIN + i,
+                           &(struct record_column){.shown = RECORD_BYTES,
+                                                   .ext = bytes_kind_ext(i),
+                                                   .unnamed = unnamed,
+                                                   .has_holes = kinds > 1});
 }
 
 int mindrecord_set_columns(struct mindrecord *file)
@@ -141,14 +147,14 @@ int mindrecord_set_columns(struct mindrecord *file)
         const struct mindrecord_field *f = &header->field[i];
 
         if (f->type == TYPE_BYTES)
-            mindrecord_columns_add_bytes(file, i, n_bytes == 1);
+            mindrecord_add_bytes(file, i, n_bytes == 1);
         else if (f->type == TYPE_ARRAY)
-            mindrecord_columns_add_array(file, i);
+            mindrecord_add_array(file, i);
         else
-            mindrecord_columns_add(file, i, 0,
-                                   &(struct record_column){
-                                       .shown = f->type == TYPE_TEXT ? RECORD_TEXT : RECORD_NUMBERS,
-                                       .dtype = f->dtype});
+            mindrecord_add(file, i, 0,
+                           &(struct record_column){.shown = f->type == TYPE_TEXT ? RECORD_TEXT
+                                                                                 : RECORD_NUMBERS,
+                                                   .dtype = f->dtype});
     }
     return 0;
 }
@@ -162,11 +168,11 @@ bool mindrecord_has(const void *p, uint64_t row, unsigned column)
     const struct shown_field *shown = &file->shows[column];
     uint64_t state;
 
-    if (!shown->kind)
+    if (!shown->state)
         return true;
-    state = mindrecord_columns_number_of(file, row, shown->field, FIELD_STATE);
+    state = mindrecord_number(file, row, shown->field, FIELD_STATE);
     if (state >= KIND_BIN)
-        return state == shown->kind;
+        return state == shown->state;
     return !column || file->shows[column - 1].field != shown->field;
 }
 
@@ -176,16 +182,18 @@ int mindrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
     const struct mindrecord *file = p;
     unsigned field = file->shows[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
-    uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
+    uint64_t state = mindrecord_number(file, row, field, FIELD_STATE), n, axis = 0;
 
-    if (is_fault(state))
-        return mindrecord_columns_refuse(file, row, field, state, d);
-    if (f->type == TYPE_BYTES || f->type == TYPE_TEXT)
-        ret[0] = mindrecord_columns_number_of(file, row, field, FIELD_LEN);
+    if (mindrecord_is_fault(state))
+        return mindrecord_refuse(file, row, field, state, d);
+    if (f->type > TYPE_TEXT)
+        return 0;
+    n = mindrecord_number(file, row, field, f->type == TYPE_ARRAY ? FIELD_COUNT : FIELD_LEN);
+    if (n > file->base.blob->size || (f->type == TYPE_ARRAY && !mindrecord_fits(f, n, &axis)))
+        return mindrecord_refuse(file, row, field, FAULT_INDEX, d);
+    ret[0] = n;
     for (unsigned i = 0; i < f->ndim; i++)
-        ret[i] = f->dim[i] == DIM_VARIES
-                     ? open_axis(f, mindrecord_columns_number_of(file, row, field, FIELD_COUNT))
-                     : f->dim[i];
+        ret[i] = f->dim[i] == DIM_VARIES ? axis : f->dim[i];
     return 0;
 }
 
@@ -195,11 +203,11 @@ bool mindrecord_extent(const void *p, uint64_t row, unsigned column, struct exte
     unsigned field = file->shows[column].field;
     enum mindrecord_type type = file->header.field[field].type;
 
-    if (type > TYPE_TEXT || is_fault(mindrecord_columns_number_of(file, row, field, FIELD_STATE)))
+    if (type > TYPE_TEXT || mindrecord_is_fault(mindrecord_number(file, row, field, FIELD_STATE)))
         return false;
-    *ret = (struct extent){file->base.blob, place_of(file, row, field),
-                           mindrecord_columns_number_of(file, row, field, FIELD_LEN)};
-    return ret->len > 0;
+    *ret = (struct extent){file->base.blob, mindrecord_place(file, row, field),
+                           mindrecord_number(file, row, field, FIELD_LEN)};
+    return ret->len && ret->off <= ret->blob->size && ret->len <= ret->blob->size - ret->off;
 }
 
 bool mindrecord_unpack(const uint8_t *packed, uint64_t len, uint64_t n, unsigned width,
@@ -241,28 +249,34 @@ static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
 {
     const struct unpacking *u = ctx;
     const struct mindrecord *file = u->file;
-    uint64_t len = mindrecord_columns_number_of(file, u->row, u->field, FIELD_LEN);
-    uint64_t n = mindrecord_columns_number_of(file, u->row, u->field, FIELD_COUNT);
-    unsigned width = dtype_info(file->header.field[u->field].dtype)->bytes;
-    AUTO_FREE uint8_t *packed = malloc((size_t)len + 1), *all = malloc((size_t)(n * width) + 1);
+    uint64_t len = mindrecord_number(file, u->row, u->field, FIELD_LEN);
+    uint64_t n = mindrecord_number(file, u->row, u->field, FIELD_COUNT);
+    const struct mindrecord_field *f = &file->header.field[u->field];
+    unsigned width = dtype_info(f->dtype)->bytes;
+    AUTO_FREE uint8_t *packed = NULL, *all = NULL;
+    uint64_t axis;
     int r;
 
+    if (len > file->base.blob->size || n > len || !mindrecord_fits(f, n, &axis))
+        return mindrecord_refuse(file, u->row, u->field, FAULT_INDEX, u->d);
+    packed = malloc((size_t)len + 1);
+    all = malloc((size_t)(n * width) + 1);
     if (!packed || !all)
         return -ENOMEM;
-    r = blob_read(u->rc, file->base.blob, packed, (size_t)len, place_of(file, u->row, u->field),
-                  u->d);
+    r = blob_read(u->rc, file->base.blob, packed, (size_t)len,
+                  mindrecord_place(file, u->row, u->field), u->d);
     if (r == 0)
         r = blob_verify(file->base.blob, u->d);
     if (r < 0)
         return r;
     if (!mindrecord_unpack(packed, len, n, width, all))
-        return mindrecord_columns_refuse(file, u->row, u->field, FAULT_PACKED, u->d);
+        return mindrecord_refuse(file, u->row, u->field, FAULT_PACKED, u->d);
     *ret = TAKE_PTR(all);
     *ret_size = (size_t)(n * width) + 1;
     return 0;
 }
 
-static bool mindrecord_columns_is_cancelled(void *ctx)
+static bool mindrecord_is_cancelled(void *ctx)
 {
     return read_cancelled(((struct unpacking *)ctx)->rc);
 }
@@ -271,7 +285,7 @@ static int read_packed(struct read_context *rc, const struct mindrecord *file, u
                        unsigned field, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct unpacking unpacking = {file, rc, row, field, d};
-    const struct memo_maker maker = {make_unpacked, mindrecord_columns_is_cancelled, &unpacking,
+    const struct memo_maker maker = {make_unpacked, mindrecord_is_cancelled, &unpacking,
                                      read_clock(rc)};
     const struct memo_key key = {{(uintptr_t)file, row, field, (uintptr_t)make_unpacked}};
     AUTO_MEMO struct memo_thing *thing = NULL;
@@ -288,16 +302,17 @@ int mindrecord_content(struct read_context *rc, const void *p, uint64_t row, uns
     const struct mindrecord *file = p;
     unsigned field = file->shows[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
-    uint64_t state = mindrecord_columns_number_of(file, row, field, FIELD_STATE);
+    uint64_t state = mindrecord_number(file, row, field, FIELD_STATE);
     uint8_t bytes[8];
 
-    if (is_fault(state))
-        return mindrecord_columns_refuse(file, row, field, state, d);
+    if (mindrecord_is_fault(state))
+        return mindrecord_refuse(file, row, field, state, d);
     if (f->packed)
         return read_packed(rc, file, row, field, off, len, dst, d);
     if (f->type <= TYPE_TEXT)
-        return blob_read(rc, file->base.blob, dst, len, place_of(file, row, field) + off, d);
-    store_le64(bytes, mindrecord_columns_number_of(file, row, field, FIELD_AT));
+        return blob_read(rc, file->base.blob, dst, len, mindrecord_place(file, row, field) + off,
+                         d);
+    store_le64(bytes, mindrecord_number(file, row, field, FIELD_AT));
     memcpy(dst, bytes + off, len);
     return 0;
 }

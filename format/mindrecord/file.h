@@ -42,6 +42,7 @@ enum mindrecord_state {
     FAULT_RANGE,    /* a number that its type has not */
     KIND_BIN,       /* and enum bytes_kind: bytes, from here on */
     N_STATES = KIND_BIN + N_BYTES_KINDS,
+    FAULT_INDEX = N_STATES, /* not in an index: what it says cannot be */
 };
 
 /* What a whole pass found out; kept beside the rows, so hostile when it comes back. */
@@ -54,12 +55,13 @@ struct mindrecord_pass;
 
 struct shown_field {
     unsigned field;
-    unsigned kind; /* of bytes: KIND_BIN and enum bytes_kind */
+    unsigned state; /* of bytes: KIND_BIN and enum bytes_kind */
 };
 
 struct mindrecord {
     struct record_file base;
     struct memo *memo;
+    const char *name; /* of the source's; while its folder is opened */
     struct mindrecord_header header;
     struct mindrecord_pass *pass; /* NULL once it is over */
     /* Once it is ready: */
@@ -85,6 +87,9 @@ int mindrecord_dims(const void *file, uint64_t row, unsigned column,
 bool mindrecord_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int mindrecord_content(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Has an array of that shape so many elements? Then *ret_axis is its axis that varies. */
+bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis);
 
 /* Write n packed integers of len bytes as elements of that width. false: they are not that many, or
  * one does not fit. */

@@ -17,6 +17,7 @@ int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
     int r = mindrecord_refuse_encrypted(file->base.blob, d);
 
     file->memo = source->setup->memo;
+    file->name = source->file[source->i].name;
     return r == 0 ? mindrecord_header_read(file->base.blob, &file->header, d) : r;
 }
 
@@ -69,25 +70,15 @@ static const struct record_format mindrecord_records = {
 
 /* ---- the files of a folder ---- */
 
-struct opened {
-    struct record_file *file; /* has one user here */
-    const char *name;
-};
-
 struct folder_files {
-    struct opened *file; /* [n] */
+    struct record_file **file; /* [n] each has one user here */
     unsigned n;
 };
 
-static const struct mindrecord_header *header_of(const struct opened *file)
-{
-    return &((const struct mindrecord *)file->file)->header;
-}
-
-static void mindrecord_folder_files_release(struct folder_files *folder)
+static void mindrecord_close_files(struct folder_files *folder)
 {
     while (folder->n)
-        record_file_drop(folder->file[--folder->n].file);
+        record_file_drop(folder->file[--folder->n]);
     free(folder->file);
 }
 
@@ -96,37 +87,39 @@ static int mindrecord_open_files(struct folder_files *folder, struct source_file
 {
     int r = 0;
 
-    folder->file = calloc(n, sizeof(*folder->file));
+    folder->file = calloc(n, sizeof(struct record_file *));
     if (!folder->file)
         return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
-        struct record_file *file;
         struct diag d = DIAG_INIT;
 
         r = record_file_open(&mindrecord_file_ops, &(struct record_source){source, n, i, setup},
-                             &file, &d);
+                             &folder->file[folder->n], &d);
         if (r < 0)
             r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
         else
-            folder->file[folder->n++] = (struct opened){file, source[i].name};
+            folder->n++;
     }
     return r;
 }
 
-static int by_set(const void *a, const void *b)
+static const struct mindrecord *mindrecord_of(const struct record_file *file)
 {
-    const struct mindrecord_header *x = header_of(a), *y = header_of(b);
-    int r = strcmp(x->set, y->set);
+    return (const struct mindrecord *)file;
+}
 
-    if (r)
-        return r;
-    return x->shard != y->shard
-               ? (x->shard > y->shard) - (x->shard < y->shard)
-               : strcmp(((const struct opened *)a)->name, ((const struct opened *)b)->name);
+static int mindrecord_by_set(const void *a, const void *b)
+{
+    const struct mindrecord *x = mindrecord_of(*(struct record_file *const *)a);
+    const struct mindrecord *y = mindrecord_of(*(struct record_file *const *)b);
+    unsigned i = x->header.shard, k = y->header.shard;
+    int r = strcmp(x->header.set, y->header.set);
+
+    return r ? r : i != k ? (i > k) - (i < k) : strcmp(x->name, y->name);
 }
 
 /* What the names of the shards begin with. */
-static char *name_of_set(const struct mindrecord_header *header)
+static char *mindrecord_set_name(const struct mindrecord_header *header)
 {
     const char *name = mindrecord_base_name(header->address[0]);
     size_t len = strlen(name);
@@ -137,28 +130,30 @@ static char *name_of_set(const struct mindrecord_header *header)
 }
 
 /* Why n files, sorted, are not all shards of their set; false: they are. */
-static bool is_incomplete(const struct opened *file, unsigned n, const char *name, struct text *t)
+static bool mindrecord_is_incomplete(struct record_file *const *file, unsigned n, const char *name,
+                                     struct diag *why)
 {
-    const struct mindrecord_header *header = header_of(file);
+    const struct mindrecord_header *header = &mindrecord_of(file[0])->header;
 
     for (unsigned i = 0, shard = 0; i < n || shard < header->n_shards; i++, shard++) {
-        unsigned found = i < n ? header_of(&file[i])->shard : header->n_shards;
+        unsigned found = i < n ? mindrecord_of(file[i])->header.shard : header->n_shards;
 
         if (found == shard)
             continue;
         if (i && found == shard - 1)
-            text_add(t, "%s: expected each shard once, got shard %u as %s and as %s", name, found,
-                     file[i - 1].name, file[i].name);
+            diag_set(why, -EBADMSG, "%s: expected each shard once, got shard %u as %s and as %s",
+                     name, found, mindrecord_of(file[i - 1])->name, mindrecord_of(file[i])->name);
         else
-            text_add(t, "%s: expected %u shards, got none that is shard %u, '%s'", name,
+            diag_set(why, -EBADMSG, "%s: expected %u shards, got none that is shard %u, '%s'", name,
                      header->n_shards, shard, header->address[shard]);
         return true;
     }
     return false;
 }
 
-static int add_one(struct record_file *const *file, unsigned n, const char *name, bool unlisted,
-                   const struct format_setup *setup, struct finds *finds)
+static int mindrecord_add_dataset(struct record_file *const *file, unsigned n, const char *name,
+                                  bool unlisted, const struct format_setup *setup,
+                                  struct finds *finds)
 {
     struct dataset *ds = NULL;
     int r = record_set_new(&mindrecord_records, file, n, setup, &ds);
@@ -170,31 +165,26 @@ static int add_one(struct record_file *const *file, unsigned n, const char *name
 }
 
 /* The dataset of n files, sorted, that are shards of one set. */
-static int mindrecord_add_set(const struct opened *file, unsigned n, bool is_all,
+static int mindrecord_add_set(struct record_file *const *file, unsigned n, bool is_all,
                               const struct format_setup *setup, struct finds *finds)
 {
-    AUTO_FREE struct record_file **part = calloc(n, sizeof(struct record_file *));
-    AUTO_FREE char *own = name_of_set(header_of(file)), *reason = NULL;
-    const char *name = is_all ? SHARDS_ALL : own;
-    AUTO_TEXT struct text t = {0};
-    int r;
+    AUTO_FREE char *set = mindrecord_set_name(&mindrecord_of(file[0])->header);
+    const char *name = is_all ? SHARDS_ALL : set;
+    struct diag why = DIAG_INIT;
 
-    if (!part || !own)
+    if (!set)
         return -ENOMEM;
-    if (is_incomplete(file, n, name, &t)) {
-        r = text_finish(&t, &reason, NULL);
-        return r < 0 ? r : finds->error(finds, name, reason);
-    }
-    for (unsigned i = 0; i < n; i++)
-        part[i] = file[i].file;
-    return add_one(part, n, name, false, setup, finds);
+    return mindrecord_is_incomplete(file, n, name, &why)
+               ? finds->error(finds, name, why.text)
+               : mindrecord_add_dataset(file, n, name, false, setup, finds);
 }
 
 static int mindrecord_open_folder(struct source_file *source, size_t n,
                                   const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(mindrecord_folder_files_release) struct folder_files folder = {0};
+    AUTO(mindrecord_close_files) struct folder_files folder = {0};
     int r = mindrecord_open_files(&folder, source, n, setup, finds), joins;
+    struct record_file **file = folder.file;
 
     if (r < 0)
         return r;
@@ -202,15 +192,17 @@ static int mindrecord_open_folder(struct source_file *source, size_t n,
     if (joins < 0)
         return joins;
     for (unsigned i = 0; i < folder.n && r == 0; i++)
-        r = add_one(&folder.file[i].file, 1, folder.file[i].name,
-                    joins == 1 && folder.n > RECORD_LISTED, setup, finds);
-    qsort(folder.file, folder.n, sizeof(*folder.file), by_set);
+        r = mindrecord_add_dataset(&file[i], 1, mindrecord_of(file[i])->name,
+                                   joins == 1 && folder.n > RECORD_LISTED, setup, finds);
+    qsort(file, folder.n, sizeof(struct record_file *), mindrecord_by_set);
     for (unsigned first = 0, end; first < folder.n && joins == 1 && r == 0; first = end) {
-        for (end = first + 1; end < folder.n; end++)
-            if (strcmp(header_of(&folder.file[first])->set, header_of(&folder.file[end])->set) != 0)
-                break;
-        if (end - first > 1 && header_of(&folder.file[first])->n_shards > 1)
-            r = mindrecord_add_set(&folder.file[first], end - first, end - first == folder.n, setup,
+        const struct mindrecord_header *header = &mindrecord_of(file[first])->header;
+
+        for (end = first + 1;
+             end < folder.n && !strcmp(header->set, mindrecord_of(file[end])->header.set);)
+            end++;
+        if (end - first > 1 && header->n_shards > 1)
+            r = mindrecord_add_set(&file[first], end - first, end - first == folder.n, setup,
                                    finds);
     }
     return r;
@@ -220,7 +212,7 @@ static int mindrecord_open_folder(struct source_file *source, size_t n,
 
 /* MindSpore's index of file x is x.db, a file of SQLite, which is never opened. SQLite itself may
  * leave more beside it. */
-static bool is_database(const char *name, size_t *ret_len)
+static bool mindrecord_is_database(const char *name, size_t *ret_len)
 {
     static const char *const ends[] = {".db", ".db-journal", ".db-wal", ".db-shm"};
     size_t len = strlen(name);
@@ -233,20 +225,20 @@ static bool is_database(const char *name, size_t *ret_len)
     return false;
 }
 
-static int claim_names(const struct members *listing, struct claims *ret)
+static int mindrecord_claim_names(const struct members *listing, struct claims *ret)
 {
     size_t len;
 
     for (size_t i = 0; i < listing->n; i++) {
-        AUTO_FREE char *of = NULL;
+        AUTO_FREE char *data = NULL;
         const char *folder = members_folder_of(listing, i);
 
-        if (ret->taken[i] || !is_database(members_name(listing, i), &len))
+        if (ret->taken[i] || !mindrecord_is_database(members_name(listing, i), &len))
             continue;
-        of = strndup(members_name(listing, i), len);
-        if (!of)
+        data = strndup(members_name(listing, i), len);
+        if (!data)
             return -ENOMEM;
-        if (members_lookup(listing, folder, strlen(folder), of) < listing->n)
+        if (members_lookup(listing, folder, strlen(folder), data) < listing->n)
             ret->taken[i] = CLAIMS_ASIDE;
     }
     return 0;
@@ -269,7 +261,7 @@ static enum claim mindrecord_probe(const struct probed_file *file)
     if (file->len > 8 && file->head[8] == '{' && load_le64(file->head) < UINT64_C(1) << 40 &&
         memmem(file->head, file->len, "\"header_size\"", 13))
         return CLAIM_NAMED;
-    return strstr(file->name, ".mindrecord") && !is_database(file->name, &len) &&
+    return strstr(file->name, ".mindrecord") && !mindrecord_is_database(file->name, &len) &&
                    !mindrecord_is_text(file)
                ? CLAIM_WEAK
                : CLAIM_NONE;
@@ -277,7 +269,7 @@ static enum claim mindrecord_probe(const struct probed_file *file)
 
 const struct format format_mindrecord = {
     .name = "mindrecord",
-    .claim_names = claim_names,
+    .claim_names = mindrecord_claim_names,
     .probe = mindrecord_probe,
     .open_folder = mindrecord_open_folder,
     .title = "MindRecord",
