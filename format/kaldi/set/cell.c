@@ -172,50 +172,26 @@ static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, ui
     return all;
 }
 
-static uint64_t audio_bytes(const struct kaldi_cell *cell)
-{
-    return cell->row.n[0] * channels_of(cell) * 2;
-}
-
-static int read_wav(struct read_context *rc, const struct kaldi_cell *cell, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d)
-{
-    uint8_t header[KALDI_WAVE_HEADER];
-
-    if (off < sizeof(header)) {
-        size_t n = (size_t)min_u64(len, sizeof(header) - off);
-
-        kaldi_wave_header(channels_of(cell), (uint32_t)cell->row.object.dim[2], cell->row.n[0],
-                          header);
-        memcpy(dst, header + off, n);
-        dst += n;
-        off += n;
-        len -= n;
-    }
-    return len ? read_audio(rc, cell, off - sizeof(header), len, dst, d) : 0;
-}
-
 /* ---- arrays ---- */
 
 /* Decode all of an array of a row; the memo keeps it, since other reads need it too. */
 struct decoding {
     struct read_context *rc;
-    const struct kaldi_cell *cell;
-    unsigned array;
-    enum dtype dtype;
+    const struct kaldi_view *view;
     struct diag *d;
 };
 
 static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
 {
     const struct decoding *w = ctx;
-    const struct kaldi_object *o = &w->cell->row.object;
-    const struct blob *blob = w->cell->row.blob;
+    const struct kaldi_view *view = w->view;
+    const struct kaldi_object *o = &view->cell->row.object;
+    const struct blob *blob = view->cell->row.blob;
     AUTO_FREE uint8_t *bytes = NULL, *values = NULL;
     uint64_t size;
     int r;
 
-    if (!kaldi_array_bytes(o, w->array, w->dtype, &size) || size > DECODE_MOST ||
+    if (!kaldi_array_bytes(o, view->array, view->dtype, &size) || size > DECODE_MOST ||
         o->len > DECODE_MOST)
         return diag_set(w->d, -EFBIG,
                         "%s: byte %llu: expected an object of at most %llu MiB to decode, got a "
@@ -228,7 +204,7 @@ static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
         return -ENOMEM;
     r = kaldi_read(w->rc, blob, o->start, (size_t)o->len, bytes, w->d);
     if (r == 0)
-        r = kaldi_decode(o, bytes, w->array, w->dtype, values, blob_name(blob), w->d);
+        r = kaldi_decode(o, bytes, view->array, view->dtype, values, blob_name(blob), w->d);
     if (r < 0)
         return r;
     *ret_size = (size_t)size + 1;
@@ -276,30 +252,24 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
     return true;
 }
 
-int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
-                     const struct kaldi_cell *cell, unsigned i, enum dtype dtype, uint64_t off,
-                     size_t len, uint8_t *dst, struct diag *d)
+/* Write bytes [off, off + len) of the values that count. */
+static int view_values(struct read_context *rc, const struct kaldi_set *set,
+                       const struct kaldi_view *view, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
-    const struct memo_key key = {
-        {(uintptr_t)cell->table, cell->number, i, dtype, (uintptr_t)kaldi_cell_decode}};
-    struct decoding work = {rc, cell, i, dtype, d};
+    const struct kaldi_cell *cell = view->cell;
+    const struct memo_key key = {{(uintptr_t)cell->table, cell->number, view->array, view->dtype,
+                                  (uintptr_t)kaldi_cell_decode}};
+    struct decoding work = {rc, view, d};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO_FREE void *small = NULL;
     const uint8_t *all;
-    uint64_t at, size;
-    unsigned width;
-    size_t own;
+    uint64_t size;
+    size_t small_size;
     int r;
 
-    if (!len)
-        return 0;
-    if (is_wave(cell))
-        return read_audio(rc, cell, off, len, dst, d);
-    width = dtype_info(dtype)->bytes;
-    if (stands_plain(cell, i, dtype, width, &at))
-        return kaldi_read(rc, cell->row.blob, cell->row.object.start + at + off, len, dst, d);
-    if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
-        r = kaldi_cell_decode(&work, &small, &own);
+    if (kaldi_array_bytes(&cell->row.object, view->array, view->dtype, &size) && size <= SMALL)
+        r = kaldi_cell_decode(&work, &small, &small_size);
     else
         r = memo_get(set->memo, &key, &(struct memo_maker){.make = kaldi_cell_decode, .ctx = &work},
                      &thing);
@@ -307,186 +277,123 @@ int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
         return r;
     all = small ? small : memo_bytes(thing);
     if (cell->row.is_cut)
-        copy_cut(cell, width, all, off, len, dst);
+        copy_cut(cell, dtype_info(view->dtype)->bytes, all, off, len, dst);
     else
         memcpy(dst, all + off, len);
     return 0;
 }
 
-/* ---- objects as bytes ---- */
+/* ---- views ---- */
 
-/* The type in which Kaldi writes a part of a matrix or vector. */
-static enum dtype cut_dtype(const struct kaldi_cell *cell)
+void kaldi_view_array(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
+                      struct kaldi_view *ret)
 {
-    switch (cell->row.object.store) {
-    case KALDI_DM:
-    case KALDI_DV:
-    case KALDI_NPY8:
-        return DTYPE_F8;
-    default:
-        return DTYPE_F4;
+    unsigned width = dtype_info(dtype)->bytes;
+    uint64_t dim[2], at;
+
+    *ret = (struct kaldi_view){.cell = cell, .body = VIEW_DECODED, .array = i, .dtype = dtype};
+    if (is_wave(cell)) {
+        ret->body = VIEW_SAMPLES;
+        ret->len = cell->row.n[0] * channels_of(cell) * 2;
+        return;
+    }
+    kaldi_cell_form(cell, i, dim);
+    ret->len = dim[0] * dim[1] * width;
+    if (stands_plain(cell, i, dtype, width, &at)) {
+        ret->body = VIEW_STORED;
+        ret->off = cell->row.object.start + at;
     }
 }
 
-static size_t cut_header(const struct kaldi_cell *cell, uint8_t ret[static HEADER_MATRIX])
+/* A part of a matrix or vector, in the type in which Kaldi writes it. */
+static void view_cut(const struct kaldi_cell *cell, struct kaldi_view *ret)
 {
+    enum kaldi_store store = cell->row.object.store;
+    bool wide = store == KALDI_DM || store == KALDI_DV || store == KALDI_NPY8;
     bool matrix = cell->table->type == KALDI_MATRIX;
-    const char letters[] = {0,   'B', cut_dtype(cell) == DTYPE_F8 ? 'D' : 'F', matrix ? 'M' : 'V',
-                            ' ', 4};
+    const char start[] = {0, 'B', wide ? 'D' : 'F', matrix ? 'M' : 'V', ' ', 4};
 
-    memcpy(ret, letters, sizeof(letters));
-    store_le32(ret + 6, (uint32_t)cell->row.n[0]);
+    kaldi_view_array(cell, 0, wide ? DTYPE_F8 : DTYPE_F4, ret);
+    memcpy(ret->head, start, sizeof(start));
+    store_le32(ret->head + 6, (uint32_t)cell->row.n[0]);
+    ret->head_len = HEADER_VECTOR;
     if (!matrix)
-        return HEADER_VECTOR;
-    ret[10] = 4;
-    store_le32(ret + 11, (uint32_t)cell->row.n[1]);
-    return HEADER_MATRIX;
+        return;
+    ret->head[10] = 4;
+    store_le32(ret->head + 11, (uint32_t)cell->row.n[1]);
+    ret->head_len = HEADER_MATRIX;
 }
 
-static int read_cut(struct read_context *rc, const struct kaldi_set *set,
-                    const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
-                    struct diag *d)
-{
-    uint8_t header[HEADER_MATRIX];
-    size_t capacity = cut_header(cell, header);
-
-    if (off < capacity) {
-        size_t n = (size_t)min_u64(len, capacity - off);
-
-        memcpy(dst, header + off, n);
-        dst += n;
-        off += n;
-        len -= n;
-    }
-    return kaldi_cell_array(rc, set, cell, 0, cut_dtype(cell), off - capacity, len, dst, d);
-}
-
-static uint64_t cut_bytes(const struct kaldi_cell *cell)
-{
-    bool matrix = cell->table->type == KALDI_MATRIX;
-
-    return (matrix ? HEADER_MATRIX : HEADER_VECTOR) +
-           cell->row.n[0] * (matrix ? cell->row.n[1] : 1) * dtype_info(cut_dtype(cell))->bytes;
-}
-
-/* The bytes of the tokens in the object, from its dims. */
-static uint64_t token_len(const struct kaldi_cell *cell)
+/* The tokens, where the dims of the row say they are. */
+static void view_line(const struct kaldi_cell *cell, struct kaldi_view *ret)
 {
     const struct kaldi_object *o = &cell->row.object;
 
-    return o->dim[1] <= o->len && o->dim[0] <= o->len - o->dim[1] ? o->dim[0] : 0;
+    ret->off = o->start + o->dim[1];
+    ret->len = o->dim[1] <= o->len && o->dim[0] <= o->len - o->dim[1] ? o->dim[0] : 0;
+    ret->is_ended = true;
 }
 
-static bool needs_end(const struct kaldi_cell *cell)
+void kaldi_view_bytes(const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret)
 {
-    return cell->row.object.store == KALDI_TEXT && cell->row.is_open;
-}
+    const struct kaldi_object *o = &cell->row.object;
 
-bool kaldi_cell_is_stored(const struct kaldi_cell *cell)
-{
-    return !is_wave(cell) && !cell->row.is_cut && !needs_end(cell);
-}
-
-uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way)
-{
-    switch (way) {
-    case KALDI_AS_LINE:
-        return token_len(cell) + 1;
-    case KALDI_AS_WAV:
-        return KALDI_WAVE_HEADER + audio_bytes(cell);
-    case KALDI_AS_ENTRY:
-        if (is_wave(cell))
-            return KALDI_WAVE_HEADER + audio_bytes(cell);
-        break;
-    default:
-        if (is_wave(cell) && cell->row.is_cut)
-            return KALDI_WAVE_HEADER + audio_bytes(cell);
-        if (is_wave(cell) && cell->row.is_whole)
-            return cell->row.blob->size;
-        break;
+    *ret = (struct kaldi_view){.cell = cell, .off = o->start, .len = o->len};
+    if (way == KALDI_AS_LINE) {
+        view_line(cell, ret);
+    } else if (is_wave(cell) && (way != KALDI_AS_STORED || cell->row.is_cut)) {
+        kaldi_view_array(cell, 0, DTYPE_I2, ret);
+        kaldi_wave_header(channels_of(cell), (uint32_t)o->dim[2], cell->row.n[0], ret->head);
+        ret->head_len = KALDI_WAVE_HEADER;
+    } else if (is_wave(cell)) {
+        ret->len = cell->row.is_whole ? cell->row.blob->size : o->len;
+    } else if (cell->row.is_cut) {
+        view_cut(cell, ret);
+    } else {
+        ret->is_ended = way == KALDI_AS_ENTRY && o->store == KALDI_TEXT && cell->row.is_open;
     }
-    if (cell->row.is_cut)
-        return cut_bytes(cell);
-    return cell->row.object.len + (way == KALDI_AS_ENTRY && needs_end(cell));
 }
 
-/* Read size bytes from the file at byte at, and a newline after them. */
-static int read_ended(struct read_context *rc, const struct kaldi_cell *cell, uint64_t at,
-                      uint64_t size, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int kaldi_view_read(struct read_context *rc, const struct kaldi_set *set,
+                    const struct kaldi_view *view, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
 {
-    size_t n = off < size ? (size_t)min_u64(len, size - off) : 0;
-    int r = n ? kaldi_read(rc, cell->row.blob, at + off, n, dst, d) : 0;
+    size_t n = off < view->head_len ? (size_t)min_u64(len, view->head_len - off) : 0;
+    int r = 0;
 
+    if (n)
+        memcpy(dst, view->head + off, n);
+    dst += n;
+    len -= n;
+    off = off + n - view->head_len;
+    n = off < view->len ? (size_t)min_u64(len, view->len - off) : 0;
+    if (n && view->body == VIEW_STORED)
+        r = kaldi_read(rc, view->cell->row.blob, view->off + off, n, dst, d);
+    else if (n && view->body == VIEW_SAMPLES)
+        r = read_audio(rc, view->cell, off, n, dst, d);
+    else if (n)
+        r = view_values(rc, set, view, off, n, dst, d);
     if (n < len)
         dst[n] = '\n';
     return r;
 }
 
-int kaldi_cell_bytes(struct read_context *rc, const struct kaldi_set *set,
-                     const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t off, size_t len,
-                     uint8_t *dst, struct diag *d)
+struct extent kaldi_view_span(const struct kaldi_view *view)
 {
+    const struct kaldi_cell *cell = view->cell;
     const struct kaldi_object *o = &cell->row.object;
+    struct extent span = {.blob = cell->row.blob, .off = view->off, .len = view->len};
 
-    if (!len)
-        return 0;
-    if (way == KALDI_AS_LINE)
-        return read_ended(rc, cell, o->start + o->dim[1], token_len(cell), off, len, dst, d);
-    if (is_wave(cell) && (way != KALDI_AS_STORED || cell->row.is_cut))
-        return read_wav(rc, cell, off, len, dst, d);
-    if (cell->row.is_cut)
-        return read_cut(rc, set, cell, off, len, dst, d);
-    return read_ended(rc, cell, o->start, is_wave(cell) ? UINT64_MAX : o->len, off, len, dst, d);
-}
+    if (view->body == VIEW_DECODED) {
+        span.off = o->start;
+        span.len = view->len ? o->len : 0;
+    } else if (view->body == VIEW_SAMPLES) {
+        uint64_t all = o->dim[1], n = view->len / 2, stride = cell->channel ? all : 1;
+        uint64_t first = cell->row.is_cut ? cell->row.first[0] * all : 0;
 
-/* ---- what of the source is read ---- */
-
-static void audio_span(const struct kaldi_cell *cell, uint64_t *ret_off, uint64_t *ret_len)
-{
-    const struct kaldi_object *o = &cell->row.object;
-    uint64_t all = o->dim[1], n = audio_bytes(cell) / 2, stride = cell->channel ? all : 1;
-    uint64_t first = cell->row.is_cut ? cell->row.first[0] * all : 0;
-
-    first += cell->channel ? cell->channel - 1 : 0;
-    *ret_off = o->start + cell->data + first * 2;
-    *ret_len = n ? ((n - 1) * stride + 1) * 2 : 0;
-}
-
-void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
-                           uint64_t *ret_off, uint64_t *ret_len)
-{
-    const struct kaldi_object *o = &cell->row.object;
-    uint64_t at, dim[2];
-    unsigned width;
-
-    if (is_wave(cell)) {
-        audio_span(cell, ret_off, ret_len);
-        return;
+        first += cell->channel ? cell->channel - 1 : 0;
+        span.off = o->start + cell->data + first * 2;
+        span.len = n ? ((n - 1) * stride + 1) * 2 : 0;
     }
-    kaldi_cell_form(cell, i, dim);
-    width = dtype_info(dtype)->bytes;
-    *ret_off = o->start;
-    *ret_len = dim[0] && dim[1] ? o->len : 0;
-    if (*ret_len && stands_plain(cell, i, dtype, width, &at)) {
-        *ret_off += at;
-        *ret_len = dim[0] * dim[1] * width;
-    }
-}
-
-void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
-                           uint64_t *ret_len)
-{
-    const struct kaldi_object *o = &cell->row.object;
-
-    if (is_wave(cell) && (way != KALDI_AS_STORED || cell->row.is_cut)) {
-        audio_span(cell, ret_off, ret_len);
-    } else if (cell->row.is_cut) {
-        kaldi_cell_array_span(cell, 0, cut_dtype(cell), ret_off, ret_len);
-    } else if (way == KALDI_AS_LINE) {
-        *ret_off = o->start + o->dim[1];
-        *ret_len = token_len(cell);
-    } else {
-        *ret_off = o->start;
-        *ret_len = is_wave(cell) ? kaldi_cell_size(cell, way) : o->len;
-    }
+    return span;
 }

@@ -19,6 +19,7 @@
  * keep their places. */
 struct entry {
     struct kaldi_cell cell;
+    struct kaldi_view view; /* of the cell */
     bool is_bad;
     uint64_t lead; /* bytes before the object: key and space, or the newlines */
     uint64_t size; /* bytes, lead included */
@@ -39,7 +40,8 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
     if (cell_of(items, sample, &ret->cell, NULL) == 0) {
         ret->is_bad = false;
         ret->lead = dataset_key(items->ds, sample, key) + 1;
-        ret->size = ret->lead + kaldi_cell_size(&ret->cell, KALDI_AS_ENTRY);
+        kaldi_view_bytes(&ret->cell, KALDI_AS_ENTRY, &ret->view);
+        ret->size = ret->lead + kaldi_view_size(&ret->view);
         return 0;
     }
     if (items->sel->single ||
@@ -61,17 +63,6 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
     if (r == 0)
         ret->size = entry.size;
     return r;
-}
-
-static int entry_bytes(struct record_items *items, uint64_t sample, uint64_t off, size_t len,
-                       uint8_t *dst, struct diag *d)
-{
-    struct kaldi_cell cell;
-    int r = cell_of(items, sample, &cell, d);
-
-    return r < 0 ? r
-                 : kaldi_cell_bytes(items->rc, kaldi_set_of(items->ds), &cell, KALDI_AS_ENTRY, off,
-                                    len, dst, d);
 }
 
 /* ---- archives ---- */
@@ -116,18 +107,20 @@ static int archive_item(struct record_items *items, uint64_t sample, const struc
         off += n;
         len -= n;
     }
-    return len ? entry_bytes(items, sample, off - capacity, len, dst, d) : 0;
+    return len ? kaldi_view_read(items->rc, kaldi_set_of(items->ds), &entry.view, off - capacity,
+                                 len, dst, d)
+               : 0;
 }
 
 /* Is the key equal to the one in the source archive? It differs if a table is joined by speaker, or
  * if a repeated key got ~ and a number. */
-static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_t len)
+static bool has_stored_key(const struct kaldi_cell *cell, const uint8_t *key, size_t len)
 {
-    uint8_t own[KEY_MAX];
+    uint8_t stored[KEY_MAX];
 
     return !(cell->table->base.prepared.index.renamed && memchr(key, '~', len)) &&
-           index_key(&cell->table->base.prepared.index, cell->number, own) == len &&
-           !memcmp(own, key, len);
+           index_key(&cell->table->base.prepared.index, cell->number, stored) == len &&
+           !memcmp(stored, key, len);
 }
 
 /* Where the source holds an entry byte for byte as shown. false: nowhere. */
@@ -135,15 +128,18 @@ static bool entry_place(struct record_items *items, uint64_t place, const struct
                         uint64_t *ret_start, uint64_t *ret_end)
 {
     struct kaldi_cell cell;
+    struct kaldi_view view;
     uint8_t key[KEY_SIZE];
     uint64_t sample = record_items_sample(items, place);
     size_t len;
 
-    if (cell_of(items, sample, &cell, NULL) < 0 || !cell.row.is_plain ||
-        !kaldi_cell_is_stored(&cell))
+    if (cell_of(items, sample, &cell, NULL) < 0 || !cell.row.is_plain)
+        return false;
+    kaldi_view_bytes(&cell, KALDI_AS_ENTRY, &view);
+    if (view.body != VIEW_STORED || view.head_len || view.is_ended)
         return false;
     len = dataset_key(items->ds, sample, key) + 1;
-    if (cell.row.object.start < len || !has_own_key(&cell, key, len - 1))
+    if (cell.row.object.start < len || !has_stored_key(&cell, key, len - 1))
         return false;
     *ret_blob = cell.row.blob;
     *ret_start = cell.row.object.start - len;

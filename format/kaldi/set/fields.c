@@ -14,26 +14,9 @@
 /* The contents of a cell, after the arrays of its type. */
 enum {
     SAMPLE_RATE = KALDI_ARRAYS_MAX,
-    STORED,
-    LINE,
-    WAV,
-    ENTRY, /* of an archive */
-    N_CONTENTS,
+    AS_BYTES, /* and the ways of enum kaldi_bytes from here on */
+    N_CONTENTS = AS_BYTES + N_KALDI_BYTES,
 };
-
-static enum kaldi_bytes way_of(const struct record_content *c)
-{
-    switch (c->what) {
-    case LINE:
-        return KALDI_AS_LINE;
-    case WAV:
-        return KALDI_AS_WAV;
-    case ENTRY:
-        return KALDI_AS_ENTRY;
-    default:
-        return KALDI_AS_STORED;
-    }
-}
 
 static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
 {
@@ -42,19 +25,32 @@ static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
     return array->real ? c->real : array->dtype;
 }
 
+/* Not of SAMPLE_RATE. */
+static void content_view(const struct kaldi_set *set, const struct record_content *c,
+                         const struct kaldi_cell *cell, struct kaldi_view *ret)
+{
+    if (c->what < KALDI_ARRAYS_MAX)
+        kaldi_view_array(cell, c->what, array_dtype(&set->column[c->column], c->what), ret);
+    else
+        kaldi_view_bytes(cell, (enum kaldi_bytes)(c->what - AS_BYTES), ret);
+}
+
 static int kaldi_fields_content_dims(const struct dataset *ds, const struct record_content *c,
                                      uint64_t record, uint64_t ret_dim[static RECORD_AXES],
                                      struct diag *d)
 {
     struct kaldi_cell cell;
+    struct kaldi_view view;
     int r = kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, d);
 
     if (r < 0)
         return r;
-    if (c->what < KALDI_ARRAYS_MAX)
+    if (c->what < KALDI_ARRAYS_MAX) {
         kaldi_cell_form(&cell, c->what, ret_dim);
-    else
-        ret_dim[0] = kaldi_cell_size(&cell, way_of(c)) - (c->what == LINE);
+    } else if (c->what != SAMPLE_RATE) {
+        content_view(kaldi_set_of(ds), c, &cell, &view);
+        ret_dim[0] = kaldi_view_size(&view) - (c->what == AS_BYTES + KALDI_AS_LINE);
+    }
     return 0;
 }
 
@@ -64,16 +60,16 @@ static int kaldi_fields_content_read(struct read_context *rc, const struct datas
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
     struct kaldi_cell cell;
+    struct kaldi_view view;
     uint8_t rate[4];
     int r = kaldi_cell(set, c->column, record, &cell, d);
 
     if (r < 0)
         return r;
-    if (c->what < KALDI_ARRAYS_MAX)
-        return kaldi_cell_array(rc, set, &cell, c->what,
-                                array_dtype(&set->column[c->column], c->what), off, len, dst, d);
-    if (c->what != SAMPLE_RATE)
-        return kaldi_cell_bytes(rc, set, &cell, way_of(c), off, len, dst, d);
+    if (c->what != SAMPLE_RATE) {
+        content_view(set, c, &cell, &view);
+        return kaldi_view_read(rc, set, &view, off, len, dst, d);
+    }
     store_le32(rate, (uint32_t)cell.row.object.dim[2]);
     memcpy(dst, rate + off, len);
     return 0;
@@ -92,19 +88,17 @@ static const struct record_ops content_ops = {.dims = kaldi_fields_content_dims,
                                               .read = kaldi_fields_content_read,
                                               .where = kaldi_fields_content_where};
 
-void kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                      const struct field *f, uint64_t *ret_off, uint64_t *ret_len)
+struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
+                               const struct field *f)
 {
     const struct record_content *c = f->impl;
+    struct kaldi_view view;
 
     if (c->what == SAMPLE_RATE || f->form == FORM_LENGTHS || f->form == FORM_OFFSETS ||
         f->names_file)
-        *ret_len = 0; /* the index has it */
-    else if (c->what < KALDI_ARRAYS_MAX)
-        kaldi_cell_array_span(cell, c->what, array_dtype(&set->column[c->column], c->what), ret_off,
-                              ret_len);
-    else
-        kaldi_cell_bytes_span(cell, way_of(c), ret_off, ret_len);
+        return (struct extent){.blob = cell->row.blob}; /* the index has it */
+    content_view(set, c, cell, &view);
+    return kaldi_view_span(&view);
 }
 
 /* ---- which fields there are ---- */
@@ -167,16 +161,18 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
         records_add_item(ds, &content[SAMPLE_RATE], name, IN_ARRAYS);
     }
     if (is_text)
-        records_add_strings(ds, &content[LINE], table->name);
-    add_entries(ds, &content[ENTRY], table->name);
+        records_add_strings(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name);
+    add_entries(ds, &content[AS_BYTES + KALDI_AS_ENTRY], table->name);
     if (is_text)
-        records_add_lines(ds, &content[LINE], table->name, "txt");
+        records_add_lines(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name, "txt");
     for (unsigned i = first; i < ds->n_fields; i++)
         ds->field[i].unnamed = set->column[column].is_alone;
     if (is_wave)
-        records_add_bytes(ds, &content[WAV], table->name, "wav", "wav", IN_FILE_SAMPLES | IN_TAR)
+        records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_WAV], table->name, "wav", "wav",
+                          IN_FILE_SAMPLES | IN_TAR)
             ->unnamed = count_waves(set) == 1;
-    records_add_bytes(ds, &content[STORED], table->name, "raw", "raw", IN_FILE_SAMPLES);
+    records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_STORED], table->name, "raw", "raw",
+                      IN_FILE_SAMPLES);
 }
 
 size_t kaldi_fields_most(unsigned n)

@@ -108,12 +108,12 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
                        struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct record_content *of = only ? only->impl : NULL;
+    const struct record_content *content = only ? only->impl : NULL;
 
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_cell cell;
 
-        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0)
+        if ((content && content->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0)
             continue;
         text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(cell.row.blob),
                  (unsigned long long)cell.row.object.start,
@@ -124,41 +124,41 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
 }
 
 /* The bytes of a cell that all fields together read. */
-static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell,
-                      uint64_t *ret_off, uint64_t *ret_len)
+static struct extent cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell)
 {
-    uint64_t off, len, end;
+    struct kaldi_view view;
+    struct extent stored, decoded;
+    uint64_t end;
 
-    kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
+    kaldi_view_bytes(cell, KALDI_AS_STORED, &view);
+    stored = kaldi_view_span(&view);
     if (!cell->row.is_cut)
-        return;
+        return stored;
     /* One field may need a part decoded, and another may read it as stored. */
-    kaldi_cell_array_span(cell, 0, c->real, &off, &len);
-    end = max_u64(off + len, *ret_off + *ret_len);
-    *ret_off = min_u64(off, *ret_off);
-    *ret_len = end - *ret_off;
+    kaldi_view_array(cell, 0, c->real, &view);
+    decoded = kaldi_view_span(&view);
+    end = max_u64(decoded.off + decoded.len, stored.off + stored.len);
+    stored.off = min_u64(stored.off, decoded.off);
+    stored.len = end - stored.off;
+    return stored;
 }
 
 static unsigned set_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                             struct extent *ret)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct record_content *of = only ? only->impl : NULL;
+    const struct record_content *content = only ? only->impl : NULL;
     unsigned n = 0;
 
-    if (only && !of)
+    if (only && !content)
         return 0;
     for (unsigned i = 0; i < set->n_columns && n < EXTENTS_MOST; i++) {
         struct kaldi_cell cell;
 
-        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0 ||
+        if ((content && content->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0 ||
             cell.row.is_output)
             continue;
-        ret[n].blob = cell.row.blob;
-        if (only)
-            kaldi_field_span(set, &cell, only, &ret[n].off, &ret[n].len);
-        else
-            cell_span(&set->column[i], &cell, &ret[n].off, &ret[n].len);
+        ret[n] = only ? kaldi_field_span(set, &cell, only) : cell_span(&set->column[i], &cell);
         n += ret[n].len > 0;
     }
     return n;

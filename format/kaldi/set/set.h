@@ -85,34 +85,46 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
 /* The sizes of the axes of array number i. Returns the number of axes, 0 to 2. */
 unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret_dim[static 2]);
 
-/* Write bytes [off, off + len) of that array, real numbers as dtype. 0 or -errno with the reason in
- * d. */
-int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
-                     const struct kaldi_cell *cell, unsigned i, enum dtype dtype, uint64_t off,
-                     size_t len, uint8_t *dst, struct diag *d);
-
-/* Ways to show a cell as bytes, each with its size and content. */
+/* Ways to show a cell as bytes. */
 enum kaldi_bytes {
     KALDI_AS_STORED, /* the object as in its file; a cut one as Kaldi would write it */
     KALDI_AS_ENTRY,  /* what follows the key in an archive */
     KALDI_AS_LINE,   /* the tokens and a newline */
     KALDI_AS_WAV,    /* a .wav file */
+    N_KALDI_BYTES,
 };
 
-uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way);
-int kaldi_cell_bytes(struct read_context *rc, const struct kaldi_set *set,
-                     const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t off, size_t len,
-                     uint8_t *dst, struct diag *d);
+/* What a file shows of a cell: a header, a body, and perhaps a newline. */
+struct kaldi_view {
+    const struct kaldi_cell *cell;
+    uint8_t head[KALDI_WAVE_HEADER];
+    size_t head_len;
+    enum { VIEW_STORED, VIEW_SAMPLES, VIEW_DECODED } body;
+    uint64_t off;     /* VIEW_STORED: byte of cell->row.blob */
+    unsigned array;   /* VIEW_DECODED: values of this array, cut */
+    enum dtype dtype; /* and of real numbers */
+    uint64_t len;     /* bytes of the body */
+    bool is_ended;    /* a newline follows */
+};
 
-/* The bytes of cell->row.blob that kaldi_cell_array() and kaldi_cell_bytes() read: *ret_len of them
- * from *ret_off on. Reads nothing. */
-void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
-                           uint64_t *ret_off, uint64_t *ret_len);
-void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
-                           uint64_t *ret_len);
+/* Array number i, real numbers as dtype; or the cell as bytes. The cell must outlive the view. */
+void kaldi_view_array(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
+                      struct kaldi_view *ret);
+void kaldi_view_bytes(const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret);
 
-/* Does the source hold the cell's archive entry, without the key, byte for byte? */
-bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
+static inline uint64_t kaldi_view_size(const struct kaldi_view *view)
+{
+    return view->head_len + view->len + view->is_ended;
+}
+
+/* Write bytes [off, off + len) of a view. 0 or -errno with the reason in d. */
+int kaldi_view_read(struct read_context *rc, const struct kaldi_set *set,
+                    const struct kaldi_view *view, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d);
+
+/* The bytes of cell->row.blob that kaldi_view_read() reads for all of a view; 0 of them where it
+ * needs none. */
+struct extent kaldi_view_span(const struct kaldi_view *view);
 
 /* ---- fields (format/kaldi/set/fields.c) ---- */
 
@@ -123,8 +135,8 @@ size_t kaldi_fields_most(unsigned n);
 int kaldi_fields_init(struct dataset *ds);
 
 /* The bytes of a cell that a field reads. */
-void kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                      const struct field *f, uint64_t *ret_off, uint64_t *ret_len);
+struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
+                               const struct field *f);
 
 /* Complete the fields once the rows are known. 0 or -ENOMEM. */
 int kaldi_fields_finish(struct dataset *ds);
