@@ -23,12 +23,19 @@ enum { ABOUT_MEMBERS = 3, ABOUT_MISSING = ABOUT_MEMBERS, ABOUT_NOTES };
 
 enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
 
-/* What dataset.json reports about a table. */
-struct misses {
-    uint64_t missing;
-    struct text missing_keys;  /* JSON strings with commas between, */
-    struct text missing_shown; /* and the first KEYS_NOTED for people */
-    uint8_t *used;             /* [rows / 8 + 1] bits; owned */
+/* Keys, and how they are reported. */
+struct key_list {
+    uint64_t n;
+    struct text json;  /* the first LISTED, strings with commas between */
+    struct text shown; /* the first KEYS_NOTED, for people */
+};
+
+/* A table while it is joined. */
+struct joined_table {
+    enum level level;
+    struct key_list missing; /* utterances that it lacks */
+    struct key_list extra;   /* its rows that no utterance uses */
+    uint8_t *used;           /* [rows / 8 + 1] a bit for each row; owned */
 };
 
 struct kaldi_join {
@@ -39,13 +46,11 @@ struct kaldi_join {
     bool has_segments;
     const struct index *base;          /* whose rows are the utterances */
     const struct kaldi_table *speaker; /* utt2spk, or NULL */
-    enum level level[INDEX_COLUMNS];
-    int place[INDEX_COLUMNS]; /* of a column among the numbers */
 
     /* While rows are joined: */
     uint64_t at; /* the next row of the base */
     bool begun_rows;
-    struct misses miss[INDEX_COLUMNS];
+    struct joined_table joined[INDEX_COLUMNS];
     struct text notes;
     unsigned reported;
     struct kaldi_in in; /* on the text of speaker */
@@ -76,12 +81,6 @@ static const struct index *base_index(const struct kaldi_join *join)
             return &table->base.prepared.index;
     }
     return &join->set->column[0].table->base.prepared.index;
-}
-
-/* Is the audio of a column cut by the segments? */
-static bool is_cut(const struct kaldi_join *join, unsigned column)
-{
-    return join->has_segments && join->set->column[column].table->type == KALDI_WAVE;
 }
 
 /* ---- what texts say ---- */
@@ -174,7 +173,7 @@ static enum level find_level(struct kaldi_join *join, unsigned column, struct ut
     uint64_t rows = min_u64(join->base->rows, LEVEL_ROWS), row_found, found[N_LEVELS] = {0};
     enum level best = usual_level(table->name);
 
-    if (is_cut(join, column))
+    if (join->set->column[column].is_cut)
         return BY_RECORDING;
     for (uint64_t row = 0; row < rows; row++) {
         know_utterance(join, row, u);
@@ -187,26 +186,22 @@ static enum level find_level(struct kaldi_join *join, unsigned column, struct ut
     return best;
 }
 
-/* Key number n of a list for people. */
-static void show_key(struct text *t, uint64_t n, const uint8_t *key, size_t len)
+static void key_list_add(struct key_list *list, const uint8_t *key, size_t len)
 {
+    char text[KEY_MAX + 1];
+    uint64_t n = list->n++;
+
     if (n < KEYS_NOTED)
-        text_add(t, "%s'%.*s'", n ? ", " : "", (int)min_u64(len, 100), (const char *)key);
+        text_add(&list->shown, "%s'%.*s'", n ? ", " : "", (int)min_u64(len, 100),
+                 (const char *)key);
     else if (n == KEYS_NOTED)
-        text_add(t, ", ...");
-}
-
-static void note_missing(struct misses *miss, const struct utterance *u)
-{
-    char key[KEY_MAX + 1];
-
-    show_key(&miss->missing_shown, miss->missing, u->key, u->len);
-    if (miss->missing++ >= LISTED)
+        text_add(&list->shown, ", ...");
+    if (n >= LISTED)
         return;
-    memcpy(key, u->key, u->len);
-    key[u->len] = '\0';
-    text_add(&miss->missing_keys, miss->missing > 1 ? ", " : "");
-    text_add_json(&miss->missing_keys, key);
+    memcpy(text, key, len);
+    text[len] = '\0';
+    text_add(&list->json, n ? ", " : "");
+    text_add_json(&list->json, text);
 }
 
 static void note_segment(struct kaldi_join *join, const struct utterance *u, const char *wrong)
@@ -238,7 +233,7 @@ static bool join_cut(struct kaldi_join *join, const struct utterance *u,
 static int join_row(struct kaldi_join *join, struct utterance *u)
 {
     const struct kaldi_set *set = join->set;
-    uint64_t number[INDEX_COLUMNS], found;
+    uint64_t number[INDEX_COLUMNS];
     bool complete = true;
 
     know_utterance(join, join->at, u);
@@ -249,16 +244,16 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
         note_segment(join, u, u->segment_wrong);
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
-        uint64_t *at = &number[join->place[i]];
-        bool has = kaldi_join_find_row(table, join->level[i], u, at);
+        struct joined_table *joined = &join->joined[i];
+        uint64_t *row = &number[set->column[i].join];
+        bool has = kaldi_join_find_row(table, joined->level, u, row);
 
-        found = *at;
-        if (has && join->miss[i].used)
-            join->miss[i].used[found / 8] |= (uint8_t)(1u << found % 8);
-        if (has && is_cut(join, i))
-            has = join_cut(join, u, table, found, at + 1);
+        if (has)
+            joined->used[*row / 8] |= (uint8_t)(1u << *row % 8);
+        if (has && set->column[i].is_cut)
+            has = join_cut(join, u, table, *row, row + 1);
         if (!has)
-            note_missing(&join->miss[i], u);
+            key_list_add(&joined->missing, u->key, u->len);
         complete = complete && has;
     }
     return complete ? index_add(join->prepared.builder, u->key, u->len, number) : 0;
@@ -284,96 +279,44 @@ static int join_identity(void *impl, struct text *ret)
 static int begin_rows(struct kaldi_join *join, struct utterance *u)
 {
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        join->level[i] = find_level(join, i, u);
+        struct joined_table *joined = &join->joined[i];
+
+        joined->level = find_level(join, i, u);
         if (read_error(join))
             return read_error(join);
-    }
-    join->begun_rows = true;
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        join->miss[i].used =
-            calloc(1, join->set->column[i].table->base.prepared.index.rows / 8 + 1);
-        if (!join->miss[i].used)
+        if (!joined->used)
+            joined->used = calloc(1, join->set->column[i].table->base.prepared.index.rows / 8 + 1);
+        if (!joined->used)
             return -ENOMEM;
     }
+    join->begun_rows = true;
     return 0;
 }
 
-/* Add the keys of a table that no utterance uses. */
-static uint64_t add_extra(const struct kaldi_table *table, const struct misses *miss,
+/* Find the rows that no utterance uses. */
+static void find_extra(const struct kaldi_table *table, struct joined_table *joined)
+{
+    const struct index *index = &table->base.prepared.index;
+    uint8_t key[KEY_MAX];
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        if (joined->used[row / 8] & 1u << row % 8)
+            continue;
+        if (joined->extra.n < LISTED)
+            key_list_add(&joined->extra, key, index_key(index, row, key));
+        else
+            joined->extra.n++;
+    }
+}
+
+/* "feats": {"count": 2, "keys": ["a", "b"]}, if there are any; returns whether there are. */
+static bool describe_keys(const struct kaldi_table *table, const struct key_list *list, bool first,
                           struct text *t)
 {
-    uint64_t n = 0;
-
-    for (uint64_t row = 0; row < table->base.prepared.index.rows; row++) {
-        char key[KEY_MAX + 1];
-
-        if (miss->used[row / 8] & 1u << row % 8 || n++ >= LISTED)
-            continue;
-        key[index_key(&table->base.prepared.index, row, (uint8_t *)key)] = '\0';
-        text_add(t, n > 1 ? ", " : "");
-        text_add_json(t, key);
-    }
-    return n;
-}
-
-/* {"feats": {"count": 2, "keys": ["a", "b"]}} for each table that has any: of the keys that the
- * table lacks, or of its extra ones. */
-static void describe_keys(const struct kaldi_join *join, bool extra, struct text *t)
-{
-    const char *comma = "";
-
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        AUTO_TEXT struct text extras = {0};
-        const struct kaldi_table *table = join->set->column[i].table;
-        const struct misses *miss = &join->miss[i];
-        uint64_t n = extra ? add_extra(table, miss, &extras) : miss->missing;
-        const char *keys = extra ? extras.data : miss->missing_keys.data;
-
-        t->failed = t->failed || extras.failed;
-        if (!n)
-            continue;
-        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", comma, table->name,
-                 (unsigned long long)n, keys ? keys : "");
-        comma = ", ";
-    }
-}
-
-/* A line for each table that lacks utterances. */
-static void kaldi_join_add_missing(const struct kaldi_join *join, struct text *t)
-{
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct misses *miss = &join->miss[i];
-
-        if (miss->missing)
-            text_add(t, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
-                     blob_name(join->set->column[i].table->base.blob),
-                     (unsigned long long)miss->missing, (unsigned long long)join->base->rows,
-                     miss->missing_shown.data ? miss->missing_shown.data : "");
-    }
-}
-
-/* And for each table of utterances that has others. */
-static void add_others(const struct kaldi_join *join, struct text *t)
-{
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct kaldi_table *table = join->set->column[i].table;
-        AUTO_TEXT struct text shown = {0};
-        uint64_t n = 0;
-
-        for (uint64_t row = 0; row < table->base.prepared.index.rows; row++) {
-            uint8_t key[KEY_MAX];
-
-            if (join->miss[i].used[row / 8] & 1u << row % 8)
-                continue;
-            show_key(&shown, n, key,
-                     n > KEYS_NOTED ? 0 : index_key(&table->base.prepared.index, row, key));
-            n++;
-        }
-        if (n && join->level[i] == BY_UTTERANCE)
-            text_add(t, "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
-                     blob_name(table->base.blob), (unsigned long long)n,
-                     shown.data ? shown.data : "");
-    }
+    if (list->n)
+        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", first ? "" : ", ", table->name,
+                 (unsigned long long)list->n, list->json.data ? list->json.data : "");
+    return list->n;
 }
 
 /* Did memory for the reports run out? */
@@ -382,7 +325,9 @@ static bool texts_failed(const struct kaldi_join *join)
     bool failed = join->notes.failed;
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        failed = failed || join->miss[i].missing_keys.failed || join->miss[i].missing_shown.failed;
+        failed = failed || join->joined[i].missing.json.failed ||
+                 join->joined[i].missing.shown.failed || join->joined[i].extra.json.failed ||
+                 join->joined[i].extra.shown.failed;
     return failed;
 }
 
@@ -401,7 +346,7 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
     AUTO_TEXT struct text lacking = {0};
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        if (join->miss[i].missing == join->base->rows)
+        if (join->joined[i].missing.n == join->base->rows)
             text_add(&lacking, "%s%s", lacking.len ? ", " : "", join->set->column[i].table->name);
     return diag_set(
         d, -EBADMSG,
@@ -412,17 +357,45 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
         lacking.data ? lacking.data : "no single table");
 }
 
+/* Lines for people about what tables lack, and what tables of utterances have beyond the others. */
+static void describe_tables(const struct kaldi_join *join, struct text *t)
+{
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        const struct key_list *missing = &join->joined[i].missing;
+
+        if (missing->n)
+            text_add(t, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
+                     blob_name(join->set->column[i].table->base.blob),
+                     (unsigned long long)missing->n, (unsigned long long)join->base->rows,
+                     missing->shown.data ? missing->shown.data : "");
+    }
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        const struct key_list *extra = &join->joined[i].extra;
+
+        if (extra->n && join->joined[i].level == BY_UTTERANCE)
+            text_add(t, "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
+                     blob_name(join->set->column[i].table->base.blob), (unsigned long long)extra->n,
+                     extra->shown.data ? extra->shown.data : "");
+    }
+}
+
 static int join_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
-    const struct kaldi_join *join = impl;
+    struct kaldi_join *join = impl;
+    const struct kaldi_column *column = join->set->column;
+    bool any = false;
 
     text_add(ret, "\"missing_keys\": {");
-    describe_keys(join, false, ret);
+    for (unsigned i = 0; i < join->set->n_columns; i++)
+        any |= describe_keys(column[i].table, &join->joined[i].missing, !any, ret);
     text_add(ret, "}%c\"extra\": {", '\0');
-    describe_keys(join, true, ret);
+    any = false;
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        find_extra(column[i].table, &join->joined[i]);
+        any |= describe_keys(column[i].table, &join->joined[i].extra, !any, ret);
+    }
     text_add(ret, "}%c\"segments_left_out\": %u%c", '\0', join->reported, '\0');
-    kaldi_join_add_missing(join, ret);
-    add_others(join, ret);
+    describe_tables(join, ret);
     text_add_bytes(ret, "", 1);
     text_add(ret, "%s", join->notes.data ? join->notes.data : "");
     if (join->reported > SEGMENTS_REPORTED)
@@ -497,14 +470,13 @@ static int place_columns(struct kaldi_join *join)
     unsigned *columns = &join->prepared.shape.columns;
 
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        unsigned numbers = is_cut(join, i) ? 4 : 1;
+        struct kaldi_column *column = &join->set->column[i];
 
-        if (*columns + numbers > INDEX_COLUMNS)
+        column->is_cut = join->has_segments && column->table->type == KALDI_WAVE;
+        column->join = (int)*columns;
+        *columns += column->is_cut ? 4 : 1;
+        if (*columns > INDEX_COLUMNS)
             return -E2BIG;
-        join->place[i] = (int)*columns;
-        *columns += numbers;
-        join->set->column[i].join = join->place[i];
-        join->set->column[i].is_cut = numbers > 1;
     }
     return 0;
 }
@@ -546,14 +518,20 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
     return 0;
 }
 
+static void key_list_release(struct key_list *list)
+{
+    text_release(&list->json);
+    text_release(&list->shown);
+}
+
 void kaldi_join_free(struct kaldi_join *join)
 {
     if (!join)
         return;
     for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
-        text_release(&join->miss[i].missing_keys);
-        text_release(&join->miss[i].missing_shown);
-        free(join->miss[i].used);
+        key_list_release(&join->joined[i].missing);
+        key_list_release(&join->joined[i].extra);
+        free(join->joined[i].used);
     }
     kaldi_in_release(&join->in);
     text_release(&join->notes);
