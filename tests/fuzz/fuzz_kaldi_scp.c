@@ -57,9 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(found.key >= line && found.key_len && found.key + found.key_len < found.path);
     FUZZ_CHECK(found.path_len && found.path + found.path_len <= line + len);
     FUZZ_CHECK(!memchr(found.path, '\0', found.path_len));
-    FUZZ_CHECK(found.kind == SCP_OFFSET || !found.offset);
-    FUZZ_CHECK(found.kind != SCP_COMMAND || found.path[found.path_len] == '|');
-    FUZZ_CHECK(found.kind != SCP_OFFSET || found.path[found.path_len] == ':');
+    FUZZ_CHECK(found.place == SCP_OFFSET || !found.offset);
+    FUZZ_CHECK(found.place != SCP_COMMAND || found.path[found.path_len] == '|');
+    FUZZ_CHECK(found.place != SCP_OFFSET || found.path[found.path_len] == ':');
     check_range(&found.range);
     return 0;
 }

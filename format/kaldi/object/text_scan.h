@@ -61,16 +61,6 @@ static inline bool kaldi_scan_ended(struct kaldi_scan *s)
     return s->p == s->end;
 }
 
-static inline bool kaldi_is_blank(uint8_t c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static inline bool kaldi_is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 void kaldi_scan_skip_blanks(struct kaldi_scan *s);
 void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to white space */
 

@@ -9,6 +9,17 @@
 
 #include "format/index/pass_window.h"
 
+/* White space and digits, as C sees them in the locale "C". */
+static inline bool kaldi_is_blank(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline bool kaldi_is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
 struct kaldi_in {
     const struct blob *blob;
     uint64_t size; /* bytes of the blob, or of its start that counts */

@@ -64,20 +64,15 @@ static bool kaldi_ends_in(const char *name, const char *end)
     return n > k && !memcmp(name + n - k, end, k);
 }
 
-static bool kaldi_set_format_is_blank(uint8_t c)
-{
-    return memchr(" \t\n\v\f\r", c, 6);
-}
-
 /* Skip the first key; returns the text after it. NULL: no key. */
 static const uint8_t *behind_key(const uint8_t *head, size_t len, size_t *ret_left)
 {
     size_t at = utf8_mark(head, len), key;
 
-    while (at < len && kaldi_set_format_is_blank(head[at]))
+    while (at < len && kaldi_is_blank(head[at]))
         at++;
     key = at;
-    while (at < len && !kaldi_set_format_is_blank(head[at]))
+    while (at < len && !kaldi_is_blank(head[at]))
         at++;
     if (at == key || at - key > KEY_MAX || at == len)
         return NULL;
@@ -100,7 +95,7 @@ static bool is_script(const uint8_t *head, size_t len, bool whole)
             break;
         if (!end)
             end = head + len;
-        if (scp_line_parse((const char *)at, (size_t)(end - at), &line) || line.kind == SCP_FILE)
+        if (scp_line_parse((const char *)at, (size_t)(end - at), &line) || line.place == SCP_FILE)
             return false;
     }
     return n;
@@ -111,17 +106,17 @@ static bool is_bracket(const uint8_t *at, size_t left)
 {
     size_t i = 0, number;
 
-    while (i < left && kaldi_set_format_is_blank(at[i]))
+    while (i < left && kaldi_is_blank(at[i]))
         i++;
     if (left - i > 5 && !memcmp(at + i, "rows=", 5))
-        return at[i + 5] >= '0' && at[i + 5] <= '9';
-    if (i + 1 >= left || at[i] != '[' || !kaldi_set_format_is_blank(at[i + 1]))
+        return kaldi_is_digit(at[i + 5]);
+    if (i + 1 >= left || at[i] != '[' || !kaldi_is_blank(at[i + 1]))
         return false;
-    for (i++; i < left && kaldi_set_format_is_blank(at[i]);)
+    for (i++; i < left && kaldi_is_blank(at[i]);)
         i++;
     for (number = i; i < left && memchr("0123456789+-.eE", at[i], 15);)
         i++;
-    return i > number && (i == left || kaldi_set_format_is_blank(at[i]) || at[i] == ']');
+    return i > number && (i == left || kaldi_is_blank(at[i]) || at[i] == ']');
 }
 
 /* Does the name say that it is a table? */
@@ -163,7 +158,7 @@ struct folder_files {
     bool is_directory; /* a data directory */
 };
 
-static enum kaldi_table_kind kaldi_kind_of(const struct source_file *file)
+static enum kaldi_layout layout_of(const struct source_file *file)
 {
     const struct kaldi_known_file *known = kaldi_known_file(file->name);
     uint8_t head[FORMAT_HEAD];
@@ -199,7 +194,7 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
     struct kaldi_table_setup setup = {
         .name = name,
         .folder = file->folder,
-        .kind = kaldi_kind_of(file),
+        .layout = layout_of(file),
         .type = known ? known->type : KALDI_UNKNOWN,
         .format = files->setup,
     };
@@ -275,7 +270,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
 
         if (!text)
             return blob_says_nothing(in.error) ? in.error : 0;
-        if (scp_line_parse((const char *)text, len, &line) || line.kind == SCP_COMMAND ||
+        if (scp_line_parse((const char *)text, len, &line) || line.place == SCP_COMMAND ||
             (last && strlen(last) == line.path_len && !memcmp(last, line.path, line.path_len)))
             continue;
         free(last);
@@ -338,7 +333,7 @@ static int kaldi_add_dataset(struct folder_files *files, const char *name,
     int r = 0;
 
     for (unsigned i = 0; i < parts->n && r == 0; i++)
-        if (parts->table[i]->kind == KALDI_SCRIPT)
+        if (parts->table[i]->layout == KALDI_SCRIPT)
             r = take_material(files, parts->table[i], parts);
     if (r == 0)
         r = kaldi_set_new(&format_kaldi, files->setup, parts, is_alone, &ds);
@@ -419,14 +414,14 @@ static int open_alone(struct folder_files *files, struct source_file *file)
     return r < 0 || !parts.n ? r : kaldi_add_dataset(files, file->name, &parts, true);
 }
 
-static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
+static int open_layout(struct folder_files *files, enum kaldi_layout layout)
 {
     int r = 0;
 
     for (size_t i = 0; i < files->n && r == 0; i++) {
         struct source_file *file = &files->file[i];
 
-        if (file->blob && kaldi_kind_of(file) == kind)
+        if (file->blob && layout_of(file) == layout)
             r = open_alone(files, file);
     }
     return r;
@@ -442,9 +437,9 @@ static int kaldi_open_folder(struct source_file *sources, size_t n,
     if (files.is_directory)
         r = open_directory(&files);
     if (r == 0)
-        r = open_kind(&files,
-                      KALDI_SCRIPT); /* scp files first: archives that they name are not tables */
-    return r < 0 ? r : open_kind(&files, KALDI_ARCHIVE);
+        r = open_layout(&files,
+                        KALDI_SCRIPT); /* scp files first: archives that they name are not tables */
+    return r < 0 ? r : open_layout(&files, KALDI_ARCHIVE);
 }
 
 /* The field for the example: features, else audio, else the first. */

@@ -82,10 +82,10 @@ static bool parse_time(const char *text, double *ret)
 /* Parse the rest of a line, after the utterance. NULL, or what is wrong. Changes text. */
 static const char *parse_line(char *text, struct kaldi_segment *ret)
 {
-    char *word[5] = {NULL}, *rest = text, *end;
+    char *word[5] = {NULL}, *left = text, *end;
     size_t n = 0;
 
-    for (char *w; (w = strsep(&rest, " \t\r"));) {
+    for (char *w; (w = strsep(&left, " \t\r"));) {
         if (!*w)
             continue;
         if (n == ARRAY_LEN(word))

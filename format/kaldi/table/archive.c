@@ -14,7 +14,7 @@ static size_t key_end(const uint8_t *text, size_t have)
 {
     size_t len = 0;
 
-    while (len < have && len <= KEY_MAX && !memchr(" \t\n\v\f\r", text[len], 6))
+    while (len < have && len <= KEY_MAX && !kaldi_is_blank(text[len]))
         len++;
     return len;
 }
@@ -43,7 +43,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
             from += 2;
             continue;
         }
-        if (!memchr(" \t\n\v\f\r", text[0], 6))
+        if (!kaldi_is_blank(text[0]))
             break;
     }
     len = key_end(text, have);

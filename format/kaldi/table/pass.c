@@ -54,7 +54,7 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
     pass->in.error = pass->object.error = 0; /* the read may succeed now */
     for (unsigned i = 1;; i++) {
         int r =
-            table->kind == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);
+            table->layout == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);
 
         atomic_store_explicit(&table->base.prepared.seen, min_u64(pass->at, table->base.blob->size),
                               memory_order_relaxed);

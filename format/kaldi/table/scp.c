@@ -6,21 +6,14 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/kaldi/object/window.h"
 
 struct piece {
     const char *at;
     size_t len;
 };
 
-static bool kaldi_scp_is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool kaldi_scp_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#define BLANKS " \t\n\v\f\r"
 
 static bool piece_is(struct piece p, const char *text)
 {
@@ -34,41 +27,26 @@ static bool piece_has(struct piece p, char c)
 
 static struct piece kaldi_scp_trim(struct piece p)
 {
-    for (; p.len && kaldi_scp_is_blank(p.at[0]); p.at++)
+    for (; p.len && kaldi_is_blank((uint8_t)p.at[0]); p.at++)
         p.len--;
-    while (p.len && kaldi_scp_is_blank(p.at[p.len - 1]))
+    while (p.len && kaldi_is_blank((uint8_t)p.at[p.len - 1]))
         p.len--;
     return p;
 }
 
-/* Split p at the first byte for which is_end() is true. *ret gets the text before that byte, *p the
- * text after it. False: no such byte, and *ret is all. */
-static bool kaldi_scp_split(struct piece *p, bool (*is_end)(char c), struct piece *ret)
+/* Split p at the first byte that is one of ends. *ret gets the text before that byte, *p the text
+ * after it. False: no such byte, and *ret is all. */
+static bool kaldi_scp_split(struct piece *p, const char *ends, struct piece *ret)
 {
     struct piece all = *p;
     size_t n = 0;
 
-    while (n < all.len && !is_end(all.at[n]))
+    while (n < all.len && !memchr(ends, all.at[n], strlen(ends)))
         n++;
     *ret = (struct piece){all.at, n};
     *p = n < all.len ? (struct piece){all.at + n + 1, all.len - n - 1}
                      : (struct piece){all.at + n, 0};
     return n < all.len;
-}
-
-static bool is_colon(char c)
-{
-    return c == ':';
-}
-
-static bool is_comma(char c)
-{
-    return c == ',';
-}
-
-static bool is_comma_or_space(char c)
-{
-    return c == ',' || c == ' ';
 }
 
 /* Parse decimal digits, at least one, up to max. */
@@ -77,7 +55,7 @@ static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
     uint64_t v = 0;
 
     for (size_t i = 0; i < p.len; i++) {
-        if (!kaldi_scp_is_digit(p.at[i]) || !checked_mul(v, 10, &v) ||
+        if (!kaldi_is_digit((uint8_t)p.at[i]) || !checked_mul(v, 10, &v) ||
             !checked_add(v, (uint64_t)(p.at[i] - '0'), &v) || v > max)
             return false;
     }
@@ -93,7 +71,7 @@ static bool range_number_parse(struct piece p, uint64_t *ret)
 {
     bool negative;
 
-    for (; p.len && kaldi_scp_is_blank(p.at[0]); p.at++)
+    for (; p.len && kaldi_is_blank((uint8_t)p.at[0]); p.at++)
         p.len--;
     negative = p.len && p.at[0] == '-';
     if (p.len && (p.at[0] == '+' || negative))
@@ -108,7 +86,7 @@ static const char *range_part_parse(struct piece part, uint64_t ret[static 2])
     uint64_t v[2] = {0, UINT64_MAX};
 
     if (!piece_is(part, ":")) {
-        if (!kaldi_scp_split(&part, is_colon, &first))
+        if (!kaldi_scp_split(&part, ":", &first))
             return "expected two numbers with ':' between in a range, got no ':'";
         if (!range_number_parse(first, &v[0]) || !range_number_parse(part, &v[1]))
             return "expected numbers from 0 to 2147483647 on both sides of ':' in a range, got "
@@ -128,7 +106,7 @@ static const char *kaldi_scp_range_parse(struct piece text, struct scp_range *re
 
     if (!text.len)
         return "expected a range between '[' and ']', got nothing";
-    range.has_columns = kaldi_scp_split(&text, is_comma, &rows);
+    range.has_columns = kaldi_scp_split(&text, ",", &rows);
     if (range.has_columns && piece_has(text, ','))
         return "expected rows, or rows and columns, in a range, got more than one ','";
     wrong = range_part_parse(rows, range.row);
@@ -186,10 +164,10 @@ static bool is_specifier(struct piece place)
 
     if (place.at[0] != 'a' && place.at[0] != 's')
         return false;
-    if (!kaldi_scp_split(&place, is_colon, &options))
+    if (!kaldi_scp_split(&place, ":", &options))
         return false;
     do {
-        more = kaldi_scp_split(&options, is_comma_or_space, &option);
+        more = kaldi_scp_split(&options, ", ", &option);
         if (piece_is(option, "ark")) {
             writer = writer && !scps;
             arks++;
@@ -212,7 +190,7 @@ static size_t path_of_offset(struct piece place)
 {
     size_t at = place.len;
 
-    while (at && kaldi_scp_is_digit(place.at[at - 1]))
+    while (at && kaldi_is_digit((uint8_t)place.at[at - 1]))
         at--;
     return at && at < place.len && place.at[at - 1] == ':' ? at - 1 : SIZE_MAX;
 }
@@ -222,7 +200,7 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
 {
     size_t path_len = path_of_offset(place);
 
-    if (kaldi_scp_is_blank(place.at[place.len - 1]))
+    if (kaldi_is_blank((uint8_t)place.at[place.len - 1]))
         return "expected the range right after the path, got white space";
     if (is_specifier(place))
         return "expected a file, got a specifier of a table such as \"ark:\" or \"scp:\"";
@@ -231,14 +209,14 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
     if (path_len == SIZE_MAX) {
         if (piece_has(place, '|'))
             return "expected '|' at the end of a command and nowhere in a path, got it inside";
-        ret->kind = SCP_FILE;
+        ret->place = SCP_FILE;
         ret->path_len = place.len;
         return NULL;
     }
     if (!digits_parse((struct piece){place.at + path_len + 1, place.len - path_len - 1}, INT64_MAX,
                       &ret->offset))
         return "expected an offset of up to 9223372036854775807, got a larger one";
-    ret->kind = SCP_OFFSET;
+    ret->place = SCP_OFFSET;
     ret->path_len = path_len;
     return NULL;
 }
@@ -256,7 +234,7 @@ static const char *place_parse(struct piece place, struct scp_line *ret)
         return "expected a file, or a command with '|' after it, got '|' before it";
     if (place.at[place.len - 1] != '|')
         return file_parse(place, ret);
-    ret->kind = SCP_COMMAND;
+    ret->place = SCP_COMMAND;
     ret->path_len = place.len - 1;
     return NULL;
 }
@@ -273,7 +251,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     *ret = (struct scp_line){.ends_table = true};
     if (!place.len)
         return "expected a key and where its object is, got a blank line";
-    kaldi_scp_split(&place, kaldi_scp_is_blank, &key);
+    kaldi_scp_split(&place, BLANKS, &key);
     place = kaldi_scp_trim(place);
     parsed.key = ret->key = key.at;
     parsed.key_len = ret->key_len = key.len;
@@ -292,40 +270,31 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 
 /* ---- what a range selects ---- */
 
-/* The last row may be up to `behind` rows past the end; the range is then cut. */
-static const char *kaldi_scp_range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
-                                      uint64_t *ret_first, uint64_t *ret_n)
+/* The last one may be up to `behind` past the end; the range is then cut. */
+static const char *range_select(bool is_all, const uint64_t range[static 2], uint64_t n,
+                                uint64_t behind, uint64_t *ret_first, uint64_t *ret_n)
 {
-    uint64_t last = range[1] == UINT64_MAX ? n - 1 : range[1];
+    uint64_t first = is_all ? 0 : range[0], last = is_all ? UINT64_MAX : range[1];
 
-    if (!n)
+    if (!n && !is_all)
         return "expected a range of an object with rows and columns, got an empty one";
-    if (last >= n && last - n >= behind)
+    if (last != UINT64_MAX && last >= n && last - n >= behind)
         return "expected a range within the object, got one that ends after it";
-    if (range[0] >= n)
+    if (first >= n && !is_all)
         return "expected a range within the object, got one that starts after it";
-    *ret_first = range[0];
-    *ret_n = min_u64(last, n - 1) - range[0] + 1;
-    return NULL;
-}
-
-static const char *all_of(uint64_t n, uint64_t *ret_first, uint64_t *ret_n)
-{
-    *ret_first = 0;
-    *ret_n = n;
+    *ret_first = first;
+    *ret_n = last < n ? last - first + 1 : n - first;
     return NULL;
 }
 
 const char *scp_range_rows(const struct scp_range *range, uint64_t rows, uint64_t *ret_first,
                            uint64_t *ret_n)
 {
-    return range->is_given ? kaldi_scp_range_of(range->row, rows, 3, ret_first, ret_n)
-                           : all_of(rows, ret_first, ret_n);
+    return range_select(!range->is_given, range->row, rows, 3, ret_first, ret_n);
 }
 
 const char *scp_range_columns(const struct scp_range *range, uint64_t columns, uint64_t *ret_first,
                               uint64_t *ret_n)
 {
-    return range->has_columns ? kaldi_scp_range_of(range->column, columns, 0, ret_first, ret_n)
-                              : all_of(columns, ret_first, ret_n);
+    return range_select(!range->has_columns, range->column, columns, 0, ret_first, ret_n);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum scp_kind {
+enum scp_place {
     SCP_FILE,    /* all of a file */
     SCP_OFFSET,  /* of a file, from offset on */
     SCP_COMMAND, /* the output of a shell command; path without the '|' */
@@ -24,7 +24,7 @@ struct scp_range {
 struct scp_line {
     const char *key;
     size_t key_len;
-    enum scp_kind kind;
+    enum scp_place place;
     const char *path;
     size_t path_len;
     uint64_t offset;

@@ -91,7 +91,7 @@ static int kaldi_script_add_file(struct kaldi_pass *pass, const char *path, size
 /* The length of the name that identifies a line's file; for a command it includes the '|'. */
 static size_t name_len(const struct kaldi_line *line)
 {
-    return line->parsed.path_len + (line->parsed.kind == SCP_COMMAND);
+    return line->parsed.path_len + (line->parsed.place == SCP_COMMAND);
 }
 
 static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
@@ -277,7 +277,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
                       struct diag *d)
 {
     const struct scp_line *parsed = &line->parsed;
-    bool is_whole = parsed->kind != SCP_OFFSET;
+    bool is_whole = parsed->place != SCP_OFFSET;
     struct diag reason = DIAG_INIT;
     struct kaldi_object object;
     unsigned flags = is_whole ? WHAT_WHOLE : 0;
@@ -319,7 +319,7 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
         return r < 0 ? r : 1;
     }
     file = kaldi_script_known_file(pass, line);
-    if (!file && line->parsed.kind == SCP_COMMAND)
+    if (!file && line->parsed.place == SCP_COMMAND)
         r = open_output(pass, line, &file, &reason);
     else if (!file)
         r = kaldi_script_open_file(pass, line, &file, &reason);
@@ -404,7 +404,7 @@ static int start_ahead(struct kaldi_pass *pass)
         struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
         struct diag d = DIAG_INIT;
 
-        if (!line->wrong && line->parsed.kind == SCP_COMMAND && !line->run &&
+        if (!line->wrong && line->parsed.place == SCP_COMMAND && !line->run &&
             !kaldi_script_known_file(pass, line) && !failed_before(pass, line) &&
             !waits_already(pass, i))
             r = start_command(pass, line, &d);

@@ -173,11 +173,11 @@ static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t 
 {
     while (at < in->size && at < try->most) {
         size_t have = 0, len = 0;
-        const uint8_t *rest = kaldi_in_at(in, at, KEY_MAX, &have);
+        const uint8_t *tail = kaldi_in_at(in, at, KEY_MAX, &have);
 
-        if (!rest)
+        if (!tail)
             return in->error;
-        while (len < have && (memchr(" \t\n\v\f\r", rest[len], 6) || key_is_sane(rest + len, 1)))
+        while (len < have && (kaldi_is_blank(tail[len]) || key_is_sane(tail + len, 1)))
             len++;
         if (len < have)
             return -EBADMSG;

@@ -28,7 +28,7 @@ static int table_identity(void *impl, struct text *ret)
 {
     const struct kaldi_table *table = impl;
 
-    text_add(ret, " type=%d kind=%d options=%d folder=%s", table->type, table->kind,
+    text_add(ret, " type=%d kind=%d options=%d folder=%s", table->type, table->layout,
              table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
                  table->opener->reads_outside << 3,
              table->folder);
@@ -158,7 +158,7 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     }
     table->name = strdup(setup->name);
     table->folder = strdup(setup->folder);
-    table->kind = setup->kind;
+    table->layout = setup->layout;
     table->type = setup->type;
     table->opener = setup->format->opener;
     table->asked = asked_type(&setup->format->options, blob_name(blob), &table->asked_of_all);

@@ -8,7 +8,7 @@
 #include "format/kaldi/object/object.h"
 #include "format/records/record_file.h"
 
-enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
+enum kaldi_layout { KALDI_ARCHIVE, KALDI_SCRIPT };
 
 /* A file that holds objects. */
 struct kaldi_file {
@@ -48,7 +48,7 @@ struct kaldi_totals {
 struct kaldi_table_setup {
     const char *name;   /* of the field */
     const char *folder; /* within the source, relative to it */
-    enum kaldi_table_kind kind;
+    enum kaldi_layout layout;
     enum kaldi_type type; /* KALDI_UNKNOWN: take it from the options, or find it out */
     const struct format_setup *format;
 };
@@ -57,7 +57,7 @@ struct kaldi_table {
     struct record_file base;
     char *name;
     char *folder;
-    enum kaldi_table_kind kind;
+    enum kaldi_layout layout;
     enum kaldi_type type;
     const struct opener *opener;
     enum kaldi_type asked; /* for objects that do not state their type, */

@@ -51,7 +51,7 @@ static int kaldi_table_type_measure_named(const struct blob *blob, const struct 
     struct kaldi_object object;
 
     kaldi_in_init(&in, blob);
-    return kaldi_measure(&in, line->kind == SCP_OFFSET ? line->offset : 0, type, &object, d);
+    return kaldi_measure(&in, line->place == SCP_OFFSET ? line->offset : 0, type, &object, d);
 }
 
 /* A type that is given for all tables may be meant for another: what does this one look like?
@@ -81,17 +81,17 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 
     if (!path)
         return -ENOMEM;
-    if (line->kind == SCP_COMMAND && !table->opener->runs_commands)
+    if (line->place == SCP_COMMAND && !table->opener->runs_commands)
         return opener_start(table->opener, path, &run,
                             d); /* its message says how to allow commands */
-    if (line->kind == SCP_COMMAND)
+    if (line->place == SCP_COMMAND)
         return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
     if (r == 0 && type == KALDI_UNKNOWN)
-        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, table->asked,
+        r = kaldi_sniff_object(blob, line->place == SCP_OFFSET ? line->offset : 0, table->asked,
                                &type, d);
     if (r == 0 && table->type == KALDI_UNKNOWN)
-        see_looks(table, blob, line->kind == SCP_OFFSET ? line->offset : 0, type);
+        see_looks(table, blob, line->place == SCP_OFFSET ? line->offset : 0, type);
     if (r == 0)
         r = kaldi_table_type_measure_named(blob, line, type, d);
     if (r == 0)
@@ -200,7 +200,7 @@ int kaldi_find_type(struct kaldi_table *table, struct diag *d)
     AUTO_KALDI_IN struct kaldi_in in = {0};
     int r = 0;
 
-    if (table->kind == KALDI_SCRIPT) {
+    if (table->layout == KALDI_SCRIPT) {
         kaldi_in_init(&in, table->base.blob);
         in.window.least = LINE_MOST;
         r = find_type_of_script(table, &in, d);

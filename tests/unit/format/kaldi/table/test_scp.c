@@ -12,7 +12,7 @@
 
 struct good {
     const char *line, *key;
-    enum scp_kind kind;
+    enum scp_place place;
     const char *path;
     uint64_t offset;
     struct scp_range range;
@@ -40,8 +40,8 @@ static void check_good(const struct good *want)
         fail_msg("\"%s\": %s", want->line, wrong);
     if (!is_text(found.key, found.key_len, want->key))
         fail_msg("\"%s\": key \"%.*s\"", want->line, (int)found.key_len, found.key);
-    if (found.kind != want->kind || !is_text(found.path, found.path_len, want->path))
-        fail_msg("\"%s\": kind %d, path \"%.*s\"", want->line, (int)found.kind, (int)found.path_len,
+    if (found.place != want->place || !is_text(found.path, found.path_len, want->path))
+        fail_msg("\"%s\": kind %d, path \"%.*s\"", want->line, (int)found.place, (int)found.path_len,
                  found.path);
     if (found.offset != want->offset)
         fail_msg("\"%s\": offset %llu", want->line, (unsigned long long)found.offset);
