@@ -17,11 +17,11 @@ struct msgpack_value {
     size_t len;
 };
 
-/* Call take() for each member. false: the bytes are not one such map and nothing else; some members
+/* Call add() for each member. false: the bytes are not one such map and nothing else; some members
  * may have been taken. */
 bool msgpack_map(const uint8_t *bytes, size_t len,
-                 void (*take)(void *ctx, const uint8_t *key, size_t key_len,
-                              const struct msgpack_value *value),
+                 void (*add)(void *ctx, const uint8_t *key, size_t key_len,
+                             const struct msgpack_value *value),
                  void *ctx);
 
 #endif

@@ -27,16 +27,16 @@ int mindrecord_refuse_encrypted(const struct blob *blob, struct diag *d)
     return r;
 }
 
-static void free_hash(EVP_MD_CTX **hash)
+static void mindrecord_free_hash(EVP_MD_CTX **hash)
 {
     EVP_MD_CTX_free(*hash);
 }
 
 /* Are the bytes before the tail of that hash? 1, 0, or -errno. */
-static int is_hash(const struct blob *blob, const EVP_MD *type, uint64_t end, const uint8_t *want,
-                   struct diag *d)
+static int mindrecord_is_hash(const struct blob *blob, const EVP_MD *type, uint64_t end,
+                              const uint8_t *expected, struct diag *d)
 {
-    AUTO(free_hash) EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    AUTO(mindrecord_free_hash) EVP_MD_CTX *hash = EVP_MD_CTX_new();
     AUTO_FREE uint8_t *bytes = malloc(CHUNK);
     uint8_t found[EVP_MAX_MD_SIZE];
     unsigned len;
@@ -54,14 +54,14 @@ static int is_hash(const struct blob *blob, const EVP_MD *type, uint64_t end, co
     }
     if (!EVP_DigestFinal_ex(hash, found, &len))
         return -ENOMEM;
-    return !memcmp(found, want, len);
+    return !memcmp(found, expected, len);
 }
 
 int mindrecord_check_hash(const struct blob *blob, struct diag *d)
 {
     const EVP_MD *const types[] = {EVP_sha224(),   EVP_sha256(),   EVP_sha384(),   EVP_sha512(),
                                    EVP_sha3_224(), EVP_sha3_256(), EVP_sha3_384(), EVP_sha3_512()};
-    uint8_t tail[HASH_TAIL], want[EVP_MAX_MD_SIZE];
+    uint8_t tail[HASH_TAIL], expected[EVP_MAX_MD_SIZE];
     bool known = false;
     uint32_t len;
     int r;
@@ -72,15 +72,15 @@ int mindrecord_check_hash(const struct blob *blob, struct diag *d)
     if (r < 0 || memcmp(tail + 4, HASH, 4) != 0)
         return r;
     len = load_be32(tail);
-    if (len <= sizeof(want) && len <= blob->size - sizeof(tail))
-        r = blob_read(READ_WAITS, blob, want, len, blob->size - sizeof(tail) - len, d);
+    if (len <= sizeof(expected) && len <= blob->size - sizeof(tail))
+        r = blob_read(READ_WAITS, blob, expected, len, blob->size - sizeof(tail) - len, d);
     else
         len = 0;
     for (size_t i = 0; i < ARRAY_LEN(types) && r == 0; i++) {
         if ((uint32_t)EVP_MD_get_size(types[i]) != len)
             continue;
         known = true;
-        r = is_hash(blob, types[i], blob->size - sizeof(tail) - len, want, d);
+        r = mindrecord_is_hash(blob, types[i], blob->size - sizeof(tail) - len, expected, d);
     }
     if (r)
         return r < 0 ? r : 0;
