@@ -46,58 +46,59 @@ bool is_class_folder(enum files_media media, const char *path, const char *root)
            !is_skipped(name) && !(skipped && !strcmp(name, skipped));
 }
 
-const char *find_table(const struct search *s, uint32_t folder, const char *after)
-{
-    const char *path = files_path_of(s, folder);
-    bool passed = !after;
-
-    for (size_t i = 0; table_names[i]; i++) {
-        if (passed && members_lookup(s->m, path, strlen(path), table_names[i]) < s->m->n)
-            return table_names[i];
-        passed = passed || table_names[i] == after;
-    }
-    return NULL;
-}
-
 /* ---- counting ---- */
 
-void mark_used(const struct search *s, uint32_t folder, uint8_t *mark)
+uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class)
 {
     const struct folder_info *f = &s->info[folder];
-    struct sample_walk walk = {.m = s->m, .at = f->first, .end = f->last};
+    struct sample_walk walk = {
+        .m = s->m, .at = f->first, .end = f->last, .by_class = by_class, .media = s->media};
     struct sample_files sample;
+    uint64_t n = 0;
 
-    while (next_sample(&walk, &sample))
-        memset(mark + (sample.first - f->first), 1, sample.n);
+    for (size_t i = f->first; i < f->last; i++)
+        s->flags[i] &= (uint8_t)~FILE_IN_SAMPLE;
+    for (; next_sample(&walk, &sample); n++)
+        for (size_t i = 0; i < sample.n; i++)
+            s->flags[sample.first + i] |= FILE_IN_SAMPLE;
+    return n;
 }
 
-static int files_claim_count_folder(const struct search *s, uint32_t folder)
+static void claim_count_folder(const struct search *s, uint32_t folder)
 {
     struct folder_info *f = &s->info[folder];
-    AUTO_FREE uint8_t *used = calloc(f->last - f->first + 1, 1);
 
-    if (!used)
-        return -ENOMEM;
-    mark_used(s, folder, used);
+    mark_samples(s, folder, false);
     for (size_t i = f->first; i < f->last; i++) {
         const char *name = members_name(s->m, i);
-        bool is_used = used[i - f->first];
+        bool is_used = s->flags[i] & FILE_IN_SAMPLE;
 
-        f->pictures += name_is_picture(name);
-        f->used += is_used;
-        f->others += !is_used;
-        f->all_notices += !is_used && name_is_notice(name);
-        f->doubtful += !is_used && !name_is_neutral(name) && !name_is_manifest(name);
+        f->here[COUNT_PICTURES] += name_is_picture(name);
+        f->here[COUNT_USED] += is_used;
+        f->here[COUNT_OTHERS] += !is_used;
+        f->here[COUNT_NOTICES] += !is_used && name_is_notice(name);
+        f->here[COUNT_DOUBT] += !is_used && !name_is_neutral(name) && !name_is_manifest(name);
+        f->here[COUNT_TABLES] += name_is_table(name);
+        f->here[COUNT_MANIFESTS] += (s->flags[i] & FILE_MANIFEST) > 0;
         f->foreign = f->foreign || (!is_used && name_is_foreign(name) && !name_is_table(name));
         f->kaldi = f->kaldi || name_is_kaldi(name);
         f->project = f->project || name_is_project(name);
-        f->tables += name_is_table(name);
-        f->manifests += s->manifest[i];
     }
-    return 0;
 }
 
-static int files_claim_count_all(struct search *s)
+void sum_folders(struct search *s, enum folder_count first, enum folder_count end)
+{
+    for (uint32_t i = s->m->n_folders; i-- > 0;) {
+        struct folder_info *f = &s->info[i];
+
+        memcpy(f->all + first, f->here + first, (end - first) * sizeof(f->here[0]));
+        for (uint32_t k = i + 1; k < f->end; k = next_folder(s, k))
+            for (unsigned count = first; count < end; count++)
+                f->all[count] += s->info[k].all[count];
+    }
+}
+
+static int claim_count_all(struct search *s)
 {
     const struct members *m = s->m;
     size_t at = 0;
@@ -110,31 +111,16 @@ static int files_claim_count_all(struct search *s)
         while (at < m->n && m->member[at].folder == i)
             at++;
         s->info[i].last = at;
-        if (files_claim_count_folder(s, i) < 0)
-            return -ENOMEM;
+        claim_count_folder(s, i);
     }
     for (uint32_t i = m->n_folders; i-- > 0;) {
-        struct folder_info *f = &s->info[i];
+        uint32_t *end = &s->info[i].end;
 
-        f->end = i + 1;
-        f->all_pictures = f->pictures;
-        f->all_used = f->used;
-        f->all_others = f->others;
-        f->all_tables = f->tables;
-        f->all_manifests = f->manifests;
-        for (; f->end < m->n_folders &&
-               members_is_below(files_path_of(s, f->end), files_path_of(s, i));
-             f->end = s->info[f->end].end) {
-            const struct folder_info *below = &s->info[f->end];
-
-            f->all_pictures += below->all_pictures;
-            f->all_used += below->all_used;
-            f->all_others += below->all_others;
-            f->all_notices += below->all_notices;
-            f->all_tables += below->all_tables;
-            f->all_manifests += below->all_manifests;
-        }
+        for (*end = i + 1;
+             *end < m->n_folders && members_is_below(folder_path(s, *end), folder_path(s, i));)
+            *end = next_folder(s, *end);
     }
+    sum_folders(s, 0, N_COUNTS_NAMES);
     return 0;
 }
 
@@ -142,7 +128,7 @@ static int files_claim_count_all(struct search *s)
 
 /* Are the folders of this one classes? Lists of labels may lie beside them; but what lies in SOURCE
  * itself may be a dataset, with a folder of plots. */
-static bool files_claim_has_classes(const struct search *s, uint32_t folder)
+static bool claim_has_classes(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
     uint64_t with = 0, direct = 0;
@@ -151,58 +137,61 @@ static bool files_claim_has_classes(const struct search *s, uint32_t folder)
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
         const struct folder_info *below = &s->info[i];
 
-        if (!is_class_folder(FILES_PICTURES, files_path_of(s, i), files_path_of(s, folder)))
+        if (!is_class_folder(FILES_PICTURES, folder_path(s, i), folder_path(s, folder)))
             continue;
-        if (below->all_pictures && name_is_split(path_base(files_path_of(s, i))))
+        if (below->all[COUNT_PICTURES] && name_is_split(path_base(folder_path(s, i))))
             return false;
-        if (below->foreign || below->all_tables || below->all_manifests ||
-            below->all_others - below->all_notices > below->all_used)
+        if (below->foreign || below->all[COUNT_TABLES] || below->all[COUNT_MANIFESTS] ||
+            below->all[COUNT_OTHERS] - below->all[COUNT_NOTICES] > below->all[COUNT_USED])
             return false;
-        notices = notices || below->all_others > below->all_used;
-        with += below->all_pictures > 0;
-        direct += below->pictures > 0;
+        notices = notices || below->all[COUNT_OTHERS] > below->all[COUNT_USED];
+        with += below->all[COUNT_PICTURES] > 0;
+        direct += below->here[COUNT_PICTURES] > 0;
     }
     return with && (!notices || direct > 1) && 2 * direct >= with &&
-           f->all_pictures - f->pictures >= f->pictures &&
-           (*files_path_of(s, folder) ? 1 : 10) * f->doubtful <= f->all_used;
+           f->all[COUNT_PICTURES] - f->here[COUNT_PICTURES] >= f->here[COUNT_PICTURES] &&
+           (*folder_path(s, folder) ? 1 : 10) * f->here[COUNT_DOUBT] <= f->all[COUNT_USED];
 }
 
-static bool is_flat(const struct search *s, uint32_t folder)
+static bool claim_is_flat(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
 
-    return f->pictures && f->all_pictures - f->pictures < f->pictures &&
-           10 * f->doubtful <= f->used && f->others <= f->used;
+    return f->here[COUNT_PICTURES] &&
+           f->all[COUNT_PICTURES] - f->here[COUNT_PICTURES] < f->here[COUNT_PICTURES] &&
+           10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED] &&
+           f->here[COUNT_OTHERS] <= f->here[COUNT_USED];
 }
 
 /* Does a table say what is a sample? Not if a folder below has one, or is a part of a dataset, or
  * has something else. */
-static bool has_table(const struct search *s, uint32_t folder)
+static bool claim_has_table(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
 
-    if (!f->tables || f->all_tables > f->tables || f->all_others > f->all_used + f->tables)
+    if (!f->here[COUNT_TABLES] || f->all[COUNT_TABLES] > f->here[COUNT_TABLES] ||
+        f->all[COUNT_OTHERS] > f->all[COUNT_USED] + f->here[COUNT_TABLES])
         return false;
     for (uint32_t i = folder + 1; i < f->end; i++) {
         const struct folder_info *below = &s->info[i];
 
         if (below->foreign || below->kaldi ||
-            (below->all_pictures && name_is_split(path_base(files_path_of(s, i)))))
+            (below->all[COUNT_PICTURES] && name_is_split(path_base(folder_path(s, i)))))
             return false;
     }
     return true;
 }
 
 /* Do manifests say what is a sample? They are in the folder, or in one below without pictures. */
-static bool has_manifests(const struct search *s, uint32_t folder)
+static bool claim_has_manifests(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
 
-    if (f->manifests)
+    if (f->here[COUNT_MANIFESTS])
         return true;
-    for (uint32_t i = folder + 1; i < f->end && f->all_manifests; i = next_folder(s, i))
-        if (s->info[i].all_manifests && !s->info[i].all_pictures &&
-            !is_skipped(path_base(files_path_of(s, i))))
+    for (uint32_t i = folder + 1; i < f->end && f->all[COUNT_MANIFESTS]; i = next_folder(s, i))
+        if (s->info[i].all[COUNT_MANIFESTS] && !s->info[i].all[COUNT_PICTURES] &&
+            !is_skipped(path_base(folder_path(s, i))))
             return true;
     return false;
 }
@@ -210,8 +199,8 @@ static bool has_manifests(const struct search *s, uint32_t folder)
 /* ---- searching ---- */
 
 /* The first file of the folder whose name is of that kind. */
-static const char *files_claim_find_name(const struct search *s, uint32_t folder,
-                                         bool (*is)(const char *name))
+static const char *claim_find_name(const struct search *s, uint32_t folder,
+                                   bool (*is)(const char *name))
 {
     const struct folder_info *f = &s->info[folder];
     size_t i = f->first;
@@ -222,10 +211,10 @@ static const char *files_claim_find_name(const struct search *s, uint32_t folder
 }
 
 /* Keep the first rule by which the pictures of a folder are no dataset. */
-static int note_unmet(struct search *s, uint32_t folder, bool project)
+static int claim_note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *path = files_path_of(s, folder), *slash = *path ? "/" : "";
+    const char *path = folder_path(s, folder), *slash = *path ? "/" : "";
     char **ret = &s->claims->unmet;
     int r = 0;
 
@@ -233,21 +222,22 @@ static int note_unmet(struct search *s, uint32_t folder, bool project)
         return 0;
     if (f->kaldi)
         r = asprintf(ret, "%s%s%s is a table of Kaldi, which may name them", path, slash,
-                     files_claim_find_name(s, folder, name_is_kaldi));
+                     claim_find_name(s, folder, name_is_kaldi));
     else if (f->foreign)
         r = asprintf(ret, "%s%s%s next to them is of another format", path, slash,
-                     files_claim_find_name(s, folder, name_is_foreign));
+                     claim_find_name(s, folder, name_is_foreign));
     else if (f->project)
         r = asprintf(ret, "%s%s%s says that a program is built there", path, slash,
-                     files_claim_find_name(s, folder, name_is_project));
+                     claim_find_name(s, folder, name_is_project));
     else if (s->manifests_only)
-        r = asprintf(ret, "only %llu of the %llu files are pictures or belong to them",
-                     (unsigned long long)s->info[0].all_used,
-                     (unsigned long long)(s->info[0].all_used + s->info[0].all_others));
-    else if (f->pictures && !project)
+        r = asprintf(
+            ret, "only %llu of the %llu files are pictures or belong to them",
+            (unsigned long long)s->info[0].all[COUNT_USED],
+            (unsigned long long)(s->info[0].all[COUNT_USED] + s->info[0].all[COUNT_OTHERS]));
+    else if (f->here[COUNT_PICTURES] && !project)
         r = asprintf(ret, "in %s, %llu of %llu files are neither pictures nor belong to one",
-                     *path ? path : "SOURCE", (unsigned long long)f->others,
-                     (unsigned long long)(f->used + f->others));
+                     *path ? path : "SOURCE", (unsigned long long)f->here[COUNT_OTHERS],
+                     (unsigned long long)(f->here[COUNT_USED] + f->here[COUNT_OTHERS]));
     if (r < 0)
         *ret = NULL;
     return r < 0 ? -ENOMEM : 0;
@@ -255,39 +245,39 @@ static int note_unmet(struct search *s, uint32_t folder, bool project)
 
 /* split: the folder or one above it is called by a part of a dataset. project: a program is built
  * in a folder above. */
-static int files_claim_search_folder(struct search *s, uint32_t folder, bool split, bool project)
+static int claim_search_folder(struct search *s, uint32_t folder, bool split, bool project)
 {
     const struct folder_info *f = &s->info[folder];
     int r = 0;
 
-    if (!f->all_pictures)
+    if (!f->all[COUNT_PICTURES])
         return 0;
-    if (f->kaldi || (s->manifests_only && !f->all_manifests))
-        return note_unmet(s, folder, project);
-    split = split || name_is_split(path_base(files_path_of(s, folder)));
+    if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS]))
+        return claim_note_unmet(s, folder, project);
+    split = split || name_is_split(path_base(folder_path(s, folder)));
     project = project || f->project;
-    if (!f->foreign && (!s->manifests_only || f->all_manifests) && (split || !project))
-        r = look_for_manifests(s, folder);
-    if (r < 0)
-        return r;
-    if (!f->foreign && (split || !project) && has_manifests(s, folder))
-        return take(s, folder, LAYOUT_MANIFEST, FILES_PICTURES);
-    if (!f->foreign && !s->manifests_only && (split || !project) && has_table(s, folder))
-        return take(s, folder, LAYOUT_TABLE, FILES_PICTURES);
-    if (!f->foreign && !s->manifests_only && (split || !project) &&
-        files_claim_has_classes(s, folder)) {
-        r = look_into_classes(s, folder);
+    if (!f->foreign && (split || !project)) {
+        r = search_manifests(s, folder);
         if (r < 0)
             return r;
-        if (files_claim_has_classes(s, folder))
-            return take(s, folder, LAYOUT_CLASSES, FILES_PICTURES);
+        if (claim_has_manifests(s, folder))
+            return collect(s, folder, LAYOUT_MANIFEST);
+        if (!s->manifests_only && claim_has_table(s, folder))
+            return collect(s, folder, LAYOUT_TABLE);
+        if (!s->manifests_only && claim_has_classes(s, folder)) {
+            r = search_classes_for_manifests(s, folder);
+            if (r < 0)
+                return r;
+            if (claim_has_classes(s, folder))
+                return collect(s, folder, LAYOUT_CLASSES);
+        }
+        if (!s->manifests_only && claim_is_flat(s, folder))
+            return collect(s, folder, LAYOUT_FLAT);
     }
-    if (!f->foreign && !s->manifests_only && (split || !project) && is_flat(s, folder))
-        return take(s, folder, LAYOUT_FLAT, FILES_PICTURES);
-    r = note_unmet(s, folder, project);
+    r = claim_note_unmet(s, folder, project);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
-        if (!is_skipped(path_base(files_path_of(s, i))))
-            r = files_claim_search_folder(s, i, split, project);
+        if (!is_skipped(path_base(folder_path(s, i))))
+            r = claim_search_folder(s, i, split, project);
     return r;
 }
 
@@ -306,18 +296,18 @@ void files_free_claim(void *impl)
 
 int files_claim_names(const struct members *listing, struct claims *ret)
 {
-    struct search s = {.m = listing, .claims = ret};
-    int r = look_at_named_manifests(&s);
+    struct search s = {.m = listing, .claims = ret, .media = FILES_PICTURES};
+    int r = search_named_manifests(&s);
 
     if (r == 0)
-        r = files_claim_count_all(&s);
-
-    s.manifests_only = r == 0 && listing->n && s.info[0].all_used < s.info[0].all_others;
-    if (r == 0 && listing->n)
-        r = files_claim_search_folder(&s, 0, false, false);
-    for (unsigned media = FILES_SOUNDS; media < N_FILES_MEDIA && r == 0 && listing->n; media++)
-        r = ret->format_given ? 0 : take_classes(&s, media);
+        r = claim_count_all(&s);
+    if (r == 0 && listing->n) {
+        s.manifests_only = s.info[0].all[COUNT_USED] < s.info[0].all[COUNT_OTHERS];
+        r = claim_search_folder(&s, 0, false, false);
+    }
+    for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++)
+        r = ret->format_given ? 0 : claim_classes(&s);
     free(s.info);
-    free(s.manifest);
+    free(s.flags);
     return r;
 }

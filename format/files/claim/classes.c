@@ -24,76 +24,48 @@
 #define LOOKS_SPREAD  8u
 #define LOOKS_LARGEST 8u
 
-/* What names say of a folder. */
-struct class_info {
-    uint64_t own, all;   /* samples of its own, and with the folders below */
-    uint64_t all_others; /* files that are neither in samples nor readmes */
-    bool skipped;        /* it is in one that is no class, and so nothing of it counts */
-};
-
-struct class_search {
-    struct search *s;
-    enum files_media media;
-    struct class_info *info; /* [n_folders] */
-};
-
 /* ---- counting ---- */
 
 /* Does a folder, or one above, hold no samples? Folders come after those above them. */
-static void mark_skipped(const struct class_search *c, uint32_t folder)
+static void classes_mark_skipped(struct search *s, uint32_t folder)
 {
-    const char *skipped = files_media[c->media].skipped;
-    const char *name = path_base(files_path_of(c->s, folder));
+    const char *skipped = files_media[s->media].skipped;
+    const char *name = path_base(folder_path(s, folder));
 
     if (is_skipped(name) || (skipped && !strcmp(name, skipped)))
-        for (uint32_t i = folder; i < c->s->info[folder].end; i++)
-            c->info[i].skipped = true;
+        for (uint32_t i = folder; i < s->info[folder].end; i++)
+            s->info[i].is_skipped = true;
 }
 
-static int files_classes_count_folder(const struct class_search *c, uint32_t folder)
+static void classes_count_folder(struct search *s, uint32_t folder)
 {
-    const struct folder_info *f = &c->s->info[folder];
-    struct class_info *info = &c->info[folder];
-    struct sample_walk walk = {
-        .m = c->s->m, .at = f->first, .end = f->last, .by_class = true, .media = c->media};
-    AUTO_FREE uint8_t *used = calloc(f->last - f->first + 1, 1);
-    struct sample_files sample;
+    struct folder_info *f = &s->info[folder];
 
-    if (!used)
-        return -ENOMEM;
-    for (; next_sample(&walk, &sample); info->own++)
-        for (size_t i = sample.first; i < sample.first + sample.n; i++) {
-            const char *name = members_name(c->s->m, i);
-
-            used[i - f->first] = name_is_of(c->media, name) || name_may_be_beside(c->media, name);
-        }
+    f->here[COUNT_SAMPLES] = mark_samples(s, folder, true);
     for (size_t i = f->first; i < f->last; i++) {
-        const char *name = members_name(c->s->m, i);
+        const char *name = members_name(s->m, i);
+        bool is_used = (s->flags[i] & FILE_IN_SAMPLE) &&
+                       (name_is_of(s->media, name) || name_may_be_beside(s->media, name));
 
-        info->all_others += c->s->claims->taken[i] ||
-                            (!used[i - f->first] && *name != '.' && !name_is_notice(name));
+        f->here[COUNT_STRAY] +=
+            s->claims->taken[i] || (!is_used && *name != '.' && !name_is_notice(name));
     }
-    return 0;
 }
 
-static int files_classes_count_all(const struct class_search *c)
+static void classes_count_all(struct search *s)
 {
-    uint32_t n = c->s->m->n_folders;
-    int r = 0;
+    uint32_t n = s->m->n_folders;
 
-    for (uint32_t i = 0; i < n && r == 0; i++) {
-        mark_skipped(c, i);
-        if (!c->info[i].skipped)
-            r = files_classes_count_folder(c, i);
+    for (uint32_t i = 0; i < n; i++) {
+        s->info[i].is_skipped = false;
+        s->info[i].here[COUNT_SAMPLES] = s->info[i].here[COUNT_STRAY] = 0;
     }
-    for (uint32_t i = n; i-- > 0 && r == 0;) {
-        c->info[i].all = c->info[i].own;
-        for (uint32_t k = i + 1; k < c->s->info[i].end; k = next_folder(c->s, k)) {
-            c->info[i].all += c->info[k].all;
-            c->info[i].all_others += c->info[k].all_others;
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        classes_mark_skipped(s, i);
+        if (!s->info[i].is_skipped)
+            classes_count_folder(s, i);
     }
-    return r;
+    sum_folders(s, COUNT_SAMPLES, N_COUNTS);
 }
 
 /* ---- looking ---- */
@@ -103,7 +75,7 @@ struct looks {
     unsigned n;
 };
 
-static void add_look(struct looks *looks, size_t file)
+static void classes_add_look(struct looks *looks, size_t file)
 {
     for (unsigned i = 0; i < looks->n; i++)
         if (looks->file[i] == file)
@@ -112,7 +84,7 @@ static void add_look(struct looks *looks, size_t file)
         looks->file[looks->n++] = file;
 }
 
-static void keep_largest(const struct members *m, struct looks *largest, size_t file)
+static void classes_keep_largest(const struct members *m, struct looks *largest, size_t file)
 {
     unsigned at = largest->n;
 
@@ -127,28 +99,28 @@ static void keep_largest(const struct members *m, struct looks *largest, size_t 
 }
 
 /* Choose files of the class folders: a file of rows among texts is probably one of the largest. */
-static void choose_looks(const struct class_search *c, uint32_t folder, struct looks *ret)
+static void classes_choose(struct search *s, uint32_t folder, struct looks *ret)
 {
-    const struct folder_info *info = c->s->info;
-    uint64_t n = c->info[folder].all - c->info[folder].own, seen = 0;
+    const struct folder_info *info = s->info;
+    uint64_t n = info[folder].all[COUNT_SAMPLES] - info[folder].here[COUNT_SAMPLES], seen = 0;
     uint64_t stride = n <= LOOKS_FOLDER ? 1 : (n + LOOKS_SPREAD - 1) / LOOKS_SPREAD;
     struct looks largest = {.n = 0};
 
     for (uint32_t i = folder + 1; i < info[folder].end; i++)
-        for (size_t k = info[i].first; k < info[i].last && !c->info[i].skipped; k++) {
-            if (!name_is_of(c->media, members_name(c->s->m, k)))
+        for (size_t k = info[i].first; k < info[i].last && !info[i].is_skipped; k++) {
+            if (!name_is_of(s->media, members_name(s->m, k)))
                 continue;
             if (seen++ % stride == 0)
-                add_look(ret, k);
-            keep_largest(c->s->m, &largest, k);
+                classes_add_look(ret, k);
+            classes_keep_largest(s->m, &largest, k);
         }
     for (unsigned i = 0; i < largest.n; i++)
-        add_look(ret, largest.file[i]);
+        classes_add_look(ret, largest.file[i]);
 }
 
 /* Do the files look like texts that no other format takes? What cannot be read says nothing. 1, 0
  * or -ENOMEM. */
-static int are_texts(const struct claims *claims, const struct looks *looks)
+static int classes_are_texts(const struct claims *claims, const struct looks *looks)
 {
     AUTO_FREE uint8_t *bytes = malloc((size_t)LOOKS_FOLDER * FORMAT_HEAD);
     int len[LOOKS_FOLDER];
@@ -165,82 +137,75 @@ static int are_texts(const struct claims *claims, const struct looks *looks)
 }
 
 /* 1, 0 or -ENOMEM. */
-static int files_classes_look(const struct class_search *c, uint32_t folder)
+static int classes_look(struct search *s, uint32_t folder)
 {
-    struct claims *claims = c->s->claims;
+    struct claims *claims = s->claims;
     struct looks looks = {.n = 0};
 
-    if (!files_media[c->media].is_looked_into)
+    if (!files_media[s->media].is_looked_into)
         return 1;
-    choose_looks(c, folder, &looks);
-    if (!claims->heads || !claims->is_taken || c->s->class_looks + looks.n > LOOKS_SOURCE)
+    classes_choose(s, folder, &looks);
+    if (!claims->heads || !claims->is_taken || s->n_class_heads + looks.n > LOOKS_SOURCE)
         return 0;
-    c->s->class_looks += looks.n;
-    return are_texts(claims, &looks);
+    s->n_class_heads += looks.n;
+    return classes_are_texts(claims, &looks);
 }
 
 /* ---- judging ---- */
 
-static bool files_classes_has_classes(const struct class_search *c, uint32_t folder)
+static bool classes_are_there(const struct search *s, uint32_t folder)
 {
-    const struct class_info *info = &c->info[folder];
+    const struct folder_info *f = &s->info[folder];
     uint64_t with = 0, direct = 0;
 
-    for (uint32_t i = folder + 1; i < c->s->info[folder].end; i = next_folder(c->s, i)) {
-        if (c->info[i].all_others ||
-            (c->info[i].all && name_is_split(path_base(files_path_of(c->s, i)))))
+    for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
+        const struct folder_info *below = &s->info[i];
+
+        if (below->all[COUNT_STRAY] ||
+            (below->all[COUNT_SAMPLES] && name_is_split(path_base(folder_path(s, i)))))
             return false;
-        with += c->info[i].all > 0;
-        direct += c->info[i].own > 0;
+        with += below->all[COUNT_SAMPLES] > 0;
+        direct += below->here[COUNT_SAMPLES] > 0;
     }
-    return with > 1 && 2 * direct >= with && info->all - info->own >= info->own;
+    return with > 1 && 2 * direct >= with &&
+           f->all[COUNT_SAMPLES] - f->here[COUNT_SAMPLES] >= f->here[COUNT_SAMPLES];
 }
 
 /* split, project: as in claim.c. */
-static int files_classes_search_folder(const struct class_search *c, uint32_t folder, bool split,
-                                       bool project)
+static int classes_search_folder(struct search *s, uint32_t folder, bool split, bool project)
 {
-    const struct folder_info *f = &c->s->info[folder];
+    const struct folder_info *f = &s->info[folder];
     int r = 0;
 
-    if (f->kaldi || !c->info[folder].all || c->info[folder].skipped)
+    if (f->kaldi || !f->all[COUNT_SAMPLES] || f->is_skipped)
         return 0;
-    split = split || name_is_split(path_base(files_path_of(c->s, folder)));
+    split = split || name_is_split(path_base(folder_path(s, folder)));
     project = project || f->project;
-    if ((split || !project) && files_classes_has_classes(c, folder))
-        r = files_classes_look(c, folder);
-    if (r < 0)
-        return r;
+    if ((split || !project) && classes_are_there(s, folder))
+        r = classes_look(s, folder);
     if (r)
-        return take(c->s, folder, LAYOUT_CLASSES, c->media);
-    for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(c->s, i))
-        r = files_classes_search_folder(c, i, split, project);
+        return r < 0 ? r : collect(s, folder, LAYOUT_CLASSES);
+    for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
+        r = classes_search_folder(s, i, split, project);
     return r;
 }
 
-/* Has SOURCE files of that kind that may be taken? */
-static bool has_any(const struct search *s, enum files_media media)
+/* Has SOURCE files of that medium that may be collected? */
+static bool classes_has_any(const struct search *s)
 {
-    for (uint32_t i = 0; i < s->m->n_folders && media == FILES_SOUNDS; i++)
+    for (uint32_t i = 0; i < s->m->n_folders && s->media == FILES_SOUNDS; i++)
         if (s->info[i].kaldi)
             return false;
     for (size_t i = 0; i < s->m->n; i++)
-        if (!s->claims->taken[i] && name_is_of(media, members_name(s->m, i)))
+        if (!s->claims->taken[i] && name_is_of(s->media, members_name(s->m, i)))
             return true;
     return false;
 }
 
-int take_classes(struct search *s, enum files_media media)
+int claim_classes(struct search *s)
 {
-    struct class_search c = {.s = s, .media = media};
-    int r;
-
-    if (!has_any(s, media))
+    if (!classes_has_any(s))
         return 0;
-    c.info = calloc(s->m->n_folders + 1, sizeof(*c.info));
-    r = c.info ? files_classes_count_all(&c) : -ENOMEM;
-    if (r == 0)
-        r = files_classes_search_folder(&c, 0, false, false);
-    free(c.info);
-    return r;
+    classes_count_all(s);
+    return classes_search_folder(s, 0, false, false);
 }

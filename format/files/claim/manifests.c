@@ -12,25 +12,25 @@
 
 /* ---- what a head says ---- */
 
-static bool has_word(const char *text, size_t len, const char *word)
+static bool manifests_has_word(const char *text, size_t len, const char *word)
 {
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-static bool files_manifests_is_text(const json_t *object, const char *name)
+static bool manifests_is_text(const json_t *object, const char *name)
 {
     return json_is_string(json_object_get(object, name));
 }
 
 /* 1, 0 or -ENOMEM. */
-static int line_says(const char *line, size_t len)
+static int manifests_line_says(const char *line, size_t len)
 {
     AUTO_JSON json_t *json = NULL;
     int r = json_read(line, len, "", json_budget(len), &json, NULL);
 
     if (r < 0)
         return r == -ENOMEM ? r : 0;
-    return files_manifests_is_text(json, "source") && files_manifests_is_text(json, "usage");
+    return manifests_is_text(json, "source") && manifests_is_text(json, "usage");
 }
 
 int manifest_head_says(const void *head, size_t len, bool whole, bool named)
@@ -42,8 +42,8 @@ int manifest_head_says(const void *head, size_t len, bool whole, bool named)
         text += 3; /* byte order mark */
     if (text == end || *text != '{')
         return 0;
-    if (named && (has_word(text, (size_t)(end - text), "\"source\"") ||
-                  has_word(text, (size_t)(end - text), "\"usage\"")))
+    if (named && (manifests_has_word(text, (size_t)(end - text), "\"source\"") ||
+                  manifests_has_word(text, (size_t)(end - text), "\"usage\"")))
         return 1;
     for (const char *stop; text < end; text = stop + 1, lines++) {
         int r;
@@ -52,50 +52,40 @@ int manifest_head_says(const void *head, size_t len, bool whole, bool named)
         if (!stop && !whole)
             break;
         stop = stop ? stop : end;
-        r = line_says(text, (size_t)(stop - text));
+        r = manifests_line_says(text, (size_t)(stop - text));
         if (r <= 0)
             return r;
     }
     /* Of a line that is longer than the head its words must do. */
-    return lines || (has_word(text, (size_t)(end - text), "\"source\"") &&
-                     has_word(text, (size_t)(end - text), "\"usage\""));
+    return lines || (manifests_has_word(text, (size_t)(end - text), "\"source\"") &&
+                     manifests_has_word(text, (size_t)(end - text), "\"usage\""));
 }
 
-static int look_at_some(const struct members *listing, const struct claims *claims,
-                        const size_t *file, unsigned n, uint8_t *bytes, bool *ret_is)
+/* Set FILE_MANIFEST of n files by their first bytes, or by their names where these cannot be read.
+ * 0 or -ENOMEM. */
+static int manifests_read_heads(const struct search *s, const size_t *file, unsigned n)
 {
-    int len[AT_ONCE];
-    int r = claims->heads(claims, file, n, MANIFEST_HEAD, bytes, len);
+    AUTO_FREE uint8_t *bytes = n ? malloc((size_t)AT_ONCE * MANIFEST_HEAD) : NULL;
+    int len[AT_ONCE], r = n && !bytes ? -ENOMEM : 0;
 
     for (unsigned i = 0; i < n && r >= 0; i++) {
-        bool named = name_is_manifest(members_name(listing, file[i]));
+        const uint8_t *head = bytes + (size_t)(i % AT_ONCE) * MANIFEST_HEAD;
+        bool named = name_is_manifest(members_name(s->m, file[i]));
 
-        r = len[i] < 0
-                ? named
-                : manifest_head_says(bytes + (size_t)i * MANIFEST_HEAD, (size_t)len[i],
-                                     (uint64_t)len[i] == members_size(listing, file[i]), named);
-        ret_is[i] = r > 0;
+        if (i % AT_ONCE == 0)
+            r = s->claims->heads(s->claims, file + i, n - i < AT_ONCE ? n - i : AT_ONCE,
+                                 MANIFEST_HEAD, bytes, len);
+        if (r < 0)
+            break;
+        r = named;
+        if (len[i % AT_ONCE] >= 0)
+            r = manifest_head_says(head, (size_t)len[i % AT_ONCE],
+                                   (uint64_t)len[i % AT_ONCE] == members_size(s->m, file[i]),
+                                   named);
+        s->flags[file[i]] &= (uint8_t)~FILE_MANIFEST;
+        s->flags[file[i]] |= r > 0 ? FILE_MANIFEST : 0;
     }
     return r < 0 ? r : 0;
-}
-
-static int manifests_look(const struct members *listing, const struct claims *claims,
-                          const size_t *file, unsigned n, bool *ret_is)
-{
-    AUTO_FREE uint8_t *bytes = NULL;
-    int r = 0;
-
-    for (unsigned i = 0; i < n; i++)
-        ret_is[i] = name_is_manifest(members_name(listing, file[i]));
-    if (!claims->heads || !n)
-        return 0;
-    bytes = malloc((size_t)AT_ONCE * MANIFEST_HEAD);
-    if (!bytes)
-        return -ENOMEM;
-    for (unsigned i = 0; i < n && r == 0; i += AT_ONCE)
-        r = look_at_some(listing, claims, file + i, n - i < AT_ONCE ? n - i : AT_ONCE, bytes,
-                         ret_is + i);
-    return r;
 }
 
 /* ---- which files are looked into ---- */
@@ -106,32 +96,29 @@ static int manifests_look(const struct members *listing, const struct claims *cl
 
 /* Which files called *.manifest are such? Their names say it where SOURCE has no picture, or very
  * many of them. */
-int look_at_named_manifests(struct search *s)
+int search_named_manifests(struct search *s)
 {
     const struct members *m = s->m;
     size_t file[LOOKS_NAMED];
-    bool is[LOOKS_NAMED], pictures = false;
+    bool pictures = false;
     unsigned n = 0;
-    int r = 0;
 
-    s->manifest = calloc(m->n + 1, 1);
-    if (!s->manifest)
+    s->flags = calloc(m->n + 1, 1);
+    if (!s->flags)
         return -ENOMEM;
     for (size_t i = 0; i < m->n; i++) {
         pictures = pictures || name_is_picture(members_name(m, i));
-        s->manifest[i] = name_is_manifest(members_name(m, i));
-        if (s->manifest[i] && n < LOOKS_NAMED)
+        if (!name_is_manifest(members_name(m, i)))
+            continue;
+        s->flags[i] = FILE_MANIFEST;
+        if (n < LOOKS_NAMED)
             file[n++] = i;
     }
-    if (pictures)
-        r = manifests_look(m, s->claims, file, n, is);
-    for (unsigned i = 0; i < n && pictures && r == 0; i++)
-        s->manifest[file[i]] = is[i];
-    return r;
+    return pictures && s->claims->heads ? manifests_read_heads(s, file, n) : 0;
 }
 
 /* May a file that is in no sample be one? What lies beside most datasets is not looked into. */
-static bool may_be_manifest(const char *name)
+static bool manifests_may_be(const char *name)
 {
     size_t len = strlen(name);
 
@@ -141,57 +128,52 @@ static bool may_be_manifest(const char *name)
 }
 
 /* Look into files of a folder that are in no sample, whatever they are called. */
-static int look_at_others(struct search *s, uint32_t folder)
+static int manifests_search_others(struct search *s, uint32_t folder)
 {
     struct folder_info *f = &s->info[folder];
-    AUTO_FREE uint8_t *used = NULL;
     size_t file[LOOKS_FOLDER];
-    bool is[LOOKS_FOLDER];
     unsigned n = 0;
     int r;
 
-    if (!f->others || f->looked || !s->claims->heads)
+    if (!f->here[COUNT_OTHERS] || f->is_searched || !s->claims->heads)
         return 0;
-    f->looked = true;
-    used = calloc(f->last - f->first + 1, 1);
-    if (!used)
-        return -ENOMEM;
-    mark_used(s, folder, used);
-    for (size_t i = f->first; i < f->last && n < LOOKS_FOLDER && s->looked < LOOKS_OTHER; i++)
-        if (!used[i - f->first] && may_be_manifest(members_name(s->m, i))) {
+    f->is_searched = true;
+    for (size_t i = f->first; i < f->last && n < LOOKS_FOLDER && s->n_heads < LOOKS_OTHER; i++)
+        if (!(s->flags[i] & FILE_IN_SAMPLE) && manifests_may_be(members_name(s->m, i))) {
             file[n++] = i;
-            s->looked++;
+            s->n_heads++;
         }
-    r = manifests_look(s->m, s->claims, file, n, is);
+    r = manifests_read_heads(s, file, n);
     for (unsigned i = 0; i < n && r == 0; i++) {
-        s->manifest[file[i]] = is[i];
-        f->manifests += is[i];
-        f->all_manifests += is[i];
+        bool is = s->flags[file[i]] & FILE_MANIFEST;
+
+        f->here[COUNT_MANIFESTS] += is;
+        f->all[COUNT_MANIFESTS] += is;
     }
     return r;
 }
 
 /* Manifests lie in a folder, or in one below that has no pictures. */
-int look_for_manifests(struct search *s, uint32_t folder)
+int search_manifests(struct search *s, uint32_t folder)
 {
-    int r = look_at_others(s, folder);
+    int r = manifests_search_others(s, folder);
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (!s->info[i].all_pictures && !is_skipped(path_base(files_path_of(s, i)))) {
-            uint64_t before = s->info[i].manifests;
+        if (!s->info[i].all[COUNT_PICTURES] && !is_skipped(path_base(folder_path(s, i)))) {
+            uint64_t before = s->info[i].here[COUNT_MANIFESTS];
 
-            r = look_at_others(s, i);
-            s->info[folder].all_manifests += s->info[i].manifests - before;
+            r = manifests_search_others(s, i);
+            s->info[folder].all[COUNT_MANIFESTS] += s->info[i].here[COUNT_MANIFESTS] - before;
         }
     return r;
 }
 
-int look_into_classes(struct search *s, uint32_t folder)
+int search_classes_for_manifests(struct search *s, uint32_t folder)
 {
     int r = 0;
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (s->info[i].pictures && !is_skipped(path_base(files_path_of(s, i))))
-            r = look_for_manifests(s, i);
+        if (s->info[i].here[COUNT_PICTURES] && !is_skipped(path_base(folder_path(s, i))))
+            r = search_manifests(s, i);
     return r;
 }

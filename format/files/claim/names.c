@@ -21,7 +21,7 @@ static bool name_ends_in(const char *name, const char *const *ends)
     return false;
 }
 
-static bool files_names_is_one_of(const char *name, const char *const *names)
+static bool names_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (!strcasecmp(name, *names))
@@ -195,7 +195,7 @@ bool name_is_project(const char *name)
                                         "tox.ini",
                                         NULL};
 
-    return files_names_is_one_of(name, names);
+    return names_is_one_of(name, names);
 }
 
 bool name_is_split(const char *name)
@@ -215,7 +215,7 @@ const char *path_base(const char *path)
 #define GROUP_MOST 1024 /* files of a sample; more are no sample */
 
 /* Do two of the names have one extension, in any case? They need not be neighbours. */
-static bool has_repeated(const struct members *m, size_t first, size_t n)
+static bool names_has_repeated(const struct members *m, size_t first, size_t n)
 {
     if (n > GROUP_MOST)
         return true;
@@ -229,22 +229,23 @@ static bool has_repeated(const struct members *m, size_t first, size_t n)
 /* Are files with one stem one sample? One must be called by the stem and an extension alone: of
  * 2020.01.05.jpg and 2020.01.06.jpg each is its own. a.seg.png is a mask of the picture a.png, but
  * a.1.wav is a sound like a.wav. */
-static bool is_group(const struct sample_walk *walk, size_t first, size_t n)
+static bool names_is_group(const struct sample_walk *walk, size_t first, size_t n)
 {
     const struct members *m = walk->m;
-    size_t plain = 0, own = 0;
+    size_t plain = 0, content = 0;
 
     for (size_t i = first; i < first + n; i++) {
         bool is_plain = name_is_plain(members_name(m, i));
 
         plain += is_plain;
-        own += (is_plain || walk->media != FILES_PICTURES) &&
-               name_is_of(walk->media, members_name(m, i));
+        content += (is_plain || walk->media != FILES_PICTURES) &&
+                   name_is_of(walk->media, members_name(m, i));
     }
-    return plain && (!walk->by_class || own < 2) && (n == 1 || !has_repeated(m, first, n));
+    return plain && (!walk->by_class || content < 2) &&
+           (n == 1 || !names_has_repeated(m, first, n));
 }
 
-static bool has_own(const struct sample_walk *walk, size_t first, size_t n)
+static bool names_has_content(const struct sample_walk *walk, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
         if (name_is_of(walk->media, members_name(walk->m, i)))
@@ -282,9 +283,9 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
         }
         stem = name_stem(members_name(m, i));
         n = stem ? same_stem(m, i, walk->end, stem) : 1;
-        if (!stem || !has_own(walk, i, n)) {
+        if (!stem || !names_has_content(walk, i, n)) {
             walk->at += n;
-        } else if (is_group(walk, i, n)) {
+        } else if (names_is_group(walk, i, n)) {
             *ret = (struct sample_files){i, n, stem};
             walk->at += n;
             return true;

@@ -1,4 +1,4 @@
-/* The files of a collection's samples, in the order of the samples; what is left aside below its
+/* The files of a collection's samples, in the order of the samples; what is ignored below its
  * root. */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 
-struct taking {
+struct collecting {
     const struct search *s;
     uint32_t root;
     struct files_claim *claim;
@@ -19,7 +19,7 @@ struct taking {
     size_t n;
 };
 
-static int files_take_add_sample(struct taking *t, const struct sample_files *sample)
+static int collect_sample(struct collecting *t, const struct sample_files *sample)
 {
     for (size_t i = 0; i < sample->n; i++) {
         if (array_capacity(&t->file, t->n, sizeof(*t->file)) < 0)
@@ -30,22 +30,8 @@ static int files_take_add_sample(struct taking *t, const struct sample_files *sa
     return 0;
 }
 
-/* Take the samples of a folder of a class in the order of the files' names. */
-static int take_folder(struct taking *t, uint32_t folder)
-{
-    const struct folder_info *f = &t->s->info[folder];
-    struct sample_walk walk = {
-        .m = t->s->m, .at = f->first, .end = f->last, .by_class = true, .media = t->claim->media};
-    struct sample_files sample;
-    int r = 0;
-
-    while (r == 0 && next_sample(&walk, &sample))
-        r = files_take_add_sample(t, &sample);
-    return r;
-}
-
 /* By what is before the extension: "a.jpg" before "a-b.jpg". */
-static int compare_stems(const void *a, const void *b, void *members)
+static int collect_compare_stems(const void *a, const void *b, void *members)
 {
     const struct sample_files *x = a, *y = b;
     int order = memcmp(members_name(members, x->first), members_name(members, y->first),
@@ -54,11 +40,16 @@ static int compare_stems(const void *a, const void *b, void *members)
     return order ? order : (x->stem > y->stem) - (x->stem < y->stem);
 }
 
-/* Take the samples of a flat folder, sorted by their keys. */
-static int take_flat(struct taking *t)
+/* The samples of a folder: of a class in the order of the files' names, otherwise sorted by their
+ * keys. */
+static int collect_folder(struct collecting *t, uint32_t folder, bool is_class)
 {
-    const struct folder_info *f = &t->s->info[t->root];
-    struct sample_walk walk = {.m = t->s->m, .at = f->first, .end = f->last};
+    const struct folder_info *f = &t->s->info[folder];
+    struct sample_walk walk = {.m = t->s->m,
+                               .at = f->first,
+                               .end = f->last,
+                               .by_class = is_class,
+                               .media = t->claim->media};
     AUTO_FREE struct sample_files *sample = NULL;
     struct sample_files next;
     size_t n = 0;
@@ -69,15 +60,15 @@ static int take_flat(struct taking *t)
             return -ENOMEM;
         sample[n++] = next;
     }
-    if (n)
-        qsort_r(sample, n, sizeof(*sample), compare_stems, (void *)(uintptr_t)t->s->m);
+    if (n && !is_class)
+        qsort_r(sample, n, sizeof(*sample), collect_compare_stems, (void *)(uintptr_t)t->s->m);
     for (size_t i = 0; i < n && r == 0; i++)
-        r = files_take_add_sample(t, &sample[i]);
+        r = collect_sample(t, &sample[i]);
     return r;
 }
 
 /* Is a folder on the way from above to path one that is skipped? */
-static bool is_hidden_below(const char *path, const char *above)
+static bool collect_is_hidden(const char *path, const char *above)
 {
     for (path += strlen(above); *path; path += strcspn(path, "/")) {
         path += *path == '/';
@@ -87,15 +78,15 @@ static bool is_hidden_below(const char *path, const char *above)
     return false;
 }
 
-static bool may_be_used(const struct taking *t, size_t file)
+static bool collect_may_use(const struct collecting *t, size_t file)
 {
     const char *name = members_name(t->s->m, file);
 
-    return *name != '.' &&
-           (t->claim->layout != LAYOUT_MANIFEST || name_is_picture(name) || t->s->manifest[file]);
+    return *name != '.' && (t->claim->layout != LAYOUT_MANIFEST || name_is_picture(name) ||
+                            (t->s->flags[file] & FILE_MANIFEST));
 }
 
-static int note_manifest(struct taking *t, size_t file)
+static int collect_manifest(struct collecting *t, size_t file)
 {
     struct files_claim *claim = t->claim;
     char path[PATH_MAX];
@@ -108,36 +99,36 @@ static int note_manifest(struct taking *t, size_t file)
     return claim->manifest[claim->n_manifests++] ? 0 : -ENOMEM;
 }
 
-/* Take all files, as they are listed: which of them are samples is not known yet. Of a folder with
- * manifests, these and the pictures. */
-static int take_all(struct taking *t)
+/* Take all files, as they are listed: which of them are samples is not known yet. From a folder
+ * with manifests, these and the pictures. */
+static int collect_all(struct collecting *t)
 {
     const struct search *s = t->s;
     int r = 0;
 
     for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
-        if (is_hidden_below(files_path_of(s, i), files_path_of(s, t->root)))
+        if (collect_is_hidden(folder_path(s, i), folder_path(s, t->root)))
             continue;
         for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
-            if (!may_be_used(t, k))
+            if (!collect_may_use(t, k))
                 continue;
-            r = files_take_add_sample(t, &(struct sample_files){.first = k, .n = 1});
-            if (r == 0 && t->claim->layout == LAYOUT_MANIFEST && s->manifest[k])
-                r = note_manifest(t, k);
+            r = collect_sample(t, &(struct sample_files){.first = k, .n = 1});
+            if (r == 0 && t->claim->layout == LAYOUT_MANIFEST && (s->flags[k] & FILE_MANIFEST))
+                r = collect_manifest(t, k);
         }
     }
     return r;
 }
 
-static int compare_folders(const void *a, const void *b, void *search)
+static int collect_compare_folders(const void *a, const void *b, void *search)
 {
     const struct search *s = search;
 
-    return strcmp(files_path_of(s, *(const uint32_t *)a), files_path_of(s, *(const uint32_t *)b));
+    return strcmp(folder_path(s, *(const uint32_t *)a), folder_path(s, *(const uint32_t *)b));
 }
 
 /* Take the folders of a class in torchvision's order: sorted by their paths as texts. */
-static int take_class(struct taking *t, uint32_t folder)
+static int collect_class(struct collecting *t, uint32_t folder)
 {
     uint32_t n = t->s->info[folder].end - folder;
     AUTO_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
@@ -147,15 +138,15 @@ static int take_class(struct taking *t, uint32_t folder)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = folder + i;
-    qsort_r(sorted, n, sizeof(*sorted), compare_folders, (void *)(uintptr_t)t->s);
+    qsort_r(sorted, n, sizeof(*sorted), collect_compare_folders, (void *)(uintptr_t)t->s);
     for (uint32_t i = 0; i < n && r == 0; i++)
-        if (!is_hidden_below(files_path_of(t->s, sorted[i]), files_path_of(t->s, folder)))
-            r = take_folder(t, sorted[i]);
+        if (!collect_is_hidden(folder_path(t->s, sorted[i]), folder_path(t->s, folder)))
+            r = collect_folder(t, sorted[i], true);
     return r;
 }
 
-/* Say what is left aside below the root: how many files of which extension. */
-static int say_aside(struct taking *t, size_t first, size_t last)
+/* Say what is ignored below the root: how many files of which extension. */
+static int collect_aside(struct collecting *t, size_t first, size_t last)
 {
     struct extensions kinds = {.n = 0};
     AUTO_TEXT struct text text = {0};
@@ -174,20 +165,20 @@ bool stays_beside(enum files_media media, const char *name)
 }
 
 /* May a file of the root itself be something else? */
-static bool may_be_else(const struct taking *t, size_t file)
+static bool collect_may_stay(const struct collecting *t, size_t file)
 {
     const char *name = members_name(t->s->m, file);
 
     if (t->claim->media != FILES_PICTURES)
         return stays_beside(t->claim->media, name);
-    return !*files_path_of(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
+    return !*folder_path(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
            !name_is_manifest(name);
 }
 
-/* Take what is below the root for the samples, or leave it aside: nothing else is to become of it.
- * The files of SOURCE itself may be something else, and those beside class folders of sounds or
+/* Take what is below the root for the samples, or ignore it: it becomes nothing else.
+ * The files of SOURCE itself may be something else, and those next to class folders of sounds or
  * texts. */
-static int take_files(struct taking *t)
+static int collect_files(struct collecting *t)
 {
     const struct folder_info *root = &t->s->info[t->root];
     uint8_t *taken = t->s->claims->taken;
@@ -196,20 +187,20 @@ static int take_files(struct taking *t)
 
     for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
          i = next_folder(t->s, i))
-        if (is_class_folder(t->claim->media, files_path_of(t->s, i), files_path_of(t->s, t->root)))
-            r = take_class(t, i);
+        if (is_class_folder(t->claim->media, folder_path(t->s, i), folder_path(t->s, t->root)))
+            r = collect_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
-        r = take_flat(t);
+        r = collect_folder(t, t->root, false);
     if (t->claim->layout == LAYOUT_TABLE || t->claim->layout == LAYOUT_MANIFEST)
-        r = take_all(t);
+        r = collect_all(t);
     for (size_t i = first; i < last && r == 0; i++)
-        if (!taken[i] && !(i < root->last && may_be_else(t, i)))
+        if (!taken[i] && !(i < root->last && collect_may_stay(t, i)))
             taken[i] = CLAIMS_ASIDE;
-    return r < 0 ? r : say_aside(t, first, last);
+    return r < 0 ? r : collect_aside(t, first, last);
 }
 
-/* Is there a file beside the class folders that stays what it is? */
-static bool has_others(const struct search *s, uint32_t root, enum files_media media)
+/* Is there a file next to the class folders that stays what it is? */
+static bool collect_has_others(const struct search *s, uint32_t root, enum files_media media)
 {
     for (size_t i = s->info[root].first; i < s->info[root].last; i++)
         if (media != FILES_PICTURES && !s->claims->taken[i] &&
@@ -220,11 +211,11 @@ static bool has_others(const struct search *s, uint32_t root, enum files_media m
 
 /* A collection at that root. It is called like the folder, unless other things are shown in a
  * folder of that name. 0 or -ENOMEM. */
-static int name_collection(const struct search *s, uint32_t root, const struct files_claim *claim,
-                           struct collection *c)
+static int collect_name(const struct search *s, uint32_t root, const struct files_claim *claim,
+                        struct collection *c)
 {
-    const char *path = files_path_of(s, root), *base = path_base(path);
-    bool has_beside = has_others(s, root, claim->media);
+    const char *path = folder_path(s, root), *base = path_base(path);
+    bool has_beside = collect_has_others(s, root, claim->media);
 
     c->root = strdup(path);
     c->folder = has_beside || claim->layout == LAYOUT_MANIFEST
@@ -235,10 +226,25 @@ static int name_collection(const struct search *s, uint32_t root, const struct f
     return c->root && c->folder && c->name ? 0 : -ENOMEM;
 }
 
-int take(const struct search *s, uint32_t root, enum files_layout layout, enum files_media media)
+/* The first table of metadata of a folder, or the next after that one: its name in table_names[];
+ * NULL: there is none. */
+static const char *collect_find_table(const struct search *s, uint32_t folder, const char *after)
+{
+    const char *path = folder_path(s, folder);
+    bool passed = !after;
+
+    for (size_t i = 0; table_names[i]; i++) {
+        if (passed && members_lookup(s->m, path, strlen(path), table_names[i]) < s->m->n)
+            return table_names[i];
+        passed = passed || table_names[i] == after;
+    }
+    return NULL;
+}
+
+int collect(const struct search *s, uint32_t root, enum files_layout layout)
 {
     struct claims *claims = s->claims;
-    struct taking t = {.s = s, .root = root};
+    struct collecting t = {.s = s, .root = root};
     struct collection *c;
     int r;
 
@@ -250,14 +256,14 @@ int take(const struct search *s, uint32_t root, enum files_layout layout, enum f
     if (!t.claim)
         return -ENOMEM;
     t.claim->layout = layout;
-    t.claim->media = media;
+    t.claim->media = s->media;
     if (layout == LAYOUT_TABLE) {
-        t.claim->table = find_table(s, root, NULL);
-        t.claim->other = find_table(s, root, t.claim->table);
+        t.claim->table = collect_find_table(s, root, NULL);
+        t.claim->other = collect_find_table(s, root, t.claim->table);
     }
-    r = name_collection(s, root, t.claim, c);
+    r = collect_name(s, root, t.claim, c);
     if (r == 0)
-        r = take_files(&t);
+        r = collect_files(&t);
     c->file = t.file;
     c->n = t.n;
     return r;
