@@ -12,7 +12,9 @@
 #include "base/diag.h"
 #include "format/core/json.h"
 
-#define WINDOW (ROW_MOST + 2) /* a row and the end of its line */
+#define ROW_GUESS    UINT64_C(4096) /* bytes that nearly all rows have */
+#define WINDOW_LEAST (1 << 16)      /* bytes that are read at once, */
+#define WINDOW_MOST  (1 << 20)      /* and after some rows */
 
 /* ---- where rows are ---- */
 
@@ -25,7 +27,7 @@ static size_t row_line_end(const char *bytes, size_t len)
 }
 
 /* The same for CSV, where a quoted field may have lines. */
-static size_t record_end(const char *bytes, size_t len)
+static size_t row_record_end(const char *bytes, size_t len)
 {
     bool quoted = false, may_open = true; /* also the second of two quotes */
 
@@ -45,67 +47,42 @@ static size_t record_end(const char *bytes, size_t len)
     return 0;
 }
 
-/* Have more of the table in the window. */
-static int row_fill(struct row_walk *walk, struct diag *d)
+/* The bytes of the next row, with the end of its line; the last one ends with the table. */
+static int row_find(struct row_walk *walk, const uint8_t **ret, size_t *ret_len, struct diag *d)
 {
-    size_t skip = (size_t)(walk->at - walk->start);
-    uint64_t more;
-    int r;
+    uint64_t left = walk->end - walk->at;
+    size_t (*const row_end)(const char *bytes, size_t len) =
+        walk->format == TABLE_JSONL ? row_line_end : row_record_end;
 
-    if (!walk->window) {
-        walk->window = malloc(WINDOW);
-        walk->start = walk->at;
-        if (!walk->window)
-            return -ENOMEM;
-    } else if (skip) {
-        walk->have -= skip;
-        memmove(walk->window, walk->window + skip, walk->have);
-        walk->start = walk->at;
-    }
-    more = min_u64(WINDOW - walk->have, walk->end - walk->start - walk->have);
-    if (!more)
-        return 0;
-    r = blob_read(READ_WAITS, walk->blob, walk->window + walk->have, (size_t)more,
-                  walk->start + walk->have, d);
-    if (r == 0)
-        walk->have += (size_t)more;
-    return r;
-}
+    walk->window.least = WINDOW_LEAST;
+    walk->window.most = WINDOW_MOST;
+    for (uint64_t len = min_u64(left, ROW_GUESS);; len = min_u64(left, 8 * len)) {
+        int r = pass_window_at(&walk->window, walk->blob, walk->at, len, walk->end, ret, d);
 
-static int row_find_row(struct row_walk *walk, size_t *ret, struct diag *d)
-{
-    for (bool filled = false;; filled = true) {
-        const char *bytes = walk->window + (walk->at - walk->start);
-        size_t len = walk->have - (size_t)(walk->at - walk->start);
-        size_t end = !walk->window                 ? 0
-                     : walk->format == TABLE_JSONL ? row_line_end(bytes, len)
-                                                   : record_end(bytes, len);
-        int r;
-
-        if (!end && filled && walk->start + walk->have == walk->end)
-            end = len; /* the last one ends with the table */
-        if (end > ROW_MOST || (!end && filled))
+        if (r < 0)
+            return r;
+        *ret_len = row_end((const char *)*ret, (size_t)len);
+        if (!*ret_len && len == left)
+            *ret_len = (size_t)left;
+        if (*ret_len > ROW_MOST || (!*ret_len && len > ROW_MOST))
             return diag_set(d, -EBADMSG,
                             "%s, line %" PRIu64 ": expected at most %" PRIu64 " bytes, got more",
                             walk->name, walk->lines + 1, ROW_MOST);
-        *ret = end;
-        if (end)
+        if (*ret_len)
             return 0;
-        r = row_fill(walk, d);
-        if (r < 0)
-            return r;
     }
 }
 
 int row_walk_next(struct row_walk *walk, struct row_bytes *ret, struct diag *d)
 {
     while (walk->at < walk->end) {
+        const uint8_t *bytes;
         size_t len;
-        int r = row_find_row(walk, &len, d);
+        int r = row_find(walk, &bytes, &len, d);
 
         if (r < 0)
             return r;
-        *ret = (struct row_bytes){walk->window + (walk->at - walk->start), walk->at, len};
+        *ret = (struct row_bytes){(const char *)bytes, walk->at, len};
         walk->line = walk->lines + 1;
         for (size_t i = 0; i < len; i++)
             walk->lines += ret->bytes[i] == '\n';
@@ -126,8 +103,7 @@ int row_walk_next(struct row_walk *walk, struct row_bytes *ret, struct diag *d)
 
 void row_walk_release(struct row_walk *walk)
 {
-    free(walk->window);
-    walk->window = NULL;
+    pass_window_release(&walk->window);
 }
 
 /* ---- what is in a row ---- */
@@ -142,7 +118,7 @@ void row_release(struct row *row)
     *row = (struct row){0};
 }
 
-static struct row_cell *add_cell(struct row *row)
+static struct row_cell *row_add_cell(struct row *row)
 {
     if (array_capacity(&row->cell, row->n, sizeof(*row->cell)) < 0)
         return NULL;
@@ -150,7 +126,18 @@ static struct row_cell *add_cell(struct row *row)
     return &row->cell[row->n++];
 }
 
-static int parse_value(struct row_cell *cell, const json_t *value)
+static void row_set_number(struct row_cell *cell, const json_t *value)
+{
+    if (json_is_integer(value)) {
+        cell->type = CELL_INTEGER;
+        cell->integer = json_integer_value(value);
+    } else if (json_is_real(value)) {
+        cell->type = CELL_REAL;
+        cell->real = json_real_value(value);
+    }
+}
+
+static int row_parse_value(struct row_cell *cell, const json_t *value)
 {
     if (json_is_null(value))
         return 0;
@@ -161,21 +148,15 @@ static int parse_value(struct row_cell *cell, const json_t *value)
         cell->len = json_string_length(value);
         return 0;
     }
-    if (json_is_integer(value)) {
-        cell->type = CELL_INTEGER;
-        cell->integer = json_integer_value(value);
-    } else if (json_is_real(value)) {
-        cell->type = CELL_REAL;
-        cell->real = json_real_value(value);
-    }
+    row_set_number(cell, value);
     cell->made = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     cell->text = cell->made;
     cell->len = cell->made ? strlen(cell->made) : 0;
     return cell->made ? 0 : -ENOMEM;
 }
 
-static int parse_json(struct row *row, const char *bytes, size_t len, const char *what,
-                      struct diag *d)
+static int row_parse_json(struct row *row, const char *bytes, size_t len, const char *what,
+                          struct diag *d)
 {
     const char *name;
     json_t *value;
@@ -187,65 +168,35 @@ static int parse_json(struct row *row, const char *bytes, size_t len, const char
         return diag_set(d, -EBADMSG, "%s: expected a JSON object, {\"file_name\": ...}", what);
     json_object_foreach(row->json, name, value)
     {
-        struct row_cell *cell = add_cell(row);
+        struct row_cell *cell = row_add_cell(row);
 
         if (!cell)
             return -ENOMEM;
         cell->name = name;
-        r = parse_value(cell, value);
+        r = row_parse_value(cell, value);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* Is it a number as JSON writes it? Then "007" is none: its zeros mean something. */
-static bool row_is_number(const char *text, size_t len, bool *ret_real)
+static bool row_is_digit(char c)
 {
-    const char *p = text, *end = text + len, *digits;
-
-    *ret_real = false;
-    p += p < end && *p == '-';
-    for (digits = p; p < end && *p >= '0' && *p <= '9';)
-        p++;
-    if (p == digits || (p - digits > 1 && *digits == '0'))
-        return false;
-    if (p < end && *p == '.') {
-        *ret_real = true;
-        for (digits = ++p; p < end && *p >= '0' && *p <= '9';)
-            p++;
-        if (p == digits)
-            return false;
-    }
-    if (p < end && (*p == 'e' || *p == 'E')) {
-        *ret_real = true;
-        p++;
-        p += p < end && (*p == '-' || *p == '+');
-        for (digits = p; p < end && *p >= '0' && *p <= '9';)
-            p++;
-        if (p == digits)
-            return false;
-    }
-    return p == end;
+    return c >= '0' && c <= '9';
 }
 
-/* The number that a cell of CSV is: as JSON has it. */
-static int row_parse_number(struct row_cell *cell)
+/* The number that a cell of CSV is, if it is one as JSON writes it: "007" is none, its zeros mean
+ * something. One that is too large is text. */
+static void row_parse_number(struct row_cell *cell)
 {
     AUTO_JSON json_t *value = NULL;
-    bool real;
 
-    if (!row_is_number(cell->text, cell->len, &real))
-        return 0;
+    /* JSON may have white space around it, and what is no number. */
+    if (!cell->len || !(row_is_digit(*cell->text) || *cell->text == '-') ||
+        !row_is_digit(cell->text[cell->len - 1]))
+        return;
     value = json_loadb(cell->text, cell->len, JSON_DECODE_ANY, NULL);
-    if (json_is_integer(value)) {
-        cell->type = CELL_INTEGER;
-        cell->integer = json_integer_value(value);
-    } else if (json_is_real(value)) {
-        cell->type = CELL_REAL;
-        cell->real = json_real_value(value);
-    }
-    return 0; /* else it is too large, and text */
+    row_set_number(cell, value);
 }
 
 /* The quote that ends the one at i; len: none does. */
@@ -262,8 +213,8 @@ static size_t row_quoted_end(const char *bytes, size_t len, size_t i)
 }
 
 /* The cell that begins at *at, and the comma after it. */
-static int parse_field(struct row_cell *cell, const char *bytes, size_t len, size_t *at,
-                       const char *what, struct diag *d)
+static int row_parse_field(struct row_cell *cell, const char *bytes, size_t len, size_t *at,
+                           const char *what, struct diag *d)
 {
     size_t i = *at, n = 0;
 
@@ -298,21 +249,21 @@ static int parse_field(struct row_cell *cell, const char *bytes, size_t len, siz
     return 0;
 }
 
-static int parse_csv(struct row *row, const char *bytes, size_t len, const char *what,
-                     struct diag *d)
+static int row_parse_csv(struct row *row, const char *bytes, size_t len, const char *what,
+                         struct diag *d)
 {
     int r = 0;
 
     if (memchr(bytes, '\0', len))
         return diag_set(d, -EBADMSG, "%s: a byte 0 in text", what);
     for (size_t at = 0; r == 0; at++) {
-        struct row_cell *cell = add_cell(row);
+        struct row_cell *cell = row_add_cell(row);
 
         if (!cell)
             return -ENOMEM;
-        r = parse_field(cell, bytes, len, &at, what, d);
+        r = row_parse_field(cell, bytes, len, &at, what, d);
         if (r == 0 && !cell->made)
-            r = row_parse_number(cell);
+            row_parse_number(cell);
         if (at >= len)
             break;
     }
@@ -323,6 +274,6 @@ int row_parse(struct row *row, enum table_format format, const char *bytes, size
               const char *what, struct diag *d)
 {
     row_release(row);
-    return format == TABLE_JSONL ? parse_json(row, bytes, len, what, d)
-                                 : parse_csv(row, bytes, len, what, d);
+    return format == TABLE_JSONL ? row_parse_json(row, bytes, len, what, d)
+                                 : row_parse_csv(row, bytes, len, what, d);
 }

@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 #include "base/scope.h"
+#include "format/index/pass_window.h"
 
-struct blob;
-struct diag;
 struct json_t;
 
 #define ROW_MOST (UINT64_C(1) << 20) /* bytes of a row */
@@ -29,9 +28,7 @@ struct row_walk {
 
     /* Private: */
     uint64_t lines; /* before at */
-    char *window;   /* of bytes from start on */
-    uint64_t start;
-    size_t have;
+    struct pass_window window;
 };
 
 struct row_bytes {

@@ -117,7 +117,7 @@ static int claim_count_all(struct search *s)
         uint32_t *end = &s->info[i].end;
 
         for (*end = i + 1;
-             *end < m->n_folders && members_is_below(folder_path(s, *end), folder_path(s, i));)
+             *end < m->n_folders && members_is_below(claim_path(s, *end), claim_path(s, i));)
             *end = next_folder(s, *end);
     }
     sum_folders(s, 0, N_COUNTS_NAMES);
@@ -137,9 +137,9 @@ static bool claim_has_classes(const struct search *s, uint32_t folder)
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
         const struct folder_info *below = &s->info[i];
 
-        if (!is_class_folder(FILES_PICTURES, folder_path(s, i), folder_path(s, folder)))
+        if (!is_class_folder(FILES_PICTURES, claim_path(s, i), claim_path(s, folder)))
             continue;
-        if (below->all[COUNT_PICTURES] && name_is_split(path_base(folder_path(s, i))))
+        if (below->all[COUNT_PICTURES] && name_is_split(path_base(claim_path(s, i))))
             return false;
         if (below->foreign || below->all[COUNT_TABLES] || below->all[COUNT_MANIFESTS] ||
             below->all[COUNT_OTHERS] - below->all[COUNT_NOTICES] > below->all[COUNT_USED])
@@ -150,7 +150,7 @@ static bool claim_has_classes(const struct search *s, uint32_t folder)
     }
     return with && (!notices || direct > 1) && 2 * direct >= with &&
            f->all[COUNT_PICTURES] - f->here[COUNT_PICTURES] >= f->here[COUNT_PICTURES] &&
-           (*folder_path(s, folder) ? 1 : 10) * f->here[COUNT_DOUBT] <= f->all[COUNT_USED];
+           (*claim_path(s, folder) ? 1 : 10) * f->here[COUNT_DOUBT] <= f->all[COUNT_USED];
 }
 
 static bool claim_is_flat(const struct search *s, uint32_t folder)
@@ -176,7 +176,7 @@ static bool claim_has_table(const struct search *s, uint32_t folder)
         const struct folder_info *below = &s->info[i];
 
         if (below->foreign || below->kaldi ||
-            (below->all[COUNT_PICTURES] && name_is_split(path_base(folder_path(s, i)))))
+            (below->all[COUNT_PICTURES] && name_is_split(path_base(claim_path(s, i)))))
             return false;
     }
     return true;
@@ -191,7 +191,7 @@ static bool claim_has_manifests(const struct search *s, uint32_t folder)
         return true;
     for (uint32_t i = folder + 1; i < f->end && f->all[COUNT_MANIFESTS]; i = next_folder(s, i))
         if (s->info[i].all[COUNT_MANIFESTS] && !s->info[i].all[COUNT_PICTURES] &&
-            !is_skipped(path_base(folder_path(s, i))))
+            !is_skipped(path_base(claim_path(s, i))))
             return true;
     return false;
 }
@@ -214,7 +214,7 @@ static const char *claim_find_name(const struct search *s, uint32_t folder,
 static int claim_note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *path = folder_path(s, folder), *slash = *path ? "/" : "";
+    const char *path = claim_path(s, folder), *slash = *path ? "/" : "";
     char **ret = &s->claims->unmet;
     int r = 0;
 
@@ -254,7 +254,7 @@ static int claim_search_folder(struct search *s, uint32_t folder, bool split, bo
         return 0;
     if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS]))
         return claim_note_unmet(s, folder, project);
-    split = split || name_is_split(path_base(folder_path(s, folder)));
+    split = split || name_is_split(path_base(claim_path(s, folder)));
     project = project || f->project;
     if (!f->foreign && (split || !project)) {
         r = search_manifests(s, folder);
@@ -276,7 +276,7 @@ static int claim_search_folder(struct search *s, uint32_t folder, bool split, bo
     }
     r = claim_note_unmet(s, folder, project);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
-        if (!is_skipped(path_base(folder_path(s, i))))
+        if (!is_skipped(path_base(claim_path(s, i))))
             r = claim_search_folder(s, i, split, project);
     return r;
 }

@@ -30,7 +30,7 @@
 static void classes_mark_skipped(struct search *s, uint32_t folder)
 {
     const char *skipped = files_media[s->media].skipped;
-    const char *name = path_base(folder_path(s, folder));
+    const char *name = path_base(claim_path(s, folder));
 
     if (is_skipped(name) || (skipped && !strcmp(name, skipped)))
         for (uint32_t i = folder; i < s->info[folder].end; i++)
@@ -162,7 +162,7 @@ static bool classes_are_there(const struct search *s, uint32_t folder)
         const struct folder_info *below = &s->info[i];
 
         if (below->all[COUNT_STRAY] ||
-            (below->all[COUNT_SAMPLES] && name_is_split(path_base(folder_path(s, i)))))
+            (below->all[COUNT_SAMPLES] && name_is_split(path_base(claim_path(s, i)))))
             return false;
         with += below->all[COUNT_SAMPLES] > 0;
         direct += below->here[COUNT_SAMPLES] > 0;
@@ -179,7 +179,7 @@ static int classes_search_folder(struct search *s, uint32_t folder, bool split, 
 
     if (f->kaldi || !f->all[COUNT_SAMPLES] || f->is_skipped)
         return 0;
-    split = split || name_is_split(path_base(folder_path(s, folder)));
+    split = split || name_is_split(path_base(claim_path(s, folder)));
     project = project || f->project;
     if ((split || !project) && classes_are_there(s, folder))
         r = classes_look(s, folder);

@@ -107,7 +107,7 @@ static int collect_all(struct collecting *t)
     int r = 0;
 
     for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
-        if (collect_is_hidden(folder_path(s, i), folder_path(s, t->root)))
+        if (collect_is_hidden(claim_path(s, i), claim_path(s, t->root)))
             continue;
         for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
             if (!collect_may_use(t, k))
@@ -124,7 +124,7 @@ static int collect_compare_folders(const void *a, const void *b, void *search)
 {
     const struct search *s = search;
 
-    return strcmp(folder_path(s, *(const uint32_t *)a), folder_path(s, *(const uint32_t *)b));
+    return strcmp(claim_path(s, *(const uint32_t *)a), claim_path(s, *(const uint32_t *)b));
 }
 
 /* Take the folders of a class in torchvision's order: sorted by their paths as texts. */
@@ -140,7 +140,7 @@ static int collect_class(struct collecting *t, uint32_t folder)
         sorted[i] = folder + i;
     qsort_r(sorted, n, sizeof(*sorted), collect_compare_folders, (void *)(uintptr_t)t->s);
     for (uint32_t i = 0; i < n && r == 0; i++)
-        if (!collect_is_hidden(folder_path(t->s, sorted[i]), folder_path(t->s, folder)))
+        if (!collect_is_hidden(claim_path(t->s, sorted[i]), claim_path(t->s, folder)))
             r = collect_folder(t, sorted[i], true);
     return r;
 }
@@ -171,7 +171,7 @@ static bool collect_may_stay(const struct collecting *t, size_t file)
 
     if (t->claim->media != FILES_PICTURES)
         return stays_beside(t->claim->media, name);
-    return !*folder_path(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
+    return !*claim_path(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
            !name_is_manifest(name);
 }
 
@@ -187,7 +187,7 @@ static int collect_files(struct collecting *t)
 
     for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
          i = next_folder(t->s, i))
-        if (is_class_folder(t->claim->media, folder_path(t->s, i), folder_path(t->s, t->root)))
+        if (is_class_folder(t->claim->media, claim_path(t->s, i), claim_path(t->s, t->root)))
             r = collect_class(t, i);
     if (t->claim->layout == LAYOUT_FLAT)
         r = collect_folder(t, t->root, false);
@@ -214,7 +214,7 @@ static bool collect_has_others(const struct search *s, uint32_t root, enum files
 static int collect_name(const struct search *s, uint32_t root, const struct files_claim *claim,
                         struct collection *c)
 {
-    const char *path = folder_path(s, root), *base = path_base(path);
+    const char *path = claim_path(s, root), *base = path_base(path);
     bool has_beside = collect_has_others(s, root, claim->media);
 
     c->root = strdup(path);
@@ -230,7 +230,7 @@ static int collect_name(const struct search *s, uint32_t root, const struct file
  * NULL: there is none. */
 static const char *collect_find_table(const struct search *s, uint32_t folder, const char *after)
 {
-    const char *path = folder_path(s, folder);
+    const char *path = claim_path(s, folder);
     bool passed = !after;
 
     for (size_t i = 0; table_names[i]; i++) {

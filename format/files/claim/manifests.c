@@ -159,7 +159,7 @@ int search_manifests(struct search *s, uint32_t folder)
     int r = manifests_search_others(s, folder);
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (!s->info[i].all[COUNT_PICTURES] && !is_skipped(path_base(folder_path(s, i)))) {
+        if (!s->info[i].all[COUNT_PICTURES] && !is_skipped(path_base(claim_path(s, i)))) {
             uint64_t before = s->info[i].here[COUNT_MANIFESTS];
 
             r = manifests_search_others(s, i);
@@ -173,7 +173,7 @@ int search_classes_for_manifests(struct search *s, uint32_t folder)
     int r = 0;
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (s->info[i].here[COUNT_PICTURES] && !is_skipped(path_base(folder_path(s, i))))
+        if (s->info[i].here[COUNT_PICTURES] && !is_skipped(path_base(claim_path(s, i))))
             r = search_manifests(s, i);
     return r;
 }

@@ -51,7 +51,7 @@ static inline uint32_t next_folder(const struct search *s, uint32_t child)
     return s->info[child].end;
 }
 
-static inline const char *folder_path(const struct search *s, uint32_t folder)
+static inline const char *claim_path(const struct search *s, uint32_t folder)
 {
     return members_folder(s->m, folder);
 }
