@@ -14,10 +14,9 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/text/row.h"
 
 #define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
-#define RUN_BYTES    (1u << 20) /* of neighbouring rows read at once */
-#define RUN_GAP      512        /* bytes between them */
 #define TABLE_ROWS   16384      /* rows of a selection that has them in its table */
 #define AHEAD_BLOCKS 8          /* that are decoded at once, and their bytes: */
 #define AHEAD_TEXT   (4u << 20)
@@ -187,7 +186,15 @@ struct slab_work {
     uint64_t first;
     unsigned n;
     uint64_t features_before;
+    struct libsvm_slab *slab; /* that they are decoded into */
 };
+
+/* The memory at *at, which moves behind it. */
+static void *cut_off(uint8_t **at, size_t bytes)
+{
+    *at += bytes;
+    return *at - bytes;
+}
 
 /* Allocate a slab for its rows' labels and features, as one piece of memory. */
 static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
@@ -207,20 +214,14 @@ static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
     at = (uint8_t *)(slab + 1);
     *slab =
         (struct libsvm_slab){.first = w->first, .n = w->n, .features_before = w->features_before};
-    slab->end = (const uint64_t *)(const void *)at;
-    at += n * sizeof(uint64_t);
-    slab->qid = (const int64_t *)(const void *)at;
-    at += n * sizeof(int64_t);
-    slab->weight = (const float *)(const void *)at;
-    at += n * sizeof(float);
-    slab->label = (const float *)(const void *)at;
-    at += n * labels * sizeof(float);
-    slab->index = (const uint32_t *)(const void *)at;
-    at += features * sizeof(uint32_t);
-    slab->value = (const float *)(const void *)at;
-    at += features * sizeof(float);
+    slab->end = cut_off(&at, n * sizeof(*slab->end));
+    slab->qid = cut_off(&at, n * sizeof(*slab->qid));
+    slab->weight = cut_off(&at, n * sizeof(*slab->weight));
+    slab->label = cut_off(&at, n * labels * sizeof(*slab->label));
+    slab->index = cut_off(&at, features * sizeof(*slab->index));
+    slab->value = cut_off(&at, features * sizeof(*slab->value));
     if (w->v->rows->has_fields)
-        slab->field = (const uint32_t *)(const void *)at;
+        slab->field = cut_off(&at, features * sizeof(*slab->field));
     *ret_size = size;
     return slab;
 }
@@ -233,10 +234,11 @@ static int libsvm_view_not_as_indexed(const struct slab_work *w, const struct li
                     (unsigned long long)at->place.start);
 }
 
-/* Parse row i of w into its place in the slab. */
-static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsigned i,
-                      const uint8_t *line)
+/* Parse row i into its place in the slab. */
+static int decode_row(void *ctx, unsigned i, const uint8_t *line, struct diag *d)
 {
+    const struct slab_work *w = ctx;
+    const struct libsvm_slab *slab = w->slab;
     const struct libsvm_rows *rows = w->v->rows;
     const struct libsvm_row_at *at = &w->row[i];
     uint64_t before = i ? slab->end[i - 1] : 0;
@@ -252,7 +254,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
 
     if (r < 0)
-        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
+        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, d);
     if (row.n != at->place.features || row.n_labels > rows->labels)
         return libsvm_view_not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
@@ -266,87 +268,38 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     return row.sorted ? 0 : libsvm_row_sort(row.index, row.field, row.value, row.n);
 }
 
-/* The number of rows from i on that are neighbours in their file and can be read at once. *ret_len:
- * bytes from the first row to the last. */
-static unsigned libsvm_view_run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret_len)
+/* Could the rows be in memory as the index says? */
+static int libsvm_view_check_sizes(const struct slab_work *w)
 {
-    const struct row_place *first = &w->row[i].place;
-    uint64_t end = first->start + first->len;
-    unsigned n = 1;
+    static const struct libsvm_fault too_long = {0, libsvm_too_long};
 
-    for (; i + n < w->n; n++) {
-        const struct libsvm_row_at *next = &w->row[i + n];
-
-        if (next->file != w->row[i].file || next->place.start <= end ||
-            next->place.start - end > RUN_GAP ||
-            next->place.start + next->place.len - first->start > RUN_BYTES)
-            break;
-        end = next->place.start + next->place.len;
+    for (const struct libsvm_row_at *at = w->row; at < w->row + w->n; at++) {
+        if (at->place.len > LIBSVM_LINE_MAX)
+            return libsvm_file_fault(at->file, at->row, (const uint8_t *)"", 0, &too_long, w->d);
+        if (at->place.features > at->place.len)
+            return libsvm_view_not_as_indexed(w, at);
     }
-    *ret_len = end - first->start;
-    return n;
-}
-
-static int libsvm_view_grow(uint8_t **buffer, size_t *capacity, size_t need)
-{
-    if (need <= *capacity)
-        return 0;
-    free(*buffer);
-    *capacity = 0;
-    *buffer = malloc(need);
-    if (!*buffer)
-        return -ENOMEM;
-    *capacity = need;
     return 0;
 }
 
-/* Read rows i .. i + n - 1, which are neighbours, and parse them. If bytes of other rows are
- * missing, only read these, so that their missing ranges are collected too. len: bytes from the
- * first row to the last. */
-static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsigned i, unsigned n,
-                      size_t len, uint8_t *text, bool parse)
+static int libsvm_view_decode_rows(struct slab_work *w)
 {
-    const struct libsvm_row_at *first = &w->row[i];
-    int r = blob_read(w->rc, first->file->base.blob, text, len, first->place.start, w->d);
+    struct extent line[LIBSVM_BLOCK];
+    int r;
 
-    if (blob_says_nothing(r))
-        return r;
-    if (r == 0)
-        memset(text + len, 0, LIBSVM_PAD);
-    for (unsigned k = i; k < i + n && r == 0 && parse; k++)
-        r = decode_row(w, slab, k, text + (w->row[k].place.start - first->place.start));
-    /* If the file has changed, that explains a fault better than the row does. */
-    if (r == 0 || r == -EBADMSG || r == -ESTALE) {
-        int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
-                          ? blob_verify(first->file->base.blob, w->d)
-                          : 0;
+    for (unsigned i = 0; i < w->n; i++)
+        line[i] =
+            (struct extent){w->row[i].file->base.blob, w->row[i].place.start, w->row[i].place.len};
+    r = text_rows_parse(w->rc, line, w->n, decode_row, w, w->d);
+    /* If a file has changed, that explains a fault better than the row does. */
+    for (unsigned i = 0; i < w->n && (r == 0 || r == -EBADMSG || r == -ESTALE); i++) {
+        int changed =
+            i + 1 < w->n && line[i + 1].blob == line[i].blob ? 0 : blob_verify(line[i].blob, w->d);
 
-        r = changed < 0 ? changed : r;
+        if (changed < 0)
+            return changed;
     }
     return r;
-}
-
-static int libsvm_view_decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
-{
-    AUTO_FREE uint8_t *text = NULL;
-    size_t capacity = 0;
-    int r, all = 0;
-
-    for (unsigned i = 0, n; i < w->n; i += n) {
-        const struct libsvm_row_at *first = &w->row[i];
-        uint64_t len = 0;
-
-        n = libsvm_view_run_of_rows(w, i, &len);
-        if (len > LIBSVM_LINE_MAX)
-            return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
-                                     &(struct libsvm_fault){0, libsvm_too_long}, w->d);
-        r = libsvm_view_grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
-        if (r == 0)
-            r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
-        if (!missing_go_on(w->rc, r, &all))
-            break;
-    }
-    return all;
 }
 
 static int libsvm_view_make_slab(void *ctx, void **ret, size_t *ret_size)
@@ -354,7 +307,6 @@ static int libsvm_view_make_slab(void *ctx, void **ret, size_t *ret_size)
     struct libsvm_row_at row[LIBSVM_BLOCK];
     struct slab_work *w = ctx;
     uint64_t block = w->place / LIBSVM_BLOCK;
-    struct libsvm_slab *slab;
     int r;
 
     libsvm_view_rows(w->v, block, row, &w->n);
@@ -366,19 +318,18 @@ static int libsvm_view_make_slab(void *ctx, void **ret, size_t *ret_size)
             w->features_before += w->row->place.features;
         w->n = 1;
     }
-    for (unsigned i = 0; i < w->n; i++)
-        if (w->row[i].place.features > w->row[i].place.len)
-            return libsvm_view_not_as_indexed(w,
-                                              &w->row[i]); /* before allocating memory for them */
-    slab = slab_new(w, ret_size);
-    if (!slab)
+    r = libsvm_view_check_sizes(w); /* before memory is allocated for them */
+    if (r < 0)
+        return r;
+    w->slab = slab_new(w, ret_size);
+    if (!w->slab)
         return -ENOMEM;
-    r = libsvm_view_decode_rows(w, slab);
+    r = libsvm_view_decode_rows(w);
     if (r < 0) {
-        free(slab);
+        free(w->slab);
         return r;
     }
-    *ret = slab;
+    *ret = w->slab;
     return 0;
 }
 
