@@ -75,14 +75,27 @@ static int jsonl_step(void *impl, struct diag *d)
     atomic_store(&file->base.prepared.seen, file->at);
     if (r < 0 || file->at < file->base.blob->size)
         return r;
-    if (file->line < file->base.blob->size)
+    if (file->line < file->base.blob->size) {
+        file->ends_with_cr = file->last == '\r';
         r = jsonl_add_line(file, file->base.blob->size, file->last);
+    }
     if (r == 0)
         r = blob_check(file->base.blob);
     file->base.prepared.end[LINE_AT] = file->base.blob->size;
     free(TAKE_PTR(file->piece));
     free(TAKE_PTR(file->masks));
     return r < 0 ? r : 1;
+}
+
+/* The index says nothing else of the last byte. */
+static int jsonl_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    const struct jsonl_file *file = impl;
+
+    (void)index;
+    (void)d;
+    text_add(ret, "%s", file->ends_with_cr ? "CR" : "");
+    return 0;
 }
 
 static int jsonl_ready(void *impl, struct diag *d)
@@ -92,6 +105,7 @@ static int jsonl_ready(void *impl, struct diag *d)
     uint64_t bytes[INDEX_GROUP];
 
     (void)d;
+    file->ends_with_cr |= index->about_len > 0;
     for (uint64_t row = 0; row < index->rows;) {
         unsigned n = index_numbers(index, row, LINE_BYTES, bytes);
 
@@ -111,7 +125,11 @@ static void jsonl_release(void *p)
 
 const struct record_file_ops jsonl_file_ops = {
     .size = sizeof(struct jsonl_file),
-    .index = {.version = "jsonl 1", .begin = jsonl_begin, .step = jsonl_step, .ready = jsonl_ready},
+    .index = {.version = "jsonl 2",
+              .begin = jsonl_begin,
+              .step = jsonl_step,
+              .about = jsonl_about,
+              .ready = jsonl_ready},
     .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
     .has_places = true,
     .bytes = LINE_BYTES,
@@ -122,12 +140,13 @@ const struct record_file_ops jsonl_file_ops = {
 };
 
 /* Samples do not overlap, so if they cover as many bytes as there are, nothing else is there: no
- * mark at the start, no CR, no empty line, and the last line has an end. */
+ * mark at the start, no CRLF, no empty line, and the last line has an end. That end may be a CR
+ * alone, which is as long as LF. */
 bool jsonl_is_lines(const void *p)
 {
     const struct jsonl_file *file = p;
 
-    return file->covered == file->base.blob->size;
+    return file->covered == file->base.blob->size && !file->ends_with_cr;
 }
 
 /* ---- checking ---- */

@@ -2,6 +2,7 @@
 #include "format/text/row.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -49,9 +50,56 @@ static void test_text_row__others__ebadmsg(void **state)
     assert_int_equal(verify("a\rb", 0, 2, 1, false), -EBADMSG);
 }
 
+static int join(void *ctx, unsigned i, const uint8_t *line, struct diag *d)
+{
+    char *joined = ctx;
+
+    (void)d;
+    if (line[0] == 'x')
+        return -EBADMSG;
+    snprintf(joined + strlen(joined), 64 - strlen(joined), "%u:%s ", i, (const char *)line);
+    return 0;
+}
+
+/* Each row is read as if it were alone, in the order of rows, up to one that cannot be parsed. */
+static void test_text_rows_parse__any_order__each(void **state)
+{
+    static const char text[] = "ab\ncde\nf\nx\n";
+    AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), 1 << 21, NULL);
+    const struct extent rows[] = {{blob, 0, 2}, {blob, 3, 3},       {blob, 7, 1}, {blob, 3, 3},
+                                  {blob, 0, 0}, {blob, 1 << 20, 0}, {blob, 9, 1}, {blob, 7, 1}};
+    char joined[64] = "";
+
+    (void)state;
+    assert_non_null(blob);
+    assert_int_equal(text_rows_parse(READ_WAITS, rows, 6, join, joined, NULL), 0);
+    assert_string_equal(joined, "0:ab 1:cde 2:f 3:cde 4: 5: ");
+    *joined = 0;
+    assert_int_equal(text_rows_parse(READ_WAITS, rows + 6, 2, join, joined, NULL), -EBADMSG);
+    assert_string_equal(joined, "");
+}
+
+static void test_text_line_number__both_ends(void **state)
+{
+    static const char text[] = "a\r\nb\rc\n\nd";
+    AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), strlen(text), NULL);
+    const uint64_t number[][2] = {{1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 2}, {3, 2}, {3, 2}, {4, 3}};
+    uint64_t found;
+
+    (void)state;
+    assert_non_null(blob);
+    for (uint64_t at = 0; at < ARRAY_LEN(number); at++)
+        for (unsigned lf_only = 0; lf_only < 2; lf_only++) {
+            assert_int_equal(text_line_number(blob, at, !lf_only, &found, NULL), 0);
+            assert_int_equal(found, number[at][lf_only]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_rows_parse__any_order__each),
+        cmocka_unit_test(test_text_line_number__both_ends),
         cmocka_unit_test(test_text_row__lines__found),
         cmocka_unit_test(test_text_row__others__ebadmsg),
     };
