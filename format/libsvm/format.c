@@ -197,10 +197,9 @@ struct folder_files {
     unsigned columns; /* 0 or LIBSVM_FIELD */
     struct source_file *source;
     size_t n_sources;
-    size_t *by_name; /* [n_sources] numbers of the sources in the order of their names; owned */
-    size_t *side;    /* [n_sources] number + 1 of the first side file of a source; owned */
-    size_t *next;    /* [n_sources] number + 1 of the next one of the same source; owned */
-    bool *is_side;   /* [n_sources] owned */
+    size_t *side;  /* [n_sources] number + 1 of the first side file of a source; owned */
+    size_t *next;  /* [n_sources] number + 1 of the next one of the same source; owned */
+    bool *is_side; /* [n_sources] owned */
     struct libsvm_file **file; /* [n] owned */
     const char **name;         /* [n] of their sources; owned */
     unsigned n;
@@ -214,96 +213,91 @@ static void libsvm_folder_files_release(struct folder_files *files)
         record_file_drop(&files->file[i]->base);
     free(files->file);
     free(files->name);
-    free(files->by_name);
     free(files->side);
     free(files->next);
     free(files->is_side);
 }
 
-static int libsvm_compare_names(const void *a, const void *b, void *ctx)
-{
-    const struct source_file *source = ctx;
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    int order = strcmp(source[x].name, source[y].name);
+/* The part of a name that is compared, and the number of the source. */
+struct source_name {
+    const char *name;
+    size_t len, number;
+};
 
-    return order ? order : x < y ? -1 : 1;
+static int libsvm_compare_names(const void *a, const void *b)
+{
+    const struct source_name *x = a, *y = b;
+    int order = memcmp(x->name, y->name, min_u64(x->len, y->len));
+
+    return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The first source whose name is the first len bytes of name; n_sources: none. */
-static size_t source_named(const struct folder_files *files, const char *name, size_t len)
+static int libsvm_order_names(const void *a, const void *b)
 {
-    size_t low = 0, high = files->n_sources;
+    const struct source_name *x = a, *y = b;
+    int order = libsvm_compare_names(x, y);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const char *at = files->source[files->by_name[middle]].name;
-        int order = strncmp(at, name, len);
-
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == files->n_sources)
-        return low;
-    low = files->by_name[low];
-    return !strncmp(files->source[low].name, name, len) && !files->source[low].name[len]
-               ? low
-               : files->n_sources;
+    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Find out which sources are side files, and of which. */
+/* Find out which sources are side files, and of which: the first of that name. */
 static int find_sides(struct folder_files *files)
 {
     size_t n = files->n_sources;
+    AUTO_FREE struct source_name *names = calloc(n, sizeof(*names));
 
-    files->file = calloc(n, sizeof(struct libsvm_file *));
-    files->by_name = calloc(n, sizeof(size_t));
-    files->side = calloc(n, sizeof(size_t));
-    files->next = calloc(n, sizeof(size_t));
-    files->is_side = calloc(n, sizeof(bool));
-    if (!files->file || !files->by_name || !files->side || !files->next || !files->is_side)
+    files->file = calloc(n, sizeof(*files->file));
+    files->name = calloc(n + 1, sizeof(*files->name));
+    files->side = calloc(n, sizeof(*files->side));
+    files->next = calloc(n, sizeof(*files->next));
+    files->is_side = calloc(n, sizeof(*files->is_side));
+    if (!names || !files->file || !files->name || !files->side || !files->next || !files->is_side)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        files->by_name[i] = i;
-    qsort_r(files->by_name, n, sizeof(size_t), libsvm_compare_names, files->source);
+        names[i] = (struct source_name){files->source[i].name, strlen(files->source[i].name), i};
+    qsort(names, n, sizeof(*names), libsvm_order_names);
     for (size_t i = n; i-- > 0;) { /* so that the lists are in order */
         const char *name = files->source[i].name;
 
-        for (size_t k = 0; libsvm_side_suffixes[k] && !files->is_side[i]; k++) {
-            size_t len = strlen(name), end = strlen(libsvm_side_suffixes[k]), of = n;
+        for (const char *const *suffix = libsvm_side_suffixes; *suffix; suffix++) {
+            const size_t len = strlen(name), end = strlen(*suffix);
+            const struct source_name base = {name, len - end, 0}, *found;
 
-            if (len > end && !strcmp(name + len - end, libsvm_side_suffixes[k]))
-                of = source_named(files, name, len - end);
-            if (of == n || of == i)
+            if (len <= end || strcmp(name + len - end, *suffix) != 0)
                 continue;
+            found = bsearch(&base, names, n, sizeof(*names), libsvm_compare_names);
+            if (!found)
+                continue;
+            while (found > names && !libsvm_compare_names(found - 1, found))
+                found--;
             files->is_side[i] = true;
-            files->next[i] = files->side[of];
-            files->side[of] = i + 1;
+            files->next[i] = files->side[found->number];
+            files->side[found->number] = i + 1;
+            break;
         }
     }
     return 0;
 }
 
 /* Attach the side files of a source to its file; a second one of a kind is an error. */
-static int take_sides(struct folder_files *files, const struct source_file *of,
-                      struct libsvm_file *file, struct finds *finds)
+static int attach_sides(struct folder_files *files, const struct source_file *base,
+                        struct libsvm_file *file, struct finds *finds)
 {
     int r = 0;
 
-    for (size_t at = files->side[of - files->source]; at && r == 0; at = files->next[at - 1]) {
+    for (size_t at = files->side[base - files->source]; at && r == 0; at = files->next[at - 1]) {
         struct source_file *source = &files->source[at - 1];
-        enum libsvm_side_kind kind = N_LIBSVM_SIDES;
+        enum libsvm_side_kind type = N_LIBSVM_SIDES;
         char reason[1024];
 
-        libsvm_side_find(source->name, of->name, &kind);
-        if (!file->side[kind].blob) {
-            file->side[kind].blob = TAKE_PTR(source->blob);
+        libsvm_side_find(source->name, base->name, &type);
+        if (!file->side[type].blob) {
+            file->side[type].blob = TAKE_PTR(source->blob);
             continue;
         }
         snprintf(reason, sizeof(reason),
                  "%s: %s gives the same for the rows of %s; expected only one of them",
-                 blob_name(source->blob), blob_name(file->side[kind].blob), of->name);
+                 blob_name(source->blob), blob_name(file->side[type].blob), base->name);
         r = finds->error(finds, source->file_name, reason);
     }
     return r;
@@ -334,16 +328,18 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     return 0;
 }
 
-/* Add what the set of the only file lacks. */
-static int find_missing_of_one(const struct folder_files *files, const struct format_setup *setup,
-                               const struct finds *finds, struct missing_parts *missing)
+/* Add what the files that are joined lack; is_one: what the set of the only file lacks. */
+static int libsvm_find_missing(const struct folder_files *files, bool is_one,
+                               const struct format_setup *setup, const struct finds *finds,
+                               struct missing_parts *missing)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
-    int r = finds_siblings(finds, files->name, 1, &siblings);
+    int r = finds_siblings(finds, files->name, files->n, &siblings);
 
-    return r < 0 || !siblings.set_of[0] ? r
-                                        : finds_missing(finds, files->left_out, &siblings, 1,
-                                                        siblings.set_of[0] - 1, setup, missing);
+    if (r < 0 || (is_one && !siblings.set_of[0]))
+        return r;
+    return finds_missing(finds, files->left_out, &siblings, files->n,
+                         is_one ? siblings.set_of[0] - 1 : FINDS_ALL, setup, missing);
 }
 
 static int libsvm_open_file(struct folder_files *files, struct source_file *source,
@@ -353,11 +349,11 @@ static int libsvm_open_file(struct folder_files *files, struct source_file *sour
     struct diag d = DIAG_INIT;
     struct libsvm_file *file = NULL;
     AUTO_DATASET struct dataset *ds = NULL;
-    enum libsvm_side_kind kind;
+    enum libsvm_side_kind type;
     int r;
 
     for (size_t i = 0; i < finds->n_unread; i++)
-        if (libsvm_side_find(finds->unread[i].name, source->name, &kind))
+        if (libsvm_side_find(finds->unread[i].name, source->name, &type))
             return finds_incomplete(finds, source->file_name, &finds->unread[i]);
     r = libsvm_file_new(TAKE_PTR(source->blob),
                         files->columns |
@@ -373,11 +369,11 @@ static int libsvm_open_file(struct folder_files *files, struct source_file *sour
         return finds->failed(finds, source->file_name, r, diag_text(&d, r));
     files->name[files->n] = source->name;
     files->file[files->n++] = file;
-    r = take_sides(files, source, file, finds);
+    r = attach_sides(files, source, file, finds);
     if (r == 0)
         r = dataset_of_files(&file, 1, setup, &ds);
     if (r == 0 && files->is_one)
-        r = find_missing_of_one(files, setup, finds, &ds->missing);
+        r = libsvm_find_missing(files, true, setup, finds, &ds->missing);
     return r < 0 ? r : finds->dataset(finds, source->name, TAKE_PTR(ds));
 }
 
@@ -475,18 +471,6 @@ static int keep_alike(struct folder_files *files, struct missing_parts *missing,
     return r;
 }
 
-/* Add what the files that are joined lack. */
-static int libsvm_find_missing(const struct folder_files *files, const struct format_setup *setup,
-                               const struct finds *finds, struct missing_parts *missing)
-{
-    AUTO_SIBLINGS struct siblings siblings = {0};
-    int r = finds_siblings(finds, files->name, files->n, &siblings);
-
-    return r < 0 ? r
-                 : finds_missing(finds, files->left_out, &siblings, files->n, FINDS_ALL, setup,
-                                 missing);
-}
-
 /* Make one dataset from all files of the folder, if they have the same columns. */
 static int join_files(struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
@@ -520,7 +504,7 @@ static int join_files(struct folder_files *files, const struct format_setup *set
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);
     if (r == 0)
-        r = libsvm_find_missing(files, setup, finds, &missing);
+        r = libsvm_find_missing(files, false, setup, finds, &missing);
     if (r < 0)
         return r;
     ds->missing = missing;
@@ -538,9 +522,8 @@ static int libsvm_format_open_folder(struct source_file *sources, size_t n, unsi
     size_t rows = 0;
     int r = find_sides(&files);
 
-    files.name = calloc(n + 1, sizeof(*files.name));
-    if (r < 0 || !files.name)
-        return -ENOMEM;
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < n; i++)
         rows += !files.is_side[i];
     files.is_one = rows == 1;
