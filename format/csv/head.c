@@ -114,15 +114,15 @@ struct csv_cells csv_count_cells(const struct csv_line *line, char delimiter)
 
     while (p) {
         struct csv_cell cell;
-        enum csv_cell_kind kind;
+        enum csv_cell_kind type;
 
         csv_cell(p, line->text + line->len, delimiter, &cell, &p);
-        kind = csv_head_kind_of(&cell);
-        cells.first = cells.n++ ? cells.first : kind;
-        cells.empty += kind == CSV_EMPTY;
+        type = csv_head_kind_of(&cell);
+        cells.first = cells.n++ ? cells.first : type;
+        cells.empty += type == CSV_EMPTY;
         cells.quoted += cell.quoted;
-        cells.numbers += kind == CSV_NUMBER;
-        if (kind == CSV_NUMBER)
+        cells.numbers += type == CSV_NUMBER;
+        if (type == CSV_NUMBER)
             see_number(&cells, &cell);
     }
     return cells;
@@ -146,7 +146,7 @@ char csv_find_delimiter(struct csv_head head)
 /* ---- names or a row ---- */
 
 /* The lines after the first. */
-struct rest {
+struct later {
     size_t lines;
     bool is_quoted;  /* some cell is */
     bool is_whole;   /* all numbers are digits only */
@@ -160,20 +160,20 @@ static bool are_years(const struct csv_cells *cells)
            cells->high <= YEAR_LAST;
 }
 
-static struct rest judge_rest(struct csv_head head, char delimiter)
+static struct later judge_rest(struct csv_head head, char delimiter)
 {
-    struct rest rest = {.is_whole = true};
+    struct later later = {.is_whole = true};
     struct csv_line line;
 
-    for (; rest.lines < LINES_JUDGED && csv_head_next(&head, &line); rest.lines++) {
+    for (; later.lines < LINES_JUDGED && csv_head_next(&head, &line); later.lines++) {
         struct csv_cells cells = csv_count_cells(&line, delimiter);
 
-        rest.is_quoted |= cells.quoted > 0;
-        rest.is_whole &= cells.whole;
-        rest.lack_first |= cells.first == CSV_EMPTY;
-        rest.are_years |= are_years(&cells);
+        later.is_quoted |= cells.quoted > 0;
+        later.is_whole &= cells.whole;
+        later.lack_first |= cells.first == CSV_EMPTY;
+        later.are_years |= are_years(&cells);
     }
-    return rest;
+    return later;
 }
 
 bool csv_rest_is_whole(struct csv_head head, char delimiter)
@@ -182,24 +182,24 @@ bool csv_rest_is_whole(struct csv_head head, char delimiter)
 }
 
 /* Are the numbers of a line without names the names of columns? */
-static bool numbers_are_names(const struct csv_cells *cells, const struct rest *rest)
+static bool numbers_are_names(const struct csv_cells *cells, const struct later *later)
 {
-    if (!rest->lines || !cells->whole || !cells->rising || !cells->numbers)
+    if (!later->lines || !cells->whole || !cells->rising || !cells->numbers)
         return false;
     if (cells->first == CSV_EMPTY && cells->empty == 1)
-        return !rest->lack_first;
+        return !later->lack_first;
     if (cells->empty || !cells->by_one || cells->n < 2)
         return false;
     if (!cells->low)
-        return cells->n > 2 || !rest->is_whole;
-    return are_years(cells) && !rest->are_years;
+        return cells->n > 2 || !later->is_whole;
+    return are_years(cells) && !later->are_years;
 }
 
 enum csv_first csv_judge_first(struct csv_head head, char delimiter, bool *ret_by_numbers)
 {
     struct csv_line line;
     struct csv_cells cells;
-    struct rest rest;
+    struct later later;
 
     *ret_by_numbers = false;
     if (!csv_head_next(&head, &line))
@@ -207,18 +207,18 @@ enum csv_first csv_judge_first(struct csv_head head, char delimiter, bool *ret_b
     cells = csv_count_cells(&line, delimiter);
     if (!cells.numbers)
         return cells.empty < cells.n ? CSV_FIRST_NAMES : CSV_FIRST_ROW;
-    rest = judge_rest(head, delimiter);
+    later = judge_rest(head, delimiter);
     if (csv_is_row(&cells))
-        *ret_by_numbers = numbers_are_names(&cells, &rest);
+        *ret_by_numbers = numbers_are_names(&cells, &later);
     else
         *ret_by_numbers = cells.numbers > 1 && cells.whole && cells.by_one;
-    *ret_by_numbers |= rest.lines && cells.quoted == cells.n && !rest.is_quoted;
+    *ret_by_numbers |= later.lines && cells.quoted == cells.n && !later.is_quoted;
     if (*ret_by_numbers)
         return CSV_FIRST_NAMES;
     if (!csv_is_row(&cells) || line.marked)
         return CSV_FIRST_MIXED;
     *ret_by_numbers =
-        rest.lines && cells.n > 3 && !cells.empty && cells.whole && cells.by_one && cells.low == 1;
+        later.lines && cells.n > 3 && !cells.empty && cells.whole && cells.by_one && cells.low == 1;
     return CSV_FIRST_ROW;
 }
 

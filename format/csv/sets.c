@@ -16,7 +16,7 @@ struct first {
     struct source_file *file;
     size_t columns; /* 0: it has no line, or cannot be read */
     uint64_t line;  /* its hash */
-    enum csv_first kind;
+    enum csv_first judged;
     bool may_be_row;   /* names that are nothing but numbers */
     bool is_by_chance; /* such a row is not unlikely */
 };
@@ -24,7 +24,7 @@ struct first {
 static int csv_sets_read_first(struct first *first, const struct format_options *options)
 {
     AUTO_FREE uint8_t *text = NULL;
-    struct csv_head head, rest;
+    struct csv_head head, later;
     struct csv_line line;
     struct csv_cells cells;
     bool whole, by_numbers;
@@ -34,18 +34,18 @@ static int csv_sets_read_first(struct first *first, const struct format_options 
 
     if (r < 0)
         return r == -ENOMEM ? r : 0;
-    head = rest = csv_head_of(text, len, whole, options->comment);
-    if (!csv_head_next(&rest, &line))
+    head = later = csv_head_of(text, len, whole, options->comment);
+    if (!csv_head_next(&later, &line))
         return 0;
     delimiter = options->delimiter ? options->delimiter : csv_find_delimiter(head);
     cells = csv_count_cells(&line, delimiter);
     first->columns = cells.n;
     first->line = key_hash(line.text, line.len);
-    first->kind = csv_judge_first(head, delimiter, &by_numbers);
+    first->judged = csv_judge_first(head, delimiter, &by_numbers);
     first->may_be_row =
-        first->kind == CSV_FIRST_NAMES && csv_is_row(&cells) && cells.quoted < cells.n;
+        first->judged == CSV_FIRST_NAMES && csv_is_row(&cells) && cells.quoted < cells.n;
     first->is_by_chance =
-        !cells.empty && cells.n <= CHANCE_COLUMNS && csv_rest_is_whole(rest, delimiter);
+        !cells.empty && cells.n <= CHANCE_COLUMNS && csv_rest_is_whole(later, delimiter);
     return 0;
 }
 
@@ -72,7 +72,7 @@ static int decide_same(struct first *first, size_t n)
         bool any = false;
 
         for (end = i; end < n && !csv_sets_compare_lines(&by_line[i], &by_line[end]); end++)
-            any |= by_line[end]->kind == CSV_FIRST_NAMES;
+            any |= by_line[end]->judged == CSV_FIRST_NAMES;
         for (size_t k = i; k < end && end - i > 1 && any && by_line[k]->columns; k++)
             by_line[k]->file->decided = CSV_NAMES;
     }
@@ -99,7 +99,7 @@ static int decide_set(struct first *first, const struct siblings *siblings,
     for (size_t i = 0; i < set->n; i++) {
         const struct first *part = &first[siblings->member[set->first + i].file];
 
-        if (part->kind == CSV_FIRST_ROW && part->file->decided != CSV_NAMES)
+        if (part->judged == CSV_FIRST_ROW && part->file->decided != CSV_NAMES)
             row_columns[n_rows++] = part->columns;
     }
     qsort(row_columns, n_rows, sizeof(*row_columns), csv_sets_compare_columns);

@@ -124,18 +124,18 @@ static void omit_row_numbers(struct csv_shape *shape, struct csv_head rows, cons
     while (shape->has_header && shape->omitted + 1 < shape->columns &&
            shape->omitted != shape->label && shape->omitted != shape->weight &&
            (!*column || !strncmp(column, "Unnamed: 0", strlen("Unnamed: 0")))) {
-        enum csv_column kind = csv_judge_column(rows, shape->delimiter, shape->omitted);
+        enum csv_column judged = csv_judge_column(rows, shape->delimiter, shape->omitted);
 
-        if (kind == CSV_COLUMN_OTHER)
+        if (judged == CSV_COLUMN_OTHER)
             return;
         text_add(&shape->note,
-                 kind == CSV_COLUMN_REPEATS
+                 judged == CSV_COLUMN_REPEATS
                      ? "%s: column %zu (%s) is a part of x: its numbers repeat, and number no "
                        "rows\n"
                      : "%s: column %zu (%s) is omitted from x: it numbers the rows, as pandas "
                        "does. Give it a name to keep it\n",
                  name, shape->omitted, *column ? column : "without a name");
-        if (kind == CSV_COLUMN_REPEATS)
+        if (judged == CSV_COLUMN_REPEATS)
             return;
         shape->omitted++;
         column += strlen(column) + 1;
@@ -145,12 +145,12 @@ static void omit_row_numbers(struct csv_shape *shape, struct csv_head rows, cons
 /* ---- reading ---- */
 
 /* A first line that begins with # is names, of as many columns as the next line has cells. */
-static int check_marked(const struct csv_shape *shape, struct csv_head rest, uint64_t line,
+static int check_marked(const struct csv_shape *shape, struct csv_head later, uint64_t line,
                         enum csv_first first, const char *name, struct diag *d)
 {
     struct csv_line next;
     size_t n =
-        csv_head_next(&rest, &next) ? csv_count_cells(&next, shape->delimiter).n : shape->columns;
+        csv_head_next(&later, &next) ? csv_count_cells(&next, shape->delimiter).n : shape->columns;
 
     if (n == shape->columns && first != CSV_FIRST_MIXED)
         return 0;
@@ -168,7 +168,7 @@ static int csv_shape_read_first(struct csv_shape *shape, struct csv_head head, u
     struct csv_head before = head;
     struct csv_line line;
     struct csv_cells cells;
-    bool by_numbers, given = options->header != CSV_HEADER_AUTO;
+    bool by_numbers, is_set = options->header != CSV_HEADER_AUTO;
     enum csv_first first;
 
     if (!csv_head_next(&head, &line))
@@ -184,14 +184,14 @@ static int csv_shape_read_first(struct csv_shape *shape, struct csv_head head, u
     first = csv_judge_first(before, shape->delimiter, &by_numbers);
     if (decided)
         first = decided == CSV_NAMES ? CSV_FIRST_NAMES : CSV_FIRST_ROW;
-    shape->has_header = given ? options->header == CSV_HEADER_YES : first == CSV_FIRST_NAMES;
-    if (!given && line.marked) {
+    shape->has_header = is_set ? options->header == CSV_HEADER_YES : first == CSV_FIRST_NAMES;
+    if (!is_set && line.marked) {
         int r = check_marked(shape, head, head.lines, first, name, d);
 
         if (r < 0)
             return r;
     }
-    if (!given && first == CSV_FIRST_MIXED)
+    if (!is_set && first == CSV_FIRST_MIXED)
         return diag_set(d, -EBADMSG,
                         "%s: line %llu: expected numbers, or names and no numbers, got %zu numbers "
                         "and %zu names. If it has names of columns: -o csv_header=yes",
@@ -202,7 +202,7 @@ static int csv_shape_read_first(struct csv_shape *shape, struct csv_head head, u
         shape->lines = head.lines;
         csv_shape_read_names(line.text, line.len, shape->delimiter, &shape->names);
     }
-    if (!given && (by_numbers || (decided && cells.numbers)) && !shape->names.failed)
+    if (!is_set && (by_numbers || (decided && cells.numbers)) && !shape->names.failed)
         csv_shape_note_header(shape, head.lines, decided, name);
     return shape->names.failed ? -ENOMEM : 0;
 }

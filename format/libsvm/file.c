@@ -219,7 +219,7 @@ static const struct record_file_ops libsvm_file_ops = {
 
 /* ---- opening ---- */
 
-static int read_columns(struct libsvm_file *file, size_t most, unsigned given, bool *ret_found,
+static int read_columns(struct libsvm_file *file, size_t most, unsigned known, bool *ret_found,
                         struct diag *d)
 {
     AUTO_FREE uint8_t *text = NULL;
@@ -241,7 +241,7 @@ static int read_columns(struct libsvm_file *file, size_t most, unsigned given, b
     if (len + mark < file->base.blob->size) /* the last line continues after them */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
-    *ret_found = libsvm_first_rows(text, len, given, &file->columns, &file->header);
+    *ret_found = libsvm_first_rows(text, len, known, &file->columns, &file->header);
     file->mark += (unsigned)file->header.bytes;
     if (file->header.no_labels)
         return diag_set(d, -EBADMSG,
@@ -302,12 +302,12 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 {
     AUTO_TEXT struct text found = {0};
 
-    if (fault->want == libsvm_too_long)
+    if (fault->expected == libsvm_too_long)
         text_add(&found, "a longer one");
     else
         describe_found(line, len, fault->at, &found);
     return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->base.blob),
-                    (unsigned long long)line_number, fault->at + 1, fault->want,
+                    (unsigned long long)line_number, fault->at + 1, fault->expected,
                     found.data ? found.data : "something else");
 }
 

@@ -48,14 +48,14 @@ struct first {
     struct libsvm_header header;
 };
 
-static void see_row(struct first *first, const uint8_t *line, size_t len, unsigned given)
+static void see_row(struct first *first, const uint8_t *line, size_t len, unsigned known)
 {
     struct libsvm_row row = {0};
     struct libsvm_fault fault;
 
-    if (!first->rows++ && !(given & LIBSVM_FIELD))
+    if (!first->rows++ && !(known & LIBSVM_FIELD))
         first->header.counts = read_counts(line, len, first->header.count);
-    if (libsvm_line_parse(line, len, LIBSVM_ANY | given, &row, &fault) < 0)
+    if (libsvm_line_parse(line, len, LIBSVM_ANY | known, &row, &fault) < 0)
         return;
     first->columns = first->is_found ? first->columns : row.columns;
     first->is_found = true;
@@ -67,7 +67,7 @@ static void see_row(struct first *first, const uint8_t *line, size_t len, unsign
     first->header.no_labels = first->header.counts == 2 && begins_with_feature(line, len);
 }
 
-bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned given, unsigned *ret_columns,
+bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned known, unsigned *ret_columns,
                        struct libsvm_header *ret_header)
 {
     struct first first = {0};
@@ -82,11 +82,11 @@ bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned given, unsigned
             continue;
         if (!first.rows)
             first.header.bytes = at;
-        see_row(&first, line, n, given);
+        see_row(&first, line, n, known);
     }
     has_header = first.header.counts && first.has_values && first.is_found_behind;
     *ret_header = has_header ? first.header : (struct libsvm_header){0};
     *ret_columns = (has_header ? first.columns_behind : first.columns) |
-                   (first.has_values && !(given & LIBSVM_FIELD) ? LIBSVM_VALUES : 0u);
+                   (first.has_values && !(known & LIBSVM_FIELD) ? LIBSVM_VALUES : 0u);
     return first.is_found;
 }

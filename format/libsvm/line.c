@@ -16,9 +16,9 @@ struct cursor {
     struct libsvm_fault *fault;
 };
 
-static int fail_at(struct cursor *c, const uint8_t *at, const char *want)
+static int fail_at(struct cursor *c, const uint8_t *at, const char *expected)
 {
-    *c->fault = (struct libsvm_fault){.at = (size_t)(at - c->line), .want = want};
+    *c->fault = (struct libsvm_fault){.at = (size_t)(at - c->line), .expected = expected};
     return -EBADMSG;
 }
 
@@ -63,13 +63,13 @@ static bool take_colon(struct cursor *c)
 }
 
 static int libsvm_line_take_float(struct cursor *c, const struct libsvm_row *row, float *ret,
-                                  const char *want)
+                                  const char *expected)
 {
     const uint8_t *start = c->at;
     const uint8_t *end = start < c->end ? decimal_parse(start, c->end, ret) : NULL;
 
     if (!end)
-        return fail_at(c, start, want);
+        return fail_at(c, start, expected);
     if (row->rounded)
         libsvm_rounded_number(row->rounded, start, (size_t)(end - start),
                               row->at + (uint64_t)(start - c->line));
@@ -147,7 +147,7 @@ static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row
 
 static int take_qid(struct cursor *c, struct libsvm_row *row)
 {
-    const char *want = "an integer of 64 bits as qid";
+    const char *expected = "an integer of 64 bits as qid";
     const uint8_t *start;
     bool negative;
     uint64_t v;
@@ -162,7 +162,7 @@ static int take_qid(struct cursor *c, struct libsvm_row *row)
     if (start < c->end && (*start == '-' || *start == '+'))
         c->at++;
     if (!libsvm_line_take_integer(c, (uint64_t)INT64_MAX + negative, &v) || !at_break(c))
-        return fail_at(c, start, want);
+        return fail_at(c, start, expected);
     row->columns |= LIBSVM_QID;
     row->qid = (int64_t)(negative ? 0 - v : v);
     return 0;
@@ -212,12 +212,12 @@ static int take_index(struct cursor *c, uint32_t *ret)
 /* Take the field at c->at, and the colon behind it. */
 static int take_field(struct cursor *c, uint32_t *ret)
 {
-    static const char want[] = "field:index:value with a field from 0 to 4294967295";
+    static const char expected[] = "field:index:value with a field from 0 to 4294967295";
     const uint8_t *start = c->at;
     uint64_t v;
 
     if (!libsvm_line_take_integer(c, UINT32_MAX, &v) || !take_colon(c))
-        return fail_at(c, start, want);
+        return fail_at(c, start, expected);
     *ret = (uint32_t)v;
     return 0;
 }

@@ -16,7 +16,7 @@ struct libsvm_rounded;
 #define LIBSVM_INDEX_MAX UINT32_MAX
 #define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row, at most */
 
-/* The want of the fault of a longer row. */
+/* What the fault of a longer row says. */
 extern const char libsvm_too_long[];
 
 /* What the rows of a file have besides label and features; all rows have it, or none. */
@@ -54,8 +54,8 @@ struct libsvm_row {
 
 /* Why a line is no row. */
 struct libsvm_fault {
-    size_t at;        /* byte of the line, from 0 */
-    const char *want; /* static */
+    size_t at;            /* byte of the line, from 0 */
+    const char *expected; /* static */
 };
 
 /* Does the line hold anything but white space and a comment? */

@@ -25,16 +25,16 @@ struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample
     return sums;
 }
 
-int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind kind, struct diag *d)
+int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type, struct diag *d)
 {
-    const struct libsvm_side *first = &libsvm_rows_file(rows, 0)->side[kind];
+    const struct libsvm_side *first = &libsvm_rows_file(rows, 0)->side[type];
 
     for (unsigned i = 0; i < rows->shards.n; i++) {
-        const struct libsvm_side *side = &libsvm_rows_file(rows, i)->side[kind];
+        const struct libsvm_side *side = &libsvm_rows_file(rows, i)->side[type];
 
         if (side->failed)
             return diag_set(d, side->failed, "%s", side->reason.text);
-        if (kind == LIBSVM_SIDE_MARGIN && side->per_row != first->per_row)
+        if (type == LIBSVM_SIDE_MARGIN && side->per_row != first->per_row)
             return diag_set(d, -EBADMSG,
                             "%s: expected %llu numbers for each row as %s has, got %llu",
                             blob_name(side->blob), (unsigned long long)first->per_row,

@@ -47,7 +47,7 @@ static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
 }
 
 /* Can the side file be used? 0, or -errno with the reason in d. */
-int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind kind, struct diag *d);
+int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type, struct diag *d);
 
 /* ---- the rows of a selection (format/libsvm/view.c) ---- */
 

@@ -17,11 +17,11 @@ static const enum libsvm_side_kind suffix_kinds[] = {LIBSVM_SIDE_WEIGHT, LIBSVM_
                                                      LIBSVM_SIDE_GROUP, LIBSVM_SIDE_MARGIN,
                                                      LIBSVM_SIDE_MARGIN};
 
-bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *ret)
+bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_kind *ret)
 {
-    size_t len = strlen(of);
+    size_t len = strlen(base);
 
-    if (strncmp(name, of, len) != 0)
+    if (strncmp(name, base, len) != 0)
         return false;
     for (size_t i = 0; libsvm_side_suffixes[i]; i++) {
         if (!strcmp(name + len, libsvm_side_suffixes[i])) {
@@ -142,14 +142,14 @@ static int side_read(struct libsvm_side *side, bool groups)
 }
 
 /* Check that the count of numbers fits the rows. */
-static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
+static int side_fit(struct libsvm_side *side, enum libsvm_side_kind type,
                     const struct libsvm_side *groups, uint64_t rows)
 {
     const char *name = blob_name(side->blob);
     bool has_groups = groups->blob && !groups->failed;
 
     side->per_row = 1;
-    switch (kind) {
+    switch (type) {
     case LIBSVM_SIDE_GROUP:
         if ((side->n ? side->end[side->n - 1] : 0) == rows)
             return 0;

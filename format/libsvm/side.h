@@ -19,8 +19,9 @@ enum libsvm_side_kind {
 /* The suffixes of side files, ended by NULL. */
 extern const char *const libsvm_side_suffixes[];
 
-/* The kind of the side file called name of the file called of: `<of>.weight`. false: it is none. */
-bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *ret);
+/* The type of the side file called name of the file called base: `<base>.weight`. false: it is
+ * none. */
+bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_kind *ret);
 
 struct libsvm_side {
     struct blob *blob; /* owned; NULL: no such file */

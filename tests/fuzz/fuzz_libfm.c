@@ -51,7 +51,7 @@ static void check_line(const uint8_t *line, size_t len)
     memcpy(text, line, len);
     memset(text + len, 0, LIBSVM_PAD);
     if (libsvm_line_parse(text, len, LIBSVM_ANY | LIBSVM_FIELD, &row, &fault) < 0) {
-        FUZZ_CHECK(fault.at <= len && fault.want);
+        FUZZ_CHECK(fault.at <= len && fault.expected);
         return;
     }
     FUZZ_CHECK(row.n <= capacity && !(row.columns & LIBSVM_QID));

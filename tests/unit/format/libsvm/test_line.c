@@ -143,7 +143,7 @@ static void test_line__good__what_it_says(void **state)
         char text[512];
 
         if (parse(good[i].line, good[i].columns, &row, &fault, i % 2 ? '\n' : 0) != 0)
-            fail_msg("'%s': byte %zu: expected %s", good[i].line, fault.at, fault.want);
+            fail_msg("'%s': byte %zu: expected %s", good[i].line, fault.at, fault.expected);
         show_start(&row, text, sizeof(text));
         assert_string_equal(text, good[i].labels);
         for (uint64_t k = row.n_labels; k < ROOM; k++)
@@ -263,9 +263,9 @@ static void test_line__bad__where_and_why(void **state)
 
         if (parse(bad[i].line, bad[i].columns, &row, &fault, '\n') != -EBADMSG)
             fail_msg("'%s': expected a fault", bad[i].line);
-        if (fault.at != bad[i].at || !strstr(fault.want, bad[i].want))
+        if (fault.at != bad[i].at || !strstr(fault.expected, bad[i].want))
             fail_msg("'%s': expected byte %zu: %s, got byte %zu: %s", bad[i].line, bad[i].at,
-                     bad[i].want, fault.at, fault.want);
+                     bad[i].want, fault.at, fault.expected);
     }
 }
 

@@ -195,7 +195,7 @@ static bool parse(const uint8_t *line, size_t len, unsigned columns, struct libs
     *ret = (struct libsvm_row){0};
     r = libsvm_line_parse(copy, len, columns, ret, &fault);
     if (r < 0)
-        assert_true(fault.at <= len && fault.want && *fault.want);
+        assert_true(fault.at <= len && fault.expected && *fault.expected);
     free(copy);
     return r == 0;
 }
