@@ -1,5 +1,5 @@
 /* The pass over an archive, which hops from header to header. */
-#include "format/kaldi/table/pass_parts.h"
+#include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
 #include <string.h>

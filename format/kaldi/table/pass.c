@@ -1,5 +1,5 @@
 /* The pass over a table, step by step: rows of an archive, or of an scp file. */
-#include "format/kaldi/table/pass_parts.h"
+#include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,10 +67,4 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
         if (i % LOOK == 0 && monotonic_ns() > until)
             return 0;
     }
-}
-
-size_t kaldi_pass_faults(const struct kaldi_pass *pass, const struct kaldi_fault **ret)
-{
-    *ret = pass->fault;
-    return pass->n_faults;
 }

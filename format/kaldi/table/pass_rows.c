@@ -1,6 +1,6 @@
 /* The results of a table's pass: each row goes to the index and to the table's totals, and a
  * problem to its notes. */
-#include "format/kaldi/table/pass_parts.h"
+#include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

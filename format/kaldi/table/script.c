@@ -1,6 +1,5 @@
 /* The pass over an scp file: it reads line by line, and the header of each object in its own file.
  * It reads lines ahead, so that several commands can run at once. */
-#include "format/kaldi/table/pass_parts.h"
 #include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
@@ -12,14 +11,18 @@
 
 #define LINE_MOST  (1u << 20)
 #define LINE_SHOWN 200 /* bytes of a line in a message */
-#define RANGE_SIZE 200
-#define WAIT_MS    10 /* that a step waits for a command */
+#define WAIT_MS    10  /* that a step waits for a command */
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
 {
     opener_stop(pass->table->opener, line->run);
     free(line->text);
     *line = (struct kaldi_line){0};
+}
+
+static struct kaldi_line *line_ahead(struct kaldi_pass *pass, unsigned i)
+{
+    return &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
 }
 
 /* ---- files that lines name ---- */
@@ -191,16 +194,17 @@ static void turn_to(struct kaldi_pass *pass, size_t file)
 /* The end of the message about a malformed line: the text found. */
 static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN + 16])
 {
-    size_t from = 0, len = line->len;
+    size_t start = 0, len = line->len;
 
-    while (from < len && memchr(" \t\r\v\f", line->text[from], 5))
-        from++;
-    while (len > from && memchr(" \t\r\v\f", line->text[len - 1], 5))
+    while (start < len && kaldi_is_blank((uint8_t)line->text[start]))
+        start++;
+    while (len > start && kaldi_is_blank((uint8_t)line->text[len - 1]))
         len--;
+    len -= start;
     *ret = '\0';
-    if (len > from)
-        snprintf(ret, LINE_SHOWN + 16, ": %.*s%s", (int)min_u64(len - from, LINE_SHOWN),
-                 line->text + from, len - from > LINE_SHOWN ? "..." : "");
+    if (len)
+        snprintf(ret, LINE_SHOWN + 16, ": %.*s%s", (int)min_u64(len, LINE_SHOWN),
+                 line->text + start, len > LINE_SHOWN ? "..." : "");
 }
 
 static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
@@ -236,39 +240,34 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
     return wrong;
 }
 
-/* The end of the message about a range that does not fit: the range and the object's size. */
-static void show_range(const struct scp_range *range, const struct kaldi_object *object,
-                       char ret[static RANGE_SIZE])
+static void show_range(struct text *t, const uint64_t range[static 2])
 {
-    const uint64_t *part[] = {range->row, range->column};
-    size_t len = (size_t)snprintf(ret, RANGE_SIZE, ": [");
-
-    for (unsigned i = 0; i < 1u + range->has_columns; i++) {
-        len += (size_t)snprintf(ret + len, RANGE_SIZE - len, "%s", i ? "," : "");
-        if (part[i][1] == UINT64_MAX)
-            len += (size_t)snprintf(ret + len, RANGE_SIZE - len, ":");
-        else
-            len += (size_t)snprintf(ret + len, RANGE_SIZE - len, "%llu:%llu",
-                                    (unsigned long long)part[i][0], (unsigned long long)part[i][1]);
-    }
-    len +=
-        (size_t)snprintf(ret + len, RANGE_SIZE - len, "] of a %s", kaldi_types[object->type].name);
-    if (object->type == KALDI_MATRIX)
-        snprintf(ret + len, RANGE_SIZE - len, " of %llu rows, %llu columns",
-                 (unsigned long long)object->dim[0], (unsigned long long)object->dim[1]);
-    else if (object->type == KALDI_VECTOR)
-        snprintf(ret + len, RANGE_SIZE - len, " of %llu numbers",
-                 (unsigned long long)object->dim[0]);
+    if (range[1] == UINT64_MAX)
+        text_add(t, ":");
+    else
+        text_add(t, "%llu:%llu", (unsigned long long)range[0], (unsigned long long)range[1]);
 }
 
+/* The range does not fit: report it, and the object's size. */
 static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
                      const struct kaldi_object *object, const char *wrong)
 {
-    char range[RANGE_SIZE], text[200 + RANGE_SIZE];
+    const struct scp_range *range = &line->parsed.range;
+    AUTO_TEXT struct text t = {0};
 
-    show_range(&line->parsed.range, object, range);
-    snprintf(text, sizeof(text), "%s%s", wrong, range);
-    return bad_line(pass, line, text);
+    text_add(&t, "%s: [", wrong);
+    show_range(&t, range->row);
+    if (range->has_columns) {
+        text_add(&t, ",");
+        show_range(&t, range->column);
+    }
+    text_add(&t, "] of a %s", kaldi_types[object->type].name);
+    if (object->type == KALDI_MATRIX)
+        text_add(&t, " of %llu rows, %llu columns", (unsigned long long)object->dim[0],
+                 (unsigned long long)object->dim[1]);
+    else if (object->type == KALDI_VECTOR)
+        text_add(&t, " of %llu numbers", (unsigned long long)object->dim[0]);
+    return t.failed ? -ENOMEM : bad_line(pass, line, t.data);
 }
 
 /* Add the row of a line whose file exists. 0 or -errno; if a read failed in a way that says nothing
@@ -351,7 +350,7 @@ static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
 /* Read the next line of the scp file as the last one ahead, unless it has nothing. */
 static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
 {
-    struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
+    struct kaldi_line *line = line_ahead(pass, pass->n_ahead);
     bool ended = false;
     const uint8_t *text;
     size_t len = 0;
@@ -385,12 +384,12 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
 }
 
 /* Does a line ahead, before number i, name the same command? */
-static bool waits_already(const struct kaldi_pass *pass, unsigned i)
+static bool waits_already(struct kaldi_pass *pass, unsigned i)
 {
-    const struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+    const struct kaldi_line *line = line_ahead(pass, i);
 
     while (i-- > 0)
-        if (name_same(&pass->ahead[(pass->first_ahead + i) % LINES_AHEAD], line))
+        if (name_same(line_ahead(pass, i), line))
             return true;
     return false;
 }
@@ -401,7 +400,7 @@ static int start_ahead(struct kaldi_pass *pass)
     int r = 0;
 
     for (unsigned i = 0; i < pass->n_ahead && r == 0; i++) {
-        struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+        struct kaldi_line *line = line_ahead(pass, i);
         struct diag d = DIAG_INIT;
 
         if (!line->wrong && line->parsed.place == SCP_COMMAND && !line->run &&

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/kaldi/table/pass.h"
 
 /* ---- preparing ---- */
 
@@ -50,7 +49,7 @@ static int table_take(void *impl, const struct index *index)
 static int table_begin(void *impl)
 {
     struct kaldi_table *table = impl;
-    int r = kaldi_add_own_file(table, 0);
+    int r = kaldi_add_first_file(table, 0);
 
     return r == 0 ? kaldi_pass_new(table, &table->pass) : r;
 }

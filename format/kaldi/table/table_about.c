@@ -10,7 +10,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/kaldi/table/pass.h"
 
 static void put_u64(struct text *t, uint64_t v)
 {
@@ -73,24 +72,25 @@ static void put_totals(struct text *t, const struct kaldi_totals *totals)
     put_u64(t, totals->hash);
 }
 
-static void get_totals(struct get *g, struct kaldi_totals *ret)
+static struct kaldi_totals get_totals(struct get *g)
 {
-    uint64_t flags = get_u64(g);
+    uint64_t v[6];
 
-    *ret = (struct kaldi_totals){
-        .any_double = flags & 1, .varies = {flags & 2, flags & 4}, .ends_early = flags & 8};
-    ret->dim[0] = get_u64(g);
-    ret->dim[1] = get_u64(g);
-    ret->bad = get_u64(g);
-    ret->left_out = get_u64(g);
-    ret->hash = get_u64(g);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        v[i] = get_u64(g);
+    return (struct kaldi_totals){.any_double = v[0] & 1,
+                                 .varies = {v[0] & 2, v[0] & 4},
+                                 .ends_early = v[0] & 8,
+                                 .dim = {v[1], v[2]},
+                                 .bad = v[3],
+                                 .left_out = v[4],
+                                 .hash = v[5]};
 }
 
 /* Encode the totals, the notes, the files with their identities, and the faults. */
 int kaldi_make_about(struct kaldi_table *table, struct text *ret)
 {
-    const struct kaldi_fault *fault = NULL;
-    size_t n_faults = kaldi_pass_faults(table->pass, &fault);
+    const struct kaldi_pass *pass = table->pass;
     AUTO_TEXT struct text files = {0};
 
     put_u64(&files, table->n_files - 1);
@@ -107,10 +107,10 @@ int kaldi_make_about(struct kaldi_table *table, struct text *ret)
     put_u64(ret, table->type);
     put_totals(ret, &table->totals);
     put_string(ret, table->notes.data ? table->notes.data : "", table->notes.len);
-    put_u64(ret, n_faults);
-    for (size_t i = 0; i < n_faults; i++) {
-        put_u64(ret, fault[i].row);
-        put_string(ret, fault[i].text, strlen(fault[i].text));
+    put_u64(ret, pass->n_faults);
+    for (size_t i = 0; i < pass->n_faults; i++) {
+        put_u64(ret, pass->fault[i].row);
+        put_string(ret, pass->fault[i].text, strlen(pass->fault[i].text));
     }
     text_add_bytes(ret, files.data, files.len);
     return files.failed || ret->failed ? -ENOMEM : 0;
@@ -143,7 +143,7 @@ static int kaldi_table_about_open_named(const struct kaldi_table *table, const c
     return opener_file(table->opener, table->folder, path, ret, &d);
 }
 
-int kaldi_add_own_file(struct kaldi_table *table, size_t n)
+int kaldi_add_first_file(struct kaldi_table *table, size_t n)
 {
     /* A power of two, as array_capacity() makes it. */
     size_t capacity = 2;
@@ -162,7 +162,7 @@ int kaldi_add_own_file(struct kaldi_table *table, size_t n)
 static int get_files(struct kaldi_table *table, struct get *g)
 {
     uint64_t n = get_u64(g);
-    int r = n < g->left / 16 + 1 ? kaldi_add_own_file(table, (size_t)n) : -EBADMSG;
+    int r = n < g->left / 16 + 1 ? kaldi_add_first_file(table, (size_t)n) : -EBADMSG;
 
     for (uint64_t i = 0; i < n && r == 0; i++) {
         size_t path_len, known_len;
@@ -196,7 +196,7 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index)
 
     if (get_u64(&g) != table->type)
         return -EBADMSG;
-    get_totals(&g, &table->totals);
+    table->totals = get_totals(&g);
     notes = get_string(&g, &len);
     if (g.failed || !skip_faults(&g))
         return -EBADMSG;
@@ -209,12 +209,11 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index)
 int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d)
 {
     struct get g = {table->base.prepared.index.about, table->base.prepared.index.about_len, false};
-    struct kaldi_totals totals;
     uint64_t n;
     size_t len;
 
     get_u64(&g);
-    get_totals(&g, &totals);
+    get_totals(&g);
     get_string(&g, &len);
     n = get_u64(&g);
     for (uint64_t i = 0; i < n && !g.failed; i++) {

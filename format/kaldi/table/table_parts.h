@@ -1,10 +1,119 @@
-/* What the files of a table share: table.c (its states, its rows) calls table_type.c and
- * table_about.c of this folder. */
+/* What the files of a table share. table.c (its states, its rows) calls table_type.c (the type of
+ * its objects), table_about.c (what the index has besides rows) and pass.c (the pass over a table
+ * without an index), which calls archive.c and script.c (the next row), and those pass_rows.c (what
+ * is known of a row). */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 
 #include "format/kaldi/table/scp.h"
 #include "format/kaldi/table/table.h"
+
+/* ---- rows in the index ---- */
+
+/* The numbers of a row in the index. For a wave the second of COLUMN_FIRST is where its samples
+ * begin in the object. */
+enum {
+    COLUMN_FILE,
+    COLUMN_START,
+    COLUMN_WHAT, /* store and flags */
+    COLUMN_LEN,  /* minus kaldi_len_estimate() */
+    COLUMN_DIM,  /* 3 of them */
+    COLUMN_FIRST = COLUMN_DIM + KALDI_DIMS,
+    COLUMN_N = COLUMN_FIRST + 2,
+    KALDI_COLUMNS = COLUMN_N + 2,
+};
+enum {
+    WHAT_STORE = 0xff,
+    WHAT_WHOLE = 0x100,
+    WHAT_PLAIN = 0x200,
+    WHAT_CUT = 0x400,
+    WHAT_OPEN = 0x800
+};
+
+/* An estimate of the bytes of an object's values; the index stores its length as the difference
+ * from that. */
+uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS]);
+
+/* A row that cannot be read, and the reason. */
+#define KALDI_FAULTS 1000 /* that the pass remembers */
+struct kaldi_fault {
+    uint64_t row;
+    char *text;
+};
+
+/* ---- the pass; one thread ---- */
+
+#define LINES_AHEAD 32 /* lines of an scp file that the pass reads ahead */
+
+/* A line of an scp file, read ahead. */
+struct kaldi_line {
+    char *text; /* owned; NULL: none */
+    size_t len;
+    uint64_t number;
+    struct scp_line parsed;
+    const char *wrong;
+    struct opener_run *run;
+};
+
+/* A hash table of the files' paths. */
+struct path_table {
+    uint32_t *number; /* [capacity] of the file, + 1; 0: free */
+    size_t capacity, used;
+};
+
+/* A command that has failed: it does not run again for another line. */
+struct failed_command {
+    uint64_t hash;
+    char *command, *reason; /* owned */
+};
+
+struct kaldi_pass {
+    struct kaldi_table *table;
+    struct kaldi_in in; /* of the table's own file */
+    uint64_t at;
+    unsigned nuls;         /* that may precede the next key */
+    uint64_t lines, blank; /* of an scp file, so far; the first without text, 0: none */
+    bool ended;
+
+    struct kaldi_in object; /* of the file that the last line named */
+    size_t object_file;     /* its number; 0: none */
+    struct path_table paths;
+    struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead lines, from first_ahead on */
+    unsigned first_ahead, n_ahead;
+    struct failed_command *failed; /* [n_failed] owned */
+    size_t n_failed;
+
+    uint8_t last[KEY_MAX]; /* key */
+    size_t last_len;
+    uint64_t rows, good;
+    unsigned reported_order, reported_bad;
+    struct kaldi_fault *fault; /* [n_faults] owned */
+    size_t n_faults;
+};
+
+int kaldi_pass_new(struct kaldi_table *table, struct kaldi_pass **ret); /* 0 or -ENOMEM */
+void kaldi_pass_free(struct kaldi_pass *pass);                          /* takes NULL */
+
+/* Go a piece further. 1: finished; the rows are in the builder, and table->file, totals and
+ * notes are filled in. 0: not yet; -errno with the reason in d. */
+int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d);
+
+/* Add rows to the table, and notes about it. 0 or -ENOMEM. reason: why the object of a bad row
+ * cannot be read; kaldi=p leaves that row out. range: the rows and columns that count, if flags
+ * have WHAT_CUT. */
+int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason);
+int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
+                       const struct kaldi_object *object, unsigned flags, const uint64_t *range);
+void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text);
+
+/* Take the next row of an archive, or of an scp file (-EAGAIN: a command still runs). 0 or -errno;
+ * after an error of a read the next call reads the row again. */
+int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d);
+int kaldi_script_row(struct kaldi_pass *pass, struct diag *d);
+
+void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line);
+
+/* ---- table_type.c, table_about.c ---- */
 
 /* Find out the type, unless it is known, and check that the table leads to an object of that type.
  * 0; -EBADMSG or another -errno with the reason in d. */
@@ -20,7 +129,7 @@ int kaldi_make_about(struct kaldi_table *table, struct text *ret);
 int kaldi_take_about(struct kaldi_table *table, const struct index *index);
 
 /* Allocate table->file, for the table's own file and n more. 0 or -ENOMEM. */
-int kaldi_add_own_file(struct kaldi_table *table, size_t n);
+int kaldi_add_first_file(struct kaldi_table *table, size_t n);
 
 /* Does a line of an scp file end the table, as it has no key or no value? Kaldi reads no further,
  * without a word, so the lines after it would be lost: that is an error, but with kaldi=p. Blank
