@@ -184,10 +184,10 @@ static void kaldi_field_name(const struct source_file *file, char ret[static FIE
     snprintf(ret, FIELD_NAME_SIZE, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
 }
 
-/* Open the table of a file. *ret NULL: it cannot be used, and the finds have the error, as has d.
- */
+/* Open the table of a file and add it. If it cannot be used, the finds have the error, as has d,
+ * and nothing is added. */
 static int open_table(struct folder_files *files, struct source_file *file, const char *name,
-                      struct kaldi_table **ret, struct diag *d)
+                      struct shards *tables, struct diag *d)
 {
     const struct kaldi_known_file *known =
         files->is_directory ? kaldi_known_file(file->name) : NULL;
@@ -199,11 +199,13 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
         .format = files->setup,
     };
     struct diag why = DIAG_INIT;
-    int r = kaldi_table_new(TAKE_PTR(file->blob), &setup, ret, &why);
+    struct kaldi_table *table;
+    int r = kaldi_table_new(TAKE_PTR(file->blob), &setup, &table, &why);
 
-    if (r == 0)
+    if (r == 0) {
+        shards_add(tables, &table->base);
         return 0;
-    *ret = NULL;
+    }
     diag_set(d, 0, "%s", diag_text(&why, r));
     return files->finds->failed(files->finds, file->file_name, r, diag_text(&why, r));
 }
@@ -332,9 +334,12 @@ static int kaldi_add_dataset(struct folder_files *files, const char *name,
     struct dataset *ds = NULL;
     int r = 0;
 
-    for (unsigned i = 0; i < parts->n && r == 0; i++)
-        if (parts->table[i]->layout == KALDI_SCRIPT)
-            r = take_material(files, parts->table[i], parts);
+    for (unsigned i = 0; i < parts->tables.n && r == 0; i++) {
+        const struct kaldi_table *table = (struct kaldi_table *)parts->tables.file[i];
+
+        if (table->layout == KALDI_SCRIPT)
+            r = take_material(files, table, parts);
+    }
     if (r == 0)
         r = kaldi_set_new(&format_kaldi, files->setup, parts, is_alone, &ds);
     if (r == -E2BIG)
@@ -349,13 +354,10 @@ static int take_known(struct folder_files *files, struct source_file *file,
                       struct diag *d)
 {
     char name[FIELD_NAME_SIZE];
-    int r;
 
     if (known->use == A_FIELD) {
         kaldi_field_name(file, name);
-        r = open_table(files, file, name, &parts->table[parts->n], d);
-        parts->n += parts->table[parts->n] != NULL;
-        return r;
+        return open_table(files, file, name, &parts->tables, d);
     }
     if (known->use == SEGMENTS && !parts->segments)
         parts->segments = TAKE_PTR(file->blob);
@@ -380,11 +382,8 @@ static int open_directory(struct folder_files *files)
     AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
     const struct unread_file *missing;
     struct diag lost = DIAG_INIT;
-    int r = 0;
+    int r = shards_init(&parts.tables, (unsigned)files->n);
 
-    parts.table = calloc(files->n, sizeof(struct kaldi_table *));
-    if (!parts.table)
-        return -ENOMEM;
     for (size_t i = 0; i < files->n && r == 0; i++) {
         const struct kaldi_known_file *known = kaldi_known_file(files->file[i].name);
 
@@ -395,23 +394,20 @@ static int open_directory(struct folder_files *files)
     missing = missing_known(files->finds);
     if (r == 0 && missing)
         return finds_incomplete(files->finds, JOINED, missing);
-    if (r == 0 && lost.set && parts.n && !files->setup->options.kaldi_permissive)
+    if (r == 0 && lost.set && parts.tables.n && !files->setup->options.kaldi_permissive)
         return lose_field(files->finds, &lost);
-    return r < 0 || !parts.n ? r : kaldi_add_dataset(files, JOINED, &parts, false);
+    return r < 0 || !parts.tables.n ? r : kaldi_add_dataset(files, JOINED, &parts, false);
 }
 
 /* Make a dataset of one table, with the name of its file. */
 static int open_alone(struct folder_files *files, struct source_file *file)
 {
     AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
-    int r;
+    int r = shards_init(&parts.tables, 1);
 
-    parts.table = calloc(1, sizeof(struct kaldi_table *));
-    if (!parts.table)
-        return -ENOMEM;
-    r = open_table(files, file, ALONE, &parts.table[0], NULL);
-    parts.n = parts.table[0] != NULL;
-    return r < 0 || !parts.n ? r : kaldi_add_dataset(files, file->name, &parts, true);
+    if (r == 0)
+        r = open_table(files, file, ALONE, &parts.tables, NULL);
+    return r < 0 || !parts.tables.n ? r : kaldi_add_dataset(files, file->name, &parts, true);
 }
 
 static int open_layout(struct folder_files *files, enum kaldi_layout layout)

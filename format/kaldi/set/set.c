@@ -75,7 +75,7 @@ static int set_finish(struct dataset *ds)
 static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
 {
     struct kaldi_set *set = ds->impl;
-    int r = shards_prepare(&set->tables, d);
+    int r = shards_prepare(&set->parts.tables, d);
 
     if (r == 1 && set->join)
         r = kaldi_join_step(set->join, d);
@@ -88,7 +88,7 @@ static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
 static void kaldi_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
                                    uint64_t *ret_total)
 {
-    shards_progress(&kaldi_set_of(ds)->tables, ret_done, ret_total);
+    shards_progress(&kaldi_set_of(ds)->parts.tables, ret_done, ret_total);
 }
 
 /* Add the range of rows (or samples) and columns, in the form of an scp file. */
@@ -227,10 +227,7 @@ static void kaldi_set_set_free(struct dataset *ds)
 
     ds->n_blobs = 0; /* the tables and the set own them */
     kaldi_join_free(set->join);
-    shards_release(&set->tables);
-    for (size_t i = 0; i < set->n_material; i++)
-        blob_free(set->material[i]);
-    free(set->material);
+    kaldi_parts_release(&set->parts);
     free(set->column);
     free(set->content);
     free(set);
@@ -251,9 +248,7 @@ static const struct dataset_ops kaldi_ops = {
 
 void kaldi_parts_release(struct kaldi_parts *parts)
 {
-    for (unsigned i = 0; i < parts->n; i++)
-        record_file_drop(&parts->table[i]->base);
-    free(parts->table);
+    shards_release(&parts->tables);
     for (size_t i = 0; i < parts->n_material; i++)
         blob_free(parts->material[i]);
     free(parts->material);
@@ -261,34 +256,25 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     *parts = (struct kaldi_parts){0};
 }
 
-/* Move the tables and the material of parts to the set, which owns them from now on. */
-static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
-                      bool is_alone)
+/* Make a column of each table, and list the files of the dataset. */
+static int set_add_columns(struct dataset *ds, struct kaldi_set *set, bool is_alone)
 {
-    int r = shards_init(&set->tables, parts->n);
+    const struct kaldi_parts *parts = &set->parts;
 
-    if (r < 0)
-        return r;
-    for (unsigned i = 0; i < parts->n; i++)
-        shards_add(&set->tables, &parts->table[i]->base);
-    parts->n = 0;
-    set->n_material = parts->n_material;
-    set->material = TAKE_PTR(parts->material);
-    parts->n_material = 0;
-    set->column = calloc(set->tables.n, sizeof(*set->column));
+    set->column = calloc(parts->tables.n, sizeof(*set->column));
     if (!set->column)
         return -ENOMEM;
-    for (; set->n_columns < set->tables.n; set->n_columns++) {
-        struct kaldi_table *table = (struct kaldi_table *)set->tables.file[set->n_columns];
+    for (; set->n_columns < parts->tables.n; set->n_columns++) {
+        struct kaldi_table *table = (struct kaldi_table *)parts->tables.file[set->n_columns];
 
         set->column[set->n_columns] =
             (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
         ds->blob[ds->n_blobs++] = table->base.blob;
     }
-    for (size_t i = 0; i < set->n_material; i++)
-        ds->blob[ds->n_blobs++] = set->material[i];
+    for (size_t i = 0; i < parts->n_material; i++)
+        ds->blob[ds->n_blobs++] = parts->material[i];
     if (parts->segments)
-        ds->blob[ds->n_blobs++] = parts->segments; /* owned by the join */
+        ds->blob[ds->n_blobs++] = parts->segments;
     return 0;
 }
 
@@ -296,17 +282,20 @@ int kaldi_set_new(const struct format *format, const struct format_setup *setup,
                   struct kaldi_parts *parts, bool is_alone, struct dataset **ret)
 {
     struct kaldi_set *set = calloc(1, sizeof(*set));
-    bool joined = parts->n > 1 || parts->segments;
+    unsigned n = parts->tables.n;
+    bool joined = n > 1 || parts->segments;
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(format, &kaldi_ops, set, kaldi_fields_most(parts->n),
-                        parts->n + parts->n_material + 1, &ds);
+    int r =
+        dataset_new(format, &kaldi_ops, set, kaldi_fields_most(n), n + parts->n_material + 1, &ds);
 
     if (r < 0)
         return r;
     ds->memo = set->memo = setup->memo;
-    r = take_parts(ds, set, parts, is_alone);
+    set->parts = *parts;
+    *parts = (struct kaldi_parts){0};
+    r = set_add_columns(ds, set, is_alone);
     if (r == 0 && joined)
-        r = kaldi_join_new(set, setup->keep, TAKE_PTR(parts->segments), &set->join);
+        r = kaldi_join_new(set, setup->keep, TAKE_PTR(set->parts.segments), &set->join);
     if (r == 0)
         r = kaldi_fields_init(ds);
     if (r == 0)

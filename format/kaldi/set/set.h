@@ -22,33 +22,30 @@ struct kaldi_column {
     uint64_t tail;   /* else that size */
 };
 
+/* The files that a dataset is made from. Starts as {0}. */
+struct kaldi_parts {
+    struct shards tables;   /* struct kaldi_table */
+    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
+    size_t n_material;
+    struct blob *segments; /* owned; NULL: no such file, or the join owns it */
+};
+
+void kaldi_parts_release(struct kaldi_parts *parts);
+#define AUTO_KALDI_PARTS AUTO(kaldi_parts_release)
+
 struct kaldi_set {
     struct memo *memo;
-    struct shards tables; /* struct kaldi_table */
+    struct kaldi_parts parts;
     unsigned n_columns;
     struct kaldi_column *column;    /* [n_columns] owned */
     struct kaldi_join *join;        /* owned; NULL: one table */
     struct record_content *content; /* owned; the dataset's fields point into it */
-    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
-    size_t n_material;
 };
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
 {
     return ds->impl;
 }
-
-/* The files that a dataset is made from. */
-struct kaldi_parts {
-    struct kaldi_table **table; /* [n] owned */
-    unsigned n;
-    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
-    size_t n_material;
-    struct blob *segments; /* owned; NULL: no such file */
-};
-
-void kaldi_parts_release(struct kaldi_parts *parts);
-#define AUTO_KALDI_PARTS AUTO(kaldi_parts_release) /* of one that starts as {0} */
 
 /* Make a dataset of that format, of one table or more; it takes ownership of what parts holds.
  * is_alone: files of a field need not name it. 0, -ENOMEM, -E2BIG: too many tables. */
