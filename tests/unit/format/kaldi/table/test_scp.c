@@ -41,8 +41,8 @@ static void check_good(const struct good *want)
     if (!is_text(found.key, found.key_len, want->key))
         fail_msg("\"%s\": key \"%.*s\"", want->line, (int)found.key_len, found.key);
     if (found.place != want->place || !is_text(found.path, found.path_len, want->path))
-        fail_msg("\"%s\": kind %d, path \"%.*s\"", want->line, (int)found.place, (int)found.path_len,
-                 found.path);
+        fail_msg("\"%s\": kind %d, path \"%.*s\"", want->line, (int)found.place,
+                 (int)found.path_len, found.path);
     if (found.offset != want->offset)
         fail_msg("\"%s\": offset %llu", want->line, (unsigned long long)found.offset);
     if (found.range.is_given != range.is_given || found.range.has_columns != range.has_columns ||
