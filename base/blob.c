@@ -1,6 +1,8 @@
 #include "base/blob.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/read_context.h"
@@ -87,6 +89,19 @@ int blob_verify(const struct blob *blob, struct diag *d)
     int r = blob_check(blob);
 
     return r == -ESTALE ? blob_say_changed(blob, d) : r;
+}
+
+int blob_bad(const struct blob *blob, struct diag *d, const char *format, ...)
+{
+    char text[sizeof(d->text)];
+    va_list args;
+
+    if (!d || d->set)
+        return -EBADMSG;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return diag_set(d, -EBADMSG, "%s: %s", blob_name(blob), text);
 }
 
 int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd, struct diag *d)

@@ -154,6 +154,11 @@ static inline const char *blob_name(const struct blob *blob)
     return blob->name;
 }
 
+/* The bytes of the blob are not what they should be: diag_set() with its name and ": " in front.
+ * Returns -EBADMSG. */
+int blob_bad(const struct blob *blob, struct diag *d, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Where the bytes come from, for people. */
 static inline const char *blob_source(const struct blob *blob)
 {

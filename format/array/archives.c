@@ -54,11 +54,9 @@ static int archives_read(const struct archives *a, struct blob *blob, uint64_t *
 
     if (r < 0 || count_used(ret))
         return r;
-    return ret->n ? diag_set(d, -EBADMSG, "%s: expected %s of samples, got %s: %s",
-                             blob_name(held->blob), a->format->one, ret->array[0].name,
-                             ret->array[0].left_out)
-                  : diag_set(d, -EBADMSG, "%s: expected %s, got none", blob_name(held->blob),
-                             a->format->many);
+    return ret->n ? blob_bad(held->blob, d, "expected %s of samples, got %s: %s", a->format->one,
+                             ret->array[0].name, ret->array[0].left_out)
+                  : blob_bad(held->blob, d, "expected %s, got none", a->format->many);
 }
 
 /* Read one file. 0, also if it was reported; or -ENOMEM. */
@@ -200,12 +198,9 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
     }
     for (size_t k = 1; k < p->n; k++)
         p->archive[k]->is_part = true;
-    if (r == 0 && sibling_set_name(&a->sets.siblings, set, name, sizeof(name))) {
-        size_t len = array_name_without(name, strlen(name), a->format->suffix);
-
+    if (r == 0 && array_set_name(&a->sets.siblings, set, a->format->suffix, name)) {
         free(p->archive[0]->stem);
-        p->archive[0]->stem =
-            strcasecmp(name, a->format->suffix + 1) ? strndup(name, len) : strdup("all");
+        p->archive[0]->stem = strdup(name);
     }
     if (r == 0 && !p->archive[0]->stem)
         return -ENOMEM;
@@ -257,9 +252,8 @@ static int array_archives_join_set(struct archives *a, size_t set, struct finds 
         return 0;
     unread = array_archives_find_unread(a, s, finds);
     if (unread) {
-        if (!sibling_set_name(siblings, set, name, sizeof(name)))
+        if (!array_set_name(siblings, set, a->format->suffix, name))
             snprintf(name, sizeof(name), "all");
-        name[array_name_without(name, strlen(name), a->format->suffix)] = '\0';
         return finds_incomplete(finds, name, unread);
     }
     for (size_t i = 0; i < archive[0]->arrays.n && p.n == 1; i++)

@@ -77,7 +77,7 @@ static int array_npz_add_member(const struct npz *npz, const struct zip_member *
     if (name > ARRAY_NAME_MAX)
         return array_leave_out(a, "its name is longer than 48 bytes");
     if (a->repeats)
-        return diag_set(d, -EBADMSG, "%s: two members are called %s", blob_name(blob), a->name);
+        return blob_bad(blob, d, "two members are called %s", a->name);
     a->here.held = held_blob_take(npz->held);
     snprintf(what, sizeof(what), "%s: member %s", blob_name(blob), a->name);
     r = array_npz_read_array(npz, m, head, len, a, what, &reason);
@@ -110,7 +110,7 @@ static int array_npz_read(struct held_blob *held, const struct format_setup *set
     if (r < 0)
         return r;
     if (!zip.n)
-        return diag_set(d, -EBADMSG, "%s: expected arrays, got an empty archive", blob_name(blob));
+        return blob_bad(blob, d, "expected arrays, got an empty archive");
     for (size_t i = 0; i < zip.n && r == 0; i++)
         r = zip_check(blob, &zip.member[i], d);
     if (r == 0)
@@ -118,11 +118,10 @@ static int array_npz_read(struct held_blob *held, const struct format_setup *set
     for (size_t i = 0; i < zip.n && r == 0; i++)
         r = array_npz_add_member(&npz, &zip.member[i], head, d);
     if (r == 0 && is_sparse(ret))
-        return diag_set(d, -EBADMSG,
-                        "%s: expected arrays of samples, got a sparse matrix of scipy, which "
-                        "epochfs does not read; convert it to libsvm text with "
-                        "sklearn.datasets.dump_svmlight_file",
-                        blob_name(blob));
+        return blob_bad(
+            blob, d,
+            "expected arrays of samples, got a sparse matrix of scipy, which epochfs does not "
+            "read; convert it to libsvm text with sklearn.datasets.dump_svmlight_file");
     return r;
 }
 

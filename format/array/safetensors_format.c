@@ -186,17 +186,16 @@ static int read_head(struct tensors *t, struct diag *d)
     int r;
 
     if (blob->size < HEAD_AT)
-        return diag_set(d, -EBADMSG, "%s: expected at least %d bytes, got %llu", blob_name(blob),
-                        HEAD_AT, (unsigned long long)blob->size);
+        return blob_bad(blob, d, "expected at least %d bytes, got %llu", HEAD_AT,
+                        (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, start, sizeof(start), 0, d);
     if (r < 0)
         return r;
     len = load_le64(start);
     most = min_u64(HEAD_MAX, blob->size - HEAD_AT);
     if (len > most)
-        return diag_set(d, -EBADMSG,
-                        "%s: length of the header at byte 0: expected at most %llu, got %llu",
-                        blob_name(blob), (unsigned long long)most, (unsigned long long)len);
+        return blob_bad(blob, d, "length of the header at byte 0: expected at most %llu, got %llu",
+                        (unsigned long long)most, (unsigned long long)len);
     text = malloc(len + 1);
     if (!text)
         return -ENOMEM;
@@ -326,10 +325,10 @@ static int array_safetensors_read(struct held_blob *held, const struct format_se
     }
     r = check_spans(&t, d);
     if (r == 0 && !setup->options.pair_off && are_weights(ret))
-        return diag_set(d, -EBADMSG,
-                        "%s: expected tensors of samples, got %zu tensors whose first axes differ, "
-                        "as the weights of a model have; with -o pair=off each is a dataset",
-                        blob_name(held->blob), ret->n);
+        return blob_bad(held->blob, d,
+                        "expected tensors of samples, got %zu tensors whose first axes differ, as "
+                        "the weights of a model have; with -o pair=off each is a dataset",
+                        ret->n);
     return r;
 }
 

@@ -124,14 +124,22 @@ int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n
     return t.failed ? -ENOMEM : finds->error(finds, name, t.data);
 }
 
-/* Say of which rule the array is, or of the n arrays, which could not be joined. */
-static int array_shards_remark(struct array *const *a, size_t n, bool joined)
+/* The first array that the first one of n is not like; else the last. */
+static size_t array_shards_other(struct array *const *a, size_t n)
 {
-    AUTO_TEXT struct text t = {0};
     size_t other = 1;
 
     while (other + 1 < n && array_shards_are_alike(a[0], a[other]))
         other++;
+    return other;
+}
+
+/* Say of which rule the array is, or of the n arrays, which could not be joined. */
+static int array_shards_remark(struct array *const *a, size_t n, bool joined)
+{
+    AUTO_TEXT struct text t = {0};
+    size_t other = array_shards_other(a, n);
+
     if (joined) {
         text_add(
             &t,
@@ -152,6 +160,17 @@ static int array_shards_remark(struct array *const *a, size_t n, bool joined)
             return -ENOMEM;
     }
     return 0;
+}
+
+bool array_set_name(const struct siblings *siblings, size_t set, const char *suffix,
+                    char ret[static NAME_MAX + 1])
+{
+    if (!sibling_set_name(siblings, set, ret, NAME_MAX + 1))
+        return false;
+    if (!strcasecmp(ret, suffix + 1))
+        snprintf(ret, NAME_MAX + 1, "all");
+    ret[array_name_without(ret, strlen(ret), suffix)] = '\0';
+    return true;
 }
 
 /* Report n arrays that differ in the order of bytes only. */
@@ -180,22 +199,18 @@ static int array_shards_refuse(struct array *const *a, size_t n, const struct si
                                size_t set, struct finds *finds)
 {
     char name[NAME_MAX + 1];
-    size_t other = 1, len;
+    size_t other = array_shards_other(a, n);
     bool may_be_samples = n >= 3, one_type = true;
     int r = 0;
 
-    while (other + 1 < n && array_shards_are_alike(a[0], a[other]))
-        other++;
     for (size_t i = 1; i < n; i++) {
         may_be_samples = may_be_samples && arrays_may_be_samples(a[0], a[i]);
         one_type = one_type && are_shown_alike(a[0], a[i]);
     }
     if (!may_be_samples && !one_type)
         return 0;
-    if (!sibling_set_name(siblings, set, name, sizeof(name)) || !strcasecmp(name, "npy"))
+    if (!array_set_name(siblings, set, ".npy", name))
         snprintf(name, sizeof(name), "all");
-    len = array_name_without(name, strlen(name), ".npy");
-    name[len] = '\0';
     if (one_type)
         return refuse_orders(a, n, name, finds) < 0 ? -ENOMEM : 1;
     for (size_t i = 0; i < n && r == 0; i++)
@@ -208,14 +223,12 @@ static int array_shards_refuse(struct array *const *a, size_t n, const struct si
 /* Call the array like its set; one without a name "all". */
 static int rename_array(struct array *a, const struct siblings *siblings, size_t set)
 {
-    char name[ARRAY_NAME_MAX + 16];
-    size_t len;
+    char name[NAME_MAX + 1];
 
-    if (!sibling_set_name(siblings, set, name, sizeof(name)))
+    if (!array_set_name(siblings, set, ".npy", name))
         return 0;
-    len = array_name_without(name, strlen(name), ".npy");
     free(a->name);
-    a->name = len && strcasecmp(name, "npy") ? strndup(name, len) : strdup("all");
+    a->name = strdup(name);
     return a->name ? 0 : -ENOMEM;
 }
 

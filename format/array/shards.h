@@ -2,6 +2,8 @@
 #ifndef EPOCHFS_FORMAT_ARRAY_SHARDS_H
 #define EPOCHFS_FORMAT_ARRAY_SHARDS_H
 
+#include <limits.h>
+
 #include "format/array/set.h"
 #include "format/core/format.h"
 #include "format/core/siblings.h"
@@ -44,6 +46,11 @@ static inline void array_sets_release(struct array_sets *sets)
 {
     siblings_release(&sets->siblings);
 }
+
+/* The name of a set of files of that suffix: "all" where only the suffix is left of it. false: it
+ * has none. */
+bool array_set_name(const struct siblings *siblings, size_t set, const char *suffix,
+                    char ret[static NAME_MAX + 1]);
 
 /* Do n arrays agree in type, and in the shape of their rows? */
 bool arrays_are_alike(struct array *const *a, size_t n);

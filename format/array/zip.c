@@ -44,9 +44,9 @@ void zip_release(struct zip *zip)
 /* The archive is one of several files. */
 static int zip_is_part(const struct blob *blob, uint64_t at, struct diag *d)
 {
-    return diag_set(d, -EBADMSG,
-                    "%s: byte %llu: expected an archive of one file, got a part of one of several",
-                    blob_name(blob), (unsigned long long)at);
+    return blob_bad(blob, d,
+                    "byte %llu: expected an archive of one file, got a part of one of several",
+                    (unsigned long long)at);
 }
 
 /* The record for 64 bits, which a locator before the end record leads to. */
@@ -65,18 +65,17 @@ static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *
     if (load_le32(locator + 4) || load_le32(locator + 16) > 1)
         return zip_is_part(blob, end_at - LOCATOR_BYTES, d);
     if (at > end_at - LOCATOR_BYTES || end_at - LOCATOR_BYTES - at < END64_BYTES)
-        return diag_set(
-            d, -EBADMSG, "%s: byte %llu: expected the offset of a record before it, got %llu",
-            blob_name(blob), (unsigned long long)(end_at - LOCATOR_BYTES), (unsigned long long)at);
+        return blob_bad(blob, d, "byte %llu: expected the offset of a record before it, got %llu",
+                        (unsigned long long)(end_at - LOCATOR_BYTES), (unsigned long long)at);
     r = blob_read(READ_WAITS, blob, record, sizeof(record), at, d);
     if (r < 0)
         return r;
     if (load_le32(record) != END64_MAGIC || load_le32(record + 16) || load_le32(record + 20) ||
         load_le64(record + 24) != load_le64(record + 32))
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected the 64-bit end of an archive of one file, got "
-                        "something else",
-                        blob_name(blob), (unsigned long long)at);
+        return blob_bad(
+            blob, d,
+            "byte %llu: expected the 64-bit end of an archive of one file, got something else",
+            (unsigned long long)at);
     end->at = at;
     end->entries = load_le64(record + 32);
     end->size = load_le64(record + 40);
@@ -98,10 +97,9 @@ static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d
         if (load_le32(tail + i - 1) == END_MAGIC)
             break;
     if (!i)
-        return diag_set(d, -EBADMSG,
-                        "%s: end: expected the directory of the archive (50 4b 05 06 near the "
-                        "end), got none: cut short?",
-                        blob_name(blob));
+        return blob_bad(blob, d,
+                        "end: expected the directory of the archive (50 4b 05 06 near the end), "
+                        "got none: cut short?");
     i--;
     *ret = (struct zip_end){.at = start + i,
                             .entries = load_le16(tail + i + 10),
@@ -118,15 +116,14 @@ static int array_zip_check_end(const struct blob *blob, const struct zip_end *en
     uint64_t expected;
 
     if (!checked_add(end->offset, end->size, &expected) || expected != end->at)
-        return diag_set(d, -EBADMSG,
-                        "%s: directory: expected it to end at byte %llu, got offset %llu and "
-                        "%llu bytes; are there bytes before the archive?",
-                        blob_name(blob), (unsigned long long)end->at,
-                        (unsigned long long)end->offset, (unsigned long long)end->size);
-    if (end->size > DIRECTORY_MAX)
-        return diag_set(d, -EBADMSG, "%s: directory: expected at most %llu bytes, got %llu",
-                        blob_name(blob), (unsigned long long)DIRECTORY_MAX,
+        return blob_bad(blob, d,
+                        "directory: expected it to end at byte %llu, got offset %llu and %llu "
+                        "bytes; are there bytes before the archive?",
+                        (unsigned long long)end->at, (unsigned long long)end->offset,
                         (unsigned long long)end->size);
+    if (end->size > DIRECTORY_MAX)
+        return blob_bad(blob, d, "directory: expected at most %llu bytes, got %llu",
+                        (unsigned long long)DIRECTORY_MAX, (unsigned long long)end->size);
     return 0;
 }
 
@@ -164,10 +161,10 @@ static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size
     size_t name, extra;
 
     if (left < ENTRY_BYTES || load_le32(at) != ENTRY_MAGIC)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an entry of the directory (50 4b 01 02), got "
-                        "something else",
-                        blob_name(blob), (unsigned long long)place);
+        return blob_bad(
+            blob, d,
+            "byte %llu: expected an entry of the directory (50 4b 01 02), got something else",
+            (unsigned long long)place);
     name = load_le16(at + 28);
     extra = load_le16(at + 30);
     *ret_len = ENTRY_BYTES + name + extra + load_le16(at + 32);
@@ -180,10 +177,9 @@ static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size
                                .size = load_le32(at + 24),
                                .header = load_le32(at + 42)};
     if (*ret_len > left || !take_64(ret, at + ENTRY_BYTES + name, extra))
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an entry inside of the directory, got %zu bytes "
-                        "of %zu",
-                        blob_name(blob), (unsigned long long)place, *ret_len, left);
+        return blob_bad(
+            blob, d, "byte %llu: expected an entry inside of the directory, got %zu bytes of %zu",
+            (unsigned long long)place, *ret_len, left);
     if (load_le16(at + 34) && load_le16(at + 34) != UINT16_MAX)
         return zip_is_part(blob, place, d);
     return 0;
@@ -216,9 +212,8 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
         at += len;
     }
     if (r == 0 && zip.n != end.entries)
-        r = diag_set(d, -EBADMSG, "%s: directory at byte %llu: expected %llu members, got %zu",
-                     blob_name(blob), (unsigned long long)end.offset,
-                     (unsigned long long)end.entries, zip.n);
+        r = blob_bad(blob, d, "directory at byte %llu: expected %llu members, got %zu",
+                     (unsigned long long)end.offset, (unsigned long long)end.entries, zip.n);
     if (r < 0)
         return r;
     *ret = zip;
@@ -235,23 +230,22 @@ int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *
     const char *name = "another one";
 
     if (m->flags & (FLAG_ENCRYPTED | FLAG_STRONG))
-        return diag_set(d, -EBADMSG, "%s: member %.*s: is encrypted, which epochfs does not read",
-                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name);
+        return blob_bad(blob, d, "member %.*s: is encrypted, which epochfs does not read",
+                        (int)min_u64(m->name_len, 64), m->name);
     if (m->method == ZIP_STORED && m->packed_size != m->size)
-        return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: expected as many bytes in the archive as it has, got "
-                        "%llu and %llu",
-                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
-                        (unsigned long long)m->packed_size, (unsigned long long)m->size);
+        return blob_bad(
+            blob, d,
+            "member %.*s: expected as many bytes in the archive as it has, got %llu and %llu",
+            (int)min_u64(m->name_len, 64), m->name, (unsigned long long)m->packed_size,
+            (unsigned long long)m->size);
     if (m->method == ZIP_STORED || m->method == ZIP_DEFLATED)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (methods[i].method == m->method)
             name = methods[i].name;
-    return diag_set(
-        d, -EBADMSG,
-        "%s: member %.*s: its compression method is %u (%s): expected stored or deflated",
-        blob_name(blob), (int)min_u64(m->name_len, 64), m->name, m->method, name);
+    return blob_bad(blob, d,
+                    "member %.*s: its compression method is %u (%s): expected stored or deflated",
+                    (int)min_u64(m->name_len, 64), m->name, m->method, name);
 }
 
 static int array_zip_find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
@@ -263,26 +257,24 @@ static int array_zip_find_member(const struct blob *blob, struct zip *zip, struc
     int r;
 
     if (m->header > zip->directory || zip->directory - m->header < len)
-        return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: expected its header before byte %llu, got it at %llu",
-                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
-                        (unsigned long long)zip->directory, (unsigned long long)m->header);
+        return blob_bad(blob, d,
+                        "member %.*s: expected its header before byte %llu, got it at %llu",
+                        (int)min_u64(m->name_len, 64), m->name, (unsigned long long)zip->directory,
+                        (unsigned long long)m->header);
     r = blob_read(READ_WAITS, blob, local, len, m->header, d);
     if (r < 0)
         return r;
     if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->name_len ||
         memcmp(local + LOCAL_BYTES, m->name, m->name_len) != 0)
-        return diag_set(
-            d, -EBADMSG, "%s: byte %llu: expected the header of member %.*s, got something else",
-            blob_name(blob), (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name);
+        return blob_bad(blob, d,
+                        "byte %llu: expected the header of member %.*s, got something else",
+                        (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name);
     m->at = m->header + len + load_le16(local + 28);
     if (!checked_add(m->at, m->packed_size, &end) || end > zip->directory)
-        return diag_set(d, -EBADMSG,
-                        "%s: member %.*s: expected its %llu bytes from %llu on before byte %llu, "
-                        "got more",
-                        blob_name(blob), (int)min_u64(m->name_len, 64), m->name,
-                        (unsigned long long)m->packed_size, (unsigned long long)m->at,
-                        (unsigned long long)zip->directory);
+        return blob_bad(
+            blob, d, "member %.*s: expected its %llu bytes from %llu on before byte %llu, got more",
+            (int)min_u64(m->name_len, 64), m->name, (unsigned long long)m->packed_size,
+            (unsigned long long)m->at, (unsigned long long)zip->directory);
     return 0;
 }
 
@@ -307,10 +299,9 @@ int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
     qsort(order, zip->n, sizeof(*order), by_header);
     for (size_t i = 1; i < zip->n; i++)
         if (order[i - 1]->at + order[i - 1]->packed_size > order[i]->header)
-            return diag_set(d, -EBADMSG,
-                            "%s: byte %llu: expected members one after another, got two that "
-                            "overlap",
-                            blob_name(blob), (unsigned long long)order[i]->header);
+            return blob_bad(blob, d,
+                            "byte %llu: expected members one after another, got two that overlap",
+                            (unsigned long long)order[i]->header);
     return 0;
 }
 
@@ -342,9 +333,8 @@ static int inflate_head(const struct blob *blob, const struct zip_member *m, z_s
         return -ENOMEM;
     return state == Z_OK || state == Z_STREAM_END || state == Z_BUF_ERROR
                ? 0
-               : diag_set(d, -EBADMSG, "%s: member %.*s: deflated data: %s", blob_name(blob),
-                          (int)min_u64(m->name_len, 64), m->name,
-                          z->msg ? z->msg : "expected a valid stream, got damage");
+               : blob_bad(blob, d, "member %.*s: deflated data: %s", (int)min_u64(m->name_len, 64),
+                          m->name, z->msg ? z->msg : "expected a valid stream, got damage");
 }
 
 int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,

@@ -42,9 +42,9 @@ static int read_metadata(const struct blob *blob, struct metadata *ret, struct d
         return 0;
     n = (size_t)(text + line - bar) - 1;
     if (number_parse(bar + 1, n, 8, &width) != n || (width != 2 && width != 4))
-        return diag_set(d, -EBADMSG,
-                        "%s: line 1: expected 2 or 4 bytes of a token after the last |, got '%.*s'",
-                        blob_name(blob), (int)min_u64(n, 32), bar + 1);
+        return blob_bad(blob, d,
+                        "line 1: expected 2 or 4 bytes of a token after the last |, got '%.*s'",
+                        (int)min_u64(n, 32), bar + 1);
     ret->known = true;
     ret->width = (unsigned)width;
     second = text[line] ? text + line + 1 : text + line;
@@ -73,13 +73,11 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     *ret = about.width == 4 ? DTYPE_U4 : DTYPE_U2;
     if (r == 0 && about.counts && about.known &&
         (tokens->size % about.width || about.tokens != tokens->size / about.width))
-        return diag_set(d, -EBADMSG,
-                        "%s: line 2: expected the number of tokens of %u bytes in %s, %llu%s, got "
-                        "%llu",
-                        blob_name(beside->metadata), about.width, blob_name(tokens),
-                        (unsigned long long)(tokens->size / about.width),
-                        tokens->size % about.width ? " and a part" : "",
-                        (unsigned long long)about.tokens);
+        return blob_bad(
+            beside->metadata, d,
+            "line 2: expected the number of tokens of %u bytes in %s, %llu%s, got %llu",
+            about.width, blob_name(tokens), (unsigned long long)(tokens->size / about.width),
+            tokens->size % about.width ? " and a part" : "", (unsigned long long)about.tokens);
     if (r < 0 || about.known)
         return r;
     if (options->tokens_given) {
@@ -91,11 +89,10 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     if (r < 0)
         return r;
     if (!end || (tokens->size / 2 != end && tokens->size / 4 != end))
-        return diag_set(
-            d, -EBADMSG,
-            "%s: how wide is a token? expected %s.metadata that says it, or -o token_dtype=uint16 "
-            "or uint32",
-            blob_name(tokens), blob_name(tokens));
+        return blob_bad(tokens, d,
+                        "how wide is a token? expected %s.metadata that says it, or -o "
+                        "token_dtype=uint16 or uint32",
+                        blob_name(tokens));
     *ret = tokens->size / 2 == end ? DTYPE_U2 : DTYPE_U4;
     return 0;
 }
@@ -105,9 +102,8 @@ static int check_width(const struct blob *blob, enum dtype dtype, struct diag *d
     unsigned width = dtype_info(dtype)->bytes;
 
     if (blob->size % width)
-        return diag_set(d, -EBADMSG, "%s: expected a multiple of %u bytes, a token of %s, got %llu",
-                        blob_name(blob), width, dtype_info(dtype)->name,
-                        (unsigned long long)blob->size);
+        return blob_bad(blob, d, "expected a multiple of %u bytes, a token of %s, got %llu", width,
+                        dtype_info(dtype)->name, (unsigned long long)blob->size);
     return 0;
 }
 
@@ -128,10 +124,10 @@ static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
 
     for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++)
         if (!memcmp(head, kinds[i].start, strlen(kinds[i].start)))
-            return diag_set(d, -EBADMSG,
-                            "%s: byte 0: expected tokens, got %s; with raw: in front, as in -o "
+            return blob_bad(blob, d,
+                            "byte 0: expected tokens, got %s; with raw: in front, as in -o "
                             "token_dtype=raw:uint16, it is read as tokens",
-                            blob_name(blob), kinds[i].what);
+                            kinds[i].what);
     return r;
 }
 
@@ -168,15 +164,12 @@ int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
     if (r < 0)
         return r;
     if (loss && loss->size != tokens->size / dtype_info(dtype)->bytes)
-        return diag_set(d, -EBADMSG, "%s: expected a byte for each of %llu tokens, got %llu",
-                        blob_name(loss),
+        return blob_bad(loss, d, "expected a byte for each of %llu tokens, got %llu",
                         (unsigned long long)(tokens->size / dtype_info(dtype)->bytes),
                         (unsigned long long)loss->size);
     if (index && index->size % 8)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected a multiple of 8 bytes, the end of a document, got "
-                        "%llu",
-                        blob_name(index), (unsigned long long)index->size);
+        return blob_bad(index, d, "expected a multiple of 8 bytes, the end of a document, got %llu",
+                        (unsigned long long)index->size);
     s = stream_new(TOKENS_DATATROVE, TAKE_PTR(tokens), dtype);
     if (!s)
         return -ENOMEM;
@@ -207,10 +200,9 @@ int datatrove_prepare(struct token_stream *s, struct diag *d)
     if (r < 0)
         return r;
     if (end > s->tokens)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected an end of at most %llu tokens, got %llu",
-                        blob_name(s->index), (unsigned long long)(s->index->size - 8),
-                        (unsigned long long)s->tokens, (unsigned long long)end);
+        return blob_bad(s->index, d, "byte %llu: expected an end of at most %llu tokens, got %llu",
+                        (unsigned long long)(s->index->size - 8), (unsigned long long)s->tokens,
+                        (unsigned long long)end);
     docs->n = s->index->size / 8 + (end < s->tokens);
     if (end < s->tokens)
         text_add(&s->note, "%s: %llu tokens after the last end are one more document\n",

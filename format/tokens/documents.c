@@ -39,14 +39,13 @@ static int sequence_starts(struct read_context *rc, const struct documents *docs
         uint64_t off = ret[i] - docs->base;
 
         if (ret[i] < docs->base || off % docs->width || off / docs->width > docs->tokens)
-            return diag_set(
-                d, -EBADMSG,
-                "%s: byte %llu: sequence %llu: expected it to begin at bytes %llu to %llu, "
-                "in steps of %u, got %lld",
-                blob_name(docs->blob), (unsigned long long)(byte + 8 * i),
-                (unsigned long long)(first + i), (unsigned long long)docs->base,
-                (unsigned long long)(docs->base + docs->tokens * docs->width), docs->width,
-                (long long)ret[i]);
+            return blob_bad(docs->blob, d,
+                            "byte %llu: sequence %llu: expected it to begin at bytes %llu to %llu, "
+                            "in steps of %u, got %lld",
+                            (unsigned long long)(byte + 8 * i), (unsigned long long)(first + i),
+                            (unsigned long long)docs->base,
+                            (unsigned long long)(docs->base + docs->tokens * docs->width),
+                            docs->width, (long long)ret[i]);
         ret[i] = off / docs->width;
     }
     return r;
@@ -63,12 +62,11 @@ static int from_sequences(struct read_context *rc, const struct documents *docs,
     r = tokens_documents_read_numbers(rc, docs->blob, docs->numbers + 8 * first, n, number, d);
     for (size_t i = 0; i < n && r == 0; i++)
         if (number[i] > docs->sequences)
-            return diag_set(
-                d, -EBADMSG,
-                "%s: byte %llu: document %llu: expected one of %llu sequences, got %lld",
-                blob_name(docs->blob), (unsigned long long)(docs->numbers + 8 * (first + i)),
-                (unsigned long long)(first + i), (unsigned long long)docs->sequences,
-                (long long)number[i]);
+            return blob_bad(docs->blob, d,
+                            "byte %llu: document %llu: expected one of %llu sequences, got %lld",
+                            (unsigned long long)(docs->numbers + 8 * (first + i)),
+                            (unsigned long long)(first + i), (unsigned long long)docs->sequences,
+                            (long long)number[i]);
     for (size_t i = 0, run; i < n && r == 0; i += run) {
         for (run = 1; i + run < n && number[i + run] == number[i] + run;)
             run++;
@@ -92,12 +90,11 @@ static int from_ends(struct read_context *rc, const struct documents *docs, uint
         ret[i] = docs->tokens;
     for (size_t i = zero; i < zero + there && r == 0; i++)
         if (ret[i] > docs->tokens)
-            return diag_set(d, -EBADMSG,
-                            "%s: byte %llu: document %llu: expected an end of at most %llu tokens, "
-                            "got %llu",
-                            blob_name(docs->blob), (unsigned long long)(8 * (from + i - zero)),
-                            (unsigned long long)(from + i - zero), (unsigned long long)docs->tokens,
-                            (unsigned long long)ret[i]);
+            return blob_bad(
+                docs->blob, d,
+                "byte %llu: document %llu: expected an end of at most %llu tokens, got %llu",
+                (unsigned long long)(8 * (from + i - zero)), (unsigned long long)(from + i - zero),
+                (unsigned long long)docs->tokens, (unsigned long long)ret[i]);
     return r;
 }
 
@@ -109,11 +106,11 @@ int documents_starts(struct read_context *rc, const struct documents *docs, uint
 
     for (size_t i = 1; i < n && r == 0; i++)
         if (ret[i] < ret[i - 1])
-            return diag_set(d, -EBADMSG,
-                            "%s: document %llu: expected an end after its begin at token %llu, got "
-                            "token %llu",
-                            blob_name(docs->blob), (unsigned long long)(first + i - 1),
-                            (unsigned long long)ret[i - 1], (unsigned long long)ret[i]);
+            return blob_bad(
+                docs->blob, d,
+                "document %llu: expected an end after its begin at token %llu, got token %llu",
+                (unsigned long long)(first + i - 1), (unsigned long long)ret[i - 1],
+                (unsigned long long)ret[i]);
     return r;
 }
 

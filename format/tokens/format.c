@@ -153,9 +153,9 @@ static int open_megatron(struct tokens_folder *o, struct source_file *file,
     if (r < 0)
         return r;
     if (!bin)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected the tokens in %.*s.bin next to it, got no such file",
-                        blob_name(file->blob), (int)stem, file->name);
+        return blob_bad(file->blob, d,
+                        "expected the tokens in %.*s.bin next to it, got no such file", (int)stem,
+                        file->name);
     r = stream_megatron(file, bin, o->setup->options.sequences, ret, d);
     if (r == 0)
         snprintf((*ret)->name, sizeof((*ret)->name), "%.*s", (int)stem, file->name);
@@ -187,9 +187,8 @@ static int check_option(const struct format_options *options, const struct token
 {
     if (!options->tokens_given || s->layout == TOKENS_RAW || s->dtype == options->tokens)
         return 0;
-    return diag_set(d, -EBADMSG, "%s: expected tokens of %s, as -o token_dtype= says, got %s",
-                    blob_name(s->blob), dtype_info(options->tokens)->name,
-                    dtype_info(s->dtype)->name);
+    return blob_bad(s->blob, d, "expected tokens of %s, as -o token_dtype= says, got %s",
+                    dtype_info(options->tokens)->name, dtype_info(s->dtype)->name);
 }
 
 static int open_stream(struct tokens_folder *o, struct source_file *file, struct token_stream **ret,
@@ -211,11 +210,10 @@ static int open_stream(struct tokens_folder *o, struct source_file *file, struct
         return stream_llmc(file, ret, d);
     if (options->tokens_given && is_bin)
         return stream_raw(file, options, ret, d);
-    return diag_set(
-        d, -EBADMSG,
-        "%s: byte 0: expected the header of a Megatron-LM index in the .idx next to it, or "
-        "-o token_dtype=uint16 (or uint8, uint32, int32, int64) for tokens without a header",
-        blob_name(file->blob));
+    return blob_bad(
+        file->blob, d,
+        "byte 0: expected the header of a Megatron-LM index in the .idx next to it, or -o "
+        "token_dtype=uint16 (or uint8, uint32, int32, int64) for tokens without a header");
 }
 
 static int add_stream(struct tokens_folder *o, struct source_file *file)

@@ -38,35 +38,32 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
     int r;
 
     if (blob->size < HEAD)
-        return diag_set(d, -EBADMSG, "%s: expected a header of %d bytes, got %llu bytes",
-                        blob_name(blob), HEAD, (unsigned long long)blob->size);
+        return blob_bad(blob, d, "expected a header of %d bytes, got %llu bytes", HEAD,
+                        (unsigned long long)blob->size);
     r = blob_read(READ_WAITS, blob, head, sizeof(head), 0, d);
     if (r < 0)
         return r;
     if (load_le32(head) == EVALUATION)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte 0: expected a file of tokens, got an evaluation file of llm.c",
-                        blob_name(blob));
+        return blob_bad(blob, d,
+                        "byte 0: expected a file of tokens, got an evaluation file of llm.c");
     while (i + 1 < ARRAY_LEN(tokens_llmc_versions) &&
            tokens_llmc_versions[i].magic != load_le32(head))
         i++;
     if (load_le32(head + 4) != tokens_llmc_versions[i].version)
-        return diag_set(d, -EBADMSG, "%s: byte 4: expected version %u of llm.c's file %u, got %u",
-                        blob_name(blob), tokens_llmc_versions[i].version,
-                        tokens_llmc_versions[i].magic, load_le32(head + 4));
+        return blob_bad(blob, d, "byte 4: expected version %u of llm.c's file %u, got %u",
+                        tokens_llmc_versions[i].version, tokens_llmc_versions[i].magic,
+                        load_le32(head + 4));
     tokens = (blob->size - HEAD) / dtype_info(tokens_llmc_versions[i].dtype)->bytes;
     /* The number has 32 bits; that of a larger file has lost the others. */
     if ((blob->size - HEAD) % dtype_info(tokens_llmc_versions[i].dtype)->bytes ||
         (uint32_t)tokens != load_le32(head + 8))
-        return diag_set(
-            d, -EBADMSG,
-            "%s: byte 8: %u tokens of %u bytes after a header of %d: expected a file of "
-            "%llu bytes, got %llu",
-            blob_name(blob), load_le32(head + 8), dtype_info(tokens_llmc_versions[i].dtype)->bytes,
-            HEAD,
-            HEAD + (unsigned long long)load_le32(head + 8) *
-                       dtype_info(tokens_llmc_versions[i].dtype)->bytes,
-            (unsigned long long)blob->size);
+        return blob_bad(blob, d,
+                        "byte 8: %u tokens of %u bytes after a header of %d: expected a file of "
+                        "%llu bytes, got %llu",
+                        load_le32(head + 8), dtype_info(tokens_llmc_versions[i].dtype)->bytes, HEAD,
+                        HEAD + (unsigned long long)load_le32(head + 8) *
+                                   dtype_info(tokens_llmc_versions[i].dtype)->bytes,
+                        (unsigned long long)blob->size);
     *ret = stream_new(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype);
     if (!*ret)
         return -ENOMEM;

@@ -42,9 +42,8 @@ static int find_dtype(const struct blob *index, unsigned code, enum dtype *ret, 
             *ret = codes[i].dtype;
             return 0;
         }
-    return diag_set(d, -EBADMSG,
-                    "%s: byte 17: expected a type of tokens (1, 2, 3, 4, 5 or 8), got %u%s",
-                    blob_name(index), code,
+    return blob_bad(index, d, "byte 17: expected a type of tokens (1, 2, 3, 4, 5 or 8), got %u%s",
+                    code,
                     code == 6 || code == 7 ? ": floating point numbers, whose width differs from "
                                              "program to program"
                                            : "");
@@ -61,22 +60,20 @@ static int check_sizes(const struct blob *index, uint64_t sequences, uint64_t nu
         modes = bytes + sequences;
     }
     if (!bytes)
-        return diag_set(
-            d, -EBADMSG,
-            "%s: byte 18: expected as many sequences and document numbers as %llu bytes "
-            "hold, got %llu and %llu",
-            blob_name(index), (unsigned long long)index->size, (unsigned long long)sequences,
-            (unsigned long long)numbers);
+        return blob_bad(index, d,
+                        "byte 18: expected as many sequences and document numbers as %llu bytes "
+                        "hold, got %llu and %llu",
+                        (unsigned long long)index->size, (unsigned long long)sequences,
+                        (unsigned long long)numbers);
     if (index->size != bytes && index->size != modes)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte 18: %llu sequences and %llu document numbers: expected a file of "
+        return blob_bad(index, d,
+                        "byte 18: %llu sequences and %llu document numbers: expected a file of "
                         "%llu bytes, or %llu with modes, got %llu",
-                        blob_name(index), (unsigned long long)sequences,
-                        (unsigned long long)numbers, (unsigned long long)bytes,
-                        (unsigned long long)modes, (unsigned long long)index->size);
+                        (unsigned long long)sequences, (unsigned long long)numbers,
+                        (unsigned long long)bytes, (unsigned long long)modes,
+                        (unsigned long long)index->size);
     if (!numbers)
-        return diag_set(d, -EBADMSG, "%s: byte 26: expected at least 1 document number, got 0",
-                        blob_name(index));
+        return blob_bad(index, d, "byte 26: expected at least 1 document number, got 0");
     return 0;
 }
 
@@ -91,14 +88,14 @@ int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence
     int r;
 
     if (index->size < HEAD)
-        return diag_set(d, -EBADMSG, "%s: expected a header of %d bytes, got %llu bytes",
-                        blob_name(index), HEAD, (unsigned long long)index->size);
+        return blob_bad(index, d, "expected a header of %d bytes, got %llu bytes", HEAD,
+                        (unsigned long long)index->size);
     r = blob_read(READ_WAITS, index, head, HEAD, 0, d);
     if (r < 0)
         return r;
     if (load_le64(head + 9) != VERSION)
-        return diag_set(d, -EBADMSG, "%s: byte 9: expected version %d, got %llu", blob_name(index),
-                        VERSION, (unsigned long long)load_le64(head + 9));
+        return blob_bad(index, d, "byte 9: expected version %d, got %llu", VERSION,
+                        (unsigned long long)load_le64(head + 9));
     r = find_dtype(index, head[17], &dtype, d);
     sequences = load_le64(head + 18);
     numbers = load_le64(head + 26);
@@ -142,19 +139,18 @@ static int check_sequence(const struct token_stream *s, uint64_t i, int64_t poin
     uint64_t bytes;
 
     if (len < 0)
-        return diag_set(
-            d, -EBADMSG, "%s: byte %llu: sequence %llu: expected a length of at least 0, got %d",
-            blob_name(docs->blob), (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
+        return blob_bad(docs->blob, d,
+                        "byte %llu: sequence %llu: expected a length of at least 0, got %d",
+                        (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
     bytes = (uint64_t)len * s->width;
     if (pointer < 0 || (uint64_t)pointer > s->blob->size ||
         bytes > s->blob->size - (uint64_t)pointer)
-        return diag_set(
-            d, -EBADMSG,
-            "%s: byte %llu: sequence %llu of %llu bytes: expected it inside the %llu bytes "
-            "of %s, got it at byte %lld",
-            blob_name(docs->blob), (unsigned long long)(docs->pointers + 8 * i),
-            (unsigned long long)i, (unsigned long long)bytes, (unsigned long long)s->blob->size,
-            blob_name(s->blob), (long long)pointer);
+        return blob_bad(docs->blob, d,
+                        "byte %llu: sequence %llu of %llu bytes: expected it inside the %llu bytes "
+                        "of %s, got it at byte %lld",
+                        (unsigned long long)(docs->pointers + 8 * i), (unsigned long long)i,
+                        (unsigned long long)bytes, (unsigned long long)s->blob->size,
+                        blob_name(s->blob), (long long)pointer);
     return 0;
 }
 
@@ -223,11 +219,11 @@ static int check_last_number(const struct token_stream *s, struct diag *d)
     int r = blob_read(READ_WAITS, s->index, bytes, 8, at, d);
 
     if (r == 0 && load_le64(bytes) != docs->sequences)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu: expected %llu as the last document number, as many as "
-                        "sequences, got %lld",
-                        blob_name(s->index), (unsigned long long)at,
-                        (unsigned long long)docs->sequences, (long long)load_le64(bytes));
+        return blob_bad(
+            s->index, d,
+            "byte %llu: expected %llu as the last document number, as many as sequences, got %lld",
+            (unsigned long long)at, (unsigned long long)docs->sequences,
+            (long long)load_le64(bytes));
     return r;
 }
 
@@ -240,9 +236,8 @@ static int tokens_megatron_begin(struct token_stream *s, struct diag *d)
     if (r < 0)
         return r;
     if (ends.first_number)
-        return diag_set(
-            d, -EBADMSG, "%s: byte %llu: expected 0 as the first document number, got %lld",
-            blob_name(s->index), (unsigned long long)docs->numbers, (long long)ends.first_number);
+        return blob_bad(s->index, d, "byte %llu: expected 0 as the first document number, got %lld",
+                        (unsigned long long)docs->numbers, (long long)ends.first_number);
     if (docs->sequences) {
         r = check_sequence(s, 0, ends.first, 0, d);
         if (r == 0)
@@ -339,10 +334,10 @@ int megatron_check(const struct token_stream *s, struct diag *d)
     for (uint64_t i = 0; i < sequences && r == 0; i += CHUNK)
         r = pass_piece(&pass, i, (size_t)min_u64(CHUNK, sequences - i), d);
     if (r == 0 && (!pass.in_order || pass.tokens != s->tokens))
-        return diag_set(d, -EBADMSG,
-                        "%s: expected sequences that follow each other in %s, %llu tokens in all, "
-                        "got %llu tokens%s",
-                        blob_name(s->index), blob_name(s->blob), (unsigned long long)s->tokens,
+        return blob_bad(s->index, d,
+                        "expected sequences that follow each other in %s, %llu tokens in all, got "
+                        "%llu tokens%s",
+                        blob_name(s->blob), (unsigned long long)s->tokens,
                         (unsigned long long)pass.tokens, pass.in_order ? "" : " in another order");
     return r;
 }
