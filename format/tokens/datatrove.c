@@ -97,16 +97,6 @@ static int find_width(const struct blob *tokens, const struct datatrove_files *b
     return 0;
 }
 
-static int check_width(const struct blob *blob, enum dtype dtype, struct diag *d)
-{
-    unsigned width = dtype_info(dtype)->bytes;
-
-    if (blob->size % width)
-        return blob_bad(blob, d, "expected a multiple of %u bytes, a token of %s, got %llu", width,
-                        dtype_info(dtype)->name, (unsigned long long)blob->size);
-    return 0;
-}
-
 /* Files that are no tokens, whatever the user says of *.bin files. */
 static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
 {
@@ -134,55 +124,39 @@ static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
 int stream_raw(struct source_file *file, const struct format_options *options,
                struct token_stream **ret, struct diag *d)
 {
-    enum dtype dtype = options->tokens;
     int r = options->tokens_raw ? 0 : tokens_datatrove_check_start(file->blob, d);
 
-    if (r == 0)
-        r = check_width(file->blob, dtype, d);
-    if (r < 0)
-        return r;
-    *ret = stream_new(TOKENS_RAW, TAKE_PTR(file->blob), dtype);
-    if (!*ret)
-        return -ENOMEM;
-    (*ret)->tokens = (*ret)->blob->size / (*ret)->width;
-    return 0;
+    return r < 0 ? r : stream_fixed(TOKENS_RAW, TAKE_PTR(file->blob), options->tokens, 0, ret, d);
 }
 
 int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
                      const struct format_options *options, struct token_stream **ret,
                      struct diag *d)
 {
-    AUTO_BLOB struct blob *index = TAKE_PTR(beside->index), *loss = TAKE_PTR(beside->loss);
-    AUTO_BLOB struct blob *metadata = TAKE_PTR(beside->metadata), *tokens = TAKE_PTR(file->blob);
-    const struct datatrove_files known = {index, metadata, loss};
+    AUTO_STREAM struct token_stream *s = NULL;
     enum dtype dtype = DTYPE_U2;
-    struct token_stream *s;
-    int r = find_width(tokens, &known, options, &dtype, d);
+    int r = find_width(file->blob, beside, options, &dtype, d);
 
     if (r == 0)
-        r = check_width(tokens, dtype, d);
+        r = stream_fixed(TOKENS_DATATROVE, TAKE_PTR(file->blob), dtype, 0, &s, d);
     if (r < 0)
         return r;
-    if (loss && loss->size != tokens->size / dtype_info(dtype)->bytes)
-        return blob_bad(loss, d, "expected a byte for each of %llu tokens, got %llu",
-                        (unsigned long long)(tokens->size / dtype_info(dtype)->bytes),
-                        (unsigned long long)loss->size);
-    if (index && index->size % 8)
-        return blob_bad(index, d, "expected a multiple of 8 bytes, the end of a document, got %llu",
-                        (unsigned long long)index->size);
-    s = stream_new(TOKENS_DATATROVE, TAKE_PTR(tokens), dtype);
-    if (!s)
-        return -ENOMEM;
-    s->tokens = s->blob->size / s->width;
-    s->index = TAKE_PTR(index);
-    s->loss = TAKE_PTR(loss);
+    s->index = TAKE_PTR(beside->index);
+    s->loss = TAKE_PTR(beside->loss);
+    if (s->loss && s->loss->size != s->tokens)
+        return blob_bad(s->loss, d, "expected a byte for each of %llu tokens, got %llu",
+                        (unsigned long long)s->tokens, (unsigned long long)s->loss->size);
+    if (s->index && s->index->size % 8)
+        return blob_bad(s->index, d,
+                        "expected a multiple of 8 bytes, the end of a document, got %llu",
+                        (unsigned long long)s->index->size);
     if (s->index)
         s->documents = (struct documents){.table = DOCUMENTS_ENDS,
                                           .blob = s->index,
                                           .n = s->index->size / 8,
                                           .tokens = s->tokens,
                                           .width = s->width};
-    *ret = s;
+    *ret = TAKE_PTR(s);
     return 0;
 }
 

@@ -220,7 +220,7 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
 {
     const struct format_options *options = &o->setup->options;
     const char *file_name = file->file_name;
-    struct token_stream *s = NULL;
+    AUTO_STREAM struct token_stream *s = NULL;
     struct diag d = DIAG_INIT;
     int r = open_stream(o, file, &s, &d);
 
@@ -237,7 +237,6 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
         r = document_file_new(s, o->setup, &o->file[o->n]);
     if (r == 0)
         o->stream[o->n++] = TAKE_PTR(s);
-    stream_drop(s);
     if (r == -ENOMEM || r == 0)
         return r;
     return o->finds->failed(o->finds, file_name, r, diag_text(&d, r));

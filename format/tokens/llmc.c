@@ -32,8 +32,10 @@ bool llmc_starts(const uint8_t *head, size_t len)
 int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = TAKE_PTR(file->blob);
-    uint64_t tokens;
+    uint32_t magic, version, tokens;
+    uint64_t bytes;
     uint8_t head[12];
+    unsigned width;
     size_t i = 0;
     int r;
 
@@ -43,31 +45,25 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
     r = blob_read(READ_WAITS, blob, head, sizeof(head), 0, d);
     if (r < 0)
         return r;
-    if (load_le32(head) == EVALUATION)
+    magic = load_le32(head);
+    version = load_le32(head + 4);
+    tokens = load_le32(head + 8);
+    if (magic == EVALUATION)
         return blob_bad(blob, d,
                         "byte 0: expected a file of tokens, got an evaluation file of llm.c");
-    while (i + 1 < ARRAY_LEN(tokens_llmc_versions) &&
-           tokens_llmc_versions[i].magic != load_le32(head))
+    while (i + 1 < ARRAY_LEN(tokens_llmc_versions) && tokens_llmc_versions[i].magic != magic)
         i++;
-    if (load_le32(head + 4) != tokens_llmc_versions[i].version)
+    if (version != tokens_llmc_versions[i].version)
         return blob_bad(blob, d, "byte 4: expected version %u of llm.c's file %u, got %u",
-                        tokens_llmc_versions[i].version, tokens_llmc_versions[i].magic,
-                        load_le32(head + 4));
-    tokens = (blob->size - HEAD) / dtype_info(tokens_llmc_versions[i].dtype)->bytes;
+                        tokens_llmc_versions[i].version, tokens_llmc_versions[i].magic, version);
+    width = dtype_info(tokens_llmc_versions[i].dtype)->bytes;
+    bytes = blob->size - HEAD;
     /* The number has 32 bits; that of a larger file has lost the others. */
-    if ((blob->size - HEAD) % dtype_info(tokens_llmc_versions[i].dtype)->bytes ||
-        (uint32_t)tokens != load_le32(head + 8))
+    if (bytes % width || (uint32_t)(bytes / width) != tokens)
         return blob_bad(blob, d,
                         "byte 8: %u tokens of %u bytes after a header of %d: expected a file of "
                         "%llu bytes, got %llu",
-                        load_le32(head + 8), dtype_info(tokens_llmc_versions[i].dtype)->bytes, HEAD,
-                        HEAD + (unsigned long long)load_le32(head + 8) *
-                                   dtype_info(tokens_llmc_versions[i].dtype)->bytes,
+                        tokens, width, HEAD, HEAD + (unsigned long long)tokens * width,
                         (unsigned long long)blob->size);
-    *ret = stream_new(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype);
-    if (!*ret)
-        return -ENOMEM;
-    (*ret)->offset = HEAD;
-    (*ret)->tokens = tokens;
-    return 0;
+    return stream_fixed(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype, HEAD, ret, d);
 }

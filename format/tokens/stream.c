@@ -32,6 +32,22 @@ struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enu
     return s;
 }
 
+int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, uint64_t header,
+                 struct token_stream **ret, struct diag *d)
+{
+    AUTO_STREAM struct token_stream *s = stream_new(layout, blob, dtype);
+
+    if (!s)
+        return -ENOMEM;
+    if ((blob->size - header) % s->width)
+        return blob_bad(blob, d, "expected a multiple of %u bytes, a token of %s, got %llu",
+                        s->width, dtype_info(dtype)->name, (unsigned long long)blob->size);
+    s->offset = header;
+    s->tokens = (blob->size - header) / s->width;
+    *ret = TAKE_PTR(s);
+    return 0;
+}
+
 void stream_drop(struct token_stream *s)
 {
     if (!s || --s->users)

@@ -80,10 +80,21 @@ void stream_add_largest(const struct token_stream *s, uint64_t largest, struct t
 
 void stream_drop(struct token_stream *s); /* by one user; takes NULL */
 
+static inline void stream_scope_end(struct token_stream **s)
+{
+    stream_drop(*s);
+}
+#define AUTO_STREAM AUTO(stream_scope_end)
+
 /* ---- for the layouts ---- */
 
 /* The stream takes over blob, also if there is no memory: then NULL. */
 struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype);
+
+/* A stream of all tokens that follow a header of so many bytes; the same of blob. 0; -EBADMSG with
+ * the reason in d: they end in the middle of a token; or -ENOMEM. */
+int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, uint64_t header,
+                 struct token_stream **ret, struct diag *d);
 
 /* An index of more bytes is checked at both ends only, until somebody asks for all. */
 #define STREAM_INDEX_CHECKED (UINT64_C(16) << 20)
