@@ -124,7 +124,7 @@ int arrays_refuse_samples(const struct array *a, const struct array *b, size_t n
     return t.failed ? -ENOMEM : finds->error(finds, name, t.data);
 }
 
-/* The first array that the first one of n is not like; else the last. */
+/* The first array that the first one of n is not like, or the last. */
 static size_t array_shards_other(struct array *const *a, size_t n)
 {
     size_t other = 1;
