@@ -33,21 +33,17 @@ static size_t files_keys_make_key(const struct sample_keys *keys, const struct s
     return len;
 }
 
+static int files_keys_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 static bool files_keys_is_repeated(const struct repeated *repeated, uint64_t hash)
 {
-    size_t low = 0, high = repeated->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (repeated->hash[middle] == hash)
-            return true;
-        if (repeated->hash[middle] < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    return repeated->n &&
+           bsearch(&hash, repeated->hash, repeated->n, sizeof(hash), files_keys_compare);
 }
 
 size_t sample_key(const struct sample_keys *keys, const struct sample_files *sample,
@@ -63,16 +59,9 @@ size_t sample_key(const struct sample_keys *keys, const struct sample_files *sam
                : len;
 }
 
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Find the hashes that several samples have; of paths, only those of samples whose stem repeats. */
-static int find_repeated(const struct sample_keys *keys, struct sample_walk walk, enum level level,
-                         struct repeated *ret)
+static int files_keys_find_repeated(const struct sample_keys *keys, struct sample_walk walk,
+                                    enum level level, struct repeated *ret)
 {
     AUTO_FREE uint64_t *all = NULL;
     struct sample_files sample;
@@ -91,7 +80,7 @@ static int find_repeated(const struct sample_keys *keys, struct sample_walk walk
         all[n++] = hash;
     }
     if (n)
-        qsort(all, n, sizeof(*all), compare_hashes);
+        qsort(all, n, sizeof(*all), files_keys_compare);
     for (size_t i = 1; i < n; i++)
         if (all[i] == all[i - 1] && (!kept || all[kept - 1] != all[i]))
             all[kept++] = all[i];
@@ -108,10 +97,10 @@ static int find_repeated(const struct sample_keys *keys, struct sample_walk walk
 int sample_keys_init(struct sample_keys *ret, const struct sample_walk *walk, const char *root)
 {
     struct sample_keys keys = {.m = walk->m, .root = root};
-    int r = find_repeated(&keys, *walk, STEM, &keys.stems);
+    int r = files_keys_find_repeated(&keys, *walk, STEM, &keys.stems);
 
     if (r == 0 && keys.stems.n)
-        r = find_repeated(&keys, *walk, PATH, &keys.paths);
+        r = files_keys_find_repeated(&keys, *walk, PATH, &keys.paths);
     if (r < 0) {
         sample_keys_release(&keys);
         return r;
