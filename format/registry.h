@@ -1,5 +1,5 @@
-/* The formats that epochfs reads. A new format is a folder, a line in formats[], one in
- * CMakeLists.txt and one in ROOMS of tests/check/layers, a test and a page. */
+/* The formats that epochfs reads. A new format is a folder, which CMake finds, a line in formats[],
+ * a test and a page. */
 #ifndef EPOCHFS_FORMAT_REGISTRY_H
 #define EPOCHFS_FORMAT_REGISTRY_H
 

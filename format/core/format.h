@@ -227,7 +227,8 @@ struct format {
                            const struct format_setup *setup, struct finds *finds);
     void (*free_claim)(void *impl); /* of a collection; takes NULL. NULL: free() */
 
-    /* Is this a file of that format, good or bad? */
+    /* Is this a file of that format, good or bad? With format=NAME it is not called: opening a file
+     * must refuse what probe() would not take. */
     enum claim (*probe)(const struct probed_file *file);
 
     /* Files that nothing in them describes, but another file of their folder does: the name of that

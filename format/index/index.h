@@ -104,8 +104,8 @@ struct index_builder;
 int index_builder_new(const struct index_shape *shape, struct index_builder **ret); /* or -ENOMEM */
 void index_builder_free(struct index_builder *b);                                   /* takes NULL */
 
-/* Add the next row, with number[columns]. key: of len 1 to KEY_MAX; NULL and 0 without keys. 0,
- * -ENOMEM (the builder is lost), or -E2BIG: 2^32 rows with keys. */
+/* Add the next row, with number[columns]; NULL: there are none. key: of len 1 to KEY_MAX; NULL and
+ * 0 without keys. 0, -ENOMEM (the builder is lost), or -E2BIG: 2^32 rows with keys. */
 int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number);
 
 /* Columns 0 .. columns - 1 exist from the next row on; of the rows before they have 0. columns: no

@@ -6,7 +6,7 @@
  *     MAKING -> READY   the pass has finished; the index is kept, or stays in memory
  *     any    -> FAILED  for good
  *
- * Files of records have one each (format/records/record_file.h). Another user embeds a a `struct
+ * Files of records have one each (format/records/record_file.h). Another user embeds a `struct
  * prepared`, fills in its first part and a table of functions, and calls prepared_step() until it
  * is ready. One thread prepares; once it is ready, it is constant, and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_INDEX_PREPARED_H

@@ -80,7 +80,7 @@ struct record_format {
      * cannot be read. NULL: those of the column, and length(). */
     int (*dims)(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                 struct diag *d);
-    /* The first axis of a column that varies. Unused with dims(). */
+    /* The first axis of a column that varies. Unused with dims(); NULL: none varies. */
     uint64_t (*length)(const void *file, uint64_t row, unsigned column);
     /* Where the source has the bytes of a content, as the mount shows them. Unused with extent().
      */

@@ -33,7 +33,7 @@ struct file {
     uint64_t at; /* of the next record, while the index is made */
 };
 
-static int add_record(struct file *file, struct diag *d)
+static int testrec_add(struct file *file, struct diag *d)
 {
     uint64_t left = file->base.blob->size - file->at, number[N_NUMBERS];
     uint8_t head[HEAD_BYTES], key[KEY_MAX];
@@ -67,7 +67,7 @@ static int add_record(struct file *file, struct diag *d)
 }
 
 /* The numbers of a kept index are hostile: no record may end after the file. */
-static int file_take(void *impl, const struct index *index)
+static int testrec_take(void *impl, const struct index *index)
 {
     uint64_t size = ((const struct file *)impl)->base.blob->size, number[N_NUMBERS];
 
@@ -88,13 +88,13 @@ static int file_take(void *impl, const struct index *index)
     return 0;
 }
 
-static int file_step(void *impl, struct diag *d)
+static int testrec_step(void *impl, struct diag *d)
 {
     struct file *file = impl;
     int r = 0;
 
     for (unsigned i = 0; i < STEP && r == 0 && file->at < file->base.blob->size; i++)
-        r = add_record(file, d);
+        r = testrec_add(file, d);
     atomic_store(&file->base.prepared.seen, file->at);
     if (r < 0 || file->at < file->base.blob->size)
         return r;
@@ -103,7 +103,7 @@ static int file_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int file_open(void *p, const struct record_source *source, struct diag *d)
+static int testrec_open(void *p, const struct record_source *source, struct diag *d)
 {
     struct file *file = p;
     struct blob *blob = file->base.blob;
@@ -111,25 +111,25 @@ static int file_open(void *p, const struct record_source *source, struct diag *d
     int r = blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d);
 
     (void)source;
-    if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
-        r = diag_set(d, -EBADMSG, "%s: byte 7: expected version '1', got '%c'", blob_name(blob),
-                     magic[MAGIC_BYTES - 1]);
+    if (r == 0 && memcmp(magic, MAGIC "1", MAGIC_BYTES) != 0) /* format=records asks no probe() */
+        r = diag_set(d, -EBADMSG, "%s: byte 0: expected " MAGIC "1, got '%.*s'", blob_name(blob),
+                     MAGIC_BYTES, (const char *)magic);
     file->at = MAGIC_BYTES;
     return r;
 }
 
-static const struct record_file_ops file_ops = {
+static const struct record_file_ops testrec_ops = {
     .size = sizeof(struct file),
-    .index = {.version = "testrec 1", .take = file_take, .step = file_step},
+    .index = {.version = "testrec 1", .take = testrec_take, .step = testrec_step},
     .shape = {.columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true},
-    .open = file_open,
+    .open = testrec_open,
 };
 
 /* ---- the contents of a record ---- */
 
 enum { LABEL, BOX, POINTS, IMAGE, WORDS, N_COLUMNS };
 
-static const struct record_column columns[N_COLUMNS] = {
+static const struct record_column testrec_columns[N_COLUMNS] = {
     [LABEL] = {"label", RECORD_NUMBERS, .dtype = DTYPE_I4},
     [BOX] = {"box", RECORD_NUMBERS, .dtype = DTYPE_F4, .ndim = 2, .dim = {2, 3}},
     [POINTS] = {"points", RECORD_NUMBERS, .dtype = DTYPE_I2, .ndim = 2, .dim = {DIM_VARIES, 2}},
@@ -137,14 +137,14 @@ static const struct record_column columns[N_COLUMNS] = {
     [WORDS] = {"words", RECORD_TEXT},
 };
 
-static uint64_t file_length(const void *file, uint64_t row, unsigned column)
+static uint64_t testrec_length(const void *file, uint64_t row, unsigned column)
 {
     static const unsigned number[] = {[POINTS] = ROWS, [IMAGE] = BLOB, [WORDS] = TEXT};
 
     return index_number(&((const struct file *)file)->base.prepared.index, row, number[column]);
 }
 
-static uint64_t file_place(const void *file, uint64_t row, unsigned column)
+static uint64_t testrec_place(const void *file, uint64_t row, unsigned column)
 {
     uint64_t number[N_NUMBERS], at[N_COLUMNS];
 
@@ -157,18 +157,18 @@ static uint64_t file_place(const void *file, uint64_t row, unsigned column)
     return at[column];
 }
 
-static const struct record_format records = {
+static const struct record_format testrec = {
     .format = &format_records,
-    .file = &file_ops,
-    .column = columns,
+    .file = &testrec_ops,
+    .column = testrec_columns,
     .n_columns = N_COLUMNS,
-    .length = file_length,
-    .place = file_place,
+    .length = testrec_length,
+    .place = testrec_place,
 };
 
 /* ---- the format: its files ---- */
 
-static enum claim probe(const struct probed_file *file)
+static enum claim testrec_probe(const struct probed_file *file)
 {
     bool is_ours = file->len >= MAGIC_BYTES && !memcmp(file->head, MAGIC, MAGIC_BYTES - 1);
 
@@ -177,8 +177,8 @@ static enum claim probe(const struct probed_file *file)
 
 const struct format format_records = {
     .name = "records",
-    .probe = probe,
-    .records = &records,
+    .probe = testrec_probe,
+    .records = &testrec,
     .title = "records of the tests",
     .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n",
 };

@@ -218,6 +218,6 @@ check_extents()
 write("two.rec", file_of(b)[:-5])
 write("three.rec", b"TESTREC9")
 with mounted():
-    contains(text(path("three.rec/ERROR.txt")), "three.rec: byte 7: expected version '1', got '9'")
+    contains(text(path("three.rec/ERROR.txt")), "three.rec: byte 0: expected TESTREC1, got 'TESTREC9'")
     check_all(path("one.rec"), a)
     contains(text(path("two.rec/dataset.json")), "expected a record, got")
