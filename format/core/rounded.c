@@ -108,6 +108,9 @@ static bool is_doubtful(const struct rounded_seen *seen, const uint8_t *text, si
                    rounded_exponent_is_large(text + i + 1, text + len);
     if (len < ROUNDED_LEN + sign)
         return false;
+    /* A whole number of so few digits is neither too large nor too small. */
+    if (seen->kinds & ROUNDED_WHOLE && len < SMALL_LEN && !memchr(text, '.', len))
+        return false;
     return (len >= DIGITS_LEN + sign && checks_digits) || len >= SMALL_LEN ||
            decimal_digits8(text + sign, &ignored) == ROUNDED_LEN;
 }
