@@ -85,21 +85,20 @@ struct block {
     uint64_t rows, width; /* width: columns of the matrix */
 };
 
-/* size: of a value in dst, 4 or 8 */
-static void make_block(const struct block *b, size_t size, uint8_t *dst)
+static void make_block(const struct block *b, bool wide, uint8_t *dst)
 {
     for (uint64_t row = 0; row < b->rows; row++) {
-        uint8_t *out = dst + row * b->width * size;
+        uint8_t *out = dst + row * b->width * (wide ? 8 : 4);
 
         for (size_t k = 0; k < b->n; k++) {
             float value = column_value(&b->column[k], b->data[k * b->rows + row]);
 
-            kaldi_store_real(out + size * k, size == 8, (double)value);
+            kaldi_store_real(out, k, wide, (double)value);
         }
     }
 }
 
-static void decode_columns(const struct kaldi_object *o, const uint8_t *header, size_t size,
+static void decode_columns(const struct kaldi_object *o, const uint8_t *header, bool wide,
                            uint8_t *dst)
 {
     const uint8_t *quartiles = header + HEADER, *data = quartiles + COLUMN * o->dim[1];
@@ -110,13 +109,13 @@ static void decode_columns(const struct kaldi_object *o, const uint8_t *header, 
         b.data = data + first * b.rows;
         for (size_t k = 0; k < b.n; k++)
             column_init(&b.column[k], header, quartiles + COLUMN * (first + k));
-        make_block(&b, size, dst + first * size);
+        make_block(&b, wide, dst + first * (wide ? 8 : 4));
     }
 }
 
 /* ---- CM2, CM3 ---- */
 
-static void decode_rows(const struct kaldi_object *o, const uint8_t *header, size_t size,
+static void decode_rows(const struct kaldi_object *o, const uint8_t *header, bool wide,
                         uint8_t *dst)
 {
     bool two = o->store == KALDI_CM2;
@@ -128,7 +127,7 @@ static void decode_rows(const struct kaldi_object *o, const uint8_t *header, siz
     for (uint64_t i = 0; i < n; i++) {
         float value = min + (float)(int)(two ? load_le16(p + 2 * i) : p[i]) * step;
 
-        kaldi_store_real(dst + size * i, size == 8, (double)value);
+        kaldi_store_real(dst, i, wide, (double)value);
     }
 }
 
@@ -137,12 +136,12 @@ void kaldi_compressed_decode(const struct kaldi_object *o, const uint8_t *bytes,
 {
     const uint8_t *header = bytes + (o->store == KALDI_CM ? 5 : 6); /* 00 'B', the token */
 
-    size_t size = dtype_info(dtype)->bytes;
+    bool wide = dtype == DTYPE_F8;
 
     if (!o->dim[0])
         return;
     if (o->store == KALDI_CM)
-        decode_columns(o, header, size, dst);
+        decode_columns(o, header, wide, dst);
     else
-        decode_rows(o, header, size, dst);
+        decode_rows(o, header, wide, dst);
 }

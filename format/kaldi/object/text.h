@@ -61,7 +61,7 @@ static inline int kaldi_text_real(struct kaldi_text *t, double *ret)
 static inline void kaldi_text_store(struct kaldi_text *t, unsigned array, uint64_t i, double v)
 {
     if (kaldi_is_kept(&t->v, array, i))
-        kaldi_store_real(t->v.dst + (t->v.wide ? 8 : 4) * i, t->v.wide, v);
+        kaldi_store_real(t->v.dst, i, t->v.wide, v);
 }
 
 static inline int kaldi_text_put_real(struct kaldi_text *t, unsigned array)

@@ -76,16 +76,23 @@ int kaldi_walk_ints(struct kaldi_walk *w, unsigned array, uint64_t n, const char
 
 int kaldi_walk_real(struct kaldi_walk *w, const uint8_t **ret, unsigned *ret_width)
 {
-    const uint8_t *p;
-    int r = kaldi_walk_bytes(w, 1, "a real number", &p);
+    const uint8_t *p, *more;
+    int r = kaldi_walk_bytes(w, 5, "a real number", &p);
 
     if (r < 0)
         return r;
     if (*p != 4 && *p != 8)
-        return kaldi_bad(w->in, w->at - 1, w->diag,
+        return kaldi_bad(w->in, w->at - 5, w->diag,
                          "expected a real number (byte 04 or 08), got byte %02x", *p);
     *ret_width = *p;
-    return kaldi_walk_bytes(w, *ret_width, "a real number", ret);
+    if (*p == 8 && w->have >= 4) {
+        r = kaldi_walk_bytes(w, 4, "a real number", &more); /* which follow p */
+    } else if (*p == 8) {
+        kaldi_walk_to(w, w->at - 5);
+        r = kaldi_walk_bytes(w, 9, "a real number of 8 bytes", &p);
+    }
+    *ret = p + 1;
+    return r;
 }
 
 int kaldi_expect(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what)
@@ -126,14 +133,14 @@ void kaldi_store_reals(uint8_t *dst, bool wide, const uint8_t *p, uint64_t n, un
         memcpy(dst, p, (size_t)n * width);
     else if (wide)
         for (uint64_t k = 0; k < n; k++)
-            kaldi_store_real(dst + 8 * k, true, (double)kaldi_load_f4(p + 4 * k));
+            kaldi_store_real(dst, k, true, (double)kaldi_load_f4(p + 4 * k));
     else
         for (uint64_t k = 0; k < n; k++) {
             uint64_t bits = load_le64(p + 8 * k);
             double v;
 
             memcpy(&v, &bits, sizeof(v));
-            kaldi_store_real(dst + 4 * k, false, v);
+            kaldi_store_real(dst, k, false, v);
         }
 }
 

@@ -155,8 +155,8 @@ static inline float kaldi_load_f4(const uint8_t *p)
     return v;
 }
 
-/* Write a real number as dtype, which is DTYPE_F4 or DTYPE_F8. */
-static inline void kaldi_store_real(uint8_t *p, bool wide, double v)
+/* Write element number i, a real number, as double (wide) or float. */
+static inline void kaldi_store_real(uint8_t *dst, uint64_t i, bool wide, double v)
 {
     float narrow = (float)v;
     uint64_t wide_bits;
@@ -164,10 +164,10 @@ static inline void kaldi_store_real(uint8_t *p, bool wide, double v)
 
     if (wide) {
         memcpy(&wide_bits, &v, sizeof(v));
-        store_le64(p, wide_bits);
+        store_le64(dst + 8 * i, wide_bits);
     } else {
         memcpy(&bits, &narrow, sizeof(narrow));
-        store_le32(p, bits);
+        store_le32(dst + 4 * i, bits);
     }
 }
 
