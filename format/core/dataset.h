@@ -47,6 +47,8 @@ enum {
     IN_PREVIEW = 4096, /* preview.png, and what is drawn, alone: small pictures, [h, w, 3] */
     IN_CSC = 8192,     /* npz of batches whose matrix has columns one after another */
 };
+/* Any of them; every field is somewhere. */
+#define IN_ANY   (~0u)
 #define IN_FILES (IN_FILE_SAMPLES | IN_FILE_BATCHES)
 
 /* Arrays that are the same kind of thing in every file. */

@@ -28,9 +28,33 @@ static int offer_named(struct offers *offers, const struct field *field, const c
     return 0;
 }
 
-int offer(struct offers *offers, const struct field *field, const char *ext)
+static bool is_offered(const struct encoder *encoder, enum scope scope, const struct field *f)
 {
-    return offer_named(offers, field, field ? field->name : "", ext);
+    return field_is_in(f, encoder->in[scope]) && (!encoder->fits || encoder->fits(f));
+}
+
+static int offer_encoded(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    const struct encoder *encoder = offers->encoder;
+    const char *ext = encoder->ext ? encoder->ext : encoder->name;
+    unsigned i = 0;
+    int r = 0;
+
+    while (i < ds->n_fields && !is_offered(encoder, scope, &ds->field[i]))
+        i++;
+    if (i == ds->n_fields)
+        return 0;
+    if (encoder->has_all)
+        return offer_named(offers, NULL, "", ext);
+    for (i = 0; i < ds->n_fields && r == 0; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (is_offered(encoder, scope, f))
+            r = offer_named(offers, f, f->name, ext);
+        else if (encoder->has_labels && field_is_in(f, IN_CLS))
+            r = offer_named(offers, f, f->name, "cls");
+    }
+    return r;
 }
 
 /* ---- files that are a field's bytes ---- */
@@ -89,7 +113,7 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
     offers->encoder = encoder;
     offers->n = 0;
     if (encoder)
-        r = encoder->offer(ds, scope, offers);
+        r = offer_encoded(ds, scope, offers);
     if (r == 0)
         r = offer_bytes(ds, scope, offers);
     free(folder->kind[scope]);

@@ -10,7 +10,6 @@
 #include "format/core/layout.h"
 
 struct encoder;
-struct offers;
 
 enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
 
@@ -45,8 +44,13 @@ struct encoder {
     const char *name;
     enum shows shows;
 
-    /* Call offer() for each kind of file. 0 or -ENOMEM. */
-    int (*offer)(const struct dataset *ds, enum scope scope, struct offers *offers);
+    /* The files that it offers for samples, and for batches: ".<field>.<ext>" for each field that
+     * is in one of these places (IN_...). has_all: one of all fields, ".<ext>", if any is. */
+    unsigned in[N_SCOPES];
+    bool has_all;
+    const char *ext;                     /* NULL: its name */
+    bool (*fits)(const struct field *f); /* what more a field needs; NULL: nothing */
+    bool has_labels; /* if it offers any, also ".<field>.cls" for other fields of IN_CLS */
 
     /* Add to l the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
      * file_kind_is_mixed(). */
@@ -61,9 +65,6 @@ bool file_kind_is_stored(const struct file_kind *kind);
 /* Is there a selection that cannot be a file of that kind, because its samples' arrays do not fit
  * into one array? ds must be ready. */
 bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);
-
-/* Offer a file of one field, named ".<field>.<ext>", or of all (field NULL), named ".<ext>". */
-int offer(struct offers *offers, const struct field *field, const char *ext);
 
 /* Ask each of n encoders and each field what it offers, and fill ds->folder; the fields of ds must
  * be known. The folders of encoders come first, in that order. 0, -ENOMEM, or -E2BIG: more than

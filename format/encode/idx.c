@@ -6,18 +6,6 @@
 #include "base/bytes.h"
 #include "format/encode/idx_types.h"
 
-static int idx_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    (void)scope;
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        int r = field_is_in(&ds->field[i], IN_IDX) ? offer(offers, &ds->field[i], "idx") : 0;
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 static uint8_t type_code(enum dtype dtype)
 {
     for (unsigned i = 0; i < N_IDX_TYPES; i++)
@@ -48,4 +36,4 @@ static int idx_layout(struct layout *l, const struct file_kind *kind)
 }
 
 const struct encoder encoder_idx = {
-    .name = "idx", .shows = SHOWS_CONTAINER, .offer = idx_offer, .layout = idx_layout};
+    .name = "idx", .shows = SHOWS_CONTAINER, .in = {IN_IDX, IN_IDX}, .layout = idx_layout};

@@ -70,21 +70,12 @@ int npy_add(struct layout *l, const struct field *f)
     return r < 0 ? r : layout_add_headed(l, header, len, f, bytes - len);
 }
 
-static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    unsigned place = scope == SCOPE_SAMPLES ? IN_NPY_SAMPLES : IN_NPY_BATCHES;
-    int r = 0;
-
-    for (unsigned i = 0; i < ds->n_fields && r == 0; i++)
-        if (field_is_in(&ds->field[i], place))
-            r = offer(offers, &ds->field[i], "npy");
-    return r;
-}
-
 static int npy_layout(struct layout *l, const struct file_kind *kind)
 {
     return npy_add(l, kind->field);
 }
 
-const struct encoder encoder_npy = {
-    .name = "npy", .shows = SHOWS_ITEMS, .offer = npy_offer, .layout = npy_layout};
+const struct encoder encoder_npy = {.name = "npy",
+                                    .shows = SHOWS_ITEMS,
+                                    .in = {IN_NPY_SAMPLES, IN_NPY_BATCHES},
+                                    .layout = npy_layout};

@@ -293,17 +293,11 @@ static int npz_layout(struct layout *l, const struct file_kind *kind)
     return add_members(l, l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES);
 }
 
-static int npz_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    (void)ds;
-    (void)scope;
-    return offer(offers, NULL, "npz");
-}
-
 const struct encoder encoder_npz = {
     .name = "npz",
     .shows = SHOWS_CONTAINER,
-    .offer = npz_offer,
+    .in = {IN_ANY, IN_ANY},
+    .has_all = true,
     .layout = npz_layout,
     .all_arrays = true,
 };
@@ -314,18 +308,11 @@ static int csc_layout(struct layout *l, const struct file_kind *kind)
     return add_members(l, IN_CSC);
 }
 
-static int csc_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        any = any || field_is_in(&ds->field[i], IN_CSC);
-    return any && scope == SCOPE_BATCHES ? offer(offers, NULL, "npz") : 0;
-}
-
 const struct encoder encoder_csc = {
     .name = "csc",
     .shows = SHOWS_CONTAINER,
-    .offer = csc_offer,
+    .in = {0, IN_CSC},
+    .ext = "npz",
+    .has_all = true,
     .layout = csc_layout,
 };

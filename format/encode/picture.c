@@ -315,11 +315,6 @@ static bool is_grey(const struct field *f)
     return field_is_in(f, IN_PICTURES) && (f->ndim == 2 || f->dim[2] == 1);
 }
 
-static bool encode_picture_is_picture(const struct field *f)
-{
-    return field_is_in(f, IN_PICTURES);
-}
-
 static int pgm_layout(struct layout *l, const struct file_kind *kind)
 {
     char header[64];
@@ -340,41 +335,14 @@ static int pgm_layout(struct layout *l, const struct file_kind *kind)
     return r;
 }
 
-/* Offer pictures and, beside them, integer labels as .cls. */
-static int picture_offer(const struct dataset *ds, struct offers *offers,
-                         bool (*shows)(const struct field *f), const char *ext)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        any = any || shows(&ds->field[i]);
-    for (unsigned i = 0; i < ds->n_fields && any; i++) {
-        const struct field *f = &ds->field[i];
-        int r = 0;
-
-        if (shows(f))
-            r = offer(offers, f, ext);
-        else if (field_is_in(f, IN_CLS))
-            r = offer(offers, f, "cls");
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-static int png_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    (void)scope;
-    return picture_offer(ds, offers, encode_picture_is_picture, "png");
-}
-
-static int pgm_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    (void)scope;
-    return picture_offer(ds, offers, is_grey, "pgm");
-}
-
-const struct encoder encoder_png = {
-    .name = "png", .shows = SHOWS_CONTAINER, .offer = png_offer, .layout = png_layout};
-const struct encoder encoder_pgm = {
-    .name = "pgm", .shows = SHOWS_CONTAINER, .offer = pgm_offer, .layout = pgm_layout};
+const struct encoder encoder_png = {.name = "png",
+                                    .shows = SHOWS_CONTAINER,
+                                    .in = {IN_PICTURES, IN_PICTURES},
+                                    .has_labels = true,
+                                    .layout = png_layout};
+const struct encoder encoder_pgm = {.name = "pgm",
+                                    .shows = SHOWS_CONTAINER,
+                                    .in = {IN_PICTURES, IN_PICTURES},
+                                    .fits = is_grey,
+                                    .has_labels = true,
+                                    .layout = pgm_layout};

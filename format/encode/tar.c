@@ -343,14 +343,8 @@ static int tar_layout(struct layout *l, const struct file_kind *kind)
     return r < 0 ? r : layout_add_zeros(l, TAR_END);
 }
 
-static int tar_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
-{
-    (void)scope;
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        if (field_is_in(&ds->field[i], IN_TAR))
-            return offer(offers, NULL, "tar");
-    return 0;
-}
-
-const struct encoder encoder_tar = {
-    .name = "tar", .shows = SHOWS_CONTAINER, .offer = tar_offer, .layout = tar_layout};
+const struct encoder encoder_tar = {.name = "tar",
+                                    .shows = SHOWS_CONTAINER,
+                                    .in = {IN_TAR, IN_TAR},
+                                    .has_all = true,
+                                    .layout = tar_layout};

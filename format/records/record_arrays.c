@@ -209,54 +209,41 @@ static int padded_read(struct read_context *rc, const struct dataset *ds, const 
 
 /* ---- lengths and offsets ---- */
 
-/* Make int64 numbers, one by one. */
-static int record_arrays_read_numbers(struct read_context *rc, const struct dataset *ds,
-                                      const struct field *f, const struct selection *sel,
-                                      bool lengths, uint64_t off, size_t len, uint8_t *dst,
-                                      struct diag *d)
+/* The next of int64 numbers that are made one by one: *dst and *off move behind it. */
+static void put_number(uint64_t number, uint64_t *off, size_t *len, uint8_t **dst)
+{
+    size_t skip = (size_t)(*off % 8), n = (size_t)min_u64(*len, 8 - skip);
+    uint8_t bytes[8];
+
+    store_le64(bytes, number);
+    memcpy(*dst, bytes + skip, n);
+    *dst += n;
+    *off += n;
+    *len -= n;
+}
+
+/* The lengths of arrays, or their offsets: the sums before each. */
+static int record_arrays_read_sums(struct record_items *items, bool lengths, uint64_t off,
+                                   size_t len, uint8_t *dst)
 {
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before = {0}, after = {0};
-    struct record_items items;
-    int r;
+    int r = open_rows(items, &sums);
 
-    record_items_init(&items, rc, ds, f, sel);
-    items.reason = d;
-    r = open_rows(&items, &sums);
     if (r == 0 && len)
         r = sums_before(&sums, off / 8, &before);
     while (r == 0 && len) {
         uint64_t place = off / 8;
-        size_t skip = (size_t)(off % 8), n = (size_t)min_u64(len, 8 - skip);
-        uint8_t bytes[8];
 
-        if (place < sel->count)
+        if (place < items->sel->count)
             r = sums_after(&sums, place, &before, &after);
-        store_le64(bytes, lengths ? after.size - before.size : before.size);
-        memcpy(dst, bytes + skip, n);
+        put_number(lengths ? after.size - before.size : before.size, &off, &len, &dst);
         before = after;
-        dst += n;
-        off += n;
-        len -= n;
     }
     return r;
 }
 
-/* A file of lengths or offsets exists if the file of the arrays does: its form fails if theirs
- * fails. */
-static int numbers_form(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t count, struct form *ret)
-{
-    AUTO_SUMS struct sums sums = {0};
-    struct record_items items;
-
-    record_items_init(&items, NULL, ds, f, sel);
-    ret->ndim = 1;
-    ret->dim[0] = count;
-    return open_rows(&items, &sums);
-}
-
-/* The shape of each array: int64 numbers, so many for a sample as it has axes. */
+/* The shape of each array: so many numbers for a sample as it has axes. */
 static int read_shapes(struct record_items *items, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
 {
@@ -266,17 +253,11 @@ static int read_shapes(struct record_items *items, uint64_t off, size_t len, uin
 
     while (r == 0 && len) {
         uint64_t place = off / each;
-        size_t skip = (size_t)(off % 8), n = (size_t)min_u64(len, 8 - skip);
-        uint8_t bytes[8];
 
         if (place != known)
             r = record_dims(items, record_items_sample(items, place), dim, d);
         known = place;
-        store_le64(bytes, dim[off % each / 8]);
-        memcpy(dst, bytes + skip, n);
-        dst += n;
-        off += n;
-        len -= n;
+        put_number(dim[off % each / 8], &off, &len, &dst);
     }
     return r;
 }
@@ -288,37 +269,40 @@ static void shapes_axes(const struct record_items *items, struct form *ret)
     ret->dim[1] = items->content->ndim;
 }
 
-/* Lengths of arrays that differ in another axis than the first are their shapes. */
-static int lengths_form(const struct dataset *ds, const struct field *f,
+/* Its form fails if that of the arrays fails, so their files exist together. Lengths of arrays that
+ * differ in another axis than the first are their shapes. */
+static int numbers_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
+    bool lengths = f->form == FORM_LENGTHS;
     AUTO_SUMS struct sums sums = {0};
     struct record_items items;
     int r;
 
     record_items_init(&items, NULL, ds, f, sel);
     ret->ndim = 1;
-    ret->dim[0] = sel->count;
+    ret->dim[0] = sel->count + !lengths;
     r = open_rows(&items, &sums);
-    if (r == 0 && items.differs)
+    if (r == 0 && lengths && items.differs)
         shapes_axes(&items, ret);
     return r;
 }
 
-static int lengths_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+static int numbers_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
+    bool lengths = f->form == FORM_LENGTHS;
     struct record_items items;
     int r;
 
     record_items_init(&items, rc, ds, f, sel);
     items.reason = d;
-    r = record_axes_find(&items);
+    r = lengths ? record_axes_find(&items) : 0;
     if (r < 0)
         return r;
-    return items.differs ? read_shapes(&items, off, len, dst, d)
-                         : record_arrays_read_numbers(rc, ds, f, sel, true, off, len, dst, d);
+    return lengths && items.differs ? read_shapes(&items, off, len, dst, d)
+                                    : record_arrays_read_sums(&items, lengths, off, len, dst);
 }
 
 /* Only a batch whose arrays differ so has shapes. */
@@ -342,19 +326,6 @@ static int shapes_read(struct read_context *rc, const struct dataset *ds, const 
 
     record_items_init(&items, rc, ds, f, sel);
     return read_shapes(&items, off, len, dst, d);
-}
-
-static int offsets_form(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, struct form *ret)
-{
-    return numbers_form(ds, f, sel, sel->count + 1, ret);
-}
-
-static int offsets_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                        struct diag *d)
-{
-    return record_arrays_read_numbers(rc, ds, f, sel, false, off, len, dst, d);
 }
 
 /* ---- stacked ---- */
@@ -390,6 +361,5 @@ static int item_read(struct read_context *rc, const struct dataset *ds, const st
 const struct field_ops record_item_ops = {item_read, item_form};
 const struct field_ops record_ragged_ops = {ragged_read, ragged_form};
 const struct field_ops record_padded_ops = {padded_read, padded_form};
-const struct field_ops record_lengths_ops = {lengths_read, lengths_form};
-const struct field_ops record_offsets_ops = {offsets_read, offsets_form};
+const struct field_ops record_numbers_ops = {numbers_read, numbers_form}; /* lengths, offsets */
 const struct field_ops record_shapes_ops = {shapes_read, shapes_form};

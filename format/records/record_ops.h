@@ -7,7 +7,7 @@
 
 /* Arrays and numbers (record_arrays.c). */
 extern const struct field_ops record_item_ops, record_ragged_ops, record_padded_ops,
-    record_lengths_ops, record_offsets_ops, record_shapes_ops;
+    record_numbers_ops, record_shapes_ops;
 
 /* Bytes and texts (record_texts.c). */
 extern const struct field_ops record_bytes_ops;

@@ -32,8 +32,8 @@ static void records_add_array(struct dataset *ds, const struct record_content *c
 {
     static const struct field_ops *const ops[] = {
         [FORM_ITEM] = &record_item_ops,       [FORM_RAGGED] = &record_ragged_ops,
-        [FORM_PADDED] = &record_padded_ops,   [FORM_LENGTHS] = &record_lengths_ops,
-        [FORM_OFFSETS] = &record_offsets_ops, [FORM_TEXT] = &record_string_ops.ops,
+        [FORM_PADDED] = &record_padded_ops,   [FORM_LENGTHS] = &record_numbers_ops,
+        [FORM_OFFSETS] = &record_numbers_ops, [FORM_TEXT] = &record_string_ops.ops,
         [FORM_SHAPES] = &record_shapes_ops,
     };
     bool counts = form == FORM_LENGTHS || form == FORM_OFFSETS || form == FORM_SHAPES;
