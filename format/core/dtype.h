@@ -33,6 +33,12 @@ struct dtype_info {
 
 const struct dtype_info *dtype_info(enum dtype dtype);
 
+/* The integer (or bool) at p. An uint64 of 2^63 or more is negative. */
+int64_t dtype_integer(enum dtype dtype, bool big_endian, const uint8_t *p);
+
+/* The number at p, little-endian; 0 of types that are none. */
+double dtype_real(enum dtype dtype, const uint8_t *p);
+
 /* numpy's short form, such as "<f4", "|u1" or "|S6", NUL-terminated. width: bytes of an element. */
 #define DTYPE_DESCR_SIZE 24
 void dtype_descr(enum dtype dtype, uint64_t width, bool big_endian,

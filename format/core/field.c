@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "base/real.h"
 
 #define SAMPLES_AT_ONCE 256
 #define PIECES_AT_ONCE  128
@@ -172,13 +173,8 @@ static void convert_swapped(const struct field *f, size_t n, const uint8_t *src,
 static void convert_unit(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
 {
     (void)f;
-    for (size_t i = 0; i < n; i++) {
-        float v = (float)src[i] / 255.0f;
-        uint32_t bits;
-
-        memcpy(&bits, &v, sizeof(bits));
-        store_le32(dst + 4 * i, bits);
-    }
+    for (size_t i = 0; i < n; i++)
+        store_le32(dst + 4 * i, bits_of_f4((float)src[i] / 255.0f));
 }
 
 /* Convert the elements of one run. Every item is a whole number of elements. */
@@ -354,25 +350,7 @@ static int read_planes(struct read_context *rc, const struct dataset *ds, const 
 
 int64_t stored_integer(const struct field *f, const uint8_t *p)
 {
-    switch (f->stored_dtype) {
-    case DTYPE_U1:
-        return p[0];
-    case DTYPE_I1:
-        return (int8_t)p[0];
-    case DTYPE_I2:
-        return (int16_t)(f->stored_big_endian ? load_be16(p) : load_le16(p));
-    case DTYPE_U2:
-        return f->stored_big_endian ? load_be16(p) : load_le16(p);
-    case DTYPE_I4:
-        return (int32_t)(f->stored_big_endian ? load_be32(p) : load_le32(p));
-    case DTYPE_U4:
-        return f->stored_big_endian ? load_be32(p) : load_le32(p);
-    case DTYPE_I8:
-        return (int64_t)(f->stored_big_endian ? load_be64(p) : load_le64(p));
-    default:
-        assert(!"an integer field");
-        return 0;
-    }
+    return dtype_integer(f->stored_dtype, f->stored_big_endian, p);
 }
 
 int field_integer(struct read_context *rc, const struct dataset *ds, const struct field *f,

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/real.h"
 
 /* ---- WAVE ---- */
 
@@ -141,20 +142,6 @@ bool sound_head_read(const uint8_t *bytes, size_t len, struct sound_head *ret)
     return ok;
 }
 
-static double float_sample(uint64_t bits, unsigned width)
-{
-    uint32_t low = (uint32_t)bits;
-    double d;
-    float f;
-
-    if (width == 8) {
-        memcpy(&d, &bits, sizeof(d));
-        return d;
-    }
-    memcpy(&f, &low, sizeof(f));
-    return f;
-}
-
 double sound_sample(const struct sound_head *head, const uint8_t *p)
 {
     unsigned width = head->width;
@@ -163,7 +150,7 @@ double sound_sample(const struct sound_head *head, const uint8_t *p)
     for (unsigned i = 0; i < width; i++)
         bits = bits << 8 | p[head->big_endian ? i : width - 1 - i];
     if (head->is_float)
-        return float_sample(bits, width);
+        return width == 8 ? f8_of_bits(bits) : (double)f4_of_bits((uint32_t)bits);
     if (head->is_unsigned)
         bits ^= half;
     return ((double)(bits ^ half) - (double)half) / (double)half;

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/half.h"
 #include "base/read_context.h"
 #include "format/core/format.h"
 
@@ -32,43 +30,6 @@ static unsigned digits_of(const struct field *f)
 
 /* ---- numbers ---- */
 
-static double field_input_load_float(const struct field *f, const uint8_t *p)
-{
-    uint64_t bits64 = f->width == 8 ? load_le64(p) : 0;
-    uint32_t bits = f->width == 4 ? load_le32(p) : 0;
-    double d;
-    float s;
-
-    memcpy(&d, &bits64, sizeof(d));
-    memcpy(&s, &bits, sizeof(s));
-    return f->width == 8 ? d : f->width == 4 ? (double)s : half_to_double(load_le16(p));
-}
-
-/* *fits: an int64_t can hold it. */
-static int64_t load_whole(const struct field *f, const uint8_t *p, bool *fits)
-{
-    switch (f->dtype) {
-    case DTYPE_U1:
-    case DTYPE_BOOL:
-        return p[0];
-    case DTYPE_I1:
-        return (int8_t)p[0];
-    case DTYPE_I2:
-        return (int16_t)load_le16(p);
-    case DTYPE_U2:
-        return load_le16(p);
-    case DTYPE_I4:
-        return (int32_t)load_le32(p);
-    case DTYPE_U4:
-        return load_le32(p);
-    case DTYPE_U8:
-        *fits = load_le64(p) <= INT64_MAX;
-        return (int64_t)load_le64(p);
-    default:
-        return (int64_t)load_le64(p);
-    }
-}
-
 /* Turn count items, at the end of ret, into numbers from its start on. */
 static int convert(const struct field_input *in, uint64_t first, size_t count, const uint8_t *items,
                    void *ret, struct diag *d)
@@ -78,11 +39,10 @@ static int convert(const struct field_input *in, uint64_t first, size_t count, c
     char where[1024];
 
     for (size_t i = 0; i < count; i++, to += 8, items += f->width) {
-        double real = is_float(f) ? field_input_load_float(f, items) : 0;
-        bool fits = true;
-        int64_t whole = is_float(f) ? 0 : load_whole(f, items, &fits);
+        double real = is_float(f) ? dtype_real(f->dtype, items) : 0;
+        int64_t whole = is_float(f) ? 0 : dtype_integer(f->dtype, false, items);
 
-        if (!fits) {
+        if (f->dtype == DTYPE_U8 && whole < 0) {
             in->input.where(&in->input, first + i, where, sizeof(where));
             return diag_set(d, -EBADMSG, "%s: %s: expected a number below 2^63, got %llu", in->name,
                             where, (unsigned long long)whole);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/number.h"
+#include "base/real.h"
 #include "format/index/pass_window.h"
 #include "format/mindrecord/file.h"
 #include "format/mindrecord/layout/msgpack.h"
@@ -211,21 +212,13 @@ static enum mindrecord_state mindrecord_parse_float(const struct msgpack_value *
                                                     uint64_t *ret)
 {
     double wide;
-    float narrow;
-    uint32_t word;
 
     if (v->type != MSGPACK_FLOAT && v->type != MSGPACK_SIGNED && v->type != MSGPACK_UNSIGNED)
         return FAULT_TYPE;
     wide = v->type == MSGPACK_FLOAT    ? v->f
            : v->type == MSGPACK_SIGNED ? (double)v->i
                                        : (double)v->u;
-    if (dtype == DTYPE_F8) {
-        memcpy(ret, &wide, sizeof(wide));
-        return STATE_GOOD;
-    }
-    narrow = (float)wide;
-    memcpy(&word, &narrow, sizeof(word));
-    *ret = word;
+    *ret = dtype == DTYPE_F8 ? bits_of_f8(wide) : bits_of_f4((float)wide);
     return STATE_GOOD;
 }
 

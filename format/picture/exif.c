@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/real.h"
 #include "base/scope.h"
 
 #define EXIF_HEAD       "Exif\0" /* and one byte more */
@@ -53,13 +54,8 @@ static int64_t load_integer(const uint8_t *p, unsigned bytes, bool is_signed, bo
 static double exif_load_float(const uint8_t *p, unsigned bytes, bool big)
 {
     uint64_t bits = (uint64_t)load_integer(p, bytes, false, big);
-    uint32_t bits32 = (uint32_t)bits;
-    float single;
-    double d;
 
-    memcpy(&single, &bits32, sizeof(single));
-    memcpy(&d, &bits, sizeof(d));
-    return bytes == 4 ? (double)single : d;
+    return bytes == 4 ? (double)f4_of_bits((uint32_t)bits) : f8_of_bits(bits);
 }
 
 /* The value as an orientation. */

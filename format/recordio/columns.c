@@ -7,22 +7,13 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/number.h"
+#include "base/real.h"
 #include "format/recordio/file.h"
 
 static uint64_t recordio_columns_number_of(const struct recordio *file, uint64_t row,
                                            enum recordio_number number)
 {
     return index_number(&file->base.prepared.index, row, number);
-}
-
-static float recordio_columns_label_of(uint64_t bits)
-{
-    uint32_t word = (uint32_t)bits;
-    float ret;
-
-    memcpy(&ret, &word, sizeof(ret));
-    return ret;
 }
 
 /* ---- the columns ---- */
@@ -57,7 +48,7 @@ static void recordio_columns_look_at_row(const struct recordio *file, uint64_t r
     found->most = max_u64(found->most, n);
     if (!found->whole || found->has_lists)
         return;
-    label = recordio_columns_label_of(number[RECORDIO_LABEL]);
+    label = f4_of_bits((uint32_t)number[RECORDIO_LABEL]);
     found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
 }
 
@@ -248,7 +239,7 @@ static size_t class_text(const struct recordio *file, uint64_t row, char ret[sta
 {
     return (size_t)snprintf(
         ret, 24, "%.0f",
-        (double)recordio_columns_label_of(recordio_columns_number_of(file, row, RECORDIO_LABEL)));
+        (double)f4_of_bits((uint32_t)recordio_columns_number_of(file, row, RECORDIO_LABEL)));
 }
 
 /* Where the payload has a content. */

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/half.h"
+#include "base/real.h"
 #include "format/array/zip.h"
 #include "format/core/npy_head.h"
 
@@ -171,15 +171,11 @@ static int audit_batch_read_number(struct reading *r, const struct content *c, u
     *ret_whole = whole;
     *ret = type->kind == 'i' ? (double)(int64_t)whole : (double)whole;
     if (c->head.dtype == DTYPE_F8) {
-        memcpy(ret, &whole, sizeof(*ret));
+        *ret = f8_of_bits(whole);
     } else if (c->head.dtype == DTYPE_F4) {
-        uint32_t bits = (uint32_t)whole;
-        float value;
-
-        memcpy(&value, &bits, sizeof(value));
-        *ret = (double)value;
+        *ret = (double)f4_of_bits((uint32_t)whole);
     } else if (c->head.dtype == DTYPE_F2) {
-        *ret = half_to_double((uint16_t)whole);
+        *ret = f2_of_bits((uint16_t)whole);
     } else if (type->kind == 'f' || type->kind == 'c') {
         return diag_set(d, -EBADMSG,
                         "%s: %.*s: expected whole numbers, float16, float32 or float64",

@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/half.h"
 
 void sample_array_release(struct sample_array *a)
 {
@@ -42,53 +41,7 @@ int sample_array_read(const struct dataset *ds, const struct field *f, uint64_t 
     return 0;
 }
 
-static float sample_array_load_float(const uint8_t *p)
-{
-    uint32_t bits = load_le32(p);
-    float v;
-
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
-static double load_double(const uint8_t *p)
-{
-    uint64_t bits = load_le64(p);
-    double v;
-
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
 double sample_array_element(const struct sample_array *a, uint64_t i)
 {
-    const uint8_t *p = a->bytes + i * a->form.width;
-
-    switch (a->form.dtype) {
-    case DTYPE_U1:
-    case DTYPE_BOOL:
-        return p[0];
-    case DTYPE_I1:
-        return (int8_t)p[0];
-    case DTYPE_I2:
-        return (int16_t)load_le16(p);
-    case DTYPE_U2:
-        return load_le16(p);
-    case DTYPE_I4:
-        return (int32_t)load_le32(p);
-    case DTYPE_U4:
-        return load_le32(p);
-    case DTYPE_I8:
-        return (double)(int64_t)load_le64(p);
-    case DTYPE_U8:
-        return (double)load_le64(p);
-    case DTYPE_F2:
-        return half_to_double(load_le16(p));
-    case DTYPE_F4:
-        return sample_array_load_float(p);
-    case DTYPE_F8:
-        return load_double(p);
-    default:
-        return 0;
-    }
+    return dtype_real(a->form.dtype, a->bytes + i * a->form.width);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/real.h"
 
 struct cursor {
     const uint8_t *at, *end;
@@ -33,18 +34,11 @@ static bool msgpack_read_text(struct cursor *c, uint64_t len, struct msgpack_val
 static bool msgpack_read_float(struct cursor *c, unsigned bytes, struct msgpack_value *ret)
 {
     uint64_t bits;
-    uint32_t word;
-    float narrow;
 
     if (!msgpack_read_number(c, bytes, &bits))
         return false;
     ret->type = MSGPACK_FLOAT;
-    word = (uint32_t)bits;
-    memcpy(&narrow, &word, sizeof(narrow));
-    if (bytes == 8)
-        memcpy(&ret->f, &bits, sizeof(bits));
-    else
-        ret->f = (double)narrow;
+    ret->f = bytes == 8 ? f8_of_bits(bits) : (double)f4_of_bits((uint32_t)bits);
     return true;
 }
 
