@@ -197,17 +197,17 @@ struct cut_name {
 
 static bool has_name(void *ctx, uint64_t sample)
 {
-    const struct cut_name *want = ctx;
+    const struct cut_name *sought = ctx;
     char name[KEY_NAME_SIZE];
 
-    return dataset_name(want->ds, sample, false, name) == want->len &&
-           !memcmp(name, want->name, want->len);
+    return dataset_name(sought->ds, sample, false, name) == sought->len &&
+           !memcmp(name, sought->name, sought->len);
 }
 
 /* The sample whose key has that name. A name that is cut has the key's hash. */
 static bool find_key(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
-    struct cut_name want = {ds, name, len};
+    struct cut_name sought = {ds, name, len};
     uint8_t key[KEY_NAME_SIZE];
     char again[KEY_NAME_SIZE];
     size_t key_len;
@@ -216,7 +216,7 @@ static bool find_key(const struct dataset *ds, const char *name, size_t len, uin
     if (len > KEY_NAME_MAX)
         return false;
     if (key_name_is_cut(name, len, &hash))
-        return index_find_hash(ds->keys, hash, has_name, &want, ret);
+        return index_find_hash(ds->keys, hash, has_name, &sought, ret);
     return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
            index_find(ds->keys, key, key_len, ret);
 }

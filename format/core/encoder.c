@@ -14,15 +14,15 @@ struct offers {
 static int offer_named(struct offers *offers, const struct field *field, const char *name,
                        const char *ext)
 {
-    struct file_kind *kind = &offers->kind[offers->n];
+    struct file_kind *file = &offers->kind[offers->n];
     int len;
 
     if (offers->n == KINDS_MAX)
         return -E2BIG;
-    *kind = (struct file_kind){.folder = offers->folder, .encoder = offers->encoder};
-    kind->field = field;
-    len = snprintf(kind->suffix, sizeof(kind->suffix), "%s%s.%s", *name ? "." : "", name, ext);
-    if (len < 0 || (size_t)len >= sizeof(kind->suffix))
+    *file = (struct file_kind){.folder = offers->folder, .encoder = offers->encoder};
+    file->field = field;
+    len = snprintf(file->suffix, sizeof(file->suffix), "%s%s.%s", *name ? "." : "", name, ext);
+    if (len < 0 || (size_t)len >= sizeof(file->suffix))
         return -E2BIG;
     offers->n++;
     return 0;
@@ -59,16 +59,16 @@ static int offer_encoded(const struct dataset *ds, enum scope scope, struct offe
 
 /* ---- files that are a field's bytes ---- */
 
-static int bytes_layout(struct layout *l, const struct file_kind *kind)
+static int bytes_layout(struct layout *l, const struct file_kind *file)
 {
-    return layout_add_field(l, kind->field);
+    return layout_add_field(l, file->field);
 }
 
 static const struct encoder encoder_bytes = {.shows = SHOWS_CONTAINER, .layout = bytes_layout};
 
-bool file_kind_is_stored(const struct file_kind *kind)
+bool file_kind_is_stored(const struct file_kind *file)
 {
-    return kind->encoder == &encoder_bytes || kind->encoder->shows == SHOWS_STORED;
+    return file->encoder == &encoder_bytes || file->encoder->shows == SHOWS_STORED;
 }
 
 static int offer_bytes(const struct dataset *ds, enum scope scope, struct offers *offers)
@@ -86,11 +86,11 @@ static int offer_bytes(const struct dataset *ds, enum scope scope, struct offers
     return r;
 }
 
-bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind)
+bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *file)
 {
-    if (kind->field)
-        return kind->field->mixed;
-    if (!kind->encoder->all_arrays)
+    if (file->field)
+        return file->field->mixed;
+    if (!file->encoder->all_arrays)
         return false;
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (ds->field[i].mixed && field_is_in(&ds->field[i], IN_NPZ_BATCHES))

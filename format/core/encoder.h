@@ -54,17 +54,17 @@ struct encoder {
 
     /* Add to l the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
      * file_kind_is_mixed(). */
-    int (*layout)(struct layout *l, const struct file_kind *kind);
+    int (*layout)(struct layout *l, const struct file_kind *file);
 
     bool all_arrays; /* a file of all fields holds each field of IN_NPZ_BATCHES as an array */
 };
 
 /* Are the bytes of its files those of the field, without a header or a number? */
-bool file_kind_is_stored(const struct file_kind *kind);
+bool file_kind_is_stored(const struct file_kind *file);
 
 /* Is there a selection that cannot be a file of that kind, because its samples' arrays do not fit
  * into one array? ds must be ready. */
-bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);
+bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *file);
 
 /* Ask each of n encoders and each field what it offers, and fill ds->folder; the fields of ds must
  * be known. The folders of encoders come first, in that order. 0, -ENOMEM, or -E2BIG: more than

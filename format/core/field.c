@@ -116,16 +116,16 @@ int field_read_stored(struct read_context *rc, const struct field *f, const stru
     field_walk_init(&w, f, sel, f->stored_bytes, off, len);
     while (walk_next(&w, &run)) {
         uint64_t at;
-        const struct blob *of = field_place(f, run.sample, &at);
+        const struct blob *next_blob = field_place(f, run.sample, &at);
 
-        if (n && (n == PIECES_AT_ONCE || of != blob)) {
+        if (n && (n == PIECES_AT_ONCE || next_blob != blob)) {
             int r = read_checked(rc, f, blob, blob_read_many(rc, blob, pieces, n, d), d);
 
             if (!missing_go_on(rc, r, &all))
                 return all;
             n = 0;
         }
-        blob = of;
+        blob = next_blob;
         pieces[n++] = (struct blob_piece){dst, run.len, at + run.off};
         dst += run.len;
     }

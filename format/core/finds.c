@@ -76,12 +76,12 @@ int finds_missing(const struct finds *finds, size_t from, const struct siblings 
     int r = 0;
 
     for (size_t i = first; i < end && r == 0; i++) {
-        const struct sibling_set *own = &siblings->set[i];
+        const struct sibling_set *found = &siblings->set[i];
 
         if (!has_one_of(siblings, i, n))
             continue;
-        for (size_t k = 0; k < own->n && r == 0; k++) {
-            size_t file = siblings->member[own->first + k].file;
+        for (size_t k = 0; k < found->n && r == 0; k++) {
+            size_t file = siblings->member[found->first + k].file;
             const struct left_out_file *other = file < n ? NULL : &finds->left_out[file - n];
 
             if (other && other->reason && (set != FINDS_ALL || file - n < from))

@@ -283,8 +283,8 @@ static inline bool format_is_called(const struct format *format, const char *nam
 {
     if (!strcmp(format->name, name))
         return true;
-    for (const char *const *kind = format->kinds; kind && *kind; kind++)
-        if (!strcmp(*kind, name))
+    for (const char *const *word = format->kinds; word && *word; word++)
+        if (!strcmp(*word, name))
             return true;
     return false;
 }

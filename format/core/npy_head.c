@@ -67,9 +67,9 @@ static bool take_string(struct parser *p, const char **ret, size_t *ret_len)
     return true;
 }
 
-static bool npy_head_is_text(const char *at, size_t len, const char *want)
+static bool npy_head_is_text(const char *at, size_t len, const char *expected)
 {
-    return len == strlen(want) && !memcmp(at, want, len);
+    return len == strlen(expected) && !memcmp(at, expected, len);
 }
 
 /* "f4", "c16" */

@@ -36,7 +36,7 @@ static int prefix_sums_count(const struct sums *s, uint64_t sample, struct sums_
 /* Walk over places [from, to), starting with sum. */
 static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
                             void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
-                                          const struct sums_pair *own),
+                                          const struct sums_pair *single),
                             void *ctx)
 {
     uint64_t samples[BLOCK];
@@ -48,11 +48,11 @@ static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, st
             return -EINTR;
         selection_samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
-            struct sums_pair own = {0}, before = *sum;
-            int r = prefix_sums_count(s, samples[i], sum, &own);
+            struct sums_pair single = {0}, before = *sum;
+            int r = prefix_sums_count(s, samples[i], sum, &single);
 
             if (r == 0 && visit)
-                visit(ctx, place, &before, &own);
+                visit(ctx, place, &before, &single);
             if (r < 0)
                 return r;
         }
@@ -61,13 +61,13 @@ static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, st
 }
 
 static void note(void *ctx, uint64_t place, const struct sums_pair *before,
-                 const struct sums_pair *own)
+                 const struct sums_pair *single)
 {
     struct sums_table *table = ctx;
 
     if (place % table->step == 0)
         table->before[place / table->step] = *before;
-    table->most = max_u64(table->most, own->size);
+    table->most = max_u64(table->most, single->size);
 }
 
 static int prefix_sums_make_table(void *ctx, void **ret, size_t *ret_size)
@@ -160,11 +160,11 @@ int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
 int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
                struct sums_pair *ret)
 {
-    struct sums_pair own = {0};
+    struct sums_pair single = {0};
 
     *ret = *before;
     if (s->table->step > 1)
-        return prefix_sums_count(s, sample_window_at(&s->window, place), ret, &own);
+        return prefix_sums_count(s, sample_window_at(&s->window, place), ret, &single);
     *ret = s->table->before[place + 1];
     return 0;
 }
@@ -176,11 +176,11 @@ struct search {
 };
 
 static void prefix_sums_look(void *ctx, uint64_t place, const struct sums_pair *before,
-                             const struct sums_pair *own)
+                             const struct sums_pair *single)
 {
     struct search *search = ctx;
 
-    (void)own;
+    (void)single;
     if (before->size > search->at)
         return;
     search->place = place;

@@ -62,12 +62,12 @@ static bool find_number(const char *name, unsigned which, struct sibling *ret)
 /* Find <n>-of-<N>, the last one of the name. */
 static bool find_of(const char *name, struct sibling *ret)
 {
-    static const char of[] = "of";
+    static const char mark[] = "of";
     struct sibling found = {.file = ret->file};
     bool any = false;
 
-    for (const char *p = strstr(name, of); p; p = strstr(p + 1, of)) {
-        const char *end = p, *total = p + strlen(of);
+    for (const char *p = strstr(name, mark); p; p = strstr(p + 1, mark)) {
+        const char *end = p, *total = p + strlen(mark);
         size_t digits;
 
         end -= end > name && siblings_is_joint(end[-1]);
@@ -264,28 +264,28 @@ static const char *after_total(const char *p)
 bool sibling_set_name(const struct siblings *siblings, size_t set, char *ret, size_t size)
 {
     const struct sibling *first = &siblings->member[siblings->set[set].first];
-    const char *name = siblings->name[first->file], *rest = name + first->at + first->digits;
+    const char *name = siblings->name[first->file], *tail = name + first->at + first->digits;
     size_t len = first->at;
     int n;
 
     while (len && siblings_is_joint(name[len - 1]))
         len--;
     if (first->total)
-        rest = after_total(rest);
-    n = snprintf(ret, size, "%.*s%s", (int)len, name, len ? rest : rest + siblings_is_joint(*rest));
+        tail = after_total(tail);
+    n = snprintf(ret, size, "%.*s%s", (int)len, name, len ? tail : tail + siblings_is_joint(*tail));
     return n > 0 && (size_t)n < size;
 }
 
 size_t sibling_set_other(const struct siblings *siblings, size_t set)
 {
-    char own[512], other[512];
+    char this_name[512], other[512];
 
-    if (!siblings->set[set].total || !sibling_set_name(siblings, set, own, sizeof(own)))
+    if (!siblings->set[set].total || !sibling_set_name(siblings, set, this_name, sizeof(this_name)))
         return set;
     for (size_t i = 0; i < siblings->n; i++)
         if (i != set && siblings->set[i].total &&
             siblings->set[i].total != siblings->set[set].total &&
-            sibling_set_name(siblings, i, other, sizeof(other)) && !strcmp(own, other))
+            sibling_set_name(siblings, i, other, sizeof(other)) && !strcmp(this_name, other))
             return i;
     return set;
 }
@@ -294,11 +294,11 @@ size_t sibling_set_other(const struct siblings *siblings, size_t set)
 static void siblings_add_name(const struct siblings *siblings, const struct sibling *like,
                               uint64_t number, struct text *t)
 {
-    const char *name = siblings->name[like->file], *rest = name + like->at + like->digits;
+    const char *name = siblings->name[like->file], *tail = name + like->at + like->digits;
     int width = name[like->at] == '0' || like->total ? (int)like->digits : 1;
 
     text_add_bytes(t, name, like->at);
-    text_add(t, "%0*llu%s", width, (unsigned long long)number, rest);
+    text_add(t, "%0*llu%s", width, (unsigned long long)number, tail);
 }
 
 int sibling_set_lacks(const struct siblings *siblings, size_t set, uint64_t number,
@@ -368,29 +368,30 @@ int sibling_set_missing(const struct siblings *siblings, size_t set,
                         struct missing_parts *ret)
 {
     const struct search search = {siblings, exists, ctx, ret};
-    const struct sibling_set *own = &siblings->set[set];
-    const struct sibling *member = &siblings->member[own->first], *last = &member[own->n - 1];
+    const struct sibling_set *this_set = &siblings->set[set];
+    const struct sibling *member = &siblings->member[this_set->first],
+                         *last = &member[this_set->n - 1];
     uint64_t least = member->number, next, end;
     bool in_doubt = false;
     int r = 0;
 
     if (member->end)
-        return add_missing_ranges(&search, member, own->n);
-    if (own->total) { /* numbers begin with 0 or with 1 */
-        next = least && last->number == own->total;
-        end = own->total + next;
+        return add_missing_ranges(&search, member, this_set->n);
+    if (this_set->total) { /* numbers begin with 0 or with 1 */
+        next = least && last->number == this_set->total;
+        end = this_set->total + next;
         in_doubt = least && !next;
     } else {
         next = least;
         end = last->number + 1;
-        if (least > 1 || end - least > 2 * (uint64_t)own->n)
+        if (least > 1 || end - least > 2 * (uint64_t)this_set->n)
             return 0;
     }
-    for (size_t i = 0; i <= own->n && r == 0; i++) {
-        uint64_t to = i < own->n ? member[i].number : end;
+    for (size_t i = 0; i <= this_set->n && r == 0; i++) {
+        uint64_t to = i < this_set->n ? member[i].number : end;
 
         for (; next < to && next < end && r == 0; next++)
-            r = siblings_add_missing(&search, i < own->n ? &member[i] : last, next,
+            r = siblings_add_missing(&search, i < this_set->n ? &member[i] : last, next,
                                      in_doubt && !next);
         next = max_u64(next, to + 1);
     }

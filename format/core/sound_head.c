@@ -34,19 +34,19 @@ static unsigned sound_head_get16(const struct sound_head *h, const uint8_t *p)
 /* fmt: [len], at least WAVE_FMT */
 static bool read_fmt(struct sound_head *h, const uint8_t *fmt, size_t len)
 {
-    unsigned kind = sound_head_get16(h, fmt), bits = sound_head_get16(h, fmt + 14);
+    unsigned codec = sound_head_get16(h, fmt), bits = sound_head_get16(h, fmt + 14);
 
-    if (kind == WAVE_EXTENSIBLE && len >= WAVE_SUBTYPE + 2)
-        kind = sound_head_get16(h, fmt + WAVE_SUBTYPE);
+    if (codec == WAVE_EXTENSIBLE && len >= WAVE_SUBTYPE + 2)
+        codec = sound_head_get16(h, fmt + WAVE_SUBTYPE);
     h->channels = sound_head_get16(h, fmt + 2);
     h->rate = sound_head_get32(h, fmt + 4);
     h->width = bits / 8;
-    h->is_float = kind == WAVE_FLOAT;
-    h->is_unsigned = kind == WAVE_PCM && h->width == 1;
+    h->is_float = codec == WAVE_FLOAT;
+    h->is_unsigned = codec == WAVE_PCM && h->width == 1;
     if (!h->channels || bits % 8)
         return false;
     return h->is_float ? h->width == 4 || h->width == 8
-                       : kind == WAVE_PCM && h->width >= 1 && h->width <= 4;
+                       : codec == WAVE_PCM && h->width >= 1 && h->width <= 4;
 }
 
 /* A program that writes to a pipe cannot go back to fill in how long all is. Then the samples go on

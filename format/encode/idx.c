@@ -14,9 +14,9 @@ static uint8_t type_code(enum dtype dtype)
     return 0;
 }
 
-static int idx_layout(struct layout *l, const struct file_kind *kind)
+static int idx_layout(struct layout *l, const struct file_kind *file)
 {
-    const struct field *f = kind->field;
+    const struct field *f = file->field;
     size_t len = 4 + 4 * (size_t)(f->ndim + 1);
     uint8_t *header;
     int r;

@@ -70,9 +70,9 @@ int npy_add(struct layout *l, const struct field *f)
     return r < 0 ? r : layout_add_headed(l, header, len, f, bytes - len);
 }
 
-static int npy_layout(struct layout *l, const struct file_kind *kind)
+static int npy_layout(struct layout *l, const struct file_kind *file)
 {
-    return npy_add(l, kind->field);
+    return npy_add(l, file->field);
 }
 
 const struct encoder encoder_npy = {.name = "npy",

@@ -287,9 +287,9 @@ static int add_members(struct layout *l, unsigned place)
         l, &(struct part){.size = directory, .read = directory_read, .number = {l->size}});
 }
 
-static int npz_layout(struct layout *l, const struct file_kind *kind)
+static int npz_layout(struct layout *l, const struct file_kind *file)
 {
-    (void)kind;
+    (void)file;
     return add_members(l, l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES);
 }
 
@@ -302,9 +302,9 @@ const struct encoder encoder_npz = {
     .all_arrays = true,
 };
 
-static int csc_layout(struct layout *l, const struct file_kind *kind)
+static int csc_layout(struct layout *l, const struct file_kind *file)
 {
-    (void)kind;
+    (void)file;
     return add_members(l, IN_CSC);
 }
 

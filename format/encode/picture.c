@@ -282,15 +282,15 @@ static uint8_t *png_head(const struct sheet *s, uint64_t blocks)
     return h;
 }
 
-static int png_layout(struct layout *l, const struct file_kind *kind)
+static int png_layout(struct layout *l, const struct file_kind *file)
 {
     struct sheet s;
     uint64_t blocks;
     int r;
 
-    if (!field_is_in(kind->field, IN_PICTURES | IN_PREVIEW))
-        return cls_add(l, kind->field);
-    r = sheet_init(&s, kind->field, l->selection->count, 1);
+    if (!field_is_in(file->field, IN_PICTURES | IN_PREVIEW))
+        return cls_add(l, file->field);
+    r = sheet_init(&s, file->field, l->selection->count, 1);
     if (r < 0)
         return r;
     blocks = s.bytes + ceil_div(s.bytes, STORED_MAX) * STORED_EXTRA;
@@ -300,11 +300,11 @@ static int png_layout(struct layout *l, const struct file_kind *kind)
     if (r == 0)
         r = layout_add(
             l, &(struct part){
-                   .size = blocks, .read = blocks_read, .field = kind->field, .number = {1}});
+                   .size = blocks, .read = blocks_read, .field = file->field, .number = {1}});
     if (r == 0)
         r = layout_add(l, &(struct part){.size = PNG_TAIL,
                                          .read = tail_read,
-                                         .field = kind->field,
+                                         .field = file->field,
                                          .number = {1, blocks}});
     return r;
 }
@@ -315,15 +315,15 @@ static bool is_grey(const struct field *f)
     return field_is_in(f, IN_PICTURES) && (f->ndim == 2 || f->dim[2] == 1);
 }
 
-static int pgm_layout(struct layout *l, const struct file_kind *kind)
+static int pgm_layout(struct layout *l, const struct file_kind *file)
 {
     char header[64];
     struct sheet s;
     int r;
 
-    if (!is_grey(kind->field))
-        return cls_add(l, kind->field);
-    r = sheet_init(&s, kind->field, l->selection->count, 0);
+    if (!is_grey(file->field))
+        return cls_add(l, file->field);
+    r = sheet_init(&s, file->field, l->selection->count, 0);
     if (r < 0)
         return r;
     snprintf(header, sizeof(header), "P5\n%llu %llu\n255\n",
@@ -331,7 +331,7 @@ static int pgm_layout(struct layout *l, const struct file_kind *kind)
     r = layout_add_bytes(l, (uint8_t *)strdup(header), strlen(header));
     if (r == 0)
         r = layout_add(l,
-                       &(struct part){.size = s.bytes, .read = pixels_read, .field = kind->field});
+                       &(struct part){.size = s.bytes, .read = pixels_read, .field = file->field});
     return r;
 }
 

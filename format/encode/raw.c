@@ -1,9 +1,9 @@
 /* raw: the bytes of a field as the source stores them, without a header. */
 #include "format/core/encoder.h"
 
-static int raw_layout(struct layout *l, const struct file_kind *kind)
+static int raw_layout(struct layout *l, const struct file_kind *file)
 {
-    return layout_add_stored(l, kind->field);
+    return layout_add_stored(l, file->field);
 }
 
 const struct encoder encoder_raw = {

@@ -71,10 +71,10 @@ static size_t header_bytes(const char *name)
 /* A pax record begins with its length, which counts its own digits. */
 static void put_pax(uint8_t *h, const char *name)
 {
-    size_t rest = strlen(" path=\n") + strlen(name), len = rest + decimal_digits(rest);
+    size_t payload = strlen(" path=\n") + strlen(name), len = payload + decimal_digits(payload);
     char record[TAR_BLOCK];
 
-    len = rest + decimal_digits(len);
+    len = payload + decimal_digits(len);
     snprintf(record, sizeof(record), "%zu path=%s\n", len, name);
     put_header(h, "././@PaxHeader", len, 'x');
     memcpy(h + TAR_BLOCK, record, len);
@@ -335,11 +335,11 @@ static bool samples_are_alike(const struct dataset *ds)
     return !dataset_has_keys(ds); /* keys that are numbers: no name is long */
 }
 
-static int tar_layout(struct layout *l, const struct file_kind *kind)
+static int tar_layout(struct layout *l, const struct file_kind *file)
 {
     int r = samples_are_alike(l->dataset) ? add_alike(l) : add_differing(l);
 
-    (void)kind;
+    (void)file;
     return r < 0 ? r : layout_add_zeros(l, TAR_END);
 }
 

@@ -27,13 +27,13 @@ static uint64_t stir(uint64_t h)
 uint64_t key_hash(const void *key, size_t len)
 {
     const uint8_t *p = key;
-    uint8_t rest[8] = {0};
+    uint8_t tail[8] = {0};
     uint64_t h = stir(len);
 
-    for (; len >= sizeof(rest); p += sizeof(rest), len -= sizeof(rest))
+    for (; len >= sizeof(tail); p += sizeof(tail), len -= sizeof(tail))
         h = stir(h ^ load_le64(p));
-    memcpy(rest, p, len);
-    return stir(stir(h ^ load_le64(rest)));
+    memcpy(tail, p, len);
+    return stir(stir(h ^ load_le64(tail)));
 }
 
 /* ---- numbers ---- */
@@ -204,23 +204,23 @@ uint64_t index_first_above(const struct index *index, unsigned column, uint64_t 
 const uint8_t *index_next_key(const uint8_t *p, const uint8_t *end, uint8_t key[static KEY_MAX],
                               size_t *len)
 {
-    size_t shared, rest;
+    size_t shared, tail;
 
     if (end - p < 2)
         return NULL;
     shared = *p++;
-    rest = *p++;
-    if (rest == LONG_REST) {
+    tail = *p++;
+    if (tail == LONG_REST) {
         if (end - p < 4)
             return NULL;
-        rest = load_le32(p);
+        tail = load_le32(p);
         p += 4;
     }
-    if (shared > *len || rest > KEY_MAX - shared || rest > (size_t)(end - p))
+    if (shared > *len || tail > KEY_MAX - shared || tail > (size_t)(end - p))
         return NULL;
-    memcpy(key + shared, p, rest);
-    *len = shared + rest;
-    return p + rest;
+    memcpy(key + shared, p, tail);
+    *len = shared + tail;
+    return p + tail;
 }
 
 size_t index_key(const struct index *index, uint64_t row, uint8_t ret[static KEY_MAX])

@@ -175,7 +175,7 @@ static void start_block(struct index_builder *b, uint64_t row)
 /* Write the key of row after that of the row before. */
 static int add_key(struct index_builder *b, uint64_t row, const uint8_t *key, size_t len)
 {
-    size_t shared = 0, rest, length_bytes, most;
+    size_t shared = 0, tail, length_bytes, most;
     uint8_t *at;
 
     if (row % BLOCK_ROWS == 0)
@@ -183,17 +183,17 @@ static int add_key(struct index_builder *b, uint64_t row, const uint8_t *key, si
     most = min_u64(min_u64(len, b->last_len), SHARED_MAX);
     while (shared < most && key[shared] == b->last[shared])
         shared++;
-    rest = len - shared;
-    length_bytes = rest < LONG_REST ? 1 : 5;
-    at = memory_add(&b->part[KEYS], 1 + length_bytes + rest);
+    tail = len - shared;
+    length_bytes = tail < LONG_REST ? 1 : 5;
+    at = memory_add(&b->part[KEYS], 1 + length_bytes + tail);
     if (!at)
         return -ENOMEM;
     at[0] = (uint8_t)shared;
-    at[1] = (uint8_t)min_u64(rest, LONG_REST);
-    if (rest >= LONG_REST)
-        store_le32(at + 2, (uint32_t)rest);
-    memcpy(at + 1 + length_bytes, key + shared, rest);
-    memcpy(b->last + shared, key + shared, rest);
+    at[1] = (uint8_t)min_u64(tail, LONG_REST);
+    if (tail >= LONG_REST)
+        store_le32(at + 2, (uint32_t)tail);
+    memcpy(at + 1 + length_bytes, key + shared, tail);
+    memcpy(b->last + shared, key + shared, tail);
     b->last_len = len;
     b->key_bytes += len;
     b->key_most = max_u64(b->key_most, len);

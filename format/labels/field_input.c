@@ -12,9 +12,9 @@
 
 bool field_is_number(const struct field *f)
 {
-    char kind = dtype_info(f->dtype)->kind;
+    char letter = dtype_info(f->dtype)->kind;
 
-    return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", kind) &&
+    return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", letter) &&
            !f->stored_as && field_is_in(f, IN_PAGES);
 }
 
@@ -175,7 +175,7 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
 }
 
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
-                     enum label_kind kind, struct diag *d)
+                     enum label_kind type, struct diag *d)
 {
     const struct field *f = dataset_field(ds, name);
 
@@ -194,7 +194,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
                                 .ds = ds,
                                 .field = f};
     snprintf(ret->name, sizeof(ret->name), "%s %s",
-             kind == LABEL_CLASSES ? "classes of field" : "weights of field", name);
+             type == LABEL_CLASSES ? "classes of field" : "weights of field", name);
     ret->input.name = ret->name;
     return 0;
 }
@@ -212,12 +212,12 @@ static void add_options(const struct format_options *o, struct text *t)
              o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
 }
 
-int field_input_identity(const struct field_input *in, enum label_kind kind,
+int field_input_identity(const struct field_input *in, enum label_kind type,
                          const struct format_options *options, struct text *ret)
 {
     const struct dataset *ds = in->ds;
 
-    text_add(ret, "labels of a dataset %d %d %s %s %s %llu", LABEL_FILE_VERSION, (int)kind,
+    text_add(ret, "labels of a dataset %d %d %s %s %s %llu", LABEL_FILE_VERSION, (int)type,
              ds->format->name, in->field->name, dtype_info(in->field->dtype)->name,
              (unsigned long long)ds->samples);
     add_options(options, ret);

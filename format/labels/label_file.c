@@ -9,20 +9,20 @@
 
 #define SUMMED offsetof(struct label_head, order)
 
-uint64_t label_file_size(enum label_kind kind, uint64_t n, uint64_t classes)
+uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes)
 {
-    return kind == LABEL_WEIGHTS ? LABEL_FILE_BODY + 8 * (n + 1)
+    return type == LABEL_WEIGHTS ? LABEL_FILE_BODY + 8 * (n + 1)
                                  : label_file_begin(n, classes) + 8 * (classes + 1);
 }
 
-static bool head_is_good(const struct label_head *head, size_t size, enum label_kind kind,
+static bool head_is_good(const struct label_head *head, size_t size, enum label_kind type,
                          uint64_t n)
 {
     return !memcmp(head->magic, LABEL_FILE_MAGIC, sizeof(head->magic)) &&
            head->version == LABEL_FILE_VERSION && head->order == LABEL_FILE_ORDER &&
-           head->kind == (uint32_t)kind && head->n == n && n < LABEL_SAMPLES_MAX &&
-           head->classes <= LABEL_CLASSES_MAX && (kind == LABEL_CLASSES || !head->classes) &&
-           label_file_size(kind, n, head->classes) == size;
+           head->kind == (uint32_t)type && head->n == n && n < LABEL_SAMPLES_MAX &&
+           head->classes <= LABEL_CLASSES_MAX && (type == LABEL_CLASSES || !head->classes) &&
+           label_file_size(type, n, head->classes) == size;
 }
 
 /* Values and beginnings of classes rise, and samples rise within each. */
@@ -53,19 +53,19 @@ static bool sums_are_good(const struct label_arrays *a)
     return rise;
 }
 
-int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, uint64_t n,
+int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables)
 {
-    struct label_arrays a = {.kind = kind, .n = n};
+    struct label_arrays a = {.kind = type, .n = n};
     AUTO_FREE uint64_t *tables = NULL;
     struct label_head head;
 
     if (size < LABEL_FILE_BODY)
         return -EBADMSG;
     memcpy(&head, bytes, sizeof(head));
-    if (!head_is_good(&head, size, kind, n) || crc32c(0, bytes + SUMMED, size - SUMMED) != head.crc)
+    if (!head_is_good(&head, size, type, n) || crc32c(0, bytes + SUMMED, size - SUMMED) != head.crc)
         return -EBADMSG;
-    if (kind == LABEL_WEIGHTS) {
+    if (type == LABEL_WEIGHTS) {
         a.sum = (const uint64_t *)(const void *)(bytes + LABEL_FILE_BODY);
     } else {
         a.classes = head.classes;
@@ -78,7 +78,7 @@ int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, ui
         a.label = (const int64_t *)(const void *)tables;
         a.begin = tables + a.classes;
     }
-    if (!(kind == LABEL_WEIGHTS ? sums_are_good(&a) : classes_are_good(&a)))
+    if (!(type == LABEL_WEIGHTS ? sums_are_good(&a) : classes_are_good(&a)))
         return -EBADMSG;
     *ret = a;
     *ret_tables = TAKE_PTR(tables);

@@ -47,7 +47,7 @@ struct label_arrays {
 };
 
 /* Bytes of the file; n < LABEL_SAMPLES_MAX, classes <= LABEL_CLASSES_MAX. */
-uint64_t label_file_size(enum label_kind kind, uint64_t n, uint64_t classes);
+uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes);
 
 /* Where its parts begin: where[] and member[], label[] and begin[]; sum[] begins at the body. */
 static inline uint64_t label_file_member(uint64_t n)
@@ -69,7 +69,7 @@ static inline uint64_t label_file_begin(uint64_t n, uint64_t classes)
  * -EBADMSG: it is damaged, or another; or -ENOMEM. Reads all of it. Others may change the bytes at
  * any time. So label[] and begin[], which lead into arrays, are in *ret_tables, which the caller
  * frees; NULL for weights. Each other number must be bounded where it is used. */
-int label_file_check(const uint8_t *bytes, size_t size, enum label_kind kind, uint64_t n,
+int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables);
 
 #endif

@@ -97,20 +97,21 @@ static int read_at(struct label_making *m, void *bytes, size_t len, uint64_t off
 
 /* ---- reading ---- */
 
-static int label_make_refuse(const struct label_input *input, uint64_t sample, const char *want,
+static int label_make_refuse(const struct label_input *input, uint64_t sample, const char *expected,
                              double found, struct diag *d)
 {
     char where[WHERE_SIZE] = "";
 
     input->where(input, sample, where, sizeof(where));
-    return diag_set(d, -EBADMSG, "%s: %s: expected %s, got %.17g", input->name, where, want, found);
+    return diag_set(d, -EBADMSG, "%s: %s: expected %s, got %.17g", input->name, where, expected,
+                    found);
 }
 
 int label_read_whole(const struct label_input *input, struct read_context *rc, uint64_t first,
                      size_t count, int64_t *ret, struct diag *d)
 {
     int r = input->read(input, rc, first, count, ret, d);
-    char want[120];
+    char expected[120];
 
     for (size_t i = 0; i < count && r == 0 && input->are_floats; i++) {
         double v;
@@ -121,11 +122,11 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
                                      d);
         if (fabs(v) >= ldexp(1, (int)input->digits)) {
             snprintf(
-                want, sizeof(want),
+                expected, sizeof(expected),
                 "a class below 2^%u, as larger ones are not exact in a field of floating-point "
                 "numbers of this size",
                 input->digits);
-            return label_make_refuse(input, first + i, want, v, d);
+            return label_make_refuse(input, first + i, expected, v, d);
         }
         ret[i] = (int64_t)v;
     }
@@ -384,17 +385,17 @@ static int step_summing(struct label_making *m)
 
 /* ---- all of it ---- */
 
-int label_making_new(enum label_kind kind, const struct label_input *input, struct kept_file *file,
+int label_making_new(enum label_kind type, const struct label_input *input, struct kept_file *file,
                      struct label_making **ret)
 {
     struct label_making *m = calloc(1, sizeof(*m));
 
     if (!m)
         return -ENOMEM;
-    *m = (struct label_making){.input = input, .file = file, .kind = kind};
+    *m = (struct label_making){.input = input, .file = file, .kind = type};
     m->value.any = malloc(SUMMED);
-    m->number = kind == LABEL_CLASSES ? malloc(4 * LABEL_READ) : NULL;
-    if (!m->value.any || (kind == LABEL_CLASSES && !m->number)) {
+    m->number = type == LABEL_CLASSES ? malloc(4 * LABEL_READ) : NULL;
+    if (!m->value.any || (type == LABEL_CLASSES && !m->number)) {
         label_making_free(m);
         return -ENOMEM;
     }

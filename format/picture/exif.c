@@ -71,10 +71,10 @@ static unsigned exif_value_of(const uint8_t *p, struct value_type type, bool big
         } else if (type.kind == 'f') {
             is = exif_load_float(p, type.bytes, big) == o;
         } else if (type.kind) {
-            int64_t of = load_integer(p, 4, is_signed, big);
+            int64_t numerator = load_integer(p, 4, is_signed, big);
             int64_t by = load_integer(p + 4, 4, is_signed, big);
 
-            is = by && of == by * o;
+            is = by && numerator == by * o;
         }
         if (is)
             return o;

@@ -47,11 +47,11 @@ enum picture_kind picture_kind_of_ext(const char *ext)
     return PICTURE_NONE;
 }
 
-const char *picture_kind_name(enum picture_kind kind)
+const char *picture_kind_name(enum picture_kind format)
 {
     static const char *const names[N_PICTURE_KINDS] = {
         "unknown", "JPEG", "PNG", "GIF", "BMP", "WebP", "TIFF",
     };
 
-    return names[kind];
+    return names[format];
 }

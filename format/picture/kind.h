@@ -25,6 +25,6 @@ enum picture_kind picture_kind_of(const void *head, uint64_t len);
 enum picture_kind picture_kind_of_ext(const char *ext);
 
 /* Its name for people: "JPEG". */
-const char *picture_kind_name(enum picture_kind kind);
+const char *picture_kind_name(enum picture_kind format);
 
 #endif

@@ -79,7 +79,7 @@ static void set_weights(const struct weights *w, const struct taps *taps, int16_
 
 static int axis_init(struct axis *axis, const struct axis_fit *fit, unsigned reduced)
 {
-    uint64_t given = ceil_div(fit->source, reduced), at = 0;
+    uint64_t source_lines = ceil_div(fit->source, reduced), at = 0;
 
     axis->length = fit->length;
     axis->taps = calloc(fit->length, sizeof(*axis->taps));
@@ -87,7 +87,7 @@ static int axis_init(struct axis *axis, const struct axis_fit *fit, unsigned red
         struct weights w = weights_of(fit, reduced, i);
         struct taps *taps = &axis->taps[i];
 
-        find_taps(&w, given, &taps->first, &taps->n);
+        find_taps(&w, source_lines, &taps->first, &taps->n);
         taps->at = (uint32_t)at;
         at += (taps->n + TAPS_ALIGNMENT - 1) / TAPS_ALIGNMENT * TAPS_ALIGNMENT;
     }
@@ -266,25 +266,25 @@ static void finish_row(const struct scaler *s, uint32_t y)
     memcpy(dst + (size_t)3 * (s->x.length - 1), &pixel, 3);
 }
 
-static int16_t weight_at(const struct axis *axis, const struct taps *taps, uint32_t given)
+static int16_t weight_at(const struct axis *axis, const struct taps *taps, uint32_t source_row)
 {
-    return given >= taps->first && given - taps->first < taps->n
-               ? axis->weight[taps->at + given - taps->first]
+    return source_row >= taps->first && source_row - taps->first < taps->n
+               ? axis->weight[taps->at + source_row - taps->first]
                : 0;
 }
 
 /* Add the lines of rows `given` and the next to whatever needs them. */
-static void scale_add_pair(struct scaler *s, uint32_t given)
+static void scale_add_pair(struct scaler *s, uint32_t source_row)
 {
     const size_t n = (size_t)s->x.length * PIXEL_BYTES;
 
-    for (uint32_t y = s->ready; y < s->y.length && s->y.taps[y].first <= given + 1; y++) {
+    for (uint32_t y = s->ready; y < s->y.length && s->y.taps[y].first <= source_row + 1; y++) {
         const struct taps *taps = &s->y.taps[y];
-        const int16_t weight[2] = {weight_at(&s->y, taps, given),
-                                   weight_at(&s->y, taps, given + 1)};
+        const int16_t weight[2] = {weight_at(&s->y, taps, source_row),
+                                   weight_at(&s->y, taps, source_row + 1)};
 
-        scale_add_lines(scale_sum_of(s, y), taps->first >= given, s->line, n, weight);
-        if (taps->first + taps->n <= given + 2) {
+        scale_add_lines(scale_sum_of(s, y), taps->first >= source_row, s->line, n, weight);
+        if (taps->first + taps->n <= source_row + 2) {
             finish_row(s, y);
             s->ready = y + 1;
         }
@@ -294,11 +294,11 @@ static void scale_add_pair(struct scaler *s, uint32_t given)
 void scaler_row(struct scaler *s, const uint8_t *row)
 {
     const struct taps *last = &s->y.taps[s->y.length - 1];
-    uint32_t given = s->row++;
+    uint32_t source_row = s->row++;
 
-    if (s->ready == s->y.length || given < s->y.taps[s->ready].first)
+    if (s->ready == s->y.length || source_row < s->y.taps[s->ready].first)
         return;
-    scale_line(&s->x, row, s->line + (size_t)(given & 1) * s->x.length * PIXEL_BYTES);
-    if (given & 1 || given + 1 == last->first + last->n)
-        scale_add_pair(s, given & ~1u);
+    scale_line(&s->x, row, s->line + (size_t)(source_row & 1) * s->x.length * PIXEL_BYTES);
+    if (source_row & 1 || source_row + 1 == last->first + last->n)
+        scale_add_pair(s, source_row & ~1u);
 }

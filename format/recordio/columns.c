@@ -98,14 +98,14 @@ void recordio_set_columns(struct recordio *file)
     if (found.has_high)
         recordio_columns_add(file, COLUMN_ID_HIGH,
                              &(struct record_column){.name = "id2", .dtype = DTYPE_U8});
-    for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
-        kinds += found.has_kind[kind];
-    for (unsigned kind = KIND_OTHER; kind < N_KINDS; kind++)
-        if (found.has_kind[kind])
-            recordio_columns_add(file, COLUMN_PICTURE + kind,
+    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
+        kinds += found.has_kind[type];
+    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
+        if (found.has_kind[type])
+            recordio_columns_add(file, COLUMN_PICTURE + type,
                                  &(struct record_column){.name = "image",
                                                          .shown = RECORD_BYTES,
-                                                         .ext = bytes_kind_ext(kind - KIND_OTHER),
+                                                         .ext = bytes_kind_ext(type - KIND_OTHER),
                                                          .unnamed = true,
                                                          .has_holes = kinds > 1});
 }
@@ -196,12 +196,12 @@ void recordio_note(const void *p, struct text *t)
  * pictures are. */
 static unsigned kind_shown(const struct recordio *file, uint64_t row)
 {
-    uint64_t kind = recordio_columns_number_of(file, row, RECORDIO_KIND);
+    uint64_t type = recordio_columns_number_of(file, row, RECORDIO_KIND);
 
-    for (unsigned i = 0; i < file->base.n_columns && kind < KIND_OTHER; i++)
+    for (unsigned i = 0; i < file->base.n_columns && type < KIND_OTHER; i++)
         if (file->shows[i] >= COLUMN_PICTURE)
-            kind = file->shows[i] - COLUMN_PICTURE;
-    return (unsigned)kind;
+            type = file->shows[i] - COLUMN_PICTURE;
+    return (unsigned)type;
 }
 
 bool recordio_has(const void *p, uint64_t row, unsigned column)

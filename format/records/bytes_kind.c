@@ -17,12 +17,12 @@ enum bytes_kind bytes_kind_of(const void *head, uint64_t len)
     return kinds[picture_kind_of(head, len)];
 }
 
-const char *bytes_kind_ext(enum bytes_kind kind)
+const char *bytes_kind_ext(enum bytes_kind type)
 {
     static const char *const exts[N_BYTES_KINDS] = {
         [BYTES_ANY] = "bin", [BYTES_JPG] = "jpg",   [BYTES_PNG] = "png",   [BYTES_GIF] = "gif",
         [BYTES_BMP] = "bmp", [BYTES_WEBP] = "webp", [BYTES_TIFF] = "tiff", [BYTES_NPY] = "npy",
     };
 
-    return exts[kind];
+    return exts[type];
 }

@@ -23,6 +23,6 @@ enum bytes_kind {
 enum bytes_kind bytes_kind_of(const void *head, uint64_t len);
 
 /* The extension of files of that kind: "jpg"; of any bytes "bin". */
-const char *bytes_kind_ext(enum bytes_kind kind);
+const char *bytes_kind_ext(enum bytes_kind type);
 
 #endif

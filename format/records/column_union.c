@@ -111,14 +111,14 @@ static void column_union_add_column(struct column_union *u, const struct record_
 
 static void kind_text(const struct record_column *c, char ret[static KIND_SIZE])
 {
-    const char *kind = c->shown == RECORD_BYTES  ? c->ext
+    const char *type = c->shown == RECORD_BYTES  ? c->ext
                        : c->shown == RECORD_TEXT ? "text"
                                                  : dtype_info(c->dtype)->name;
 
     if (c->shown == RECORD_NUMBERS && c->ndim > 1)
-        snprintf(ret, KIND_SIZE, "_%s_%ud", kind, c->ndim);
+        snprintf(ret, KIND_SIZE, "_%s_%ud", type, c->ndim);
     else
-        snprintf(ret, KIND_SIZE, "_%s", kind);
+        snprintf(ret, KIND_SIZE, "_%s", type);
 }
 
 static bool is_array_called(const struct column_union *u, const char *name, size_t len,
@@ -200,11 +200,11 @@ static int name_columns(struct column_union *u)
     for (unsigned i = 0; i < u->n; i++)
         taken[i] = has_arrays(&u->column[i]) && column_union_is_taken(u, i);
     for (unsigned i = 0; i < u->n; i++) {
-        char kind[KIND_SIZE];
+        char type[KIND_SIZE];
 
-        kind_text(&u->column[i], kind);
+        kind_text(&u->column[i], type);
         if (taken[i])
-            rename_column(u, i, u->column[i].name, kind);
+            rename_column(u, i, u->column[i].name, type);
     }
     for (unsigned i = 0; i < u->n; i++) {
         char before[RECORD_NAME_MAX + 1];
@@ -250,7 +250,8 @@ static int map_file(struct column_union *u, unsigned file, const struct record_c
 }
 
 int column_union_make(struct column_union *u, unsigned n_files,
-                      const struct record_column *(*of)(void *ctx, unsigned i, unsigned *ret_n),
+                      const struct record_column *(*columns_of)(void *ctx, unsigned i,
+                                                                unsigned *ret_n),
                       void *ctx)
 {
     struct record_column *fit;
@@ -262,7 +263,7 @@ int column_union_make(struct column_union *u, unsigned n_files,
         return -ENOMEM;
     for (unsigned i = 0; i < n_files; i++) {
         unsigned n;
-        const struct record_column *c = of(ctx, i, &n);
+        const struct record_column *c = columns_of(ctx, i, &n);
 
         for (unsigned k = 0; k < n; k++)
             column_union_add_column(u, &c[k]);
@@ -271,7 +272,7 @@ int column_union_make(struct column_union *u, unsigned n_files,
     u->column = fit ? fit : u->column;
     for (; u->n_files < n_files && r == 0; u->n_files += r == 0) {
         unsigned n;
-        const struct record_column *c = of(ctx, u->n_files, &n);
+        const struct record_column *c = columns_of(ctx, u->n_files, &n);
 
         r = map_file(u, u->n_files, c, n);
     }

@@ -19,7 +19,8 @@ struct column_union {
 /* Make the union of n_files files; of(ctx, i, ret_n): the columns of file i; NULL: it has no record
  * that could lack any. 0 or -ENOMEM. */
 int column_union_make(struct column_union *u, unsigned n_files,
-                      const struct record_column *(*of)(void *ctx, unsigned i, unsigned *ret_n),
+                      const struct record_column *(*columns_of)(void *ctx, unsigned i,
+                                                                unsigned *ret_n),
                       void *ctx);
 void column_union_release(struct column_union *u);
 

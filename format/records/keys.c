@@ -4,7 +4,7 @@
 
 #define ROWS_AT_ONCE 10000 /* about a millisecond */
 
-int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, unsigned i),
+int keys_step(struct keys *k, unsigned n, const struct index *(*index_of)(void *ctx, unsigned i),
               void *ctx)
 {
     uint8_t key[KEY_MAX];
@@ -20,7 +20,7 @@ int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, u
             r = index_finish(k->builder, NULL, NULL, NULL, &k->index);
             return r < 0 ? r : 1;
         }
-        index = of(ctx, k->file);
+        index = index_of(ctx, k->file);
         if (k->row == index->rows) {
             k->file++;
             k->row = 0;

@@ -16,7 +16,7 @@ struct keys {
 
 /* Add keys for some milliseconds. of(ctx, i): the index of file i of n. 1: ready, 0: not yet,
  * -ENOMEM, -E2BIG: too many, or -EBADMSG: a forged index has a row without a key. */
-int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, unsigned i),
+int keys_step(struct keys *k, unsigned n, const struct index *(*index_of)(void *ctx, unsigned i),
               void *ctx);
 void keys_release(struct keys *k); /* of one that starts as {0} */
 

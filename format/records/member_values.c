@@ -125,9 +125,9 @@ bool member_array_is_good(const struct index *index, uint64_t row, const uint64_
 
     for (unsigned i = 0; i < number[MEMBER_AXES]; i++) {
         uint64_t dim = index_number(index, row, (unsigned)column + 1 + i);
-        uint64_t want = number[MEMBER_DIM + i];
+        uint64_t expected = number[MEMBER_DIM + i];
 
-        if ((want != DIM_VARIES && want != dim) || !checked_mul(bytes, dim, &bytes))
+        if ((expected != DIM_VARIES && expected != dim) || !checked_mul(bytes, dim, &bytes))
             return false;
     }
     head >>= MEMBER_ARRAY_SHIFT;

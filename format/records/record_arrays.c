@@ -16,7 +16,7 @@ static int record_arrays_differs(const struct record_items *items, uint64_t samp
                                  uint64_t found)
 {
     const struct record_content *c = items->content;
-    unsigned long long want = items->axis[axis], has = found;
+    unsigned long long expected = items->axis[axis], has = found;
     char where[RECORD_WHERE];
 
     c->ops->where(items->ds, c, sample, where);
@@ -24,11 +24,11 @@ static int record_arrays_differs(const struct record_items *items, uint64_t samp
         return diag_set(items->reason, -EDOM,
                         "%s: expected %llu columns, as others of the batch have, got %llu; they "
                         "cannot be one array",
-                        where, want, has);
+                        where, expected, has);
     return diag_set(items->reason, -EDOM,
                     "%s: expected %llu along axis %u, as others of the batch have, got %llu; they "
                     "cannot be one array",
-                    where, want, axis, has);
+                    where, expected, axis, has);
 }
 
 /* Counts the rows of the array. An array without rows fits beside any other. */

@@ -97,7 +97,7 @@ static int record_folder_add_group(const struct opened *opened, size_t set)
 {
     const struct siblings *siblings = &opened->siblings;
     AUTO_FREE struct record_file **file = calloc(opened->n, sizeof(struct record_file *));
-    char own[NAME_MAX + 1], of[sizeof(own) + 32];
+    char set_name[NAME_MAX + 1], full_name[sizeof(set_name) + 32];
     struct diag why = DIAG_INIT;
     unsigned n = 0;
 
@@ -106,12 +106,14 @@ static int record_folder_add_group(const struct opened *opened, size_t set)
     for (unsigned i = 0; i < opened->n; i++) /* in the order of the files */
         if (siblings->set_of[i] == set + 1)
             file[n++] = opened->file[i];
-    if (n < 2 || n == opened->n || !sibling_set_name(siblings, set, own, sizeof(own)) ||
+    if (n < 2 || n == opened->n || !sibling_set_name(siblings, set, set_name, sizeof(set_name)) ||
         first_apart(opened->rf, file, n, &why) < n)
         return 0;
-    snprintf(of, sizeof(of), "%s-of-%llu", own, (unsigned long long)siblings->set[set].total);
+    snprintf(full_name, sizeof(full_name), "%s-of-%llu", set_name,
+             (unsigned long long)siblings->set[set].total);
     return record_folder_add_dataset(opened, &(struct part){file, n, true, set, false},
-                                     sibling_set_other(siblings, set) == set ? own : of, NULL);
+                                     sibling_set_other(siblings, set) == set ? set_name : full_name,
+                                     NULL);
 }
 
 /* Report that the files are no one dataset, if the whole of something is among them in two ways. 1:

@@ -51,12 +51,12 @@ static void record_set_add_bytes(struct dataset *ds, const struct record_content
 static void add_text(struct dataset *ds, const struct record_content *content,
                      const struct record_column *column, unsigned places)
 {
-    const char *own = record_set_of(ds)->rf->text_folder;
+    const char *folder = record_set_of(ds)->rf->text_folder;
     struct field *f;
 
     if (!(column->without & RECORD_NOT_ARRAYS))
         records_add_strings(ds, content, column->name);
-    f = records_add_lines(ds, content, column->name, own && column->ext ? own : "txt");
+    f = records_add_lines(ds, content, column->name, folder && column->ext ? folder : "txt");
     f->unnamed = column->unnamed;
     f->in &= places;
     if (column->without & RECORD_NOT_TAR)
@@ -107,11 +107,11 @@ static void add_slabs(struct dataset *ds, const struct record_column *column, un
     struct record_set *set = ds->impl;
     uint64_t bytes = 0;
 
-    for (unsigned own = 0; own < n; own++)
+    for (unsigned place = 0; place < n; place++)
         for (unsigned i = 0; i < n; i++) {
             struct record_content *c = &set->content[i];
 
-            if ((set->learned.map ? set->learned.map[0][i] : i) != own ||
+            if ((set->learned.map ? set->learned.map[0][i] : i) != place ||
                 column[i].shown != RECORD_NUMBERS)
                 continue;
             c->slabs = &set->slabs;

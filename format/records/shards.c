@@ -127,9 +127,9 @@ static unsigned threads_for(const struct shards *s)
 static void run_step(struct step *step)
 {
     pthread_t thread[SHARDS_FAR];
-    unsigned n = 0, want = threads_for(step->s) - 1;
+    unsigned n = 0, helpers = threads_for(step->s) - 1;
 
-    while (n < want && thread_start(&thread[n], step_files, step) == 0)
+    while (n < helpers && thread_start(&thread[n], step_files, step) == 0)
         n++;
     step_files(step);
     while (n > 0)

@@ -337,14 +337,14 @@ static int tar_pass_take_file(struct tar_pass *pass, const struct tar_member *m,
 {
     struct sample *s = &pass->sample;
     struct tar_name name;
-    enum tar_name_kind kind;
+    enum tar_name_kind type;
     int r = 0;
 
     if (tar_name_is_of_project(m->name, m->name_len))
         return refuse_project(pass->shard->base.blob, m, d);
-    kind = tar_name_split(m->name, m->name_len, &name);
-    if (kind != TAR_NAME_SAMPLE) {
-        if (kind == TAR_NAME_NO_EXT)
+    type = tar_name_split(m->name, m->name_len, &name);
+    if (type != TAR_NAME_SAMPLE) {
+        if (type == TAR_NAME_NO_EXT)
             tar_pass_leave(&pass->no_ext, m);
         return 0;
     }

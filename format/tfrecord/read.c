@@ -58,10 +58,10 @@ static int tfrecord_read_count_elements(const struct tfrecord_file *file, uint64
 {
     const uint64_t *numbers = tfrecord_read_numbers_of(file, what);
     uint64_t number = tfrecord_read_number_of(file, row, numbers[FEATURE_COUNT]);
-    enum example_kind kind = number ? feature_kind(number) : EXAMPLE_NONE;
+    enum example_kind type = number ? feature_kind(number) : EXAMPLE_NONE;
 
     *ret = 0;
-    if (kind != EXAMPLE_NONE && kind != what->kind)
+    if (type != EXAMPLE_NONE && type != what->kind)
         return tfrecord_read_refuse(
             file, row, -EBADMSG,
             "a feature of the kind that it has in most records, got another kind", d);

@@ -87,18 +87,18 @@ static unsigned tar_header_sum_of(const uint8_t *block)
 /* The sum has spaces in the place of the checksum. Old writers added signed bytes. */
 static bool checksum_is_right(const uint8_t *block, unsigned sum)
 {
-    uint64_t want;
+    uint64_t expected;
     unsigned high = 0;
 
-    if (!parse_octal(block + SUM, SUM_LEN, &want))
+    if (!parse_octal(block + SUM, SUM_LEN, &expected))
         return false;
     for (size_t i = 0; i < SUM_LEN; i++)
         sum += ' ' - block[SUM + i];
-    if (want == sum)
+    if (expected == sum)
         return true;
     for (size_t i = 0; i < TAR_BLOCK; i++)
         high += (i < SUM || i >= SUM + SUM_LEN) && block[i] >= 0x80;
-    return want + UINT64_C(256) * high == sum;
+    return expected + UINT64_C(256) * high == sum;
 }
 
 /* ---- the block ---- */
@@ -197,9 +197,9 @@ bool tar_map_goes_on(const uint8_t block[static TAR_BLOCK])
 
 /* ---- pax ---- */
 
-static bool tar_header_is_key(const uint8_t *key, size_t len, const char *want)
+static bool tar_header_is_key(const uint8_t *key, size_t len, const char *expected)
 {
-    return len == strlen(want) && !memcmp(key, want, len);
+    return len == strlen(expected) && !memcmp(key, expected, len);
 }
 
 static const char *copy_path(const uint8_t *value, size_t len, uint8_t ret[static TAR_NAME_MAX],

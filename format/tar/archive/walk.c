@@ -92,10 +92,10 @@ static const char *take_long_name(struct tar_walk *w, const uint8_t *bytes, size
     return NULL;
 }
 
-static const char *take_extra(struct tar_walk *w, enum tar_kind kind, const uint8_t *bytes,
+static const char *take_extra(struct tar_walk *w, enum tar_kind type, const uint8_t *bytes,
                               size_t len)
 {
-    switch (kind) {
+    switch (type) {
     case TAR_PAX:
         *w->own = (struct tar_pax){0};
         return tar_pax_parse(bytes, len, w->own);
@@ -108,11 +108,11 @@ static const char *take_extra(struct tar_walk *w, enum tar_kind kind, const uint
     }
 }
 
-static unsigned seen_bit(enum tar_kind kind)
+static unsigned seen_bit(enum tar_kind type)
 {
-    return kind == TAR_PAX           ? SEEN_PAX
-           : kind == TAR_LONG_NAME   ? SEEN_NAME
-           : kind == TAR_LONG_TARGET ? SEEN_TARGET
+    return type == TAR_PAX           ? SEEN_PAX
+           : type == TAR_LONG_NAME   ? SEEN_NAME
+           : type == TAR_LONG_TARGET ? SEEN_TARGET
                                      : 0;
 }
 

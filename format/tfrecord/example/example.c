@@ -136,9 +136,9 @@ static bool next_field(struct parse *parse, struct span *s, struct field_read *r
 
 /* ---- lists ---- */
 
-static bool is_list_of(const struct field_read *field, enum example_kind kind)
+static bool is_list_of(const struct field_read *field, enum example_kind type)
 {
-    return field->number == (uint64_t)kind && field->wire == WIRE_BYTES;
+    return field->number == (uint64_t)type && field->wire == WIRE_BYTES;
 }
 
 /* The number of varints. */
@@ -201,13 +201,13 @@ static void count_feature(struct parse *parse, struct span s, struct example_fea
     struct field_read list, value;
 
     while (next_field(parse, &s, &list)) {
-        enum example_kind kind = (enum example_kind)list.number;
+        enum example_kind type = (enum example_kind)list.number;
 
         if (list.number < EXAMPLE_BYTES || list.number > EXAMPLE_INTEGERS ||
-            !is_list_of(&list, kind))
+            !is_list_of(&list, type))
             continue;
-        if (kind != f->kind) {
-            f->kind = kind;
+        if (type != f->kind) {
+            f->kind = type;
             f->start = (uint32_t)(list.value.p - parse->message);
             f->count = f->bytes = 0;
             f->plain = EXAMPLE_NOT_PLAIN;
@@ -392,35 +392,35 @@ static void add_varints(struct sink *sink, struct span s)
     }
 }
 
-static void tfrecord_example_add_value(const struct field_read *field, enum example_kind kind,
+static void tfrecord_example_add_value(const struct field_read *field, enum example_kind type,
                                        enum example_part part, struct sink *sink)
 {
     uint64_t bytes = (uint64_t)(field->value.end - field->value.p);
-    enum wire single = kind == EXAMPLE_FLOATS     ? WIRE_4_BYTES
-                       : kind == EXAMPLE_INTEGERS ? WIRE_VARINT
+    enum wire single = type == EXAMPLE_FLOATS     ? WIRE_4_BYTES
+                       : type == EXAMPLE_INTEGERS ? WIRE_VARINT
                                                   : WIRE_BYTES;
 
     if (field->number != 1 || (field->wire != WIRE_BYTES && field->wire != single))
         return;
     if (part == EXAMPLE_SIZES)
         sink_add_integer(sink, bytes);
-    else if (kind == EXAMPLE_INTEGERS)
+    else if (type == EXAMPLE_INTEGERS)
         add_varints(sink, field->value);
     else
         sink_add(sink, field->value.p, bytes);
 }
 
 /* The lists of a kind in a Feature that begin at a place or later. */
-static void tfrecord_example_add_feature(struct parse *parse, struct span s, enum example_kind kind,
+static void tfrecord_example_add_feature(struct parse *parse, struct span s, enum example_kind type,
                                          uint32_t start, enum example_part part, struct sink *sink)
 {
     struct field_read list, value;
 
     while (sink->len && next_field(parse, &s, &list)) {
-        if (!is_list_of(&list, kind) || list.value.p < parse->message + start)
+        if (!is_list_of(&list, type) || list.value.p < parse->message + start)
             continue;
         while (sink->len && next_field(parse, &list.value, &value))
-            tfrecord_example_add_value(&value, kind, part, sink);
+            tfrecord_example_add_value(&value, type, part, sink);
     }
 }
 

@@ -85,9 +85,9 @@ enum example_kind feature_kind_of(const struct learned_column *column)
     const uint64_t *records = column->number + FEATURE_KINDS;
     enum example_kind most = EXAMPLE_NONE;
 
-    for (enum example_kind kind = EXAMPLE_BYTES; kind <= EXAMPLE_MIXED; kind++)
-        if (records[kind] && (most == EXAMPLE_NONE || records[kind] > records[most]))
-            most = kind;
+    for (enum example_kind type = EXAMPLE_BYTES; type <= EXAMPLE_MIXED; type++)
+        if (records[type] && (most == EXAMPLE_NONE || records[type] > records[most]))
+            most = type;
     return most;
 }
 
@@ -163,22 +163,22 @@ static void tfrecord_learned_add_feature(struct shown *shown, const struct learn
 {
     const uint64_t *number = feature->number;
     bool is_list = feature->name[0] == FEATURE_OF_LISTS;
-    enum example_kind kind = feature_kind_of(feature);
-    struct shown_column what = {.feature = i, .kind = kind, .part = EXAMPLE_VALUES};
+    enum example_kind type = feature_kind_of(feature);
+    struct shown_column what = {.feature = i, .kind = type, .part = EXAMPLE_VALUES};
     uint64_t least = number[FEATURE_LEAST], most = number[FEATURE_MOST];
     char name[SHOWN_NAME_SIZE];
     unsigned first = shown->n;
 
     tfrecord_learned_make_name(shown, feature, "", name);
-    if (kind == EXAMPLE_BYTES)
+    if (type == EXAMPLE_BYTES)
         add_strings(shown, name, what,
                     is_list || most > 1 ? LOOKS_BYTES : (enum looks)number[FEATURE_LOOKS]);
     else
         tfrecord_learned_add_numbers(shown, name, what,
-                                     kind == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8, least, most);
-    if (kind != EXAMPLE_BYTES && !is_list && least == 1 && most == 1)
+                                     type == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8, least, most);
+    if (type != EXAMPLE_BYTES && !is_list && least == 1 && most == 1)
         shown->column[first].ndim = 0;
-    if (kind == EXAMPLE_BYTES && (is_list || most > 1)) {
+    if (type == EXAMPLE_BYTES && (is_list || most > 1)) {
         what.part = EXAMPLE_SIZES;
         tfrecord_learned_make_name(shown, feature, "_sizes", name);
         tfrecord_learned_add_numbers(shown, name, what, DTYPE_I8, least, most);
@@ -236,11 +236,11 @@ int shown_make(struct shown *ret, const struct column_table *features, uint64_t 
         sorted[i] = &features->column[i];
     qsort(sorted, features->n, sizeof(struct learned_column *), tfrecord_learned_by_name);
     for (unsigned i = 0; i < features->n && !only_record; i++) {
-        enum example_kind kind = feature_kind_of(sorted[i]);
+        enum example_kind type = feature_kind_of(sorted[i]);
 
-        if (kind == EXAMPLE_MIXED || sorted[i]->number[FEATURE_OUT]) {
+        if (type == EXAMPLE_MIXED || sorted[i]->number[FEATURE_OUT]) {
             ret->hidden++;
-        } else if (kind != EXAMPLE_NONE) {
+        } else if (type != EXAMPLE_NONE) {
             tfrecord_learned_add_feature(ret, sorted[i], (unsigned)(sorted[i] - features->column),
                                          records);
             has_features = true;

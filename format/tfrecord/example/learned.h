@@ -25,9 +25,9 @@ enum {
 };
 
 /* A number of the index: 0 is a record without the feature. */
-static inline uint64_t feature_number(uint64_t count, enum example_kind kind)
+static inline uint64_t feature_number(uint64_t count, enum example_kind type)
 {
-    return 1 + (count << 3 | kind);
+    return 1 + (count << 3 | type);
 }
 
 static inline enum example_kind feature_kind(uint64_t number)
