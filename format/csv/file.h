@@ -62,20 +62,9 @@ int csv_shape_read(const uint8_t *head, size_t len, bool whole, unsigned decided
 
 extern const struct record_file_ops csv_file_ops;
 
-/* Members of csv_file_ops. */
-int csv_open(void *file, const struct record_source *source, struct diag *d);
-void csv_release(void *file);
-
-/* Can the line be read? Readable bytes follow it (DECIMAL_PAD), the first of them is 0. value: room
- * for as many as there are columns. 0, or -EBADMSG with the reason in d. */
-int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
-                   float *value, struct diag *d);
-
 /* Is a number too large for what it is shown as? 0; or -EBADMSG with the first, and how many, in d;
  * or another -errno. */
 int csv_check(void *file, struct diag *d);
-
-void csv_scan_free(struct csv_scan *scan); /* takes NULL */
 
 /* For format/records: see struct record_format. */
 int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],

@@ -7,11 +7,13 @@
 #include "base/checked.h"
 #include "format/core/rounded.h"
 #include "format/csv/file.h"
+#include "format/csv/head.h"
 #include "format/csv/row.h"
 #include "format/text/lines.h"
 
-#define PIECE (UINT64_C(1) << 20)
-#define PAD   64
+#define PIECE         (UINT64_C(1) << 20)
+#define PAD           64
+#define LINES_CHECKED 99 /* when a file is opened */
 
 /* Numbers that are shown rounded. */
 enum { WHOLE, DIGITS, ROUNDED };
@@ -33,7 +35,7 @@ struct csv_scan {
     } rounded[ROUNDED];
 };
 
-void csv_scan_free(struct csv_scan *scan)
+static void csv_scan_free(struct csv_scan *scan)
 {
     if (!scan)
         return;
@@ -170,8 +172,10 @@ static bool csv_scan_is_missing(const float *value, size_t column)
     return column != CSV_NONE && value[column] != value[column];
 }
 
-int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
-                   float *value, struct diag *d)
+/* Can the line be read? Readable bytes follow it (DECIMAL_PAD), the first of them is 0. value: room
+ * for as many as there are columns. 0, or -EBADMSG with the reason in d. */
+static int csv_check_line(const struct csv_file *file, uint64_t line, const uint8_t *text,
+                          size_t len, float *value, struct diag *d)
 {
     const struct csv_shape *shape = &file->shape;
     size_t bad, n = csv_parse(text, len, shape->delimiter, value, shape->columns, &bad);
@@ -332,6 +336,126 @@ static int csv_scan_about(void *impl, const struct index *index, struct text *re
     text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
     text_add(ret, "%s", file->rounded);
     return 0;
+}
+
+/* ---- opening ---- */
+
+/* The columns in the order of CSV_X and so on; those that a file has not are omitted. */
+static void csv_set_columns(struct csv_file *file)
+{
+    static const struct record_column columns[CSV_FIELDS] = {
+        [CSV_X] = {"x", RECORD_NUMBERS, .ndim = 1},
+        [CSV_LINE] = {"csv", RECORD_BYTES, "csv", .unnamed = true,
+                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        [CSV_TEXT] = {"rows", RECORD_TEXT, "csv", .unnamed = true,
+                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        [CSV_LABEL] = {"label", RECORD_NUMBERS},
+        [CSV_WEIGHT] = {"weight", RECORD_NUMBERS},
+    };
+
+    for (unsigned i = 0; i < CSV_FIELDS; i++) {
+        struct record_column *column = &file->column[file->base.n_columns];
+
+        if ((i == CSV_LABEL && file->shape.label == CSV_NONE) ||
+            (i == CSV_WEIGHT && file->shape.weight == CSV_NONE))
+            continue;
+        *column = columns[i];
+        if (column->shown == RECORD_NUMBERS)
+            column->dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
+        file->base.n_columns++;
+    }
+    file->column[CSV_X].dim[0] = csv_features(&file->shape);
+    file->base.column = file->column;
+}
+
+/* The first lines are checked at once: a table with text in it is no table of numbers. */
+static int csv_check_lines(const struct csv_file *file, uint8_t *text, size_t len, struct diag *d)
+{
+    const struct csv_shape *s = &file->shape;
+    AUTO_FREE float *value = malloc(s->columns * sizeof(*value));
+    struct csv_head head = {.text = text,
+                            .len = len,
+                            .whole = len == file->base.blob->size,
+                            .comment = s->comment,
+                            .begun = true,
+                            .at = (size_t)s->rows_at,
+                            .lines = s->lines};
+    struct csv_line line;
+    int r = value ? 0 : -ENOMEM;
+
+    while (r == 0 && head.lines < LINES_CHECKED && csv_head_next(&head, &line)) {
+        uint8_t *end = text + (line.text - text) + line.len, behind = *end;
+
+        *end = 0;
+        r = csv_check_line(file, head.lines, line.text, line.len, value, d);
+        *end = behind;
+    }
+    return r;
+}
+
+int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_whole,
+                  struct diag *d)
+{
+    size_t len = FORMAT_HEAD;
+
+    /* The first line may be longer than a head. */
+    for (;; len *= 4) {
+        size_t n = (size_t)min_u64(len, blob->size);
+        uint8_t *grown = realloc(*ret, n + DECIMAL_PAD);
+        int r;
+
+        if (!grown)
+            return -ENOMEM;
+        *ret = grown;
+        r = blob_read(READ_WAITS, blob, grown, n, 0, d);
+        if (r < 0)
+            return r;
+        memset(grown + n, 0, DECIMAL_PAD);
+        if (n < blob->size && len <= CSV_LINE_MOST && !memchr(grown, '\n', n) &&
+            !memchr(grown, '\r', n))
+            continue;
+        *ret_len = n;
+        *ret_whole = n == blob->size;
+        return 0;
+    }
+}
+
+static int csv_read_shape(struct csv_file *file, unsigned decided,
+                          const struct format_options *options, struct diag *d)
+{
+    AUTO_FREE uint8_t *head = NULL;
+    size_t len;
+    bool whole;
+    int r = csv_read_head(file->base.blob, &head, &len, &whole, d);
+
+    if (r == 0)
+        r = csv_shape_read(head, len, whole, decided, options, blob_name(file->base.blob),
+                           &file->shape, d);
+    return r < 0 ? r : csv_check_lines(file, head, len, d);
+}
+
+static int csv_open(void *p, const struct record_source *source, struct diag *d)
+{
+    const struct format_setup *setup = source->setup;
+    struct csv_file *file = p;
+    int r;
+
+    file->doubles = setup->options.doubles;
+    r = csv_read_shape(file, source->file[source->i].decided, &setup->options, d);
+    file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
+    if (r == 0)
+        csv_set_columns(file);
+    return r;
+}
+
+static void csv_release(void *p)
+{
+    struct csv_file *file = p;
+
+    csv_scan_free(file->scan);
+    text_release(&file->shape.names);
+    text_release(&file->shape.note);
+    free(file->rounded);
 }
 
 const struct record_file_ops csv_file_ops = {

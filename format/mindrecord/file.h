@@ -71,7 +71,6 @@ struct mindrecord {
 };
 
 extern const struct record_file_ops mindrecord_file_ops; /* pass.c */
-int mindrecord_open(void *file, const struct record_source *source, struct diag *d);
 
 static inline unsigned mindrecord_column(unsigned field, enum mindrecord_field_number number)
 {

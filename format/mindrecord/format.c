@@ -11,16 +11,6 @@
 
 /* ---- a file ---- */
 
-int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
-{
-    struct mindrecord *file = p;
-    int r = mindrecord_refuse_encrypted(file->base.blob, d);
-
-    file->memo = source->setup->memo;
-    file->name = source->file[source->i].name;
-    return r == 0 ? mindrecord_header_read(file->base.blob, &file->header, d) : r;
-}
-
 static const char *mindrecord_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -436,6 +436,16 @@ static void mindrecord_release(void *p)
     free(file->shows);
 }
 
+static int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
+{
+    struct mindrecord *file = p;
+    int r = mindrecord_refuse_encrypted(file->base.blob, d);
+
+    file->memo = source->setup->memo;
+    file->name = source->file[source->i].name;
+    return r == 0 ? mindrecord_header_read(file->base.blob, &file->header, d) : r;
+}
+
 const struct record_file_ops mindrecord_file_ops = {
     .size = sizeof(struct mindrecord),
     .index = {.version = "mindrecord 1",

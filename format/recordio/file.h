@@ -77,7 +77,6 @@ struct recordio {
 };
 
 extern const struct record_file_ops recordio_file_ops; /* pass.c */
-int recordio_open(void *file, const struct record_source *source, struct diag *d);
 
 /* Set the columns of a file whose index is ready (columns.c). */
 void recordio_set_columns(struct recordio *file);

@@ -370,6 +370,43 @@ static void recordio_pass_release(void *p)
     blob_free(file->idx);
 }
 
+/* What makes the file unusable whatever follows. */
+static int recordio_check_start(const struct blob *blob, struct diag *d)
+{
+    uint8_t header[RECORDIO_PART];
+    char why[RECORDIO_WHY];
+    const char *wrong;
+    uint64_t len, end;
+    unsigned flag;
+    int r;
+
+    if (blob->size < sizeof(header))
+        return diag_set(d, -EBADMSG, "%s: expected the header of a part (8 bytes), got %llu bytes",
+                        blob_name(blob), (unsigned long long)blob->size);
+    r = blob_read(READ_WAITS, blob, header, sizeof(header), 0, d);
+    if (r < 0)
+        return r;
+    if (load_be32(header) == RECORDIO_MAGIC)
+        return diag_set(d, -EBADMSG,
+                        "%s: byte 0: expected 0a 23 d7 ce (RecordIO), got the same in big-endian "
+                        "order, which is not supported",
+                        blob_name(blob));
+    wrong = recordio_part(header, 0, blob->size, &flag, &len, &end, why);
+    if (!wrong && flag > 1)
+        wrong = "expected the start of a record, got a further part of one";
+    return wrong ? diag_set(d, -EBADMSG, "%s: byte 0: %s", blob_name(blob), wrong) : 0;
+}
+
+static int recordio_open(void *p, const struct record_source *source, struct diag *d)
+{
+    struct recordio *file = p;
+    int r = recordio_check_start(file->base.blob, d);
+
+    if (r == 0)
+        file->idx = recordio_take_idx(source->file, source->n, source->i);
+    return r;
+}
+
 const struct record_file_ops recordio_file_ops = {
     .size = sizeof(struct recordio),
     .index = {.version = "recordio 1",

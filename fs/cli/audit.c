@@ -160,7 +160,7 @@ static int count_batches(const struct audit_call *call, const char *folder, uint
                          struct diag *d)
 {
     DIR *dir = opendir(folder);
-    uint64_t n = 0, most = 0, number;
+    uint64_t n = 0, most = 0, number = 0;
 
     if (!dir && errno == ENOENT)
         return cli_audit_refused(call, folder, d);
