@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
-struct kind {
+struct foreign_type {
     struct foreign is;
     const char *magic; /* at byte offset; NULL: none */
     size_t len;
@@ -241,7 +241,7 @@ static bool is_double_colon(const struct probed_file *file)
 #define TEXT    "CSV, JSON lines and libsvm text are read"
 
 /* The first kind that fits counts. */
-static const struct kind foreign_kinds[] = {
+static const struct foreign_type foreign_types[] = {
     {IS_PICTURE("a JPEG picture"), MAGIC("\xff\xd8\xff"), .offset = 0},
     {IS_PICTURE("a PNG picture"), MAGIC("\x89PNG\r\n\x1a\n"), .offset = 0},
     {IS_PICTURE("a GIF picture"), MAGIC("GIF8"), .offset = 0},
@@ -312,10 +312,10 @@ static const struct kind foreign_kinds[] = {
      .test = is_tsv},
 };
 
-static const struct kind *find_kind(const struct probed_file *file)
+static const struct foreign_type *foreign_find_type(const struct probed_file *file)
 {
-    for (size_t i = 0; i < ARRAY_LEN(foreign_kinds); i++) {
-        const struct kind *k = &foreign_kinds[i];
+    for (size_t i = 0; i < ARRAY_LEN(foreign_types); i++) {
+        const struct foreign_type *k = &foreign_types[i];
 
         if (k->magic && (file->len < k->offset + k->len ||
                          memcmp(file->head + k->offset, k->magic, k->len) != 0))
@@ -328,14 +328,14 @@ static const struct kind *find_kind(const struct probed_file *file)
 
 bool foreign_is_mistaken(const struct probed_file *file)
 {
-    const struct kind *k = find_kind(file);
+    const struct foreign_type *k = foreign_find_type(file);
 
     return k && k->zeros && !load_le16(file->head) && file->head[2] < 8;
 }
 
 const struct foreign *foreign_kind(const struct probed_file *file)
 {
-    const struct kind *k = find_kind(file);
+    const struct foreign_type *k = foreign_find_type(file);
 
     return k ? &k->is : NULL;
 }

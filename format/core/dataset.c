@@ -15,7 +15,7 @@ void dataset_free_folders(struct dataset *ds)
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned scope = 0; scope < N_SCOPES; scope++)
-            free(ds->folder[i].kind[scope]);
+            free(ds->folder[i].files[scope]);
     free(ds->folder);
     ds->folder = NULL;
     ds->n_folders = 0;

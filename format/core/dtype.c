@@ -27,7 +27,7 @@ void dtype_descr(enum dtype dtype, uint64_t width, bool big_endian,
 {
     char order = width == 1 || dtype == DTYPE_TEXT ? '|' : big_endian ? '>' : '<';
 
-    snprintf(ret, DTYPE_DESCR_SIZE, "%c%c%u", order, infos[dtype].kind, (unsigned)width);
+    snprintf(ret, DTYPE_DESCR_SIZE, "%c%c%u", order, infos[dtype].letter, (unsigned)width);
 }
 
 int64_t dtype_integer(enum dtype dtype, bool big_endian, const uint8_t *p)

@@ -27,7 +27,7 @@ enum dtype {
 
 struct dtype_info {
     const char *name; /* "uint8" */
-    char kind;        /* 'b', 'u', 'i', 'f', 'c', 'S' */
+    char letter;      /* 'b', 'u', 'i', 'f', 'c', 'S' */
     uint8_t bytes;    /* of an element; 0 for text */
 };
 

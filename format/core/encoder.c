@@ -8,13 +8,13 @@ struct offers {
     const char *folder;
     const struct encoder *encoder;
     unsigned n;
-    struct file_kind kind[KINDS_MAX];
+    struct file_kind files[KINDS_MAX];
 };
 
 static int offer_named(struct offers *offers, const struct field *field, const char *name,
                        const char *ext)
 {
-    struct file_kind *file = &offers->kind[offers->n];
+    struct file_kind *file = &offers->files[offers->n];
     int len;
 
     if (offers->n == KINDS_MAX)
@@ -116,16 +116,16 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
         r = offer_encoded(ds, scope, offers);
     if (r == 0)
         r = offer_bytes(ds, scope, offers);
-    free(folder->kind[scope]);
-    folder->kind[scope] = NULL;
+    free(folder->files[scope]);
+    folder->files[scope] = NULL;
     folder->n_kinds[scope] = 0;
     if (r < 0 || !offers->n)
         return r;
-    qsort(offers->kind, offers->n, sizeof(offers->kind[0]), encoder_compare_kinds);
-    folder->kind[scope] = calloc(offers->n, sizeof(offers->kind[0]));
-    if (!folder->kind[scope])
+    qsort(offers->files, offers->n, sizeof(offers->files[0]), encoder_compare_kinds);
+    folder->files[scope] = calloc(offers->n, sizeof(offers->files[0]));
+    if (!folder->files[scope])
         return -ENOMEM;
-    memcpy(folder->kind[scope], offers->kind, offers->n * sizeof(offers->kind[0]));
+    memcpy(folder->files[scope], offers->files, offers->n * sizeof(offers->files[0]));
     folder->n_kinds[scope] = offers->n;
     return 0;
 }

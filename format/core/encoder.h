@@ -27,7 +27,7 @@ struct file_kind {
 struct folder {
     const char *name;
     unsigned n_kinds[N_SCOPES];
-    struct file_kind *kind[N_SCOPES]; /* sorted by suffix */
+    struct file_kind *files[N_SCOPES]; /* sorted by suffix */
 };
 
 /* Is there a file in it? A folder that was named before the fields were known may be empty, and is

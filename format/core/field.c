@@ -148,7 +148,7 @@ typedef void convert_fn(const struct field *f, size_t n, const uint8_t *src, uin
 
 static void convert_swapped(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
 {
-    uint64_t parts = dtype_info(f->dtype)->kind == 'c' ? 2 : 1;
+    uint64_t parts = dtype_info(f->dtype)->letter == 'c' ? 2 : 1;
 
     n *= parts;
     switch (f->width / parts) {

@@ -77,7 +77,7 @@ static bool is_short(const char *text, size_t len, const struct dtype_info *info
 {
     uint64_t bytes;
 
-    return len > 1 && text[0] == info->kind &&
+    return len > 1 && text[0] == info->letter &&
            number_parse(text + 1, len - 1, 16, &bytes) == len - 1 && bytes == info->bytes;
 }
 
@@ -207,7 +207,7 @@ static const char *npy_head_take_member(struct parser *p, struct npy_head *ret, 
 {
     static const struct {
         const char *key;
-        const char *(*take)(struct parser *p, struct npy_head *ret);
+        const char *(*parse)(struct parser *p, struct npy_head *ret);
     } members[] = {
         {"descr", npy_head_take_type}, {"fortran_order", take_order}, {"shape", take_shape}};
     const char *key;
@@ -217,7 +217,7 @@ static const char *npy_head_take_member(struct parser *p, struct npy_head *ret, 
         for (unsigned i = 0; i < ARRAY_LEN(members); i++)
             if (npy_head_is_text(key, len, members[i].key) && !(*seen & 1u << i)) {
                 *seen |= 1u << i;
-                return members[i].take(p, ret);
+                return members[i].parse(p, ret);
             }
     return "expected 'descr', 'fortran_order' and 'shape' in the header of .npy, got something "
            "else";

@@ -462,7 +462,7 @@ const struct record_file_ops csv_file_ops = {
     .size = sizeof(struct csv_file),
     .index = {.version = "csv 3",
               .identity = csv_scan_identity,
-              .take = csv_scan_take,
+              .load = csv_scan_take,
               .begin = csv_scan_begin,
               .step = csv_scan_step,
               .about = csv_scan_about},

@@ -392,7 +392,7 @@ static const struct files_ops manifest_ops = {
     .file = {.size = sizeof(struct manifest_file),
              .index = {.version = "files manifest 1",
                        .identity = manifest_identity,
-                       .take = manifest_load,
+                       .load = manifest_load,
                        .begin = manifest_begin,
                        .step = manifest_step,
                        .about = manifest_about,

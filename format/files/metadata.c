@@ -538,7 +538,7 @@ static const struct files_ops metadata_ops = {
     .file = {.size = sizeof(struct metadata_file),
              .index = {.version = "files table 2",
                        .identity = metadata_identity,
-                       .take = metadata_load,
+                       .load = metadata_load,
                        .begin = metadata_begin,
                        .step = metadata_step,
                        .about = metadata_about,

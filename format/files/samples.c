@@ -342,7 +342,7 @@ static const struct files_ops samples_ops = {
     .file = {.size = sizeof(struct samples_file),
              .index = {.version = "files 2",
                        .identity = samples_identity,
-                       .take = samples_load,
+                       .load = samples_load,
                        .begin = samples_begin,
                        .step = samples_step,
                        .about = samples_about,

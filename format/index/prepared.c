@@ -62,7 +62,7 @@ static int prepared_load(struct prepared *p)
 {
     int r;
 
-    if (index_store_load(p->keep, p->kind, p->identity, &p->kept) < 0)
+    if (index_store_load(p->keep, p->type, p->identity, &p->kept) < 0)
         return 0;
     r = index_open(p->kept.bytes, p->kept.size, &p->index);
     if (r == 0 && !has_shape(&p->index, &p->shape))
@@ -71,15 +71,15 @@ static int prepared_load(struct prepared *p)
         r = -EBADMSG;
     if (r == 0)
         r = doubt(p);
-    if (r == 0 && p->ops->take)
-        r = p->ops->take(p->impl, &p->index);
+    if (r == 0 && p->ops->load)
+        r = p->ops->load(p->impl, &p->index);
     if (r == 0)
         return 1;
     free((void *)(uintptr_t)TAKE_PTR(p->proven));
     kept_index_release(&p->kept);
     if (blob_says_nothing(r))
         return r;
-    index_store_remove(p->keep, p->kind, p->identity);
+    index_store_remove(p->keep, p->type, p->identity);
     return 0;
 }
 
@@ -147,7 +147,7 @@ static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIEC
 {
     AUTO_TEXT struct text t = {0};
     struct diag reason = DIAG_INIT;
-    int r = index_store_save(p->keep, p->kind, p->identity, p->source, pieces, INDEX_PIECES,
+    int r = index_store_save(p->keep, p->type, p->identity, p->source, pieces, INDEX_PIECES,
                              &p->kept, &reason);
 
     if (r < 0 && p->ops->not_kept) {
@@ -248,7 +248,7 @@ void prepared_prove(const struct prepared *p, uint64_t row)
 
 int prepared_disprove(const struct prepared *p, uint64_t row, const char *why, struct diag *d)
 {
-    index_store_remove(p->keep, p->kind, p->identity);
+    index_store_remove(p->keep, p->type, p->identity);
     return diag_set(
         d, -ESTALE,
         "%s: record %llu is not what the index next to the data says, which is of another "

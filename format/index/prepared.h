@@ -1,6 +1,6 @@
 /* A prepared index: one that takes a pass over its source to make, and is kept for the next mount.
  *
- *     NEW    -> READY   an earlier mount kept the index, and the format takes it
+ *     NEW    -> READY   an earlier mount kept the index, and the format accepts it
  *     NEW    -> MAKING  none was kept; or it is damaged, or of something that has changed, and is
  *                       removed
  *     MAKING -> READY   the pass has finished; the index is kept, or stays in memory
@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "format/index/index.h"
 
-/* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), take(), step() and
+/* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), load(), step() and
  * ready() say nothing about the source: they are called again. Any other error is for good. */
 struct prepared_ops {
     /* The name of the format and a version: "csv 3". The identity of an index begins with it, and
@@ -32,7 +32,7 @@ struct prepared_ops {
     /* Take what a kept index says: it has the shape that was asked for, but its numbers and its
      * `about` are hostile. 0; or -errno with nothing taken: it is damaged, or its sources have
      * changed. NULL: there is nothing to take. */
-    int (*take)(void *impl, const struct index *index);
+    int (*load)(void *impl, const struct index *index);
     /* No index was kept: begin the pass. Called once, so it reads nothing that the index depends
      * on. 0 or -errno, for good. NULL: nothing to do. */
     int (*begin)(void *impl);
@@ -57,7 +57,7 @@ struct prepared {
     void *impl;                     /* the owner */
     const struct index_store *keep; /* not owned, nor are the blob and the texts */
     const struct blob *blob;        /* the source; NULL: identity() adds all sources */
-    const char *kind;               /* of indexes in the store: "rows" */
+    const char *type;               /* of indexes in the store: "rows" */
     const char *name;               /* of the source, in messages */
     const char *source;             /* for people who look at the store */
     uint64_t size;                  /* bytes that the pass goes through */

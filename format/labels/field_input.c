@@ -12,7 +12,7 @@
 
 bool field_is_number(const struct field *f)
 {
-    char letter = dtype_info(f->dtype)->kind;
+    char letter = dtype_info(f->dtype)->letter;
 
     return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", letter) &&
            !f->stored_as && field_is_in(f, IN_PAGES);
@@ -20,7 +20,7 @@ bool field_is_number(const struct field *f)
 
 static bool is_float(const struct field *f)
 {
-    return dtype_info(f->dtype)->kind == 'f';
+    return dtype_info(f->dtype)->letter == 'f';
 }
 
 static unsigned digits_of(const struct field *f)
@@ -170,8 +170,8 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
                     f->ndim                ? " with axes"
                     : f->form != FORM_ITEM ? " that differs in length"
                     : f->stored_as         ? ", of which only the bits are shown; convert it to F32"
-                    : !strchr("uifb", dtype_info(f->dtype)->kind) ? ", which is no number"
-                                                                  : ", which is not stored");
+                    : !strchr("uifb", dtype_info(f->dtype)->letter) ? ", which is no number"
+                                                                    : ", which is not stored");
 }
 
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,

@@ -20,7 +20,7 @@ static bool head_is_good(const struct label_head *head, size_t size, enum label_
 {
     return !memcmp(head->magic, LABEL_FILE_MAGIC, sizeof(head->magic)) &&
            head->version == LABEL_FILE_VERSION && head->order == LABEL_FILE_ORDER &&
-           head->kind == (uint32_t)type && head->n == n && n < LABEL_SAMPLES_MAX &&
+           head->type == (uint32_t)type && head->n == n && n < LABEL_SAMPLES_MAX &&
            head->classes <= LABEL_CLASSES_MAX && (type == LABEL_CLASSES || !head->classes) &&
            label_file_size(type, n, head->classes) == size;
 }
@@ -56,7 +56,7 @@ static bool sums_are_good(const struct label_arrays *a)
 int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables)
 {
-    struct label_arrays a = {.kind = type, .n = n};
+    struct label_arrays a = {.type = type, .n = n};
     AUTO_FREE uint64_t *tables = NULL;
     struct label_head head;
 

@@ -25,14 +25,14 @@ struct label_head {
     uint32_t version;
     uint32_t crc; /* CRC-32C of all that follows */
     uint32_t order;
-    uint32_t kind;
+    uint32_t type;
     uint64_t n;
     uint64_t classes; /* 0 for weights */
 };
 
 /* What the bytes say; points into them, but for label and begin. */
 struct label_arrays {
-    enum label_kind kind;
+    enum label_kind type;
     uint64_t n; /* samples */
 
     /* Of classes: the distinct values, in ascending order, none without samples. */

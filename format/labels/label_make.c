@@ -29,7 +29,7 @@ enum stage { READING, PLACING, ADDING, SUMMING, DONE };
 struct label_making {
     const struct label_input *input;
     struct kept_file *file;
-    enum label_kind kind;
+    enum label_kind type;
     enum stage stage;
     uint64_t at; /* samples, or bytes, that are done in this stage */
 
@@ -166,7 +166,7 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
 static int step_reading(struct label_making *m, struct read_context *rc, struct diag *d)
 {
     size_t n = (size_t)min_u64(LABEL_READ, m->input->n - m->at);
-    bool classes = m->kind == LABEL_CLASSES;
+    bool classes = m->type == LABEL_CLASSES;
     uint64_t all = LABEL_FILE_BODY + 8 * (m->input->n + 1);
     int r = kept_file_raise(m->file, all, d);
 
@@ -356,14 +356,14 @@ static int step_adding(struct label_making *m, struct diag *d)
 
 static int step_summing(struct label_making *m)
 {
-    uint64_t size = label_file_size(m->kind, m->input->n, m->table.n);
+    uint64_t size = label_file_size(m->type, m->input->n, m->table.n);
     size_t skip = m->at ? 0 : offsetof(struct label_head, order), n;
     int r = 0;
 
     if (!m->at) {
         m->head = (struct label_head){.version = LABEL_FILE_VERSION,
                                       .order = LABEL_FILE_ORDER,
-                                      .kind = (uint32_t)m->kind,
+                                      .type = (uint32_t)m->type,
                                       .n = m->input->n,
                                       .classes = m->table.n};
         memcpy(m->head.magic, LABEL_FILE_MAGIC, sizeof(m->head.magic));
@@ -392,7 +392,7 @@ int label_making_new(enum label_kind type, const struct label_input *input, stru
 
     if (!m)
         return -ENOMEM;
-    *m = (struct label_making){.input = input, .file = file, .kind = type};
+    *m = (struct label_making){.input = input, .file = file, .type = type};
     m->value.any = malloc(SUMMED);
     m->number = type == LABEL_CLASSES ? malloc(4 * LABEL_READ) : NULL;
     if (!m->value.any || (type == LABEL_CLASSES && !m->number)) {

@@ -35,7 +35,7 @@ static int use_file(struct labels *l)
     int r = mapped_file_open(l->file.fd, l->file.size, &l->map);
 
     if (r == 0)
-        r = label_file_check(l->map.bytes, l->map.size, l->kind, l->input->n, &l->arrays,
+        r = label_file_check(l->map.bytes, l->map.size, l->type, l->input->n, &l->arrays,
                              &l->tables);
     if (r == 0 && mapped_file_is_lost(&l->map))
         r = -EBADMSG;
@@ -58,7 +58,7 @@ static int no_memory_for(const struct labels *l, uint64_t bytes, struct diag *d)
 /* A file that is in memory. */
 static int begin_in_memory(struct labels *l, struct diag *d)
 {
-    uint64_t bytes = label_file_size(l->kind, l->input->n, 0);
+    uint64_t bytes = label_file_size(l->type, l->input->n, 0);
     uint64_t used = atomic_fetch_add(&l->memory->used, bytes);
 
     l->held = bytes;
@@ -103,7 +103,7 @@ static int labels_begin(struct labels *l, struct diag *d)
     if (r == 0 && l->not_kept)
         r = begin_in_memory(l, d);
     if (r == 0)
-        r = label_making_new(l->kind, l->input, &l->file, &l->making);
+        r = label_making_new(l->type, l->input, &l->file, &l->making);
     if (r == 0)
         l->state = LABELS_MAKING;
     return r;

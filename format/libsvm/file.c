@@ -205,7 +205,7 @@ static const struct record_file_ops libsvm_file_ops = {
     .size = sizeof(struct libsvm_file),
     .index = {.version = "libsvm 4",
               .identity = libsvm_identity,
-              .take = libsvm_take,
+              .load = libsvm_take,
               .begin = libsvm_begin,
               .step = libsvm_step,
               .about = libsvm_about,

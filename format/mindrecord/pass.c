@@ -449,7 +449,7 @@ static int mindrecord_open(void *p, const struct record_source *source, struct d
 const struct record_file_ops mindrecord_file_ops = {
     .size = sizeof(struct mindrecord),
     .index = {.version = "mindrecord 1",
-              .take = mindrecord_load,
+              .load = mindrecord_load,
               .begin = mindrecord_begin,
               .step = mindrecord_step,
               .about = mindrecord_about,

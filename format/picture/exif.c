@@ -36,7 +36,7 @@ static uint32_t load32(const uint8_t *p, bool big)
  * of others, which are bytes and texts, PIL makes no orientation. */
 static const struct value_type {
     unsigned bytes;
-    char kind;
+    char type;
 } exif_types[] = {
     [1] = {1, 0},    [2] = {1, 0},    [3] = {2, 'u'},  [4] = {4, 'u'}, [5] = {8, 'q'},
     [6] = {1, 'i'},  [7] = {1, 0},    [8] = {2, 'i'},  [9] = {4, 'i'}, [10] = {8, 'r'},
@@ -61,16 +61,16 @@ static double exif_load_float(const uint8_t *p, unsigned bytes, bool big)
 /* The value as an orientation. */
 static unsigned exif_value_of(const uint8_t *p, struct value_type type, bool big)
 {
-    bool is_signed = type.kind == 'i' || type.kind == 'r';
+    bool is_signed = type.type == 'i' || type.type == 'r';
 
     for (unsigned o = 1; o <= 8; o++) {
         bool is = false;
 
-        if (type.kind == 'u' || type.kind == 'i') {
+        if (type.type == 'u' || type.type == 'i') {
             is = load_integer(p, type.bytes, is_signed, big) == o;
-        } else if (type.kind == 'f') {
+        } else if (type.type == 'f') {
             is = exif_load_float(p, type.bytes, big) == o;
-        } else if (type.kind) {
+        } else if (type.type) {
             int64_t numerator = load_integer(p, 4, is_signed, big);
             int64_t by = load_integer(p + 4, 4, is_signed, big);
 

@@ -10,7 +10,7 @@ enum picture_kind picture_kind_of(const void *head, uint64_t len)
     static const struct {
         const char *start;
         size_t len;
-        enum picture_kind kind;
+        enum picture_kind type;
     } starts[] = {
         {"\xff\xd8\xff", 3, PICTURE_JPEG},
         {"\x89PNG\r\n\x1a\n", 8, PICTURE_PNG},
@@ -26,7 +26,7 @@ enum picture_kind picture_kind_of(const void *head, uint64_t len)
         return PICTURE_WEBP;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++)
         if (len >= starts[i].len && !memcmp(head, starts[i].start, starts[i].len))
-            return starts[i].kind;
+            return starts[i].type;
     return PICTURE_NONE;
 }
 
@@ -34,7 +34,7 @@ enum picture_kind picture_kind_of_ext(const char *ext)
 {
     static const struct {
         const char *ext;
-        enum picture_kind kind;
+        enum picture_kind type;
     } known[] = {
         {"jpg", PICTURE_JPEG}, {"jpeg", PICTURE_JPEG}, {"png", PICTURE_PNG},
         {"gif", PICTURE_GIF},  {"bmp", PICTURE_BMP},   {"webp", PICTURE_WEBP},
@@ -43,7 +43,7 @@ enum picture_kind picture_kind_of_ext(const char *ext)
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcasecmp(ext, known[i].ext))
-            return known[i].kind;
+            return known[i].type;
     return PICTURE_NONE;
 }
 

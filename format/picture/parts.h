@@ -29,7 +29,7 @@ struct picture_job {
 };
 
 struct picture_decoder {
-    const char *kind;
+    const char *format;
     bool (*is_ours)(const uint8_t *head, size_t len);
     /* Decode: picture_begin(), then scaler_row() with all rows from the top. 0 or -errno with the
      * reason in job->d. */

@@ -411,7 +411,7 @@ const struct record_file_ops recordio_file_ops = {
     .size = sizeof(struct recordio),
     .index = {.version = "recordio 1",
               .identity = recordio_pass_identity,
-              .take = recordio_pass_take,
+              .load = recordio_pass_take,
               .begin = recordio_pass_begin,
               .step = recordio_pass_step,
               .about = recordio_pass_about,

@@ -23,7 +23,7 @@ struct record_source {
 struct record_file_ops {
     size_t size; /* of the format's struct; 0: that of struct record_file */
     /* Its index. identity() adds what the index depends on besides the version and the source;
-     * take() checks what the core does not: see bytes. */
+     * load() checks what the core does not: see bytes. */
     struct prepared_ops index;
     const char *index_type; /* in the store; NULL: "rows" */
     struct index_shape shape;

@@ -253,7 +253,7 @@ static int make_picture(void *ctx, void **ret, size_t *ret_size)
     if (r < 0)
         return is_bad(r) ? make_bad(w, ret, ret_size) : r;
     made->is_bad = false;
-    made->kind = picture_kind_of(w->bytes, w->len);
+    made->type = picture_kind_of(w->bytes, w->len);
     *ret = TAKE_PTR(made);
     *ret_size = sizeof(*made) + pixel_bytes(p);
     return 0;

@@ -40,7 +40,7 @@ struct record_pictures {
 /* What the memo keeps. */
 struct made {
     bool is_bad;
-    enum picture_kind kind; /* of a picture that is not bad */
+    enum picture_kind type; /* of a picture that is not bad */
     uint8_t bytes[];        /* the array; or why it is bad, as text */
 };
 

@@ -77,12 +77,12 @@ static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
         return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
     for (unsigned i = 0; i < p->n; i++)
         ext = p->source[i] == source ? p->ext[i] : ext;
-    if (picture_kind_of_ext(ext) == made->kind)
+    if (picture_kind_of_ext(ext) == made->type)
         return 0;
     record_picture_where(ds, c, record, where);
     return diag_set(d, -EBADMSG, "%s: expected %s, as the extension .%s says, got a %s picture",
                     where, picture_kind_name(picture_kind_of_ext(ext)), ext,
-                    picture_kind_name(made->kind));
+                    picture_kind_name(made->type));
 }
 
 static const struct record_ops thumbnail_ops = {

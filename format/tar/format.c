@@ -48,7 +48,7 @@ static enum claim tar_probe(const struct probed_file *file)
         return CLAIM_NONE;
     if (!memcmp(file->head + 257, "ustar", 5))
         return CLAIM_STRONG;
-    return !tar_header_parse(file->head, &header) && header.kind != TAR_END ? CLAIM_STRONG
+    return !tar_header_parse(file->head, &header) && header.type != TAR_END ? CLAIM_STRONG
                                                                             : CLAIM_NONE;
 }
 

@@ -53,9 +53,9 @@ struct tar_pass {
     uint64_t faults[N_TAR_FAULTS];
     struct left no_ext, links;
     bool ended;
-    struct diag cut; /* why it has ended early */
-    uint64_t rest;   /* where bytes are that are not read; 0: nowhere */
-    bool is_open;    /* the mark of the end is missing */
+    struct diag cut;  /* why it has ended early */
+    uint64_t skipped; /* where bytes are that are not read; 0: nowhere */
+    bool is_open;     /* the mark of the end is missing */
     struct text notes;
     struct value value;
     struct sample sample;
@@ -305,7 +305,7 @@ static int tar_pass_add_member(struct tar_pass *pass, const struct tar_member *m
     if (r < 0)
         return r;
     place = &s->number[tar_pass_numbers_of(pass, field)[TAR_FIELD_PLACE]];
-    if (*place || m->kind == TAR_SPARSE || m->is_cut) {
+    if (*place || m->type == TAR_SPARSE || m->is_cut) {
         set_fault(s, m->is_cut ? TAR_CUT : *place ? TAR_TWICE : TAR_IS_SPARSE);
         return 0;
     }
@@ -357,7 +357,7 @@ static int tar_pass_take_file(struct tar_pass *pass, const struct tar_member *m,
 
 static int tar_pass_take_member(struct tar_pass *pass, const struct tar_member *m, struct diag *d)
 {
-    switch (m->kind) {
+    switch (m->type) {
     case TAR_FILE:
     case TAR_SPARSE:
         return tar_pass_take_file(pass, m, d);
@@ -417,7 +417,7 @@ static int tar_pass_finish(struct tar_pass *pass, struct diag *d)
     if (r == 0)
         r = tar_pass_judge(pass, d);
     if (r == 0 && !pass->cut.set)
-        r = tar_walk_rest(&pass->walk, &pass->rest, d);
+        r = tar_walk_rest(&pass->walk, &pass->skipped, d);
     pass->is_open = !pass->cut.set && tar_walk_is_open(&pass->walk);
     if (r >= 0)
         r = blob_check(shard->base.blob);
@@ -465,7 +465,7 @@ static bool is_of_sample(struct tar_member *m)
 {
     struct tar_name name;
 
-    return (m->kind == TAR_FILE || m->kind == TAR_SPARSE) &&
+    return (m->type == TAR_FILE || m->type == TAR_SPARSE) &&
            tar_name_split(m->name, m->name_len, &name) == TAR_NAME_SAMPLE;
 }
 
@@ -482,7 +482,7 @@ int tar_judge_start(const struct blob *blob, struct diag *d)
         r = 1;
     while (r == 1 && w.at + TAR_BLOCK <= end) {
         r = tar_walk_next(&w, &m, &cut);
-        if (r != 1 || m.kind >= TAR_PAX)
+        if (r != 1 || m.type >= TAR_PAX)
             continue;
         if (tar_name_is_of_project(m.name, m.name_len))
             return refuse_project(blob, &m, d);
@@ -521,13 +521,13 @@ void tar_pass_damage(const struct tar_pass *pass, struct text *t)
         if (pass->faults[i])
             text_add(t, "%s: %llu samples cannot be read: they %s\n", name,
                      (unsigned long long)pass->faults[i], faults[i]);
-    if (pass->rest)
+    if (pass->skipped)
         text_add(
             t,
             "%s: byte %llu: the %llu bytes after the end of the archive are not read: expected "
             "one archive in a file. Join archives with tar --concatenate, not with cat\n",
-            name, (unsigned long long)pass->rest,
-            (unsigned long long)(pass->shard->base.blob->size - pass->rest));
+            name, (unsigned long long)pass->skipped,
+            (unsigned long long)(pass->shard->base.blob->size - pass->skipped));
     if (pass->is_open)
         text_add(t,
                  "%s: byte %llu: the archive may be cut short: expected two blocks of zeros at its "

@@ -123,7 +123,7 @@ static int verify_member(struct verifying *v, const struct tar_member *m, size_t
         return v->shard->table.n < TAR_FIELDS_MAX ? tar_verify_differs(v, "the fields", d) : 0;
     number = v->shard->table.column[field].number;
     place = number[TAR_FIELD_PLACE];
-    if (m->kind != TAR_FILE || tar_verify_number_at(v, place) != (m->at - v->at) / TAR_BLOCK ||
+    if (m->type != TAR_FILE || tar_verify_number_at(v, place) != (m->at - v->at) / TAR_BLOCK ||
         tar_verify_number_at(v, place + 1) != m->size)
         return tar_verify_differs(v, "the places of files", d);
     ++*n_found;
@@ -142,7 +142,7 @@ static int verify_members(struct verifying *v, unsigned n, struct diag *d)
 
         if (r < 0)
             return r;
-        if ((m.kind != TAR_FILE && m.kind != TAR_SPARSE) ||
+        if ((m.type != TAR_FILE && m.type != TAR_SPARSE) ||
             tar_name_split(m.name, m.name_len, &name) != TAR_NAME_SAMPLE)
             continue;
         if (!tar_verify_is_key(v, m.name, name.key_len))

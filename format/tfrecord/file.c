@@ -168,7 +168,7 @@ static void tfrecord_release(void *p)
 const struct record_file_ops tfrecord_file_ops = {
     .size = sizeof(struct tfrecord_file),
     .index = {.version = "tfrecord 1",
-              .take = tfrecord_take,
+              .load = tfrecord_take,
               .begin = tfrecord_begin,
               .step = tfrecord_step,
               .about = tfrecord_about,

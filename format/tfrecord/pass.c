@@ -144,7 +144,7 @@ static int learn_feature(struct pass *pass, struct learned_column *c,
     if (r < 0)
         return r;
     feature_learn(c, f, message);
-    pass->number[c->number[FEATURE_COUNT]] = feature_number(f->count, f->kind);
+    pass->number[c->number[FEATURE_COUNT]] = feature_number(f->count, f->type);
     if (f->bytes)
         pass->number[c->number[FEATURE_BYTES]] = f->bytes;
     if (f->steps)

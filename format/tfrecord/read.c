@@ -61,13 +61,13 @@ static int tfrecord_read_count_elements(const struct tfrecord_file *file, uint64
     enum example_kind type = number ? feature_kind(number) : EXAMPLE_NONE;
 
     *ret = 0;
-    if (type != EXAMPLE_NONE && type != what->kind)
+    if (type != EXAMPLE_NONE && type != what->type)
         return tfrecord_read_refuse(
             file, row, -EBADMSG,
             "a feature of the kind that it has in most records, got another kind", d);
     if (what->part == EXAMPLE_STEPS)
         *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_STEPS]);
-    else if (what->kind == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
+    else if (what->type == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
         *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_BYTES]);
     else if (number)
         *ret = feature_count(number);
@@ -227,15 +227,15 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
 /* Does the feature as it is read have that many elements? Else the index is not of this record. */
 static bool agrees(const struct shown_column *what, const struct example_feature *f, uint64_t end)
 {
-    uint64_t width = what->kind == EXAMPLE_FLOATS ? 4 : 8;
+    uint64_t width = what->type == EXAMPLE_FLOATS ? 4 : 8;
 
-    if (f->kind != what->kind)
+    if (f->type != what->type)
         return false;
     if (what->part == EXAMPLE_STEPS)
         return end <= f->steps * 8;
     if (what->part == EXAMPLE_SIZES)
         return end <= f->count * 8;
-    return what->kind == EXAMPLE_BYTES ? end <= f->bytes : end <= f->count * width;
+    return what->type == EXAMPLE_BYTES ? end <= f->bytes : end <= f->count * width;
 }
 
 /* Bytes of a record that is too large to be kept: from the file, or from the whole record. */

@@ -89,7 +89,7 @@ static const struct record_file_ops tokens_document_set_ops = {
     .size = sizeof(struct document_file),
     .index = {.version = "tokens 1",
               .identity = tokens_document_set_identity,
-              .take = tokens_document_set_take,
+              .load = tokens_document_set_take,
               .step = tokens_document_set_step},
     .shape = {.columns = N_NUMBERS, .rising = 1u << START},
     .release = tokens_document_set_release,

@@ -166,17 +166,17 @@ static int audit_batch_read_number(struct reading *r, const struct content *c, u
         return rc;
     for (size_t b = 0; b < type->bytes && b < sizeof(whole); b++)
         whole |= (uint64_t)at[b] << (8 * b);
-    if (type->kind == 'i' && type->bytes < sizeof(whole) && at[type->bytes - 1] & 0x80)
+    if (type->letter == 'i' && type->bytes < sizeof(whole) && at[type->bytes - 1] & 0x80)
         whole |= UINT64_MAX << (8 * type->bytes);
     *ret_whole = whole;
-    *ret = type->kind == 'i' ? (double)(int64_t)whole : (double)whole;
+    *ret = type->letter == 'i' ? (double)(int64_t)whole : (double)whole;
     if (c->head.dtype == DTYPE_F8) {
         *ret = f8_of_bits(whole);
     } else if (c->head.dtype == DTYPE_F4) {
         *ret = (double)f4_of_bits((uint32_t)whole);
     } else if (c->head.dtype == DTYPE_F2) {
         *ret = f2_of_bits((uint16_t)whole);
-    } else if (type->kind == 'f' || type->kind == 'c') {
+    } else if (type->letter == 'f' || type->letter == 'c') {
         return diag_set(d, -EBADMSG,
                         "%s: %.*s: expected whole numbers, float16, float32 or float64",
                         blob_name(r->blob), (int)c->name_len, c->name);

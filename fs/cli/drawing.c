@@ -472,7 +472,7 @@ static const struct field *field_with_axes(const struct dataset *ds)
         const struct field *f = &ds->field[i];
 
         if (!page_shows(f) || f->derived || f->dtype == DTYPE_TEXT || !f->ndim ||
-            dtype_info(f->dtype)->kind == 'c')
+            dtype_info(f->dtype)->letter == 'c')
             continue;
         if (is_colour(f))
             return f;

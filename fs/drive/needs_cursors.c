@@ -31,7 +31,7 @@ static void needs_cursors_set_fields(struct cursor *c, const struct active_curso
 
     c->n_fields = 0;
     for (unsigned i = 0; folder && i < folder->n_kinds[scope]; i++) {
-        const struct field *f = folder->kind[scope][i].field;
+        const struct field *f = folder->files[scope][i].field;
 
         if (!(active->columns >> i & 1))
             continue;

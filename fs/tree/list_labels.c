@@ -107,7 +107,7 @@ static int whole_new(struct list_labels *all, const struct dataset *ds, const ch
         r = text_finish(&t, &w->identity, NULL);
     if (r < 0)
         return r;
-    w->labels = (struct labels){.kind = type,
+    w->labels = (struct labels){.type = type,
                                 .input = &w->input.input,
                                 .keep = all->setup->keep,
                                 .identity = w->identity,
@@ -122,7 +122,7 @@ static int whole_of(struct list_labels *all, const struct dataset *ds, const cha
                     enum label_kind type, struct dataset_label **ret, struct diag *d)
 {
     for (struct dataset_label *w = all->datasets; w; w = w->next) {
-        if (w->input.ds == ds && w->labels.kind == type && !strcmp(w->input.field->name, field)) {
+        if (w->input.ds == ds && w->labels.type == type && !strcmp(w->input.field->name, field)) {
             *ret = w;
             return 0;
         }
@@ -258,7 +258,7 @@ static int begin_list(struct list_label *l)
                                     .read = read_places,
                                     .where = name_place,
                                     .name = l->name};
-    l->labels = (struct labels){.kind = l->type,
+    l->labels = (struct labels){.type = l->type,
                                 .input = &l->input,
                                 .keep = l->all->setup->keep,
                                 .identity = l->identity,

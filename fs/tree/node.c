@@ -17,7 +17,7 @@ unsigned node_columns(const struct node *node)
 
 unsigned node_column(const struct node *node)
 {
-    return (unsigned)(node->file - node->folder->kind[scope_of(node)]);
+    return (unsigned)(node->file - node->folder->files[scope_of(node)]);
 }
 
 uint64_t node_units(const struct node *node)
@@ -37,7 +37,7 @@ void node_sibling(const struct node *node, uint64_t number, unsigned column, str
 
     *ret = *node;
     ret->number = number;
-    ret->file = &node->folder->kind[scope_of(node)][column];
+    ret->file = &node->folder->files[scope_of(node)][column];
     ret->ino = span_file_ino(node->item, first, number, column);
 }
 

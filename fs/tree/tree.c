@@ -63,7 +63,7 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     if (place.file >= node.folder->n_kinds[scope])
         return -ESTALE;
     node.type = s->plan ? NODE_BATCH : NODE_SAMPLE;
-    node.file = &node.folder->kind[scope][place.file];
+    node.file = &node.folder->files[scope][place.file];
     node.number = s->plan ? place.slot - 1 : place.slot;
     if (node.number >= (s->plan ? s->plan->schedule.batches : ds->samples) || node_is_hole(&node))
         return -ESTALE;
@@ -233,8 +233,8 @@ static const struct file_kind *tree_find_kind(const struct folder *folder, enum 
                                               const char *suffix)
 {
     for (unsigned i = 0; i < folder->n_kinds[scope]; i++)
-        if (!strcmp(folder->kind[scope][i].suffix, suffix))
-            return &folder->kind[scope][i];
+        if (!strcmp(folder->files[scope][i].suffix, suffix))
+            return &folder->files[scope][i];
     return NULL;
 }
 
@@ -250,7 +250,7 @@ static void file_node(const struct tree *tree, const struct node *parent,
     const struct dataset *ds = parent->item->ds;
     bool samples = parent->type == NODE_SAMPLE_FOLDER;
     enum scope scope = samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
-    unsigned column = (unsigned)(file - parent->folder->kind[scope]);
+    unsigned column = (unsigned)(file - parent->folder->files[scope]);
     const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0,
                                       .item = parent->item};
     const struct span_place folder = {.folder = (unsigned)(parent->folder - ds->folder)};
@@ -277,7 +277,7 @@ static int lookup_sample(struct tree *tree, const struct node *parent, const cha
 
     /* Keys may have dots, and one suffix may be the end of another. */
     for (unsigned i = 0; i < folder->n_kinds[SCOPE_SAMPLES]; i++) {
-        const struct file_kind *file = &folder->kind[SCOPE_SAMPLES][i];
+        const struct file_kind *file = &folder->files[SCOPE_SAMPLES][i];
         size_t n = strlen(file->suffix);
 
         if (n < len && n > best_len && !memcmp(name + len - n, file->suffix, n)) {
@@ -534,7 +534,7 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
 
     if (index / kinds >= n)
         return -ENOENT;
-    file_node(tree, parent, &parent->folder->kind[scope][index % kinds], index / kinds, ret);
+    file_node(tree, parent, &parent->folder->files[scope][index % kinds], index / kinds, ret);
     if (node_is_hole(ret))
         return 1;
     node_name(ret, stem);

@@ -54,7 +54,7 @@ static void make_files(const struct dataset *ds, enum scope scope, const struct 
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++)
-            make_file(ds, &ds->folder[i].kind[scope][k], sel);
+            make_file(ds, &ds->folder[i].files[scope][k], sel);
 }
 
 static void use_dataset(const struct dataset *ds)

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     enum label_kind kind;
 
     memcpy(&head, bytes, sizeof(head));
-    kind = head.kind == LABEL_WEIGHTS ? LABEL_WEIGHTS : LABEL_CLASSES;
+    kind = head.type == LABEL_WEIGHTS ? LABEL_WEIGHTS : LABEL_CLASSES;
     if (label_file_check(bytes, size, kind, head.n, &a, &tables) < 0)
         return 0;
     for (uint64_t i = 0; i < RUNS; i++) {

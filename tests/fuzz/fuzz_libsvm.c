@@ -142,7 +142,7 @@ static void make_files(const struct dataset *ds, enum scope scope, const struct 
         if (!fuzz_takes(way >> 16, i, ds->n_folders))
             continue;
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
-            const struct file_kind *kind = &ds->folder[i].kind[scope][k];
+            const struct file_kind *kind = &ds->folder[i].files[scope][k];
             AUTO_LAYOUT struct layout l = {0};
             int r;
 

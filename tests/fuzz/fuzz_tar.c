@@ -77,7 +77,7 @@ static struct walked walk(const struct blob *blob, struct blob_faults *faults)
             result.r = tar_walk_next(&w, &m, &d);
         }
         FUZZ_CHECK(result.r >= 0 || (result.r == -EBADMSG && d.set));
-        if (result.r != 1 || m.kind >= TAR_PAX)
+        if (result.r != 1 || m.type >= TAR_PAX)
             continue;
         FUZZ_CHECK(m.start >= after && m.at >= m.start + TAR_BLOCK && m.at <= blob->size);
         FUZZ_CHECK(m.size <= blob->size - m.at);

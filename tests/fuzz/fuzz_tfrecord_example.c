@@ -23,13 +23,13 @@ static uint64_t part_bytes(const struct example_feature *f, enum example_part pa
     case EXAMPLE_STEPS:
         return 8 * f->steps;
     case EXAMPLE_SIZES:
-        return f->kind == EXAMPLE_BYTES ? 8 * f->count : 0;
+        return f->type == EXAMPLE_BYTES ? 8 * f->count : 0;
     case EXAMPLE_VALUES:
         break;
     }
-    return f->kind == EXAMPLE_BYTES      ? f->bytes
-           : f->kind == EXAMPLE_FLOATS   ? 4 * f->count
-           : f->kind == EXAMPLE_INTEGERS ? 8 * f->count
+    return f->type == EXAMPLE_BYTES      ? f->bytes
+           : f->type == EXAMPLE_FLOATS   ? 4 * f->count
+           : f->type == EXAMPLE_INTEGERS ? 8 * f->count
                                          : 0;
 }
 
@@ -71,9 +71,9 @@ static int look_at(void *ctx, const struct example_feature *f)
 
     FUZZ_CHECK(f->name_len <= EXAMPLE_NAME_MAX && f->name_len <= found->len);
     FUZZ_CHECK(f->count <= found->len && f->steps <= found->len && f->bytes <= found->len);
-    FUZZ_CHECK(f->is_list || (!f->steps && f->kind != EXAMPLE_MIXED));
-    FUZZ_CHECK(f->kind != EXAMPLE_NONE || !f->count);
-    if (f->kind == EXAMPLE_BYTES)
+    FUZZ_CHECK(f->is_list || (!f->steps && f->type != EXAMPLE_MIXED));
+    FUZZ_CHECK(f->type != EXAMPLE_NONE || !f->count);
+    if (f->type == EXAMPLE_BYTES)
         FUZZ_CHECK(sum_of(found, f, EXAMPLE_SIZES, f->count) == f->bytes);
     if (f->is_list)
         FUZZ_CHECK(sum_of(found, f, EXAMPLE_STEPS, f->steps) == f->count);

@@ -225,7 +225,7 @@ static void file_release(void *p)
 static const struct record_file_ops file_ops = {
     .size = sizeof(struct file),
     .index = {.version = "testlrn 1",
-              .take = file_take,
+              .load = file_take,
               .step = file_step,
               .about = file_about,
               .ready = file_ready},

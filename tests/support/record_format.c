@@ -120,7 +120,7 @@ static int testrec_open(void *p, const struct record_source *source, struct diag
 
 static const struct record_file_ops testrec_ops = {
     .size = sizeof(struct file),
-    .index = {.version = "testrec 1", .take = testrec_take, .step = testrec_step},
+    .index = {.version = "testrec 1", .load = testrec_take, .step = testrec_step},
     .shape = {.columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true},
     .open = testrec_open,
 };

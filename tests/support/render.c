@@ -34,8 +34,8 @@ const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scop
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++)
             if (!strcmp(ds->folder[i].name, encoder) &&
-                !strcmp(ds->folder[i].kind[scope][k].suffix, suffix))
-                return &ds->folder[i].kind[scope][k];
+                !strcmp(ds->folder[i].files[scope][k].suffix, suffix))
+                return &ds->folder[i].files[scope][k];
     return NULL;
 }
 

@@ -440,7 +440,7 @@ static int join_take(void *impl, const struct index *index)
 static const struct prepared_ops join_ops = {
     .version = "kaldi join 4",
     .identity = join_identity,
-    .take = join_take,
+    .load = join_take,
     .step = join_step,
     .about = join_about,
 };
@@ -503,7 +503,7 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
         .ops = &join_ops,
         .impl = join,
         .keep = keep,
-        .kind = "tables",
+        .type = "tables",
         .name = blob_name(set->column[0].table->base.blob),
         .source = join->source,
         .shape = {.has_keys = true},

@@ -113,7 +113,7 @@ static const struct record_file_ops table_ops = {
     .size = sizeof(struct kaldi_table),
     .index = {.version = "kaldi 3",
               .identity = table_identity,
-              .take = table_take,
+              .load = table_take,
               .begin = table_begin,
               .step = table_step,
               .renamed = table_renamed,

@@ -142,33 +142,33 @@ static void tar_header_take_type(uint8_t type, struct tar_header *h)
     case '4':
     case '5': /* folder */
     case '6': /* FIFO */
-        h->kind = type == '5' ? TAR_FOLDER : TAR_OTHER;
+        h->type = type == '5' ? TAR_FOLDER : TAR_OTHER;
         h->has_data = false; /* whatever the size says */
         return;
     case 'D': /* GNU: the content of a folder */
     case 'M': /* GNU: the rest of a file of another volume */
     case 'N': /* GNU: old long names */
     case 'V': /* GNU: the name of the volume */
-        h->kind = TAR_OTHER;
+        h->type = TAR_OTHER;
         return;
     case 'S':
-        h->kind = TAR_SPARSE;
+        h->type = TAR_SPARSE;
         return;
     case 'L':
-        h->kind = TAR_LONG_NAME;
+        h->type = TAR_LONG_NAME;
         return;
     case 'K':
-        h->kind = TAR_LONG_TARGET;
+        h->type = TAR_LONG_TARGET;
         return;
     case 'x':
     case 'X': /* Solaris */
-        h->kind = TAR_PAX;
+        h->type = TAR_PAX;
         return;
     case 'g':
-        h->kind = TAR_PAX_GLOBAL;
+        h->type = TAR_PAX_GLOBAL;
         return;
     default:
-        h->kind = TAR_FILE;
+        h->type = TAR_FILE;
     }
 }
 
@@ -177,7 +177,7 @@ const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_h
     unsigned sum = tar_header_sum_of(block);
 
     if (!sum) {
-        ret->kind = TAR_END;
+        ret->type = TAR_END;
         return NULL;
     }
     if (!checksum_is_right(block, sum))
@@ -186,7 +186,7 @@ const char *tar_header_parse(const uint8_t block[static TAR_BLOCK], struct tar_h
         return "expected a tar header with a size, got none that is a number of bytes";
     tar_header_take_name(block, ret);
     tar_header_take_type(block[TYPE], ret);
-    ret->has_map = ret->kind == TAR_SPARSE && block[is_star(block) ? STAR_HAS_MAP : HAS_MAP];
+    ret->has_map = ret->type == TAR_SPARSE && block[is_star(block) ? STAR_HAS_MAP : HAS_MAP];
     return NULL;
 }
 

@@ -24,7 +24,7 @@ enum tar_kind {
 };
 
 struct tar_header {
-    enum tar_kind kind;
+    enum tar_kind type;
     bool has_data;   /* bytes follow the header; */
     bool has_map;    /* of a sparse file: blocks that go on with its map come before them */
     uint64_t stored; /* the number that is stored as their size */

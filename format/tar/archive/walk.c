@@ -23,12 +23,12 @@ int tar_walk_init(struct tar_walk *ret, const struct blob *blob)
     struct tar_walk w = {
         .blob = blob, .end = blob->size, .window = {.least = STEP_LEAST, .most = STEP_MOST}};
 
-    w.own = calloc(1, sizeof(*w.own));
+    w.local = calloc(1, sizeof(*w.local));
     w.global = calloc(1, sizeof(*w.global));
     w.name = malloc(TAR_NAME_MAX);
     w.long_name = malloc(TAR_NAME_MAX);
     *ret = w;
-    if (w.own && w.global && w.name && w.long_name)
+    if (w.local && w.global && w.name && w.long_name)
         return 0;
     tar_walk_release(ret);
     return -ENOMEM;
@@ -36,7 +36,7 @@ int tar_walk_init(struct tar_walk *ret, const struct blob *blob)
 
 void tar_walk_release(struct tar_walk *w)
 {
-    free(w->own);
+    free(w->local);
     free(w->global);
     free(w->name);
     free(w->long_name);
@@ -58,8 +58,8 @@ static void tar_walk_fetch_ahead(struct tar_walk *w, uint64_t at)
         tar_hints_follow(w->hints, w->blob, at);
         return;
     }
-    w->near = at <= end + FETCH_GAP ? w->near + 1 : 0;
-    if (w->near < FETCH_AFTER || at + FETCH_AHEAD / 2 < w->fetched)
+    w->near_reads = at <= end + FETCH_GAP ? w->near_reads + 1 : 0;
+    if (w->near_reads < FETCH_AFTER || at + FETCH_AHEAD / 2 < w->fetched)
         return;
     w->fetched = max_u64(w->fetched, at);
     blob_fetch(w->blob, w->fetched, FETCH_AHEAD, NULL);
@@ -97,8 +97,8 @@ static const char *take_extra(struct tar_walk *w, enum tar_kind type, const uint
 {
     switch (type) {
     case TAR_PAX:
-        *w->own = (struct tar_pax){0};
-        return tar_pax_parse(bytes, len, w->own);
+        *w->local = (struct tar_pax){0};
+        return tar_pax_parse(bytes, len, w->local);
     case TAR_PAX_GLOBAL:
         return tar_pax_parse(bytes, len, w->global);
     case TAR_LONG_NAME:
@@ -119,7 +119,7 @@ static unsigned seen_bit(enum tar_kind type)
 static int read_extra(struct tar_walk *w, uint64_t size, struct diag *d)
 {
     const struct tar_header *h = &w->header;
-    unsigned bit = seen_bit(h->kind);
+    unsigned bit = seen_bit(h->type);
     const uint8_t *bytes;
     const char *wrong;
     int r;
@@ -135,7 +135,7 @@ static int read_extra(struct tar_walk *w, uint64_t size, struct diag *d)
     r = tar_walk_bytes(w, w->at + TAR_BLOCK, (size_t)size, &bytes, d);
     if (r < 0)
         return r;
-    wrong = take_extra(w, h->kind, bytes, (size_t)size);
+    wrong = take_extra(w, h->type, bytes, (size_t)size);
     if (wrong)
         return tar_walk_bad(w, w->at, d, wrong);
     w->seen |= bit;
@@ -151,16 +151,16 @@ static void name_member(struct tar_walk *w, struct tar_member *m)
     const uint8_t *name = w->header.name;
 
     m->name_len = w->header.name_len;
-    if (w->own->sparse_len) {
-        name = w->own->sparse_name;
-        m->name_len = w->own->sparse_len;
-    } else if (w->own->path == TAR_PAX_SET) {
-        name = w->own->path_value;
-        m->name_len = w->own->path_len;
+    if (w->local->sparse_len) {
+        name = w->local->sparse_name;
+        m->name_len = w->local->sparse_len;
+    } else if (w->local->path == TAR_PAX_SET) {
+        name = w->local->path_value;
+        m->name_len = w->local->path_len;
     } else if (w->seen & SEEN_NAME) {
         name = w->long_name;
         m->name_len = w->long_len;
-    } else if (w->own->path == TAR_PAX_NONE && w->global->path == TAR_PAX_SET) {
+    } else if (w->local->path == TAR_PAX_NONE && w->global->path == TAR_PAX_SET) {
         name = w->global->path_value;
         m->name_len = w->global->path_len;
     }
@@ -172,9 +172,9 @@ static uint64_t size_of_member(const struct tar_walk *w)
 {
     if (!w->header.has_data)
         return 0;
-    if (w->own->size == TAR_PAX_SET)
-        return w->own->size_value;
-    if (w->own->size == TAR_PAX_NONE && w->global->size == TAR_PAX_SET)
+    if (w->local->size == TAR_PAX_SET)
+        return w->local->size_value;
+    if (w->local->size == TAR_PAX_NONE && w->global->size == TAR_PAX_SET)
         return w->global->size_value;
     return w->header.stored;
 }
@@ -214,13 +214,13 @@ static int tar_walk_read_member(struct tar_walk *w, struct tar_member *m, struct
         return r;
     left = w->blob->size - m->at;
     name_member(w, m);
-    m->kind = w->header.kind;
+    m->type = w->header.type;
     m->size = size_of_member(w);
     m->start = w->start;
-    if (w->own->is_sparse && m->kind == TAR_FILE)
-        m->kind = TAR_SPARSE;
-    if (m->kind == TAR_FILE && m->name_len && m->name[m->name_len - 1] == '/')
-        m->kind = TAR_FOLDER;
+    if (w->local->is_sparse && m->type == TAR_FILE)
+        m->type = TAR_SPARSE;
+    if (m->type == TAR_FILE && m->name_len && m->name[m->name_len - 1] == '/')
+        m->type = TAR_FOLDER;
     m->is_cut = m->size > left;
     if (m->is_cut)
         return diag_set(
@@ -229,7 +229,7 @@ static int tar_walk_read_member(struct tar_walk *w, struct tar_member *m, struct
             blob_name(w->blob), (unsigned long long)m->at, (unsigned long long)m->size,
             (int)min_u64(m->name_len, 200), (const char *)m->name, (unsigned long long)left);
     if (w->seen & SEEN_PAX)
-        *w->own = (struct tar_pax){0};
+        *w->local = (struct tar_pax){0};
     w->seen = 0;
     w->at = m->at + min_u64(round_up(m->size), left);
     return 1;
@@ -254,16 +254,16 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *ret, struct diag *d)
     if (r < 0)
         return r;
     wrong = tar_header_parse(block, &w->header);
-    if (!wrong && w->header.kind == TAR_END && w->seen)
+    if (!wrong && w->header.type == TAR_END && w->seen)
         wrong = "expected a member after its headers, got the end of the archive";
     if (wrong)
         return tar_walk_bad(w, w->at, d, wrong);
-    ret->kind = w->header.kind;
-    if (w->header.kind == TAR_END) {
+    ret->type = w->header.type;
+    if (w->header.type == TAR_END) {
         w->end = w->at;
         return 0;
     }
-    if (w->header.kind >= TAR_PAX)
+    if (w->header.type >= TAR_PAX)
         return read_extra(w, w->header.stored, d);
     return tar_walk_read_member(w, ret, d);
 }

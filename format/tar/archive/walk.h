@@ -12,7 +12,7 @@
 #define TAR_EXTRA_MAX (1u << 20) /* bytes of the data of a pax or long-name header, at most */
 
 struct tar_member {
-    enum tar_kind kind; /* up to TAR_SPARSE; headers that describe the next member have no name */
+    enum tar_kind type; /* up to TAR_SPARSE; headers that describe the next member have no name */
     uint64_t start;     /* of its first header */
     uint64_t at, size;  /* of its content */
     uint8_t *name;      /* [name_len] the caller may change it; valid until the next call */
@@ -31,11 +31,11 @@ struct tar_walk {
     /* Private: */
     uint64_t start; /* of the headers of the next member */
     struct tar_header header;
-    struct tar_pax *own, *global;
+    struct tar_pax *local, *global;
     uint8_t *long_name; /* [TAR_NAME_MAX] */
     size_t long_len;
     unsigned seen;             /* headers that describe the next member */
-    uint64_t near;             /* reads since the last one that was far from the one before */
+    uint64_t near_reads;       /* reads since the last one that was far from the one before */
     uint64_t fetched;          /* bytes before it were asked for */
     struct pass_window window; /* but its rc, which the caller may set */
 };

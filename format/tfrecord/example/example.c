@@ -167,7 +167,7 @@ static void count_value(struct parse *parse, const struct field_read *field,
     uint64_t bytes = (uint64_t)(field->value.end - field->value.p), n = 0;
     bool fits = true; /* else it is an unknown field */
 
-    switch (f->kind) {
+    switch (f->type) {
     case EXAMPLE_BYTES:
         fits = field->wire == WIRE_BYTES;
         n = 1;
@@ -188,11 +188,11 @@ static void count_value(struct parse *parse, const struct field_read *field,
     }
     if (field->number != 1 || !fits || !n)
         return;
-    f->plain = f->count || f->kind == EXAMPLE_INTEGERS
+    f->plain = f->count || f->type == EXAMPLE_INTEGERS
                    ? EXAMPLE_NOT_PLAIN
                    : (uint32_t)(field->value.p - parse->message);
     f->count += n;
-    f->bytes += f->kind == EXAMPLE_BYTES ? bytes : 0;
+    f->bytes += f->type == EXAMPLE_BYTES ? bytes : 0;
 }
 
 /* Count what a Feature has. Called again for the same one, it goes on. */
@@ -206,8 +206,8 @@ static void count_feature(struct parse *parse, struct span s, struct example_fea
         if (list.number < EXAMPLE_BYTES || list.number > EXAMPLE_INTEGERS ||
             !is_list_of(&list, type))
             continue;
-        if (type != f->kind) {
-            f->kind = type;
+        if (type != f->type) {
+            f->type = type;
             f->start = (uint32_t)(list.value.p - parse->message);
             f->count = f->bytes = 0;
             f->plain = EXAMPLE_NOT_PLAIN;
@@ -231,10 +231,10 @@ static void count_steps(struct parse *parse, struct span s, struct example_featu
         if (!is_list_of(&step, 1))
             continue;
         count_feature(parse, step.value, &one);
-        if (f->kind == EXAMPLE_NONE)
-            f->kind = one.kind;
-        else if (one.kind != EXAMPLE_NONE && one.kind != f->kind)
-            f->kind = EXAMPLE_MIXED;
+        if (f->type == EXAMPLE_NONE)
+            f->type = one.type;
+        else if (one.type != EXAMPLE_NONE && one.type != f->type)
+            f->type = EXAMPLE_MIXED;
         f->plain = f->count ? EXAMPLE_NOT_PLAIN : one.plain;
         f->count += one.count;
         f->bytes += one.bytes;
@@ -437,7 +437,7 @@ static void add_steps(struct parse *parse, struct span s, enum example_part part
         if (part == EXAMPLE_STEPS)
             sink_add_integer(sink, one.count);
         else
-            tfrecord_example_add_feature(parse, step.value, one.kind, one.start, part, sink);
+            tfrecord_example_add_feature(parse, step.value, one.type, one.start, part, sink);
     }
 }
 
@@ -455,6 +455,6 @@ void example_read(const uint8_t *message, const struct example_feature *f, enum 
         if (f->is_list)
             add_steps(&parse, field.value, part, &sink);
         else
-            tfrecord_example_add_feature(&parse, field.value, f->kind, f->start, part, &sink);
+            tfrecord_example_add_feature(&parse, field.value, f->type, f->start, part, &sink);
     }
 }

@@ -31,7 +31,7 @@ struct example_feature {
     const uint8_t *name; /* in the message; not UTF-8 for sure */
     uint32_t name_len;
     bool is_list; /* of feature_lists: a list for each step */
-    enum example_kind kind;
+    enum example_kind type;
     uint64_t count; /* values, of all steps together */
     uint64_t bytes; /* of all byte strings together */
     uint64_t steps; /* of a feature list */

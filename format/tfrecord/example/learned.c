@@ -72,10 +72,10 @@ void feature_learn(struct learned_column *column, const struct example_feature *
     uint64_t *number = column->number;
     bool is_first = !number[FEATURE_RECORDS]++;
 
-    number[FEATURE_KINDS + f->kind]++;
+    number[FEATURE_KINDS + f->type]++;
     stretch(&number[FEATURE_LEAST], &number[FEATURE_MOST], f->count, is_first);
     stretch(&number[FEATURE_LEAST_STEPS], &number[FEATURE_MOST_STEPS], f->steps, is_first);
-    if (f->kind == EXAMPLE_BYTES && !f->is_list && f->plain != EXAMPLE_NOT_PLAIN)
+    if (f->type == EXAMPLE_BYTES && !f->is_list && f->plain != EXAMPLE_NOT_PLAIN)
         number[FEATURE_LOOKS] =
             looks_of((enum looks)number[FEATURE_LOOKS], message + f->plain, f->bytes);
 }
@@ -164,7 +164,7 @@ static void tfrecord_learned_add_feature(struct shown *shown, const struct learn
     const uint64_t *number = feature->number;
     bool is_list = feature->name[0] == FEATURE_OF_LISTS;
     enum example_kind type = feature_kind_of(feature);
-    struct shown_column what = {.feature = i, .kind = type, .part = EXAMPLE_VALUES};
+    struct shown_column what = {.feature = i, .type = type, .part = EXAMPLE_VALUES};
     uint64_t least = number[FEATURE_LEAST], most = number[FEATURE_MOST];
     char name[SHOWN_NAME_SIZE];
     unsigned first = shown->n;

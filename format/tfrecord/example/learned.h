@@ -68,7 +68,7 @@ enum example_kind feature_kind_of(const struct learned_column *column);
 struct shown_column {
     bool is_record; /* the bytes of the record */
     unsigned feature;
-    enum example_kind kind;
+    enum example_kind type;
     enum example_part part;
 };
 

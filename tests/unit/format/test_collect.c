@@ -140,7 +140,7 @@ static void check_files(const struct world *here, struct world *there, size_t it
             struct list_selection own = *(const struct list_selection *)sel;
             struct file file = {.here = ds,
                                 .there = there->found.item[item].ds,
-                                .kind = &ds->folder[i].kind[scope][k],
+                                .kind = &ds->folder[i].files[scope][k],
                                 .sel = &own.sel,
                                 .dataset = here->found.item[item].name,
                                 .absent = &there->absent,
@@ -393,7 +393,7 @@ static void check_equal(const struct dataset *a, const struct dataset *b, uint64
     in_order_init(&list.sel, 0, a->samples);
     list.sel.file = "/mnt/x";
     for (unsigned i = 0; i < a->n_folders; i++) {
-        const struct file_kind *kind = a->folder[(time + i) % a->n_folders].kind[SCOPE_BATCHES];
+        const struct file_kind *kind = a->folder[(time + i) % a->n_folders].files[SCOPE_BATCHES];
         const struct file_kind *other;
         struct bytes x = {0}, y = {0};
         int r;

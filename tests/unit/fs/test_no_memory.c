@@ -81,7 +81,7 @@ static int run_encoders(void)
     for (unsigned i = 0; i < ds->n_folders; i++) {
         for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_BATCHES]; k++) {
             struct bytes bytes;
-            int r = render(READ_WAITS, ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL,
+            int r = render(READ_WAITS, ds, &ds->folder[i].files[SCOPE_BATCHES][k], &list.sel, NULL,
                            &bytes);
 
             if (r < 0)
@@ -269,7 +269,7 @@ static int render_all(const struct dataset *ds, uint64_t *hash)
             int r;
 
             mixed_init(&list, sample, ARRAY_LEN(sample));
-            r = render(READ_WAITS, ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL,
+            r = render(READ_WAITS, ds, &ds->folder[i].files[SCOPE_BATCHES][k], &list.sel, NULL,
                        &bytes);
             if (r < 0)
                 return r;

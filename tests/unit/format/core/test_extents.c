@@ -152,7 +152,7 @@ static void check_sample(struct world *w, const struct dataset *ds, uint64_t sam
     for (unsigned i = 0; i < ds->n_folders; i++) {
         for (unsigned scope = 0; scope < N_SCOPES; scope++) {
             for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
-                const struct file_kind *kind = &ds->folder[i].kind[scope][k];
+                const struct file_kind *kind = &ds->folder[i].files[scope][k];
 
                 /* Each selection with a new id, so that the memo has nothing for it. */
                 mixed_init(&list, &sample, 1);

@@ -275,7 +275,7 @@ static void check_scope(const struct dataset *ds, enum scope scope, const struct
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++)
-            check_file(ds, &ds->folder[i].kind[scope][k], sel, ranges);
+            check_file(ds, &ds->folder[i].files[scope][k], sel, ranges);
 }
 
 /* Selections of a dataset: one sample, all, repeated and unordered ones, none. */
@@ -681,7 +681,7 @@ static void test_encoders__read_fails__that_error_and_then_right_again(void **st
     list_selection_init(&list, mixed, 4);
     for (unsigned i = 0; i < ds->n_folders; i++) {
         for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_BATCHES]; k++) {
-            const struct file_kind *kind = &ds->folder[i].kind[SCOPE_BATCHES][k];
+            const struct file_kind *kind = &ds->folder[i].files[SCOPE_BATCHES][k];
 
             if (!strcmp(kind->suffix, ".label1h.npy"))
                 continue;
@@ -761,7 +761,7 @@ static void test_encoders__huge_selections__efbig_or_a_size(void **state)
             const struct folder *folder = &found.item[0].ds->folder[i];
 
             for (unsigned k = 0; k < folder->n_kinds[SCOPE_BATCHES]; k++) {
-                const struct file_kind *kind = &folder->kind[SCOPE_BATCHES][k];
+                const struct file_kind *kind = &folder->files[SCOPE_BATCHES][k];
                 AUTO_LAYOUT struct layout l = {0};
                 int r;
 

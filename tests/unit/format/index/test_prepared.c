@@ -83,7 +83,7 @@ static void source_not_kept(void *impl, const char *text)
 
 static const struct prepared_ops source_ops = {
     .identity = source_identity,
-    .take = source_take,
+    .load = source_take,
     .begin = source_begin,
     .step = source_step,
     .about = source_about,
@@ -97,7 +97,7 @@ static void source_init(struct source *s, const struct memory_keep *keep)
         .prepared = {.ops = &source_ops,
                      .impl = s,
                      .keep = &keep->keep,
-                     .kind = "squares",
+                     .type = "squares",
                      .name = "the file",
                      .source = "/the/file",
                      .size = ROWS + 1,

@@ -68,7 +68,7 @@ static void world_begin(struct world *w, const char *folder, enum label_kind kin
     w->values.input.read = read_values;
     w->values.input.where = name_value;
     w->values.input.name = "field x";
-    w->labels = (struct labels){.kind = kind,
+    w->labels = (struct labels){.type = kind,
                                 .input = &w->values.input,
                                 .keep = &w->keep.keep,
                                 .identity = identity,
@@ -398,7 +398,7 @@ static void test_labels__no_store__in_memory_up_to_its_limit(void **state)
     check_classes(&w.labels.arrays, some, ARRAY_LEN(some));
     assert_int_equal(w.memory.used, bytes);
     second = w;
-    second.labels = (struct labels){.kind = LABEL_CLASSES,
+    second.labels = (struct labels){.type = LABEL_CLASSES,
                                     .input = &second.values.input,
                                     .keep = &second.keep.keep,
                                     .identity = "second",

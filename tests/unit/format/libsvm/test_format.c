@@ -240,7 +240,7 @@ static void check_files(const struct dataset *ds, const struct selection *sel, u
 
     for (unsigned i = 0; i < ds->n_folders; i++) {
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
-            const struct file_kind *kind = &ds->folder[i].kind[scope][k];
+            const struct file_kind *kind = &ds->folder[i].files[scope][k];
             struct bytes whole;
             int r;
 

@@ -365,8 +365,8 @@ static void test_next__files_of_one_field__only_that(void **state)
         if (!strcmp(f->ds->folder[i].name, "npy"))
             c->folder = &f->ds->folder[i];
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
-        if (!strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".label1h.npy") ||
-            !strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".index.npy"))
+        if (!strcmp(c->folder->files[SCOPE_BATCHES][i].suffix, ".label1h.npy") ||
+            !strcmp(c->folder->files[SCOPE_BATCHES][i].suffix, ".index.npy"))
             c->columns |= UINT64_C(1) << i;
     n = tell_all(f, need, ARRAY_LEN(need));
     assert_true(n > 0);
@@ -1025,7 +1025,7 @@ static void test_guide__hundred_million__at_once(void **state)
         if (!strcmp(f->ds->folder[i].name, "npy"))
             c->folder = &f->ds->folder[i];
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
-        if (c->folder->kind[SCOPE_BATCHES][i].field->ops == &field_number)
+        if (c->folder->files[SCOPE_BATCHES][i].field->ops == &field_number)
             c->columns |= UINT64_C(1) << i;
     assert_true(c->columns != 0);
     for (unsigned i = 0; i < 10; i++)

@@ -27,13 +27,13 @@ static void index_make(struct index *ret, uint64_t *random)
 {
     uint32_t at = 0;
 
-    ret->classes = (struct label_arrays){.kind = LABEL_CLASSES,
+    ret->classes = (struct label_arrays){.type = LABEL_CLASSES,
                                          .n = SAMPLES,
                                          .label = ret->value,
                                          .begin = ret->begin,
                                          .member = ret->member,
                                          .where = ret->where};
-    ret->weights = (struct label_arrays){.kind = LABEL_WEIGHTS, .n = SAMPLES, .sum = ret->sum};
+    ret->weights = (struct label_arrays){.type = LABEL_WEIGHTS, .n = SAMPLES, .sum = ret->sum};
     ret->sum[0] = 0;
     for (uint64_t i = 0; i < SAMPLES; i++) {
         ret->label[i] = random_below(random, CLASSES);
@@ -124,7 +124,7 @@ static void test_run_labels__every_run__as_counted(void **state)
 static void test_run_weights__many__each_value_its_place(void **state)
 {
     static uint64_t sum[LARGE + 1];
-    const struct label_arrays a = {.kind = LABEL_WEIGHTS, .n = LARGE, .sum = sum};
+    const struct label_arrays a = {.type = LABEL_WEIGHTS, .n = LARGE, .sum = sum};
     struct run_weights r;
     uint64_t held;
 

@@ -751,7 +751,7 @@ static void check_bad(const struct dataset *ds, uint64_t bad, const char *reason
     for (enum scope scope = SCOPE_SAMPLES; scope < N_SCOPES; scope++) {
         for (unsigned i = 0; i < ds->n_folders; i++) {
             for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
-                const struct file_kind *kind = &ds->folder[i].kind[scope][k];
+                const struct file_kind *kind = &ds->folder[i].files[scope][k];
                 AUTO_LAYOUT struct layout l = {0};
                 struct diag d = DIAG_INIT;
                 struct list_selection list;
@@ -991,7 +991,7 @@ static void check_hostile(const struct dataset *ds, const struct kept_tables *t)
     for (uint64_t row = 0; row < min_u64(ds->samples, 6); row++) {
         for (unsigned i = 0; i < ds->n_folders; i++) {
             for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_SAMPLES]; k++) {
-                const struct file_kind *kind = &ds->folder[i].kind[SCOPE_SAMPLES][k];
+                const struct file_kind *kind = &ds->folder[i].files[SCOPE_SAMPLES][k];
                 struct one_sample one;
                 bool whole = false;
                 size_t len = 0;
@@ -1024,7 +1024,7 @@ static void check_hostile_batches(const struct dataset *ds)
             size_t len;
 
             mixed_init(&list, all, min_u64(ds->samples, 4));
-            read_some(ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, buf, sizeof(buf), &len,
+            read_some(ds, &ds->folder[i].files[SCOPE_BATCHES][k], &list.sel, buf, sizeof(buf), &len,
                       &whole);
         }
     }
@@ -1197,7 +1197,7 @@ static void test_kaldi__file_changed__estale(void **state)
         faults.stale = true;
         for (unsigned i = 0; i < ds->n_folders; i++) {
             for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_BATCHES]; k++) {
-                const struct file_kind *kind = &ds->folder[i].kind[SCOPE_BATCHES][k];
+                const struct file_kind *kind = &ds->folder[i].files[SCOPE_BATCHES][k];
                 bool reads = !strstr(kind->suffix, "_len") && !strstr(kind->suffix, "index") &&
                              !strstr(kind->suffix, "key") && !strstr(kind->suffix, ".scp");
                 struct bytes found = {0};

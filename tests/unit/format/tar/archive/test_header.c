@@ -125,7 +125,7 @@ static void test_zeros__end(void **state)
     (void)state;
     memset(block, 0, sizeof(block));
     assert_parses();
-    assert_int_equal(header.kind, TAR_END);
+    assert_int_equal(header.type, TAR_END);
     block[511] = 1;
     assert_refused("checksum");
 }
@@ -185,7 +185,7 @@ static void test_types(void **state)
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         make("a", 7, types[i].type);
         assert_parses();
-        assert_int_equal(header.kind, types[i].kind);
+        assert_int_equal(header.type, types[i].kind);
         assert_int_equal(header.has_data, types[i].has_data);
         assert_int_equal(header.stored, 7);
     }

@@ -22,8 +22,8 @@ static int walk(const struct text *tar, uint64_t size, struct blob_faults *fault
     assert_int_equal(tar_walk_init(&w, blob), 0);
     while ((r = tar_walk_next(&w, &m, &d)) == 1) {
         assert_true(m.size <= blob->size && m.at <= blob->size - m.size);
-        if (m.kind < TAR_PAX)
-            text_add(ret, "%c %.*s %llu@%llu\n", "fdos"[m.kind], (int)m.name_len,
+        if (m.type < TAR_PAX)
+            text_add(ret, "%c %.*s %llu@%llu\n", "fdos"[m.type], (int)m.name_len,
                      (const char *)m.name, (unsigned long long)m.size, (unsigned long long)m.at);
     }
     if (r < 0) {
@@ -462,7 +462,7 @@ static void test_failed_read__goes_on(void **state)
             r = tar_walk_next(&w, &m, &d);
             if (r == -EIO)
                 failed = true;
-            if (r == 1 && m.kind < TAR_PAX)
+            if (r == 1 && m.type < TAR_PAX)
                 text_add(&found, "f %.*s %llu@%llu\n", (int)m.name_len, (const char *)m.name,
                          (unsigned long long)m.size, (unsigned long long)m.at);
         } while (r == 1 || r == -EIO);

@@ -147,16 +147,16 @@ static int dump_feature(void *ctx, const struct example_feature *f)
     struct dump *dump = ctx;
 
     text_add(&dump->text, "%s%.*s%s %s", dump->text.len ? "; " : "", (int)f->name_len,
-             (const char *)f->name, f->is_list ? "[]" : "", kinds[f->kind]);
-    if (f->kind == EXAMPLE_BYTES) {
+             (const char *)f->name, f->is_list ? "[]" : "", kinds[f->type]);
+    if (f->type == EXAMPLE_BYTES) {
         add_read(dump, f, EXAMPLE_VALUES, f->bytes, 1);
         add_read(dump, f, EXAMPLE_SIZES, f->count, 8);
-    } else if (f->kind != EXAMPLE_MIXED) {
-        add_read(dump, f, EXAMPLE_VALUES, f->count, f->kind == EXAMPLE_FLOATS ? 4 : 8);
+    } else if (f->type != EXAMPLE_MIXED) {
+        add_read(dump, f, EXAMPLE_VALUES, f->count, f->type == EXAMPLE_FLOATS ? 4 : 8);
     }
-    if (f->plain != EXAMPLE_NOT_PLAIN && f->kind == EXAMPLE_BYTES)
+    if (f->plain != EXAMPLE_NOT_PLAIN && f->type == EXAMPLE_BYTES)
         text_add(&dump->text, " = '%.*s'", (int)f->bytes, (const char *)dump->message + f->plain);
-    if (f->plain != EXAMPLE_NOT_PLAIN && f->kind == EXAMPLE_FLOATS)
+    if (f->plain != EXAMPLE_NOT_PLAIN && f->type == EXAMPLE_FLOATS)
         text_add(&dump->text, " = %08x..", load_le32(dump->message + f->plain));
     if (f->is_list) {
         text_add(&dump->text, " steps");
