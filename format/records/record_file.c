@@ -75,10 +75,13 @@ uint64_t record_file_cut(const struct record_file *file, uint64_t off)
 struct extent record_file_place(const struct record_file *file, uint64_t row)
 {
     const struct index *index = &file->prepared.index;
-    uint64_t at = index_number(index, row, 0);
     unsigned bytes = file->ops->bytes;
+    uint64_t number[INDEX_COLUMNS];
 
-    return (struct extent){file->blob, at,
-                           bytes ? index_number(index, row, bytes)
-                                 : index_number(index, row + 1, 0) - at};
+    if (bytes)
+        index_row_start(index, row, bytes + 1, number);
+    else
+        number[0] = index_number(index, row, 0);
+    return (struct extent){file->blob, number[0],
+                           bytes ? number[bytes] : index_number(index, row + 1, 0) - number[0]};
 }
