@@ -262,9 +262,9 @@ static inline enum dataset_state dataset_state(const struct dataset *ds)
     return (enum dataset_state)atomic_load_explicit(&ds->state, memory_order_acquire);
 }
 
-/* Make a dataset that is to be opened, with room for fields and blobs, which the caller adds. impl:
- * malloc'd, NULL: there was no memory; from now on ops->free() frees it, on error, too. Without ops
- * there is no impl. 0 or -ENOMEM. */
+/* Make a dataset that is to be opened, with room for fields and blobs, which the caller adds. impl
+ * is malloc'd; the call takes ownership, and ops->free() frees it, also on error. NULL with ops
+ * means that malloc() failed. Without ops there is no impl. 0 or -ENOMEM. */
 int dataset_new(const struct format *format, const struct dataset_ops *ops, void *impl,
                 size_t fields, size_t blobs, struct dataset **ret);
 

@@ -19,7 +19,7 @@ struct files_source {
     char *aside;     /* files below the root that are in no sample, by extension: text */
     size_t n_unread; /* files that cannot be read, */
     char *unread;    /* and why the first cannot; NULL: there are none */
-    unsigned users;  /* struct files_file, and who has made it */
+    unsigned users;  /* files of records that read it, and its maker */
 };
 
 /* The path of a member below SOURCE, owned by the caller; NULL: no memory. */

@@ -352,8 +352,9 @@ static int manifest_member(const void *p, uint64_t row, unsigned column, size_t 
 static uint32_t manifest_label(const void *p, uint64_t row, uint64_t i)
 {
     const struct manifest_file *file = p;
+    uint64_t name = index_number(files_index(&file->base), row, (unsigned)(MANIFEST_FIXED + i));
 
-    return file->label[index_number(files_index(&file->base), row, (unsigned)(MANIFEST_FIXED + i))];
+    return name < file->names.n ? file->label[name] : 0; /* a forged index has any number */
 }
 
 /* ---- for people ---- */

@@ -13,7 +13,7 @@ struct piece {
     size_t len;
 };
 
-#define BLANKS " \t\n\v\f\r"
+#define WHITE_SPACE " \t\n\v\f\r"
 
 static bool piece_is(struct piece p, const char *text)
 {
@@ -251,7 +251,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     *ret = (struct scp_line){.ends_table = true};
     if (!place.len)
         return "expected a key and where its object is, got a blank line";
-    kaldi_scp_split(&place, BLANKS, &key);
+    kaldi_scp_split(&place, WHITE_SPACE, &key);
     place = kaldi_scp_trim(place);
     parsed.key = ret->key = key.at;
     parsed.key_len = ret->key_len = key.len;

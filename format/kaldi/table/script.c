@@ -372,7 +372,8 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
     line->parsed.ends_table = true;
     line->wrong = len > LINE_MOST ? "expected a shorter line, got one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
-    r = kaldi_check_line(pass->table, line->number, &line->parsed, line->wrong, &pass->blank, d);
+    r = kaldi_check_line(pass->table, line->number, &line->parsed, line->wrong, &pass->empty_line,
+                         d);
     if (r == 0) {
         pass->n_ahead++;
         return 0;

@@ -71,8 +71,9 @@ struct kaldi_pass {
     struct kaldi_table *table;
     struct kaldi_in in; /* of the table's own file */
     uint64_t at;
-    unsigned nuls;         /* that may precede the next key */
-    uint64_t lines, blank; /* of an scp file, so far; the first without text, 0: none */
+    unsigned nuls;       /* that may precede the next key */
+    uint64_t lines;      /* of an scp file, so far */
+    uint64_t empty_line; /* number of the first line without text; 0: none so far */
     bool ended;
 
     struct kaldi_in object; /* of the file that the last line named */
@@ -134,11 +135,11 @@ int kaldi_add_first_file(struct kaldi_table *table, size_t n);
 /* Does a line of an scp file end the table, as it has no key or no value? Kaldi reads no further,
  * without a word, so the lines after it would be lost: that is an error, but with kaldi=p. Blank
  * lines at the end lose none. A line whose range cannot be told from its path ends the table with
- * kaldi=p alone; else it is an object that cannot be read. *blank: the number of the first blank
- * line, 0: there was none. 0: no; KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or -EBADMSG
- * with the reason in d. */
+ * kaldi=p alone; else it is an object that cannot be read. *empty_line: the number of the first
+ * blank line, 0: there was none. 0: no; KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or
+ * -EBADMSG with the reason in d. */
 enum { KALDI_LINE_BLANK = 1, KALDI_LINE_ENDS };
 int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
-                     const char *wrong, uint64_t *blank, struct diag *d);
+                     const char *wrong, uint64_t *empty_line, struct diag *d);
 
 #endif

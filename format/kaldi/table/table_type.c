@@ -145,24 +145,24 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
 }
 
 int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
-                     const char *wrong, uint64_t *blank, struct diag *d)
+                     const char *wrong, uint64_t *empty_line, struct diag *d)
 {
     bool is_blank = wrong && !line->key_len;
     bool ends = wrong && line->ends_table && (table->permissive || !line->has_value);
 
-    if (!is_blank && !*blank && !ends && line->key_len <= KEY_MAX)
+    if (!is_blank && !*empty_line && !ends && line->key_len <= KEY_MAX)
         return 0;
     if (table->permissive)
         return KALDI_LINE_ENDS;
     if (is_blank) {
-        *blank = *blank ? *blank : number;
+        *empty_line = *empty_line ? *empty_line : number;
         return KALDI_LINE_BLANK;
     }
-    if (*blank)
+    if (*empty_line)
         return diag_set(d, -EBADMSG,
                         "%s:%llu: blank line before other lines: Kaldi ends the table there. "
                         "Remove the line, or mount with -o kaldi=p to end the table there",
-                        blob_name(table->base.blob), (unsigned long long)*blank);
+                        blob_name(table->base.blob), (unsigned long long)*empty_line);
     return diag_set(d, -EBADMSG,
                     "%s:%llu: %s: Kaldi ends the table there. Remove the line, or mount with -o "
                     "kaldi=p to end the table there",
@@ -174,7 +174,7 @@ int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const str
 static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct kaldi_in *in,
                                         struct diag *d)
 {
-    uint64_t at = 0, blank = 0, number = 0;
+    uint64_t at = 0, empty_line = 0, number = 0;
     int r = 0;
 
     in->size = min_u64(in->size, LINE_MOST);
@@ -190,7 +190,7 @@ static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct 
         if (!ended && in->size < table->base.blob->size)
             break;
         wrong = scp_line_parse((const char *)text, len, &line);
-        r = kaldi_check_line(table, ++number, &line, wrong, &blank, d);
+        r = kaldi_check_line(table, ++number, &line, wrong, &empty_line, d);
     }
     return r < 0 ? r : 0;
 }
