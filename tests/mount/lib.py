@@ -62,7 +62,7 @@ def mount_type(mountpoint):
     return found
 
 
-def wait_mounted(pid, mountpoint):
+def wait_mounted(pid, mountpoint, log="log"):
     """Wait until an epochfs is mounted there and answers. The kernel reports changes of the table
     of mounts, a pidfd the end of the process."""
     until = time.monotonic() + DEADLINE
@@ -77,7 +77,7 @@ def wait_mounted(pid, mountpoint):
             if not ready:
                 raise AssertionError(f"{mountpoint} was not mounted in {DEADLINE} s")
             if any(fd == process for fd, _ in ready):
-                raise AssertionError(f"the daemon ended before it mounted: {os.waitpid(pid, os.WNOHANG)} {log_text()}")
+                raise AssertionError(f"the daemon ended before it mounted: {os.waitpid(pid, os.WNOHANG)} {log_text(log)}")
     os.close(process)
     os.stat(mountpoint)
 
@@ -99,7 +99,7 @@ def start(source=SOURCE, *options, at=MOUNTPOINT, log="log", prefix=()):
                                   stdin=subprocess.DEVNULL, stdout=f, stderr=f)
     daemon.at = at
     try:
-        wait_mounted(daemon.pid, at)
+        wait_mounted(daemon.pid, at, log)
     except AssertionError:
         daemon.kill()
         daemon.wait()

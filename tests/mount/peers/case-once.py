@@ -138,7 +138,11 @@ def check_changed(origin, ring):
     stop(daemon)
 
     def new_version():
-        out = start_at("new", f"{origin.url}/later/", f"cache={PRIVATE}/cache.new,{ring.options(1)}")
+        try:
+            out = start_at("new", f"{origin.url}/later/", f"cache={PRIVATE}/cache.new,{ring.options(1)}")
+        except AssertionError as e:  # a list of the old version, and a peer that has lost the first bytes of it
+            contains(str(e), "three-data: has changed: its ETag was ")
+            return False
         same = error_of(read_anew, out.at, "three-data/source/three-data") == 0 and \
             content(out.at, "three-data/source/three-data") == new
         stop(out)
