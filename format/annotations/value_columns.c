@@ -168,14 +168,25 @@ int value_columns_pick(const struct value_columns *from, const uint32_t *row, si
     return r;
 }
 
+static void value_column_release(struct value_column *c)
+{
+    free(c->name);
+    free(c->bytes);
+    free(c->end);
+    free(c->holes);
+}
+
+void value_columns_remove(struct value_columns *t, unsigned i)
+{
+    value_column_release(&t->column[i]);
+    t->n--;
+    memmove(&t->column[i], &t->column[i + 1], (t->n - i) * sizeof(*t->column));
+}
+
 void value_columns_release(struct value_columns *t)
 {
-    for (unsigned i = 0; i < t->n; i++) {
-        free(t->column[i].name);
-        free(t->column[i].bytes);
-        free(t->column[i].end);
-        free(t->column[i].holes);
-    }
+    for (unsigned i = 0; i < t->n; i++)
+        value_column_release(&t->column[i]);
     free(t->column);
     *t = (struct value_columns){0};
 }

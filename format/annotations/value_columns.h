@@ -50,14 +50,17 @@ int value_columns_add(struct value_columns *t, const char *name, enum value_form
 /* The column of that name, or NULL. */
 struct value_column *value_columns_find(const struct value_columns *t, const char *name);
 
+/* Remove column i; those after it move. */
+void value_columns_remove(struct value_columns *t, unsigned i);
+
 /* Bytes of an item. */
 size_t value_item_bytes(const struct value_column *c);
 
 /* Add n items to the row that is being made. 0 or -ENOMEM. */
 int value_column_append(struct value_column *c, const void *items, size_t n);
 
-/* The row is complete: of a list or text with the items since the last one, which may be none. Of
- * others exactly one item belongs to a row; without it the row is a hole. 0 or -ENOMEM. */
+/* The row is complete. A list or text gets the items since the last row, which may be none. Others
+ * have exactly one item in a row; without it the row is a hole. 0 or -ENOMEM. */
 int value_column_end_row(struct value_column *c);
 
 /* The same, and the sample has no such field: items since the last row are dropped. */
