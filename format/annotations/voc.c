@@ -1,0 +1,333 @@
+/* VOC's XML: an <annotation> with an <object> for each box, and in it <name>, <bndbox> with <xmin>,
+ * <ymin>, <xmax> and <ymax>, and perhaps <difficult> and <truncated>, in any order. Only children
+ * count: a <part> of an object has a <name> and a <bndbox> too.
+ *
+ * expat reads it. The files are hostile: no entity may be declared, none is fetched, and the depth
+ * is limited, because expat keeps all open elements. */
+#include <errno.h>
+#include <expat.h>
+#include <string.h>
+
+#include "format/annotations/box_parts.h"
+
+#define VOC_DEPTH_MAX 64
+
+enum voc_element {
+    VOC_XMIN, /* the corners, as in box */
+    VOC_YMIN,
+    VOC_XMAX,
+    VOC_YMAX,
+    VOC_NAME, /* children of <object> */
+    VOC_DIFFICULT,
+    VOC_TRUNCATED,
+    VOC_BNDBOX,
+    VOC_OTHER,
+};
+
+static const char *const voc_name[VOC_OTHER] = {"xmin", "ymin",      "xmax",      "ymax",
+                                                "name", "difficult", "truncated", "bndbox"};
+
+/* Depths of elements. */
+enum {
+    VOC_ROOT = 1,
+    VOC_OBJECT,
+    VOC_CHILD, /* of <object> */
+    VOC_CORNER,
+};
+
+struct voc {
+    XML_Parser parser;
+    struct box_file *file;
+    struct box_reader *reader;
+    int r; /* of what failed first; then the handlers do nothing */
+
+    unsigned depth;
+    bool in_object, in_box;
+    enum voc_element open; /* whose text is read */
+    unsigned open_depth;
+    uint8_t text[BOX_NAME_MAX + DECIMAL_PAD];
+    size_t len;
+
+    unsigned has; /* bit e: the object has element e */
+    float box[4];
+    int64_t flag[2]; /* difficult, truncated */
+    bool has_flag[2];
+    uint8_t name[BOX_NAME_MAX];
+    size_t name_len;
+};
+
+static void voc_stop(struct voc *voc, int r)
+{
+    voc->r = r;
+    XML_StopParser(voc->parser, XML_FALSE);
+}
+
+/* Set the line for messages; false: parsing was stopped, and expat calls a handler all the same. */
+static bool voc_goes_on(struct voc *voc)
+{
+    if (voc->r == 0)
+        voc->file->line = XML_GetCurrentLineNumber(voc->parser);
+    return voc->r == 0;
+}
+
+/* Which element is it that begins now, if the object needs it? */
+static enum voc_element voc_element(const struct voc *voc, const char *name)
+{
+    enum voc_element first = voc->depth == VOC_CORNER ? VOC_XMIN : VOC_NAME;
+    enum voc_element end = voc->depth == VOC_CORNER ? VOC_NAME : VOC_OTHER;
+
+    if (!voc->in_object || voc->depth > VOC_CORNER || (voc->depth == VOC_CORNER && !voc->in_box))
+        return VOC_OTHER;
+    for (; first < end; first++)
+        if (!strcmp(voc_name[first], name))
+            return first;
+    return VOC_OTHER;
+}
+
+static void voc_child(struct voc *voc, const char *name)
+{
+    enum voc_element e = voc_element(voc, name);
+
+    if (e == VOC_OTHER)
+        return;
+    if (voc->has & 1u << e) {
+        voc_stop(voc, box_bad(voc->file, "expected one <%s> in an <object>, got two", name));
+        return;
+    }
+    voc->has |= 1u << e;
+    if (e == VOC_BNDBOX) {
+        voc->in_box = true;
+        return;
+    }
+    voc->open = e;
+    voc->open_depth = voc->depth;
+    voc->len = 0;
+}
+
+static void voc_start(void *data, const XML_Char *name, const XML_Char **attributes)
+{
+    struct voc *voc = data;
+
+    (void)attributes;
+    if (!voc_goes_on(voc))
+        return;
+    voc->depth++;
+    if (voc->depth > VOC_DEPTH_MAX) {
+        voc_stop(voc, box_bad(voc->file, "expected at most %d nested elements, got more",
+                              VOC_DEPTH_MAX));
+    } else if (voc->depth == VOC_ROOT && strcmp(name, "annotation") != 0) {
+        voc_stop(voc, box_bad(voc->file, "expected <annotation>, got <%.40s>", name));
+    } else if (voc->depth == VOC_OBJECT) {
+        voc->in_object = !strcmp(name, "object");
+        voc->has = 0;
+        voc->has_flag[0] = voc->has_flag[1] = false;
+    } else if (voc->depth > VOC_OBJECT) {
+        voc_child(voc, name);
+    }
+}
+
+static void voc_text(void *data, const XML_Char *text, int len)
+{
+    struct voc *voc = data;
+
+    if (voc->open == VOC_OTHER || voc->depth != voc->open_depth || !voc_goes_on(voc))
+        return;
+    if ((size_t)len > BOX_NAME_MAX - voc->len) {
+        voc_stop(voc, box_bad(voc->file, "<%s>: expected at most %d bytes, got more",
+                              voc_name[voc->open], BOX_NAME_MAX));
+        return;
+    }
+    memcpy(voc->text + voc->len, text, (size_t)len);
+    voc->len += (size_t)len;
+}
+
+/* The text of <difficult> or <truncated>: a whole number. Some tools write Unspecified, or nothing,
+ * where they do not know. */
+static int voc_flag(struct voc *voc, struct box_cell cell, size_t i)
+{
+    if (!cell.len || (cell.len == 11 && !memcmp(cell.text, "Unspecified", 11)))
+        return 0;
+    voc->has_flag[i] = true;
+    return box_whole_number(voc->file, cell, voc_name[voc->open], INT32_MIN, &voc->flag[i]);
+}
+
+/* The element whose text was read is complete. */
+static int voc_value(struct voc *voc)
+{
+    struct box_cell cell;
+
+    memset(voc->text + voc->len, 0, DECIMAL_PAD);
+    cell = box_trimmed((struct box_cell){voc->text, voc->len});
+    if (voc->open < VOC_NAME) /* a blank follows the number, or a zero byte */
+        return box_number(voc->file, cell, voc_name[voc->open], &voc->box[voc->open]);
+    if (voc->open != VOC_NAME)
+        return voc_flag(voc, cell, voc->open - VOC_DIFFICULT);
+    memcpy(voc->name, cell.text, cell.len);
+    voc->name_len = cell.len;
+    return 0;
+}
+
+/* The object is complete. */
+static int voc_object(struct voc *voc)
+{
+    struct box_object object = {.name = {voc->name, voc->name_len}};
+    uint8_t flag[2][sizeof(int64_t)];
+
+    for (enum voc_element e = 0; e <= VOC_NAME; e++)
+        if (!(voc->has & 1u << e))
+            return box_bad(voc->file, "expected <%s> in %s, got none", voc_name[e],
+                           e < VOC_NAME ? "the <bndbox> of an <object>" : "an <object>");
+    memcpy(object.box, voc->box, sizeof(voc->box));
+    for (size_t i = 0; i < 2; i++) {
+        store_le64(flag[i], (uint64_t)voc->flag[i]);
+        object.value[i] = voc->has_flag[i] ? flag[i] : NULL;
+    }
+    return box_reader_object(voc->reader, voc->file, &object);
+}
+
+static void voc_end(void *data, const XML_Char *name)
+{
+    struct voc *voc = data;
+    int r = 0;
+
+    (void)name;
+    if (!voc_goes_on(voc))
+        return;
+    if (voc->open != VOC_OTHER && voc->depth == voc->open_depth) {
+        r = voc_value(voc);
+        voc->open = VOC_OTHER;
+    } else if (voc->depth == VOC_CHILD) {
+        voc->in_box = false;
+    } else if (voc->depth == VOC_OBJECT && voc->in_object) {
+        r = voc_object(voc);
+        voc->in_object = false;
+    }
+    voc->depth--;
+    if (r < 0)
+        voc_stop(voc, r);
+}
+
+static void voc_entity(void *data, const XML_Char *name, int is_parameter, const XML_Char *value,
+                       int value_len, const XML_Char *base, const XML_Char *system,
+                       const XML_Char *public, const XML_Char *notation)
+{
+    struct voc *voc = data;
+
+    (void)is_parameter;
+    (void)value;
+    (void)value_len;
+    (void)base;
+    (void)system;
+    (void)public;
+    (void)notation;
+    if (voc_goes_on(voc))
+        voc_stop(voc, box_bad(voc->file,
+                              "entity %.40s: expected no declarations of entities, got "
+                              "one",
+                              name));
+}
+
+/* A reference to something that is declared elsewhere. */
+static void voc_skipped(void *data, const XML_Char *name, int is_parameter)
+{
+    struct voc *voc = data;
+
+    (void)is_parameter;
+    if (voc_goes_on(voc))
+        voc_stop(voc, box_bad(voc->file, "entity %.40s is not declared", name));
+}
+
+/* What expat says of the file, after its handlers had no fault. */
+static int voc_bad(struct voc *voc)
+{
+    enum XML_Error error = XML_GetErrorCode(voc->parser);
+
+    if (error == XML_ERROR_NO_MEMORY)
+        return -ENOMEM;
+    voc->file->line = XML_GetCurrentLineNumber(voc->parser);
+    return box_bad(voc->file, "the XML is malformed: %s", XML_ErrorString(error));
+}
+
+static int voc_parse(struct box_reader *reader, struct box_file *file)
+{
+    struct voc voc = {
+        .parser = XML_ParserCreate(NULL), .file = file, .reader = reader, .open = VOC_OTHER};
+
+    if (!voc.parser)
+        return -ENOMEM;
+    XML_SetUserData(voc.parser, &voc);
+    XML_SetElementHandler(voc.parser, voc_start, voc_end);
+    XML_SetCharacterDataHandler(voc.parser, voc_text);
+    XML_SetEntityDeclHandler(voc.parser, voc_entity);
+    XML_SetSkippedEntityHandler(voc.parser, voc_skipped);
+    if (XML_Parse(voc.parser, (const char *)file->at, (int)(file->end - file->at), XML_TRUE) !=
+            XML_STATUS_OK &&
+        voc.r == 0)
+        voc.r = voc_bad(&voc);
+    XML_ParserFree(voc.parser);
+    return voc.r;
+}
+
+/* ---- the head ---- */
+
+/* After what may come before the first element: declarations and comments. NULL: the head ends
+ * within one. */
+static const char *voc_skip_prolog(const char *p, const char *end)
+{
+    while (p < end) {
+        const char *close = "?>";
+
+        if (box_is_blank((uint8_t)*p) || *p == '\n') {
+            p++;
+            continue;
+        }
+        if (end - p >= 4 && !memcmp(p, "<!--", 4))
+            close = "-->";
+        else if (end - p >= 2 && !memcmp(p, "<!", 2))
+            close = ">";
+        else if (end - p < 2 || memcmp(p, "<?", 2) != 0)
+            return p;
+        p = memmem(p, (size_t)(end - p), close, strlen(close));
+        if (!p)
+            return NULL;
+        p += strlen(close);
+    }
+    return NULL;
+}
+
+static const char *voc_find(const char *p, const char *end, const char *tag)
+{
+    return memmem(p, (size_t)(end - p), tag, strlen(tag));
+}
+
+/* LabelMe's XML has the same root: its objects have polygons. */
+static bool voc_head_says(const void *head, size_t len, bool is_whole)
+{
+    static const char root[] = "<annotation";
+    const char *p = (const char *)head + utf8_mark(head, len), *end = (const char *)head + len;
+    const char *box, *polygon;
+
+    p = voc_skip_prolog(p, end);
+    if (!p)
+        return !is_whole && len > 0;
+    if ((size_t)(end - p) < sizeof(root) || memcmp(p, root, sizeof(root) - 1) != 0 ||
+        !memchr(" \t\r\n>/", p[sizeof(root) - 1], 6))
+        return false;
+    if (!voc_find(p, end, "<object"))
+        return true;
+    box = voc_find(p, end, "<bndbox");
+    polygon = voc_find(p, end, "<polygon");
+    if (!box)
+        return !is_whole && !polygon;
+    return !polygon || box < polygon;
+}
+
+const struct box_format box_format_voc = {
+    .name = "voc",
+    .layout = "xyxy",
+    .extension = "xml",
+    .names_classes = true,
+    .column = {{"difficult", DTYPE_I8, 0, false}, {"truncated", DTYPE_I8, 0, true}},
+    .head_says = voc_head_says,
+    .parse = voc_parse,
+};
