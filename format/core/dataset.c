@@ -35,7 +35,8 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
     ds->ops = ops;
     ds->impl = impl;
     atomic_store(&ds->state, ops && ops->prepare ? DATASET_PREPARING : DATASET_READY);
-    ds->field = calloc(fields, sizeof(*ds->field));
+    ds->label = "label";
+    ds->field = calloc(fields + 1, sizeof(*ds->field));
     ds->blob = calloc(blobs, sizeof(struct blob *));
     if (!ds->field || !ds->blob) {
         dataset_free(ds);
@@ -88,6 +89,8 @@ int dataset_prepare(struct dataset *ds)
         return 1;
     ds->trouble.set = false;
     r = ds->ops->prepare(ds, &ds->reason);
+    if (r == 1 && ds->finish)
+        r = ds->finish(ds, ds->finish_ctx) < 0 ? -ENOMEM : 1;
     if (r == 0)
         return 0;
     if (r == -EREMOTEIO || r == -EINTR) {
@@ -138,7 +141,7 @@ bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *
 
 int dataset_make_fields(struct dataset *ds, size_t n)
 {
-    struct field *field = calloc(n, sizeof(*field));
+    struct field *field = calloc(n + 1, sizeof(*field));
 
     assert(!ds->n_fields);
     if (!field)
@@ -153,6 +156,18 @@ void dataset_fit_fields(struct dataset *ds)
     struct field *fit = realloc(ds->field, (ds->n_fields + 1u) * sizeof(*fit));
 
     ds->field = fit ? fit : ds->field;
+}
+
+struct field *dataset_insert_field(struct dataset *ds)
+{
+    unsigned at = ds->n_fields;
+
+    while (at && ds->field[at - 1].numbering)
+        at--;
+    memmove(&ds->field[at + 1], &ds->field[at], (ds->n_fields - at) * sizeof(*ds->field));
+    ds->n_fields++;
+    ds->field[at] = (struct field){.name = ""};
+    return &ds->field[at];
 }
 
 const struct field *dataset_field(const struct dataset *ds, const char *name)

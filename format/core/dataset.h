@@ -95,6 +95,7 @@ struct field_ops {
 
 #define FIELD_NAME_SIZE 64
 #define EXT_SIZE        32
+#define ONE_HOT_MAX     65536      /* classes of one-hot labels */
 #define DIM_VARIES      UINT64_MAX /* in dim[]: the size differs from sample to sample */
 
 /* Where samples are stored, from one number up to the next run's. */
@@ -184,6 +185,8 @@ struct dataset_ops {
     /* Add the name of the class that has that number in the field `label`. false: it has none.
      * NULL: none has. */
     bool (*class_name)(const struct dataset *ds, int64_t number, struct text *t);
+    /* Does the source call by that name what the field `label` shows? NULL: not. */
+    bool (*calls_label)(const struct dataset *ds, const char *name);
     /* Add the names of the columns of the field `x`, as JSON strings with ", " between them.
      * Nothing, or NULL: they have none. */
     void (*columns)(const struct dataset *ds, struct text *t);
@@ -255,6 +258,16 @@ struct dataset {
     bool late_folders; /* named at opening, filled once the fields are known */
 
     bool unlisted; /* one of very many: it opens by its name, but listings leave it out */
+
+    /* The name of the field whose numbers are classes, for plans and pages. Valid once it is ready,
+     * and not owned. */
+    const char *label;
+    bool label_is_chosen; /* by the user */
+
+    /* What its owner does once prepare() is done, before the dataset is ready: it may add a field
+     * (dataset_insert_field()). 0 or -errno. NULL: nothing. */
+    int (*finish)(struct dataset *ds, const void *ctx);
+    const void *finish_ctx;
 };
 
 static inline enum dataset_state dataset_state(const struct dataset *ds)
@@ -294,6 +307,10 @@ bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *
 
 /* Replace the fields, of which there are none yet, by room for n. 0 or -ENOMEM. */
 int dataset_make_fields(struct dataset *ds, size_t n);
+
+/* Add a zeroed field before index and key, after all others: there is always room for one.
+ * Index and key move, so folders must be filled again. */
+struct field *dataset_insert_field(struct dataset *ds);
 
 /* Free the room that is left: no more fields come, and nothing points to one yet. There may be very
  * many datasets. */
@@ -356,7 +373,7 @@ void form_shape_text(const struct form *form, struct text *t);
 extern const struct field_ops field_as_stored;  /* same bytes */
 extern const struct field_ops field_swapped;    /* big-endian elements of 2, 4, 8 bytes */
 extern const struct field_ops field_unit;       /* uint8 to float32 in 0..1: v / 255.0f */
-extern const struct field_ops field_one_hot;    /* an integer to float32 [dim[0]] */
+extern const struct field_ops field_one_hot;    /* a number to float32 [dim[0]] */
 extern const struct field_ops field_transposed; /* the two axes of an item exchanged */
 extern const struct field_ops field_unit_transposed;
 extern const struct field_ops field_planes; /* bytes [c, h, w] as [h, w, c] */

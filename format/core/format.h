@@ -33,6 +33,7 @@ struct format_options {
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
     enum bad_rows bad_rows;
+    const char *label; /* the field whose numbers are classes; NULL: `label` */
     const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
     char delimiter, comment;                  /* of CSV; 0: found out, none */
     enum csv_header header;                   /* is its first line names of columns? */

@@ -60,6 +60,9 @@ int csv_shape_read(const uint8_t *head, size_t len, bool whole, unsigned decided
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d);
 
+/* The column of that number from 0, or of that name; CSV_NONE: there is none. */
+size_t csv_shape_column(const struct csv_shape *shape, const char *value);
+
 extern const struct record_file_ops csv_file_ops;
 
 /* Is a number too large for what it is shown as? 0; or -EBADMSG with the first, and how many, in d;

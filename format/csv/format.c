@@ -55,6 +55,13 @@ static void csv_describe(struct record_file *const *files, unsigned n, const cha
     text_add(t, "],\n");
 }
 
+static bool calls_label(const void *file, const char *name)
+{
+    const struct csv_shape *s = &csv_file_of(file)->shape;
+
+    return s->label != CSV_NONE && csv_shape_column(s, name) == s->label;
+}
+
 static const struct record_format csv = {
     .format = &format_csv,
     .file = &csv_file_ops,
@@ -71,6 +78,7 @@ static const struct record_format csv = {
     .check = csv_check,
     .describe = csv_describe,
     .column_names = column_names,
+    .calls_label = calls_label,
 };
 
 static int csv_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,

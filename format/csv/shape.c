@@ -40,18 +40,21 @@ static size_t csv_shape_find_name(const struct csv_shape *shape, const char *nam
     return CSV_NONE;
 }
 
-/* The column that an option names, by its number from 0 or by its name. */
-static int csv_shape_find_column(const struct csv_shape *shape, const char *option,
-                                 const char *value, const char *name, size_t *ret, struct diag *d)
+size_t csv_shape_column(const struct csv_shape *shape, const char *value)
 {
     size_t len = strlen(value);
     uint64_t number = 0;
 
-    *ret = CSV_NONE;
     if (number_parse(value, len, UINT32_MAX, &number) == len && number < shape->columns)
-        *ret = (size_t)number;
-    else if (!isdigit((unsigned char)value[0]))
-        *ret = csv_shape_find_name(shape, value);
+        return (size_t)number;
+    return isdigit((unsigned char)value[0]) ? CSV_NONE : csv_shape_find_name(shape, value);
+}
+
+/* The column that an option names. */
+static int csv_shape_find_column(const struct csv_shape *shape, const char *option,
+                                 const char *value, const char *name, size_t *ret, struct diag *d)
+{
+    *ret = csv_shape_column(shape, value);
     if (*ret != CSV_NONE)
         return 0;
     return diag_set(d, -EINVAL, "%s: option %s=%s: expected a column from 0 to %zu%s, got no such",
@@ -59,15 +62,22 @@ static int csv_shape_find_column(const struct csv_shape *shape, const char *opti
                     shape->has_header ? ", or its name in line 1" : "");
 }
 
+/* The column of label=, which names a field of any dataset: not each table has it. */
+static void find_label(struct csv_shape *shape, const struct format_options *options)
+{
+    static const char *const labels[] = {"label", "target", "y", "class"};
+
+    shape->label = options->label ? csv_shape_column(shape, options->label) : CSV_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++)
+        shape->label = csv_shape_find_name(shape, labels[i]);
+}
+
 static int find_roles(struct csv_shape *shape, const struct format_options *options,
                       const char *name, struct diag *d)
 {
-    static const char *const labels[] = {"label", "target", "y", "class"};
     int r = 0;
 
-    shape->label = shape->weight = CSV_NONE;
-    for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++)
-        shape->label = csv_shape_find_name(shape, labels[i]);
+    find_label(shape, options);
     shape->weight = csv_shape_find_name(shape, "weight");
     if (options->label_column)
         r = csv_shape_find_column(shape, "label_column", options->label_column, name, &shape->label,

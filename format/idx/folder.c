@@ -17,7 +17,6 @@
 #define FIELDS_MAX       8
 #define TRANSPOSE_MAX    (UINT64_C(64) << 20) /* bytes of an item: memory holds one */
 #define CLASSES_SCAN_MAX (UINT64_C(64) << 20) /* bytes of labels read to find the largest */
-#define CLASSES_MAX      65536
 #define SCAN_BYTES       65536
 
 enum role { ROLE_DATA, ROLE_IMAGES, ROLE_LABELS };
@@ -220,7 +219,7 @@ static int add_one_hot(struct dataset *ds, const struct format_options *options,
 
         if (r < 0)
             return r;
-        if (largest < 0 || largest >= CLASSES_MAX)
+        if (largest < 0 || largest >= ONE_HOT_MAX)
             return 0;
         classes = (uint64_t)largest + 1;
     }

@@ -9,11 +9,12 @@
 #include "format/labels/field_input.h"
 
 #define CHEAP_BYTES (UINT64_C(16) << 20)
-#define LOOKED_AT   16 /* samples */
+#define SMALL_BYTES (UINT64_C(64) << 20) /* of all files of a dataset */
+#define LOOKED_AT   16                   /* samples */
 
 const struct field *class_counts_field(const struct dataset *ds)
 {
-    const struct field *f = dataset_field(ds, "label");
+    const struct field *f = dataset_field(ds, ds->label);
 
     return f && field_is_number(f) && ds->samples && ds->samples < LABEL_SAMPLES_MAX ? f : NULL;
 }
@@ -28,11 +29,25 @@ bool class_counts_are_known(const struct dataset *ds, const struct field *f)
     return !f->blob && ds->samples * f->width <= CHEAP_BYTES;
 }
 
+/* All of it is on this machine, and small. */
+static bool is_here_and_small(const struct dataset *ds)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        if (ds->blob[i]->ops->fetch || ds->blob[i]->size > SMALL_BYTES - bytes)
+            return false;
+        bytes += ds->blob[i]->size;
+    }
+    return true;
+}
+
 bool class_counts_are_cheap(const struct dataset *ds, const struct field *f)
 {
     bool is_here = f->blob && !f->read_stored && !f->blob->ops->fetch;
 
-    return class_counts_are_known(ds, f) || (is_here && ds->samples * f->width <= CHEAP_BYTES);
+    return class_counts_are_known(ds, f) || (ds->label_is_chosen && is_here_and_small(ds)) ||
+           (is_here && ds->samples * f->width <= CHEAP_BYTES);
 }
 
 void class_counts_release(struct class_counts *c)

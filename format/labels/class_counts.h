@@ -11,13 +11,14 @@ struct class_counts {
     uint64_t least, most; /* classes with the fewest and the most samples; the first of several */
 };
 
-/* Does each sample have a number called `label`? NULL: not. */
+/* The label, if each sample has a number of that name (struct dataset). NULL: not. */
 const struct field *class_counts_field(const struct dataset *ds);
 
 /* Are these numbers known without a source: from an index, or from names of folders? */
 bool class_counts_are_known(const struct dataset *ds, const struct field *f);
 
-/* Known, or to be had in a moment: on this machine, and small. */
+/* Known, or to be had in a moment: the labels are on this machine and small; or the user has chosen
+ * the label, and all files are. */
 bool class_counts_are_cheap(const struct dataset *ds, const struct field *f);
 
 /* Count. 0; or -errno with the reason in d, as an index of the same classes has it. Blocks. */

@@ -144,16 +144,18 @@ static int read_values(const struct label_input *input, struct read_context *rc,
 
 /* ---- which field ---- */
 
-static int no_such_field(const struct dataset *ds, const char *name, struct diag *d)
+static int no_such_field(const struct dataset *ds, const char *name, enum label_kind type,
+                         struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (field_is_number(&ds->field[i]) && !ds->field[i].base_field)
             text_add(&t, "%s%s", t.len ? ", " : "", ds->field[i].name);
-    return diag_set(d, -EINVAL,
-                    "the dataset has no field '%s'; its fields with a number in each sample: %s",
-                    name, t.data ? t.data : "none");
+    return diag_set(
+        d, -EINVAL, "the dataset has no field '%s'; its fields with a number in each sample: %s%s",
+        name, t.data ? t.data : "none",
+        t.data && type == LABEL_CLASSES ? ". -o label=FIELD makes one of them its label" : "");
 }
 
 /* Say why a field is none of numbers. */
@@ -180,7 +182,7 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
     const struct field *f = dataset_field(ds, name);
 
     if (!f)
-        return no_such_field(ds, name, d);
+        return no_such_field(ds, name, type, d);
     if (!field_is_number(f))
         return no_number(f, name, d);
     if (ds->samples >= LABEL_SAMPLES_MAX)
@@ -210,6 +212,8 @@ static void add_options(const struct format_options *o, struct text *t)
              (unsigned long long)o->stride, o->split_docs, o->sequences, o->tokens_given,
              o->tokens_raw, (int)o->tokens, o->picture_height, o->picture_width, (int)o->kaldi_type,
              o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
+    if (o->label) /* of CSV it decides which columns are fields */
+        text_add(t, " label %s", o->label);
 }
 
 int field_input_identity(const struct field_input *in, enum label_kind type,

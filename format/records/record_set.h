@@ -135,6 +135,8 @@ struct record_format {
                      struct text *t);
     /* The names of the columns of x: see columns() of struct dataset_ops. NULL: none has one. */
     void (*column_names)(struct record_file *const *file, unsigned n, struct text *t);
+    /* Does a file call by that name what the column `label` shows? NULL: not. */
+    bool (*calls_label)(const void *file, const char *name);
     /* The name of a class of a dataset of one file: see class_name() of struct dataset_ops. NULL:
      * none has one. */
     bool (*class_name)(const void *file, int64_t number, struct text *t);

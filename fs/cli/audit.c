@@ -366,7 +366,8 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     bool by_classes;
     int r = call->dataset.mix->n ? cli_audit_read_members(call, &members, d) : 0;
 
-    walk.request = (struct audit_request){plan_field(&plan, &by_classes), members.data};
+    walk.request =
+        (struct audit_request){plan_field(&plan, call->dataset.label, &by_classes), members.data};
     if (r == 0)
         r = cli_audit_read_list(&walk, d);
     if (r == 0)

@@ -88,6 +88,8 @@ int audit_dataset_find(const char *mountpoint, uint64_t batch, struct audit_data
     if (r < 0)
         return fail(EXIT_MOUNT, "%s: expected the description of a dataset: %s", path,
                     strerror(-r));
+    if (!status_string(json, "label", ret->label, sizeof(ret->label)))
+        snprintf(ret->label, sizeof(ret->label), "label");
     ret->samples = status_number(json, "samples");
     r = audit_mix_read(json, ret->folder, ret->samples, batch, ret->mix);
     return r < 0 ? fail(EXIT_MOUNT, "%s: the description of the mix: %s", path, strerror(-r)) : -1;

@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/core/dataset.h"
 #include "fs/cli/audit_mix.h"
 
 struct audit_dataset {
     char folder[PATH_MAX];
+    char label[FIELD_NAME_SIZE]; /* the field that has classes */
     uint64_t samples;
     struct audit_mix *mix; /* allocated by the caller; mix->n is 0 for other datasets */
 };

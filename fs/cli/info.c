@@ -63,7 +63,9 @@ static bool cli_info_count_classes(const struct dataset *ds, bool all, struct cl
 
     *ret_why = NULL;
     if (f && !counts)
-        *ret_why = "of label; --check counts them";
+        diag_set(d, 0, "of %s; --check counts them", ds->label);
+    if (f && !counts)
+        *ret_why = d->text;
     else if (r < 0 && !(r == -EBADMSG && dtype_info(f->dtype)->letter == 'f'))
         *ret_why = diag_text(d, r);
     return counts && r == 0;

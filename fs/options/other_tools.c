@@ -98,7 +98,7 @@ static const struct {
     {"tokens_dtype token_type", "Use token_dtype=TYPE"},
     {"skip_errors ignore_errors error_mode", "Use on_error=fail, on_error=skip or on_error=zero"},
     {"num_classes n_classes", "Use one_hot=N"},
-    {"label label_col target target_column y", "Use label_column=COL (CSV)"},
+    {"label_col label_key target target_column y", "Use label=FIELD"},
 };
 
 const char *other_tools_option(const char *name)

@@ -199,6 +199,11 @@ const struct option options_ours[] = {
      .most = PICTURE_SIDE_MAX, .old = "picture"},
     {"transpose", NULL, "exchange the rows and columns of images, which EMNIST stores that way",
      FLAG(format.transpose), .group = GROUP_FORMATS},
+    {"label", "FIELD",
+     "use this field as the label: balanced, classes=, label1h and the counts of epochfs info use "
+     "it. CSV: a column. Example: label=cls",
+     TEXT(format.label, "the name of a field that epochfs info lists"), .group = GROUP_FORMATS,
+     .preset = "label"},
     {"one_hot", "N", "set the width of one-hot labels", NUMBER(format.classes, 1, 65536),
      .group = GROUP_FORMATS, .preset = "the largest label + 1", .old = "classes"},
     {"pair", "WHETHER",

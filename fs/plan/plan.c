@@ -125,10 +125,10 @@ static int check_seen(const struct plan *plan, uint32_t seen, struct diag *d)
     return 0;
 }
 
-const char *plan_field(const struct plan *plan, bool *ret_classes)
+const char *plan_field(const struct plan *plan, const char *label, bool *ret_classes)
 {
     *ret_classes = plan->of_class || plan->draw == DRAW_BALANCED;
-    return *ret_classes ? "label" : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
+    return *ret_classes ? label : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
 }
 
 enum words { ALL_WORDS, LIST_WORDS, OTHER_WORDS };

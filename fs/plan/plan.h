@@ -83,9 +83,9 @@ void plan_syntax(struct text *t, const char *indent, size_t width);
 /* Add a line for each parameter: how it is written, and what it does. */
 void plan_help(struct text *t);
 
-/* The field that the plan's order is made from, and whether by its classes or its weights. NULL: no
- * field. */
-const char *plan_field(const struct plan *plan, bool *ret_classes);
+/* The field that the plan's order is made from, and whether by its classes or its weights. label:
+ * the field that has classes. NULL: no field. */
+const char *plan_field(const struct plan *plan, const char *label, bool *ret_classes);
 
 /* Can that be a name in a plan, such as that of a list? From 1 to PLAN_WORD_SIZE - 1 characters. */
 bool plan_is_word(const char *s, size_t len);

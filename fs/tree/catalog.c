@@ -239,6 +239,8 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered || source->only_file;
     list_labels_init(&tools->labels, &tools->setup);
+    tools->label =
+        (struct label_choice){.field = options->format.label, .classes = options->format.classes};
     if (r == 0)
         r = named_lists_init(&tools->lists, options, source->stage || options->finds_in_lists, d);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
 #include "format/core/format.h"
+#include "format/labels/label_choice.h"
 #include "fs/options/options.h"
 #include "fs/tree/list_labels.h"
 #include "fs/tree/named_lists.h"
@@ -37,6 +38,7 @@ struct catalog_tools {
     struct format_setup setup;
     struct named_lists lists;
     struct list_labels labels;
+    struct label_choice label;
 };
 
 struct catalog {

@@ -1,8 +1,16 @@
 #include "fs/tree/class_page.h"
 
+#include <string.h>
+
 bool class_page_name(const struct dataset *ds, int64_t value, struct text *ret)
 {
     return ds->ops && ds->ops->class_name && ds->ops->class_name(ds, value, ret) && ret->data;
+}
+
+/* The name of a class of the label: the field `label` alone has names. */
+static bool label_name(const struct dataset *ds, int64_t value, struct text *ret)
+{
+    return !strcmp(ds->label, "label") && class_page_name(ds, value, ret);
 }
 
 void class_page_words(const struct dataset *ds, const struct class_counts *c, struct text *t)
@@ -11,12 +19,12 @@ void class_page_words(const struct dataset *ds, const struct class_counts *c, st
 
     bool differ = c->count[c->least] < c->count[c->most];
 
-    text_add(t, "%llu of label", (unsigned long long)c->n);
+    text_add(t, "%llu of %s", (unsigned long long)c->n, ds->label);
     if (!differ)
         text_add(t, ", each %llu", (unsigned long long)c->count[c->most]);
     for (unsigned i = 0; i < 2 && differ; i++) {
         AUTO_TEXT struct text name = {0};
-        bool has_name = class_page_name(ds, c->value[shown[i]], &name);
+        bool has_name = label_name(ds, c->value[shown[i]], &name);
 
         text_add(t, ", the %s %llu (%lld%s%s)", i ? "most" : "least",
                  (unsigned long long)c->count[shown[i]], (long long)c->value[shown[i]],
@@ -30,7 +38,7 @@ static void json_class(const struct dataset *ds, const struct class_counts *c, u
     AUTO_TEXT struct text name = {0};
 
     text_add(t, "{\"value\": %lld, ", (long long)c->value[i]);
-    if (class_page_name(ds, c->value[i], &name)) {
+    if (label_name(ds, c->value[i], &name)) {
         text_add(t, "\"name\": ");
         text_add_json(t, name.data);
         text_add(t, ", ");
@@ -43,8 +51,9 @@ void class_page_json(const struct dataset *ds, const struct class_counts *c, con
 {
     bool lists = c->n <= CLASS_PAGE_MOST;
 
-    text_add(t, "%s\"class_counts\": {\"field\": \"label\", \"classes\": %llu,\n", indent,
-             (unsigned long long)c->n);
+    text_add(t, "%s\"class_counts\": {\"field\": ", indent);
+    text_add_json(t, ds->label);
+    text_add(t, ", \"classes\": %llu,\n", (unsigned long long)c->n);
     text_add(t, "%s  \"least\": ", indent);
     json_class(ds, c, c->least, t);
     text_add(t, ",\n%s  \"most\": ", indent);

@@ -6,7 +6,7 @@
 
 #define CLASS_PAGE_MOST 1000 /* classes of which each is listed, at most */
 
-/* Add the name of the class that has that number. false: it has none. */
+/* Add the name of the class that has that number in the field `label`. false: it has none. */
 bool class_page_name(const struct dataset *ds, int64_t value, struct text *ret);
 
 /* Add the member class_counts of dataset.json; each line begins with indent and ends with a comma.

@@ -40,7 +40,9 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
         find_access(catalog->source, folder, name, &item.access);
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
-    return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
+    if (!item.name || !item.folder || (error && !item.error))
+        return -ENOMEM;
+    return ds ? label_choice_set(&catalog->tools->label, ds) : 0;
 }
 
 int folder_found_dataset(struct finds *finds, const char *name, struct dataset *ds)

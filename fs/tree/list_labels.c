@@ -444,7 +444,7 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
                     struct plan_data *data, const struct list_label **ret_label, struct diag *d)
 {
     bool by_classes;
-    const char *field = plan_field(plan, &by_classes);
+    const char *field = plan_field(plan, ds->label, &by_classes);
     enum label_kind type = by_classes ? LABEL_CLASSES : LABEL_WEIGHTS;
     struct list_label *l;
     struct field_input input;

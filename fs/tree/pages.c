@@ -152,6 +152,11 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
         if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
             pages_add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
     text_add(t, "%s],\n", indent);
+    if (ds->label_is_chosen) {
+        text_add(t, "%s\"label\": ", indent);
+        text_add_json(t, ds->label);
+        text_add(t, ",\n");
+    }
     pages_add_notes(ds, indent, t);
     if (ds->ops && ds->ops->describe)
         ds->ops->describe(ds, indent, t);
