@@ -20,7 +20,8 @@ enum value_form {
 };
 
 struct value_part {
-    uint64_t at, len; /* in the bytes of the file that the reader of the column knows */
+    uint64_t at, len; /* in the bytes of the file that the reader of the column knows; of no bytes:
+                       * null */
 };
 
 struct value_column {
