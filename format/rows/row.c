@@ -10,27 +10,33 @@
 #include "base/array.h"
 #include "base/blob.h"
 #include "base/diag.h"
+#include "format/core/decimal.h"
 #include "format/core/json.h"
 
 #define ROW_GUESS    UINT64_C(4096) /* bytes that nearly all rows have */
 #define WINDOW_LEAST (1 << 16)      /* bytes that are read at once, */
 #define WINDOW_MOST  (1 << 20)      /* and after some rows */
+#define NUMBER_MOST  1024           /* bytes of a number; a longer one is text */
 
 /* ---- where rows are ---- */
 
 /* The length of the first row of bytes with the end of its line; 0: it is not complete. */
-static size_t row_line_end(const char *bytes, size_t len)
+static size_t row_line_end(const char *bytes, size_t len, char delimiter)
 {
     const char *end = memchr(bytes, '\n', len);
 
+    (void)delimiter;
     return end ? (size_t)(end - bytes) + 1 : 0;
 }
 
 /* The same for CSV, where a quoted field may have lines. */
-static size_t row_record_end(const char *bytes, size_t len)
+static size_t row_record_end(const char *bytes, size_t len, char delimiter)
 {
+    const char *end = memchr(bytes, '\n', len);
     bool quoted = false, may_open = true; /* also the second of two quotes */
 
+    if (end && !memchr(bytes, '"', (size_t)(end - bytes)))
+        return (size_t)(end - bytes) + 1;
     for (size_t i = 0; i < len; i++) {
         char c = bytes[i];
 
@@ -42,7 +48,7 @@ static size_t row_record_end(const char *bytes, size_t len)
         if (c == '\n')
             return i + 1;
         quoted = c == '"' && may_open;
-        may_open = c == ',';
+        may_open = c == delimiter;
     }
     return 0;
 }
@@ -51,8 +57,9 @@ static size_t row_record_end(const char *bytes, size_t len)
 static int row_find(struct row_walk *walk, const uint8_t **ret, size_t *ret_len, struct diag *d)
 {
     uint64_t left = walk->end - walk->at;
-    size_t (*const row_end)(const char *bytes, size_t len) =
-        walk->format == TABLE_JSONL ? row_line_end : row_record_end;
+    const char delimiter = walk->delimiter ? walk->delimiter : ',';
+    size_t (*const row_end)(const char *bytes, size_t len, char delimiter) =
+        walk->format == TABLE_CSV ? row_record_end : row_line_end;
 
     walk->window.least = WINDOW_LEAST;
     walk->window.most = WINDOW_MOST;
@@ -61,7 +68,7 @@ static int row_find(struct row_walk *walk, const uint8_t **ret, size_t *ret_len,
 
         if (r < 0)
             return r;
-        *ret_len = row_end((const char *)*ret, (size_t)len);
+        *ret_len = row_end((const char *)*ret, (size_t)len, delimiter);
         if (!*ret_len && len == left)
             *ret_len = (size_t)left;
         if (*ret_len > ROW_MOST || (!*ret_len && len > ROW_MOST))
@@ -180,73 +187,138 @@ static int row_parse_json(struct row *row, const char *bytes, size_t len, const 
     return 0;
 }
 
-static bool row_is_digit(char c)
+/* The digits at p. */
+static const char *row_skip_digits(const char *p, const char *end)
 {
-    return c >= '0' && c <= '9';
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p;
 }
 
-/* The number that a cell of CSV is, if it is one as JSON writes it: "007" is none, its zeros mean
- * something. One that is too large is text. */
-static void row_parse_number(struct row_cell *cell)
+/* The number at text ends where the text does. *ret_whole: it has neither fraction nor exponent. */
+static bool row_is_number(const char *text, size_t len, bool *ret_whole)
 {
-    AUTO_JSON json_t *value = NULL;
+    const char *end = text + len, *p = text + (len && *text == '-'), *digits = p;
 
-    /* JSON may have white space around it, and what is no number. */
-    if (!cell->len || !(row_is_digit(*cell->text) || *cell->text == '-') ||
-        !row_is_digit(cell->text[cell->len - 1]))
+    p = row_skip_digits(p, end);
+    if (p == digits || (*digits == '0' && p > digits + 1))
+        return false;
+    *ret_whole = p == end;
+    if (p < end && *p == '.') {
+        digits = p + 1;
+        p = row_skip_digits(digits, end);
+        if (p == digits)
+            return false;
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        digits = p + 1;
+        digits += digits < end && (*digits == '+' || *digits == '-');
+        p = row_skip_digits(digits, end);
+        if (p == digits)
+            return false;
+    }
+    return p == end;
+}
+
+void row_cell_judge_number(struct row_cell *cell)
+{
+    uint8_t copy[NUMBER_MOST + DECIMAL_PAD];
+    bool whole;
+
+    if (cell->type != CELL_TEXT || cell->len > NUMBER_MOST ||
+        !row_is_number(cell->text, cell->len, &whole))
         return;
-    value = json_loadb(cell->text, cell->len, JSON_DECODE_ANY, NULL);
-    row_set_number(cell, value);
+    if (whole) {
+        bool negative = *cell->text == '-';
+        int64_t value = 0;
+
+        for (size_t i = negative; i < cell->len; i++) {
+            int digit = negative ? '0' - cell->text[i] : cell->text[i] - '0';
+
+            if (__builtin_mul_overflow(value, 10, &value) ||
+                __builtin_add_overflow(value, digit, &value))
+                return;
+        }
+        cell->type = CELL_INTEGER;
+        cell->integer = value;
+        return;
+    }
+    memcpy(copy, cell->text, cell->len);
+    memset(copy + cell->len, 0, DECIMAL_PAD);
+    if (decimal_parse_double(copy, copy + cell->len, &cell->real) && isfinite(cell->real))
+        cell->type = CELL_REAL;
 }
 
-/* The quote that ends the one at i; len: none does. */
-static size_t row_quoted_end(const char *bytes, size_t len, size_t i)
+/* The quote that ends the one at i; len: none does. *ret_twice: two quotes stand for one in it. */
+static size_t row_quoted_end(const char *bytes, size_t len, size_t i, bool *ret_twice)
 {
+    *ret_twice = false;
     for (i++; i < len; i++) {
         if (bytes[i] != '"')
             continue;
         if (i + 1 == len || bytes[i + 1] != '"')
             return i;
+        *ret_twice = true;
         i++;
     }
     return len;
 }
 
-/* The cell that begins at *at, and the comma after it. */
-static int row_parse_field(struct row_cell *cell, const char *bytes, size_t len, size_t *at,
+/* The cell in the quotes at byte *at, which becomes the byte after them. */
+static int row_read_quoted(struct row_cell *cell, const char *bytes, size_t len, size_t *at,
                            const char *what, struct diag *d)
 {
-    size_t i = *at, n = 0;
+    bool twice;
+    size_t end = row_quoted_end(bytes, len, *at, &twice), n = 0;
 
-    if (i < len && bytes[i] == '"') {
-        size_t end = row_quoted_end(bytes, len, i);
-
-        if (end == len)
-            return diag_set(d, -EBADMSG, "%s: byte %zu: a quote that does not end", what, *at);
-        cell->made = malloc(end - i);
+    if (end == len)
+        return diag_set(d, -EBADMSG, "%s: byte %zu: a quote that does not end", what, *at);
+    cell->is_quoted = true;
+    cell->text = bytes + *at + 1;
+    cell->len = end - *at - 1;
+    if (twice) {
+        cell->made = malloc(cell->len);
         if (!cell->made)
             return -ENOMEM;
-        for (i++; i < end; i++) {
+        for (size_t i = *at + 1; i < end; i++) {
             i += bytes[i] == '"';
             cell->made[n++] = bytes[i];
         }
-        i++;
-        if (i < len && bytes[i] != ',')
-            return diag_set(d, -EBADMSG, "%s: byte %zu: expected a comma after a quote, got '%c'",
-                            what, i, bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
         cell->text = cell->made;
-    } else {
-        const char *comma = i < len ? memchr(bytes + i, ',', len - i) : NULL;
-
-        n = comma ? (size_t)(comma - bytes) - i : len - i;
-        cell->text = bytes + i;
-        i += n;
+        cell->len = n;
     }
-    cell->len = n;
-    cell->is_string = true;
-    cell->type = n ? CELL_TEXT : CELL_NONE;
-    *at = i;
+    *at = end + 1;
     return 0;
+}
+
+int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
+                  const char *what, struct diag *d)
+{
+    *cell = (struct row_cell){.is_string = true};
+    if (*at < len && bytes[*at] == '"') {
+        int r = row_read_quoted(cell, bytes, len, at, what, d);
+
+        if (r < 0)
+            return r;
+        if (*at < len && bytes[*at] != delimiter)
+            return diag_set(d, -EBADMSG, "%s: byte %zu: expected a %s after a quote, got '%c'",
+                            what, *at, delimiter == ',' ? "comma" : "delimiter",
+                            bytes[*at] >= ' ' && bytes[*at] <= '~' ? bytes[*at] : '?');
+    } else {
+        const char *end = *at < len ? memchr(bytes + *at, delimiter, len - *at) : NULL;
+
+        cell->text = bytes + *at;
+        cell->len = end ? (size_t)(end - bytes) - *at : len - *at;
+        *at += cell->len;
+    }
+    cell->type = cell->len ? CELL_TEXT : CELL_NONE;
+    return 0;
+}
+
+void row_cell_release(struct row_cell *cell)
+{
+    free(cell->made);
+    cell->made = NULL;
 }
 
 static int row_parse_csv(struct row *row, const char *bytes, size_t len, const char *what,
@@ -261,9 +333,9 @@ static int row_parse_csv(struct row *row, const char *bytes, size_t len, const c
 
         if (!cell)
             return -ENOMEM;
-        r = row_parse_field(cell, bytes, len, &at, what, d);
-        if (r == 0 && !cell->made)
-            row_parse_number(cell);
+        r = row_cell_read(cell, bytes, len, ',', &at, what, d);
+        if (r == 0 && !cell->is_quoted)
+            row_cell_judge_number(cell);
         if (at >= len)
             break;
     }

@@ -1,5 +1,5 @@
-/* Tables of metadata beside pictures, row by row: metadata.jsonl, a JSON object in each line, and
- * metadata.csv (RFC 4180), whose first row has the names. Both are hostile. */
+/* Tables with metadata of files, row by row: metadata.jsonl, a JSON object in each line; CSV (RFC
+ * 4180), also with another delimiter; and texts of lines. All are hostile. */
 #ifndef EPOCHFS_FORMAT_ROWS_ROW_H
 #define EPOCHFS_FORMAT_ROWS_ROW_H
 
@@ -14,7 +14,11 @@ struct json_t;
 
 #define ROW_MOST (UINT64_C(1) << 20) /* bytes of a row */
 
-enum table_format { TABLE_JSONL, TABLE_CSV };
+enum table_format {
+    TABLE_JSONL,
+    TABLE_CSV,
+    TABLE_LINES, /* texts without quotes: row_walk_next() only */
+};
 
 /* ---- where rows are ---- */
 
@@ -22,6 +26,7 @@ enum table_format { TABLE_JSONL, TABLE_CSV };
 struct row_walk {
     const struct blob *blob;
     enum table_format format;
+    char delimiter; /* of CSV; 0: a comma */
     uint64_t at, end;
     uint64_t line;    /* of the row that came last, from 1 on */
     const char *name; /* of the table, in messages; the caller's */
@@ -54,8 +59,9 @@ struct row_cell {
         int64_t integer;
         double real;
     };
-    const char *text; /* of each kind but CELL_NONE: as it is written */
+    const char *text; /* of each kind but CELL_NONE: as it is written, without quotes around it */
     size_t len;
+    bool is_quoted;
     char *made; /* private */
 };
 
@@ -64,6 +70,17 @@ struct row {
     size_t n, capacity;
     struct json_t *json; /* private */
 };
+
+/* Read the cell of CSV at byte *at of a row: a text or CELL_NONE. *at becomes the byte of the
+ * delimiter after it, at least len after the last. The text is in the row, or in what
+ * row_cell_release() frees. what, d: as row_parse(). 0, -ENOMEM or -EBADMSG. */
+int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
+                  const char *what, struct diag *d);
+void row_cell_release(struct row_cell *cell);
+
+/* If a text is a number as JSON writes it, make its cell one: "007" is none, its zeros mean
+ * something. One that is too large for its type stays a text. */
+void row_cell_judge_number(struct row_cell *cell);
 
 /* Parse a row; what names it in messages. null, and an empty cell of CSV, are CELL_NONE; other
  * values of JSON are text; a cell of CSV that is written as a number is one. 0; -ENOMEM; or
