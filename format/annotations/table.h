@@ -1,0 +1,90 @@
+/* Tables and lists that name pictures: which column names pictures, and what the others say of
+ * them.
+ *
+ * A table has a row for each line of CSV (RFC 4180) between commas, tabs or semicolons. A text is a
+ * list of `picture rest`: the first word of a line names the picture, or all of the line does.
+ * Which of these a file is, and whether its first row is a header, its first rows decide: the
+ * reading by which they name most pictures is taken.
+ *
+ * The key is the column that names pictures: at least half of its values name one, and none names
+ * two. Where several do, columns whose values have an extension or a path go before others (an
+ * index of rows may look like the stems of numbered pictures); then the one with most matches, then
+ * the first.
+ *
+ * All others are value columns: int64 if all cells are whole numbers, float64 if all are numbers,
+ * as metadata.csv has them (007 is text), otherwise text. White space around a cell without quotes
+ * does not count. An empty cell is a hole. A column is called as the header has it: bytes that are
+ * no text, and '/', become '_'; a name that is empty, or that an earlier column has, becomes
+ * `column_<number from 0>`, as all do without a header.
+ *
+ * In a list, the rest is whole numbers in every row: one is `label`, several are `values`, int64
+ * [k]. Otherwise it is one text, `label` or by the rule of picture_table_label() `text`. Lines that
+ * begin with # are comments, unless they name a picture.
+ *
+ * The file is read as a stream, twice if a column changes its type after the first 1,000 rows.
+ * Memory: the columns, 4 bytes for each row and possible key, 2 bits for each picture. */
+#ifndef EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
+#define EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
+
+#include "base/text.h"
+#include "format/annotations/picture_names.h"
+#include "format/annotations/value_columns.h"
+
+#define TABLE_COLUMNS_MOST 4096
+#define TABLE_WORDS        ' ' /* separator of lists */
+
+struct blob;
+struct diag;
+struct picture_table;
+
+/* What a recipe says of a table. A column is called by its name in the header, or without a header
+ * by its number from 0 as text. */
+struct table_options {
+    char separator;    /* ',', '\t', ';' or TABLE_WORDS; 0: found out */
+    const char *key;   /* NULL: found out; otherwise any share of its values may name pictures */
+    const char *label; /* NULL: found out */
+    const char *const *columns; /* [n_columns]: only these; NULL: all */
+    size_t n_columns;
+};
+
+/* Read bytes [at, at + len) of a blob. file: its name, for messages; .csv and .tsv are no lists.
+ * options may be NULL. *ret is the caller's: picture_table_free(). 0; or
+ * -EDOM: it is no table that names pictures, and *reason says why ("only 3 of 900 rows name a
+ * picture"); -EBADMSG: most rows up to a malformed one name pictures; or it has no column that the
+ * options name. File and line are in d; -ENOMEM, and others of blob_read() and blob_check(). */
+int picture_table_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
+                       const struct picture_names *names, const struct table_options *options,
+                       struct picture_table **ret, struct text *reason, struct diag *d);
+
+size_t picture_table_rows(const struct picture_table *t);
+const uint32_t *picture_table_picture(const struct picture_table *t); /* [rows], PICTURE_NONE */
+size_t picture_table_unmatched(const struct picture_table *t); /* rows that name no picture */
+size_t picture_table_matched(const struct picture_table *t);   /* pictures that have a row */
+size_t picture_table_repeated(const struct picture_table *t);  /* those that have several */
+
+/* All columns but the key, in the order of the file, with a row for each of the table. */
+const struct value_columns *picture_table_columns(const struct picture_table *t);
+
+/* The column with classes, or NULL: the one called label, labels, class, class id, category or
+ * target, in this order (ClassId and class_id are class id), or the only one, if it has at most
+ * half as many values as rows. One of float64 has no classes, unless the options name it. */
+const struct value_column *picture_table_label(const struct picture_table *t);
+
+/* The classes of another split. */
+struct class_names {
+    bool (*has)(const struct class_names *classes, const char *text, size_t len);
+};
+
+/* The first column of texts, each of them the name of one of these classes; NULL: there is none. */
+const struct value_column *picture_table_classes(const struct picture_table *t,
+                                                 const struct class_names *classes);
+
+void picture_table_free(struct picture_table *t); /* may be NULL */
+
+static inline void picture_table_scope_end(struct picture_table **t)
+{
+    picture_table_free(*t);
+}
+#define AUTO_PICTURE_TABLE AUTO(picture_table_scope_end)
+
+#endif
