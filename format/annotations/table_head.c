@@ -419,10 +419,10 @@ static int table_head_see(const struct table_source *source, struct table_head *
     for (size_t i = 0; i < head->rows && r == 0; i++) {
         int next = table_rows_next(&rows, &ignored);
 
-        if (next == -EBADMSG || next == 0 || rows.n != head->n)
-            break;
-        if (next < 0)
+        if (next < 0 && next != -EBADMSG)
             return next;
+        if (next != 1 || rows.n != head->n)
+            break;
         r = i ? table_head_see_row(head, first, &rows) : table_first_read(first, &rows);
     }
     return r;

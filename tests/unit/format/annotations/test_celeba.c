@@ -3,6 +3,7 @@
 
 #include "base/blob.h"
 #include "format/annotations/celeba.h"
+#include "support/failing_alloc.h"
 #include "support/memory_blob.h"
 #include "support/picture_list.h"
 #include "support/unit.h"
@@ -139,6 +140,34 @@ static void test_celeba__malformed(void **state)
     check_refused("identity_CelebA.txt", "000001.jpg\n", "line 1");
 }
 
+/* Each allocation fails once: -ENOMEM, no column, and nothing leaks. */
+static void test_celeba__no_memory(void **state)
+{
+    static const char bytes[] = "1\na b c\n000001.jpg 1 1 -1\n";
+    struct picture_list list = PICTURE_LIST(PICTURES);
+    const size_t len = sizeof(bytes) - 1;
+    AUTO_BLOB struct blob *blob = memory_blob_new("a", bytes, len, len, NULL);
+    bool failed = true;
+
+    (void)state;
+    for (unsigned long n = 1; failed; n++) {
+        struct value_columns columns = {0};
+        struct text names = {0};
+        size_t unmatched;
+        int r;
+
+        failing_alloc_begin(n);
+        r = celeba_read(blob, 0, len, "list_attr_celeba.txt", CELEBA_ATTR, &list.names, 3, &columns,
+                        &unmatched, &names, &d);
+        assert_int_equal(columns.n, r == 0);
+        value_columns_release(&columns);
+        text_release(&names);
+        assert_int_equal(failing_alloc_live(), 0);
+        failed = failing_alloc_end();
+        assert_int_equal(r, failed ? -ENOMEM : 0);
+    }
+}
+
 static void test_celeba_list_is__names(void **state)
 {
     enum celeba_list list;
@@ -156,9 +185,8 @@ static void test_celeba_list_is__names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_celeba__attributes),
-        cmocka_unit_test(test_celeba__numbers),
-        cmocka_unit_test(test_celeba__malformed),
+        cmocka_unit_test(test_celeba__attributes),    cmocka_unit_test(test_celeba__numbers),
+        cmocka_unit_test(test_celeba__malformed),     cmocka_unit_test(test_celeba__no_memory),
         cmocka_unit_test(test_celeba_list_is__names),
     };
 

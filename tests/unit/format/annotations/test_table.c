@@ -5,6 +5,7 @@
 
 #include "base/blob.h"
 #include "format/annotations/table.h"
+#include "support/failing_alloc.h"
 #include "support/memory_blob.h"
 #include "support/picture_list.h"
 #include "support/unit.h"
@@ -357,6 +358,36 @@ static void test_table_classes__of_another_split(void **state)
     assert_string_equal(picture_table_classes(t, &classes)->name, "column_2");
 }
 
+/* Each allocation fails once: -ENOMEM, and nothing leaks. */
+static void test_table__no_memory(void **state)
+{
+    static const char bytes[] = "id,f,label,x\n0,a.jpg,\"c \"\"\",1\n1,b.jpg,c,\n2,a.jpg,d,1.5\n";
+    static const char *const files[] = {"a.csv", "a.txt"};
+    struct picture_list list = PICTURE_LIST("a.jpg b.jpg ");
+    const size_t len = sizeof(bytes) - 1;
+    AUTO_BLOB struct blob *blob = memory_blob_new("a.csv", bytes, len, len, NULL);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bool failed = true;
+
+        for (unsigned long n = 1; failed; n++) {
+            struct picture_table *t = NULL;
+            struct text reason = {0};
+            int r;
+
+            d = DIAG_INIT;
+            failing_alloc_begin(n);
+            r = picture_table_read(blob, 0, len, files[i], &list.names, NULL, &t, &reason, &d);
+            picture_table_free(t);
+            text_release(&reason);
+            assert_int_equal(failing_alloc_live(), 0);
+            failed = failing_alloc_end();
+            assert_int_equal(r, failed ? -ENOMEM : 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_table__malformed),
         cmocka_unit_test(test_table__long),
         cmocka_unit_test(test_table__large),
+        cmocka_unit_test(test_table__no_memory),
         cmocka_unit_test(test_table_classes__of_another_split),
     };
 
