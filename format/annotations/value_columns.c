@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 
 int value_columns_add(struct value_columns *t, const char *name, enum value_form form,
                       enum dtype dtype, bool is_list, unsigned width, struct value_column **ret)
@@ -163,6 +164,8 @@ int value_columns_pick(const struct value_columns *from, const uint32_t *row, si
 
         r = value_columns_add(ret, c->name, c->form, c->dtype, c->is_list, c->width, &picked);
         if (r == 0)
+            picked->source = c->source;
+        if (r == 0)
             r = value_pick_rows(c, row, n, picked);
     }
     return r;
@@ -181,6 +184,122 @@ void value_columns_remove(struct value_columns *t, unsigned i)
     value_column_release(&t->column[i]);
     t->n--;
     memmove(&t->column[i], &t->column[i + 1], (t->n - i) * sizeof(*t->column));
+}
+
+/* ---- keeping ---- */
+
+/* How a column is kept, with its name, ends, holes and items behind. */
+struct value_head {
+    uint32_t form, dtype, is_list, width, name_len, has_holes;
+    uint64_t bytes;
+};
+
+void value_columns_write(const struct value_columns *t, struct text *ret)
+{
+    uint64_t n = t->n;
+
+    text_add_bytes(ret, (const char *)&n, sizeof(n));
+    for (unsigned i = 0; i < t->n; i++) {
+        const struct value_column *c = &t->column[i];
+        const struct value_head head = {.form = c->form,
+                                        .dtype = c->dtype,
+                                        .is_list = c->is_list,
+                                        .width = c->width,
+                                        .name_len = (uint32_t)strlen(c->name),
+                                        .has_holes = c->holes != NULL,
+                                        .bytes = c->len};
+
+        text_add_bytes(ret, (const char *)&head, sizeof(head));
+        text_add_bytes(ret, c->name, head.name_len);
+        if (c->is_list && c->rows)
+            text_add_bytes(ret, (const char *)c->end, c->rows * sizeof(*c->end));
+        if (c->holes)
+            text_add_bytes(ret, (const char *)c->holes, c->rows);
+        if (c->len)
+            text_add_bytes(ret, (const char *)c->bytes, c->len);
+    }
+}
+
+/* The next n bytes; NULL: there are not so many, or no memory. */
+static void *value_take(const uint8_t **at, const uint8_t *end, uint64_t n)
+{
+    void *ret;
+
+    if (n > (uint64_t)(end - *at))
+        return NULL;
+    ret = malloc(n + 1);
+    if (!ret)
+        return NULL;
+    memcpy(ret, *at, n);
+    ((uint8_t *)ret)[n] = 0;
+    *at += n;
+    return ret;
+}
+
+/* Are ends inside the items, and do they never fall? */
+static bool value_is_good(const struct value_column *c)
+{
+    uint64_t items = c->len / value_item_bytes(c), last = 0;
+
+    if (!c->is_list)
+        return c->len == c->rows * value_item_bytes(c);
+    for (uint64_t row = 0; row < c->rows; row++) {
+        if (c->end[row] < last || c->end[row] > items)
+            return false;
+        last = c->end[row];
+    }
+    return true;
+}
+
+#define VALUE_WIDTH_MOST 65536
+
+static int value_column_read(struct value_columns *ret, uint64_t rows, const uint8_t **at,
+                             const uint8_t *end)
+{
+    AUTO_FREE char *name = NULL;
+    struct value_column *c;
+    struct value_head head;
+
+    if ((size_t)(end - *at) < sizeof(head))
+        return -EBADMSG;
+    memcpy(&head, *at, sizeof(head));
+    *at += sizeof(head);
+    if ((head.form != VALUE_NUMBERS && head.form != VALUE_TEXT) || head.width > VALUE_WIDTH_MOST ||
+        (head.dtype != DTYPE_I8 && head.dtype != DTYPE_F4 && head.dtype != DTYPE_F8 &&
+         head.dtype != DTYPE_U1) ||
+        (head.form == VALUE_TEXT && !head.is_list) || rows > UINT32_MAX)
+        return -EBADMSG;
+    name = value_take(at, end, head.name_len);
+    if (!name)
+        return -EBADMSG;
+    if (value_columns_add(ret, name, (enum value_form)head.form, (enum dtype)head.dtype,
+                          head.is_list, head.width, &c) < 0)
+        return -ENOMEM;
+    c->rows = rows;
+    if (c->is_list && !(c->end = value_take(at, end, rows * sizeof(*c->end))))
+        return -EBADMSG;
+    if (head.has_holes && !(c->holes = value_take(at, end, rows)))
+        return -EBADMSG;
+    c->bytes = value_take(at, end, head.bytes);
+    c->len = c->capacity = head.bytes;
+    return c->bytes && value_is_good(c) ? 0 : -EBADMSG;
+}
+
+int value_columns_read(struct value_columns *ret, uint64_t rows, const uint8_t *bytes, size_t len,
+                       size_t *ret_used)
+{
+    const uint8_t *at = bytes, *end = bytes + len;
+    uint64_t n;
+    int r = 0;
+
+    if (len < sizeof(n))
+        return -EBADMSG;
+    memcpy(&n, at, sizeof(n));
+    at += sizeof(n);
+    for (uint64_t i = 0; i < n && r == 0; i++)
+        r = value_column_read(ret, rows, &at, end);
+    *ret_used = (size_t)(at - bytes);
+    return r;
 }
 
 void value_columns_release(struct value_columns *t)

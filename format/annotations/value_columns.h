@@ -12,6 +12,9 @@
 #include "base/scope.h"
 #include "format/core/dtype.h"
 
+struct blob;
+struct text;
+
 enum value_form {
     VALUE_NUMBERS,
     VALUE_TEXT,  /* UTF-8; an item is a byte */
@@ -20,8 +23,7 @@ enum value_form {
 };
 
 struct value_part {
-    uint64_t at, len; /* in the bytes of the file that the reader of the column knows; of no bytes:
-                       * null */
+    uint64_t at, len; /* in the source of the column; of no bytes: null */
 };
 
 struct value_column {
@@ -29,8 +31,9 @@ struct value_column {
     enum value_form form;
     enum dtype dtype; /* of numbers: DTYPE_I8, _F4, _F8 or _U1 */
     bool is_list;     /* a row has any number of items, with one axis for that; texts always have */
-    unsigned width;   /* numbers of an item; 0: it is one number without an axis. So boxes of a
-                       * sample, [n, 4], are a list of width 4, and its label is no list of width 0 */
+    struct blob *source; /* of VALUE_PARTS: where they are; not owned */
+    unsigned width;      /* numbers of an item; 0: it is one number without an axis. So boxes of a
+                          * sample, [n, 4], are a list of width 4, and its label is no list of width 0 */
 
     uint64_t rows;  /* that are complete */
     uint8_t *bytes; /* of all items, little-endian */
@@ -81,6 +84,16 @@ static inline bool value_is_hole(const struct value_column *c, uint64_t row)
 
 /* The items of a row: how many, and where the first is. */
 uint64_t value_items(const struct value_column *c, uint64_t row, const uint8_t **ret);
+
+/* ---- keeping ---- */
+
+/* Add columns without VALUE_PARTS to the part `about` of an index. */
+void value_columns_write(const struct value_columns *t, struct text *ret);
+
+/* Read them again, with that many rows each; bytes are hostile. *ret_used: the bytes that they
+ * took. 0, -EBADMSG or -ENOMEM, and ret is to be released in any case. */
+int value_columns_read(struct value_columns *ret, uint64_t rows, const uint8_t *bytes, size_t len,
+                       size_t *ret_used);
 
 void value_columns_release(struct value_columns *t); /* of one that starts as {0} */
 #define AUTO_VALUE_COLUMNS AUTO(value_columns_release)

@@ -15,6 +15,7 @@
 #include "base/opener.h"
 #include "format/core/dataset.h"
 
+struct diag;
 struct members;
 struct record_format;
 struct siblings;
@@ -51,6 +52,7 @@ struct format_options {
     bool kaldi_permissive;    /* p: leave out objects that cannot be read */
     bool kaldi_sorted;        /* s: the user says that the keys are sorted */
     bool pair_off;            /* each array is a dataset of its own */
+    const char *layout;       /* path of a recipe of SOURCE; NULL: it is found in the folders */
 };
 
 /* What a format gets to work with. All of it outlives the datasets. */
@@ -197,20 +199,26 @@ struct collection {
 
 /* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for
  * taken and what follows it. */
-enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE };
+enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE, CLAIMS_USED };
 struct claims {
     struct collection *collection;
     size_t n;
-    uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample */
+    uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample;
+                     * CLAIMS_USED: nor is it, for it says something of samples */
     /* Read the first `size` bytes of n files of the listing, as they are stored: those of file[i]
      * to bytes + i * size. len[i]: how many there are, or -errno. It waits, so a format asks for
      * few. 0 or -ENOMEM. NULL: names are all that there is. */
     int (*heads)(const struct claims *claims, const size_t *file, unsigned n, size_t size,
                  uint8_t *bytes, int *len);
+    /* Open a file of the listing, as it is stored, to read all of it; the caller frees *ret. 0 or
+     * -errno with the reason in d. NULL with heads. */
+    int (*open)(const struct claims *claims, size_t file, struct blob **ret, struct diag *d);
     /* Would a format take a file of the listing for itself, by its name and its first len bytes,
      * at most FORMAT_HEAD? NULL with heads. */
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
-    bool format_given; /* the user says of which format all files are */
+    bool format_given; /* the user says of which format all files are, */
+    const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */
+    char *recipe;      /* what was found, as a recipe: JSON; NULL: nothing was */
     char *unmet;       /* the first rule by which pictures are in no collection, for people; NULL */
 };
 

@@ -37,7 +37,8 @@ static void files_source_drop(struct files_source *source)
     if (--source->users)
         return;
     free(source->root);
-    free(source->aside);
+    files_free_claim(source->claim);
+    claim_boxes_free(source->boxes);
     free(source->unread);
     blob_free(source->blob);
     free(source);
@@ -47,7 +48,6 @@ static void files_source_drop(struct files_source *source)
 static int files_source_new(struct collection *c, struct blob *blob, const struct members *members,
                             struct files_source **ret)
 {
-    struct files_claim *claim = c->impl;
     struct files_source *source = malloc(sizeof(*source));
 
     if (!source) {
@@ -57,7 +57,7 @@ static int files_source_new(struct collection *c, struct blob *blob, const struc
     *source = (struct files_source){.blob = blob,
                                     .members = members,
                                     .root = strdup(c->root),
-                                    .aside = TAKE_PTR(claim->aside),
+                                    .claim = TAKE_PTR(c->impl),
                                     .n_unread = c->n_unread,
                                     .unread = TAKE_PTR(c->unread),
                                     .users = 1};
@@ -166,6 +166,7 @@ void files_add_labels(struct files_file *file, uint64_t least, uint64_t most, un
 {
     bool is_array = least != 1 || most != 1;
 
+    file->n_labels = is_array ? 1 : 2;
     file->column[file->base.n_columns++] =
         (struct record_column){.name = "label",
                                .shown = RECORD_NUMBERS,
@@ -194,9 +195,16 @@ static int files_fault(const struct files_file *file, uint64_t row, unsigned col
     return files_is_value(file, column) ? file->ops->fault(file, row, d) : 0;
 }
 
-static size_t files_label_text(const struct files_file *file, uint64_t row, char ret[static 16])
+#define LABEL_TEXT 24
+static size_t files_label_text(const struct files_file *file, uint64_t row,
+                               char ret[static LABEL_TEXT])
 {
-    return (size_t)snprintf(ret, 16, "%" PRIu32, file->ops->label(file, row, 0));
+    return (size_t)snprintf(ret, LABEL_TEXT, "%" PRId64, file->ops->label(file, row, 0));
+}
+
+static bool files_is_cell(const struct files_file *file, unsigned column)
+{
+    return column >= file->n_members + file->n_labels;
 }
 
 static bool files_has(const void *p, uint64_t row, unsigned column)
@@ -210,10 +218,10 @@ static int files_dims(const void *p, uint64_t row, unsigned column,
     const struct files_file *file = p;
     const struct files_ops *ops = file->ops;
     size_t member;
-    char text[16];
+    char text[LABEL_TEXT];
     int r;
 
-    if (column >= file->n_members && !ops->label)
+    if (files_is_cell(file, column))
         return ops->cell_dims(file, row, column, ret, d);
     if (column > file->n_members) {
         ret[0] = files_label_text(file, row, text);
@@ -268,7 +276,7 @@ static bool files_path(const void *p, uint64_t row, unsigned column, char *ret, 
 static void files_read_label(const struct files_file *file, uint64_t row, unsigned column,
                              uint64_t off, size_t len, uint8_t *dst)
 {
-    char text[16];
+    char text[LABEL_TEXT];
 
     if (column > file->n_members) {
         files_label_text(file, row, text);
@@ -280,7 +288,7 @@ static void files_read_label(const struct files_file *file, uint64_t row, unsign
         size_t n = (size_t)min_u64(8 - at % 8, len - done);
         uint8_t number[8];
 
-        store_le64(number, file->ops->label(file, row, at / 8));
+        store_le64(number, (uint64_t)file->ops->label(file, row, at / 8));
         memcpy(dst + done, number + at % 8, n);
         done += n;
     }
@@ -296,7 +304,7 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
     size_t member;
     int r;
 
-    if (column >= file->n_members && !file->ops->label)
+    if (files_is_cell(file, column))
         return file->ops->cell_read(rc, file, row, column, off, len, dst, d);
     if (column >= file->n_members) {
         files_read_label(file, row, column, off, len, dst);
@@ -326,8 +334,8 @@ static void files_note(const void *p, struct text *t)
     const struct files_file *file = p;
     const struct files_source *source = file->source;
 
-    if (*source->aside)
-        text_add(t, "ignored: %s\n", source->aside);
+    if (*source->claim->aside)
+        text_add(t, "ignored: %s\n", source->claim->aside);
     if (source->n_unread)
         text_add(t, "%zu ignored, because %s be read: %s\n", source->n_unread,
                  source->n_unread > 1 ? "they cannot" : "it cannot", source->unread);
@@ -336,10 +344,10 @@ static void files_note(const void *p, struct text *t)
 
 void files_describe_source(const struct files_source *source, const char *indent, struct text *t)
 {
-    if (!*source->aside)
+    if (!*source->claim->aside)
         return;
     text_add(t, "%s\"left_aside\": ", indent);
-    text_add_json(t, source->aside);
+    text_add_json(t, source->claim->aside);
     text_add(t, ",\n");
 }
 
@@ -407,8 +415,8 @@ static int files_open_collection(struct collection *c, struct blob *blob,
                                  const struct members *members, const struct format_setup *setup,
                                  struct finds *finds)
 {
-    static int (*const opens[])(struct files_source * source, const struct files_claim *claim,
-                                const char *name, const struct format_setup *setup,
+    static int (*const opens[])(struct files_source * source, const char *name,
+                                const struct format_setup *setup,
                                 struct finds *finds) = {[LAYOUT_CLASSES] = files_open_samples,
                                                         [LAYOUT_FLAT] = files_open_samples,
                                                         [LAYOUT_TABLE] = files_open_metadata,
@@ -419,7 +427,7 @@ static int files_open_collection(struct collection *c, struct blob *blob,
 
     if (r < 0)
         return r;
-    r = opens[claim->layout](source, claim, c->name, setup, finds);
+    r = opens[claim->layout](source, c->name, setup, finds);
     files_source_drop(source);
     return r;
 }

@@ -16,10 +16,11 @@ struct files_source {
     struct blob *blob; /* owned, and has members */
     const struct members *members;
     char *root;
-    char *aside;     /* files below the root that are in no sample, by extension: text */
-    size_t n_unread; /* files that cannot be read, */
-    char *unread;    /* and why the first cannot; NULL: there are none */
-    unsigned users;  /* files of records that read it, and its maker */
+    struct files_claim *claim; /* owned */
+    struct claim_boxes *boxes; /* NULL, or what is read of them; owned */
+    size_t n_unread;           /* files that cannot be read, */
+    char *unread;              /* and why the first cannot; NULL: there are none */
+    unsigned users;            /* files of records that read it, and its maker */
 };
 
 /* The path of a member below SOURCE, owned by the caller; NULL: no memory. */
@@ -28,12 +29,16 @@ char *files_source_name(const struct files_source *source, size_t member);
 /* The member at a path below SOURCE; members->n: there is none. */
 size_t files_source_find(const struct files_source *source, const char *path);
 
+struct claim_boxes;
+void claim_boxes_free(struct claim_boxes *boxes); /* takes NULL */
+
 /* ---- one file of records ---- */
 
 struct files_file;
 
 /* What a layout does in its own way. The file is its struct, which begins with a struct files_file.
- * Columns [0, n_members) show members; then come the label as a number and as text, or cells. */
+ * Columns [0, n_members) show members; then come n_labels, the label as a number and as text; then
+ * cells. */
 struct files_ops {
     struct record_file_ops file; /* release() ends with files_file_release() */
     /* As has() of struct record_format. A column of members that are lost has all of them. */
@@ -45,9 +50,8 @@ struct files_ops {
     int (*fault)(const void *file, uint64_t row, struct diag *d);
     /* The labels of a row: how many, NULL: one; and number i of them. NULL: there are none. */
     uint64_t (*labels)(const void *file, uint64_t row);
-    uint32_t (*label)(const void *file, uint64_t row, uint64_t i);
-    /* The columns behind those of members, if label is NULL: as dims() and read() of struct
-     * record_format. */
+    int64_t (*label)(const void *file, uint64_t row, uint64_t i);
+    /* The columns behind those of labels: as dims() and read() of struct record_format. */
     int (*cell_dims)(const void *file, uint64_t row, unsigned column,
                      uint64_t ret[static RECORD_AXES], struct diag *d);
     int (*cell_read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
@@ -73,7 +77,7 @@ struct files_file {
     struct column_table exts;     /* of members: extensions in lower case, or names with them */
     struct member_column *shows;  /* [n_columns] of columns of members: those of exts */
     struct record_column *column; /* [n_columns] */
-    unsigned n_members;           /* columns of members */
+    unsigned n_members, n_labels; /* columns of members, and of labels */
     uint64_t missing;             /* names of files that are not there */
 };
 
@@ -131,11 +135,11 @@ int files_table_step(struct files_file *file,
 extern const struct format format_files;
 
 /* Report the dataset, or those, of a collection. 0 or -ENOMEM. */
-int files_open_samples(struct files_source *source, const struct files_claim *claim,
-                       const char *name, const struct format_setup *setup, struct finds *finds);
-int files_open_metadata(struct files_source *source, const struct files_claim *claim,
-                        const char *name, const struct format_setup *setup, struct finds *finds);
-int files_open_manifests(struct files_source *source, const struct files_claim *claim,
-                         const char *name, const struct format_setup *setup, struct finds *finds);
+int files_open_samples(struct files_source *source, const char *name,
+                       const struct format_setup *setup, struct finds *finds);
+int files_open_metadata(struct files_source *source, const char *name,
+                        const struct format_setup *setup, struct finds *finds);
+int files_open_manifests(struct files_source *source, const char *name,
+                         const struct format_setup *setup, struct finds *finds);
 
 #endif

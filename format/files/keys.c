@@ -21,7 +21,7 @@ static size_t files_keys_make_key(const struct sample_keys *keys, const struct s
 {
     const struct members *m = keys->m;
     const char *name = members_name(m, sample->first);
-    const char *folder = members_folder_of(m, sample->first) + strlen(keys->root);
+    const char *folder = members_folder_of(m, sample->first) + strlen(keys->claim->top);
     size_t len = 0;
 
     folder += *folder == '/';
@@ -60,17 +60,19 @@ size_t sample_key(const struct sample_keys *keys, const struct sample_files *sam
 }
 
 /* Find the hashes that several samples have; of paths, only those of samples whose stem repeats. */
-static int files_keys_find_repeated(const struct sample_keys *keys, struct sample_walk walk,
-                                    enum level level, struct repeated *ret)
+static int files_keys_find_repeated(const struct sample_keys *keys, enum level level,
+                                    struct repeated *ret)
 {
     AUTO_FREE uint64_t *all = NULL;
-    struct sample_files sample;
     char key[KEY_MAX];
     size_t n = 0, kept = 0;
 
-    while (next_sample(&walk, &sample)) {
-        uint64_t hash = key_hash(key, files_keys_make_key(keys, &sample, STEM, key));
+    for (size_t i = 0; i < keys->view->n; i++) {
+        struct sample_files sample;
+        uint64_t hash;
 
+        claim_sample(keys->m, keys->claim, keys->view, i, &sample);
+        hash = key_hash(key, files_keys_make_key(keys, &sample, STEM, key));
         if (level == PATH && !files_keys_is_repeated(&keys->stems, hash))
             continue;
         if (level == PATH)
@@ -94,13 +96,14 @@ static int files_keys_find_repeated(const struct sample_keys *keys, struct sampl
     return 0;
 }
 
-int sample_keys_init(struct sample_keys *ret, const struct sample_walk *walk, const char *root)
+int sample_keys_init(struct sample_keys *ret, const struct members *m,
+                     const struct files_claim *claim, const struct files_view *view)
 {
-    struct sample_keys keys = {.m = walk->m, .root = root};
-    int r = files_keys_find_repeated(&keys, *walk, STEM, &keys.stems);
+    struct sample_keys keys = {.m = m, .claim = claim, .view = view};
+    int r = files_keys_find_repeated(&keys, STEM, &keys.stems);
 
     if (r == 0 && keys.stems.n)
-        r = files_keys_find_repeated(&keys, *walk, PATH, &keys.paths);
+        r = files_keys_find_repeated(&keys, PATH, &keys.paths);
     if (r < 0) {
         sample_keys_release(&keys);
         return r;

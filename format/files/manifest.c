@@ -349,7 +349,7 @@ static int manifest_member(const void *p, uint64_t row, unsigned column, size_t 
                     (const char *)key);
 }
 
-static uint32_t manifest_label(const void *p, uint64_t row, uint64_t i)
+static int64_t manifest_label(const void *p, uint64_t row, uint64_t i)
 {
     const struct manifest_file *file = p;
     uint64_t name = index_number(files_index(&file->base), row, (unsigned)(MANIFEST_FIXED + i));
@@ -550,9 +550,10 @@ static int manifest_open(struct files_source *source, size_t table,
     return r;
 }
 
-int files_open_manifests(struct files_source *source, const struct files_claim *claim,
-                         const char *name, const struct format_setup *setup, struct finds *finds)
+int files_open_manifests(struct files_source *source, const char *name,
+                         const struct format_setup *setup, struct finds *finds)
 {
+    const struct files_claim *claim = source->claim;
     int r = 0;
 
     (void)name; /* each has its own */

@@ -574,9 +574,10 @@ static bool metadata_is_refused(const struct files_source *source, const struct 
     return d->set;
 }
 
-int files_open_metadata(struct files_source *source, const struct files_claim *claim,
-                        const char *name, const struct format_setup *setup, struct finds *finds)
+int files_open_metadata(struct files_source *source, const char *name,
+                        const struct format_setup *setup, struct finds *finds)
 {
+    const struct files_claim *claim = source->claim;
     struct metadata_file *file;
     struct diag d = DIAG_INIT;
     int r;

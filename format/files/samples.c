@@ -1,7 +1,7 @@
-/* The index of a collection has a row for each sample: its key, its first member, and the values of
- * members that are numbers. All else is in the table of members: the sample's other members follow
- * the first, sizes and places are there, and the class is the folder. So a million samples take a
- * few bytes each beside their names. */
+/* The index of a collection has a row for each sample: its key, and the values of members that are
+ * numbers. All else is known from the claim, and from the table of members: which files a sample
+ * has, their sizes and places, its class, and what tables say. So a million samples take a few
+ * bytes each beside their names. */
 #include "format/files/samples.h"
 
 #include <errno.h>
@@ -19,25 +19,21 @@
 
 /* ---- samples ---- */
 
-void samples_read(const struct samples_file *file, const struct index *index, uint64_t row,
-                  struct sample_files *ret)
+void samples_read(const struct samples_file *file, uint64_t row, struct sample_files *ret)
 {
-    const char *name;
-
-    ret->first = (size_t)index_number(index, row, SAMPLES_FIRST);
-    ret->n = (size_t)index_number(index, row + 1, SAMPLES_FIRST) - ret->first;
-    if (!ret->n) /* of a forged index; it may be behind the last member */
-        return;
-    name = members_name(file->base.source->members, ret->first);
-    ret->stem = ret->n > 1 ? name_stem(name) : name_stem_alone(name);
+    claim_sample(file->base.source->members, file->claim, file->view, row, ret);
 }
 
 size_t samples_ext(const struct samples_file *file, const struct sample_files *sample,
                    size_t member, char ret[static EXT_MOST + 1])
 {
+    const struct files_claim *claim = file->claim;
+    unsigned role = claim->role ? claim->role[member] : 0;
     size_t n = name_ext(members_name(file->base.source->members, member), sample->stem, ret);
-    const char *bare = files_media[file->media].bare;
+    const char *bare = files_media[claim->media].bare;
 
+    if (role)
+        return (size_t)snprintf(ret, EXT_MOST + 1, "%s", claim->role_name[role - 1]);
     if (n || !bare)
         return n;
     n = strlen(bare);
@@ -67,7 +63,7 @@ static int samples_member(const void *p, uint64_t row, unsigned column, size_t *
     struct sample_files sample;
 
     (void)d;
-    samples_read(file, files_index(&file->base), row, &sample);
+    samples_read(file, row, &sample);
     return samples_find(file, &sample, sample.first + sample.n, ext->name, ext->len, ret);
 }
 
@@ -76,6 +72,8 @@ static bool samples_has(const void *p, uint64_t row, unsigned column)
     const struct samples_file *file = p;
     size_t member;
 
+    if (column >= file->base.n_members + file->base.n_labels)
+        return cells_has(file, row, column);
     return column >= file->base.n_members || samples_member(p, row, column, &member, NULL);
 }
 
@@ -83,35 +81,46 @@ static bool samples_has(const void *p, uint64_t row, unsigned column)
 static int samples_fault(const void *p, uint64_t row, struct diag *d)
 {
     const struct samples_file *file = p;
-    const struct index *index = files_index(&file->base);
-    int fault = (int)index_number(index, row, SAMPLES_FAULT);
+    int fault = (int)index_number(files_index(&file->base), row, SAMPLES_FAULT);
     AUTO_FREE char *name = NULL;
+    struct sample_files sample;
 
     if (!fault)
         return 0;
-    name = files_source_name(file->base.source, (size_t)index_number(index, row, SAMPLES_FIRST));
+    samples_read(file, row, &sample);
+    name = files_source_name(file->base.source, sample.first);
     return diag_set(d, -fault,
                     "%s: a value of the sample could not be read when it was mounted: %s",
                     name ? name : "a sample", strerror(fault));
 }
 
-static uint32_t samples_label(const void *p, uint64_t row, uint64_t i)
+static int64_t samples_label(const void *p, uint64_t row, uint64_t i)
 {
     const struct samples_file *file = p;
-    const struct members *m = file->base.source->members;
-    size_t first = (size_t)index_number(files_index(&file->base), row, SAMPLES_FIRST);
+    struct sample_files sample;
 
     (void)i; /* it has one */
-    return first < m->n ? file->class_of[m->member[first].folder] : 0;
+    if (file->view->label)
+        return file->view->label[row];
+    samples_read(file, row, &sample);
+    return file->class_of[file->base.source->members->member[sample.first].folder];
+}
+
+/* The names of the classes, and how many there are. */
+static char *const *samples_classes(const struct samples_file *file, size_t *ret)
+{
+    *ret = file->view->label ? file->view->n_classes : file->claim->n_classes;
+    return file->view->label ? file->view->class_name : file->claim->class_name;
 }
 
 static bool samples_class_name(const void *p, int64_t number, struct text *t)
 {
-    const struct samples_file *file = p;
+    size_t n;
+    char *const *name = samples_classes(p, &n);
 
-    if (file->layout != LAYOUT_CLASSES || number < 0 || number >= file->n_classes)
+    if (number < 0 || (uint64_t)number >= n)
         return false;
-    text_add(t, "%s", file->class_name[number]);
+    text_add(t, "%s", name[number]);
     return true;
 }
 
@@ -121,54 +130,94 @@ static void samples_note(const void *p, struct text *t)
     const struct column_table *exts = &file->base.exts;
 
     text_add(t, "%s", file->values_note);
+    if (file->claim->notes)
+        text_add(t, "%s", file->claim->notes);
+    if (file->boxes_note)
+        text_add(t, "%s", file->boxes_note);
     if (exts->left_out)
         text_add(
             t, "%" PRIu64 " files ignored, whose extensions are beyond the first %u, '.%s' first\n",
             exts->left_out, exts->n, exts->first_out);
-    for (uint32_t i = 0; i < file->n_classes; i++)
+    for (size_t i = 0; file->class_n && i < file->claim->n_classes; i++)
         if (!file->class_n[i])
-            text_add(t, "class %s (label %" PRIu32 ") has no %s\n", file->class_name[i], i,
-                     files_media[file->media].one);
+            text_add(t, "class %s (label %zu) has no %s\n", file->claim->class_name[i], i,
+                     files_media[file->claim->media].one);
+}
+
+/* Members of dataset.json, a line each. */
+static void samples_add_lines(const char *lines, const char *indent, struct text *t)
+{
+    while (lines && *lines) {
+        int len = (int)strcspn(lines, "\n");
+
+        text_add(t, "%s%.*s\n", indent, len, lines);
+        lines += len + (lines[len] == '\n');
+    }
 }
 
 static void samples_describe(const void *p, const char *indent, struct text *t)
 {
     const struct samples_file *file = p;
-    bool has_classes = file->layout == LAYOUT_CLASSES;
+    size_t n;
+    char *const *name = samples_classes(file, &n);
 
-    text_add(t, "%s\"layout\": \"%s\",\n", indent, has_classes ? "class folders" : "one folder");
+    text_add(t, "%s\"layout\": \"%s\",\n", indent,
+             file->claim->layout == LAYOUT_CLASSES ? "class folders" : "one folder");
+    text_add(t, "%s\"rule\": ", indent);
+    text_add_json(t, file->claim->rule);
+    text_add(t, ",\n");
     files_describe_source(file->base.source, indent, t);
-    if (has_classes)
-        files_describe_classes(file->class_name, file->n_classes, indent, t);
+    if (n)
+        files_describe_classes((const char *const *)name, (uint32_t)n, indent, t);
+    samples_add_lines(file->claim->about, indent, t);
+    samples_add_lines(file->boxes_about, indent, t);
 }
 
 /* ---- classes ---- */
 
-/* Number the folders of the root: the classes in byte order, folders without a sample included. */
+/* The number of a class by the name of its folder; n_classes: it is none. */
+static size_t samples_find_class(const struct files_claim *claim, const char *name, size_t len)
+{
+    size_t low = 0, high = claim->n_classes;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strncmp(claim->class_name[middle], name, len);
+
+        if (order == 0 && !claim->class_name[middle][len])
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return claim->n_classes;
+}
+
+/* The class of each folder, for that is the same for all of its files. */
 static int samples_find_classes(struct samples_file *file)
 {
     const struct members *m = file->base.source->members;
-    size_t root = strlen(file->base.source->root);
+    size_t top = strlen(file->claim->top);
 
     file->class_of = calloc(m->n_folders + 1, sizeof(*file->class_of));
-    file->class_name = calloc(m->n_folders + 1, sizeof(*file->class_name));
-    file->class_n = calloc(m->n_folders + 1, sizeof(*file->class_n));
-    if (!file->class_of || !file->class_name || !file->class_n)
+    file->class_n = calloc(file->claim->n_classes + 1, sizeof(*file->class_n));
+    if (!file->class_of || !file->class_n)
         return -ENOMEM;
     for (uint32_t i = 0; i < m->n_folders; i++) {
         const char *path = members_folder(m, i);
 
-        if (is_class_folder(file->media, path, file->base.source->root))
-            file->class_name[file->n_classes++] = path + root + (root > 0);
-        if (file->n_classes)
-            file->class_of[i] = file->n_classes - 1;
+        if (!members_is_below(path, file->claim->top) || strlen(path) == top)
+            continue;
+        path += top + (top > 0);
+        file->class_of[i] = (uint32_t)samples_find_class(file->claim, path, strcspn(path, "/"));
     }
     return 0;
 }
 
 static void samples_count_classes(struct samples_file *file)
 {
-    for (uint64_t row = 0; row < files_index(&file->base)->rows; row++)
+    for (uint64_t row = 0; row < files_index(&file->base)->rows && file->class_n; row++)
         file->class_n[samples_label(file, row, 0)]++;
 }
 
@@ -200,40 +249,59 @@ static void samples_add_labels(struct files_file *file)
 static int samples_ready(void *impl, struct diag *d)
 {
     struct samples_file *file = impl;
-    int r = files_make_columns(&file->base, 2);
+    int r = files_make_columns(&file->base, 2 + cells_count(file));
 
     (void)d;
-    if (r < 0 || file->layout != LAYOUT_CLASSES)
+    if (r < 0)
         return r;
-    samples_add_labels(&file->base);
-    samples_count_classes(file);
+    if (file->class_of || file->view->label) {
+        samples_add_labels(&file->base);
+        samples_count_classes(file);
+    }
+    cells_add_columns(file);
     return 0;
 }
 
 /* ---- the index ---- */
 
+/* What the keys and the columns depend on, besides the members. */
 static int samples_identity(void *impl, struct text *ret)
 {
     const struct samples_file *file = impl;
+    const struct files_claim *claim = file->claim;
+    const struct files_view *view = file->view;
 
-    text_add(ret, " %d %s", (int)file->layout, file->base.source->root);
-    if (file->media != FILES_PICTURES)
-        text_add(ret, " %s", files_media[file->media].word);
+    text_add(ret, " %d %s", (int)claim->layout, claim->top);
+    if (claim->media != FILES_PICTURES)
+        text_add(ret, " %s", files_media[claim->media].word);
+    text_add(ret, " %" PRIx64,
+             key_hash(claim->first, (claim->n_samples + 1) * sizeof(*claim->first)));
+    if (view->sample)
+        text_add(ret, " %" PRIx64, key_hash(view->sample, view->n * sizeof(*view->sample)));
+    if (claim->role)
+        text_add(ret, " %" PRIx64, key_hash(claim->role, claim->first[claim->n_samples]));
+    for (unsigned i = 0; i < claim->n_roles; i++)
+        text_add(ret, " %s", claim->role_name[i]);
     return 0;
 }
 
-/* A kept index is hostile. Its firsts do not fall, and end with the last member. */
+/* A kept index is hostile. */
 static int samples_load(void *impl, const struct index *index)
 {
     struct samples_file *file = impl;
-    const struct members *m = file->base.source->members;
     size_t used;
-    int r = index_number(index, index->rows, SAMPLES_FIRST) == m->n
+    int r = index->rows == file->view->n
                 ? column_table_read(&file->base.exts, index->about, index->about_len, &used)
                 : -EBADMSG;
 
     if (r == 0 && !values_are_good(file, index))
         r = -EBADMSG;
+    if (r == 0 && file->claim->boxes) {
+        size_t more;
+
+        r = boxes_load(file, index->about + used, index->about_len - used, &more);
+        used += r == 0 ? more : 0;
+    }
     if (r == 0) {
         file->values_note = strndup((const char *)index->about + used, index->about_len - used);
         r = file->values_note ? 0 : -ENOMEM;
@@ -248,13 +316,8 @@ static int samples_load(void *impl, const struct index *index)
 static int samples_begin(void *impl)
 {
     struct samples_file *file = impl;
-    int r;
+    int r = sample_keys_init(&file->keys, file->base.source->members, file->claim, file->view);
 
-    file->walk = (struct sample_walk){.m = file->base.source->members,
-                                      .end = file->base.source->members->n,
-                                      .by_class = file->layout == LAYOUT_CLASSES,
-                                      .media = file->media};
-    r = sample_keys_init(&file->keys, &file->walk, file->base.source->root);
     return r < 0 ? r : values_pass_new(file, &file->values);
 }
 
@@ -263,13 +326,11 @@ static int samples_add_row(struct samples_file *file, const struct sample_files 
 {
     char key[KEY_MAX];
     uint64_t *number;
-    int r = values_pass_sample(file->values, sample, &file->walk, &number, d);
+    int r = values_pass_sample(file->values, file->row, sample, &number, d);
 
-    if (r < 0)
-        return r;
-    number[SAMPLES_FIRST] = sample->first;
-    return index_add(file->base.base.prepared.builder, key, sample_key(&file->keys, sample, key),
-                     number);
+    return r < 0 ? r
+                 : index_add(file->base.base.prepared.builder, key,
+                             sample_key(&file->keys, sample, key), number);
 }
 
 static int samples_step(void *impl, struct diag *d)
@@ -277,25 +338,26 @@ static int samples_step(void *impl, struct diag *d)
     struct samples_file *file = impl;
     int64_t until = monotonic_ns() + STEP_NS;
     struct sample_files sample;
-    int r = 0;
 
-    for (unsigned i = 0; i < STEP && r == 0; i++) {
-        struct sample_walk before = file->walk;
+    if (file->claim->boxes && !file->has_boxes) {
+        return boxes_step(file, until, d);
+    }
+    for (unsigned i = 0; i < STEP; i++) {
+        int r;
 
-        if (!next_sample(&file->walk, &sample)) {
-            file->base.base.prepared.end[SAMPLES_FIRST] = file->base.source->members->n;
+        if (file->row == file->view->n)
             return 1;
-        }
+        samples_read(file, file->row, &sample);
         r = samples_add_row(file, &sample, d);
         if (r < 0)
-            file->walk = before;
+            return r;
+        file->row++;
+        atomic_store(&file->base.base.prepared.seen,
+                     file->base.source->members->member[sample.first].place);
         if (values_pass_has_read(file->values) && monotonic_ns() > until)
             break;
     }
-    if (file->base.source->members->n)
-        atomic_store(&file->base.base.prepared.seen,
-                     file->base.source->members->member[file->walk.at].place);
-    return r;
+    return 0;
 }
 
 /* Besides the rows: the extensions, and the note. */
@@ -321,6 +383,8 @@ static int samples_about(void *impl, const struct index *index, struct text *ret
     }
     column_table_settle(&file->base.exts);
     column_table_write(&file->base.exts, ret);
+    if (file->claim->boxes)
+        boxes_write(file, ret);
     text_add_bytes(ret, file->values_note, strlen(file->values_note));
     return 0;
 }
@@ -331,31 +395,32 @@ static void samples_file_release(void *p)
 
     sample_keys_release(&file->keys);
     values_pass_free(file->values);
+    value_columns_release(&file->boxes);
+    free(file->boxes_about);
+    free(file->boxes_note);
     free(file->values_note);
     free(file->class_of);
-    free(file->class_name);
     free(file->class_n);
     files_file_release(&file->base);
 }
 
 static const struct files_ops samples_ops = {
     .file = {.size = sizeof(struct samples_file),
-             .index = {.version = "files 2",
+             .index = {.version = "files 3",
                        .identity = samples_identity,
                        .load = samples_load,
                        .begin = samples_begin,
                        .step = samples_step,
                        .about = samples_about,
                        .ready = samples_ready},
-             .shape = {.columns = SAMPLES_FIXED,
-                       .rising = 1u << SAMPLES_FIRST,
-                       .has_keys = true,
-                       .learns = true},
+             .shape = {.columns = SAMPLES_FIXED, .has_keys = true, .learns = true},
              .release = samples_file_release},
     .has = samples_has,
     .member = samples_member,
     .fault = samples_fault,
     .label = samples_label,
+    .cell_dims = cells_dims,
+    .cell_read = cells_read,
     .class_name = samples_class_name,
     .note = samples_note,
     .describe = samples_describe,
@@ -379,21 +444,32 @@ static bool samples_is_cheap(const struct members *m)
     return true;
 }
 
-int files_open_samples(struct files_source *source, const struct files_claim *claim,
-                       const char *name, const struct format_setup *setup, struct finds *finds)
+static int samples_open_view(struct files_source *source, const struct files_view *view,
+                             const char *name, const struct format_setup *setup,
+                             struct finds *finds)
 {
     struct samples_file *file;
     int r = files_file_new(&samples_ops, source, setup, &file);
 
     if (r < 0)
         return r;
-    file->layout = claim->layout;
-    file->media = claim->media;
-    file->base.base.prepared.is_cheap = samples_is_cheap(source->members);
-    r = file->layout == LAYOUT_CLASSES ? samples_find_classes(file) : 0;
+    file->claim = source->claim;
+    file->view = view;
+    file->base.base.prepared.is_cheap = !file->claim->boxes && samples_is_cheap(source->members);
+    r = source->claim->layout == LAYOUT_CLASSES && !view->label ? samples_find_classes(file) : 0;
     if (r < 0) {
         record_file_drop(&file->base.base);
         return r;
     }
-    return files_add_dataset(&file->base, name, setup, finds);
+    return files_add_dataset(&file->base, view->name ? view->name : name, setup, finds);
+}
+
+int files_open_samples(struct files_source *source, const char *name,
+                       const struct format_setup *setup, struct finds *finds)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < source->claim->n_views && r == 0; i++)
+        r = samples_open_view(source, &source->claim->view[i], name, setup, finds);
+    return r;
 }

@@ -7,34 +7,59 @@
 
 /* Columns of the index that each collection has; those of values follow. */
 enum {
-    SAMPLES_FIRST, /* the number of the first member */
     SAMPLES_FAULT, /* of a sample whose values cannot be read: errno, or 0 */
     SAMPLES_FIXED,
 };
 
 struct values_pass;
 
+/* Row i of a view is sample i of it: the index has its key, and values of its members. */
 struct samples_file {
     struct files_file base; /* exts: of members, in lower case */
-    enum files_layout layout;
-    enum files_media media;
+    const struct files_claim *claim;
+    const struct files_view *view;
 
-    uint32_t n_classes;
-    uint32_t *class_of;      /* [members->n_folders] for LAYOUT_CLASSES */
-    const char **class_name; /* [n_classes] in members */
-    uint64_t *class_n;       /* [n_classes] samples, once it is prepared */
+    uint32_t *class_of; /* [members->n_folders] for LAYOUT_CLASSES */
+    uint64_t *class_n;  /* [n_classes] samples, once it is prepared */
 
     /* While the index is made: */
-    struct sample_walk walk;
+    uint64_t row;
     struct sample_keys keys;
     struct values_pass *values;
 
     char *values_note; /* what a user has to know of values: lines */
+
+    /* Of samples that have files of boxes, once they are read: */
+    bool has_boxes;
+    struct value_columns boxes;     /* a row for each sample of the view */
+    char *boxes_about, *boxes_note; /* members of dataset.json; lines for people */
 };
 
-/* The members of a sample, in an index that may not be the file's yet. */
-void samples_read(const struct samples_file *file, const struct index *index, uint64_t row,
-                  struct sample_files *ret);
+/* ---- columns behind those of members and labels: values of the claim, then boxes ---- */
+
+unsigned cells_count(const struct samples_file *file);
+void cells_add_columns(struct samples_file *file);
+bool cells_has(const struct samples_file *file, uint64_t row, unsigned column);
+
+/* cell_dims() and cell_read() of struct files_ops. */
+int cells_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+               struct diag *d);
+int cells_read(struct read_context *rc, const void *p, uint64_t row, unsigned column, uint64_t off,
+               size_t len, uint8_t *dst, struct diag *d);
+
+/* ---- files of boxes: read once for all views of a claim. One thread ---- */
+
+/* Read some, until that time. 0, once file->has_boxes is set or before; or -errno with the reason
+ * in d: call it again, or never. */
+int boxes_step(struct samples_file *file, int64_t until, struct diag *d);
+
+/* Keep what was read with the index; take it from there, *ret_used bytes, which are hostile: 0,
+ * -EBADMSG or -ENOMEM. */
+void boxes_write(const struct samples_file *file, struct text *ret);
+int boxes_load(struct samples_file *file, const uint8_t *bytes, size_t len, size_t *ret_used);
+
+/* The members of a sample. */
+void samples_read(const struct samples_file *file, uint64_t row, struct sample_files *ret);
 
 /* The extension of a member of that sample: see name_ext(). */
 size_t samples_ext(const struct samples_file *file, const struct sample_files *sample,
@@ -52,11 +77,10 @@ int values_pass_new(struct samples_file *file, struct values_pass **ret);
 void values_pass_free(struct values_pass *pass); /* takes NULL */
 
 /* Learn the extensions of a sample's members and read its values: *ret, valid until the next call,
- * is the row of the index except SAMPLES_FIRST. ahead: the walk behind the sample. 0; or -errno
- * with the reason in d: the next call is for the same sample. A value that cannot be read is no
- * error: the row has it in SAMPLES_FAULT. */
-int values_pass_sample(struct values_pass *pass, const struct sample_files *sample,
-                       const struct sample_walk *ahead, uint64_t **ret, struct diag *d);
+ * is the row of the index. 0; or -errno with the reason in d: the next call is for the same sample.
+ * A value that cannot be read is no error: the row has it in SAMPLES_FAULT. */
+int values_pass_sample(struct values_pass *pass, uint64_t row, const struct sample_files *sample,
+                       uint64_t **ret, struct diag *d);
 
 /* Has it read something since it was asked last? */
 bool values_pass_has_read(struct values_pass *pass);

@@ -14,9 +14,8 @@ struct values_pass {
     struct samples_file *file;
     unsigned columns; /* of the index, so far */
     bool has_read;
-    size_t done; /* members of the sample that is under way */
-    struct sample_walk ahead;
-    size_t n_ahead; /* samples between both walks */
+    size_t done;    /* members of the sample that is under way */
+    uint64_t ahead; /* rows whose values were asked for */
     struct text notes;
     uint64_t faults;
     uint64_t row[INDEX_LEARNED];
@@ -75,18 +74,20 @@ static void ask_for_sample(const struct samples_file *file, const struct sample_
     }
 }
 
-static void files_values_ask_ahead(struct values_pass *pass, const struct sample_walk *walk)
+static void files_values_ask_ahead(struct values_pass *pass, uint64_t row)
 {
-    struct sample_files sample;
+    struct samples_file *file = pass->file;
 
-    if (!pass->file->base.source->blob->ops->fetch || pass->n_ahead > AHEAD / 2)
+    if (!file->base.source->blob->ops->fetch || pass->ahead > row + AHEAD / 2)
         return;
-    if (pass->ahead.at < walk->at) {
-        pass->ahead = *walk;
-        pass->n_ahead = 0;
+    if (pass->ahead < row)
+        pass->ahead = row;
+    for (; pass->ahead < row + AHEAD && pass->ahead < file->view->n; pass->ahead++) {
+        struct sample_files sample;
+
+        samples_read(file, pass->ahead, &sample);
+        ask_for_sample(file, &sample);
     }
-    for (; pass->n_ahead < AHEAD && next_sample(&pass->ahead, &sample); pass->n_ahead++)
-        ask_for_sample(pass->file, &sample);
 }
 
 /* ---- values ---- */
@@ -249,15 +250,14 @@ static int files_values_add_member(struct values_pass *pass, const struct sample
     return r;
 }
 
-int values_pass_sample(struct values_pass *pass, const struct sample_files *sample,
-                       const struct sample_walk *ahead, uint64_t **ret, struct diag *d)
+int values_pass_sample(struct values_pass *pass, uint64_t row, const struct sample_files *sample,
+                       uint64_t **ret, struct diag *d)
 {
     int r = 0;
 
     if (!pass->done) {
         memset(pass->row, 0, pass->columns * sizeof(pass->row[0]));
-        files_values_ask_ahead(pass, ahead);
-        pass->n_ahead -= pass->n_ahead > 0;
+        files_values_ask_ahead(pass, row);
     }
     for (; pass->done < sample->n && r == 0; pass->done += r == 0)
         r = files_values_add_member(pass, sample, sample->first + pass->done, d);
@@ -277,7 +277,7 @@ static bool files_values_row_is_good(const struct samples_file *file, const stru
     char ext[EXT_MOST + 1];
     unsigned column;
 
-    samples_read(file, index, row, &sample);
+    samples_read(file, row, &sample);
     for (size_t i = sample.first; i < sample.first + sample.n; i++) {
         size_t n = samples_ext(file, &sample, i, ext), other;
         const uint64_t *number;

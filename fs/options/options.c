@@ -78,6 +78,7 @@ void options_release(struct options *o)
     free((char *)o->source.via_secret);
     free((char *)o->format.format);
     free((char *)o->format.label);
+    free((char *)o->format.layout);
     free((char *)o->format.label_column);
     free((char *)o->format.weight_column);
     free((char *)o->format.kaldi_tables);

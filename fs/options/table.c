@@ -204,6 +204,10 @@ const struct option options_ours[] = {
      "it. CSV: a column. Example: label=cls",
      TEXT(format.label, "the name of a field that epochfs info lists"), .group = GROUP_FORMATS,
      .preset = "label"},
+    {"layout", "FILE",
+     "take the samples from this recipe, as from an epochfs.json in SOURCE. epochfs info --layout "
+     "prints one to begin with",
+     PATH(format.layout, "a file"), .group = GROUP_FORMATS},
     {"one_hot", "N", "set the width of one-hot labels", NUMBER(format.classes, 1, 65536),
      .group = GROUP_FORMATS, .preset = "the largest label + 1", .old = "classes"},
     {"pair", "WHETHER",

@@ -52,6 +52,7 @@ void catalog_release(struct catalog *catalog)
         mixture_free(catalog->item[i].mixture);
     }
     free(catalog->item);
+    free(catalog->recipe);
     free(catalog->unmet);
     tools_free(catalog->tools);
     *catalog = (struct catalog){0};

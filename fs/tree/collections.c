@@ -33,6 +33,7 @@ static void release_claims(struct claims *claims, const struct format *format)
     }
     free(claims->collection);
     free(claims->unmet);
+    free(claims->recipe);
     claims->collection = NULL;
     claims->n = 0;
 }
@@ -203,6 +204,16 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
     return r;
 }
 
+static int collections_open_file(const struct claims *claims, size_t file, struct blob **ret,
+                                 struct diag *d)
+{
+    const struct claiming *claiming = (const struct claiming *)claims;
+    AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+    int r = listing_entry(claiming->source, claiming->listing, file, &entry);
+
+    return r < 0 ? r : source_blob_packed(claiming->source, &entry, ret, d);
+}
+
 static bool collections_is_taken(const struct claims *claims, size_t file, const uint8_t *head,
                                  size_t len)
 {
@@ -218,18 +229,48 @@ static bool collections_is_taken(const struct claims *claims, size_t file, const
                                                    .options = claiming->options});
 }
 
+#define LAYOUT_BYTES (1 << 20) /* of a recipe, at most */
+
+/* Read the recipe that the user has given. 0, or -errno with the reason in d. */
+static int collections_read_layout(const char *path, char **ret, struct diag *d)
+{
+    AUTO_FREE char *text = calloc(LAYOUT_BYTES + 1, 1);
+    FILE *file = text ? fopen(path, "re") : NULL;
+    size_t len = file ? fread(text, 1, LAYOUT_BYTES, file) : 0;
+    int error = !text ? ENOMEM : !file || ferror(file) ? errno : 0;
+
+    if (file)
+        fclose(file);
+    if (error)
+        return diag_set(d, -error, "layout=%s: %s", path, strerror(error));
+    if (len == LAYOUT_BYTES || strlen(text) != len)
+        return diag_set(d, -EINVAL, "layout=%s: expected JSON of less than 1 MiB, got other bytes",
+                        path);
+    *ret = TAKE_PTR(text);
+    return 0;
+}
+
 static int add_collections(const struct source *source, const struct format_options *options,
                            struct collections_user *user, struct listing *listing,
-                           struct source_list *ret_rest)
+                           struct source_list *ret_rest, struct diag *d)
 {
     AUTO_FREE uint8_t *taken = calloc(listing->files.n + 1, 1);
+    AUTO_FREE char *layout = NULL;
     int r = taken ? 0 : -ENOMEM;
+
+    if (r == 0 && options->layout)
+        r = collections_read_layout(options->layout, &layout, d);
+    if (r < 0)
+        return r;
 
     for (unsigned f = 0; f < n_formats && r == 0; f++) {
         struct claiming claiming = {{.taken = taken,
                                      .heads = read_heads,
+                                     .open = collections_open_file,
                                      .is_taken = collections_is_taken,
-                                     .format_given = options->format},
+                                     .format_given = options->format,
+                                     .layout = layout,
+                                     .layout_name = options->layout},
                                     source,
                                     listing,
                                     options};
@@ -242,6 +283,8 @@ static int add_collections(const struct source *source, const struct format_opti
             r = take_failed(listing, claims);
         if (r == 0)
             r = add_claimed(source, user, formats[f], listing, claims);
+        if (claims->recipe && user->recipe && !*user->recipe)
+            *user->recipe = TAKE_PTR(claims->recipe);
         if (claims->unmet && user->unmet && !*user->unmet)
             *user->unmet = TAKE_PTR(claims->unmet);
         release_claims(claims, formats[f]);
@@ -261,7 +304,7 @@ int collections_each(const struct source *source, const struct format_options *o
     AUTO_LISTING struct listing listing = {0};
     int r = source_listing(source, now_ns(), &listing, d);
 
-    return r < 0 ? r : add_collections(source, options, user, &listing, ret_rest);
+    return r < 0 ? r : add_collections(source, options, user, &listing, ret_rest, d);
 }
 
 /* ---- for the catalog ---- */
@@ -278,11 +321,21 @@ static const struct opening *opening_of(const struct finds *finds)
     return (const struct opening *)((const char *)finds - offsetof(struct opening, finds));
 }
 
+/* A name that begins with '/' is a path, and not in the folder of the collection. */
 static int collections_add_dataset(struct finds *finds, const char *name, struct dataset *ds)
 {
     const struct opening *opening = opening_of(finds);
+    const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
+    AUTO_FREE char *folder = NULL;
 
-    return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
+    if (!slash)
+        return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
+    folder = strndup(name + (slash > name), (size_t)(slash - name) - (slash > name));
+    if (!folder) {
+        dataset_free(ds);
+        return -ENOMEM;
+    }
+    return folder_scan_add(opening->catalog, folder, slash + 1, ds, NULL);
 }
 
 static int collections_add_error(struct finds *finds, const char *name, const char *reason)
@@ -314,7 +367,7 @@ int collections_open(const struct source *source, struct catalog *catalog,
                      struct source_list *ret_rest, struct diag *d)
 {
     struct opening opening = {
-        .user = {open_datasets, &catalog->unmet},
+        .user = {open_datasets, &catalog->recipe, &catalog->unmet},
         .finds = {.dataset = collections_add_dataset,
                   .error = collections_add_error,
                   .failed = collections_add_failed},

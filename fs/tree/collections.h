@@ -9,6 +9,7 @@ struct collections_user {
     /* Takes blob over; NULL: it cannot be made, and error says why. 0 or -ENOMEM. */
     int (*add)(struct collections_user *user, const struct format *format, struct collection *c,
                struct blob *blob, const char *error);
+    char **recipe; /* where what was found is put, as a recipe; NULL: nowhere */
     char **unmet; /* where the first rule by which pictures are in none is put; NULL: nowhere */
 };
 

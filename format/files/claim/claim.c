@@ -1,11 +1,5 @@
-/* A folder is a dataset if nearly all below it are pictures, and the files beside them that belong
- * to them:
- *
- *   classes  most of its folders that have pictures have them directly, and no folder has mostly
- *            other files (readmes and the like excepted, if two have pictures). As with
- * torchvision's ImageFolder, the files of the folder itself do not count, each of its folders is a
- * class, and so are the pictures of all folders below. flat     its own files are pictures, and
- * there are more of them than in folders below.
+/* Which folders are datasets of files. A recipe says it, or a manifest, or a table of metadata; or
+ * what folders are to each other does (folders.c), once pairs are found (pairs.c).
  *
  *   table    it has metadata.jsonl or metadata.csv, and pictures; the table says which of the files
  *            below are a sample, and nothing else is asked.
@@ -13,13 +7,9 @@
  *   manifest  it has manifests of pictures, or one of its folders without pictures has, and
  *             pictures. These are known by their first lines, whatever they are called.
  *
- * Otherwise each of its folders is judged for itself. So folders called train, val, test are never
- * classes: each of them is judged.
- *
- * What may be something else stays what it is: nothing is taken at a folder with a file that is
- * surely of another format, below a folder with tables of Kaldi, in a folder where a program is
- * built (but in its train, val, test), and where pictures are less than half of all files of
- * SOURCE. */
+ * What may be something else stays what it is: nothing is taken below a folder with tables of
+ * Kaldi, in a folder where a program is built (but in its train, val, test), and where pictures are
+ * less than half of all files of SOURCE. */
 #include "format/files/claim/claim.h"
 
 #include <errno.h>
@@ -29,7 +19,10 @@
 #include <strings.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "format/files/claim/parts.h"
+#include "format/files/claim/recipe.h"
+#include "format/files/claim/words.h"
 
 bool is_skipped(const char *name)
 {
@@ -75,9 +68,10 @@ static void claim_count_folder(const struct search *s, uint32_t folder)
 
         f->here[COUNT_PICTURES] += name_is_picture(name);
         f->here[COUNT_USED] += is_used;
-        f->here[COUNT_OTHERS] += !is_used;
-        f->here[COUNT_NOTICES] += !is_used && name_is_notice(name);
-        f->here[COUNT_DOUBT] += !is_used && !name_is_neutral(name) && !name_is_manifest(name);
+        f->here[COUNT_OTHERS] += !is_used && !name_is_list(name);
+        f->here[COUNT_LISTS] += !is_used && name_is_list(name);
+        f->here[COUNT_DOUBT] +=
+            !is_used && !name_is_neutral(name) && !name_is_manifest(name) && !name_is_list(name);
         f->here[COUNT_TABLES] += name_is_table(name);
         f->here[COUNT_MANIFESTS] += (s->flags[i] & FILE_MANIFEST) > 0;
         f->foreign = f->foreign || (!is_used && name_is_foreign(name) && !name_is_table(name));
@@ -116,9 +110,12 @@ static int claim_count_all(struct search *s)
     for (uint32_t i = m->n_folders; i-- > 0;) {
         uint32_t *end = &s->info[i].end;
 
+        s->info[i].above = NO_FOLDER;
         for (*end = i + 1;
              *end < m->n_folders && members_is_below(claim_path(s, *end), claim_path(s, i));)
             *end = next_folder(s, *end);
+        for (uint32_t k = i + 1; k < *end; k = next_folder(s, k))
+            s->info[k].above = i;
     }
     sum_folders(s, 0, N_COUNTS_NAMES);
     return 0;
@@ -126,41 +123,25 @@ static int claim_count_all(struct search *s)
 
 /* ---- judging ---- */
 
-/* Are the folders of this one classes? Lists of labels may lie beside them; but what lies in SOURCE
- * itself may be a dataset, with a folder of plots. */
-static bool claim_has_classes(const struct search *s, uint32_t folder)
+/* Does a table of metadata of the folder name files, by its first bytes? One that cannot be read
+ * does, as its name says. */
+static bool claim_tables_name_files(const struct search *s, uint32_t folder)
 {
-    const struct folder_info *f = &s->info[folder];
-    uint64_t with = 0, direct = 0;
-    bool notices = false; /* a folder has nothing else */
+    const char *path = claim_path(s, folder);
 
-    for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
-        const struct folder_info *below = &s->info[i];
+    for (size_t i = 0; table_names[i]; i++) {
+        size_t file = members_lookup(s->m, path, strlen(path), table_names[i]);
+        uint8_t head[4096];
+        int len;
 
-        if (!is_class_folder(FILES_PICTURES, claim_path(s, i), claim_path(s, folder)))
+        if (file == s->m->n)
             continue;
-        if (below->all[COUNT_PICTURES] && name_is_split(path_base(claim_path(s, i))))
-            return false;
-        if (below->foreign || below->all[COUNT_TABLES] || below->all[COUNT_MANIFESTS] ||
-            below->all[COUNT_OTHERS] - below->all[COUNT_NOTICES] > below->all[COUNT_USED])
-            return false;
-        notices = notices || below->all[COUNT_OTHERS] > below->all[COUNT_USED];
-        with += below->all[COUNT_PICTURES] > 0;
-        direct += below->here[COUNT_PICTURES] > 0;
+        if (!s->claims->heads || text_ends_with(table_names[i], ".parquet") ||
+            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0 || len < 0 ||
+            memmem(head, (size_t)len, "file_name", strlen("file_name")))
+            return true;
     }
-    return with && (!notices || direct > 1) && 2 * direct >= with &&
-           f->all[COUNT_PICTURES] - f->here[COUNT_PICTURES] >= f->here[COUNT_PICTURES] &&
-           (*claim_path(s, folder) ? 1 : 10) * f->here[COUNT_DOUBT] <= f->all[COUNT_USED];
-}
-
-static bool claim_is_flat(const struct search *s, uint32_t folder)
-{
-    const struct folder_info *f = &s->info[folder];
-
-    return f->here[COUNT_PICTURES] &&
-           f->all[COUNT_PICTURES] - f->here[COUNT_PICTURES] < f->here[COUNT_PICTURES] &&
-           10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED] &&
-           f->here[COUNT_OTHERS] <= f->here[COUNT_USED];
+    return false;
 }
 
 /* Does a table say what is a sample? Not if a folder below has one, or is a part of a dataset, or
@@ -170,7 +151,8 @@ static bool claim_has_table(const struct search *s, uint32_t folder)
     const struct folder_info *f = &s->info[folder];
 
     if (!f->here[COUNT_TABLES] || f->all[COUNT_TABLES] > f->here[COUNT_TABLES] ||
-        f->all[COUNT_OTHERS] > f->all[COUNT_USED] + f->here[COUNT_TABLES])
+        f->all[COUNT_OTHERS] > f->all[COUNT_USED] + f->here[COUNT_TABLES] ||
+        !claim_tables_name_files(s, folder))
         return false;
     for (uint32_t i = folder + 1; i < f->end; i++) {
         const struct folder_info *below = &s->info[i];
@@ -210,8 +192,7 @@ static const char *claim_find_name(const struct search *s, uint32_t folder,
     return i < f->last ? members_name(s->m, i) : "";
 }
 
-/* Keep the first rule by which the pictures of a folder are no dataset. */
-static int claim_note_unmet(struct search *s, uint32_t folder, bool project)
+int claim_note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
     const char *path = claim_path(s, folder), *slash = *path ? "/" : "";
@@ -243,42 +224,78 @@ static int claim_note_unmet(struct search *s, uint32_t folder, bool project)
     return r < 0 ? -ENOMEM : 0;
 }
 
-/* split: the folder or one above it is called by a part of a dataset. project: a program is built
- * in a folder above. */
-static int claim_search_folder(struct search *s, uint32_t folder, bool split, bool project)
+static int claim_apply_rules(struct search *s, uint32_t folder, struct claim_above above)
+{
+    int r = pairs_find(s, folder);
+
+    if (r)
+        return r < 0 ? r : 0;
+    return folders_apply(s, folder, above);
+}
+
+int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above)
 {
     const struct folder_info *f = &s->info[folder];
+    const char *name = path_base(claim_path(s, folder));
     int r = 0;
 
     if (!f->all[COUNT_PICTURES])
         return 0;
+    r = recipe_apply(s, folder);
+    if (r)
+        return r < 0 ? r : 0;
     if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS]))
-        return claim_note_unmet(s, folder, project);
-    split = split || name_is_split(path_base(claim_path(s, folder)));
-    project = project || f->project;
-    if (!f->foreign && (split || !project)) {
-        r = search_manifests(s, folder);
+        return claim_note_unmet(s, folder, above.project);
+    above.in_split = words_have_split(name, strlen(name), NULL);
+    above.split = above.split || name_is_split(name);
+    above.project = above.project || f->project;
+    if (above.split || !above.project) {
+        if (!f->foreign)
+            r = search_manifests(s, folder);
         if (r < 0)
             return r;
-        if (claim_has_manifests(s, folder))
+        if (!f->foreign && claim_has_manifests(s, folder))
             return collect(s, folder, LAYOUT_MANIFEST);
-        if (!s->manifests_only && claim_has_table(s, folder))
+        if (!s->manifests_only && !f->foreign && claim_has_table(s, folder))
             return collect(s, folder, LAYOUT_TABLE);
-        if (!s->manifests_only && claim_has_classes(s, folder)) {
-            r = search_classes_for_manifests(s, folder);
-            if (r < 0)
-                return r;
-            if (claim_has_classes(s, folder))
-                return collect(s, folder, LAYOUT_CLASSES);
-        }
-        if (!s->manifests_only && claim_is_flat(s, folder))
-            return collect(s, folder, LAYOUT_FLAT);
+        if (!s->manifests_only)
+            return claim_apply_rules(s, folder, above);
     }
-    r = claim_note_unmet(s, folder, project);
+    r = claim_note_unmet(s, folder, above.project);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
         if (!is_skipped(path_base(claim_path(s, i))))
-            r = claim_search_folder(s, i, split, project);
+            r = claim_search_folder(s, i, above);
     return r;
+}
+
+void claim_sample(const struct members *m, const struct files_claim *claim,
+                  const struct files_view *view, uint64_t row, struct sample_files *ret)
+{
+    size_t sample = view->sample ? view->sample[row] : (size_t)row, own = 0;
+    const char *name;
+
+    ret->first = claim->first[sample];
+    ret->n = claim->first[sample + 1] - ret->first;
+    name = members_name(m, ret->first);
+    for (size_t i = 0; i < ret->n; i++)
+        own += !claim->role || !claim->role[ret->first + i];
+    ret->stem = own > 1 ? name_stem(name) : name_stem_alone(name);
+}
+
+static void claim_free_texts(char **text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(text[i]);
+    free(text);
+}
+
+void claim_release_view(struct files_view *view)
+{
+    free(view->name);
+    free(view->sample);
+    free(view->label);
+    claim_free_texts(view->class_name, view->n_classes);
+    value_columns_release(&view->values);
 }
 
 void files_free_claim(void *impl)
@@ -287,12 +304,27 @@ void files_free_claim(void *impl)
 
     if (!claim)
         return;
-    for (size_t i = 0; i < claim->n_manifests; i++)
-        free(claim->manifest[i]);
-    free(claim->manifest);
+    for (size_t i = 0; i < claim->n_views; i++)
+        claim_release_view(&claim->view[i]);
+    free(claim->view);
+    claim_free_texts(claim->manifest, claim->n_manifests);
+    claim_free_texts(claim->role_name, claim->n_roles);
+    claim_free_texts(claim->class_name, claim->n_classes);
+    free(claim->first);
+    free(claim->role);
+    free(claim->top);
+    for (size_t i = 0; i < claim->n_annotations; i++)
+        blob_free(claim->annotation[i]);
+    free(claim->annotation);
+    free(claim->rule);
+    free(claim->notes);
+    free(claim->about);
     free(claim->aside);
     free(claim);
 }
+
+/* Texts, lists and annotations may be so many times the pictures. */
+#define LISTS_MOST 8
 
 int files_claim_names(const struct members *listing, struct claims *ret)
 {
@@ -302,11 +334,27 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     if (r == 0)
         r = claim_count_all(&s);
     if (r == 0 && listing->n) {
-        s.manifests_only = s.info[0].all[COUNT_USED] < s.info[0].all[COUNT_OTHERS];
-        r = claim_search_folder(&s, 0, false, false);
+        const uint64_t *all = s.info[0].all;
+
+        s.manifests_only = all[COUNT_USED] < all[COUNT_OTHERS] ||
+                           LISTS_MOST * all[COUNT_USED] < all[COUNT_OTHERS] + all[COUNT_LISTS];
+        r = claim_search_folder(&s, 0, (struct claim_above){0});
     }
-    for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++)
+    if (r == 0)
+        r = tables_apply(&s);
+    if (r == 0)
+        r = collect_all_sets(&s);
+    for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++) {
         r = ret->format_given ? 0 : claim_classes(&s);
+        if (r == 0)
+            r = collect_all_sets(&s);
+    }
+    sets_release(&s);
+    for (size_t i = 0; i < s.n_recipes; i++) {
+        recipe_release(s.recipe[i]);
+        free(s.recipe[i]);
+    }
+    free(s.recipe);
     free(s.info);
     free(s.flags);
     return r;

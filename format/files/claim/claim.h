@@ -3,6 +3,7 @@
 #define EPOCHFS_FORMAT_FILES_CLAIM_CLAIM_H
 
 #include "base/members.h"
+#include "format/annotations/value_columns.h"
 #include "format/core/format.h"
 #include "format/files/claim/names.h"
 
@@ -13,19 +14,60 @@ enum files_layout {
     LAYOUT_TABLE,    /* a table in the root says what the samples are: all files are members */
 };
 
-/* What a claim knows besides the names: the impl of struct collection. */
+/* A dataset of a collection: which samples, and what tables and annotations say of them. */
+struct files_view {
+    char *name;       /* '/' and the path that it is shown by; NULL: that of the collection */
+    uint32_t *sample; /* [n] numbers of samples, in order; NULL: all n */
+    size_t n;
+    int64_t *label;    /* [n]; NULL: the class folder, or there is none */
+    char **class_name; /* [n_classes] of these labels */
+    size_t n_classes;
+    struct value_columns values; /* a row for each sample */
+};
+
+/* What a claim knows besides the names: the impl of struct collection. Its files are those of the
+ * samples, one sample after another, and then annotations that are read when values are. */
 struct files_claim {
     enum files_layout layout;
     enum files_media media; /* what its samples have */
-    const char *table;      /* of LAYOUT_TABLE: its name */
-    const char *other;      /* NULL; or a second one, of another format: the dataset is refused */
-    char *aside;            /* files below the root that are in no sample, by kind: text */
-    char **manifest;        /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
+
+    uint32_t *first; /* [n_samples + 1] each sample's first file, by place in the collection */
+    size_t n_samples;
+    uint8_t *role;    /* [first[n_samples]] 0: a field by its extension; else role_name[role - 1];
+                       * NULL: all are 0 */
+    char **role_name; /* [n_roles] */
+    unsigned n_roles;
+    char *top;         /* path of the folder that keys leave out, and whose folders are classes */
+    char **class_name; /* [n_classes] of LAYOUT_CLASSES: names of folders of top, sorted */
+    size_t n_classes;
+    struct files_view *view; /* [n_views] at least one */
+    size_t n_views;
+    const struct box_format *boxes; /* NULL; or how files of boxes_role are read, of each sample */
+    unsigned boxes_role;            /* 0: files with the extension boxes_ext */
+    char boxes_ext[16];
+    struct blob **annotation; /* [n_annotations] owned: parts of values are read from these */
+    size_t n_annotations;
+    char *rule;  /* which rule has found it, for people */
+    char *notes; /* for people: lines; NULL: none */
+    char *about; /* members of dataset.json, each with ",\n" behind; NULL: none */
+
+    const char *table; /* of LAYOUT_TABLE: its name */
+    const char *other; /* NULL; or a second one, of another format: the dataset is refused */
+    char *aside;       /* files below the root that are in no sample, by kind: text */
+    char **manifest;   /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
     size_t n_manifests;
 };
 
+struct box_format;
+
+/* The files of a sample of a view, by their places in the collection, whose members m has. */
+void claim_sample(const struct members *m, const struct files_claim *claim,
+                  const struct files_view *view, uint64_t row, struct sample_files *ret);
+
 /* claim_names() of struct format. */
 int files_claim_names(const struct members *listing, struct claims *ret);
+
+void claim_release_view(struct files_view *view);
 
 /* free_claim() of struct format. */
 void files_free_claim(void *impl);

@@ -1,7 +1,9 @@
-/* The files of a collection's samples, in the order of the samples; what is ignored below its
- * root. */
+/* Sets of samples, in their order, and the collections that they become; what is ignored. */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,24 +12,172 @@
 #include "base/extensions.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
 
+/* ---- the samples of a set ---- */
+
+/* A folder while its samples are collected. */
 struct collecting {
-    const struct search *s;
-    uint32_t root;
-    struct files_claim *claim;
-    uint32_t *file; /* those of the samples, in order */
-    size_t n;
+    struct search *s;
+    struct set *set;
+    bool by_class;
 };
 
-static int collect_sample(struct collecting *t, const struct sample_files *sample)
+/* The number of a role; 0: there are too many. */
+static int collect_role(struct files_claim *claim, const char *name, unsigned *ret)
 {
-    for (size_t i = 0; i < sample->n; i++) {
-        if (array_capacity(&t->file, t->n, sizeof(*t->file)) < 0)
+    for (*ret = 1; *ret <= claim->n_roles; ++*ret)
+        if (!strcmp(claim->role_name[*ret - 1], name))
+            return 0;
+    *ret = 0;
+    if (claim->n_roles == UINT8_MAX)
+        return 0;
+    if (array_capacity(&claim->role_name, claim->n_roles, sizeof(*claim->role_name)) < 0)
+        return -ENOMEM;
+    claim->role_name[claim->n_roles] = strdup(name);
+    *ret = claim->n_roles + 1;
+    return claim->role_name[claim->n_roles++] ? 0 : -ENOMEM;
+}
+
+static int collect_file(struct search *s, struct set *set, size_t file, unsigned role)
+{
+    uint8_t **roles = &set->claim->role;
+
+    if (array_capacity(&set->file, set->n, sizeof(*set->file)) < 0)
+        return -ENOMEM;
+    if (role && !*roles) { /* the first file with a role: array_capacity() counts from 0 */
+        size_t capacity = 1;
+
+        while (capacity <= set->n)
+            capacity *= 2;
+        *roles = calloc(capacity, 1);
+    } else if (*roles && array_capacity(roles, set->n, 1) < 0) {
+        return -ENOMEM;
+    }
+    if (role && !*roles)
+        return -ENOMEM;
+    if (*roles)
+        (*roles)[set->n] = (uint8_t)role;
+    set->file[set->n++] = (uint32_t)file;
+    s->claims->taken[file] = CLAIMS_SAMPLE;
+    return 0;
+}
+
+int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+              const char *rule, struct set **ret)
+{
+    struct files_claim *claim = calloc(1, sizeof(*claim));
+
+    if (!claim || array_capacity(&s->set, s->n_sets, sizeof(*s->set)) < 0) {
+        free(claim);
+        return -ENOMEM;
+    }
+    *ret = &s->set[s->n_sets++];
+    **ret = (struct set){.claim = claim, .root = root, .top = top, .whole = whole};
+    claim->layout = layout;
+    claim->media = s->media;
+    claim->top = strdup(claim_path(s, top));
+    claim->rule = strdup(rule);
+    claim->view = calloc(1, sizeof(*claim->view));
+    claim->n_views = claim->view ? 1 : 0;
+    return claim->top && claim->rule && claim->view ? 0 : -ENOMEM;
+}
+
+int set_begin_sample(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
+        return -ENOMEM;
+    claim->first[claim->n_samples++] = (uint32_t)set->n;
+    return 0;
+}
+
+int set_add_file(struct search *s, struct set *set, size_t file, const char *field)
+{
+    unsigned role = 0;
+    int r = field ? collect_role(set->claim, field, &role) : 0;
+
+    if (field && !role)
+        return r;
+    return r < 0 ? r : collect_file(s, set, file, role);
+}
+
+int set_end(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
+        return -ENOMEM;
+    claim->first[claim->n_samples] = (uint32_t)set->n;
+    claim->view->n = claim->n_samples;
+    return 0;
+}
+
+/* The field of a file of a pair. */
+static int collect_partner(struct collecting *t, const struct pair *pair, size_t file)
+{
+    const char *name = members_name(t->s->m, file);
+    bool is_picture = name_is_picture(name);
+    char ext[EXT_MOST + 1], field[2 * EXT_MOST];
+    unsigned role = 0;
+    int r;
+
+    name_ext(name, name_stem_last(name), ext);
+    snprintf(field, sizeof(field), "%s.%s", is_picture ? pair->words : pair->name, ext);
+    r = collect_role(t->set->claim, field, &role);
+    if (r < 0 || !role)
+        return r;
+    t->set->is_text[role - 1] = !is_picture;
+    return collect_file(t->s, t->set, file, role);
+}
+
+/* Unless two targets of one input have the same extension, texts are called by it alone. */
+static int collect_shorten_roles(struct set *set)
+{
+    for (unsigned i = 0; i < set->claim->n_roles; i++) {
+        char **name = &set->claim->role_name[i];
+        char *ext = set->is_text[i] ? strdup(strrchr(*name, '.') + 1) : *name;
+
+        if (!ext)
             return -ENOMEM;
-        t->file[t->n++] = (uint32_t)(sample->first + i);
-        t->s->claims->taken[sample->first + i] = CLAIMS_SAMPLE;
+        if (set->is_text[i])
+            free(*name);
+        *name = ext;
     }
     return 0;
+}
+
+/* Files that pairs add to a sample. */
+static int collect_partners(struct collecting *t, uint32_t folder, const char *name)
+{
+    const struct search *s = t->s;
+    size_t stem = name_stem_alone(name);
+    int r = 0;
+
+    for (uint32_t input = folder; input != NO_FOLDER; input = s->info[input].above)
+        for (const struct pair *pair = s->info[input].pairs; pair && r == 0; pair = pair->next) {
+            size_t file = SIZE_MAX;
+
+            while (r == 0 &&
+                   (file = pair_partner(s, pair, input, folder, name, stem, file)) != SIZE_MAX)
+                if (s->claims->taken[file] != CLAIMS_SAMPLE)
+                    r = collect_partner(t, pair, file);
+        }
+    return r;
+}
+
+static int collect_sample(struct collecting *t, uint32_t folder, const struct sample_files *sample)
+{
+    const struct members *m = t->s->m;
+    size_t picture = sample->first;
+    int r = set_begin_sample(t->set);
+
+    for (size_t i = 0; i < sample->n && r == 0; i++)
+        r = collect_file(t->s, t->set, sample->first + i, 0);
+    for (size_t i = 0; i < sample->n && !name_is_picture(members_name(m, picture)); i++)
+        picture = sample->first + i;
+    return r < 0 ? r : collect_partners(t, folder, members_name(m, picture));
 }
 
 /* By what is before the extension: "a.jpg" before "a-b.jpg". */
@@ -42,14 +192,14 @@ static int collect_compare_stems(const void *a, const void *b, void *members)
 
 /* The samples of a folder: of a class in the order of the files' names, otherwise sorted by their
  * keys. */
-static int collect_folder(struct collecting *t, uint32_t folder, bool is_class)
+static int collect_folder(struct collecting *t, uint32_t folder)
 {
     const struct folder_info *f = &t->s->info[folder];
     struct sample_walk walk = {.m = t->s->m,
                                .at = f->first,
                                .end = f->last,
-                               .by_class = is_class,
-                               .media = t->claim->media};
+                               .by_class = t->by_class,
+                               .media = t->set->claim->media};
     AUTO_FREE struct sample_files *sample = NULL;
     struct sample_files next;
     size_t n = 0;
@@ -60,63 +210,10 @@ static int collect_folder(struct collecting *t, uint32_t folder, bool is_class)
             return -ENOMEM;
         sample[n++] = next;
     }
-    if (n && !is_class)
+    if (n && !t->by_class)
         qsort_r(sample, n, sizeof(*sample), collect_compare_stems, (void *)(uintptr_t)t->s->m);
     for (size_t i = 0; i < n && r == 0; i++)
-        r = collect_sample(t, &sample[i]);
-    return r;
-}
-
-/* Is a folder on the way from above to path one that is skipped? */
-static bool collect_is_hidden(const char *path, const char *above)
-{
-    for (path += strlen(above); *path; path += strcspn(path, "/")) {
-        path += *path == '/';
-        if (*path == '.' || !strncasecmp(path, "__MACOSX/", 9) || !strcasecmp(path, "__MACOSX"))
-            return true;
-    }
-    return false;
-}
-
-static bool collect_may_use(const struct collecting *t, size_t file)
-{
-    const char *name = members_name(t->s->m, file);
-
-    return *name != '.' && (t->claim->layout != LAYOUT_MANIFEST || name_is_picture(name) ||
-                            (t->s->flags[file] & FILE_MANIFEST));
-}
-
-static int collect_manifest(struct collecting *t, size_t file)
-{
-    struct files_claim *claim = t->claim;
-    char path[PATH_MAX];
-
-    if (members_path(t->s->m, file, path, sizeof(path)) < 0)
-        return 0;
-    if (array_capacity(&claim->manifest, claim->n_manifests, sizeof(*claim->manifest)) < 0)
-        return -ENOMEM;
-    claim->manifest[claim->n_manifests] = strdup(path);
-    return claim->manifest[claim->n_manifests++] ? 0 : -ENOMEM;
-}
-
-/* Take all files, as they are listed: which of them are samples is not known yet. From a folder
- * with manifests, these and the pictures. */
-static int collect_all(struct collecting *t)
-{
-    const struct search *s = t->s;
-    int r = 0;
-
-    for (uint32_t i = t->root; i < s->info[t->root].end && r == 0; i++) {
-        if (collect_is_hidden(claim_path(s, i), claim_path(s, t->root)))
-            continue;
-        for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
-            if (!collect_may_use(t, k))
-                continue;
-            r = collect_sample(t, &(struct sample_files){.first = k, .n = 1});
-            if (r == 0 && t->claim->layout == LAYOUT_MANIFEST && (s->flags[k] & FILE_MANIFEST))
-                r = collect_manifest(t, k);
-        }
-    }
+        r = collect_sample(t, folder, &sample[i]);
     return r;
 }
 
@@ -127,35 +224,166 @@ static int collect_compare_folders(const void *a, const void *b, void *search)
     return strcmp(claim_path(s, *(const uint32_t *)a), claim_path(s, *(const uint32_t *)b));
 }
 
-/* Take the folders of a class in torchvision's order: sorted by their paths as texts. */
-static int collect_class(struct collecting *t, uint32_t folder)
+/* Take a folder and those in it in torchvision's order: sorted by their paths as texts. */
+static int collect_tree(struct collecting *t, uint32_t folder)
 {
-    uint32_t n = t->s->info[folder].end - folder;
-    AUTO_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
+    uint32_t end = t->s->info[folder].end, n = 0;
+    AUTO_FREE uint32_t *sorted = calloc(end - folder, sizeof(*sorted));
     int r = 0;
 
     if (!sorted)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        sorted[i] = folder + i;
+    for (uint32_t i = folder; i < end;) {
+        bool skips =
+            i > folder && (t->s->info[i].is_target || is_skipped(path_base(claim_path(t->s, i))));
+
+        if (!skips)
+            sorted[n++] = i;
+        i = skips ? next_folder(t->s, i) : i + 1;
+    }
     qsort_r(sorted, n, sizeof(*sorted), collect_compare_folders, (void *)(uintptr_t)t->s);
     for (uint32_t i = 0; i < n && r == 0; i++)
-        if (!collect_is_hidden(claim_path(t->s, sorted[i]), claim_path(t->s, folder)))
-            r = collect_folder(t, sorted[i], true);
+        r = collect_folder(t, sorted[i]);
     return r;
 }
 
-/* Say what is ignored below the root: how many files of which extension. */
-static int collect_aside(struct collecting *t, size_t first, size_t last)
-{
-    struct extensions kinds = {.n = 0};
-    AUTO_TEXT struct text text = {0};
+/* ---- classes ---- */
 
+/* Has a folder files but notices, or one in it? */
+static bool collect_has_files(const struct search *s, uint32_t folder)
+{
+    for (size_t i = s->info[folder].first; i < s->info[s->info[folder].end - 1].last; i++)
+        if (!name_is_notice(members_name(s->m, i)) && *members_name(s->m, i) != '.')
+            return true;
+    return false;
+}
+
+/* Is a folder a class? One with files, but no pictures, is none; an empty one is, for it has a
+ * number. */
+static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t top)
+{
+    const struct folder_info *f = &s->info[folder];
+
+    if (!is_class_folder(s->media, claim_path(s, folder), claim_path(s, top)) || f->is_target)
+        return false;
+    return s->media != FILES_PICTURES || f->all[COUNT_PICTURES] || !collect_has_files(s, folder);
+}
+
+static int collect_classes(struct collecting *t, uint32_t top)
+{
+    struct files_claim *claim = t->set->claim;
+    const struct search *s = t->s;
+    int r = 0;
+
+    for (uint32_t i = top + 1; i < s->info[top].end && r == 0; i = next_folder(s, i)) {
+        char *name;
+
+        if (!collect_is_class(s, i, top))
+            continue;
+        name = strdup(path_base(claim_path(s, i)));
+        if (!name || array_capacity(&claim->class_name, claim->n_classes, sizeof(name)) < 0) {
+            free(name);
+            return -ENOMEM;
+        }
+        claim->class_name[claim->n_classes++] = name;
+        r = collect_tree(t, i);
+    }
+    return r;
+}
+
+/* Classes whose pictures have the same names may be pairs: it is said. */
+static int collect_note_equal(const struct search *s, struct set *set)
+{
+    const struct files_claim *claim = set->claim;
+    uint32_t first = NO_FOLDER, second = NO_FOLDER;
+
+    for (uint32_t i = set->top + 1; i < s->info[set->top].end; i = next_folder(s, i)) {
+        if (!is_sibling(s, i))
+            continue;
+        second = first == NO_FOLDER ? second : second == NO_FOLDER ? i : second;
+        first = first == NO_FOLDER ? i : first;
+    }
+    if (second == NO_FOLDER || claim->n_classes < 2 ||
+        s->info[first].here[COUNT_PICTURES] != s->info[second].here[COUNT_PICTURES])
+        return 0;
+    for (size_t i = s->info[first].first, k = s->info[second].first;
+         i < s->info[first].last && k < s->info[second].last; i++, k++)
+        if (name_stem_alone(members_name(s->m, i)) != name_stem_alone(members_name(s->m, k)) ||
+            strncmp(members_name(s->m, i), members_name(s->m, k),
+                    name_stem_alone(members_name(s->m, i))) != 0)
+            return 0;
+    return set_add_note(set,
+                        "%s and %s have files with equal names: they are classes, for their names "
+                        "do not say that they are pairs; an epochfs.json can say so",
+                        claim->class_name[0], claim->class_name[1]);
+}
+
+int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+                const char *rule, struct set **ret)
+{
+    struct collecting t = {.s = s, .by_class = layout == LAYOUT_CLASSES};
+    int r = set_begin(s, root, layout, top, whole, rule, &t.set);
+
+    if (r < 0)
+        return r;
+    if (layout == LAYOUT_CLASSES)
+        r = collect_classes(&t, top);
+    else if (whole)
+        r = collect_tree(&t, top);
+    else
+        r = collect_folder(&t, top);
+    if (ret)
+        *ret = t.set;
+    if (r == 0 && layout == LAYOUT_CLASSES && s->media == FILES_PICTURES)
+        r = collect_note_equal(s, t.set);
+    if (r == 0)
+        r = pairs_add_notes(s, t.set);
+    return r < 0 ? r : set_end(t.set);
+}
+
+int set_add_note(struct set *set, const char *format, ...)
+{
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *line = NULL;
+    va_list list;
+    int n;
+
+    va_start(list, format);
+    n = vasprintf(&line, format, list);
+    va_end(list);
+    if (n < 0) {
+        line = NULL;
+        return -ENOMEM;
+    }
+    text_add(&t, "%s%s\n", set->notes ? set->notes : "", line);
+    free(set->notes);
+    set->notes = NULL;
+    return text_finish(&t, &set->notes, NULL);
+}
+
+int collect_refused(struct search *s, uint32_t root, char *why)
+{
+    struct set *set;
+    int r = why ? collect_set(s, root, LAYOUT_FLAT, root, true, "refused", &set) : -ENOMEM;
+
+    if (r < 0) {
+        free(why);
+        return r;
+    }
+    set->refused = why;
+    return 0;
+}
+
+/* ---- what is ignored ---- */
+
+/* Say what is ignored among files [first, last): how many files of which extension. */
+static int collect_count(const struct search *s, size_t first, size_t last,
+                         struct extensions *kinds)
+{
     for (size_t i = first; i < last; i++)
-        if (t->s->claims->taken[i] == CLAIMS_ASIDE)
-            extensions_add(&kinds, members_name(t->s->m, i));
-    extensions_show(&kinds, true, &text);
-    return text_finish(&text, &t->claim->aside, NULL);
+        if (s->claims->taken[i] == CLAIMS_ASIDE)
+            extensions_add(kinds, members_name(s->m, i));
+    return 0;
 }
 
 bool stays_beside(enum files_media media, const char *name)
@@ -165,39 +393,30 @@ bool stays_beside(enum files_media media, const char *name)
 }
 
 /* May a file of the root itself be something else? */
-static bool collect_may_stay(const struct collecting *t, size_t file)
+static bool collect_may_stay(const struct search *s, uint32_t root, enum files_media media,
+                             size_t file)
 {
-    const char *name = members_name(t->s->m, file);
+    const char *name = members_name(s->m, file);
 
-    if (t->claim->media != FILES_PICTURES)
-        return stays_beside(t->claim->media, name);
-    return !*claim_path(t->s, t->root) && !name_is_picture(name) && !name_is_neutral(name) &&
+    if (media != FILES_PICTURES)
+        return stays_beside(media, name);
+    return !*claim_path(s, root) && !name_is_picture(name) && !name_is_neutral(name) &&
            !name_is_manifest(name);
 }
 
-/* Take what is below the root for the samples, or ignore it: it becomes nothing else.
- * The files of SOURCE itself may be something else, and those next to class folders of sounds or
- * texts. */
-static int collect_files(struct collecting *t)
+/* Ignore what is in folders [folder, end) and is nothing yet: it becomes nothing else. The
+ * files of SOURCE itself may be something else, and those next to class folders of sounds or texts.
+ */
+static void collect_ignore(const struct search *s, uint32_t folder, uint32_t end,
+                           const struct set *set, enum files_media media)
 {
-    const struct folder_info *root = &t->s->info[t->root];
-    uint8_t *taken = t->s->claims->taken;
-    size_t first = root->first, last = t->s->info[root->end - 1].last;
-    int r = 0;
-
-    for (uint32_t i = t->root + 1; t->claim->layout == LAYOUT_CLASSES && i < root->end && r == 0;
-         i = next_folder(t->s, i))
-        if (is_class_folder(t->claim->media, claim_path(t->s, i), claim_path(t->s, t->root)))
-            r = collect_class(t, i);
-    if (t->claim->layout == LAYOUT_FLAT)
-        r = collect_folder(t, t->root, false);
-    if (t->claim->layout == LAYOUT_TABLE || t->claim->layout == LAYOUT_MANIFEST)
-        r = collect_all(t);
-    for (size_t i = first; i < last && r == 0; i++)
-        if (!taken[i] && !(i < root->last && collect_may_stay(t, i)))
-            taken[i] = CLAIMS_ASIDE;
-    return r < 0 ? r : collect_aside(t, first, last);
+    for (size_t i = s->info[folder].first; i < s->info[end - 1].last; i++)
+        if (!s->claims->taken[i] && !(s->m->member[i].folder == set->root && !set->dataset &&
+                                      collect_may_stay(s, set->root, media, i)))
+            s->claims->taken[i] = CLAIMS_ASIDE;
 }
+
+/* ---- collections ---- */
 
 /* Is there a file next to the class folders that stays what it is? */
 static bool collect_has_others(const struct search *s, uint32_t root, enum files_media media)
@@ -209,15 +428,52 @@ static bool collect_has_others(const struct search *s, uint32_t root, enum files
     return false;
 }
 
-/* A collection at that root. It is called like the folder, unless other things are shown in a
- * folder of that name. 0 or -ENOMEM. */
-static int collect_name(const struct search *s, uint32_t root, const struct files_claim *claim,
-                        struct collection *c)
+int collect_display_path(const struct search *s, uint32_t folder, const char *called, char **ret)
 {
-    const char *path = claim_path(s, root), *base = path_base(path);
-    bool has_beside = collect_has_others(s, root, claim->media);
+    AUTO_TEXT struct text t = {0};
+    uint32_t on[PATH_MAX / 2];
+    unsigned n = 0;
 
-    c->root = strdup(path);
+    for (uint32_t i = folder; s->info[i].above != NO_FOLDER && n < ARRAY_LEN(on);
+         i = s->info[i].above)
+        if (!s->info[i].is_role)
+            on[n++] = i;
+    while (n)
+        text_add(&t, "%s%s", t.len ? "/" : "", path_base(claim_path(s, on[--n])));
+    if (called)
+        text_add(&t, "%s%s", t.len ? "/" : "", called);
+    return text_finish(&t, ret, NULL);
+}
+
+/* The folder that all files of a set are below. */
+static uint32_t collect_above_all(const struct search *s, const struct set *set)
+{
+    uint32_t root = set->root;
+
+    for (size_t i = 0; i < set->n; i++) {
+        uint32_t folder = s->m->member[set->file[i]].folder;
+
+        while (folder < root || folder >= s->info[root].end)
+            root = s->info[root].above;
+    }
+    return root;
+}
+
+/* A collection of a set. It is called like the folder, unless other things are shown in a
+ * folder of that name. 0 or -ENOMEM. */
+static int collect_name(const struct search *s, const struct set *set,
+                        const struct files_claim *claim, struct collection *c)
+{
+    uint32_t root = set->root;
+    bool has_beside = collect_has_others(s, root, claim->media);
+    AUTO_FREE char *path = NULL;
+    const char *base;
+    int r = collect_display_path(s, root, set->called, &path);
+
+    if (r < 0)
+        return r;
+    base = path_base(path);
+    c->root = strdup(claim_path(s, collect_above_all(s, set)));
     c->folder = has_beside || claim->layout == LAYOUT_MANIFEST
                     ? strdup(path)
                     : strndup(path, (size_t)(base - path) - (base > path));
@@ -225,6 +481,20 @@ static int collect_name(const struct search *s, uint32_t root, const struct file
     c->has_beside = has_beside;
     return c->root && c->folder && c->name ? 0 : -ENOMEM;
 }
+
+static int collect_new(const struct search *s, struct files_claim *claim, const struct set *set,
+                       struct collection **ret)
+{
+    struct claims *claims = s->claims;
+
+    if (array_capacity(&claims->collection, claims->n, sizeof(**ret)) < 0)
+        return -ENOMEM;
+    *ret = &claims->collection[claims->n++];
+    **ret = (struct collection){.impl = claim};
+    return collect_name(s, set, claim, *ret);
+}
+
+/* ---- tables of metadata, and manifests ---- */
 
 /* The first table of metadata of a folder, or the next after that one: its name in table_names[];
  * NULL: there is none. */
@@ -241,30 +511,159 @@ static const char *collect_find_table(const struct search *s, uint32_t folder, c
     return NULL;
 }
 
-int collect(const struct search *s, uint32_t root, enum files_layout layout)
+/* Is a folder on the way from above to path one that is skipped? */
+static bool collect_is_hidden(const char *path, const char *above)
 {
-    struct claims *claims = s->claims;
-    struct collecting t = {.s = s, .root = root};
-    struct collection *c;
+    for (path += strlen(above); *path; path += strcspn(path, "/")) {
+        path += *path == '/';
+        if (*path == '.' || !strncasecmp(path, "__MACOSX/", 9) || !strcasecmp(path, "__MACOSX"))
+            return true;
+    }
+    return false;
+}
+
+static bool collect_may_use(const struct search *s, enum files_layout layout, size_t file)
+{
+    const char *name = members_name(s->m, file);
+
+    return *name != '.' &&
+           (layout != LAYOUT_MANIFEST || name_is_picture(name) || (s->flags[file] & FILE_MANIFEST));
+}
+
+static int collect_manifest(const struct search *s, struct files_claim *claim, size_t file)
+{
+    char path[PATH_MAX];
+
+    if (members_path(s->m, file, path, sizeof(path)) < 0)
+        return 0;
+    if (array_capacity(&claim->manifest, claim->n_manifests, sizeof(*claim->manifest)) < 0)
+        return -ENOMEM;
+    claim->manifest[claim->n_manifests] = strdup(path);
+    return claim->manifest[claim->n_manifests++] ? 0 : -ENOMEM;
+}
+
+/* Take all files, as they are listed: which of them are samples is not known yet. From a folder
+ * with manifests, these and the pictures. */
+static int collect_all(struct collecting *t, uint32_t root)
+{
+    const struct search *s = t->s;
+    struct files_claim *claim = t->set->claim;
+    int r = 0;
+
+    for (uint32_t i = root; i < s->info[root].end && r == 0; i++) {
+        if (collect_is_hidden(claim_path(s, i), claim_path(s, root)))
+            continue;
+        for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
+            if (!collect_may_use(s, claim->layout, k))
+                continue;
+            r = collect_file(t->s, t->set, k, 0);
+            if (r == 0 && claim->layout == LAYOUT_MANIFEST && (s->flags[k] & FILE_MANIFEST))
+                r = collect_manifest(s, claim, k);
+        }
+    }
+    return r;
+}
+
+int collect(struct search *s, uint32_t root, enum files_layout layout)
+{
+    struct collecting t = {.s = s};
+    struct files_claim *claim;
     int r;
 
-    if (array_capacity(&claims->collection, claims->n, sizeof(*c)) < 0)
-        return -ENOMEM;
-    c = &claims->collection[claims->n++];
-    *c = (struct collection){0};
-    c->impl = t.claim = calloc(1, sizeof(*t.claim));
-    if (!t.claim)
-        return -ENOMEM;
-    t.claim->layout = layout;
-    t.claim->media = s->media;
+    if (layout == LAYOUT_CLASSES)
+        return collect_set(s, root, layout, root, true, "classes by folder", NULL);
+    r = set_begin(s, root, layout, root, true,
+                  layout == LAYOUT_TABLE ? "a table of metadata" : "manifests", &t.set);
+    if (r < 0)
+        return r;
+    claim = t.set->claim;
     if (layout == LAYOUT_TABLE) {
-        t.claim->table = collect_find_table(s, root, NULL);
-        t.claim->other = collect_find_table(s, root, t.claim->table);
+        claim->table = collect_find_table(s, root, NULL);
+        claim->other = collect_find_table(s, root, claim->table);
     }
-    r = collect_name(s, root, t.claim, c);
+    return collect_all(&t, root);
+}
+
+/* ---- all sets ---- */
+
+static int collect_emit(struct search *s, struct set *set)
+{
+    struct files_claim *claim = set->claim;
+    struct extensions kinds = {.n = 0};
+    AUTO_TEXT struct text text = {0};
+    struct collection *c;
+    int r = s->long_names ? 0 : collect_shorten_roles(set);
+
+    set->claim = NULL;
     if (r == 0)
-        r = collect_files(&t);
-    c->file = t.file;
-    c->n = t.n;
+        r = collect_new(s, claim, set, &c);
+    if (r < 0) {
+        if (!s->claims->n || s->claims->collection[s->claims->n - 1].impl != claim)
+            files_free_claim(claim);
+        return r;
+    }
+    c->file = TAKE_PTR(set->file);
+    c->n = set->n;
+    c->missing = TAKE_PTR(set->refused);
+    claim->notes = TAKE_PTR(set->notes);
+    collect_ignore(s, set->top, s->info[set->top].end, set, claim->media);
+    collect_ignore(s, set->root, set->root + 1, set, claim->media);
+    for (uint32_t i = set->top; i < s->info[set->top].end; i++)
+        for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next)
+            collect_ignore(s, pair->target, s->info[pair->target].end, set, claim->media);
+    collect_count(s, s->info[set->root].first, s->info[s->info[set->root].end - 1].last, &kinds);
+    extensions_show(&kinds, true, &text);
+    return text_finish(&text, &claim->aside, NULL);
+}
+
+int collect_all_sets(struct search *s)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < s->n_sets && r == 0; i++)
+        r = collect_emit(s, &s->set[i]);
+    sets_release(s);
     return r;
+}
+
+static void set_release(struct set *set)
+{
+    files_free_claim(set->claim);
+    free(set->file);
+    free(set->named);
+    free(set->called);
+    free(set->notes);
+    free(set->refused);
+}
+
+void sets_drop(struct search *s, size_t from)
+{
+    while (s->n_sets > from) {
+        struct set *set = &s->set[--s->n_sets];
+
+        for (size_t i = 0; i < set->n; i++)
+            s->claims->taken[set->file[i]] = 0;
+        set_release(set);
+    }
+}
+
+int sets_refuse_all(struct search *s, size_t from, uint32_t folder)
+{
+    char *why = NULL;
+
+    for (size_t i = from; i < s->n_sets && !why; i++)
+        why = TAKE_PTR(s->set[i].refused);
+    if (!why)
+        return 0;
+    sets_drop(s, from);
+    return collect_refused(s, folder, why);
+}
+
+void sets_release(struct search *s)
+{
+    for (size_t i = 0; i < s->n_sets; i++)
+        set_release(&s->set[i]);
+    free(s->set);
+    s->set = NULL;
+    s->n_sets = 0;
 }

@@ -135,7 +135,7 @@ static int manifests_search_others(struct search *s, uint32_t folder)
     unsigned n = 0;
     int r;
 
-    if (!f->here[COUNT_OTHERS] || f->is_searched || !s->claims->heads)
+    if (!(f->here[COUNT_OTHERS] + f->here[COUNT_LISTS]) || f->is_searched || !s->claims->heads)
         return 0;
     f->is_searched = true;
     for (size_t i = f->first; i < f->last && n < LOOKS_FOLDER && s->n_heads < LOOKS_OTHER; i++)

@@ -173,6 +173,14 @@ bool name_is_neutral(const char *name)
     return name_is_notice(name) || name_ends_in(name, ends);
 }
 
+bool name_is_list(const char *name)
+{
+    static const char *const ends[] = {".txt", ".xml",  ".json", ".csv",   ".tsv",  ".mat",
+                                       ".lst", ".yaml", ".yml",  ".names", ".data", NULL};
+
+    return name_ends_in(name, ends);
+}
+
 bool name_is_project(const char *name)
 {
     static const char *const names[] = {"Makefile",
@@ -227,8 +235,7 @@ static bool names_has_repeated(const struct members *m, size_t first, size_t n)
 }
 
 /* Are files with one stem one sample? One must be called by the stem and an extension alone: of
- * 2020.01.05.jpg and 2020.01.06.jpg each is its own. a.seg.png is a mask of the picture a.png, but
- * a.1.wav is a sound like a.wav. */
+ * 2020.01.05.jpg and 2020.01.06.jpg each is its own. In class folders each picture is a sample. */
 static bool names_is_group(const struct sample_walk *walk, size_t first, size_t n)
 {
     const struct members *m = walk->m;
@@ -238,8 +245,7 @@ static bool names_is_group(const struct sample_walk *walk, size_t first, size_t 
         bool is_plain = name_is_plain(members_name(m, i));
 
         plain += is_plain;
-        content += (is_plain || walk->media != FILES_PICTURES) &&
-                   name_is_of(walk->media, members_name(m, i));
+        content += name_is_of(walk->media, members_name(m, i));
     }
     return plain && (!walk->by_class || content < 2) &&
            (n == 1 || !names_has_repeated(m, first, n));

@@ -66,6 +66,9 @@ bool name_is_table(const char *name);
 /* What lies next to many datasets and is part of none: licences, checksums, thumbnails. */
 bool name_is_neutral(const char *name);
 
+/* What may be a list of pictures, or an annotation, and is no data by itself: .txt, .xml, .csv. */
+bool name_is_list(const char *name);
+
 /* One of these that says nothing of pictures: a folder with no others may be a class without any.
  */
 bool name_is_notice(const char *name);

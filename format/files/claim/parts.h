@@ -1,5 +1,9 @@
-/* What the files of the claim share: claim.c (counts, judging), collect.c (files of samples),
- * manifests.c and classes.c. Only they include this. */
+/* What the files of the claim share. Only they include this.
+ *
+ * A listing becomes counts of each folder (claim.c); rules say which folders are datasets, which
+ * are pairs of pictures and what is learned, splits, classes (claim.c, pairs.c, folders.c); each
+ * dataset becomes a set of samples (collect.c); tables and annotations say more of them (tables.c);
+ * and what is left is counted (collect.c). */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 
@@ -9,11 +13,11 @@
 /* What is counted of the files of a folder. */
 enum folder_count {
     COUNT_PICTURES,
-    COUNT_USED,    /* pictures, and files that have one next to them */
-    COUNT_OTHERS,  /* the others, */
-    COUNT_NOTICES, /* those of them that are notices, */
-    COUNT_DOUBT,   /* and those that are not neutral */
-    COUNT_TABLES,  /* of metadata */
+    COUNT_USED,   /* pictures, and files that have one next to them */
+    COUNT_OTHERS, /* the others, but for lists and annotations, */
+    COUNT_LISTS,  /* and these */
+    COUNT_DOUBT,  /* others that are not neutral */
+    COUNT_TABLES, /* of metadata */
     COUNT_MANIFESTS,
     N_COUNTS_NAMES,
     /* Once class folders of sounds or texts are searched: */
@@ -22,9 +26,31 @@ enum folder_count {
     N_COUNTS,
 };
 
+struct json_t;
+struct recipe;
+
+#define NO_FOLDER UINT32_MAX
+
+/* Files of `target` belong to pictures of `input`: those whose paths below it are the same, without
+ * their extensions, but for the end. */
+struct pair {
+    uint32_t target;
+    char *end;         /* of stems of the target, behind those of the input: "", "_mask" */
+    char *words;       /* its pictures are the field <words>.<extension> */
+    char *name;        /* of the target's folder, in lower case: of its other files if two targets
+                        * have the same extension */
+    bool has_pictures; /* else texts, XML or JSON alone, */
+    char ext[16];      /* with that extension */
+    struct pair *next; /* of the same input */
+};
+
 /* What names say of a folder. Folders come before those below them, which follow at once. */
 struct folder_info {
-    uint32_t end; /* the folder after the last one below */
+    uint32_t end;       /* the folder after the last one below */
+    uint32_t above;     /* the folder that it is in; NO_FOLDER: none */
+    struct pair *pairs; /* of which it is the input */
+    bool is_target;     /* it is the target of a pair: nothing else is looked for in it */
+    bool is_role;       /* it is called by its role alone: datasets in it are not called by it */
     size_t first, last;
     uint64_t here[N_COUNTS], all[N_COUNTS]; /* its files; and with those of the folders below */
     bool foreign, kaldi, project;
@@ -33,10 +59,34 @@ struct folder_info {
 };
 
 /* What is known of a file. */
-enum { FILE_IN_SAMPLE = 1, FILE_MANIFEST = 2 };
+enum { FILE_IN_SAMPLE = 1, FILE_MANIFEST = 2, FILE_WITH_ANOTHER = 4 };
+
+/* A dataset that a rule has found: samples, which tables and annotations may say more of. */
+struct set {
+    struct files_claim *claim; /* owned, until it is in a collection */
+    uint32_t root;             /* it is called like this folder */
+    uint32_t top;              /* the folder that its samples are in, */
+    bool whole;                /* with those in it */
+    uint32_t *file;            /* [n] those of the samples, in order */
+    size_t n;
+    bool is_text[UINT8_MAX];     /* roles of files that are no pictures: "<folder>.<extension>" */
+    char *called;                /* of a recipe: its name below root; NULL: as root is called */
+    const struct recipe *recipe; /* of a recipe: it, and the member of the dataset */
+    struct json_t *dataset;
+    const char *pattern; /* of names of the dataset */
+    uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
+    char *notes;         /* for people: lines; NULL: none */
+    char *refused;       /* why it is an error, for people; NULL: it is none */
+    uint64_t base;       /* the number of its first sample among those of all sets */
+};
 
 struct search {
     const struct members *m;
+    struct set *set; /* [n_sets] */
+    size_t n_sets;
+    struct recipe **recipe; /* [n_recipes] owned, until all sets are collections */
+    size_t n_recipes;
+    bool long_names;          /* two targets of one input have the same extension */
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
     bool manifests_only;    /* most files of SOURCE are something else */
@@ -79,13 +129,98 @@ int search_manifests(struct search *s, uint32_t folder);
 /* The same for the folders of this one, which may be classes, or have manifests of their own. */
 int search_classes_for_manifests(struct search *s, uint32_t folder);
 
+/* ---- claim.c ---- */
+
+/* Find the datasets of a folder. split: it, or one above, is called by a part of a dataset;
+ * project: a program is built in a folder above. 0 or -ENOMEM. */
+struct claim_above {
+    bool split, project;
+    bool in_split; /* the folder itself is called so */
+};
+int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
+
+/* Keep the first rule by which pictures of a folder are no dataset. 0 or -ENOMEM. */
+int claim_note_unmet(struct search *s, uint32_t folder, bool project);
+
+/* Is it a folder of pictures that a rule looks at? */
+bool is_sibling(const struct search *s, uint32_t folder);
+
+/* ---- pairs.c ---- */
+
+/* Find pairs among the folders of this one, or of several in it. 0; 1: it is refused, and a set
+ * says so; or -ENOMEM. */
+int pairs_find(struct search *s, uint32_t folder);
+
+/* Are the folders in it scenes: are all paired alike? */
+bool pairs_are_scenes(const struct search *s, uint32_t folder);
+
+/* The file of a pair that belongs to the picture of that stem in `folder`, which is `input` or
+ * below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX: there is none. */
+size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
+                    uint32_t folder, const char *stem, size_t len, size_t after);
+
+/* Say of a set what belongs to its pictures, where names of its folders do not. 0 or -ENOMEM. */
+int pairs_add_notes(const struct search *s, struct set *set);
+
+/* The folder of that path. NO_FOLDER: there is none. */
+uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
+
+/* ---- folders.c ---- */
+
+/* Parts, splits, one folder, classes, or a flat folder: the first rule that holds makes sets, or
+ * looks at the folders in it. 0 or -ENOMEM. */
+int folders_apply(struct search *s, uint32_t folder, struct claim_above above);
+
 /* ---- collect.c ---- */
 
-/* A collection of that layout: the files of its samples, and what is ignored. 0 or -ENOMEM. */
-int collect(const struct search *s, uint32_t root, enum files_layout layout);
+/* A set of that layout, called like root, whose samples are in the folder `top`, and in those in it
+ * if `whole`. Of LAYOUT_CLASSES, the folders of top are the classes. ret may be NULL. 0 or -ENOMEM.
+ */
+int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+                const char *rule, struct set **ret);
+
+/* Make a set by hand: begin it, then each sample with its files, whose field is an extension if
+ * field is NULL, and end it. 0 or -ENOMEM. The set moves when another begins. */
+int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+              const char *rule, struct set **ret);
+int set_begin_sample(struct set *set);
+int set_add_file(struct search *s, struct set *set, size_t file, const char *field);
+int set_end(struct set *set);
+
+/* The path that a folder is shown by: without folders on it that are called by a role alone, such
+ * as images; and behind it `called`, or NULL. 0 or -ENOMEM. */
+int collect_display_path(const struct search *s, uint32_t folder, const char *called, char **ret);
+
+/* Add a line to what a user has to know. 0 or -ENOMEM. */
+int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A dataset that is refused: the pictures below root are in no other. Takes over why, which may be
+ * NULL: then no memory. 0 or -ENOMEM. */
+int collect_refused(struct search *s, uint32_t root, char *why);
+
+/* A collection of LAYOUT_TABLE or LAYOUT_MANIFEST, and of class folders of other media than
+ * pictures. 0 or -ENOMEM. */
+int collect(struct search *s, uint32_t root, enum files_layout layout);
+
+/* Make collections of all sets, and count what is ignored. 0 or -ENOMEM. */
+int collect_all_sets(struct search *s);
+
+/* If a set from number `from` on is refused, all of them are, as one dataset of folder: half a
+ * dataset is none. 0 or -ENOMEM. */
+int sets_refuse_all(struct search *s, size_t from, uint32_t folder);
+
+/* End the sets from number `from` on: their files are in none. */
+void sets_drop(struct search *s, size_t from);
+
+void sets_release(struct search *s);
 
 /* Does a file next to class folders of sounds or texts stay what it is? */
 bool stays_beside(enum files_media media, const char *name);
+
+/* ---- tables.c ---- */
+
+/* Read tables and annotations beside the sets. 0 or -ENOMEM. */
+int tables_apply(struct search *s);
 
 /* ---- classes.c ---- */
 

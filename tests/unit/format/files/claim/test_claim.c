@@ -58,8 +58,10 @@ static void release(struct claims *claims)
         free(c->name);
         free(c->root);
         free(c->file);
+        free(c->missing);
     }
     free(claims->collection);
+    free(claims->recipe);
     free(claims->unmet);
     free(claims->taken);
 }
@@ -107,6 +109,36 @@ static bool is_taken(const struct claims *claims, size_t file, const uint8_t *he
     return len >= 4 && !memcmp(head, "rows", 4);
 }
 
+static void add_sample(const struct members *m, const struct sample_files *sample, const char *key,
+                       size_t len, struct text *t)
+{
+    text_add(t, " %.*s(", (int)len, key);
+    for (size_t k = 0; k < sample->n; k++) {
+        const char *name = members_name(m, sample->first + k);
+        const char *ext = !strncmp(name, members_name(m, sample->first), sample->stem)
+                              ? name + sample->stem
+                              : strrchr(name, '.');
+
+        text_add(t, "%s%s", k ? "," : "", *ext ? ext + 1 : "");
+    }
+    text_add(t, ")");
+}
+
+static void add_samples(const struct members *m, const struct files_claim *claim, struct text *t)
+{
+    struct sample_keys keys = {0};
+    char key[KEY_MAX];
+
+    assert_int_equal(sample_keys_init(&keys, m, claim, claim->view), 0);
+    for (size_t i = 0; i < claim->view->n; i++) {
+        struct sample_files sample;
+
+        claim_sample(m, claim, claim->view, i, &sample);
+        add_sample(m, &sample, key, sample_key(&keys, &sample, key), t);
+    }
+    sample_keys_release(&keys);
+}
+
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
  * samples as keys, and in parentheses the extensions of each. */
 static char *claim(const char *paths, const struct contents *contents)
@@ -127,36 +159,27 @@ static char *claim(const char *paths, const struct contents *contents)
         struct collection *c = &claims.collection[i];
         struct files_claim *claim = c->impl;
         AUTO_MEMBERS struct members own = {0};
-        struct sample_walk walk = {
-            .m = &own, .by_class = claim->layout == LAYOUT_CLASSES, .media = claim->media};
-        struct sample_keys keys = {0};
         struct sample_files sample;
-        char key[KEY_MAX];
+        struct sample_walk walk = {.m = &own, .media = claim->media};
 
         assert_int_equal(members_pick(&m, c->root, c->file, c->n, &own), 0);
         walk.end = own.n;
-        assert_int_equal(sample_keys_init(&keys, &walk, c->root), 0);
         text_add(&t, "%s:%s %s", c->folder, c->name,
                  claim->media != FILES_PICTURES     ? files_media[claim->media].word
                  : claim->layout == LAYOUT_CLASSES  ? "classes"
                  : claim->layout == LAYOUT_FLAT     ? "flat"
                  : claim->layout == LAYOUT_MANIFEST ? "manifest"
                                                     : claim->table);
-        while (next_sample(&walk, &sample)) {
-            size_t n = sample_key(&keys, &sample, key);
-
-            text_add(&t, " %.*s(", (int)n, key);
-            for (size_t k = 0; k < sample.n; k++) {
-                const char *ext = members_name(&own, sample.first + k) + sample.stem;
-
-                text_add(&t, "%s%s", k ? "," : "", *ext ? ext + 1 : "");
-            }
-            text_add(&t, ")");
-        }
+        if (c->missing)
+            text_add(&t, " refused");
+        else if (claim->n_samples)
+            add_samples(&own, claim, &t);
+        else
+            while (next_sample(&walk, &sample))
+                add_sample(&own, &sample, members_name(&own, sample.first), sample.stem, &t);
         for (size_t k = 0; k < claim->n_manifests; k++)
             text_add(&t, " %s", claim->manifest[k]);
         text_add(&t, "%s%s\n", *claim->aside ? " aside " : "", claim->aside);
-        sample_keys_release(&keys);
     }
     assert_int_equal(text_finish(&t, &ret, NULL), 0);
     return ret;
@@ -176,7 +199,7 @@ static void test_claim__class_folders__one_dataset(void **state)
           ":train classes 1(jpg) 2(jpg) 3(jpg)\n");
     check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
     check("a/b/cat/1.jpg a/b/dog/2.jpg", "a:b classes 1(jpg) 2(jpg)\n");
-    check("cat/1.jpg", ":all classes 1(jpg)\n"); /* F-8 */
+    check("cat/1.jpg", ":all flat 1(jpg)\n"); /* one class is no label */
 }
 
 /* F-1 */
@@ -198,10 +221,10 @@ static void test_names__pictures__by_extension(void **state)
 static void test_claim__splits__a_dataset_each(void **state)
 {
     (void)state;
-    check("train/cat/1.jpg val/cat/1.jpg Test/x.png",
-          ":Test flat x(png)\n:train classes 1(jpg)\n:val classes 1(jpg)\n");
-    check("net/train/cat/1.jpg net/val/cat/1.jpg",
-          "net:train classes 1(jpg)\nnet:val classes 1(jpg)\n");
+    check("train/cat/1.jpg train/dog/2.jpg val/cat/1.jpg Test/x.png",
+          ":Test flat x(png)\n:train classes 1(jpg) 2(jpg)\n:val flat 1(jpg)\n");
+    check("net/train/cat/1.jpg net/train/dog/2.jpg net/val/cat/1.jpg net/val/dog/2.jpg",
+          "net:train classes 1(jpg) 2(jpg)\nnet:val classes 1(jpg) 2(jpg)\n");
 }
 
 /* F-3: files beside class folders are ignored, and counted. */
@@ -209,9 +232,9 @@ static void test_claim__files_beside_classes__aside(void **state)
 {
     (void)state;
     check("train/cat/1.jpg train/cat/2.jpg train/x.jpg train/README.md",
-          ":train classes 1(jpg) 2(jpg) aside 1 .md (README.md), 1 .jpg (x.jpg)\n");
+          ":train flat 1(jpg) 2(jpg) aside 1 .md (README.md), 1 .jpg (x.jpg)\n");
     check("cat/1.jpg cat/2.jpg cat/3.jpg cat/Thumbs.db cat/noext",
-          ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .db (Thumbs.db), 1 without an extension "
+          ":all flat 1(jpg) 2(jpg) 3(jpg) aside 1 .db (Thumbs.db), 1 without an extension "
           "(noext)\n");
 }
 
@@ -225,8 +248,9 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
         is_class_folder(FILES_PICTURES, "lost+found", "")); /* of file systems, not of data */
     check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
           ":all classes 1(jpg) 2(jpg) aside 1 .txt (README.txt), 1 .db (Thumbs.db)\n");
-    check("docs/README.md images/1.jpg", ":images flat 1(jpg)\n");
-    check("notes/a.json x/1.jpg y/2.jpg", ":x flat 1(jpg)\n:y flat 2(jpg)\n");
+    check("docs/README.md images/1.jpg", ":all flat 1(jpg)\n");
+    check("docs/a.idx images/1.jpg", ":images flat 1(jpg)\n"); /* docs may be a dataset */
+    check("notes/a.json x/1.jpg y/2.jpg", ":all classes 1(jpg) 2(jpg) aside 1 .json (a.json)\n");
 }
 
 /* F-5 */
@@ -251,7 +275,7 @@ static void test_claim__one_stem__one_sample(void **state)
 {
     (void)state;
     check("set/1.jpg set/1.json set/1.seg.png set/2.jpg",
-          ":all classes 1(jpg,json,seg.png) 2(jpg)\n");
+          ":all flat 1(jpg,json,seg.png) 2(jpg)\n");
     check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
     /* Sorted by the key, though '-' comes before '.'. */
     check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
@@ -421,7 +445,7 @@ static void test_claim__very_many_candidates__few_looks(void **state)
     text_add(&paths, "d/0.jpg");
     for (unsigned i = 0; i < 100; i++) {
         text_add(&paths, " d/p%u/1.jpg d/p%u/2.jpg d/p%u/3.jpg", i, i, i);
-        for (unsigned k = 0; k < 20; k++)
+        for (unsigned k = 0; k < 30; k++)
             text_add(&paths, " d/p%u/n%u.json", i, k);
     }
     found = claim(paths.data, &(struct contents){"n1.json", "{}", &heads, 0});
@@ -468,7 +492,7 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
           ":set metadata.csv 1(jpg) aside 1 .jpg (1.jpg)\n");
     /* Not of parts, nor of what has tables of its own. */
     check("metadata.csv train/cat/1.jpg val/cat/2.jpg",
-          ":train classes 1(jpg)\n:val classes 2(jpg)\n");
+          ":train flat 1(jpg)\n:val flat 2(jpg)\n");
     check("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", ":a metadata.csv 1(jpg) 2(jpg)\n");
 }
 

@@ -1,0 +1,188 @@
+/* Files with the boxes of one sample each. All of them are read when the dataset is first mounted,
+ * and the boxes are kept with its index. Classes are numbered over all files of a claim, so its
+ * datasets share what was read. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "format/annotations/boxes.h"
+#include "format/files/samples.h"
+
+#define AHEAD 512 /* samples whose files are asked for before they are read */
+
+/* What is read of the samples of a claim. */
+struct claim_boxes {
+    struct box_reader *reader;
+    size_t sample, asked;
+    struct value_columns values; /* once all are read, */
+    struct text about, note;
+    bool is_done;
+};
+
+void claim_boxes_free(struct claim_boxes *boxes)
+{
+    if (!boxes)
+        return;
+    box_reader_free(boxes->reader);
+    value_columns_release(&boxes->values);
+    text_release(&boxes->about);
+    text_release(&boxes->note);
+    free(boxes);
+}
+
+/* The file of boxes of a sample; SIZE_MAX: it has none. */
+static size_t boxes_member(const struct samples_file *file, size_t sample)
+{
+    const struct files_claim *claim = file->claim;
+
+    for (size_t i = claim->first[sample]; i < claim->first[sample + 1]; i++) {
+        unsigned role = claim->role ? claim->role[i] : 0;
+
+        if (role == claim->boxes_role &&
+            (role || text_ends_with(members_name(file->base.source->members, i), claim->boxes_ext)))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void boxes_ask_ahead(const struct samples_file *file, struct claim_boxes *boxes)
+{
+    const struct files_source *source = file->base.source;
+
+    for (; source->blob->ops->fetch && boxes->asked < boxes->sample + AHEAD &&
+           boxes->asked < file->claim->n_samples;
+         boxes->asked++) {
+        size_t i = boxes_member(file, boxes->asked);
+
+        if (i != SIZE_MAX && members_size(source->members, i))
+            blob_fetch(source->blob, source->members->member[i].place,
+                       members_size(source->members, i), NULL);
+    }
+}
+
+static int boxes_read_sample(const struct samples_file *file, struct claim_boxes *boxes,
+                             struct diag *d)
+{
+    const struct files_source *source = file->base.source;
+    size_t i = boxes_member(file, boxes->sample);
+    uint64_t size = i == SIZE_MAX ? 0 : members_size(source->members, i);
+    AUTO_FREE uint8_t *bytes = NULL;
+    AUTO_FREE char *name = NULL;
+    int r;
+
+    if (i == SIZE_MAX)
+        return box_reader_add(boxes->reader, NULL, 0, "", d);
+    name = files_source_name(source, i);
+    if (!name)
+        return -ENOMEM;
+    if (size > BOX_FILE_MAX)
+        return diag_set(d, -EBADMSG, "%s: expected at most %u bytes of boxes, got %llu", name,
+                        BOX_FILE_MAX, (unsigned long long)size);
+    bytes = malloc(size + 1);
+    if (!bytes)
+        return -ENOMEM;
+    r = size ? blob_read(READ_WAITS, source->blob, bytes, size, source->members->member[i].place, d)
+             : 0;
+    return r < 0 ? r : box_reader_add(boxes->reader, bytes, size, name, d);
+}
+
+static int boxes_finish(struct claim_boxes *boxes)
+{
+    AUTO_BOX_CLASSES struct box_classes classes = {0};
+    int r = box_reader_finish(boxes->reader, &boxes->values, &classes, &boxes->note);
+
+    if (r < 0 || !classes.n)
+        return r;
+    text_add(&boxes->about, "\"classes\": [");
+    for (size_t i = 0; i < classes.n; i++) {
+        text_add(&boxes->about, "%s", i ? ", " : "");
+        text_add_json(&boxes->about, classes.item[i].name);
+    }
+    text_add(&boxes->about, "],\n");
+    return boxes->about.failed ? -ENOMEM : 0;
+}
+
+/* The boxes of the view, from those of the claim. */
+static int boxes_take(struct samples_file *file, const struct claim_boxes *boxes)
+{
+    const struct files_view *view = file->view;
+    AUTO_FREE uint32_t *row = calloc(view->n + 1, sizeof(*row));
+
+    if (!row)
+        return -ENOMEM;
+    for (size_t i = 0; i < view->n; i++)
+        row[i] = view->sample ? view->sample[i] : (uint32_t)i;
+    file->boxes_about = strdup(boxes->about.data ? boxes->about.data : "");
+    file->boxes_note = strdup(boxes->note.data ? boxes->note.data : "");
+    file->has_boxes = true;
+    return file->boxes_about && file->boxes_note
+               ? value_columns_pick(&boxes->values, row, view->n, &file->boxes)
+               : -ENOMEM;
+}
+
+int boxes_step(struct samples_file *file, int64_t until, struct diag *d)
+{
+    struct claim_boxes **boxes = &file->base.source->boxes;
+    int r = 0;
+
+    if (!*boxes) {
+        *boxes = calloc(1, sizeof(**boxes));
+        if (!*boxes)
+            return -ENOMEM;
+        r = box_reader_new(file->claim->boxes, &(*boxes)->reader);
+    }
+    while (r == 0 && !(*boxes)->is_done && (*boxes)->sample < file->claim->n_samples) {
+        boxes_ask_ahead(file, *boxes);
+        r = boxes_read_sample(file, *boxes, d);
+        (*boxes)->sample += r == 0;
+        if (r == 0 && monotonic_ns() > until)
+            return 0;
+    }
+    if (r == 0 && !(*boxes)->is_done) {
+        r = boxes_finish(*boxes);
+        (*boxes)->is_done = r == 0;
+    }
+    return r < 0 ? r : boxes_take(file, *boxes);
+}
+
+void boxes_write(const struct samples_file *file, struct text *ret)
+{
+    uint64_t len[2] = {strlen(file->boxes_about), strlen(file->boxes_note)};
+
+    value_columns_write(&file->boxes, ret);
+    text_add_bytes(ret, (const char *)len, sizeof(len));
+    text_add_bytes(ret, file->boxes_about, len[0]);
+    text_add_bytes(ret, file->boxes_note, len[1]);
+}
+
+int boxes_load(struct samples_file *file, const uint8_t *bytes, size_t len, size_t *ret_used)
+{
+    uint64_t lens[2];
+    int r = value_columns_read(&file->boxes, file->view->n, bytes, len, ret_used);
+
+    bytes += *ret_used;
+    len -= *ret_used;
+    if (r == 0 && len < sizeof(lens))
+        r = -EBADMSG;
+    if (r == 0) {
+        memcpy(lens, bytes, sizeof(lens));
+        len -= sizeof(lens);
+        bytes += sizeof(lens);
+        if (lens[0] > len || lens[1] > len - lens[0])
+            r = -EBADMSG;
+    }
+    if (r == 0) {
+        file->boxes_about = strndup((const char *)bytes, lens[0]);
+        file->boxes_note = strndup((const char *)bytes + lens[0], lens[1]);
+        r = file->boxes_about && file->boxes_note ? 0 : -ENOMEM;
+        *ret_used += sizeof(lens) + lens[0] + lens[1];
+    }
+    file->has_boxes = r == 0;
+    if (r < 0) {
+        value_columns_release(&file->boxes);
+        free(TAKE_PTR(file->boxes_about));
+        free(TAKE_PTR(file->boxes_note));
+    }
+    return r;
+}

@@ -1,0 +1,592 @@
+/* Annotations of known names and contents: the lists of CelebA, JSON of COCO, and files with the
+ * boxes of one picture each. The pictures alone are the samples: what an annotation names and is
+ * not there is counted. */
+#include "format/files/claim/annotations.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/annotations/boxes.h"
+#include "format/annotations/celeba.h"
+#include "format/annotations/coco.h"
+#include "format/files/claim/words.h"
+
+#define HEAD_BYTES 16384
+
+/* ---- what a set says in dataset.json ---- */
+
+static int set_add_about(struct set *set, const char *name, const char *json)
+{
+    AUTO_TEXT struct text t = {0};
+    char **about = &set->claim->about;
+
+    text_add(&t, "%s\"%s\": %s,\n", *about ? *about : "", name, json);
+    free(*about);
+    *about = NULL;
+    return text_finish(&t, about, NULL);
+}
+
+/* ---- CelebA ---- */
+
+/* The pictures of one set, numbered from 0 on. */
+struct set_names {
+    struct picture_names names;
+    const struct pictures *pictures;
+    uint64_t base, n;
+};
+
+static uint32_t set_names_find(const struct picture_names *names, const char *text, size_t len)
+{
+    const struct set_names *own = (const struct set_names *)names;
+    uint32_t found = picture_find(&own->pictures->names, text, len);
+
+    if (found == PICTURE_SEVERAL)
+        return found;
+    return found >= own->base && found - own->base < own->n ? found - (uint32_t)own->base
+                                                            : PICTURE_NONE;
+}
+
+static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
+                            enum celeba_list list, struct diag *d)
+{
+    const struct set_names names = {
+        {set_names_find}, &a->pictures, set->base, set->claim->n_samples};
+    AUTO_VALUE_COLUMNS struct value_columns found = {0};
+    AUTO_TEXT struct text attributes = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+    const char *name = members_name(a->s->m, file);
+    size_t unmatched = 0;
+    int r = a->s->claims->open(a->s->claims, file, &blob, d);
+
+    a->pictures.scope = set->top;
+    if (r == 0)
+        r = celeba_read(blob, 0, blob->size, name, list, &names.names, set->claim->n_samples,
+                        &found, &unmatched, &attributes, d);
+    if (r == 0)
+        r = view_add_columns(set->claim->view, &found);
+    if (r == 0 && attributes.len)
+        r = set_add_about(set, "attr_names", attributes.data);
+    if (r == 0 && unmatched)
+        r = set_add_note(set, "%s names %zu pictures that are not there", name, unmatched);
+    return r;
+}
+
+/* The parts of the partition are datasets. */
+static int celeba_split(struct annotating *a, size_t at)
+{
+    struct set *set = &a->s->set[at];
+    static const char *const names[] = {
+        [CELEBA_TRAIN] = "train", [CELEBA_VALID] = "valid", [CELEBA_TEST] = "test"};
+    const struct value_column *c = value_columns_find(&set->claim->view->values, "partition");
+    int r = 0;
+
+    for (int64_t part = 0; c && part < 3 && r == 0; part++) {
+        uint32_t *sample = calloc(c->rows + 1, sizeof(*sample));
+        size_t n = 0;
+
+        if (!sample)
+            return -ENOMEM;
+        for (uint64_t row = 0; row < c->rows; row++) {
+            const uint8_t *items;
+            int64_t number;
+
+            value_items(c, row, &items);
+            memcpy(&number, items, sizeof(number));
+            if (number == part && !value_is_hole(c, row))
+                sample[n++] = (uint32_t)row;
+        }
+        if (n)
+            r = annotating_add_view(a, at,
+                                    set->root == set->top &&
+                                            a->s->info[set->root].above != NO_FOLDER
+                                        ? a->s->info[set->root].above
+                                        : set->root,
+                                    names[part], sample, n);
+        else
+            free(sample);
+    }
+    return r;
+}
+
+static int celeba_apply(struct annotating *a)
+{
+    struct set *set = NULL;
+    int r = 0;
+
+    for (size_t i = 0; i < a->s->m->n && r == 0; i++) {
+        struct diag d = DIAG_INIT;
+        enum celeba_list list;
+        uint32_t scope;
+
+        if (a->s->claims->taken[i] || a->is_inside[a->s->m->member[i].folder] ||
+            !celeba_list_is(members_name(a->s->m, i), &list))
+            continue;
+        scope = annotating_scope(a, i);
+        set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
+        if (!set)
+            continue;
+        r = celeba_read_list(a, set, i, list, &d);
+        a->s->claims->taken[i] = CLAIMS_USED;
+        if (r < 0 && r != -ENOMEM)
+            r = annotating_refuse(a, scope, diag_text(&d, r));
+    }
+    for (size_t i = 0; i < a->s->n_sets && r == 0; i++)
+        if (!a->s->set[i].refused && a->s->set[i].claim->n_views)
+            r = celeba_split(a, i);
+    return r;
+}
+
+/* ---- COCO ---- */
+
+struct coco_use {
+    const struct coco *coco;
+    size_t file;
+    uint32_t *image; /* [pictures] the image of each, or VALUE_NO_ROW */
+    uint64_t matched;
+};
+
+/* Find the pictures of all images. */
+static void coco_match(const struct pictures *pictures, struct coco_use *use)
+{
+    size_t n = coco_images(use->coco);
+
+    use->matched = 0;
+    for (size_t i = 0; i < pictures->n; i++)
+        use->image[i] = VALUE_NO_ROW;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t found = pictures_find_end(pictures, coco_file_name(use->coco, i));
+
+        if (found >= pictures->n || use->image[found] != VALUE_NO_ROW)
+            continue;
+        use->image[found] = (uint32_t)i;
+        use->matched++;
+    }
+}
+
+/* The pictures that are called like its split, or all of the folder, or of that above. */
+static int coco_match_scopes(struct annotating *a, struct coco_use *use, uint32_t scope)
+{
+    const char *name = members_name(a->s->m, use->file);
+    struct name_piece split;
+    AUTO_FREE char *word = NULL;
+
+    a->pictures.scope = scope;
+    if (words_have_split(name, name_stem_alone(name), &split)) {
+        word = strndup(split.at, split.len);
+        if (!word)
+            return -ENOMEM;
+        a->pictures.split = word;
+        coco_match(&a->pictures, use);
+        a->pictures.split = "";
+    }
+    if (!use->matched)
+        coco_match(&a->pictures, use);
+    return 0;
+}
+
+static int coco_class_list(const struct coco *coco, struct text *t)
+{
+    text_add(t, "[");
+    for (size_t i = 0; i < coco_classes(coco); i++) {
+        text_add(t, "%s", i ? ", " : "");
+        text_add_json(t, coco_class(coco, i));
+    }
+    text_add(t, "]");
+    return t->failed ? -ENOMEM : 0;
+}
+
+/* A dataset of the images of a file whose annotations are classes alone, with labels. */
+static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at)
+{
+    struct set *set = &a->s->set[at];
+    struct files_claim *claim = set->claim;
+    const char *name = members_name(a->s->m, use->file);
+    uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
+    AUTO_FREE uint32_t *image = calloc(claim->n_samples + 1, sizeof(*image));
+    AUTO_FREE char *stem = strndup(name, name_stem_alone(name));
+    struct files_view *view;
+    size_t n = 0;
+    bool single;
+    int r;
+
+    if (!sample || !image || !stem) {
+        free(sample);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < claim->n_samples; i++)
+        if (use->image[set->base + i] != VALUE_NO_ROW) {
+            image[n] = use->image[set->base + i];
+            sample[n++] = (uint32_t)i;
+        }
+    r = annotating_add_view(a, at, annotating_scope(a, use->file), stem, sample, n);
+    if (r < 0)
+        return r;
+    view = &claim->view[claim->n_views - 1];
+    view->label = calloc(n + 1, sizeof(*view->label));
+    view->class_name = calloc(coco_classes(use->coco) + 1, sizeof(*view->class_name));
+    if (!view->label || !view->class_name)
+        return -ENOMEM;
+    for (; view->n_classes < coco_classes(use->coco); view->n_classes++) {
+        view->class_name[view->n_classes] = strdup(coco_class(use->coco, view->n_classes));
+        if (!view->class_name[view->n_classes])
+            return -ENOMEM;
+    }
+    coco_labels(use->coco, image, n, view->label, &single);
+    for (size_t i = 0; i < n; i++)
+        single = single && view->label[i] >= 0;
+    if (single)
+        return 0;
+    free(view->label);
+    view->label = NULL;
+    return coco_columns(use->coco, image, n, "", &view->values, NULL);
+}
+
+/* Fields of the annotations of a set, which has the samples that any file names. */
+static int coco_add_columns(struct annotating *a, const struct coco_use *use, size_t at,
+                            struct blob *blob, struct diag *d)
+{
+    struct set *set = &a->s->set[at];
+    struct value_columns *values = &set->claim->view->values;
+    const char *name = members_name(a->s->m, use->file);
+    AUTO_TEXT struct text classes = {0};
+    AUTO_FREE char *prefix = NULL;
+    struct name_piece split = {name, 0};
+    unsigned before = values->n;
+    size_t len = name_stem_alone(name);
+    int r;
+
+    if (words_have_split(name, len, &split))
+        len = (size_t)(split.at - name);
+    while (len && strchr("_-. ", name[len - 1]))
+        len--;
+    if (asprintf(&prefix, "%.*s_", (int)len, name) < 0) {
+        prefix = NULL;
+        return -ENOMEM;
+    }
+    r = coco_columns(use->coco, use->image + set->base, set->claim->n_samples, prefix, values, d);
+    for (unsigned i = before; r == 0 && i < values->n; i++)
+        if (values->column[i].form == VALUE_PARTS)
+            values->column[i].source = blob;
+    if (r == 0 && !set->named) {
+        set->named = calloc(set->claim->n_samples + 1, 1);
+        r = set->named ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; r == 0 && i < set->claim->n_samples; i++)
+        set->named[i] |= use->image[set->base + i] != VALUE_NO_ROW;
+    if (r == 0 && coco_has_boxes(use->coco)) {
+        r = set_add_about(set, "box_format", "\"xywh\"");
+        if (r == 0)
+            r = coco_class_list(use->coco, &classes);
+        if (r == 0)
+            r = set_add_about(set, "classes", classes.data);
+    }
+    return r;
+}
+
+/* Parts of an annotation are read while the set lives; so it owns the blob. */
+static int set_keep_blob(struct set *set, struct blob **blob)
+{
+    struct files_claim *claim = set->claim;
+
+    if (array_capacity(&claim->annotation, claim->n_annotations, sizeof(*claim->annotation)) < 0)
+        return -ENOMEM;
+    claim->annotation[claim->n_annotations++] = TAKE_PTR(*blob);
+    return 0;
+}
+
+static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct blob **blob,
+                           struct diag *d)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
+        struct set *set = &a->s->set[i];
+        bool any = false;
+
+        for (size_t k = 0; set_has_pictures(set) && !set->refused && k < set->claim->n_samples; k++)
+            any = any || use->image[set->base + k] != VALUE_NO_ROW;
+        if (!any)
+            continue;
+        if (coco_is_classification(use->coco)) {
+            r = coco_add_classification(a, use, i);
+            continue;
+        }
+        r = coco_add_columns(a, use, i, *blob, d);
+        if (r == 0 && *blob)
+            r = set_keep_blob(set, blob);
+    }
+    return r;
+}
+
+static int coco_apply_file(struct annotating *a, size_t file)
+{
+    struct coco_use use = {.file = file};
+    const char *name = members_name(a->s->m, file);
+    uint32_t scope = annotating_scope(a, file);
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_COCO struct coco *coco = NULL;
+    struct diag d = DIAG_INIT;
+    int r = a->s->claims->open(a->s->claims, file, &blob, &d);
+
+    if (r == 0)
+        r = coco_read(blob, 0, blob->size, name, &coco, &d);
+    use.coco = coco;
+    use.image = calloc(a->pictures.n + 1, sizeof(*use.image));
+    if (!use.image)
+        r = -ENOMEM;
+    if (r == 0)
+        r = coco_match_scopes(a, &use, scope);
+    if (r == 0 && !use.matched) {
+        r = annotating_ignore(a, file, scope, "it names no picture that is there");
+    } else if (r == 0) {
+        size_t lost = coco_images(coco) - use.matched;
+
+        a->s->claims->taken[file] = CLAIMS_USED;
+        r = coco_apply_sets(a, &use, &blob, &d);
+        if (r == 0 && lost && annotating_first_set(a, scope))
+            r = set_add_note(annotating_first_set(a, scope),
+                             "%s names %zu pictures that are not there", name, lost);
+    }
+    if (r < 0 && r != -ENOMEM)
+        r = annotating_refuse(a, scope, diag_text(&d, r));
+    free(use.image);
+    return r;
+}
+
+int annotating_read_coco(struct annotating *a, size_t set, const struct pictures *pictures,
+                         size_t file, struct diag *d)
+{
+    struct coco_use use = {.file = file};
+    const char *name = members_name(a->s->m, file);
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_COCO struct coco *coco = NULL;
+    int r = a->s->claims->open(a->s->claims, file, &blob, d);
+
+    if (r == 0)
+        r = coco_read(blob, 0, blob->size, name, &coco, d);
+    if (r < 0)
+        return r;
+    use.coco = coco;
+    use.image = calloc(pictures->n + 1, sizeof(*use.image));
+    if (!use.image)
+        return -ENOMEM;
+    coco_match(pictures, &use);
+    a->s->claims->taken[file] = CLAIMS_USED;
+    r = coco_add_columns(a, &use, set, blob, d);
+    if (r == 0)
+        r = set_keep_blob(&a->s->set[set], &blob);
+    free(use.image);
+    return r;
+}
+
+/* Heads of JSON that are looked into, at most: of SOURCE, and of a folder. */
+#define COCO_MOST   64
+#define COCO_FOLDER 16
+
+static int coco_apply(struct annotating *a)
+{
+    const struct search *s = a->s;
+    uint32_t folder = NO_FOLDER;
+    unsigned n = 0, here = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < s->m->n && r == 0 && n < COCO_MOST; i++) {
+        uint8_t head[HEAD_BYTES];
+        int len;
+
+        if (s->claims->taken[i] || !text_ends_with(members_name(s->m, i), ".json") ||
+            *members_name(s->m, i) == '.' || annotating_scope(a, i) == NO_FOLDER)
+            continue;
+        here = s->m->member[i].folder == folder ? here + 1 : 0;
+        folder = s->m->member[i].folder;
+        if (here >= COCO_FOLDER)
+            continue;
+        n++;
+        r = s->claims->heads(s->claims, &i, 1, sizeof(head), head, &len);
+        if (r == 0 && len > 0 && coco_head_says(head, (size_t)len))
+            r = coco_apply_file(a, i);
+    }
+    return r;
+}
+
+int annotations_apply(struct annotating *a)
+{
+    int r = celeba_apply(a);
+
+    return r < 0 ? r : coco_apply(a);
+}
+
+/* ---- files of boxes ---- */
+
+#define BOX_LOOKS 8
+
+/* Which format have the first files with that role (or extension, if it is 0)? NULL: none. */
+static const struct box_format *boxes_find(const struct search *s, const struct set *set,
+                                           unsigned role, const char *ext)
+{
+    const struct files_claim *claim = set->claim;
+    unsigned looks = 0;
+
+    for (uint32_t i = 0; i < claim->first[claim->n_samples] && looks < BOX_LOOKS; i++) {
+        const char *name = members_name(s->m, set->file[i]);
+        size_t file = set->file[i];
+        uint8_t head[4096];
+        int len;
+
+        if ((claim->role ? claim->role[i] : 0) != role || !text_ends_with(name, ext))
+            continue;
+        looks++;
+        if (!members_size(s->m, file) ||
+            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
+            continue;
+        for (const struct box_format *const *f = box_formats; *f; f++)
+            if (!strcmp((*f)->extension, ext + 1) &&
+                (*f)->head_says(head, (size_t)len, (uint64_t)len == members_size(s->m, file)))
+                return *f;
+        return NULL;
+    }
+    return NULL;
+}
+
+/* Files called by an extension next to pictures: VOC's. In a folder of labels: any. */
+static int boxes_apply(struct annotating *a, struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    claim->boxes = boxes_find(a->s, set, 0, ".xml");
+    snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
+    for (unsigned role = 1; role <= claim->n_roles && !claim->boxes; role++) {
+        const char *ext = strrchr(claim->role_name[role - 1], '.');
+
+        if (!set->is_text[role - 1] || !ext)
+            continue;
+        claim->boxes = boxes_find(a->s, set, role, ext);
+        claim->boxes_role = role;
+    }
+    if (!claim->boxes)
+        return 0;
+    {
+        AUTO_TEXT struct text t = {0};
+
+        text_add_json(&t, claim->boxes->layout);
+        return t.failed ? -ENOMEM : set_add_about(set, "box_format", t.data);
+    }
+}
+
+/* ---- names of YOLO's classes ---- */
+
+static bool boxes_names_classes(const char *name)
+{
+    return text_ends_with(name, ".yaml") || text_ends_with(name, ".yml") ||
+           text_ends_with(name, ".names") || !strcmp(name, "classes.txt");
+}
+
+int annotating_read_names(struct annotating *a, struct set *set, size_t file)
+{
+    AUTO_BOX_CLASSES struct box_classes classes = {0};
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE uint8_t *bytes = malloc(1 << 16);
+    struct diag d = DIAG_INIT;
+    const char *name = members_name(a->s->m, file);
+    int len,
+        r = bytes ? a->s->claims->heads(a->s->claims, &file, 1, 1 << 16, bytes, &len) : -ENOMEM;
+
+    if (r < 0 || len < 0)
+        return r;
+    r = yolo_names(bytes, (size_t)len, name, &classes, &d);
+    if (r == -EBADMSG)
+        return set_add_note(set, "%s", d.text);
+    if (r < 0 || !classes.n)
+        return r;
+    a->s->claims->taken[file] = CLAIMS_USED;
+    text_add(&t, "{");
+    for (size_t i = 0; i < classes.n; i++) {
+        text_add(&t, "%s\"%llu\": ", i ? ", " : "", (unsigned long long)classes.item[i].number);
+        text_add_json(&t, classes.item[i].name);
+    }
+    text_add(&t, "}");
+    r = t.failed ? -ENOMEM : set_add_about(set, "class_names", t.data);
+    return r < 0 ? r : 1;
+}
+
+/* In the folder of the set, or in one above. */
+static int boxes_find_names(struct annotating *a, struct set *set)
+{
+    for (uint32_t f = set->root; f != NO_FOLDER; f = a->s->info[f].above)
+        for (size_t i = a->s->info[f].first; i < a->s->info[f].last; i++)
+            if (boxes_names_classes(members_name(a->s->m, i))) {
+                int r = annotating_read_names(a, set, i);
+
+                if (r)
+                    return r < 0 ? r : 0;
+            }
+    return 0;
+}
+
+/* ---- the end ---- */
+
+/* Only pictures that an annotation of COCO names are samples. */
+static int set_keep_named(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+    struct files_view *view = claim->view;
+    struct value_columns picked = {0};
+    uint32_t *sample;
+    size_t n = 0;
+    int r;
+
+    for (size_t i = 0; i < claim->n_samples; i++)
+        n += set->named[i];
+    if (n == claim->n_samples)
+        return 0;
+    sample = calloc(n + 1, sizeof(*sample));
+    if (!sample)
+        return -ENOMEM;
+    n = 0;
+    for (size_t i = 0; i < claim->n_samples; i++)
+        if (set->named[i])
+            sample[n++] = (uint32_t)i;
+    r = value_columns_pick(&view->values, sample, n, &picked);
+    value_columns_release(&view->values);
+    view->values = picked;
+    view->sample = sample;
+    view->n = n;
+    return r < 0 ? r
+                 : set_add_note(set, "%zu pictures are in no annotation: they are ignored",
+                                claim->n_samples - n);
+}
+
+int annotating_finish_set(struct annotating *a, struct set *set)
+{
+    struct files_claim *claim = set->claim;
+    int r = 0;
+
+    if (!set_has_pictures(set) || set->refused)
+        return 0;
+    if (claim->n_views > 1) {
+        claim_release_view(claim->view);
+        memmove(claim->view, claim->view + 1, --claim->n_views * sizeof(*claim->view));
+    } else if (set->named) {
+        r = set_keep_named(set);
+    }
+    if (r == 0 && !set->dataset)
+        r = boxes_apply(a, set);
+    if (r == 0 && !set->dataset && claim->boxes && !claim->boxes->names_classes)
+        r = boxes_find_names(a, set);
+    return r;
+}
+
+void annotating_release(struct annotating *a)
+{
+    pictures_release(&a->pictures);
+    for (size_t i = 0; i < a->n_labels; i++)
+        value_columns_release(&a->label[i].values);
+    free(a->label);
+    free(a->has_samples);
+    free(a->is_inside);
+}

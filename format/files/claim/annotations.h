@@ -1,0 +1,80 @@
+/* Annotations and tables while they are applied to sets. Only tables.c, labels.c and annotations.c
+ * include this. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_ANNOTATIONS_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_ANNOTATIONS_H
+
+#include "format/annotations/table.h"
+#include "format/files/claim/pictures.h"
+
+/* A column that becomes the label of a view, once all are known. */
+struct label_column {
+    size_t set, view;
+    struct value_columns values; /* one, with a row for each sample of the view */
+};
+
+struct annotating {
+    struct search *s;
+    struct pictures pictures;
+    bool *has_samples;          /* [n_folders] samples are in it, or in a folder in it */
+    bool *is_inside;            /* [n_folders] it is in the folder of a set */
+    struct class_names classes; /* of sets with class folders */
+    struct label_column *label; /* [n_labels] */
+    size_t n_labels;
+};
+
+static inline bool set_has_pictures(const struct set *set)
+{
+    return set->claim->media == FILES_PICTURES && set->claim->n_samples;
+}
+
+/* The nearest folder above a file that has samples. NO_FOLDER: there is none. */
+uint32_t annotating_scope(const struct annotating *a, size_t file);
+
+/* A set in a folder, which is told what is ignored there; NULL: there is none. */
+struct set *annotating_first_set(const struct annotating *a, uint32_t scope);
+
+/* Ignore a file, and say why; refuse all sets in a folder. 0 or -ENOMEM. */
+int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason);
+int annotating_refuse(struct annotating *a, uint32_t scope, const char *why);
+
+/* Move columns into a view; those whose names it has are left in `from`. 0 or -ENOMEM. */
+int view_add_columns(struct files_view *view, struct value_columns *from);
+
+/* A dataset more of a set, in that folder; takes over sample. 0 or -ENOMEM. */
+int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
+                        uint32_t *sample, size_t n);
+
+/* Add the columns of a table to a set, with pictures numbered from 0 on: those that it does not
+ * name are holes. 0 or -ENOMEM. */
+int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
+                    const struct picture_table *table);
+
+/* ---- labels.c ---- */
+
+/* A column of a table is the label of a view: row[i] is its row of sample i. 0 or -ENOMEM. */
+int annotating_add_label(struct annotating *a, size_t set, size_t view,
+                         const struct value_column *column, const uint32_t *row);
+
+/* Number the classes of all labels. 0 or -ENOMEM. */
+int annotating_finish_labels(struct annotating *a);
+
+/* has() of the class names of sets. */
+bool annotating_has_class(const struct class_names *classes, const char *text, size_t len);
+
+/* ---- annotations.c ---- */
+
+/* CelebA, COCO, and files of boxes. 0 or -ENOMEM. */
+int annotations_apply(struct annotating *a);
+
+/* Read a file of COCO for one set, with pictures numbered from 0 on: 0, or -errno with the reason
+ * in d. Read names of YOLO's classes: 1, 0: there are none, or -ENOMEM. */
+int annotating_read_coco(struct annotating *a, size_t set, const struct pictures *pictures,
+                         size_t file, struct diag *d);
+int annotating_read_names(struct annotating *a, struct set *set, size_t file);
+
+/* Views that are no datasets end, and files of boxes are found. 0 or -ENOMEM. */
+int annotating_finish_set(struct annotating *a, struct set *set);
+
+void annotating_release(struct annotating *a);
+
+#endif

@@ -1,0 +1,233 @@
+/* Labels from columns of tables. Values that are names of class folders of another split have its
+ * numbers; other texts are numbered in the order of bytes, over all datasets with a column of that
+ * name; integers are labels as they are. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/files/claim/annotations.h"
+
+int annotating_add_label(struct annotating *a, size_t set, size_t view,
+                         const struct value_column *column, const uint32_t *row)
+{
+    const struct value_columns one = {.column = (struct value_column *)(uintptr_t)column, .n = 1};
+    struct label_column *label;
+    int r;
+
+    if (array_capacity(&a->label, a->n_labels, sizeof(*a->label)) < 0)
+        return -ENOMEM;
+    label = &a->label[a->n_labels];
+    *label = (struct label_column){.set = set, .view = view};
+    r = value_columns_pick(&one, row, a->s->set[set].claim->view[view].n, &label->values);
+    if (r < 0) {
+        value_columns_release(&label->values);
+        return r;
+    }
+    a->n_labels++;
+    return 0;
+}
+
+/* ---- values as texts ---- */
+
+#define LABEL_NUMBER 24
+struct label_text {
+    const char *bytes;
+    size_t len;
+    char number[LABEL_NUMBER];
+};
+
+static void labels_text(const struct value_column *c, uint64_t row, struct label_text *ret)
+{
+    const uint8_t *items;
+    uint64_t n = value_items(c, row, &items);
+    int64_t number;
+
+    if (c->form == VALUE_TEXT) {
+        ret->bytes = (const char *)items;
+        ret->len = n;
+        return;
+    }
+    memcpy(&number, items, sizeof(number));
+    ret->bytes = ret->number;
+    ret->len = (size_t)snprintf(ret->number, sizeof(ret->number), "%" PRId64, number);
+}
+
+static int labels_compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* The place of a text among sorted names; n: it is none of them. */
+static size_t labels_find(char *const *name, size_t n, const char *text, size_t len)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = labels_compare(name[middle], strlen(name[middle]), text, len);
+
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return n;
+}
+
+/* ---- names of classes ---- */
+
+/* Are all values names of class folders of a set? */
+static const struct files_claim *labels_find_classes(const struct annotating *a,
+                                                     const struct value_column *c)
+{
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        const struct files_claim *claim = a->s->set[i].claim;
+        uint64_t row = 0;
+        struct label_text text;
+
+        for (; claim->n_classes && row < c->rows; row++) {
+            labels_text(c, row, &text);
+            if (labels_find(claim->class_name, claim->n_classes, text.bytes, text.len) ==
+                claim->n_classes)
+                break;
+        }
+        if (claim->n_classes && row == c->rows)
+            return claim;
+    }
+    return NULL;
+}
+
+static int labels_compare_texts(const void *a, const void *b)
+{
+    const struct label_text *x = a, *y = b;
+
+    return labels_compare(x->bytes, x->len, y->bytes, y->len);
+}
+
+/* The distinct texts of all columns of that name, in the order of bytes. */
+static int labels_collect_names(const struct annotating *a, const char *column, char ***ret,
+                                size_t *ret_n)
+{
+    AUTO_FREE struct label_text *text = NULL;
+    size_t n = 0, kept = 0;
+    char **name;
+
+    for (size_t i = 0; i < a->n_labels; i++) {
+        const struct value_column *c = a->label[i].values.column;
+
+        for (uint64_t row = 0; !strcmp(c->name, column) && row < c->rows; row++) {
+            if (array_capacity(&text, n, sizeof(*text)) < 0)
+                return -ENOMEM;
+            labels_text(c, row, &text[n++]);
+        }
+    }
+    if (n)
+        qsort(text, n, sizeof(*text), labels_compare_texts);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || labels_compare_texts(&text[kept - 1], &text[i]) != 0)
+            text[kept++] = text[i];
+    name = calloc(kept + 1, sizeof(*name));
+    *ret = name;
+    *ret_n = 0;
+    for (; name && *ret_n < kept; ++*ret_n) {
+        name[*ret_n] = strndup(text[*ret_n].bytes, text[*ret_n].len);
+        if (!name[*ret_n])
+            return -ENOMEM;
+    }
+    return name ? 0 : -ENOMEM;
+}
+
+static int labels_copy_names(char *const *name, size_t n, char ***ret, size_t *ret_n)
+{
+    *ret = calloc(n + 1, sizeof(**ret));
+    for (*ret_n = 0; *ret && *ret_n < n; ++*ret_n) {
+        (*ret)[*ret_n] = strdup(name[*ret_n]);
+        if (!(*ret)[*ret_n])
+            return -ENOMEM;
+    }
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* ---- labels ---- */
+
+static int labels_number(struct files_view *view, const struct value_column *c, char *const *name,
+                         size_t n)
+{
+    view->label = calloc(c->rows + 1, sizeof(*view->label));
+    if (!view->label)
+        return -ENOMEM;
+    for (uint64_t row = 0; row < c->rows; row++) {
+        const uint8_t *items;
+        struct label_text text;
+
+        labels_text(c, row, &text);
+        value_items(c, row, &items);
+        if (name)
+            view->label[row] = (int64_t)labels_find(name, n, text.bytes, text.len);
+        else
+            memcpy(&view->label[row], items, sizeof(view->label[row]));
+    }
+    c = value_columns_find(&view->values, "label"); /* it is shown as the label */
+    if (c)
+        value_columns_remove(&view->values, (unsigned)(c - view->values.column));
+    return 0;
+}
+
+/* A number is used as it is; NULL: texts that were not numbered. */
+static int labels_finish(struct annotating *a, const struct label_column *label)
+{
+    struct set *set = &a->s->set[label->set];
+    struct files_view *view = &set->claim->view[label->view];
+    const struct value_column *c = label->values.column;
+    const struct files_claim *classes;
+    int r;
+
+    if (view->label)
+        return 0;
+    for (uint64_t row = 0; row < c->rows; row++)
+        if (value_is_hole(c, row))
+            return set_add_note(set, "%s has no value for some samples, and so is no label",
+                                c->name);
+    classes = labels_find_classes(a, c);
+    if (classes)
+        r = labels_copy_names(classes->class_name, classes->n_classes, &view->class_name,
+                              &view->n_classes);
+    else if (c->form == VALUE_TEXT)
+        r = labels_collect_names(a, c->name, &view->class_name, &view->n_classes);
+    else
+        return labels_number(view, c, NULL, 0);
+    return r < 0 ? r : labels_number(view, c, view->class_name, view->n_classes);
+}
+
+int annotating_finish_labels(struct annotating *a)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < a->n_labels && r == 0; i++)
+        r = labels_finish(a, &a->label[i]);
+    return r;
+}
+
+/* For tables without a header: is a text the name of a class folder? */
+bool annotating_has_class(const struct class_names *classes, const char *text, size_t len)
+{
+    const struct annotating *a =
+        (const struct annotating *)((const char *)classes - offsetof(struct annotating, classes));
+
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        const struct files_claim *claim = a->s->set[i].claim;
+
+        if (claim->n_classes &&
+            labels_find(claim->class_name, claim->n_classes, text, len) < claim->n_classes)
+            return true;
+    }
+    return false;
+}

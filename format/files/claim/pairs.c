@@ -1,0 +1,464 @@
+/* Pictures and what is to be learned from them: masks, labels, sharp pictures. Two folders are a
+ * pair if their names say their roles, and each file of the target belongs to a picture of the
+ * input:
+ *
+ *   input   it has an image name (images, JPEGImages), or one of a role (lr, blur, a); or it is a
+ *           split next to a folder of a target name; or its name begins the other's (train,
+ *           train_masks).
+ *   target  it has the name of one (masks, labels, gt, hr), or nothing but texts, XML or JSON. If
+ *           not all of its files belong to pictures, its folders are looked at one by one.
+ *
+ * Such names without such files are refused, for a mask that is taken for a class is the worst that
+ * can happen. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
+
+/* ---- finding ---- */
+
+uint32_t folder_of_path(const struct search *s, const char *path, size_t len)
+{
+    uint32_t low = 0, high = s->m->n_folders;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = members_compare_to(claim_path(s, middle), path, len);
+
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NO_FOLDER;
+}
+
+/* The first file of a folder whose name is not before "<stem>.". */
+static size_t pairs_first_of_stem(const struct search *s, uint32_t folder, const char *stem,
+                                  size_t len)
+{
+    size_t low = s->info[folder].first, high = s->info[folder].last;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *name = members_name(s->m, middle);
+        int order = strncmp(name, stem, len);
+
+        if (order < 0 || (order == 0 && (unsigned char)name[len] < '.'))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first file from `at` on that is called by that stem and an extension; SIZE_MAX: none. */
+static size_t pairs_find_stem(const struct search *s, uint32_t folder, size_t at, const char *stem,
+                              size_t len)
+{
+    for (; at < s->info[folder].last; at++) {
+        const char *name = members_name(s->m, at);
+
+        if (strncmp(name, stem, len) != 0 || name[len] != '.')
+            return SIZE_MAX;
+        if (name_stem_last(name) == len)
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+static bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem,
+                               size_t len)
+{
+    size_t at = pairs_first_of_stem(s, folder, stem, len);
+
+    while ((at = pairs_find_stem(s, folder, at, stem, len)) != SIZE_MAX) {
+        if (name_is_picture(members_name(s->m, at)))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* The folder below `to` where `folder` is below `from`. */
+static uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from,
+                                 uint32_t to)
+{
+    const char *path = claim_path(s, folder) + strlen(claim_path(s, from));
+    AUTO_TEXT struct text t = {0};
+
+    if (!*path)
+        return to;
+    text_add(&t, "%s%s", claim_path(s, to), *claim_path(s, to) ? path : path + (*path == '/'));
+    return t.failed || !t.data ? NO_FOLDER : folder_of_path(s, t.data, t.len);
+}
+
+size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
+                    uint32_t folder, const char *stem, size_t len, size_t after)
+{
+    uint32_t target = pairs_same_below(s, folder, input, pair->target);
+    AUTO_FREE char *other = NULL;
+
+    if (target == NO_FOLDER || asprintf(&other, "%.*s%s", (int)len, stem, pair->end) < 0)
+        return SIZE_MAX;
+    return pairs_find_stem(s, target,
+                           after == SIZE_MAX ? pairs_first_of_stem(s, target, other, strlen(other))
+                                             : after + 1,
+                           other, strlen(other));
+}
+
+/* ---- do files belong to pictures? ---- */
+
+static bool pairs_is_file(const char *name)
+{
+    return *name != '.' && !name_is_notice(name);
+}
+
+/* The end of a file's stem behind a picture's; false: no picture's begins it. */
+static bool pairs_find_end(const struct search *s, uint32_t folder, const char *name, char **ret)
+{
+    size_t stem = name_stem_alone(name);
+
+    for (size_t n = stem; n; n--)
+        if (pairs_have_picture(s, folder, name, n)) {
+            free(*ret);
+            *ret = strndup(name + n, stem - n);
+            return *ret != NULL;
+        }
+    return false;
+}
+
+static bool pairs_belongs(const struct search *s, uint32_t folder, const char *name,
+                          const char *end)
+{
+    size_t stem = name_stem_alone(name), n = strlen(end);
+
+    return stem > n && !strncmp(name + stem - n, end, n) &&
+           pairs_have_picture(s, folder, name, stem - n);
+}
+
+struct belonging {
+    char *end;         /* of all; owned */
+    uint64_t n, texts; /* files, and those that are texts, XML or JSON */
+    uint64_t pictures;
+    const char *ext; /* of the first that is no picture */
+    bool one_ext;
+};
+
+static bool pairs_is_text(const char *name)
+{
+    static const char *const ends[] = {".txt", ".xml", ".json", NULL};
+
+    for (const char *const *end = ends; *end; end++)
+        if (text_ends_with(name, *end))
+            return true;
+    return false;
+}
+
+/* Do all files of the target belong to pictures of the input? 1, 0 or -ENOMEM. */
+static int pairs_all_belong(const struct search *s, uint32_t input, uint32_t target,
+                            struct belonging *ret)
+{
+    ret->one_ext = true;
+    for (uint32_t i = target; i < s->info[target].end; i++) {
+        uint32_t folder = NO_FOLDER;
+
+        for (size_t k = s->info[i].first; k < s->info[i].last; k++) {
+            const char *name = members_name(s->m, k);
+
+            if (!pairs_is_file(name))
+                continue;
+            if (folder == NO_FOLDER)
+                folder = pairs_same_below(s, i, target, input);
+            if (folder == NO_FOLDER || !strrchr(name, '.'))
+                return 0;
+            if (!ret->end && !pairs_find_end(s, folder, name, &ret->end))
+                return 0;
+            if (!pairs_belongs(s, folder, name, ret->end))
+                return 0;
+            ret->n++;
+            ret->texts += pairs_is_text(name);
+            if (name_is_picture(name)) {
+                ret->pictures++;
+                continue;
+            }
+            ret->one_ext = ret->one_ext && (!ret->ext || !strcasecmp(ret->ext, strrchr(name, '.')));
+            ret->ext = strrchr(name, '.');
+        }
+    }
+    return ret->n > 0;
+}
+
+/* ---- names ---- */
+
+static bool pairs_is_input(const struct search *s, uint32_t input, uint32_t target)
+{
+    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+
+    return words_have_input(a) || words_have_split(a, strlen(a), NULL) ||
+           (!strncmp(a, b, strlen(a)) && strlen(b) > strlen(a));
+}
+
+/* Is a folder called by what is learned? Behind the input's name, where that begins it. */
+static bool pairs_is_target(const struct search *s, uint32_t input, uint32_t target)
+{
+    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+    size_t n = strlen(a);
+
+    if (!strncasecmp(a, b, n))
+        b += n;
+    return words_have_target(b, strlen(b));
+}
+
+/* ---- pairs ---- */
+
+static int pairs_add(struct search *s, uint32_t input, uint32_t target,
+                     const struct belonging *belonging)
+{
+    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+    struct pair *pair = calloc(1, sizeof(*pair));
+    char words[128];
+
+    if (!pair)
+        return -ENOMEM;
+    words_differing(b, a, words, sizeof(words));
+    *pair = (struct pair){.target = target,
+                          .end = strdup(belonging->end),
+                          .words = strdup(*words ? words : b),
+                          .name = strdup(b),
+                          .has_pictures = belonging->pictures > 0};
+    if (belonging->ext)
+        snprintf(pair->ext, sizeof(pair->ext), "%s", belonging->ext + 1);
+    for (char *p = pair->name; p && *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    for (char *p = pair->ext; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    for (const struct pair *other = s->info[input].pairs; other; other = other->next)
+        s->long_names = s->long_names || (*pair->ext && !strcmp(other->ext, pair->ext));
+    pair->next = s->info[input].pairs;
+    s->info[input].pairs = pair;
+    s->info[target].is_target = true;
+    s->info[input].is_role = s->info[input].is_role || !words_have_split(a, strlen(a), NULL);
+    return pair->end && pair->words && pair->name ? 0 : -ENOMEM;
+}
+
+/* A folder in `folder` that may be one of two. */
+static bool pairs_may_be(const struct search *s, uint32_t folder)
+{
+    return !s->info[folder].is_target && !is_skipped(path_base(claim_path(s, folder)));
+}
+
+/* Is `target`, or are folders in it, what belongs to the pictures of `input`? How many pairs, or
+ * -ENOMEM. */
+static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool folders)
+{
+    struct belonging belonging = {0};
+    bool named = pairs_is_target(s, input, target);
+    int r = 0, n = 0;
+
+    if (named || !s->info[target].all[COUNT_PICTURES])
+        r = pairs_all_belong(s, input, target, &belonging);
+    if (r > 0 && (named || belonging.texts == belonging.n)) {
+        r = pairs_add(s, input, target, &belonging);
+        n = r < 0 ? r : 1;
+    }
+    free(belonging.end);
+    if (r < 0 || n || !folders || !named)
+        return n ? n : r;
+    for (uint32_t i = target + 1; i < s->info[target].end && r >= 0; i = next_folder(s, i)) {
+        struct belonging own = {0};
+
+        if (!pairs_may_be(s, i))
+            continue;
+        r = pairs_all_belong(s, input, i, &own);
+        if (r > 0) {
+            r = pairs_add(s, input, i, &own);
+            n++;
+        }
+        free(own.end);
+    }
+    if (n && r >= 0)
+        s->info[target].is_target = true; /* lists lie in it, perhaps */
+    return r < 0 ? r : n;
+}
+
+/* Have two folders names for a pair, and the same folders in them, but other files? */
+static bool pairs_are_doubtful(const struct search *s, uint32_t input, uint32_t target)
+{
+    unsigned n = 0;
+
+    if (!words_have_input(path_base(claim_path(s, input))) || !pairs_is_target(s, input, target) ||
+        !s->info[target].all[COUNT_PICTURES])
+        return false;
+    for (uint32_t i = input + 1; i < s->info[input].end; i = next_folder(s, i)) {
+        if (!is_sibling(s, i))
+            continue;
+        if (pairs_same_below(s, i, input, target) == NO_FOLDER)
+            return false;
+        n++;
+    }
+    return n > 0;
+}
+
+static int pairs_refuse(struct search *s, uint32_t folder, uint32_t input, uint32_t target)
+{
+    char *why;
+
+    if (asprintf(
+            &why,
+            "%s and %s: expected pictures and what belongs to them, with the same names; got "
+            "others, so %s may also be classes. Say in epochfs.json which files belong together",
+            claim_path(s, input), claim_path(s, target), "their folders") < 0)
+        why = NULL;
+    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+}
+
+/* Folders in `folder` that may be targets, at most TARGETS_MOST: how many. */
+#define TARGETS_MOST 64
+static unsigned pairs_list_targets(const struct search *s, uint32_t folder,
+                                   uint32_t ret[static TARGETS_MOST])
+{
+    unsigned n = 0;
+
+    for (uint32_t i = folder + 1; i < s->info[folder].end && n < TARGETS_MOST;
+         i = next_folder(s, i)) {
+        const char *name = path_base(claim_path(s, i));
+
+        if (pairs_may_be(s, i) &&
+            (words_have_target(name, strlen(name)) || !s->info[i].all[COUNT_PICTURES]))
+            ret[n++] = i;
+    }
+    return n;
+}
+
+static int pairs_find_here(struct search *s, uint32_t folder)
+{
+    uint32_t target[TARGETS_MOST];
+    unsigned n = pairs_list_targets(s, folder, target);
+    int r = 0;
+
+    for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))
+        for (unsigned k = 0; k < n && r >= 0 && is_sibling(s, i); k++)
+            if (target[k] != i && !s->info[target[k]].is_target && !s->info[target[k]].pairs &&
+                pairs_is_input(s, i, target[k]))
+                r = pairs_try(s, i, target[k], true);
+    for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))
+        for (unsigned k = 0; k < n && is_sibling(s, i) && !s->info[i].pairs; k++)
+            if (target[k] != i && !s->info[target[k]].is_target &&
+                pairs_are_doubtful(s, i, target[k]))
+                return pairs_refuse(s, folder, i, target[k]);
+    return r < 0 ? r : 0;
+}
+
+int pairs_add_notes(const struct search *s, struct set *set)
+{
+    int r = 0;
+
+    for (uint32_t i = set->root; i < s->info[set->root].end; i++)
+        for (const struct pair *pair = s->info[i].pairs; pair && r == 0; pair = pair->next) {
+            const char *input = path_base(claim_path(s, i));
+
+            if (!words_have_pictures(input) && i >= set->top && i < s->info[set->top].end)
+                r = set_add_note(set,
+                                 "the pictures are those of %s; files of %s are fields of them",
+                                 input, path_base(claim_path(s, pair->target)));
+            if (set->notes)
+                return r; /* scenes are alike */
+        }
+    return r;
+}
+
+/* ---- scenes ---- */
+
+/* Folders in folders, each with one picture in one of them and several in another. */
+static bool pairs_are_several(const struct search *s, uint32_t scene, uint32_t *input,
+                              uint32_t *target)
+{
+    *input = *target = NO_FOLDER;
+    for (uint32_t i = scene + 1; i < s->info[scene].end; i = next_folder(s, i)) {
+        const char *name = path_base(claim_path(s, i));
+
+        if (words_have_input(name) && s->info[i].all[COUNT_PICTURES] == 1)
+            *input = i;
+        else if (words_have_target(name, strlen(name)) && s->info[i].all[COUNT_PICTURES] > 1)
+            *target = i;
+    }
+    return *input != NO_FOLDER && *target != NO_FOLDER;
+}
+
+static int pairs_find_scenes(struct search *s, uint32_t folder)
+{
+    const struct folder_info *f = &s->info[folder];
+    uint32_t input, target;
+    unsigned several = 0, n = 0;
+    int r = 0;
+
+    for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
+        if (!is_sibling(s, i))
+            continue;
+        n++;
+        several += pairs_are_several(s, i, &input, &target);
+    }
+    if (several > 1 || (several && several == n)) {
+        char *why;
+
+        for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i))
+            if (pairs_are_several(s, i, &input, &target))
+                break;
+        if (asprintf(&why,
+                     "%s: expected one file for the picture in %s, got %llu; several files of a "
+                     "picture cannot be joined. Say in epochfs.json which pictures are the samples",
+                     claim_path(s, target), path_base(claim_path(s, input)),
+                     (unsigned long long)s->info[target].all[COUNT_PICTURES]) < 0)
+            why = NULL;
+        return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+    }
+    for (uint32_t i = folder + 1; i < f->end && r == 0 && n > 1; i = next_folder(s, i)) {
+        const char *name = path_base(claim_path(s, i));
+
+        if (is_sibling(s, i) && !s->info[i].here[COUNT_PICTURES] &&
+            !words_have_split(name, strlen(name), NULL))
+            r = pairs_find_here(s, i);
+    }
+    return r;
+}
+
+bool pairs_are_scenes(const struct search *s, uint32_t folder)
+{
+    const char *input = NULL;
+    unsigned n = 0;
+
+    for (uint32_t i = folder + 1; i < s->info[folder].end; i = next_folder(s, i)) {
+        const char *own = NULL;
+
+        if (!is_sibling(s, i))
+            continue;
+        for (uint32_t k = i + 1; k < s->info[i].end; k = next_folder(s, k)) {
+            if (!is_sibling(s, k))
+                continue;
+            if (own || !s->info[k].pairs)
+                return false;
+            own = path_base(claim_path(s, k));
+        }
+        if (!own || (input && strcmp(own, input) != 0))
+            return false;
+        input = own;
+        n++;
+    }
+    return n > 1;
+}
+
+int pairs_find(struct search *s, uint32_t folder)
+{
+    int r = pairs_find_here(s, folder);
+
+    return r ? r : pairs_find_scenes(s, folder);
+}

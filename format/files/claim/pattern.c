@@ -1,0 +1,178 @@
+#include "format/files/claim/pattern.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const struct pattern_word *pattern_find(const struct pattern_words *words, const char *name,
+                                        size_t len)
+{
+    for (unsigned i = 0; i < words->n; i++)
+        if (words->word[i].name_len == len && !memcmp(words->word[i].name, name, len))
+            return &words->word[i];
+    return NULL;
+}
+
+bool pattern_set(struct pattern_words *words, const char *name, size_t name_len, const char *text,
+                 size_t len)
+{
+    if (words->n == PATTERN_WORDS)
+        return false;
+    words->word[words->n++] = (struct pattern_word){name, text, name_len, len};
+    return true;
+}
+
+static bool pattern_is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+const char *pattern_fault(const char *pattern)
+{
+    unsigned pieces = 0;
+
+    if (!*pattern)
+        return "it is empty";
+    if (*pattern == '/' || strstr(pattern, "://"))
+        return "it is no path below the folder of the recipe";
+    for (const char *p = pattern; *p; p++) {
+        if (p[0] == '.' && p[1] == '.' && (p == pattern || p[-1] == '/') && (!p[2] || p[2] == '/'))
+            return "it leaves the folder of the recipe";
+        if (*p == '*' || *p == '{')
+            pieces += 2;
+        if (*p == '}')
+            return "it has } without {";
+        if (*p != '{')
+            continue;
+        if (*++p == '}')
+            return "it has a word without a name";
+        while (pattern_is_word_byte(*p))
+            p++;
+        if (*p != '}')
+            return "a word is a name of letters, digits and _ between { and }";
+    }
+    return pieces < PATTERN_PIECES ? NULL : "it has too many words and stars";
+}
+
+/* ---- matching, by backtracking with a limit ---- */
+
+struct matching {
+    struct pattern_words *words;
+    unsigned steps;
+};
+
+static int matching_rest(struct matching *t, const char *pattern, const char *path);
+
+/* {word} at pattern, which ends at close. The longest text first. */
+static int matching_word(struct matching *t, const char *pattern, const char *close,
+                         const char *path)
+{
+    const char *name = pattern + 1;
+    size_t len = (size_t)(close - name), most = strcspn(path, "/");
+    bool is_kept = !(len == 1 && *name == '_');
+    const struct pattern_word *known = is_kept ? pattern_find(t->words, name, len) : NULL;
+
+    if (known)
+        return known->len && !strncmp(path, known->text, known->len)
+                   ? matching_rest(t, close + 1, path + known->len)
+                   : 0;
+    for (size_t n = most; n; n--) {
+        unsigned before = t->words->n;
+        int r;
+
+        if (is_kept && !pattern_set(t->words, name, len, path, n))
+            return -ELOOP;
+        r = matching_rest(t, close + 1, path + n);
+        if (r)
+            return r;
+        t->words->n = before;
+    }
+    return 0;
+}
+
+/* Any bytes that end before a '/', or any folders. */
+static int matching_star(struct matching *t, const char *pattern, const char *path)
+{
+    bool folders = pattern[1] == '*';
+    int r;
+
+    pattern += folders ? 2 : 1;
+    if (folders && *pattern == '/') {
+        r = matching_rest(t, pattern + 1, path); /* none of them */
+        if (r)
+            return r;
+    }
+    for (;; path++) {
+        r = matching_rest(t, pattern, path);
+        if (r || !*path || (!folders && *path == '/'))
+            return r;
+    }
+}
+
+static int matching_rest(struct matching *t, const char *pattern, const char *path)
+{
+    if (++t->steps > PATTERN_STEPS)
+        return -ELOOP;
+    for (; *pattern; pattern++, path++) {
+        if (*pattern == '{')
+            return matching_word(t, pattern, strchr(pattern, '}'), path);
+        if (*pattern == '*')
+            return matching_star(t, pattern, path);
+        if (*pattern != *path)
+            return 0;
+    }
+    return !*path;
+}
+
+int pattern_match(const char *pattern, const char *path, struct pattern_words *words)
+{
+    struct matching t = {.words = words};
+    unsigned before = words->n;
+    int r = matching_rest(&t, pattern, path);
+
+    if (r <= 0)
+        words->n = before;
+    return r;
+}
+
+/* ---- filling ---- */
+
+bool pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret)
+{
+    while (*pattern) {
+        size_t n = strcspn(pattern, "{");
+        const struct pattern_word *word;
+        const char *close;
+
+        text_add_bytes(ret, pattern, n);
+        pattern += n;
+        if (!*pattern)
+            break;
+        close = strchr(pattern, '}');
+        word = pattern_find(words, pattern + 1, (size_t)(close - pattern - 1));
+        if (!word || !word->text)
+            return false;
+        text_add_bytes(ret, word->text, word->len);
+        pattern = close + 1;
+    }
+    return true;
+}
+
+bool pattern_is_open(const char *pattern, const struct pattern_words *words)
+{
+    for (; *pattern; pattern++) {
+        const char *close;
+
+        if (*pattern == '*')
+            return true;
+        if (*pattern != '{')
+            continue;
+        close = strchr(pattern, '}');
+        if (!pattern_find(words, pattern + 1, (size_t)(close - pattern - 1)))
+            return true;
+        pattern = close;
+    }
+    return false;
+}

@@ -1,0 +1,242 @@
+#include "format/files/claim/pictures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/files/claim/words.h"
+#include "format/index/index.h"
+
+static uint32_t pictures_number(const struct set *set, size_t sample)
+{
+    const struct files_claim *claim = set->claim;
+
+    return set->file[claim->first[sample]];
+}
+
+/* The picture among the files of a sample. */
+static uint32_t pictures_file(const struct search *s, const struct set *set, size_t sample)
+{
+    const struct files_claim *claim = set->claim;
+
+    for (uint32_t i = claim->first[sample]; i < claim->first[sample + 1]; i++)
+        if (name_is_picture(members_name(s->m, set->file[i])))
+            return set->file[i];
+    return pictures_number(set, sample);
+}
+
+static size_t pictures_hash(const struct pictures *pictures, const char *folder, size_t folder_len,
+                            const char *stem, size_t len)
+{
+    return (key_hash(folder, folder_len) * 31 + key_hash(stem, len)) & pictures->mask;
+}
+
+static void pictures_link(struct picture_table_of *table, size_t slot, uint32_t picture)
+{
+    table->next[picture] = table->slot[slot];
+    table->slot[slot] = picture + 1;
+}
+
+static void pictures_add(struct pictures *pictures, uint32_t picture)
+{
+    const struct members *m = pictures->s->m;
+    const char *name = members_name(m, pictures->file[picture]);
+    const char *folder = path_base(members_folder_of(m, pictures->file[picture]));
+    size_t stem = name_stem_alone(name);
+
+    pictures_link(&pictures->by_stem, pictures_hash(pictures, "", 0, name, stem), picture);
+    pictures_link(&pictures->by_folder, pictures_hash(pictures, folder, strlen(folder), name, stem),
+                  picture);
+}
+
+static bool pictures_has_samples(const struct set *set)
+{
+    return !set->refused && !set->dataset && set->claim->n_samples &&
+           set->claim->media == FILES_PICTURES;
+}
+
+/* ---- finding ---- */
+
+/* Does a path end with a text, at the beginning of a name? */
+static bool pictures_ends_with(const char *path, size_t path_len, const char *text, size_t len)
+{
+    return path_len >= len && !memcmp(path + path_len - len, text, len) &&
+           (path_len == len || path[path_len - len - 1] == '/');
+}
+
+static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture, const char *text,
+                              size_t len, bool with_ext)
+{
+    const struct search *s = pictures->s;
+    const struct folder_info *scope = &s->info[pictures->scope];
+    uint32_t file = pictures->file[picture], folder = s->m->member[file].folder;
+    const char *name = members_name(s->m, file), *above = members_folder(s->m, folder);
+    size_t name_len = with_ext ? strlen(name) : name_stem_alone(name), path_len;
+    char path[4096];
+
+    if (folder < pictures->scope || folder >= scope->end ||
+        strlen(above) + name_len + 2 > sizeof(path))
+        return false;
+    path_len = strlen(above);
+    memcpy(path, above, path_len);
+    if (path_len)
+        path[path_len++] = '/';
+    memcpy(path + path_len, name, name_len);
+    path_len += name_len;
+    if (!pictures_ends_with(path, path_len, text, len) &&
+        !pictures_ends_with(text, len, path, path_len))
+        return false;
+    if (*pictures->split) {
+        const struct set *set = pictures_set(pictures, picture);
+        struct name_piece wanted = {pictures->split, strlen(pictures->split)}, piece;
+        const char *root = path_base(claim_path(s, set->root));
+
+        return words_have_split(root, strlen(root), &piece) && words_same_split(piece, wanted);
+    }
+    return true;
+}
+
+/* with_ext: the text is a name, not a stem. */
+static void pictures_search(const struct pictures *pictures, const char *text, size_t len,
+                            bool with_ext, uint32_t *ret)
+{
+    const struct picture_table_of *table;
+    const char *base = text + len;
+    size_t stem, slot;
+
+    while (base > text && base[-1] != '/')
+        base--;
+    stem = (size_t)(text + len - base);
+    if (with_ext) {
+        const char *dot = memrchr(base, '.', stem);
+
+        if (!dot || dot == base)
+            return;
+        stem = (size_t)(dot - base);
+    }
+    if (base > text) {
+        const char *folder = base - 1;
+
+        while (folder > text && folder[-1] != '/')
+            folder--;
+        slot = pictures_hash(pictures, folder, (size_t)(base - 1 - folder), base, stem);
+        table = &pictures->by_folder;
+    } else {
+        slot = pictures_hash(pictures, "", 0, base, stem);
+        table = &pictures->by_stem;
+    }
+    for (uint32_t i = table->slot[slot]; i && *ret != PICTURE_SEVERAL; i = table->next[i - 1])
+        if (i - 1 != *ret && pictures_is_meant(pictures, i - 1, text, len, with_ext))
+            *ret = *ret == PICTURE_NONE ? i - 1 : PICTURE_SEVERAL;
+}
+
+static uint32_t pictures_find(const struct picture_names *names, const char *text, size_t len)
+{
+    const struct pictures *pictures = (const struct pictures *)names;
+    uint32_t found = PICTURE_NONE;
+
+    while (len > 2 && text[0] == '.' && text[1] == '/') {
+        text += 2;
+        len -= 2;
+    }
+    if (!len)
+        return PICTURE_NONE;
+    pictures_search(pictures, text, len, true, &found);
+    if (found == PICTURE_NONE)
+        pictures_search(pictures, text, len, false, &found);
+    return found;
+}
+
+uint32_t pictures_find_end(const struct pictures *pictures, const char *path)
+{
+    for (const char *end = path; *end; end += strcspn(end, "/"), end += *end == '/') {
+        uint32_t found = pictures_find(&pictures->names, end, strlen(end));
+
+        if (found != PICTURE_NONE)
+            return found;
+    }
+    return PICTURE_NONE;
+}
+
+struct set *pictures_set(const struct pictures *pictures, uint32_t picture)
+{
+    size_t low = 0, high = pictures->s->n_sets;
+
+    while (high - low > 1) { /* the last whose base is not behind it */
+        size_t middle = low + (high - low) / 2;
+
+        if (pictures->s->set[middle].base <= picture)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &pictures->s->set[low];
+}
+
+/* ---- making ---- */
+
+void pictures_release(struct pictures *pictures)
+{
+    free(pictures->file);
+    free(pictures->by_stem.slot);
+    free(pictures->by_stem.next);
+    free(pictures->by_folder.slot);
+    free(pictures->by_folder.next);
+}
+
+static int pictures_make(struct pictures *pictures)
+{
+    size_t slots = 64;
+
+    while (slots < pictures->n)
+        slots *= 2;
+    pictures->mask = slots - 1;
+    pictures->file = calloc(pictures->n + 1, sizeof(*pictures->file));
+    pictures->by_stem.next = calloc(pictures->n + 1, sizeof(uint32_t));
+    pictures->by_stem.slot = calloc(slots, sizeof(uint32_t));
+    pictures->by_folder.next = calloc(pictures->n + 1, sizeof(uint32_t));
+    pictures->by_folder.slot = calloc(slots, sizeof(uint32_t));
+    return pictures->file && pictures->by_stem.next && pictures->by_stem.slot &&
+                   pictures->by_folder.next && pictures->by_folder.slot
+               ? 0
+               : -ENOMEM;
+}
+
+static void pictures_add_set(struct pictures *pictures, const struct set *set, uint64_t base)
+{
+    for (size_t i = 0; i < set->claim->n_samples; i++)
+        pictures->file[base + i] = pictures_file(pictures->s, set, i);
+}
+
+int pictures_init_set(struct pictures *ret, struct search *s, const struct set *set)
+{
+    int r;
+
+    *ret = (struct pictures){
+        .names.find = pictures_find, .s = s, .split = "", .n = set->claim->n_samples};
+    r = pictures_make(ret);
+    if (r < 0)
+        return r;
+    pictures_add_set(ret, set, 0);
+    for (size_t i = ret->n; i > 0; i--)
+        pictures_add(ret, (uint32_t)(i - 1));
+    return 0;
+}
+
+int pictures_init(struct pictures *ret, struct search *s)
+{
+    int r;
+
+    *ret = (struct pictures){.names.find = pictures_find, .s = s, .split = ""};
+    for (size_t i = 0; i < s->n_sets; i++) {
+        s->set[i].base = ret->n;
+        ret->n += pictures_has_samples(&s->set[i]) ? s->set[i].claim->n_samples : 0;
+    }
+    r = pictures_make(ret);
+    for (size_t i = 0; i < s->n_sets && r == 0; i++)
+        if (pictures_has_samples(&s->set[i]))
+            pictures_add_set(ret, &s->set[i], s->set[i].base);
+    for (size_t i = ret->n; i > 0 && r == 0; i--)
+        pictures_add(ret, (uint32_t)(i - 1));
+    return r;
+}

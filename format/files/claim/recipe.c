@@ -1,0 +1,235 @@
+/* Reading a recipe: what it may say. */
+#include "format/files/claim/recipe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/annotations/boxes.h"
+#include "format/core/json.h"
+#include "format/files/claim/pattern.h"
+
+unsigned recipe_line(const struct recipe *recipe, const char *text)
+{
+    AUTO_TEXT struct text quoted = {0};
+    const char *found;
+    unsigned line = 1;
+
+    text_add_json(&quoted, text);
+    found = quoted.failed ? NULL : memmem(recipe->text, recipe->len, quoted.data, quoted.len);
+    for (const char *p = recipe->text; found && p < found; p++)
+        line += *p == '\n';
+    return line;
+}
+
+static int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d,
+                        const char *what)
+{
+    return diag_set(d, -EBADMSG, "%s, line %u: '%s': %s", recipe->name, recipe_line(recipe, at), at,
+                    what);
+}
+
+const char *recipe_pattern(const json_t *member, size_t n)
+{
+    if (json_is_string(member))
+        return n ? NULL : json_string_value(member);
+    return json_string_value(json_array_get(member, n));
+}
+
+/* One pattern, or a list of them. */
+static int recipe_check_patterns(const struct recipe *recipe, const char *key, const json_t *value,
+                                 struct diag *d)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+
+    if (!n)
+        return recipe_fault(recipe, key, d, "expected a pattern, or a list of patterns, got none");
+    for (size_t i = 0; i < n; i++) {
+        const char *pattern = recipe_pattern(value, i), *fault;
+
+        if (!pattern)
+            return recipe_fault(recipe, key, d, "expected a pattern, or a list of patterns");
+        fault = pattern_fault(pattern);
+        if (fault)
+            return recipe_fault(recipe, pattern, d, fault);
+    }
+    return 0;
+}
+
+static int recipe_check_with(const struct recipe *recipe, const char *key, json_t *value,
+                             struct diag *d)
+{
+    const char *field;
+    json_t *pattern;
+
+    if (!json_is_object(value) || !json_object_size(value))
+        return recipe_fault(recipe, key, d, "expected an object of fields and patterns");
+    json_object_foreach(value, field, pattern)
+    {
+        int r;
+
+        if (!*field || strchr(field, '/'))
+            return recipe_fault(recipe, field, d, "expected the name of a field");
+        r = recipe_check_patterns(recipe, field, pattern, d);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static bool recipe_is_column(const json_t *value)
+{
+    return json_is_string(value) || (json_is_integer(value) && json_integer_value(value) >= 0);
+}
+
+static int recipe_check_table(const struct recipe *recipe, const char *key, json_t *value,
+                              struct diag *d)
+{
+    const char *name;
+    json_t *member;
+
+    if (!json_is_object(value) || !json_object_get(value, "file"))
+        return recipe_fault(recipe, key, d, "expected an object with \"file\"");
+    json_object_foreach(value, name, member)
+    {
+        bool good = false;
+
+        if (!strcmp(name, "file"))
+            good = json_is_string(member) && !pattern_fault(json_string_value(member));
+        else if (!strcmp(name, "key") || !strcmp(name, "label"))
+            good = recipe_is_column(member);
+        else if (!strcmp(name, "separator"))
+            good = json_is_string(member) && json_string_length(member) == 1 &&
+                   strchr(",;\t ", *json_string_value(member));
+        else if (!strcmp(name, "columns"))
+            good = json_is_array(member);
+        else
+            return recipe_fault(recipe, name, d,
+                                "expected file, key, label, columns or separator of a table");
+        for (size_t i = 0; good && json_is_array(member) && i < json_array_size(member); i++)
+            good = recipe_is_column(json_array_get(member, i));
+        if (!good)
+            return recipe_fault(
+                recipe, name, d,
+                !strcmp(name, "separator") ? "expected one of \",\", \";\", a tab or a space"
+                : !strcmp(name, "file")    ? "expected a path below the folder of the recipe"
+                                           : "expected names of columns, or their numbers from 0");
+    }
+    return 0;
+}
+
+static int recipe_check_boxes(const struct recipe *recipe, const char *key, json_t *value,
+                              struct diag *d)
+{
+    unsigned formats = 0;
+    const char *name;
+    json_t *member;
+
+    if (!json_is_object(value))
+        return recipe_fault(recipe, key, d, "expected an object, such as {\"coco\": pattern}");
+    json_object_foreach(value, name, member)
+    {
+        int r;
+
+        if (!box_format_find(name) && strcmp(name, "coco") != 0 && strcmp(name, "names") != 0)
+            return recipe_fault(recipe, name, d, "expected coco, voc, yolo, kitti, or names");
+        r = recipe_check_patterns(recipe, name, member, d);
+        if (r < 0)
+            return r;
+        formats += strcmp(name, "names") != 0;
+    }
+    return formats == 1 ? 0
+                        : recipe_fault(recipe, key, d, "expected one of coco, voc, yolo or kitti");
+}
+
+static int recipe_check_classes(const struct recipe *recipe, const char *key, json_t *value,
+                                struct diag *d)
+{
+    for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
+        const char *name = json_string_value(json_array_get(value, i));
+
+        for (size_t k = 0; name && k < i && i < 4096; k++)
+            if (!strcmp(name, json_string_value(json_array_get(value, k))))
+                return recipe_fault(recipe, name, d, "expected names of classes that differ");
+        if (!name)
+            return recipe_fault(recipe, key, d, "expected a list of names");
+    }
+    return json_is_array(value) ? 0 : recipe_fault(recipe, key, d, "expected a list of names");
+}
+
+/* What a dataset may say. To add one: a row. */
+static const struct recipe_member {
+    const char *name;
+    int (*check)(const struct recipe *recipe, const char *key, json_t *value, struct diag *d);
+} members[] = {
+    {"with", recipe_check_with},
+    {"table", recipe_check_table},
+    {"boxes", recipe_check_boxes},
+    {"classes", recipe_check_classes},
+};
+
+static int recipe_check_dataset(const struct recipe *recipe, const char *name, json_t *dataset,
+                                struct diag *d)
+{
+    const char *key;
+    json_t *value;
+
+    if (!*name || *name == '/' || strstr(name, "//") || pattern_fault(name) || strchr(name, '*'))
+        return recipe_fault(recipe, name, d, "expected the name of a dataset, with words in { }");
+    if (!json_is_object(dataset))
+        return recipe_fault(recipe, name, d, "expected an object with \"pictures\"");
+    json_object_foreach(dataset, key, value)
+    {
+        int r = -EINVAL;
+
+        if (!strcmp(key, "pictures") || !strcmp(key, "list"))
+            r = recipe_check_patterns(recipe, key, value, d);
+        for (size_t i = 0; r == -EINVAL && i < ARRAY_LEN(members); i++)
+            if (!strcmp(key, members[i].name))
+                r = members[i].check(recipe, key, value, d);
+        if (r == -EINVAL)
+            return recipe_fault(recipe, key, d,
+                                "expected pictures, with, list, table, boxes or classes");
+        if (r < 0)
+            return r;
+    }
+    return json_object_get(dataset, "pictures")
+               ? 0
+               : recipe_fault(recipe, name, d, "expected \"pictures\", got none");
+}
+
+int recipe_read(struct recipe *ret, const char *name, const char *text, size_t len, struct diag *d)
+{
+    const char *key;
+    json_t *value, *datasets;
+    int r;
+
+    ret->text = text;
+    ret->name = name;
+    ret->len = len;
+    r = json_read_unique(text, len, name, json_budget(len), &ret->json, d);
+    if (r < 0)
+        return r == -ENOMEM ? r : -EBADMSG;
+    datasets = json_object_get(ret->json, "datasets");
+    json_object_foreach(ret->json, key, value)
+    {
+        if (strcmp(key, "datasets") != 0)
+            return recipe_fault(ret, key, d, "expected \"datasets\" alone");
+    }
+    if (!json_is_object(datasets) || !json_object_size(datasets))
+        return diag_set(d, -EBADMSG, "%s: expected {\"datasets\": {NAME: ...}}", name);
+    json_object_foreach(datasets, key, value)
+    {
+        r = recipe_check_dataset(ret, key, value, d);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void recipe_release(struct recipe *recipe)
+{
+    json_free(&recipe->json);
+    free(recipe->owned);
+}

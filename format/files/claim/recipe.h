@@ -1,0 +1,44 @@
+/* The recipe of a folder, epochfs.json: which files are samples, what belongs to them, and which
+ * datasets they are. Where there is one, nothing else is looked for. It is hostile: no path of it
+ * leads out of its folder, for all that it names is looked up in the listing. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_H
+
+#include <jansson.h>
+
+#include "format/files/claim/parts.h"
+
+#define RECIPE_NAME     "epochfs.json"
+#define RECIPE_BYTES    (1u << 20) /* of a recipe, at most */
+#define RECIPE_DATASETS 4096       /* that it makes, at most */
+
+struct recipe {
+    json_t *json;
+    const char *text, *name; /* its bytes, for the lines of messages; the caller's, */
+    char *owned;             /* unless this has them */
+    size_t len;
+    uint32_t folder;
+};
+
+/* Read a recipe and see that all of it is known: 0; -ENOMEM; or -EBADMSG with name and line in d.
+ */
+int recipe_read(struct recipe *ret, const char *name, const char *text, size_t len, struct diag *d);
+void recipe_release(struct recipe *recipe);
+#define AUTO_RECIPE AUTO(recipe_release)
+
+/* The line of the first text of a recipe that is this one. */
+unsigned recipe_line(const struct recipe *recipe, const char *text);
+
+/* A member of a dataset that is one pattern, or a list of them: the n-th; NULL: it has not so many.
+ */
+const char *recipe_pattern(const json_t *member, size_t n);
+
+/* Find the recipe of a folder, the one that the user has given or the one in it, and make its sets,
+ * which may be one that is refused. 1; 0: there is none; or -ENOMEM. */
+int recipe_apply(struct search *s, uint32_t folder);
+
+/* Read lists, tables and boxes that recipes name. 0 or -ENOMEM. */
+struct annotating;
+int recipe_annotate(struct annotating *a);
+
+#endif

@@ -1,0 +1,689 @@
+/* The sets of a recipe: which files are samples of which dataset, and what belongs to them. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/annotations/boxes.h"
+#include "format/files/claim/pattern.h"
+#include "format/files/claim/recipe.h"
+
+/* A picture that a pattern has. */
+struct recipe_hit {
+    uint32_t file, group, label;
+    const char *pattern;
+};
+
+/* Distinct texts, numbered in the order in which they come. */
+struct numbered {
+    void *tree; /* of struct numbered_text */
+    struct numbered_text {
+        char *text;
+        uint32_t number;
+    } * *text; /* [n] */
+    size_t n;
+};
+
+struct recipe_making {
+    struct search *s;
+    const struct recipe *recipe;
+    const char *name; /* pattern of names of datasets */
+    json_t *dataset;
+    struct recipe_hit *hit; /* [n] */
+    size_t n;
+    struct numbered groups, labels;
+    struct diag *d;
+};
+
+/* ---- distinct texts ---- */
+
+static int numbered_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct numbered_text *)a)->text, ((const struct numbered_text *)b)->text);
+}
+
+static int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret)
+{
+    AUTO_FREE char *copy = strndup(text, len);
+    struct numbered_text *new = copy ? malloc(sizeof(*new)) : NULL;
+    struct numbered_text **found;
+
+    if (!new)
+        return -ENOMEM;
+    *new = (struct numbered_text){copy, (uint32_t)t->n};
+    found = tsearch(new, &t->tree, numbered_compare);
+    if (!found || *found != new || array_capacity(&t->text, t->n, sizeof(*t->text)) < 0) {
+        bool is_known = found && *found != new;
+
+        free(new);
+        if (is_known)
+            *ret = (*found)->number;
+        return is_known ? 0 : -ENOMEM;
+    }
+    new->text = TAKE_PTR(copy);
+    t->text[t->n++] = new;
+    *ret = new->number;
+    return 0;
+}
+
+static void numbered_free_text(void *p)
+{
+    struct numbered_text *text = p;
+
+    free(text->text);
+    free(text);
+}
+
+static void numbered_release(struct numbered *t)
+{
+    tdestroy(t->tree, numbered_free_text);
+    free(t->text);
+}
+
+/* ---- files ---- */
+
+/* The path of a file below the folder of the recipe. false: it is too long. */
+static bool recipe_path(const struct recipe_making *t, size_t file, char ret[static PATH_MAX])
+{
+    size_t above = strlen(claim_path(t->s, t->recipe->folder));
+    char path[PATH_MAX];
+
+    if (members_path(t->s->m, file, path, sizeof(path)) < 0)
+        return false;
+    memcpy(ret, path + above + (above > 0), strlen(path + above + (above > 0)) + 1);
+    return true;
+}
+
+static size_t recipe_find(const struct recipe_making *t, const char *path)
+{
+    const char *folder = claim_path(t->s, t->recipe->folder), *base = path_base(path);
+    AUTO_TEXT struct text full = {0};
+
+    text_add(&full, "%s", folder);
+    if (base > path)
+        text_add(&full, "%s%.*s", full.len ? "/" : "", (int)(base - path - 1), path);
+    return full.failed ? t->s->m->n
+                       : members_lookup(t->s->m, full.data ? full.data : "", full.len, base);
+}
+
+/* The words of a picture: those of its pattern, stem and path. */
+static int recipe_words(const struct recipe_making *t, const struct recipe_hit *hit,
+                        char path[static PATH_MAX], struct pattern_words *ret)
+{
+    const char *base;
+    int r;
+
+    *ret = (struct pattern_words){.n = 0};
+    if (!recipe_path(t, hit->file, path))
+        return -ENAMETOOLONG;
+    r = pattern_match(hit->pattern, path, ret);
+    if (r <= 0)
+        return r < 0 ? r : -EINVAL;
+    base = path_base(path);
+    return pattern_set(ret, "stem", 4, base, name_stem_alone(base)) &&
+                   pattern_set(ret, "path", 4, path, (size_t)(base - path) + name_stem_alone(base))
+               ? 0
+               : -E2BIG;
+}
+
+static int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern,
+                                 const char *what)
+{
+    return diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", t->recipe->name,
+                    recipe_line(t->recipe, pattern), pattern, what);
+}
+
+/* ---- which files are pictures ---- */
+
+static int recipe_add_hit(struct recipe_making *t, const char *pattern, size_t file,
+                          const struct pattern_words *words)
+{
+    const struct pattern_word *label = pattern_find(words, "label", 5);
+    AUTO_TEXT struct text name = {0};
+    struct recipe_hit hit = {.file = (uint32_t)file, .pattern = pattern, .label = UINT32_MAX};
+    int r;
+
+    if (!pattern_fill(t->name, words, &name))
+        name.len = 0; /* a list has the word */
+    r = numbered_add(&t->groups, name.data ? name.data : "", name.len, &hit.group);
+    if (r == 0 && label)
+        r = numbered_add(&t->labels, label->text, label->len, &hit.label);
+    if (r == 0 && t->groups.n > RECIPE_DATASETS)
+        r = diag_set(t->d, -EBADMSG, "%s, line %u: '%s': expected at most %u datasets, got more",
+                     t->recipe->name, recipe_line(t->recipe, t->name), t->name, RECIPE_DATASETS);
+    if (r == 0 && array_capacity(&t->hit, t->n, sizeof(hit)) < 0)
+        r = -ENOMEM;
+    if (r == 0)
+        t->hit[t->n++] = hit;
+    return r;
+}
+
+static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
+                             bool *has)
+{
+    char path[PATH_MAX];
+    const char *pattern;
+
+    if (*members_name(t->s->m, file) == '.' || t->s->claims->taken[file] ||
+        !recipe_path(t, file, path))
+        return 0;
+    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
+        struct pattern_words words = {.n = 0};
+        int r = pattern_match(pattern, path, &words);
+
+        if (r < 0)
+            return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
+        if (!r)
+            continue;
+        if (i < 64)
+            has[i] = true;
+        return recipe_add_hit(t, pattern, file, &words);
+    }
+    return 0;
+}
+
+static int recipe_find_pictures(struct recipe_making *t)
+{
+    const json_t *pictures = json_object_get(t->dataset, "pictures");
+    const struct folder_info *top = &t->s->info[t->recipe->folder];
+    bool has[64] = {false};
+    const char *pattern;
+    int r = 0;
+
+    for (size_t i = top->first; i < t->s->info[top->end - 1].last && r == 0; i++)
+        r = recipe_match_file(t, pictures, i, has);
+    for (size_t i = 0; r == 0 && i < 64 && (pattern = recipe_pattern(pictures, i)); i++)
+        if (!has[i])
+            return recipe_refuse_pattern(t, pattern, "no file is called so");
+    return r;
+}
+
+/* ---- what belongs to them ---- */
+
+/* The file of a field of a picture: SIZE_MAX: there is none. 0, -EBADMSG or -ENOMEM. */
+static int recipe_find_with(const struct recipe_making *t, const json_t *with,
+                            const struct pattern_words *words, size_t *ret)
+{
+    const char *pattern;
+
+    *ret = SIZE_MAX;
+    for (size_t i = 0; (pattern = recipe_pattern(with, i)); i++) {
+        AUTO_TEXT struct text path = {0};
+        size_t found;
+
+        if (strchr(pattern, '*'))
+            return recipe_refuse_pattern(t, pattern, "a file of a picture is named without *");
+        if (!pattern_fill(pattern, words, &path)) {
+            if (recipe_pattern(with, 1))
+                continue; /* another one of the list has the words */
+            return recipe_refuse_pattern(t, pattern, "it has a word that pictures do not have");
+        }
+        if (path.failed)
+            return -ENOMEM;
+        found = recipe_find(t, path.data);
+        if (found == t->s->m->n)
+            continue;
+        if (*ret != SIZE_MAX && *ret != found)
+            return recipe_refuse_pattern(t, pattern, "a picture has two files of that field");
+        *ret = found;
+    }
+    return 0;
+}
+
+/* Files that belong to pictures are no pictures. */
+static int recipe_mark_with(struct recipe_making *t)
+{
+    json_t *with = json_object_get(t->dataset, "with"), *patterns;
+    const char *field;
+    int r = 0;
+
+    json_object_foreach(with, field, patterns)
+    {
+        bool any = false;
+
+        for (size_t i = 0; i < t->n && r == 0; i++) {
+            struct pattern_words words;
+            char path[PATH_MAX];
+            size_t file;
+
+            r = recipe_words(t, &t->hit[i], path, &words);
+            if (r == 0)
+                r = recipe_find_with(t, patterns, &words, &file);
+            if (r == 0 && file != SIZE_MAX && file != t->hit[i].file) {
+                t->s->flags[file] |= FILE_WITH_ANOTHER;
+                any = true;
+            }
+        }
+        if (r < 0)
+            return r;
+        if (!any)
+            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0), "no file is called so");
+    }
+    return 0;
+}
+
+static int recipe_add_with(const struct recipe_making *t, struct set *set,
+                           const struct pattern_words *words, size_t picture)
+{
+    json_t *with = json_object_get(t->dataset, "with"), *patterns;
+    const char *field;
+    int r = 0;
+
+    json_object_foreach(with, field, patterns)
+    {
+        size_t file;
+
+        r = recipe_find_with(t, patterns, words, &file);
+        if (r == 0 && file != SIZE_MAX && file != picture)
+            r = set_add_file(t->s, set, file, field);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The file of boxes of a sample, which may be one of those. */
+static int recipe_add_boxes(const struct recipe_making *t, struct set *set,
+                            const struct pattern_words *words)
+{
+    const json_t *boxes = json_object_get(t->dataset, "boxes");
+    struct files_claim *claim = set->claim;
+    int r = 0;
+
+    for (const struct box_format *const *f = box_formats; *f && r == 0; f++) {
+        const json_t *patterns = json_object_get(boxes, (*f)->name);
+        size_t file = SIZE_MAX;
+
+        if (patterns)
+            r = recipe_find_with(t, patterns, words, &file);
+        if (r < 0 || file == SIZE_MAX)
+            continue;
+        claim->boxes = *f;
+        for (size_t i = claim->first[claim->n_samples - 1]; i < set->n; i++)
+            if (set->file[i] == file) {
+                claim->boxes_role = claim->role ? claim->role[i] : 0;
+                return 0;
+            }
+        r = set_add_file(t->s, set, file, (*f)->extension);
+        if (r == 0)
+            claim->boxes_role = claim->role ? claim->role[set->n - 1] : 0;
+    }
+    return r;
+}
+
+/* ---- words as fields ---- */
+
+static bool recipe_is_field(const struct recipe_making *t, const struct pattern_word *word)
+{
+    AUTO_FREE char *quoted = NULL;
+
+    if (*word->name == '_' || (word->name_len == 5 && !memcmp(word->name, "label", 5)) ||
+        (word->name_len == 4 && (!memcmp(word->name, "stem", 4) || !memcmp(word->name, "path", 4))))
+        return false;
+    return asprintf(&quoted, "{%.*s}", (int)word->name_len, word->name) >= 0 &&
+           !strstr(t->name, quoted);
+}
+
+static bool recipe_is_integer(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isdigit((unsigned char)text[i]))
+            return false;
+    return len && len < 19;
+}
+
+/* Add the words of a sample, as texts; another pass makes numbers of them. */
+static int recipe_add_words(const struct recipe_making *t, struct files_view *view,
+                            const struct pattern_words *words)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < words->n && r == 0; i++) {
+        const struct pattern_word *word = &words->word[i];
+        AUTO_FREE char *name = strndup(word->name, word->name_len);
+        struct value_column *c;
+
+        if (!name)
+            return -ENOMEM;
+        if (!recipe_is_field(t, word))
+            continue;
+        c = value_columns_find(&view->values, name);
+        if (!c)
+            r = value_columns_add(&view->values, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
+        while (r == 0 && c->rows + 1 < view->n) /* samples of other patterns */
+            r = value_column_end_hole(c);
+        if (r == 0)
+            r = value_column_append(c, word->text, word->len);
+        if (r == 0)
+            r = value_column_end_row(c);
+    }
+    return r;
+}
+
+static int recipe_make_numbers(struct value_column *c)
+{
+    struct value_columns made = {0};
+    struct value_column *number;
+    int r;
+
+    for (uint64_t row = 0; row < c->rows; row++) {
+        const uint8_t *items;
+        uint64_t n = value_items(c, row, &items);
+
+        if (!value_is_hole(c, row) && !recipe_is_integer((const char *)items, n))
+            return 0;
+    }
+    r = value_columns_add(&made, c->name, VALUE_NUMBERS, DTYPE_I8, false, 0, &number);
+    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+        const uint8_t *items;
+        uint64_t n = value_items(c, row, &items);
+        char text[24];
+        int64_t value;
+
+        if (value_is_hole(c, row)) {
+            r = value_column_end_hole(number);
+            continue;
+        }
+        memcpy(text, items, n);
+        text[n] = '\0';
+        value = strtoll(text, NULL, 10);
+        r = value_column_append(number, &value, 1);
+        if (r == 0)
+            r = value_column_end_row(number);
+    }
+    if (r == 0) {
+        struct value_column old = *c;
+
+        *c = made.column[0];
+        made.column[0] = old;
+    }
+    value_columns_release(&made);
+    return r;
+}
+
+static int recipe_finish_words(struct files_view *view)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < view->values.n && r == 0; i++) {
+        while (r == 0 && view->values.column[i].rows < view->n)
+            r = value_column_end_hole(&view->values.column[i]);
+        if (r == 0)
+            r = recipe_make_numbers(&view->values.column[i]);
+    }
+    return r;
+}
+
+/* ---- sets ---- */
+
+/* By group, then by folder and stem, as a folder of pictures has them. */
+static int recipe_compare(const void *a, const void *b, void *making)
+{
+    const struct recipe_hit *x = a, *y = b;
+    const struct recipe_making *t = making;
+    const struct members *m = t->s->m;
+    int order;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->label != y->label && x->label != UINT32_MAX && y->label != UINT32_MAX)
+        return strcmp(t->labels.text[x->label]->text, t->labels.text[y->label]->text);
+    order = strcmp(members_folder_of(m, x->file), members_folder_of(m, y->file));
+    if (!order) {
+        const char *first = members_name(m, x->file), *second = members_name(m, y->file);
+        size_t n = name_stem_alone(first), k = name_stem_alone(second);
+
+        order = memcmp(first, second, n < k ? n : k);
+        order = order ? order : (n > k) - (n < k);
+    }
+    return order ? order : (x->file > y->file) - (x->file < y->file);
+}
+
+static int recipe_add_sample(struct recipe_making *t, struct set *set, const struct recipe_hit *hit)
+{
+    struct files_view *view = set->claim->view;
+    struct pattern_words words;
+    char path[PATH_MAX];
+    int r = recipe_words(t, hit, path, &words);
+
+    if (r == 0)
+        r = set_begin_sample(set);
+    if (r == 0)
+        r = set_add_file(t->s, set, hit->file, NULL);
+    if (r == 0)
+        r = recipe_add_with(t, set, &words, hit->file);
+    if (r == 0)
+        r = recipe_add_boxes(t, set, &words);
+    view->n = set->claim->n_samples;
+    if (r == 0)
+        r = recipe_add_words(t, view, &words);
+    if (r == 0 && hit->label != UINT32_MAX) {
+        if (array_capacity(&view->label, view->n - 1, sizeof(*view->label)) < 0)
+            return -ENOMEM;
+        view->label[view->n - 1] = hit->label;
+    }
+    return r;
+}
+
+/* Samples [from, to) of the hits are one set. */
+static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
+{
+    struct set *set;
+    int r = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder, true,
+                      "a recipe, epochfs.json", &set);
+
+    if (r < 0)
+        return r;
+    set->called = strdup(t->groups.text[t->hit[from].group]->text);
+    set->recipe = t->recipe;
+    set->dataset = t->dataset;
+    set->pattern = t->name;
+    for (size_t i = from; i < to && r == 0; i++)
+        if (!(t->s->flags[t->hit[i].file] & FILE_WITH_ANOTHER))
+            r = recipe_add_sample(t, set, &t->hit[i]);
+    if (r == 0)
+        r = recipe_finish_words(set->claim->view);
+    return r < 0 ? r : set->called ? set_end(set) : -ENOMEM;
+}
+
+static int recipe_make_sets(struct recipe_making *t)
+{
+    int r = 0;
+
+    if (t->n)
+        qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare, t);
+    for (size_t from = 0, to; from < t->n && r == 0; from = to) {
+        for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
+            to++;
+        r = recipe_make_set(t, from, to);
+    }
+    return r;
+}
+
+static int recipe_make_dataset(struct search *s, const struct recipe *recipe, const char *name,
+                               json_t *dataset, struct numbered *labels, struct diag *d)
+{
+    struct recipe_making t = {.s = s, .recipe = recipe, .name = name, .dataset = dataset, .d = d};
+    int r;
+
+    t.labels = *labels;
+    r = recipe_find_pictures(&t);
+    if (r == 0)
+        r = recipe_mark_with(&t);
+    if (r == 0)
+        r = recipe_make_sets(&t);
+    *labels = t.labels;
+    numbered_release(&t.groups);
+    free(t.hit);
+    return r;
+}
+
+/* ---- labels over all datasets ---- */
+
+static int recipe_compare_labels(const void *a, const void *b)
+{
+    return strcmp((*(struct numbered_text *const *)a)->text,
+                  (*(struct numbered_text *const *)b)->text);
+}
+
+/* Number the classes as the recipe has them, or by bytes: place[i] of the text numbered i. */
+static int recipe_place_labels(const struct recipe *recipe, const struct numbered *labels,
+                               json_t *classes, uint32_t *place, struct diag *d)
+{
+    AUTO_FREE struct numbered_text **sorted = calloc(labels->n + 1, sizeof(*sorted));
+
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < labels->n; i++)
+        sorted[i] = labels->text[i];
+    qsort(sorted, labels->n, sizeof(*sorted), recipe_compare_labels);
+    for (size_t i = 0; i < labels->n; i++)
+        place[sorted[i]->number] = (uint32_t)i;
+    for (size_t i = 0; classes && i < labels->n; i++) {
+        size_t k = 0;
+
+        while (k < json_array_size(classes) &&
+               strcmp(json_string_value(json_array_get(classes, k)), labels->text[i]->text) != 0)
+            k++;
+        if (k == json_array_size(classes))
+            return diag_set(d, -EBADMSG,
+                            "%s, line %u: 'classes': expected all classes, but not '%s'",
+                            recipe->name, recipe_line(recipe, "classes"), labels->text[i]->text);
+        place[i] = (uint32_t)k;
+    }
+    return 0;
+}
+
+static int recipe_name_classes(const struct numbered *labels, const uint32_t *place,
+                               const json_t *classes, struct files_view *view)
+{
+    size_t n = classes ? json_array_size(classes) : labels->n;
+
+    view->class_name = calloc(n + 1, sizeof(*view->class_name));
+    if (!view->class_name)
+        return -ENOMEM;
+    view->n_classes = n;
+    for (size_t i = 0; i < n; i++)
+        if (classes &&
+            !(view->class_name[i] = strdup(json_string_value(json_array_get(classes, i)))))
+            return -ENOMEM;
+    for (size_t i = 0; !classes && i < n; i++)
+        if (!(view->class_name[place[i]] = strdup(labels->text[i]->text)))
+            return -ENOMEM;
+    return 0;
+}
+
+static int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
+                                const struct numbered *labels, struct diag *d)
+{
+    AUTO_FREE uint32_t *place = calloc(labels->n + 1, sizeof(*place));
+    int r = place ? 0 : -ENOMEM;
+
+    for (size_t i = first; i < s->n_sets && r == 0; i++) {
+        struct files_view *view = s->set[i].claim->view;
+        json_t *classes = json_object_get((const json_t *)s->set[i].dataset, "classes");
+
+        if (!view->label)
+            continue;
+        r = recipe_place_labels(recipe, labels, classes, place, d);
+        for (size_t k = 0; k < view->n && r == 0; k++)
+            view->label[k] = place[view->label[k]];
+        if (r == 0)
+            r = recipe_name_classes(labels, place, classes, view);
+    }
+    return r;
+}
+
+/* ---- a recipe ---- */
+
+static int recipe_make(struct search *s, const struct recipe *recipe, struct diag *d)
+{
+    json_t *datasets = json_object_get(recipe->json, "datasets"), *dataset;
+    struct numbered labels = {0};
+    size_t first = s->n_sets;
+    const char *name;
+    int r = 0;
+
+    json_object_foreach(datasets, name, dataset)
+    {
+        if (r == 0)
+            r = recipe_make_dataset(s, recipe, name, dataset, &labels, d);
+    }
+    if (r == 0)
+        r = recipe_number_labels(s, first, recipe, &labels, d);
+    numbered_release(&labels);
+    return r;
+}
+
+/* owned: NULL, or the text, which is taken over, also on error. */
+static int recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
+                       char *owned)
+{
+    struct recipe *recipe = calloc(1, sizeof(*recipe));
+    struct diag d = DIAG_INIT;
+    size_t first = s->n_sets;
+    int r;
+
+    if (!recipe || array_capacity(&s->recipe, s->n_recipes, sizeof(recipe)) < 0) {
+        free(recipe);
+        free(owned);
+        return -ENOMEM;
+    }
+    s->recipe[s->n_recipes++] = recipe;
+    recipe->folder = folder;
+    recipe->owned = owned;
+    r = recipe_read(recipe, name, text, strlen(text), &d);
+    if (r == 0)
+        r = recipe_make(s, recipe, &d);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        sets_drop(s, first);
+        return collect_refused(s, folder, strdup(diag_text(&d, r))) < 0 ? -ENOMEM : 1;
+    }
+    return 1;
+}
+
+static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
+{
+    char *why;
+
+    if (asprintf(&why, "%s%s%s: %s", claim_path(s, folder), *claim_path(s, folder) ? "/" : "",
+                 RECIPE_NAME, what) < 0)
+        why = NULL;
+    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+}
+
+int recipe_apply(struct search *s, uint32_t folder)
+{
+    const char *path = claim_path(s, folder);
+    size_t file = members_lookup(s->m, path, strlen(path), RECIPE_NAME);
+    char *bytes;
+    int len, r;
+
+    if (!folder && s->claims->layout)
+        return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL);
+    if (file == s->m->n || !s->claims->heads)
+        return 0;
+    s->claims->taken[file] = CLAIMS_USED;
+    if (members_size(s->m, file) > RECIPE_BYTES)
+        return recipe_refuse(s, folder, "expected at most 1 MiB");
+    bytes = calloc(RECIPE_BYTES + 1, 1);
+    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
+              : -ENOMEM;
+    if (r == 0 && len < 0)
+        r = recipe_refuse(s, folder, strerror(-len));
+    else if (r == 0 && strlen(bytes) != (size_t)len)
+        r = recipe_refuse(s, folder, "expected JSON, got a byte 0");
+    if (r) {
+        free(bytes);
+        return r;
+    }
+    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes);
+}

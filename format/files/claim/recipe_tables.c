@@ -1,0 +1,266 @@
+/* Lists, tables and annotations that a recipe names. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/files/claim/annotations.h"
+#include "format/files/claim/pattern.h"
+#include "format/files/claim/recipe.h"
+#include "format/files/claim/words.h"
+
+/* A set while its lists and tables are read. */
+struct recipe_reading {
+    struct annotating *a;
+    size_t set;
+    struct pictures pictures; /* of the set */
+    struct pattern_words words;
+    char path[PATH_MAX]; /* of its first picture: words point into it */
+    struct diag *d;
+};
+
+static struct set *reading_set(const struct recipe_reading *t)
+{
+    return &t->a->s->set[t->set];
+}
+
+static int reading_refuse(const struct recipe_reading *t, const char *at, const char *what)
+{
+    const struct recipe *recipe = reading_set(t)->recipe;
+
+    return diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", recipe->name, recipe_line(recipe, at),
+                    at, what);
+}
+
+static const char *reading_below(const struct recipe_reading *t, const char *path)
+{
+    size_t above = strlen(claim_path(t->a->s, reading_set(t)->recipe->folder));
+
+    return path + above + (above > 0);
+}
+
+/* The words of the pattern of the first picture. */
+static int reading_words(struct recipe_reading *t)
+{
+    const json_t *pictures = json_object_get(reading_set(t)->dataset, "pictures");
+    const char *pattern;
+
+    if (members_path(t->a->s->m, t->pictures.file[0], t->path, sizeof(t->path)) < 0)
+        return -ENAMETOOLONG;
+    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++)
+        if (pattern_match(pattern, reading_below(t, t->path), &t->words) > 0)
+            return 0;
+    return 0;
+}
+
+/* The file that a pattern names with the words of the set. */
+static int reading_find(const struct recipe_reading *t, const char *pattern, size_t *ret)
+{
+    const struct search *s = t->a->s;
+    const char *folder = claim_path(s, reading_set(t)->recipe->folder), *base;
+    AUTO_TEXT struct text path = {0};
+
+    if (pattern_is_open(pattern, &t->words))
+        return reading_refuse(t, pattern, "it has a word that pictures do not have, or a star");
+    text_add(&path, "%s%s", folder, *folder ? "/" : "");
+    if (!pattern_fill(pattern, &t->words, &path) || path.failed)
+        return -ENOMEM;
+    base = path_base(path.data);
+    *ret = members_lookup(s->m, path.data, (size_t)(base - path.data) - (base > path.data), base);
+    return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file is called so");
+}
+
+static int reading_table(const struct recipe_reading *t, size_t file,
+                         const struct table_options *options, struct picture_table **ret)
+{
+    const char *name = members_name(t->a->s->m, file);
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_TEXT struct text reason = {0};
+    int r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
+
+    if (r == 0)
+        r = picture_table_read(blob, 0, blob->size, name, &t->pictures.names, options, ret, &reason,
+                               t->d);
+    if (r == -EDOM)
+        return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
+                        reason.data ? reason.data : "it names none");
+    t->a->s->claims->taken[file] = CLAIMS_USED;
+    return r;
+}
+
+/* ---- lists ---- */
+
+static int reading_add_list(struct recipe_reading *t, size_t file, const char *called)
+{
+    static const struct table_options options = {.separator = TABLE_WORDS};
+    AUTO_PICTURE_TABLE struct picture_table *table = NULL;
+    int r = reading_table(t, file, &options, &table);
+    const uint32_t *picture;
+    uint32_t *sample;
+    size_t n = 0;
+
+    if (r < 0)
+        return r;
+    picture = picture_table_picture(table);
+    sample = calloc(picture_table_rows(table) + 1, sizeof(*sample));
+    if (!sample)
+        return -ENOMEM;
+    for (size_t i = 0; i < picture_table_rows(table); i++)
+        if (picture[i] < t->pictures.n)
+            sample[n++] = picture[i];
+    if (picture_table_unmatched(table)) {
+        r = set_add_note(reading_set(t), "%s names %zu pictures that are not there",
+                         members_name(t->a->s->m, file), picture_table_unmatched(table));
+        if (r < 0) {
+            free(sample);
+            return r;
+        }
+    }
+    return annotating_add_view(t->a, t->set, reading_set(t)->recipe->folder, called, sample, n);
+}
+
+/* A list whose name has a word of the name of the dataset: one for each file that there is. */
+static int reading_match_list(struct recipe_reading *t, const char *pattern, size_t file, bool *any)
+{
+    const char *name = reading_set(t)->pattern;
+    struct pattern_words words = {.n = 0};
+    const struct pattern_word *split;
+    AUTO_TEXT struct text called = {0};
+    char path[PATH_MAX];
+
+    if (members_path(t->a->s->m, file, path, sizeof(path)) < 0 ||
+        pattern_match(pattern, reading_below(t, path), &words) <= 0)
+        return 0;
+    split = pattern_find(&words, "split", 5);
+    if (split && !words_have_split(split->text, split->len, NULL))
+        return set_add_note(reading_set(t), "%s is no list of {split}: its name is no part's",
+                            path);
+    if (!pattern_fill(name, &words, &called))
+        return reading_refuse(t, pattern, "it lacks a word of the name of the dataset");
+    *any = true;
+    return called.failed ? -ENOMEM : reading_add_list(t, file, called.data);
+}
+
+static int reading_lists(struct recipe_reading *t)
+{
+    const json_t *list = json_object_get(reading_set(t)->dataset, "list");
+    const struct search *s = t->a->s;
+    const struct folder_info *top = &s->info[reading_set(t)->recipe->folder];
+    const char *pattern;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(list, i)); i++) {
+        bool any = false;
+        size_t file;
+
+        if (*reading_set(t)->called) {
+            r = reading_find(t, pattern, &file);
+            if (r == 0)
+                r = reading_add_list(t, file, reading_set(t)->called);
+            continue;
+        }
+        for (file = top->first; file < s->info[top->end - 1].last && r == 0; file++)
+            r = reading_match_list(t, pattern, file, &any);
+        if (r == 0 && !any)
+            r = reading_refuse(t, pattern, "no file is called so");
+    }
+    return r;
+}
+
+/* ---- a table ---- */
+
+static const char *reading_column(const json_t *value, char ret[static 24])
+{
+    if (!json_is_integer(value))
+        return json_string_value(value);
+    snprintf(ret, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return ret;
+}
+
+static int reading_join(struct recipe_reading *t, const json_t *member)
+{
+    const json_t *columns = json_object_get(member, "columns");
+    const char *separator = json_string_value(json_object_get(member, "separator"));
+    const char *pattern = json_string_value(json_object_get(member, "file"));
+    size_t n_columns = json_array_size(columns), file;
+    AUTO_FREE const char **column = calloc(n_columns + 1, sizeof(*column));
+    AUTO_FREE char(*number)[24] = calloc(n_columns + 2, sizeof(*number));
+    AUTO_PICTURE_TABLE struct picture_table *table = NULL;
+    struct table_options options = {.separator = separator ? *separator : 0,
+                                    .n_columns = n_columns};
+    int r = column && number ? reading_find(t, pattern, &file) : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    options.key = reading_column(json_object_get(member, "key"), number[n_columns]);
+    options.label = reading_column(json_object_get(member, "label"), number[n_columns + 1]);
+    for (size_t i = 0; i < n_columns; i++)
+        column[i] = reading_column(json_array_get(columns, i), number[i]);
+    options.columns = columns ? column : NULL;
+    if (options.label && reading_set(t)->claim->view->label)
+        return reading_refuse(t, "label", "expected one label, got {label} and this column");
+    r = reading_table(t, file, &options, &table);
+    return r < 0 ? r : annotating_join(t->a, t->set, &t->pictures, table);
+}
+
+/* ---- boxes ---- */
+
+static int reading_boxes(struct recipe_reading *t)
+{
+    const json_t *boxes = json_object_get(reading_set(t)->dataset, "boxes");
+    const json_t *coco = json_object_get(boxes, "coco"), *names = json_object_get(boxes, "names");
+    const char *pattern;
+    size_t file;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(coco, i)); i++) {
+        r = reading_find(t, pattern, &file);
+        if (r == 0)
+            r = annotating_read_coco(t->a, t->set, &t->pictures, file, t->d);
+    }
+    if (r == 0 && names) {
+        r = reading_find(t, recipe_pattern(names, 0), &file);
+        if (r == 0)
+            r = annotating_read_names(t->a, reading_set(t), file);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int recipe_annotate_set(struct recipe_reading *t)
+{
+    json_t *table = json_object_get(reading_set(t)->dataset, "table");
+    int r = reading_words(t);
+
+    if (r == 0 && table)
+        r = reading_join(t, table);
+    if (r == 0)
+        r = reading_boxes(t);
+    return r < 0 ? r : reading_lists(t);
+}
+
+int recipe_annotate(struct annotating *a)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
+        struct diag d = DIAG_INIT;
+        struct recipe_reading t = {.a = a, .set = i, .d = &d};
+        struct set *set = &a->s->set[i];
+
+        if (!set->dataset || !set->claim->n_samples)
+            continue;
+        set->base = 0;
+        r = pictures_init_set(&t.pictures, a->s, set);
+        if (r == 0)
+            r = recipe_annotate_set(&t);
+        if (r < 0 && r != -ENOMEM) {
+            set = &a->s->set[i];
+            set->refused = strdup(diag_text(&d, r));
+            r = set->refused ? 0 : -ENOMEM;
+        }
+        pictures_release(&t.pictures);
+    }
+    return r;
+}

@@ -1,0 +1,514 @@
+/* Tables and lists that lie beside pictures. A table in whose rows each picture of a dataset is
+ * named once says more of it: its columns are fields. Another one, whose name has a word for a
+ * split, and that names nothing but pictures of a dataset, is a part of that dataset: its rows are
+ * the samples. All others are ignored, and it is said why. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/annotations/celeba.h"
+#include "format/annotations/table.h"
+#include "format/files/claim/annotations.h"
+#include "format/files/claim/recipe.h"
+#include "format/files/claim/words.h"
+
+/* Files that are read, at most: of SOURCE, and of a folder. */
+#define TABLES_MOST   256
+#define TABLES_FOLDER 32
+
+/* ---- where a table belongs ---- */
+
+static int annotating_mark_folders(struct annotating *a)
+{
+    const struct search *s = a->s;
+
+    a->has_samples = calloc(s->m->n_folders + 1, sizeof(*a->has_samples));
+    a->is_inside = calloc(s->m->n_folders + 1, sizeof(*a->is_inside));
+    if (!a->has_samples || !a->is_inside)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->pictures.n; i++)
+        for (uint32_t f = s->m->member[a->pictures.file[i]].folder;
+             f != NO_FOLDER && !a->has_samples[f]; f = s->info[f].above)
+            a->has_samples[f] = true;
+    for (size_t i = 0; i < s->n_sets; i++)
+        for (uint32_t f = s->set[i].top + 1; f < s->info[s->set[i].top].end; f++)
+            a->is_inside[f] = true;
+    return 0;
+}
+
+uint32_t annotating_scope(const struct annotating *a, size_t file)
+{
+    uint32_t folder = a->s->m->member[file].folder;
+
+    while (folder != NO_FOLDER && !a->has_samples[folder])
+        folder = a->s->info[folder].above;
+    return folder;
+}
+
+struct set *annotating_first_set(const struct annotating *a, uint32_t scope)
+{
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        struct set *set = &a->s->set[i];
+
+        if (!set->refused && !set->dataset && set->claim->n_views && set->root >= scope &&
+            set->root < a->s->info[scope].end)
+            return set;
+    }
+    for (size_t i = 0; i < a->s->n_sets; i++) /* one folder, called like that above it */
+        if (!a->s->set[i].refused && !a->s->set[i].dataset && a->s->set[i].claim->n_views &&
+            a->s->set[i].top >= scope && a->s->set[i].top < a->s->info[scope].end)
+            return &a->s->set[i];
+    return NULL;
+}
+
+int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
+{
+    struct set *set = annotating_first_set(a, scope);
+
+    a->s->claims->taken[file] = CLAIMS_ASIDE;
+    return set ? set_add_note(set, "%s is ignored: %s; an epochfs.json can say more",
+                              members_name(a->s->m, file), reason)
+               : 0;
+}
+
+/* An annotation cannot be read now: the datasets that it may belong to are refused, for their
+ * fields would depend on the moment. */
+int annotating_refuse(struct annotating *a, uint32_t scope, const char *why)
+{
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        struct set *set = &a->s->set[i];
+
+        if (set->refused || set->dataset || set->root < scope || set->root >= a->s->info[scope].end)
+            continue;
+        set->refused = strdup(why);
+        if (!set->refused)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* ---- values of a view ---- */
+
+int view_add_columns(struct files_view *view, struct value_columns *from)
+{
+    for (unsigned i = 0; i < from->n; i++) {
+        struct value_column *c = &from->column[i];
+
+        if (value_columns_find(&view->values, c->name)) {
+            continue;
+        }
+        if (array_capacity(&view->values.column, view->values.n, sizeof(*c)) < 0)
+            return -ENOMEM;
+        view->values.column[view->values.n++] = *c;
+        *c = (struct value_column){0};
+    }
+    return 0;
+}
+
+/* Add the columns of a table: row[i] is the row of sample i of the view. */
+static int view_add_table(struct annotating *a, size_t set, size_t view,
+                          const struct picture_table *table, const uint32_t *row)
+{
+    struct files_view *v = &a->s->set[set].claim->view[view];
+    const struct value_column *label = picture_table_label(table);
+    AUTO_VALUE_COLUMNS struct value_columns picked = {0};
+    int r = 0;
+
+    if (!label)
+        label = picture_table_classes(table, &a->classes);
+    if (label && a->s->set[set].claim->layout != LAYOUT_CLASSES)
+        r = annotating_add_label(a, set, view, label, row);
+    if (r == 0)
+        r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
+    return r < 0 ? r : view_add_columns(v, &picked);
+}
+
+int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
+                    const struct picture_table *table)
+{
+    const uint32_t *picture = picture_table_picture(table);
+    AUTO_FREE uint32_t *row = calloc(pictures->n + 1, sizeof(*row));
+
+    if (!row)
+        return -ENOMEM;
+    for (size_t i = 0; i < pictures->n; i++)
+        row[i] = VALUE_NO_ROW;
+    for (size_t i = picture_table_rows(table); i > 0; i--)
+        if (picture[i - 1] < pictures->n)
+            row[picture[i - 1]] = (uint32_t)(i - 1);
+    return view_add_table(a, set, 0, table, row);
+}
+
+/* ---- a table ---- */
+
+struct table_use {
+    struct picture_table *table;
+    size_t file;
+    uint32_t scope;
+    uint32_t *row;  /* [pictures] 1 + the row of each; 0: none */
+    uint64_t named; /* pictures that have one */
+};
+
+static int table_use_rows(const struct annotating *a, struct table_use *use)
+{
+    const uint32_t *picture = picture_table_picture(use->table);
+    size_t n = picture_table_rows(use->table);
+
+    use->row = calloc(a->pictures.n + 1, sizeof(*use->row));
+    if (!use->row)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        if (picture[i] < a->pictures.n && !use->row[picture[i]]) {
+            use->row[picture[i]] = (uint32_t)i + 1;
+            use->named++;
+        }
+    return 0;
+}
+
+static bool table_use_covers(const struct table_use *use, const struct set *set)
+{
+    for (size_t i = 0; i < set->claim->n_samples; i++)
+        if (!use->row[set->base + i])
+            return false;
+    return set->claim->n_samples > 0;
+}
+
+/* Join the table to each set that it covers: how many, or -ENOMEM. */
+static int table_use_join(struct annotating *a, const struct table_use *use)
+{
+    int joined = 0, r = 0;
+
+    for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
+        const struct set *set = &a->s->set[i];
+        AUTO_FREE uint32_t *row = NULL;
+
+        if (set->refused || set->dataset || !set_has_pictures(set) || !table_use_covers(use, set))
+            continue;
+        row = calloc(set->claim->n_samples, sizeof(*row));
+        if (!row)
+            return -ENOMEM;
+        for (size_t k = 0; k < set->claim->n_samples; k++)
+            row[k] = use->row[set->base + k] - 1;
+        r = view_add_table(a, i, 0, use->table, row);
+        joined++;
+    }
+    return r < 0 ? r : joined;
+}
+
+/* The set of all pictures that the table names; n_sets: they are of several. */
+static size_t table_use_set(const struct annotating *a, const struct table_use *use)
+{
+    const uint32_t *picture = picture_table_picture(use->table);
+    size_t n = picture_table_rows(use->table), found = a->s->n_sets;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t set;
+
+        if (picture[i] >= a->pictures.n)
+            return a->s->n_sets;
+        set = (size_t)(pictures_set(&a->pictures, picture[i]) - a->s->set);
+        if (i && set != found)
+            return a->s->n_sets;
+        found = set;
+    }
+    return found;
+}
+
+int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
+                        uint32_t *sample, size_t n)
+{
+    struct files_claim *claim = a->s->set[set].claim;
+    struct files_view *grown = realloc(claim->view, (claim->n_views + 1) * sizeof(*grown));
+    AUTO_FREE char *path = NULL;
+    char *copy = NULL;
+    int r = collect_display_path(a->s, folder, name, &path);
+
+    if (r == 0 && asprintf(&copy, "/%s", path) < 0) {
+        copy = NULL;
+        r = -ENOMEM;
+    }
+    if (grown)
+        claim->view = grown;
+    if (!grown || r < 0) {
+        free(sample);
+        free(copy);
+        return -ENOMEM;
+    }
+    claim->view[claim->n_views++] = (struct files_view){.name = copy, .sample = sample, .n = n};
+    return 0;
+}
+
+/* The rows of the table are a dataset: in their order. */
+static int table_use_list(struct annotating *a, const struct table_use *use, size_t set,
+                          const char *name)
+{
+    const uint32_t *picture = picture_table_picture(use->table);
+    size_t n = picture_table_rows(use->table);
+    uint32_t *sample = calloc(n + 1, sizeof(*sample));
+    AUTO_FREE uint32_t *row = calloc(n + 1, sizeof(*row));
+    int r;
+
+    if (!sample || !row) {
+        free(sample);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        sample[i] = picture[i] - (uint32_t)a->s->set[set].base;
+        row[i] = (uint32_t)i;
+    }
+    r = annotating_add_view(a, set, use->scope, name, sample, n);
+    if (r == 0 && !picture_table_label(use->table) &&
+        value_columns_find(picture_table_columns(use->table), "values"))
+        r = set_add_note(
+            &a->s->set[set],
+            "the numbers in %s are the field values, and no label: an epochfs.json can "
+            "say which names have one",
+            members_name(a->s->m, use->file));
+    return r < 0 ? r : view_add_table(a, set, a->s->set[set].claim->n_views - 1, use->table, row);
+}
+
+/* ImageSets/Main/train.txt is the dataset Main/train; lists of one class are none. */
+static int table_list_name(const struct annotating *a, size_t file, char **ret, bool *is_image_set)
+{
+    const struct members *m = a->s->m;
+    const char *name = members_name(m, file);
+    uint32_t folder = m->member[file].folder, above = a->s->info[folder].above;
+    int stem = (int)name_stem_alone(name);
+
+    *is_image_set = above != NO_FOLDER && !strcmp(path_base(claim_path(a->s, above)), "ImageSets");
+    if (*is_image_set) {
+        if (asprintf(ret, "%s/%.*s", path_base(claim_path(a->s, folder)), stem, name) < 0)
+            return -ENOMEM;
+    } else if (asprintf(ret, "%.*s", stem, name) < 0) {
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static bool table_is_list(const struct annotating *a, const struct table_use *use, const char *name,
+                          bool is_image_set)
+{
+    const char *base = path_base(name), *kind = path_base(members_folder_of(a->s->m, use->file));
+
+    if (picture_table_unmatched(use->table) || picture_table_repeated(use->table))
+        return false;
+    if (is_image_set)
+        return words_are_split(base) && strcmp(kind, "Layout") != 0 && strcmp(kind, "Action") != 0;
+    return words_have_split(base, strlen(base), NULL);
+}
+
+static int table_use_apply(struct annotating *a, const struct table_use *use)
+{
+    AUTO_FREE char *name = NULL;
+    AUTO_TEXT struct text reason = {0};
+    bool is_image_set;
+    size_t set;
+    int r = table_list_name(a, use->file, &name, &is_image_set);
+
+    if (r == 0 && !is_image_set)
+        r = table_use_join(a, use);
+    if (r) {
+        if (r > 0)
+            a->s->claims->taken[use->file] = CLAIMS_USED;
+        return r < 0 ? r : 0;
+    }
+    set = table_use_set(a, use);
+    if (set < a->s->n_sets && table_is_list(a, use, name, is_image_set)) {
+        a->s->claims->taken[use->file] = CLAIMS_USED;
+        return table_use_list(a, use, set, name);
+    }
+    if (is_image_set) {
+        a->s->claims->taken[use->file] = CLAIMS_ASIDE;
+        return 0;
+    }
+    if (picture_table_repeated(use->table))
+        text_add(&reason, "several rows a picture");
+    else
+        text_add(&reason, "it names %" PRIu64 " of %zu pictures", use->named, a->pictures.n);
+    return annotating_ignore(a, use->file, use->scope, reason.data ? reason.data : "");
+}
+
+/* ---- reading ---- */
+
+static bool name_ends_with_any(const char *name, const char *const *ends)
+{
+    for (; *ends; ends++)
+        if (text_ends_with(name, *ends))
+            return true;
+    return false;
+}
+
+static bool tables_may_be(const struct annotating *a, size_t file)
+{
+    static const char *const ends[] = {".csv", ".tsv", ".txt", ".lst", NULL};
+    const char *name = members_name(a->s->m, file);
+
+    return !a->s->claims->taken[file] && *name != '.' && !name_is_notice(name) &&
+           !a->is_inside[a->s->m->member[file].folder] && name_ends_with_any(name, ends);
+}
+
+/* May a table that names no picture be data of its own? Not one with texts, and no list. */
+static bool tables_may_stay(const struct annotating *a, size_t file)
+{
+    static const char *const ends[] = {".csv", ".tsv", NULL};
+    const char *name = members_name(a->s->m, file);
+    uint8_t head[4096];
+    int len;
+
+    if (!name_ends_with_any(name, ends))
+        return false;
+    if (!a->has_samples[a->s->m->member[file].folder])
+        return true;
+    if (a->s->claims->heads(a->s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
+        return true;
+    for (int i = 0, rows = 0; i < len; i++) { /* behind the first row */
+        rows += head[i] == '\n';
+        if (rows && strchr("abcdfghijklmopqrstuvwxyzABCDFGHIJKLMOPQRSTUVWXYZ", head[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Read a table with pictures of one split, if its name says so, or with all in the folder. */
+static int tables_open(struct annotating *a, struct table_use *use, const struct blob *blob,
+                       struct text *reason, struct diag *d)
+{
+    const char *name = members_name(a->s->m, use->file);
+    struct name_piece split;
+    AUTO_FREE char *word = NULL;
+    int r = -EDOM;
+
+    a->pictures.scope = use->scope;
+    if (words_have_split(name, name_stem_alone(name), &split)) {
+        word = strndup(split.at, split.len);
+        if (!word)
+            return -ENOMEM;
+        a->pictures.split = word;
+        r = picture_table_read(blob, 0, blob->size, name, &a->pictures.names, NULL, &use->table,
+                               reason, d);
+        a->pictures.split = "";
+        reason->len = r == -EDOM ? 0 : reason->len;
+    }
+    return r != -EDOM ? r
+                      : picture_table_read(blob, 0, blob->size, name, &a->pictures.names, NULL,
+                                           &use->table, reason, d);
+}
+
+static int tables_read(struct annotating *a, size_t file)
+{
+    struct table_use use = {.file = file, .scope = annotating_scope(a, file)};
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_TEXT struct text reason = {0};
+    struct diag d = DIAG_INIT;
+    int r;
+
+    if (use.scope == NO_FOLDER)
+        return 0;
+    if (strcasestr(members_name(a->s->m, file), "submission"))
+        return annotating_ignore(a, file, use.scope, "it is called a submission");
+    r = a->s->claims->open(a->s->claims, file, &blob, &d);
+    if (r == 0)
+        r = tables_open(a, &use, blob, &reason, &d);
+    if (r == 0)
+        r = table_use_rows(a, &use);
+    if (r == 0)
+        r = table_use_apply(a, &use);
+    else if (r == -EDOM)
+        r = tables_may_stay(a, file)
+                ? 0
+                : annotating_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
+    else if (r == -EBADMSG)
+        r = annotating_ignore(a, file, use.scope, d.text);
+    else if (r != -ENOMEM)
+        r = annotating_refuse(a, use.scope, diag_text(&d, r));
+    picture_table_free(use.table);
+    free(use.row);
+    return r;
+}
+
+static int tables_read_all(struct annotating *a)
+{
+    uint32_t folder = NO_FOLDER;
+    unsigned n = 0, here = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < a->s->m->n && r == 0 && n < TABLES_MOST; i++) {
+        if (!tables_may_be(a, i))
+            continue;
+        here = a->s->m->member[i].folder == folder ? here + 1 : 0;
+        folder = a->s->m->member[i].folder;
+        if (here >= TABLES_FOLDER)
+            continue;
+        r = tables_read(a, i);
+        n++;
+    }
+    return r;
+}
+
+static int view_pick_labels(const struct files_view *base, struct files_view *view)
+{
+    view->label = calloc(view->n + 1, sizeof(*view->label));
+    view->class_name = calloc(base->n_classes + 1, sizeof(*view->class_name));
+    if (!view->label || !view->class_name)
+        return -ENOMEM;
+    for (size_t i = 0; i < view->n; i++)
+        view->label[i] = base->label[view->sample[i]];
+    for (; view->n_classes < base->n_classes; view->n_classes++) {
+        view->class_name[view->n_classes] = strdup(base->class_name[view->n_classes]);
+        if (!view->class_name[view->n_classes])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Where lists are datasets, the set that they are lists of is none. They have its columns, too. */
+static int tables_finish_views(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+    struct files_view *base = claim->view;
+    int r = 0;
+
+    if (claim->n_views < 2)
+        return 0;
+    for (size_t i = 1; i < claim->n_views && r == 0; i++) {
+        AUTO_VALUE_COLUMNS struct value_columns picked = {0};
+
+        r = value_columns_pick(&base->values, claim->view[i].sample, claim->view[i].n, &picked);
+        if (r == 0)
+            r = view_add_columns(&claim->view[i], &picked);
+        if (r == 0 && base->label && !claim->view[i].label)
+            r = view_pick_labels(base, &claim->view[i]);
+    }
+    return r;
+}
+
+int tables_apply(struct search *s)
+{
+    struct annotating a = {.s = s, .classes.has = annotating_has_class};
+    int r = 0;
+
+    if (!s->n_sets || !s->claims->open)
+        return 0;
+    r = pictures_init(&a.pictures, s);
+    if (r == 0 && a.pictures.n)
+        r = annotating_mark_folders(&a);
+    if (r == 0 && a.pictures.n)
+        r = annotations_apply(&a);
+    if (r == 0 && a.pictures.n)
+        r = tables_read_all(&a);
+    if (r == 0)
+        r = recipe_annotate(&a);
+    if (r == 0)
+        r = annotating_finish_labels(&a);
+    for (size_t i = 0; i < s->n_sets && r == 0; i++)
+        r = tables_finish_views(&s->set[i]);
+    for (size_t i = 0; i < s->n_sets && r == 0; i++)
+        r = annotating_finish_set(&a, &s->set[i]);
+    annotating_release(&a);
+    return r;
+}

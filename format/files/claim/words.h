@@ -1,0 +1,44 @@
+/* Words of the names of folders and tables: splits of a dataset, and roles of pictures in it. A
+ * word is a run of letters; a capital after a small letter begins another. In any case. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_WORDS_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A piece of a name: a word, or a run of digits. */
+struct name_piece {
+    const char *at;
+    size_t len;
+};
+
+/* The piece at *at or after it, and *at behind it; false: there is none. */
+bool next_piece(const char **at, const char *end, struct name_piece *ret);
+
+/* Has it a word for a part of a dataset: train, valid, test, dev, eval ..., or fold and a number?
+ * *ret: the first; may be NULL. */
+bool words_have_split(const char *name, size_t len, struct name_piece *ret);
+
+/* Is all of it one such word? */
+bool words_are_split(const char *name);
+
+/* Two words for one part: training and train. */
+bool words_same_split(struct name_piece a, struct name_piece b);
+
+/* Has it a word that only pictures to learn from are called by: images, photos, lr, ...? */
+bool words_have_input(const char *name);
+
+/* One that only pictures are called by, which come with others: images, photos, data. */
+bool words_have_pictures(const char *name);
+
+/* Has it a word of what is learned: masks, labels, gt, hr, ...? */
+bool words_have_target(const char *name, size_t len);
+
+/* Of two names, the bytes of `name` without pieces that `other` has and without splits, in lower
+ * case, and without '_', '-', '.' and spaces at its ends. Ended by NUL, and cut to fit. */
+void words_differing(const char *name, const char *other, char *ret, size_t capacity);
+
+/* Do two names differ in one number alone? */
+bool words_differ_in_number(const char *a, const char *b);
+
+#endif
