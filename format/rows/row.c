@@ -220,33 +220,44 @@ static bool row_is_number(const char *text, size_t len, bool *ret_whole)
     return p == end;
 }
 
-void row_cell_judge_number(struct row_cell *cell)
+static void row_set_integer(struct row_cell *cell)
+{
+    bool negative = *cell->text == '-';
+    int64_t value = 0;
+
+    for (size_t i = negative; i < cell->len; i++) {
+        int digit = negative ? '0' - cell->text[i] : cell->text[i] - '0';
+
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value))
+            return;
+    }
+    cell->type = CELL_INTEGER;
+    cell->integer = value;
+}
+
+/* Not inlined: cells of text need no such stack. */
+static __attribute__((noinline)) void row_set_real(struct row_cell *cell)
 {
     uint8_t copy[NUMBER_MOST + DECIMAL_PAD];
-    bool whole;
 
-    if (cell->type != CELL_TEXT || cell->len > NUMBER_MOST ||
-        !row_is_number(cell->text, cell->len, &whole))
-        return;
-    if (whole) {
-        bool negative = *cell->text == '-';
-        int64_t value = 0;
-
-        for (size_t i = negative; i < cell->len; i++) {
-            int digit = negative ? '0' - cell->text[i] : cell->text[i] - '0';
-
-            if (__builtin_mul_overflow(value, 10, &value) ||
-                __builtin_add_overflow(value, digit, &value))
-                return;
-        }
-        cell->type = CELL_INTEGER;
-        cell->integer = value;
-        return;
-    }
     memcpy(copy, cell->text, cell->len);
     memset(copy + cell->len, 0, DECIMAL_PAD);
     if (decimal_parse_double(copy, copy + cell->len, &cell->real) && isfinite(cell->real))
         cell->type = CELL_REAL;
+}
+
+void row_cell_judge_number(struct row_cell *cell)
+{
+    bool whole;
+
+    if (cell->type != CELL_TEXT || *cell->text > '9' || cell->len > NUMBER_MOST ||
+        !row_is_number(cell->text, cell->len, &whole))
+        return;
+    if (whole)
+        row_set_integer(cell);
+    else
+        row_set_real(cell);
 }
 
 /* The quote that ends the one at i; len: none does. *ret_twice: two quotes stand for one in it. */
@@ -294,7 +305,7 @@ static int row_read_quoted(struct row_cell *cell, const char *bytes, size_t len,
 int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
                   const char *what, struct diag *d)
 {
-    *cell = (struct row_cell){.is_string = true};
+    cell->is_string = true;
     if (*at < len && bytes[*at] == '"') {
         int r = row_read_quoted(cell, bytes, len, at, what, d);
 
@@ -305,10 +316,11 @@ int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char del
                             what, *at, delimiter == ',' ? "comma" : "delimiter",
                             bytes[*at] >= ' ' && bytes[*at] <= '~' ? bytes[*at] : '?');
     } else {
-        const char *end = *at < len ? memchr(bytes + *at, delimiter, len - *at) : NULL;
+        const char *text = bytes + *at;
+        const char *end = *at < len ? memchr(text, delimiter, len - *at) : NULL;
 
-        cell->text = bytes + *at;
-        cell->len = end ? (size_t)(end - bytes) - *at : len - *at;
+        cell->text = text;
+        cell->len = end ? (size_t)(end - text) : len - *at;
         *at += cell->len;
     }
     cell->type = cell->len ? CELL_TEXT : CELL_NONE;

@@ -71,9 +71,9 @@ struct row {
     struct json_t *json; /* private */
 };
 
-/* Read the cell of CSV at byte *at of a row: a text or CELL_NONE. *at becomes the byte of the
- * delimiter after it, at least len after the last. The text is in the row, or in what
- * row_cell_release() frees. what, d: as row_parse(). 0, -ENOMEM or -EBADMSG. */
+/* Read the cell of CSV at byte *at of a row, into one that is {0}: a text or CELL_NONE. *at becomes
+ * the byte of the delimiter after it, at least len after the last. The text is in the row, or in
+ * what row_cell_release() frees. what, d: as row_parse(). 0, -ENOMEM or -EBADMSG. */
 int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
                   const char *what, struct diag *d);
 void row_cell_release(struct row_cell *cell);
