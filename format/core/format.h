@@ -197,14 +197,14 @@ struct collection {
     char *missing;   /* why it is an error: see struct unread_file. NULL: it is none */
 };
 
-/* What a format has taken of a listing. All of it is the caller's, which gives it zeroed but for
+/* What a format has taken of a listing. All of it is the caller's, which gives it zeroed except
  * taken and what follows it. */
 enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE, CLAIMS_USED };
 struct claims {
     struct collection *collection;
     size_t n;
     uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample;
-                     * CLAIMS_USED: nor is it, for it says something of samples */
+                     * CLAIMS_USED: nor is it: it says something of samples */
     /* Read the first `size` bytes of n files of the listing, as they are stored: those of file[i]
      * to bytes + i * size. len[i]: how many there are, or -errno. It waits, so a format asks for
      * few. 0 or -ENOMEM. NULL: names are all that there is. */
@@ -216,10 +216,10 @@ struct claims {
     /* Would a format take a file of the listing for itself, by its name and its first len bytes,
      * at most FORMAT_HEAD? NULL with heads. */
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
-    bool format_given; /* the user says of which format all files are, */
+    bool format_given;                /* the user says of which format all files are, */
     const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */
-    char *recipe;      /* what was found, as a recipe: JSON; NULL: nothing was */
-    char *unmet;       /* the first rule by which pictures are in no collection, for people; NULL */
+    char *recipe;                     /* what was found, as a recipe: JSON; NULL: nothing was */
+    char *unmet; /* the first rule by which pictures are in no collection, for people; NULL */
 };
 
 struct format {

@@ -29,7 +29,7 @@ struct samples_file {
 
     char *values_note; /* what a user has to know of values: lines */
 
-    /* Of samples that have files of boxes, once they are read: */
+    /* Once files of boxes are read: */
     bool has_boxes;
     struct value_columns boxes;     /* a row for each sample of the view */
     char *boxes_about, *boxes_note; /* members of dataset.json; lines for people */

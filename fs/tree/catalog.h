@@ -48,7 +48,7 @@ struct catalog {
     uint64_t found;              /* bit f: formats[f] has taken files */
     struct catalog_tools *tools; /* owned */
     char *recipe; /* what was found in folders of files, as a recipe; NULL: nothing was */
-    char *unmet;                 /* the first rule by which pictures are no dataset; NULL: none */
+    char *unmet;  /* the first rule by which pictures are no dataset; NULL: none */
     const struct source *source; /* with allow_other, to ask which users may see what; else NULL */
 };
 

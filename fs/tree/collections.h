@@ -10,7 +10,7 @@ struct collections_user {
     int (*add)(struct collections_user *user, const struct format *format, struct collection *c,
                struct blob *blob, const char *error);
     char **recipe; /* where what was found is put, as a recipe; NULL: nowhere */
-    char **unmet; /* where the first rule by which pictures are in none is put; NULL: nowhere */
+    char **unmet;  /* where the first rule by which pictures are in none is put; NULL: nowhere */
 };
 
 /* List a source and hand over the collections that formats find in it, with what the user says of

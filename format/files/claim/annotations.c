@@ -33,7 +33,7 @@ static int set_add_about(struct set *set, const char *name, const char *json)
 
 /* ---- CelebA ---- */
 
-/* The pictures of one set, numbered from 0 on. */
+/* The pictures of one set, numbered from 0. */
 struct set_names {
     struct picture_names names;
     const struct pictures *pictures;
@@ -42,13 +42,14 @@ struct set_names {
 
 static uint32_t set_names_find(const struct picture_names *names, const char *text, size_t len)
 {
-    const struct set_names *own = (const struct set_names *)names;
-    uint32_t found = picture_find(&own->pictures->names, text, len);
+    const struct set_names *one_set = (const struct set_names *)names;
+    uint32_t found = picture_find(&one_set->pictures->names, text, len);
 
     if (found == PICTURE_SEVERAL)
         return found;
-    return found >= own->base && found - own->base < own->n ? found - (uint32_t)own->base
-                                                            : PICTURE_NONE;
+    return found >= one_set->base && found - one_set->base < one_set->n
+               ? found - (uint32_t)one_set->base
+               : PICTURE_NONE;
 }
 
 static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
@@ -342,7 +343,7 @@ static int coco_apply_file(struct annotating *a, size_t file)
     if (r == 0)
         r = coco_match_scopes(a, &use, scope);
     if (r == 0 && !use.matched) {
-        r = annotating_ignore(a, file, scope, "it names no picture that is there");
+        r = annotating_ignore(a, file, scope, "it names no picture that exists");
     } else if (r == 0) {
         size_t lost = coco_images(coco) - use.matched;
 

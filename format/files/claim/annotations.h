@@ -44,7 +44,7 @@ int view_add_columns(struct files_view *view, struct value_columns *from);
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
                         uint32_t *sample, size_t n);
 
-/* Add the columns of a table to a set, with pictures numbered from 0 on: those that it does not
+/* Add the columns of a table to a set, with pictures numbered from 0: those that it does not
  * name are holes. 0 or -ENOMEM. */
 int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
                     const struct picture_table *table);
@@ -66,7 +66,7 @@ bool annotating_has_class(const struct class_names *classes, const char *text, s
 /* CelebA, COCO, and files of boxes. 0 or -ENOMEM. */
 int annotations_apply(struct annotating *a);
 
-/* Read a file of COCO for one set, with pictures numbered from 0 on: 0, or -errno with the reason
+/* Read a file of COCO for one set, with pictures numbered from 0: 0, or -errno with the reason
  * in d. Read names of YOLO's classes: 1, 0: there are none, or -ENOMEM. */
 int annotating_read_coco(struct annotating *a, size_t set, const struct pictures *pictures,
                          size_t file, struct diag *d);

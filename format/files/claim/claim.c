@@ -271,15 +271,15 @@ int claim_search_folder(struct search *s, uint32_t folder, struct claim_above ab
 void claim_sample(const struct members *m, const struct files_claim *claim,
                   const struct files_view *view, uint64_t row, struct sample_files *ret)
 {
-    size_t sample = view->sample ? view->sample[row] : (size_t)row, own = 0;
+    size_t sample = view->sample ? view->sample[row] : (size_t)row, unnamed = 0;
     const char *name;
 
     ret->first = claim->first[sample];
     ret->n = claim->first[sample + 1] - ret->first;
     name = members_name(m, ret->first);
     for (size_t i = 0; i < ret->n; i++)
-        own += !claim->role || !claim->role[ret->first + i];
-    ret->stem = own > 1 ? name_stem(name) : name_stem_alone(name);
+        unnamed += !claim->role || !claim->role[ret->first + i];
+    ret->stem = unnamed > 1 ? name_stem(name) : name_stem_alone(name);
 }
 
 static void claim_free_texts(char **text, size_t n)

@@ -33,11 +33,11 @@ struct files_claim {
 
     uint32_t *first; /* [n_samples + 1] each sample's first file, by place in the collection */
     size_t n_samples;
-    uint8_t *role;    /* [first[n_samples]] 0: a field by its extension; else role_name[role - 1];
-                       * NULL: all are 0 */
+    uint8_t *role; /* [first[n_samples]] 0: a field by its extension; otherwise role_name[role - 1];
+                    * NULL: all are 0 */
     char **role_name; /* [n_roles] */
     unsigned n_roles;
-    char *top;         /* path of the folder that keys leave out, and whose folders are classes */
+    char *top;         /* path of the folder that keys omit, and whose folders are classes */
     char **class_name; /* [n_classes] of LAYOUT_CLASSES: names of folders of top, sorted */
     size_t n_classes;
     struct files_view *view; /* [n_views] at least one */

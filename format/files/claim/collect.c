@@ -258,7 +258,7 @@ static bool collect_has_files(const struct search *s, uint32_t folder)
     return false;
 }
 
-/* Is a folder a class? One with files, but no pictures, is none; an empty one is, for it has a
+/* Is a folder a class? One with files, but no pictures, is none; an empty one is, because it has a
  * number. */
 static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t top)
 {

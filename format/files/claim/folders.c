@@ -363,11 +363,11 @@ static bool folders_are_own(const struct search *s, const struct siblings_of *al
 static bool folders_is_alone(const struct search *s, uint32_t folder, uint32_t only)
 {
     const struct folder_info *f = &s->info[folder];
-    uint64_t own = s->info[only].all[COUNT_DOUBT] + f->here[COUNT_PICTURES];
+    uint64_t expected = s->info[only].all[COUNT_DOUBT] + f->here[COUNT_PICTURES];
 
     for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i))
-        own += s->info[i].is_target ? s->info[i].all[COUNT_DOUBT] : 0;
-    return !f->foreign && f->all[COUNT_DOUBT] <= own;
+        expected += s->info[i].is_target ? s->info[i].all[COUNT_DOUBT] : 0;
+    return !f->foreign && f->all[COUNT_DOUBT] <= expected;
 }
 
 int folders_apply(struct search *s, uint32_t folder, struct claim_above above)

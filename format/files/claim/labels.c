@@ -182,7 +182,7 @@ static int labels_number(struct files_view *view, const struct value_column *c, 
 }
 
 /* A number is used as it is; NULL: texts that were not numbered. */
-static int labels_finish(struct annotating *a, const struct label_column *label)
+static int labels_finish_one(struct annotating *a, const struct label_column *label)
 {
     struct set *set = &a->s->set[label->set];
     struct files_view *view = &set->claim->view[label->view];
@@ -212,7 +212,7 @@ int annotating_finish_labels(struct annotating *a)
     int r = 0;
 
     for (size_t i = 0; i < a->n_labels && r == 0; i++)
-        r = labels_finish(a, &a->label[i]);
+        r = labels_finish_one(a, &a->label[i]);
     return r;
 }
 

@@ -274,16 +274,16 @@ static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool fol
     if (r < 0 || n || !folders || !named)
         return n ? n : r;
     for (uint32_t i = target + 1; i < s->info[target].end && r >= 0; i = next_folder(s, i)) {
-        struct belonging own = {0};
+        struct belonging part = {0};
 
         if (!pairs_may_be(s, i))
             continue;
-        r = pairs_all_belong(s, input, i, &own);
+        r = pairs_all_belong(s, input, i, &part);
         if (r > 0) {
-            r = pairs_add(s, input, i, &own);
+            r = pairs_add(s, input, i, &part);
             n++;
         }
-        free(own.end);
+        free(part.end);
     }
     if (n && r >= 0)
         s->info[target].is_target = true; /* lists lie in it, perhaps */
@@ -437,20 +437,20 @@ bool pairs_are_scenes(const struct search *s, uint32_t folder)
     unsigned n = 0;
 
     for (uint32_t i = folder + 1; i < s->info[folder].end; i = next_folder(s, i)) {
-        const char *own = NULL;
+        const char *found = NULL;
 
         if (!is_sibling(s, i))
             continue;
         for (uint32_t k = i + 1; k < s->info[i].end; k = next_folder(s, k)) {
             if (!is_sibling(s, k))
                 continue;
-            if (own || !s->info[k].pairs)
+            if (found || !s->info[k].pairs)
                 return false;
-            own = path_base(claim_path(s, k));
+            found = path_base(claim_path(s, k));
         }
-        if (!own || (input && strcmp(own, input) != 0))
+        if (!found || (input && strcmp(found, input) != 0))
             return false;
-        input = own;
+        input = found;
         n++;
     }
     return n > 1;

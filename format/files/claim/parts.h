@@ -14,7 +14,7 @@
 enum folder_count {
     COUNT_PICTURES,
     COUNT_USED,   /* pictures, and files that have one next to them */
-    COUNT_OTHERS, /* the others, but for lists and annotations, */
+    COUNT_OTHERS, /* the others, except lists and annotations, */
     COUNT_LISTS,  /* and these */
     COUNT_DOUBT,  /* others that are not neutral */
     COUNT_TABLES, /* of metadata */
@@ -32,7 +32,7 @@ struct recipe;
 #define NO_FOLDER UINT32_MAX
 
 /* Files of `target` belong to pictures of `input`: those whose paths below it are the same, without
- * their extensions, but for the end. */
+ * their extensions, except the end. */
 struct pair {
     uint32_t target;
     char *end;         /* of stems of the target, behind those of the input: "", "_mask" */
@@ -118,7 +118,7 @@ uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class);
 
 /* ---- manifests.c ---- */
 
-/* Before folders are counted: find manifests by names, and by a look into files called so. 0 or
+/* Before folders are counted: find manifests by names, and by a look into some. 0 or
  * -ENOMEM. */
 int search_named_manifests(struct search *s);
 
@@ -135,7 +135,7 @@ int search_classes_for_manifests(struct search *s, uint32_t folder);
  * project: a program is built in a folder above. 0 or -ENOMEM. */
 struct claim_above {
     bool split, project;
-    bool in_split; /* the folder itself is called so */
+    bool in_split; /* the folder itself is called by a split */
 };
 int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
 
@@ -174,7 +174,7 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above);
 /* ---- collect.c ---- */
 
 /* A set of that layout, called like root, whose samples are in the folder `top`, and in those in it
- * if `whole`. Of LAYOUT_CLASSES, the folders of top are the classes. ret may be NULL. 0 or -ENOMEM.
+ * if `whole`. The folders of top are the classes of LAYOUT_CLASSES. ret may be NULL. 0 or -ENOMEM.
  */
 int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
                 const char *rule, struct set **ret);
@@ -219,7 +219,7 @@ bool stays_beside(enum files_media media, const char *name);
 
 /* ---- tables.c ---- */
 
-/* Read tables and annotations beside the sets. 0 or -ENOMEM. */
+/* Read tables and annotations next to the sets. 0 or -ENOMEM. */
 int tables_apply(struct search *s);
 
 /* ---- classes.c ---- */

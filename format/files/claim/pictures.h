@@ -29,7 +29,7 @@ struct pictures {
 /* 0 or -ENOMEM. */
 int pictures_init(struct pictures *ret, struct search *s);
 
-/* The samples of one set alone, numbered from 0 on. 0 or -ENOMEM. */
+/* The samples of one set alone, numbered from 0. 0 or -ENOMEM. */
 int pictures_init_set(struct pictures *ret, struct search *s, const struct set *set);
 void pictures_release(struct pictures *pictures);
 #define AUTO_PICTURES AUTO(pictures_release)

@@ -200,7 +200,7 @@ static int recipe_find_pictures(struct recipe_making *t)
         r = recipe_match_file(t, pictures, i, has);
     for (size_t i = 0; r == 0 && i < 64 && (pattern = recipe_pattern(pictures, i)); i++)
         if (!has[i])
-            return recipe_refuse_pattern(t, pattern, "no file is called so");
+            return recipe_refuse_pattern(t, pattern, "no file matches");
     return r;
 }
 
@@ -263,7 +263,7 @@ static int recipe_mark_with(struct recipe_making *t)
         if (r < 0)
             return r;
         if (!any)
-            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0), "no file is called so");
+            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0), "no file matches");
     }
     return 0;
 }

@@ -69,7 +69,7 @@ static int reading_find(const struct recipe_reading *t, const char *pattern, siz
         return -ENOMEM;
     base = path_base(path.data);
     *ret = members_lookup(s->m, path.data, (size_t)(base - path.data) - (base > path.data), base);
-    return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file is called so");
+    return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file matches");
 }
 
 static int reading_table(const struct recipe_reading *t, size_t file,
@@ -164,7 +164,7 @@ static int reading_lists(struct recipe_reading *t)
         for (file = top->first; file < s->info[top->end - 1].last && r == 0; file++)
             r = reading_match_list(t, pattern, file, &any);
         if (r == 0 && !any)
-            r = reading_refuse(t, pattern, "no file is called so");
+            r = reading_refuse(t, pattern, "no file matches");
     }
     return r;
 }

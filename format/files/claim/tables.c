@@ -1,4 +1,4 @@
-/* Tables and lists that lie beside pictures. A table in whose rows each picture of a dataset is
+/* Tables and lists next to pictures. A table in whose rows each picture of a dataset is
  * named once says more of it: its columns are fields. Another one, whose name has a word for a
  * split, and that names nothing but pictures of a dataset, is a part of that dataset: its rows are
  * the samples. All others are ignored, and it is said why. */
@@ -293,12 +293,13 @@ static int table_list_name(const struct annotating *a, size_t file, char **ret, 
 static bool table_is_list(const struct annotating *a, const struct table_use *use, const char *name,
                           bool is_image_set)
 {
-    const char *base = path_base(name), *kind = path_base(members_folder_of(a->s->m, use->file));
+    const char *base = path_base(name), *folder = path_base(members_folder_of(a->s->m, use->file));
 
     if (picture_table_unmatched(use->table) || picture_table_repeated(use->table))
         return false;
     if (is_image_set)
-        return words_are_split(base) && strcmp(kind, "Layout") != 0 && strcmp(kind, "Action") != 0;
+        return words_are_split(base) && strcmp(folder, "Layout") != 0 &&
+               strcmp(folder, "Action") != 0;
     return words_have_split(base, strlen(base), NULL);
 }
 
@@ -466,7 +467,7 @@ static int view_pick_labels(const struct files_view *base, struct files_view *vi
     return 0;
 }
 
-/* Where lists are datasets, the set that they are lists of is none. They have its columns, too. */
+/* Where lists are datasets, the set that they are lists of is none. They also have its columns. */
 static int tables_finish_views(struct set *set)
 {
     struct files_claim *claim = set->claim;

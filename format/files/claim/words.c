@@ -44,7 +44,7 @@ static bool words_is_one_of(const char *word, size_t len, const char *const *wor
 /* ---- splits ---- */
 
 /* Words of one row are one part. */
-static const char *const splits[][4] = {
+static const char *const split_words[][4] = {
     {"train", "training", NULL},
     {"val", "valid", "validation", NULL},
     {"test", "testing", NULL},
@@ -55,8 +55,8 @@ static const char *const splits[][4] = {
 
 static int words_split_row(const char *word, size_t len)
 {
-    for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++)
-        if (words_is_one_of(word, len, splits[i]))
+    for (size_t i = 0; i < sizeof(split_words) / sizeof(split_words[0]); i++)
+        if (words_is_one_of(word, len, split_words[i]))
             return (int)i;
     return -1;
 }

@@ -274,8 +274,7 @@ static void test_claim__folders_below_classes__torchvision_order(void **state)
 static void test_claim__one_stem__one_sample(void **state)
 {
     (void)state;
-    check("set/1.jpg set/1.json set/1.seg.png set/2.jpg",
-          ":all flat 1(jpg,json,seg.png) 2(jpg)\n");
+    check("set/1.jpg set/1.json set/1.seg.png set/2.jpg", ":all flat 1(jpg,json,seg.png) 2(jpg)\n");
     check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
     /* Sorted by the key, though '-' comes before '.'. */
     check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
@@ -491,8 +490,7 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
     check("set/.x/1.jpg set/1.jpg set/metadata.csv",
           ":set metadata.csv 1(jpg) aside 1 .jpg (1.jpg)\n");
     /* Not of parts, nor of what has tables of its own. */
-    check("metadata.csv train/cat/1.jpg val/cat/2.jpg",
-          ":train flat 1(jpg)\n:val flat 2(jpg)\n");
+    check("metadata.csv train/cat/1.jpg val/cat/2.jpg", ":train flat 1(jpg)\n:val flat 2(jpg)\n");
     check("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", ":a metadata.csv 1(jpg) 2(jpg)\n");
 }
 
