@@ -14,17 +14,6 @@
 
 /* ---- the bytes of a collection ---- */
 
-char *files_source_name(const struct files_source *source, size_t member)
-{
-    const char *folder = members_folder_of(source->members, member);
-    char *ret;
-
-    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "",
-                    members_name(source->members, member)) < 0
-               ? NULL
-               : ret;
-}
-
 size_t files_source_find(const struct files_source *source, const char *path)
 {
     const char *base = path_base(path);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -580,14 +579,4 @@ int annotating_finish_set(struct annotating *a, struct set *set)
     if (r == 0 && !set->dataset && claim->boxes && !claim->boxes->names_classes)
         r = boxes_find_names(a, set);
     return r;
-}
-
-void annotating_release(struct annotating *a)
-{
-    pictures_release(&a->pictures);
-    for (size_t i = 0; i < a->n_labels; i++)
-        value_columns_release(&a->label[i].values);
-    free(a->label);
-    free(a->has_samples);
-    free(a->is_inside);
 }

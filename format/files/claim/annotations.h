@@ -1,5 +1,5 @@
-/* Annotations and tables while they are applied to sets. Only tables.c, labels.c and annotations.c
- * include this. */
+/* Annotations and tables while they are applied to sets. Only annotating.c, annotations.c,
+ * labels.c, tables.c and recipe_tables.c include this. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_ANNOTATIONS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_ANNOTATIONS_H
 
@@ -27,6 +27,8 @@ static inline bool set_has_pictures(const struct set *set)
     return set->claim->media == FILES_PICTURES && set->claim->n_samples;
 }
 
+/* ---- annotating.c ---- */
+
 /* The nearest folder above a file that has samples. NO_FOLDER: there is none. */
 uint32_t annotating_scope(const struct annotating *a, size_t file);
 
@@ -40,6 +42,10 @@ int annotating_refuse(struct annotating *a, uint32_t scope, const char *why);
 /* Move columns into a view; those whose names it has are left in `from`. 0 or -ENOMEM. */
 int view_add_columns(struct files_view *view, struct value_columns *from);
 
+/* Add the columns of a table: row[i] is the row of sample i of the view. 0 or -ENOMEM. */
+int annotating_add_table(struct annotating *a, size_t set, size_t view,
+                         const struct picture_table *table, const uint32_t *row);
+
 /* A dataset more of a set, in that folder; takes over sample. 0 or -ENOMEM. */
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
                         uint32_t *sample, size_t n);
@@ -48,6 +54,8 @@ int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const
  * name are holes. 0 or -ENOMEM. */
 int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
                     const struct picture_table *table);
+
+void annotating_release(struct annotating *a);
 
 /* ---- labels.c ---- */
 
@@ -74,7 +82,5 @@ int annotating_read_names(struct annotating *a, struct set *set, size_t file);
 
 /* Views that are no datasets end, and files of boxes are found. 0 or -ENOMEM. */
 int annotating_finish_set(struct annotating *a, struct set *set);
-
-void annotating_release(struct annotating *a);
 
 #endif

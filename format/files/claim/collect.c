@@ -1,8 +1,6 @@
 /* Sets of samples, in their order, and the collections that they become; what is ignored. */
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,6 @@
 #include "base/extensions.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
-#include "format/files/claim/words.h"
 
 /* ---- the samples of a set ---- */
 
@@ -23,113 +20,21 @@ struct collecting {
     bool by_class;
 };
 
-/* The number of a role; 0: there are too many. */
-static int collect_role(struct files_claim *claim, const char *name, unsigned *ret)
-{
-    for (*ret = 1; *ret <= claim->n_roles; ++*ret)
-        if (!strcmp(claim->role_name[*ret - 1], name))
-            return 0;
-    *ret = 0;
-    if (claim->n_roles == UINT8_MAX)
-        return 0;
-    if (array_capacity(&claim->role_name, claim->n_roles, sizeof(*claim->role_name)) < 0)
-        return -ENOMEM;
-    claim->role_name[claim->n_roles] = strdup(name);
-    *ret = claim->n_roles + 1;
-    return claim->role_name[claim->n_roles++] ? 0 : -ENOMEM;
-}
-
-static int collect_file(struct search *s, struct set *set, size_t file, unsigned role)
-{
-    uint8_t **roles = &set->claim->role;
-
-    if (array_capacity(&set->file, set->n, sizeof(*set->file)) < 0)
-        return -ENOMEM;
-    if (role && !*roles) { /* the first file with a role: array_capacity() counts from 0 */
-        size_t capacity = 1;
-
-        while (capacity <= set->n)
-            capacity *= 2;
-        *roles = calloc(capacity, 1);
-    } else if (*roles && array_capacity(roles, set->n, 1) < 0) {
-        return -ENOMEM;
-    }
-    if (role && !*roles)
-        return -ENOMEM;
-    if (*roles)
-        (*roles)[set->n] = (uint8_t)role;
-    set->file[set->n++] = (uint32_t)file;
-    s->claims->taken[file] = CLAIMS_SAMPLE;
-    return 0;
-}
-
-int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
-              const char *rule, struct set **ret)
-{
-    struct files_claim *claim = calloc(1, sizeof(*claim));
-
-    if (!claim || array_capacity(&s->set, s->n_sets, sizeof(*s->set)) < 0) {
-        free(claim);
-        return -ENOMEM;
-    }
-    *ret = &s->set[s->n_sets++];
-    **ret = (struct set){.claim = claim, .root = root, .top = top, .whole = whole};
-    claim->layout = layout;
-    claim->media = s->media;
-    claim->top = strdup(claim_path(s, top));
-    claim->rule = strdup(rule);
-    claim->view = calloc(1, sizeof(*claim->view));
-    claim->n_views = claim->view ? 1 : 0;
-    return claim->top && claim->rule && claim->view ? 0 : -ENOMEM;
-}
-
-int set_begin_sample(struct set *set)
-{
-    struct files_claim *claim = set->claim;
-
-    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
-        return -ENOMEM;
-    claim->first[claim->n_samples++] = (uint32_t)set->n;
-    return 0;
-}
-
-int set_add_file(struct search *s, struct set *set, size_t file, const char *field)
-{
-    unsigned role = 0;
-    int r = field ? collect_role(set->claim, field, &role) : 0;
-
-    if (field && !role)
-        return r;
-    return r < 0 ? r : collect_file(s, set, file, role);
-}
-
-int set_end(struct set *set)
-{
-    struct files_claim *claim = set->claim;
-
-    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
-        return -ENOMEM;
-    claim->first[claim->n_samples] = (uint32_t)set->n;
-    claim->view->n = claim->n_samples;
-    return 0;
-}
-
 /* The field of a file of a pair. */
 static int collect_partner(struct collecting *t, const struct pair *pair, size_t file)
 {
     const char *name = members_name(t->s->m, file);
     bool is_picture = name_is_picture(name);
     char ext[EXT_MOST + 1], field[2 * EXT_MOST];
-    unsigned role = 0;
+    size_t n = t->set->n;
     int r;
 
     name_ext(name, name_stem_last(name), ext);
     snprintf(field, sizeof(field), "%s.%s", is_picture ? pair->words : pair->name, ext);
-    r = collect_role(t->set->claim, field, &role);
-    if (r < 0 || !role)
-        return r;
-    t->set->is_text[role - 1] = !is_picture;
-    return collect_file(t->s, t->set, file, role);
+    r = set_add_file(t->s, t->set, file, field);
+    if (r == 0 && t->set->n > n) /* unless there are too many fields */
+        t->set->is_text[t->set->claim->role[n] - 1] = !is_picture;
+    return r;
 }
 
 /* Unless two targets of one input have the same extension, texts are called by it alone. */
@@ -174,7 +79,7 @@ static int collect_sample(struct collecting *t, uint32_t folder, const struct sa
     int r = set_begin_sample(t->set);
 
     for (size_t i = 0; i < sample->n && r == 0; i++)
-        r = collect_file(t->s, t->set, sample->first + i, 0);
+        r = set_add_file(t->s, t->set, sample->first + i, NULL);
     for (size_t i = 0; i < sample->n && !name_is_picture(members_name(m, picture)); i++)
         picture = sample->first + i;
     return r < 0 ? r : collect_partners(t, folder, members_name(m, picture));
@@ -339,26 +244,6 @@ int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint3
     if (r == 0)
         r = pairs_add_notes(s, t.set);
     return r < 0 ? r : set_end(t.set);
-}
-
-int set_add_note(struct set *set, const char *format, ...)
-{
-    AUTO_TEXT struct text t = {0};
-    AUTO_FREE char *line = NULL;
-    va_list list;
-    int n;
-
-    va_start(list, format);
-    n = vasprintf(&line, format, list);
-    va_end(list);
-    if (n < 0) {
-        line = NULL;
-        return -ENOMEM;
-    }
-    text_add(&t, "%s%s\n", set->notes ? set->notes : "", line);
-    free(set->notes);
-    set->notes = NULL;
-    return text_finish(&t, &set->notes, NULL);
 }
 
 int collect_refused(struct search *s, uint32_t root, char *why)
@@ -556,7 +441,7 @@ static int collect_all(struct collecting *t, uint32_t root)
         for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
             if (!collect_may_use(s, claim->layout, k))
                 continue;
-            r = collect_file(t->s, t->set, k, 0);
+            r = set_add_file(t->s, t->set, k, NULL);
             if (r == 0 && claim->layout == LAYOUT_MANIFEST && (s->flags[k] & FILE_MANIFEST))
                 r = collect_manifest(s, claim, k);
         }
@@ -626,27 +511,6 @@ int collect_all_sets(struct search *s)
     return r;
 }
 
-static void set_release(struct set *set)
-{
-    files_free_claim(set->claim);
-    free(set->file);
-    free(set->named);
-    free(set->called);
-    free(set->notes);
-    free(set->refused);
-}
-
-void sets_drop(struct search *s, size_t from)
-{
-    while (s->n_sets > from) {
-        struct set *set = &s->set[--s->n_sets];
-
-        for (size_t i = 0; i < set->n; i++)
-            s->claims->taken[set->file[i]] = 0;
-        set_release(set);
-    }
-}
-
 int sets_refuse_all(struct search *s, size_t from, uint32_t folder)
 {
     char *why = NULL;
@@ -657,13 +521,4 @@ int sets_refuse_all(struct search *s, size_t from, uint32_t folder)
         return 0;
     sets_drop(s, from);
     return collect_refused(s, folder, why);
-}
-
-void sets_release(struct search *s)
-{
-    for (size_t i = 0; i < s->n_sets; i++)
-        set_release(&s->set[i]);
-    free(s->set);
-    s->set = NULL;
-    s->n_sets = 0;
 }

@@ -33,13 +33,6 @@ static void siblings_of_release(struct siblings_of *siblings)
 }
 #define AUTO_SIBLINGS_OF AUTO(siblings_of_release)
 
-bool is_sibling(const struct search *s, uint32_t folder)
-{
-    const struct folder_info *f = &s->info[folder];
-
-    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(path_base(claim_path(s, folder)));
-}
-
 static int folders_list(const struct search *s, uint32_t folder, struct siblings_of *ret)
 {
     *ret = (struct siblings_of){0};
@@ -373,7 +366,6 @@ static bool folders_is_alone(const struct search *s, uint32_t folder, uint32_t o
 int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
 {
     AUTO_SIBLINGS_OF struct siblings_of all = {0};
-    struct folder_info *f = &s->info[folder];
     size_t before;
     int r = folders_list(s, folder, &all);
 

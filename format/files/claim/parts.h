@@ -106,15 +106,29 @@ static inline const char *claim_path(const struct search *s, uint32_t folder)
     return members_folder(s->m, folder);
 }
 
+/* ---- counts.c ---- */
+
 /* What no user means: hidden folders, and what macOS adds to archives. */
 bool is_skipped(const char *name);
 
 /* Add up counts from first to before `end` over the folders below each. */
 void sum_folders(struct search *s, enum folder_count first, enum folder_count end);
 
+/* Count the files of all folders. 0 or -ENOMEM. */
+int counts_make(struct search *s);
+
 /* Set FILE_IN_SAMPLE of the files of a folder: those of samples of s->media. Returns how many
  * samples there are. by_class: see struct sample_walk. */
 uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class);
+
+/* Keep the first rule by which pictures of a folder are no dataset. 0 or -ENOMEM. */
+int claim_note_unmet(struct search *s, uint32_t folder, bool project);
+
+/* Is it a folder of pictures that a rule looks at? */
+bool is_sibling(const struct search *s, uint32_t folder);
+
+/* The folder of that path. NO_FOLDER: there is none. */
+uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
 
 /* ---- manifests.c ---- */
 
@@ -139,12 +153,6 @@ struct claim_above {
 };
 int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
 
-/* Keep the first rule by which pictures of a folder are no dataset. 0 or -ENOMEM. */
-int claim_note_unmet(struct search *s, uint32_t folder, bool project);
-
-/* Is it a folder of pictures that a rule looks at? */
-bool is_sibling(const struct search *s, uint32_t folder);
-
 /* ---- pairs.c ---- */
 
 /* Find pairs among the folders of this one, or of several in it. 0; 1: it is refused, and a set
@@ -154,6 +162,14 @@ int pairs_find(struct search *s, uint32_t folder);
 /* Are the folders in it scenes: are all paired alike? */
 bool pairs_are_scenes(const struct search *s, uint32_t folder);
 
+/* ---- partners.c ---- */
+
+/* Has a folder a picture with that stem? */
+bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len);
+
+/* The folder below `to` where `folder` is below `from`. NO_FOLDER: there is none. */
+uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to);
+
 /* The file of a pair that belongs to the picture of that stem in `folder`, which is `input` or
  * below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX: there is none. */
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
@@ -162,22 +178,13 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
 /* Say of a set what belongs to its pictures, where names of its folders do not. 0 or -ENOMEM. */
 int pairs_add_notes(const struct search *s, struct set *set);
 
-/* The folder of that path. NO_FOLDER: there is none. */
-uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
-
 /* ---- folders.c ---- */
 
 /* Parts, splits, one folder, classes, or a flat folder: the first rule that holds makes sets, or
  * looks at the folders in it. 0 or -ENOMEM. */
 int folders_apply(struct search *s, uint32_t folder, struct claim_above above);
 
-/* ---- collect.c ---- */
-
-/* A set of that layout, called like root, whose samples are in the folder `top`, and in those in it
- * if `whole`. The folders of top are the classes of LAYOUT_CLASSES. ret may be NULL. 0 or -ENOMEM.
- */
-int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
-                const char *rule, struct set **ret);
+/* ---- sets.c ---- */
 
 /* Make a set by hand: begin it, then each sample with its files, whose field is an extension if
  * field is NULL, and end it. 0 or -ENOMEM. The set moves when another begins. */
@@ -187,12 +194,25 @@ int set_begin_sample(struct set *set);
 int set_add_file(struct search *s, struct set *set, size_t file, const char *field);
 int set_end(struct set *set);
 
+/* Add a line to what a user has to know. 0 or -ENOMEM. */
+int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* End the sets from number `from` on: their files are in none. */
+void sets_drop(struct search *s, size_t from);
+
+void sets_release(struct search *s);
+
+/* ---- collect.c ---- */
+
+/* A set of that layout, called like root, whose samples are in the folder `top`, and in those in it
+ * if `whole`. The folders of top are the classes of LAYOUT_CLASSES. ret may be NULL. 0 or -ENOMEM.
+ */
+int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+                const char *rule, struct set **ret);
+
 /* The path that a folder is shown by: without folders on it that are called by a role alone, such
  * as images; and behind it `called`, or NULL. 0 or -ENOMEM. */
 int collect_display_path(const struct search *s, uint32_t folder, const char *called, char **ret);
-
-/* Add a line to what a user has to know. 0 or -ENOMEM. */
-int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A dataset that is refused: the pictures below root are in no other. Takes over why, which may be
  * NULL: then no memory. 0 or -ENOMEM. */
@@ -208,11 +228,6 @@ int collect_all_sets(struct search *s);
 /* If a set from number `from` on is refused, all of them are, as one dataset of folder: half a
  * dataset is none. 0 or -ENOMEM. */
 int sets_refuse_all(struct search *s, size_t from, uint32_t folder);
-
-/* End the sets from number `from` on: their files are in none. */
-void sets_drop(struct search *s, size_t from);
-
-void sets_release(struct search *s);
 
 /* Does a file next to class folders of sounds or texts stay what it is? */
 bool stays_beside(enum files_media media, const char *name);

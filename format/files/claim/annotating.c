@@ -1,0 +1,143 @@
+/* What tables and annotations do to sets: they add columns and datasets, and say what is ignored.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/files/claim/annotations.h"
+
+uint32_t annotating_scope(const struct annotating *a, size_t file)
+{
+    uint32_t folder = a->s->m->member[file].folder;
+
+    while (folder != NO_FOLDER && !a->has_samples[folder])
+        folder = a->s->info[folder].above;
+    return folder;
+}
+
+struct set *annotating_first_set(const struct annotating *a, uint32_t scope)
+{
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        struct set *set = &a->s->set[i];
+
+        if (!set->refused && !set->dataset && set->claim->n_views && set->root >= scope &&
+            set->root < a->s->info[scope].end)
+            return set;
+    }
+    for (size_t i = 0; i < a->s->n_sets; i++) /* one folder, called like that above it */
+        if (!a->s->set[i].refused && !a->s->set[i].dataset && a->s->set[i].claim->n_views &&
+            a->s->set[i].top >= scope && a->s->set[i].top < a->s->info[scope].end)
+            return &a->s->set[i];
+    return NULL;
+}
+
+int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
+{
+    struct set *set = annotating_first_set(a, scope);
+
+    a->s->claims->taken[file] = CLAIMS_ASIDE;
+    return set ? set_add_note(set, "%s is ignored: %s; an epochfs.json can say more",
+                              members_name(a->s->m, file), reason)
+               : 0;
+}
+
+/* An annotation cannot be read now: the datasets that it may belong to are refused, for their
+ * fields would depend on the moment. */
+int annotating_refuse(struct annotating *a, uint32_t scope, const char *why)
+{
+    for (size_t i = 0; i < a->s->n_sets; i++) {
+        struct set *set = &a->s->set[i];
+
+        if (set->refused || set->dataset || set->root < scope || set->root >= a->s->info[scope].end)
+            continue;
+        set->refused = strdup(why);
+        if (!set->refused)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int view_add_columns(struct files_view *view, struct value_columns *from)
+{
+    for (unsigned i = 0; i < from->n; i++) {
+        struct value_column *c = &from->column[i];
+
+        if (value_columns_find(&view->values, c->name)) {
+            continue;
+        }
+        if (array_capacity(&view->values.column, view->values.n, sizeof(*c)) < 0)
+            return -ENOMEM;
+        view->values.column[view->values.n++] = *c;
+        *c = (struct value_column){0};
+    }
+    return 0;
+}
+
+int annotating_add_table(struct annotating *a, size_t set, size_t view,
+                         const struct picture_table *table, const uint32_t *row)
+{
+    struct files_view *v = &a->s->set[set].claim->view[view];
+    const struct value_column *label = picture_table_label(table);
+    AUTO_VALUE_COLUMNS struct value_columns picked = {0};
+    int r = 0;
+
+    if (!label)
+        label = picture_table_classes(table, &a->classes);
+    if (label && a->s->set[set].claim->layout != LAYOUT_CLASSES)
+        r = annotating_add_label(a, set, view, label, row);
+    if (r == 0)
+        r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
+    return r < 0 ? r : view_add_columns(v, &picked);
+}
+
+int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
+                    const struct picture_table *table)
+{
+    const uint32_t *picture = picture_table_picture(table);
+    AUTO_FREE uint32_t *row = calloc(pictures->n + 1, sizeof(*row));
+
+    if (!row)
+        return -ENOMEM;
+    for (size_t i = 0; i < pictures->n; i++)
+        row[i] = VALUE_NO_ROW;
+    for (size_t i = picture_table_rows(table); i > 0; i--)
+        if (picture[i - 1] < pictures->n)
+            row[picture[i - 1]] = (uint32_t)(i - 1);
+    return annotating_add_table(a, set, 0, table, row);
+}
+
+int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
+                        uint32_t *sample, size_t n)
+{
+    struct files_claim *claim = a->s->set[set].claim;
+    struct files_view *grown = realloc(claim->view, (claim->n_views + 1) * sizeof(*grown));
+    AUTO_FREE char *path = NULL;
+    char *copy = NULL;
+    int r = collect_display_path(a->s, folder, name, &path);
+
+    if (r == 0 && asprintf(&copy, "/%s", path) < 0) {
+        copy = NULL;
+        r = -ENOMEM;
+    }
+    if (grown)
+        claim->view = grown;
+    if (!grown || r < 0) {
+        free(sample);
+        free(copy);
+        return -ENOMEM;
+    }
+    claim->view[claim->n_views++] = (struct files_view){.name = copy, .sample = sample, .n = n};
+    return 0;
+}
+
+void annotating_release(struct annotating *a)
+{
+    pictures_release(&a->pictures);
+    for (size_t i = 0; i < a->n_labels; i++)
+        value_columns_release(&a->label[i].values);
+    free(a->label);
+    free(a->has_samples);
+    free(a->is_inside);
+}

@@ -1,0 +1,151 @@
+/* Sets of samples: what a rule or a recipe has found, until they are collections. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/files/claim/parts.h"
+
+/* The number of a role; 0: there are too many. */
+static int sets_role(struct files_claim *claim, const char *name, unsigned *ret)
+{
+    for (*ret = 1; *ret <= claim->n_roles; ++*ret)
+        if (!strcmp(claim->role_name[*ret - 1], name))
+            return 0;
+    *ret = 0;
+    if (claim->n_roles == UINT8_MAX)
+        return 0;
+    if (array_capacity(&claim->role_name, claim->n_roles, sizeof(*claim->role_name)) < 0)
+        return -ENOMEM;
+    claim->role_name[claim->n_roles] = strdup(name);
+    *ret = claim->n_roles + 1;
+    return claim->role_name[claim->n_roles++] ? 0 : -ENOMEM;
+}
+
+static int sets_add(struct search *s, struct set *set, size_t file, unsigned role)
+{
+    uint8_t **roles = &set->claim->role;
+
+    if (array_capacity(&set->file, set->n, sizeof(*set->file)) < 0)
+        return -ENOMEM;
+    if (role && !*roles) { /* the first file with a role: array_capacity() counts from 0 */
+        size_t capacity = 1;
+
+        while (capacity <= set->n)
+            capacity *= 2;
+        *roles = calloc(capacity, 1);
+    } else if (*roles && array_capacity(roles, set->n, 1) < 0) {
+        return -ENOMEM;
+    }
+    if (role && !*roles)
+        return -ENOMEM;
+    if (*roles)
+        (*roles)[set->n] = (uint8_t)role;
+    set->file[set->n++] = (uint32_t)file;
+    s->claims->taken[file] = CLAIMS_SAMPLE;
+    return 0;
+}
+
+int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
+              const char *rule, struct set **ret)
+{
+    struct files_claim *claim = calloc(1, sizeof(*claim));
+
+    if (!claim || array_capacity(&s->set, s->n_sets, sizeof(*s->set)) < 0) {
+        free(claim);
+        return -ENOMEM;
+    }
+    *ret = &s->set[s->n_sets++];
+    **ret = (struct set){.claim = claim, .root = root, .top = top, .whole = whole};
+    claim->layout = layout;
+    claim->media = s->media;
+    claim->top = strdup(claim_path(s, top));
+    claim->rule = strdup(rule);
+    claim->view = calloc(1, sizeof(*claim->view));
+    claim->n_views = claim->view ? 1 : 0;
+    return claim->top && claim->rule && claim->view ? 0 : -ENOMEM;
+}
+
+int set_begin_sample(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
+        return -ENOMEM;
+    claim->first[claim->n_samples++] = (uint32_t)set->n;
+    return 0;
+}
+
+int set_add_file(struct search *s, struct set *set, size_t file, const char *field)
+{
+    unsigned role = 0;
+    int r = field ? sets_role(set->claim, field, &role) : 0;
+
+    if (field && !role)
+        return r;
+    return r < 0 ? r : sets_add(s, set, file, role);
+}
+
+int set_end(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
+        return -ENOMEM;
+    claim->first[claim->n_samples] = (uint32_t)set->n;
+    claim->view->n = claim->n_samples;
+    return 0;
+}
+
+int set_add_note(struct set *set, const char *format, ...)
+{
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *line = NULL;
+    va_list list;
+    int n;
+
+    va_start(list, format);
+    n = vasprintf(&line, format, list);
+    va_end(list);
+    if (n < 0) {
+        line = NULL;
+        return -ENOMEM;
+    }
+    text_add(&t, "%s%s\n", set->notes ? set->notes : "", line);
+    free(set->notes);
+    set->notes = NULL;
+    return text_finish(&t, &set->notes, NULL);
+}
+
+static void sets_release_one(struct set *set)
+{
+    files_free_claim(set->claim);
+    free(set->file);
+    free(set->named);
+    free(set->called);
+    free(set->notes);
+    free(set->refused);
+}
+
+void sets_drop(struct search *s, size_t from)
+{
+    while (s->n_sets > from) {
+        struct set *set = &s->set[--s->n_sets];
+
+        for (size_t i = 0; i < set->n; i++)
+            s->claims->taken[set->file[i]] = 0;
+        sets_release_one(set);
+    }
+}
+
+void sets_release(struct search *s)
+{
+    for (size_t i = 0; i < s->n_sets; i++)
+        sets_release_one(&s->set[i]);
+    free(s->set);
+    s->set = NULL;
+    s->n_sets = 0;
+}

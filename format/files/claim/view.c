@@ -1,0 +1,59 @@
+/* Claims and their views. */
+#include <stdlib.h>
+
+#include "format/files/claim/claim.h"
+
+void claim_sample(const struct members *m, const struct files_claim *claim,
+                  const struct files_view *view, uint64_t row, struct sample_files *ret)
+{
+    size_t sample = view->sample ? view->sample[row] : (size_t)row, unnamed = 0;
+    const char *name;
+
+    ret->first = claim->first[sample];
+    ret->n = claim->first[sample + 1] - ret->first;
+    name = members_name(m, ret->first);
+    for (size_t i = 0; i < ret->n; i++)
+        unnamed += !claim->role || !claim->role[ret->first + i];
+    ret->stem = unnamed > 1 ? name_stem(name) : name_stem_alone(name);
+}
+
+static void view_free_texts(char **text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(text[i]);
+    free(text);
+}
+
+void claim_release_view(struct files_view *view)
+{
+    free(view->name);
+    free(view->sample);
+    free(view->label);
+    view_free_texts(view->class_name, view->n_classes);
+    value_columns_release(&view->values);
+}
+
+void files_free_claim(void *impl)
+{
+    struct files_claim *claim = impl;
+
+    if (!claim)
+        return;
+    for (size_t i = 0; i < claim->n_views; i++)
+        claim_release_view(&claim->view[i]);
+    free(claim->view);
+    view_free_texts(claim->manifest, claim->n_manifests);
+    view_free_texts(claim->role_name, claim->n_roles);
+    view_free_texts(claim->class_name, claim->n_classes);
+    free(claim->first);
+    free(claim->role);
+    free(claim->top);
+    for (size_t i = 0; i < claim->n_annotations; i++)
+        blob_free(claim->annotation[i]);
+    free(claim->annotation);
+    free(claim->rule);
+    free(claim->notes);
+    free(claim->about);
+    free(claim->aside);
+    free(claim);
+}
