@@ -1,9 +1,6 @@
 /* The sets of a recipe: which files are samples of which dataset, and what belongs to them. */
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,80 +8,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
-#include "format/files/claim/pattern.h"
-#include "format/files/claim/recipe.h"
-
-/* A picture that a pattern has. */
-struct recipe_hit {
-    uint32_t file, group, label;
-    const char *pattern;
-};
-
-/* Distinct texts, numbered in the order in which they come. */
-struct numbered {
-    void *tree; /* of struct numbered_text */
-    struct numbered_text {
-        char *text;
-        uint32_t number;
-    } * *text; /* [n] */
-    size_t n;
-};
-
-struct recipe_making {
-    struct search *s;
-    const struct recipe *recipe;
-    const char *name; /* pattern of names of datasets */
-    json_t *dataset;
-    struct recipe_hit *hit; /* [n] */
-    size_t n;
-    struct numbered groups, labels;
-    struct diag *d;
-};
-
-/* ---- distinct texts ---- */
-
-static int numbered_compare(const void *a, const void *b)
-{
-    return strcmp(((const struct numbered_text *)a)->text, ((const struct numbered_text *)b)->text);
-}
-
-static int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret)
-{
-    AUTO_FREE char *copy = strndup(text, len);
-    struct numbered_text *new = copy ? malloc(sizeof(*new)) : NULL;
-    struct numbered_text **found;
-
-    if (!new)
-        return -ENOMEM;
-    *new = (struct numbered_text){copy, (uint32_t)t->n};
-    found = tsearch(new, &t->tree, numbered_compare);
-    if (!found || *found != new || array_capacity(&t->text, t->n, sizeof(*t->text)) < 0) {
-        bool is_known = found && *found != new;
-
-        free(new);
-        if (is_known)
-            *ret = (*found)->number;
-        return is_known ? 0 : -ENOMEM;
-    }
-    new->text = TAKE_PTR(copy);
-    t->text[t->n++] = new;
-    *ret = new->number;
-    return 0;
-}
-
-static void numbered_free_text(void *p)
-{
-    struct numbered_text *text = p;
-
-    free(text->text);
-    free(text);
-}
-
-static void numbered_release(struct numbered *t)
-{
-    tdestroy(t->tree, numbered_free_text);
-    free(t->text);
-}
+#include "format/files/claim/recipe_parts.h"
 
 /* ---- files ---- */
 
@@ -317,109 +241,6 @@ static int recipe_add_boxes(const struct recipe_making *t, struct set *set,
     return r;
 }
 
-/* ---- words as fields ---- */
-
-static bool recipe_is_field(const struct recipe_making *t, const struct pattern_word *word)
-{
-    AUTO_FREE char *quoted = NULL;
-
-    if (*word->name == '_' || (word->name_len == 5 && !memcmp(word->name, "label", 5)) ||
-        (word->name_len == 4 && (!memcmp(word->name, "stem", 4) || !memcmp(word->name, "path", 4))))
-        return false;
-    return asprintf(&quoted, "{%.*s}", (int)word->name_len, word->name) >= 0 &&
-           !strstr(t->name, quoted);
-}
-
-static bool recipe_is_integer(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (!isdigit((unsigned char)text[i]))
-            return false;
-    return len && len < 19;
-}
-
-/* Add the words of a sample, as texts; another pass makes numbers of them. */
-static int recipe_add_words(const struct recipe_making *t, struct files_view *view,
-                            const struct pattern_words *words)
-{
-    int r = 0;
-
-    for (unsigned i = 0; i < words->n && r == 0; i++) {
-        const struct pattern_word *word = &words->word[i];
-        AUTO_FREE char *name = strndup(word->name, word->name_len);
-        struct value_column *c;
-
-        if (!name)
-            return -ENOMEM;
-        if (!recipe_is_field(t, word))
-            continue;
-        c = value_columns_find(&view->values, name);
-        if (!c)
-            r = value_columns_add(&view->values, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
-        while (r == 0 && c->rows + 1 < view->n) /* samples of other patterns */
-            r = value_column_end_hole(c);
-        if (r == 0)
-            r = value_column_append(c, word->text, word->len);
-        if (r == 0)
-            r = value_column_end_row(c);
-    }
-    return r;
-}
-
-static int recipe_make_numbers(struct value_column *c)
-{
-    struct value_columns made = {0};
-    struct value_column *number;
-    int r;
-
-    for (uint64_t row = 0; row < c->rows; row++) {
-        const uint8_t *items;
-        uint64_t n = value_items(c, row, &items);
-
-        if (!value_is_hole(c, row) && !recipe_is_integer((const char *)items, n))
-            return 0;
-    }
-    r = value_columns_add(&made, c->name, VALUE_NUMBERS, DTYPE_I8, false, 0, &number);
-    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
-        const uint8_t *items;
-        uint64_t n = value_items(c, row, &items);
-        char text[24];
-        int64_t value;
-
-        if (value_is_hole(c, row)) {
-            r = value_column_end_hole(number);
-            continue;
-        }
-        memcpy(text, items, n);
-        text[n] = '\0';
-        value = strtoll(text, NULL, 10);
-        r = value_column_append(number, &value, 1);
-        if (r == 0)
-            r = value_column_end_row(number);
-    }
-    if (r == 0) {
-        struct value_column old = *c;
-
-        *c = made.column[0];
-        made.column[0] = old;
-    }
-    value_columns_release(&made);
-    return r;
-}
-
-static int recipe_finish_words(struct files_view *view)
-{
-    int r = 0;
-
-    for (unsigned i = 0; i < view->values.n && r == 0; i++) {
-        while (r == 0 && view->values.column[i].rows < view->n)
-            r = value_column_end_hole(&view->values.column[i]);
-        if (r == 0)
-            r = recipe_make_numbers(&view->values.column[i]);
-    }
-    return r;
-}
-
 /* ---- sets ---- */
 
 /* By group, then by folder and stem, as a folder of pictures has them. */
@@ -521,82 +342,6 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     *labels = t.labels;
     numbered_release(&t.groups);
     free(t.hit);
-    return r;
-}
-
-/* ---- labels over all datasets ---- */
-
-static int recipe_compare_labels(const void *a, const void *b)
-{
-    return strcmp((*(struct numbered_text *const *)a)->text,
-                  (*(struct numbered_text *const *)b)->text);
-}
-
-/* Number the classes as the recipe has them, or by bytes: place[i] of the text numbered i. */
-static int recipe_place_labels(const struct recipe *recipe, const struct numbered *labels,
-                               json_t *classes, uint32_t *place, struct diag *d)
-{
-    AUTO_FREE struct numbered_text **sorted = calloc(labels->n + 1, sizeof(*sorted));
-
-    if (!sorted)
-        return -ENOMEM;
-    for (size_t i = 0; i < labels->n; i++)
-        sorted[i] = labels->text[i];
-    qsort(sorted, labels->n, sizeof(*sorted), recipe_compare_labels);
-    for (size_t i = 0; i < labels->n; i++)
-        place[sorted[i]->number] = (uint32_t)i;
-    for (size_t i = 0; classes && i < labels->n; i++) {
-        size_t k = 0;
-
-        while (k < json_array_size(classes) &&
-               strcmp(json_string_value(json_array_get(classes, k)), labels->text[i]->text) != 0)
-            k++;
-        if (k == json_array_size(classes))
-            return diag_set(d, -EBADMSG,
-                            "%s, line %u: 'classes': expected all classes, but not '%s'",
-                            recipe->name, recipe_line(recipe, "classes"), labels->text[i]->text);
-        place[i] = (uint32_t)k;
-    }
-    return 0;
-}
-
-static int recipe_name_classes(const struct numbered *labels, const uint32_t *place,
-                               const json_t *classes, struct files_view *view)
-{
-    size_t n = classes ? json_array_size(classes) : labels->n;
-
-    view->class_name = calloc(n + 1, sizeof(*view->class_name));
-    if (!view->class_name)
-        return -ENOMEM;
-    view->n_classes = n;
-    for (size_t i = 0; i < n; i++)
-        if (classes &&
-            !(view->class_name[i] = strdup(json_string_value(json_array_get(classes, i)))))
-            return -ENOMEM;
-    for (size_t i = 0; !classes && i < n; i++)
-        if (!(view->class_name[place[i]] = strdup(labels->text[i]->text)))
-            return -ENOMEM;
-    return 0;
-}
-
-static int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
-                                const struct numbered *labels, struct diag *d)
-{
-    AUTO_FREE uint32_t *place = calloc(labels->n + 1, sizeof(*place));
-    int r = place ? 0 : -ENOMEM;
-
-    for (size_t i = first; i < s->n_sets && r == 0; i++) {
-        struct files_view *view = s->set[i].claim->view;
-        json_t *classes = json_object_get((const json_t *)s->set[i].dataset, "classes");
-
-        if (!view->label)
-            continue;
-        r = recipe_place_labels(recipe, labels, classes, place, d);
-        for (size_t k = 0; k < view->n && r == 0; k++)
-            view->label[k] = place[view->label[k]];
-        if (r == 0)
-            r = recipe_name_classes(labels, place, classes, view);
-    }
     return r;
 }
 

@@ -1,0 +1,189 @@
+/* The labels of recipes: words of paths, which are numbered over all datasets of the recipe, or by
+ * the classes that a dataset names. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/files/claim/recipe_parts.h"
+
+/* ---- distinct texts ---- */
+
+static int numbered_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct numbered_text *)a)->text, ((const struct numbered_text *)b)->text);
+}
+
+int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret)
+{
+    AUTO_FREE char *copy = strndup(text, len);
+    struct numbered_text *new = copy ? malloc(sizeof(*new)) : NULL;
+    struct numbered_text **found = NULL;
+
+    if (!new)
+        return -ENOMEM;
+    *new = (struct numbered_text){copy, (uint32_t)t->n};
+    if (array_capacity(&t->text, t->n, sizeof(*t->text)) == 0)
+        found = tsearch(new, &t->tree, numbered_compare);
+    if (!found || *found != new) {
+        free(new);
+        if (found)
+            *ret = (*found)->number;
+        return found ? 0 : -ENOMEM;
+    }
+    new->text = TAKE_PTR(copy);
+    t->text[t->n++] = new;
+    *ret = new->number;
+    return 0;
+}
+
+static void numbered_free_text(void *p)
+{
+    struct numbered_text *text = p;
+
+    free(text->text);
+    free(text);
+}
+
+void numbered_release(struct numbered *t)
+{
+    tdestroy(t->tree, numbered_free_text);
+    free(t->text);
+}
+
+/* ---- labels over all datasets ---- */
+
+static int recipe_compare_labels(const void *a, const void *b)
+{
+    return strcmp((*(struct numbered_text *const *)a)->text,
+                  (*(struct numbered_text *const *)b)->text);
+}
+
+/* Number labels by bytes: place[i] of the text numbered i. */
+static int recipe_sort_labels(const struct numbered *labels, uint32_t *place)
+{
+    AUTO_FREE struct numbered_text **sorted = calloc(labels->n + 1, sizeof(*sorted));
+
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < labels->n; i++)
+        sorted[i] = labels->text[i];
+    qsort(sorted, labels->n, sizeof(*sorted), recipe_compare_labels);
+    for (size_t i = 0; i < labels->n; i++)
+        place[sorted[i]->number] = (uint32_t)i;
+    return 0;
+}
+
+/* All labels, by bytes. */
+static int recipe_name_labels(const struct numbered *labels, const uint32_t *place,
+                              struct files_view *view)
+{
+    view->class_name = calloc(labels->n + 1, sizeof(*view->class_name));
+    if (!view->class_name)
+        return -ENOMEM;
+    view->n_classes = labels->n;
+    for (size_t i = 0; i < labels->n; i++)
+        if (!(view->class_name[place[i]] = strdup(labels->text[i]->text)))
+            return -ENOMEM;
+    return 0;
+}
+
+/* The labels of a set as its classes number them. */
+static int recipe_number_by_classes(const struct recipe *recipe, const struct numbered *labels,
+                                    const json_t *classes, struct files_view *view, struct diag *d)
+{
+    AUTO_CLASS_LIST struct class_list list = {0};
+    int r = class_list_read(classes, &list, &view->class_name, &view->n_classes);
+
+    for (size_t i = 0; i < view->n && r == 0; i++) {
+        const char *text = labels->text[view->label[i]]->text;
+        size_t number = class_list_find(&list, text, strlen(text));
+
+        if (number == list.n)
+            return diag_set(d, -EBADMSG,
+                            "%s, line %u: 'classes': expected all classes, but not '%s'",
+                            recipe->name, recipe_line(recipe, "classes"), text);
+        view->label[i] = (int64_t)number;
+    }
+    return r;
+}
+
+int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
+                         const struct numbered *labels, struct diag *d)
+{
+    AUTO_FREE uint32_t *place = calloc(labels->n + 1, sizeof(*place));
+    int r = place ? recipe_sort_labels(labels, place) : -ENOMEM;
+
+    for (size_t i = first; i < s->n_sets && r == 0; i++) {
+        struct files_view *view = s->set[i].claim->view;
+        const json_t *classes = json_object_get((const json_t *)s->set[i].dataset, "classes");
+
+        if (!view->label)
+            continue;
+        if (classes) {
+            r = recipe_number_by_classes(recipe, labels, classes, view, d);
+            continue;
+        }
+        for (size_t k = 0; k < view->n; k++)
+            view->label[k] = place[view->label[k]];
+        r = recipe_name_labels(labels, place, view);
+    }
+    return r;
+}
+
+/* ---- classes that a recipe names ---- */
+
+static int class_list_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct class_list_item *)a)->name,
+                  ((const struct class_list_item *)b)->name);
+}
+
+int class_list_read(const json_t *classes, struct class_list *ret, char ***ret_name, size_t *ret_n)
+{
+    size_t n = json_array_size(classes);
+
+    ret->item = calloc(n + 1, sizeof(*ret->item));
+    *ret_name = calloc(n + 1, sizeof(**ret_name));
+    if (!ret->item || !*ret_name)
+        return -ENOMEM;
+    for (*ret_n = 0; *ret_n < n; ++*ret_n) {
+        char *name = strdup(json_string_value(json_array_get(classes, *ret_n)));
+
+        if (!name)
+            return -ENOMEM;
+        (*ret_name)[*ret_n] = name;
+        ret->item[*ret_n] = (struct class_list_item){name, *ret_n};
+    }
+    ret->n = n;
+    if (n)
+        qsort(ret->item, n, sizeof(*ret->item), class_list_compare);
+    return 0;
+}
+
+size_t class_list_find(const struct class_list *list, const char *text, size_t len)
+{
+    size_t low = 0, high = list->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *name = list->item[middle].name;
+        size_t n = strlen(name);
+        int order = memcmp(name, text, n < len ? n : len);
+
+        order = order ? order : (n > len) - (n < len);
+        if (order == 0)
+            return list->item[middle].number;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return list->n;
+}
+
+void class_list_release(struct class_list *list)
+{
+    free(list->item);
+}

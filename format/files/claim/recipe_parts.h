@@ -1,0 +1,59 @@
+/* What the files that make the sets of a recipe share. Only they include this. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
+
+#include "format/files/claim/pattern.h"
+#include "format/files/claim/recipe.h"
+
+/* Distinct texts, numbered in the order in which they come. */
+struct numbered {
+    void *tree; /* of struct numbered_text */
+    struct numbered_text {
+        char *text;
+        uint32_t number;
+    } * *text; /* [n] */
+    size_t n;
+};
+
+/* A picture that a pattern has. */
+struct recipe_hit {
+    uint32_t file, group, label; /* of the label: UINT32_MAX: it has none */
+    const char *pattern;
+};
+
+/* A dataset of a recipe while its sets are made. */
+struct recipe_making {
+    struct search *s;
+    const struct recipe *recipe;
+    const char *name; /* pattern of names of datasets */
+    json_t *dataset;
+    struct recipe_hit *hit; /* [n] */
+    size_t n;
+    struct numbered groups, labels;
+    struct diag *d;
+};
+
+/* ---- recipe_labels.c ---- */
+
+/* The number of a text. 0 or -ENOMEM. */
+int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret);
+void numbered_release(struct numbered *t); /* of one that starts as {0} */
+
+/* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
+ * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */
+int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
+                         const struct numbered *labels, struct diag *d);
+
+/* ---- recipe_words.c ---- */
+
+/* Add the words of a sample, which is the last of the view so far, as texts. 0 or -ENOMEM. */
+int recipe_add_words(const struct recipe_making *t, struct files_view *view,
+                     const struct pattern_words *words);
+
+/* After the last sample: words that are numbers become numbers. 0 or -ENOMEM. */
+int recipe_finish_words(struct files_view *view);
+
+/* Has the name of a dataset that word? */
+bool recipe_name_has_word(const char *name, const struct pattern_word *word);
+
+#endif

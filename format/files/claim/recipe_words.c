@@ -1,0 +1,116 @@
+/* Words of the paths of a recipe's pictures as fields: texts, or whole numbers if all of them are.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/files/claim/recipe_parts.h"
+
+bool recipe_name_has_word(const char *name, const struct pattern_word *word)
+{
+    for (const char *p = name; (p = strchr(p, '{')); p++)
+        if (!strncmp(p + 1, word->name, word->name_len) && p[1 + word->name_len] == '}')
+            return true;
+    return false;
+}
+
+static bool recipe_is_field(const struct recipe_making *t, const struct pattern_word *word)
+{
+    static const char *const others[] = {"label", "stem", "path"};
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (word->name_len == strlen(others[i]) && !memcmp(word->name, others[i], word->name_len))
+            return false;
+    return *word->name != '_' && !recipe_name_has_word(t->name, word);
+}
+
+static bool recipe_is_integer(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isdigit((unsigned char)text[i]))
+            return false;
+    return len && len < 19;
+}
+
+int recipe_add_words(const struct recipe_making *t, struct files_view *view,
+                     const struct pattern_words *words)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < words->n && r == 0; i++) {
+        const struct pattern_word *word = &words->word[i];
+        AUTO_FREE char *name = strndup(word->name, word->name_len);
+        struct value_column *c;
+
+        if (!name)
+            return -ENOMEM;
+        if (!recipe_is_field(t, word))
+            continue;
+        c = value_columns_find(&view->values, name);
+        if (!c)
+            r = value_columns_add(&view->values, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
+        while (r == 0 && c->rows + 1 < view->n) /* samples of other patterns */
+            r = value_column_end_hole(c);
+        if (r == 0)
+            r = value_column_append(c, word->text, word->len);
+        if (r == 0)
+            r = value_column_end_row(c);
+    }
+    return r;
+}
+
+static int recipe_make_numbers(struct value_column *c)
+{
+    struct value_columns made = {0};
+    struct value_column *number;
+    int r;
+
+    for (uint64_t row = 0; row < c->rows; row++) {
+        const uint8_t *items;
+        uint64_t n = value_items(c, row, &items);
+
+        if (!value_is_hole(c, row) && !recipe_is_integer((const char *)items, n))
+            return 0;
+    }
+    r = value_columns_add(&made, c->name, VALUE_NUMBERS, DTYPE_I8, false, 0, &number);
+    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+        const uint8_t *items;
+        uint64_t n = value_items(c, row, &items);
+        char text[24];
+        int64_t value;
+
+        if (value_is_hole(c, row)) {
+            r = value_column_end_hole(number);
+            continue;
+        }
+        memcpy(text, items, n);
+        text[n] = '\0';
+        value = strtoll(text, NULL, 10);
+        r = value_column_append(number, &value, 1);
+        if (r == 0)
+            r = value_column_end_row(number);
+    }
+    if (r == 0) {
+        struct value_column old = *c;
+
+        *c = made.column[0];
+        made.column[0] = old;
+    }
+    value_columns_release(&made);
+    return r;
+}
+
+int recipe_finish_words(struct files_view *view)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < view->values.n && r == 0; i++) {
+        while (r == 0 && view->values.column[i].rows < view->n)
+            r = value_column_end_hole(&view->values.column[i]);
+        if (r == 0)
+            r = recipe_make_numbers(&view->values.column[i]);
+    }
+    return r;
+}
