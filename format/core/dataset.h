@@ -259,6 +259,8 @@ struct dataset {
 
     bool unlisted; /* one of very many: it opens by its name, but listings leave it out */
 
+    const char *rule; /* by which its format has found it, for people; not owned; NULL: by none */
+
     /* The name of the field whose numbers are classes, for plans and pages. Valid once it is ready,
      * and not owned. */
     const char *label;

@@ -389,6 +389,8 @@ int files_add_dataset(struct files_file *file, const char *name, const struct fo
     struct dataset *ds;
     int r = record_set_new(&files_records, &base, 1, setup, &ds);
 
+    if (r == 0)
+        ds->rule = file->source->claim->rule;
     record_file_drop(base);
     return r < 0 ? r : finds->dataset(finds, name, ds);
 }

@@ -137,6 +137,8 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
     }
     printf("%s\n    format   %s\n    samples  %llu\n", path, item->ds->format->name,
            (unsigned long long)item->ds->samples);
+    if (item->ds->rule)
+        text_add(&t, "    rule     %s\n", item->ds->rule);
     for (unsigned i = 0; i < item->ds->n_fields; i++) {
         const struct field *f = &item->ds->field[i];
         size_t line = t.len;

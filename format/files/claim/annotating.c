@@ -38,6 +38,9 @@ int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const c
     struct set *set = annotating_first_set(a, scope);
 
     a->s->claims->taken[file] = CLAIMS_ASIDE;
+    a->s->flags[file] |= FILE_REASON_GIVEN;
+    if (set && set_add_ignored(set, reason, 1, members_name(a->s->m, file)) < 0)
+        return -ENOMEM;
     return set ? set_add_note(set, "%s is ignored: %s; an epochfs.json can say more",
                               members_name(a->s->m, file), reason)
                : 0;

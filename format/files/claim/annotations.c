@@ -458,7 +458,8 @@ static int boxes_apply(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
 
-    claim->boxes = boxes_find(a->s, set, 0, ".xml");
+    if (set->has_companions)
+        claim->boxes = boxes_find(a->s, set, 0, ".xml");
     snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
     for (unsigned role = 1; role <= claim->n_roles && !claim->boxes; role++) {
         const char *ext = strrchr(claim->role_name[role - 1], '.');

@@ -78,6 +78,7 @@ static int collect_sample(struct collecting *t, uint32_t folder, const struct sa
     size_t picture = sample->first;
     int r = set_begin_sample(t->set);
 
+    t->set->has_companions = t->set->has_companions || sample->n > 1;
     for (size_t i = 0; i < sample->n && r == 0; i++)
         r = set_add_file(t->s, t->set, sample->first + i, NULL);
     for (size_t i = 0; i < sample->n && !name_is_picture(members_name(m, picture)); i++)
@@ -261,14 +262,32 @@ int collect_refused(struct search *s, uint32_t root, char *why)
 
 /* ---- what is ignored ---- */
 
-/* Say what is ignored among files [first, last): how many files of which extension. */
-static int collect_count(const struct search *s, size_t first, size_t last,
-                         struct extensions *kinds)
+/* Say what is ignored below the root: how many files of which extension; and all reasons. */
+static int collect_say_ignored(const struct search *s, struct set *set, struct files_claim *claim)
 {
-    for (size_t i = first; i < last; i++)
-        if (s->claims->taken[i] == CLAIMS_ASIDE)
-            extensions_add(kinds, members_name(s->m, i));
-    return 0;
+    size_t first = s->info[set->root].first, last = s->info[s->info[set->root].end - 1].last;
+    size_t n = 0, first_aside = 0;
+    struct extensions kinds = {.n = 0};
+    AUTO_TEXT struct text text = {0}, about = {0};
+
+    for (size_t i = first; i < last; i++) {
+        if (s->claims->taken[i] != CLAIMS_ASIDE || (s->flags[i] & FILE_REASON_GIVEN))
+            continue;
+        first_aside = n++ ? first_aside : i;
+        extensions_add(&kinds, members_name(s->m, i));
+    }
+    extensions_show(&kinds, true, &text);
+    if (n && set_add_ignored(set, "in no sample", n, members_name(s->m, first_aside)) < 0)
+        return -ENOMEM;
+    if (set->ignored.len) {
+        text_add(&about, "%s\"ignored\": [%s],\n", claim->about ? claim->about : "",
+                 set->ignored.data);
+        free(claim->about);
+        claim->about = NULL;
+        if (text_finish(&about, &claim->about, NULL) < 0)
+            return -ENOMEM;
+    }
+    return text_finish(&text, &claim->aside, NULL);
 }
 
 bool stays_beside(enum files_media media, const char *name)
@@ -474,8 +493,6 @@ int collect(struct search *s, uint32_t root, enum files_layout layout)
 static int collect_emit(struct search *s, struct set *set)
 {
     struct files_claim *claim = set->claim;
-    struct extensions kinds = {.n = 0};
-    AUTO_TEXT struct text text = {0};
     struct collection *c;
     int r = s->long_names ? 0 : collect_shorten_roles(set);
 
@@ -493,12 +510,13 @@ static int collect_emit(struct search *s, struct set *set)
     claim->notes = TAKE_PTR(set->notes);
     collect_ignore(s, set->top, s->info[set->top].end, set, claim->media);
     collect_ignore(s, set->root, set->root + 1, set, claim->media);
+    for (uint32_t i = set->root; i < s->info[set->root].end; i++)
+        if (s->info[i].is_target)
+            collect_ignore(s, i, i + 1, set, claim->media);
     for (uint32_t i = set->top; i < s->info[set->top].end; i++)
         for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next)
             collect_ignore(s, pair->target, s->info[pair->target].end, set, claim->media);
-    collect_count(s, s->info[set->root].first, s->info[s->info[set->root].end - 1].last, &kinds);
-    extensions_show(&kinds, true, &text);
-    return text_finish(&text, &claim->aside, NULL);
+    return collect_say_ignored(s, set, claim);
 }
 
 int collect_all_sets(struct search *s)

@@ -281,17 +281,35 @@ static int folders_each(struct search *s, const struct siblings_of *all, struct 
 }
 
 static int folders_make(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
-                        bool whole, const char *rule, const struct siblings_of *all)
+                        bool whole, struct claim_above above, const char *rule,
+                        const struct siblings_of *all)
 {
     AUTO_TEXT struct text t = {0};
 
-    text_add(&t, "%s", rule);
+    text_add(&t, "%s%s%s", above.rule ? above.rule : "", above.rule ? ", " : "", rule);
     if (all->n) {
         text_add(&t, " (");
         folders_add_names(s, all, &t);
         text_add(&t, ")");
     }
     return t.failed ? -ENOMEM : collect_set(s, root, layout, top, whole, t.data, NULL);
+}
+
+static int folders_apply_splits(struct search *s, uint32_t folder, const struct siblings_of *all,
+                                struct claim_above above)
+{
+    AUTO_TEXT struct text t = {0};
+    size_t before = s->n_sets;
+    int r;
+
+    text_add(&t, "splits by name (");
+    folders_add_names(s, all, &t);
+    text_add(&t, ")");
+    if (t.failed)
+        return -ENOMEM;
+    above.rule = t.data;
+    r = folders_each(s, all, above);
+    return r < 0 ? r : sets_refuse_all(s, before, folder);
 }
 
 static int folders_apply_classes(struct search *s, uint32_t folder, const struct siblings_of *all,
@@ -307,13 +325,14 @@ static int folders_apply_classes(struct search *s, uint32_t folder, const struct
             return folders_apply(s, folder, above);
         }
     if (2 * all->direct >= all->n)
-        return folders_make(s, folder, LAYOUT_CLASSES, folder, true, "classes by folder", all);
+        return folders_make(s, folder, LAYOUT_CLASSES, folder, true, above, "classes by folder",
+                            all);
     if (folders_pass_over(s, all))
-        return folders_make(s, folder, LAYOUT_CLASSES, folder, true,
+        return folders_make(s, folder, LAYOUT_CLASSES, folder, true, above,
                             "classes by folder, whose pictures are one folder deeper", all);
     switch (folders_judge_deeper(s, all)) {
     case DEEPER_CLASSES:
-        return folders_make(s, folder, LAYOUT_CLASSES, folder, true,
+        return folders_make(s, folder, LAYOUT_CLASSES, folder, true, above,
                             "classes by folder, for the folders in them differ", all);
     case DEEPER_DATASETS:
         return folders_each(s, all, above);
@@ -366,7 +385,6 @@ static bool folders_is_alone(const struct search *s, uint32_t folder, uint32_t o
 int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
 {
     AUTO_SIBLINGS_OF struct siblings_of all = {0};
-    size_t before;
     int r = folders_list(s, folder, &all);
 
     if (r == 0 && all.direct)
@@ -374,17 +392,16 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
     if (r < 0)
         return r;
     if (folders_is_flat(s, folder, &all))
-        return folders_make(s, folder, LAYOUT_FLAT, folder, false, "one folder of pictures",
+        return folders_make(s, folder, LAYOUT_FLAT, folder, false, above, "one folder of pictures",
                             &(struct siblings_of){0});
     if (folders_are_own(s, &all))
         return folders_each(s, &all, above);
     if (folders_are_parts(s, &all))
-        return folders_make(s, folder, LAYOUT_FLAT, folder, true, "parts of one dataset", &all);
+        return folders_make(s, folder, LAYOUT_FLAT, folder, true, above, "parts of one dataset",
+                            &all);
     switch (folders_judge_splits(s, &all, above.in_split)) {
     case SPLIT_ALL:
-        before = s->n_sets;
-        r = folders_each(s, &all, above);
-        return r < 0 ? r : sets_refuse_all(s, before, folder);
+        return folders_apply_splits(s, folder, &all, above);
     case SPLIT_DOUBTFUL:
         return folders_refuse(s, folder, &all,
                               "one of them is a part of a dataset, as its name says",
@@ -393,13 +410,13 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
         break;
     }
     if (pairs_are_scenes(s, folder))
-        return folders_make(s, folder, LAYOUT_FLAT, folder, true, "scenes with the same pairs",
-                            &all);
+        return folders_make(s, folder, LAYOUT_FLAT, folder, true, above,
+                            "scenes with the same pairs", &all);
     if (all.n == 1 && folders_is_alone(s, folder, all.folder[0]) &&
         s->info[all.folder[0]].here[COUNT_PICTURES] &&
         s->info[all.folder[0]].here[COUNT_PICTURES] == s->info[all.folder[0]].all[COUNT_PICTURES])
-        return folders_make(s, folder, LAYOUT_FLAT, all.folder[0], false, "one folder of pictures",
-                            &all);
+        return folders_make(s, folder, LAYOUT_FLAT, all.folder[0], false, above,
+                            "one folder of pictures", &all);
     if (all.n < 2) {
         r = claim_note_unmet(s, folder, above.project);
         return r < 0 ? r : folders_each(s, &all, above);

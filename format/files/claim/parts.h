@@ -7,6 +7,7 @@
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 
+#include "base/text.h"
 #include "format/files/claim/claim.h"
 #include "format/files/claim/names.h"
 
@@ -59,7 +60,7 @@ struct folder_info {
 };
 
 /* What is known of a file. */
-enum { FILE_IN_SAMPLE = 1, FILE_MANIFEST = 2, FILE_WITH_ANOTHER = 4 };
+enum { FILE_IN_SAMPLE = 1, FILE_MANIFEST = 2, FILE_WITH_ANOTHER = 4, FILE_REASON_GIVEN = 8 };
 
 /* A dataset that a rule has found: samples, which tables and annotations may say more of. */
 struct set {
@@ -67,6 +68,7 @@ struct set {
     uint32_t root;             /* it is called like this folder */
     uint32_t top;              /* the folder that its samples are in, */
     bool whole;                /* with those in it */
+    bool has_companions;       /* samples have several files of one stem */
     uint32_t *file;            /* [n] those of the samples, in order */
     size_t n;
     bool is_text[UINT8_MAX];     /* roles of files that are no pictures: "<folder>.<extension>" */
@@ -76,6 +78,7 @@ struct set {
     const char *pattern; /* of names of the dataset */
     uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
     char *notes;         /* for people: lines; NULL: none */
+    struct text ignored; /* objects of JSON, with commas between them */
     char *refused;       /* why it is an error, for people; NULL: it is none */
     uint64_t base;       /* the number of its first sample among those of all sets */
 };
@@ -149,7 +152,8 @@ int search_classes_for_manifests(struct search *s, uint32_t folder);
  * project: a program is built in a folder above. 0 or -ENOMEM. */
 struct claim_above {
     bool split, project;
-    bool in_split; /* the folder itself is called by a split */
+    bool in_split;    /* the folder itself is called by a split */
+    const char *rule; /* which rule has led here, for people; NULL: none */
 };
 int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
 
@@ -193,6 +197,10 @@ int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_
 int set_begin_sample(struct set *set);
 int set_add_file(struct search *s, struct set *set, size_t file, const char *field);
 int set_end(struct set *set);
+
+/* Count files that are ignored for a reason, in dataset.json: the path of the first. 0 or -ENOMEM.
+ */
+int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 
 /* Add a line to what a user has to know. 0 or -ENOMEM. */
 int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));

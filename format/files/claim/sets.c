@@ -100,6 +100,18 @@ int set_end(struct set *set)
     return 0;
 }
 
+int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first)
+{
+    struct text *t = &set->ignored;
+
+    text_add(t, "%s{\"reason\": ", t->len ? ", " : "");
+    text_add_json(t, reason);
+    text_add(t, ", \"files\": %zu, \"first\": ", n);
+    text_add_json(t, first);
+    text_add(t, "}");
+    return t->failed ? -ENOMEM : 0;
+}
+
 int set_add_note(struct set *set, const char *format, ...)
 {
     AUTO_TEXT struct text t = {0};
@@ -128,6 +140,7 @@ static void sets_release_one(struct set *set)
     free(set->called);
     free(set->notes);
     free(set->refused);
+    text_release(&set->ignored);
 }
 
 void sets_drop(struct search *s, size_t from)

@@ -361,6 +361,16 @@ static int tables_finish_views(struct set *set)
     return r;
 }
 
+/* Is there a file that may be a table or an annotation? Without one, pictures need not be found. */
+static bool tables_have_any(const struct search *s)
+{
+    for (size_t i = 0; i < s->m->n; i++)
+        if (!s->claims->taken[i] && *members_name(s->m, i) != '.' &&
+            name_is_list(members_name(s->m, i)) && !name_is_notice(members_name(s->m, i)))
+            return true;
+    return false;
+}
+
 int tables_apply(struct search *s)
 {
     struct annotating a = {.s = s, .classes.has = annotating_has_class};
@@ -368,7 +378,8 @@ int tables_apply(struct search *s)
 
     if (!s->n_sets || !s->claims->open)
         return 0;
-    r = pictures_init(&a.pictures, s);
+    if (tables_have_any(s))
+        r = pictures_init(&a.pictures, s);
     if (r == 0 && a.pictures.n)
         r = annotating_mark_folders(&a);
     if (r == 0 && a.pictures.n)
