@@ -22,8 +22,8 @@
 
 /* ---- judging ---- */
 
-/* Does a table of metadata of the folder name files, by its first bytes? One that cannot be read
- * does, as its name says. */
+/* Does a table of metadata of the folder name files? Only metadata.csv is asked, by its first
+ * bytes: the others have no other purpose. One that cannot be read does, as its name says. */
 static bool claim_tables_name_files(const struct search *s, uint32_t folder)
 {
     const char *path = claim_path(s, folder);
@@ -35,7 +35,7 @@ static bool claim_tables_name_files(const struct search *s, uint32_t folder)
 
         if (file == s->m->n)
             continue;
-        if (!s->claims->heads || text_ends_with(table_names[i], ".parquet") ||
+        if (!s->claims->heads || !text_ends_with(table_names[i], ".csv") ||
             s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0 || len < 0 ||
             memmem(head, (size_t)len, "file_name", strlen("file_name")))
             return true;

@@ -80,8 +80,8 @@ def check_meanings():
     for name, head in (("a", b"age,income,label"), ("b", b"income,age,label"), ("more", b"age,income,label")):
         write(f"named/{name}.csv", head + b"\n1,2,0\n3,4,1\n")
     write("named/bare.csv", b"5,6,1\n0.5,7,1\n")
-    for file in ("cats/cat/1.jpg", "cats/dog/2.jpg", "birds/bird/3.jpg", "birds/cat/4.jpg",
-                 "more/cat/5.jpg", "more/dog/6.jpg", "more/eel/7.jpg"):
+    for file in ("cats/cat/a.jpg", "cats/dog/b.jpg", "birds/bird/c.jpg", "birds/cat/d.jpg",  # no number: the tables name none
+                 "more/cat/e.jpg", "more/dog/f.jpg", "more/eel/g.jpg"):
         write(f"named/{file}", b"\xff\xd8\xff\xe0" + file.encode())
     for text_of_mix, words in (
             ("a.csv*1+b.csv*1", ['differ in the columns of \'x\'', '"age", "income" as in a.csv', '"income", "age" in b.csv']),

@@ -32,8 +32,8 @@ for i in range(3):
 write("beside/x.h5", b"\x89HDF\r\n\x1a\n" + bytes(100))
 refused("beside", "x.h5 next to them is of another format")
 for i in range(8):
-    write(f"few/{i}.yaml", b"names: [a, b]\n")
+    write(f"few/{i}.cfg", b"names: [a, b]\n")
 write("few/a/0.jpg", JPEG)
-refused("few", "(8 .yaml, 1 .jpg)", "0.yaml: is of no format that epochfs knows")
+refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is of no format that epochfs knows")
 write("one.jpg", JPEG)
 contains(run("info", f"{SOURCE}/one.jpg", code=2), "Mount the folder of the pictures")
