@@ -57,24 +57,21 @@ def with_keys(root, samples):
 
 
 def class_folders(root):
-    """Classes and samples; each stem of a folder has one picture."""
+    """Classes and samples: each picture is one, with the files next to it that are called by its stem alone, if it
+    is the only picture that is."""
     root = os.fsencode(root)
     classes = sorted(e.name for e in os.scandir(root) if e.is_dir() and not e.name.startswith(b"."))
     samples = []
     for label, name in enumerate(classes):
         for where, file in below(os.path.join(root, name)):
-            stem, _, ext = file.partition(b".")
-            together = [f for f in os.listdir(where) if f.partition(b".")[0] == stem]
-            if is_picture(file) and not any(f.count(b".") == 1 for f in together):
-                stem, ext = os.path.splitext(file)
-                samples.append(Sample(os.path.join(where, file), label, stem, {ext[1:]: content(where, file)}))
-            elif is_picture(file) and b"." not in ext:
-                files = {f.partition(b".")[2].lower(): content(where, f)
-                         for f in together
-                         if os.path.exists(os.path.join(where, f))}
-                if not files:
-                    continue  # a link to nothing
-                samples.append(Sample(os.path.join(where, file), label, stem, files))
+            if not is_picture(file) or not os.path.exists(os.path.join(where, file)):
+                continue  # or a link to nothing
+            stem, ext = os.path.splitext(file)
+            together = [f for f in os.listdir(where) if f.count(b".") == 1 and os.path.splitext(f)[0] == stem]
+            if b"." in stem or sum(map(is_picture, together)) != 1:
+                together = [file]
+            files = {os.path.splitext(f)[1][1:].lower(): content(where, f) for f in together}
+            samples.append(Sample(os.path.join(where, file), label, stem, files))
     return classes, with_keys(root, samples)
 
 

@@ -235,7 +235,8 @@ static bool names_has_repeated(const struct members *m, size_t first, size_t n)
 }
 
 /* Are files with one stem one sample? One must be called by the stem and an extension alone: of
- * 2020.01.05.jpg and 2020.01.06.jpg each is its own. In class folders each picture is a sample. */
+ * 2020.01.05.jpg and 2020.01.06.jpg each is its own. In class folders each picture is a sample:
+ * a.flip.jpg too, next to a.jpg and a.json. */
 static bool names_is_group(const struct sample_walk *walk, size_t first, size_t n)
 {
     const struct members *m = walk->m;
@@ -273,6 +274,27 @@ static size_t same_stem(const struct members *m, size_t first, size_t end, size_
     return n;
 }
 
+/* Of files with one stem, those of the kind whose name has no other dot. */
+static size_t names_count_plain(const struct sample_walk *walk, size_t first, size_t n)
+{
+    size_t plain = 0;
+
+    for (size_t i = first; i < first + n; i++)
+        plain += name_is_plain(members_name(walk->m, i)) &&
+                 name_is_of(walk->media, members_name(walk->m, i));
+    return plain;
+}
+
+/* How many files from first on have such names. */
+static size_t names_plain_run(const struct sample_walk *walk, size_t first)
+{
+    size_t n = 1;
+
+    while (first + n < walk->single && name_is_plain(members_name(walk->m, first + n)))
+        n++;
+    return n;
+}
+
 bool next_sample(struct sample_walk *walk, struct sample_files *ret)
 {
     const struct members *m = walk->m;
@@ -280,6 +302,14 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
     while (walk->at < walk->end) {
         size_t i = walk->at, stem, n;
 
+        if (i < walk->single && walk->joins && name_is_plain(members_name(m, i))) {
+            n = names_plain_run(walk, i);
+            walk->at += n;
+            if (!names_has_content(walk, i, n))
+                continue;
+            *ret = (struct sample_files){i, n, name_stem(members_name(m, i))};
+            return true;
+        }
         if (i < walk->single || !files_media[walk->media].beside) {
             walk->at++;
             if (!name_is_of(walk->media, members_name(m, i)))
@@ -297,6 +327,7 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
             return true;
         } else {
             walk->single = i + n;
+            walk->joins = walk->by_class && names_count_plain(walk, i, n) == 1;
         }
     }
     return false;

@@ -93,7 +93,8 @@ struct sample_walk {
     size_t at, end; /* members */
     bool by_class;
     enum files_media media; /* each sample has a file of that */
-    size_t single;          /* until there each file of that kind is a sample */
+    size_t single;          /* until there each file of that kind is a sample, */
+    bool joins;             /* with the files next to it whose name is as plain */
 };
 
 /* The next sample; false: there is none. */

@@ -287,6 +287,10 @@ static void test_claim__pictures_of_one_stem__by_layout(void **state)
     check("c/apple.bmp c/apple.jpg d/x.png",
           ":all classes c/apple.bmp(bmp) c/apple.jpg(jpg) x(png)\n");
     check("apple.bmp apple.jpg", ":all flat apple(bmp,jpg)\n");
+    check("c/a.cls c/a.jpg c/a.json c/a.seg.png c/a.seg.txt d/x.png",
+          ":all classes a(cls,jpg,json) a.seg(png) x(png) aside 1 .txt (a.seg.txt)\n");
+    check("c/a.bmp c/a.jpg c/a.json d/x.png",
+          ":all classes c/a.bmp(bmp) c/a.jpg(jpg) x(png) aside 1 .json (a.json)\n");
 }
 
 static void test_claim__stems_repeat__paths(void **state)
