@@ -184,7 +184,7 @@ static int table_use_apply(struct annotating *a, const struct table_use *use)
     size_t set;
     int r = table_list_name(a, use->file, &name, &is_image_set);
 
-    if (r == 0 && !is_image_set)
+    if (r == 0 && !is_image_set && !picture_table_repeated(use->table))
         r = table_use_join(a, use);
     if (r) {
         if (r > 0)
