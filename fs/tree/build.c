@@ -1,5 +1,6 @@
 /* Making the fixed part of the tree from the catalog. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,37 @@ static int add_source_folder(struct builder *b)
     return r;
 }
 
+/* Is an item in the folder of that path, or below it? Items are sorted by folder. */
+static bool has_items_in(const struct catalog *catalog, const char *path, const char *end)
+{
+    size_t low = 0, high = catalog->n, len = strlen(path) + strlen(end);
+    char wanted[PATH_MAX];
+
+    snprintf(wanted, sizeof(wanted), "%s%s", path, end);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(catalog->item[middle].folder, wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < catalog->n && (*end ? !strncmp(catalog->item[low].folder, wanted, len)
+                                     : !strcmp(catalog->item[low].folder, wanted));
+}
+
+/* A dataset may be in the folder of another: a copy of its class folders, for example. */
+static int add_datasets_below(struct builder *b, const struct catalog_item *item)
+{
+    char path[PATH_MAX];
+
+    item_path(item, path, sizeof(path));
+    if (!has_items_in(b->tree->catalog, path, "") && !has_items_in(b->tree->catalog, path, "/"))
+        return 0;
+    b->folder = path;
+    return add_source_folder(b);
+}
+
 static int add_live(struct builder *b)
 {
     int r = 0;
@@ -206,9 +238,13 @@ static int add_live(struct builder *b)
     return r;
 }
 
+/* A dataset before the folder of its path, which is one with it. */
 static int compare_fixed(const void *a, const void *b)
 {
-    return strcmp(((const struct fixed *)a)->name, ((const struct fixed *)b)->name);
+    const struct fixed *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order ? order : (x->type == NODE_FOLDER) - (y->type == NODE_FOLDER);
 }
 
 /* The path of a folder of the source, from the names above it. */
@@ -286,6 +322,8 @@ static int add_children(struct builder *b, size_t i)
         break;
     case NODE_DATASET:
         r = add_dataset_children(b, item);
+        if (r == 0)
+            r = add_datasets_below(b, item);
         break;
     case NODE_SAMPLES:
         r = add_sample_folders(b, item);

@@ -102,19 +102,36 @@ static bool folder_exists(const struct source_list *list, const char *folder, co
     return i < list->n && !strncmp(list->entry[i].folder, path, len + 1);
 }
 
-static bool is_reserved(const struct catalog_item *item)
-{
-    for (size_t i = 0; i < ARRAY_LEN(reserved) && !*item->folder; i++)
-        if (!strcmp(item->name, reserved[i]))
-            return true;
-    return false;
-}
-
 /* Does an item of that folder have the name already? */
 static bool item_exists(const struct catalog *catalog, const char *folder, const char *name)
 {
     for (size_t i = 0; i < catalog->n; i++)
         if (!strcmp(catalog->item[i].name, name) && !strcmp(catalog->item[i].folder, folder))
+            return true;
+    return false;
+}
+
+/* Names that a dataset has in its folder. */
+static const char *const parts_of_datasets[] = {"batches",     "dataset.json", "ERROR.txt",
+                                                "preview.png", "samples",      "source"};
+
+/* Is the item in the folder of a dataset, and called like a part of it? */
+static bool is_called_like_part(const struct catalog *catalog, const struct catalog_item *item)
+{
+    const char *slash = strrchr(item->folder, '/');
+    const char *name = slash ? slash + 1 : item->folder;
+    AUTO_FREE char *above = strndup(item->folder, slash ? (size_t)(slash - item->folder) : 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(parts_of_datasets); i++)
+        if (!strcmp(item->name, parts_of_datasets[i]))
+            return above && *name && item_exists(catalog, above, name);
+    return false;
+}
+
+static bool is_reserved(const struct catalog_item *item)
+{
+    for (size_t i = 0; i < ARRAY_LEN(reserved) && !*item->folder; i++)
+        if (!strcmp(item->name, reserved[i]))
             return true;
     return false;
 }
@@ -144,7 +161,8 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
         struct catalog_item *item = &catalog->item[i];
         bool repeated =
             i && !strcmp(item[-1].folder, item->folder) && !strcmp(item[-1].name, item->name);
-        int r = repeated || is_reserved(item) || folder_exists(list, item->folder, item->name)
+        int r = repeated || is_reserved(item) || is_called_like_part(catalog, item) ||
+                        folder_exists(list, item->folder, item->name)
                     ? rename_item(catalog, item, list)
                     : 0;
 
