@@ -253,9 +253,10 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
     struct set *set = &a->s->set[at];
     struct value_columns *values = &set->claim->view->values;
     const char *name = members_name(a->s->m, use->file);
-    AUTO_TEXT struct text classes = {0};
+    AUTO_TEXT struct text classes = {0}, member = {0};
     AUTO_FREE char *prefix = NULL;
     struct name_piece split = {name, 0};
+    const bool has_boxes = value_columns_find(values, "boxes");
     unsigned before = values->n;
     size_t len = name_stem_alone(name);
     int r;
@@ -279,11 +280,12 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
     for (size_t i = 0; r == 0 && i < set->claim->n_samples; i++)
         set->named[i] |= use->image[set->base + i] != VALUE_NO_ROW;
     if (r == 0 && coco_has_boxes(use->coco)) {
-        r = set_add_about(set, "box_format", "\"xywh\"");
+        text_add(&member, "%sclasses", has_boxes ? prefix : "");
+        r = member.failed ? -ENOMEM : coco_class_list(use->coco, &classes);
         if (r == 0)
-            r = coco_class_list(use->coco, &classes);
-        if (r == 0)
-            r = set_add_about(set, "classes", classes.data);
+            r = set_add_about(set, member.data, classes.data);
+        if (r == 0 && !has_boxes)
+            r = set_add_about(set, "box_format", "\"xywh\"");
     }
     return r;
 }
