@@ -78,7 +78,7 @@ int view_add_columns(struct files_view *view, struct value_columns *from)
     return 0;
 }
 
-int annotating_add_table(struct annotating *a, size_t set, size_t view,
+int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
                          const struct picture_table *table, const uint32_t *row)
 {
     struct files_view *v = &a->s->set[set].claim->view[view];
@@ -89,7 +89,7 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view,
     if (!label)
         label = picture_table_classes(table, &a->classes);
     if (label && a->s->set[set].claim->layout != LAYOUT_CLASSES)
-        r = annotating_add_label(a, set, view, label, row);
+        r = annotating_add_label(a, set, view, name, label, row);
     if (r == 0)
         r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
     return r < 0 ? r : view_add_columns(v, &picked);
@@ -108,7 +108,7 @@ int annotating_join(struct annotating *a, size_t set, const struct pictures *pic
     for (size_t i = picture_table_rows(table); i > 0; i--)
         if (picture[i - 1] < pictures->n)
             row[picture[i - 1]] = (uint32_t)(i - 1);
-    return annotating_add_table(a, set, 0, table, row);
+    return annotating_add_table(a, set, 0, "", table, row);
 }
 
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,

@@ -9,6 +9,8 @@
 /* A column that becomes the label of a view, once all are known. */
 struct label_column {
     size_t set, view;
+    char subject[64];            /* of its table: the name without splits and digits, */
+    char split[16];              /* and the first split in it */
     struct value_columns values; /* one, with a row for each sample of the view */
 };
 
@@ -42,8 +44,9 @@ int annotating_refuse(struct annotating *a, uint32_t scope, const char *why);
 /* Move columns into a view; those whose names it has are left in `from`. 0 or -ENOMEM. */
 int view_add_columns(struct files_view *view, struct value_columns *from);
 
-/* Add the columns of a table: row[i] is the row of sample i of the view. 0 or -ENOMEM. */
-int annotating_add_table(struct annotating *a, size_t set, size_t view,
+/* Add the columns of a table: row[i] is the row of sample i of the view. name: of its
+ * file, as in annotating_add_label(). 0 or -ENOMEM. */
+int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
                          const struct picture_table *table, const uint32_t *row);
 
 /* A dataset more of a set, in that folder; takes over sample. 0 or -ENOMEM. */
@@ -59,8 +62,9 @@ void annotating_release(struct annotating *a);
 
 /* ---- labels.c ---- */
 
-/* A column of a table is the label of a view: row[i] is its row of sample i. 0 or -ENOMEM. */
-int annotating_add_label(struct annotating *a, size_t set, size_t view,
+/* A column of a table is the label of a view: row[i] is its row of sample i. table: the name of
+ * its file; "": of any. 0 or -ENOMEM. */
+int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
                          const struct value_column *column, const uint32_t *row);
 
 /* Number the classes of all labels. 0 or -ENOMEM. */

@@ -1,17 +1,39 @@
 /* Labels from columns of tables. Values that are names of class folders of another split have its
  * numbers; other texts are numbered in the order of bytes, over all datasets with a column of that
- * name; integers are labels as they are. */
+ * name, except those of tables that say something else of the same pictures; integers are labels as
+ * they are. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "format/files/claim/annotations.h"
+#include "format/files/claim/words.h"
 
-int annotating_add_label(struct annotating *a, size_t set, size_t view,
+/* images_variant_train and images_family_train are two kinds, train and test one. */
+static void labels_set_subject(struct label_column *label, const char *table)
+{
+    AUTO_FREE char *stem = strndup(table, name_stem_alone(table));
+    struct name_piece split;
+    size_t n = 0;
+
+    if (!stem)
+        return;
+    words_differing(stem, "", label->subject, sizeof(label->subject));
+    for (const char *p = label->subject; *p; p++)
+        if (!isdigit((unsigned char)*p))
+            label->subject[n++] = *p;
+    label->subject[n] = '\0';
+    if (words_have_split(stem, strlen(stem), &split))
+        snprintf(label->split, sizeof(label->split), "%.*s", (int)split.len, split.at);
+}
+
+int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
                          const struct value_column *column, const uint32_t *row)
 {
     const struct value_columns one = {.column = (struct value_column *)(uintptr_t)column, .n = 1};
@@ -22,6 +44,7 @@ int annotating_add_label(struct annotating *a, size_t set, size_t view,
         return -ENOMEM;
     label = &a->label[a->n_labels];
     *label = (struct label_column){.set = set, .view = view};
+    labels_set_subject(label, table);
     r = value_columns_pick(&one, row, a->s->set[set].claim->view[view].n, &label->values);
     if (r < 0) {
         value_columns_release(&label->values);
@@ -112,10 +135,23 @@ static int labels_compare_texts(const void *a, const void *b)
     return labels_compare(x->bytes, x->len, y->bytes, y->len);
 }
 
-/* The distinct texts of all columns of that name, in the order of bytes. */
-static int labels_collect_names(const struct annotating *a, const char *column, char ***ret,
-                                size_t *ret_n)
+/* Are two kinds of tables about different things: is there a table of each for one split of a set?
+ */
+static bool labels_are_apart(const struct annotating *a, const char *subject, const char *other)
 {
+    for (size_t i = 0; strcmp(subject, other) != 0 && i < a->n_labels; i++)
+        for (size_t k = 0; !strcmp(a->label[i].subject, subject) && k < a->n_labels; k++)
+            if (!strcmp(a->label[k].subject, other) && a->label[i].set == a->label[k].set &&
+                !strcasecmp(a->label[i].split, a->label[k].split))
+                return true;
+    return false;
+}
+
+/* The distinct texts of all columns of that name and subject, in the order of bytes. */
+static int labels_collect_names(const struct annotating *a, const struct label_column *label,
+                                char ***ret, size_t *ret_n)
+{
+    const char *column = label->values.column->name;
     AUTO_FREE struct label_text *text = NULL;
     size_t n = 0, kept = 0;
     char **name;
@@ -123,7 +159,10 @@ static int labels_collect_names(const struct annotating *a, const char *column, 
     for (size_t i = 0; i < a->n_labels; i++) {
         const struct value_column *c = a->label[i].values.column;
 
-        for (uint64_t row = 0; !strcmp(c->name, column) && row < c->rows; row++) {
+        if (strcmp(c->name, column) != 0 ||
+            labels_are_apart(a, label->subject, a->label[i].subject))
+            continue;
+        for (uint64_t row = 0; row < c->rows; row++) {
             if (array_capacity(&text, n, sizeof(*text)) < 0)
                 return -ENOMEM;
             labels_text(c, row, &text[n++]);
@@ -201,7 +240,7 @@ static int labels_finish_one(struct annotating *a, const struct label_column *la
         r = labels_copy_names(classes->class_name, classes->n_classes, &view->class_name,
                               &view->n_classes);
     else if (c->form == VALUE_TEXT)
-        r = labels_collect_names(a, c->name, &view->class_name, &view->n_classes);
+        r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
     else
         return labels_number(view, c, NULL, 0);
     return r < 0 ? r : labels_number(view, c, view->class_name, view->n_classes);

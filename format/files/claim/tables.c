@@ -90,7 +90,7 @@ static int table_use_join(struct annotating *a, const struct table_use *use)
             return -ENOMEM;
         for (size_t k = 0; k < set->claim->n_samples; k++)
             row[k] = use->row[set->base + k] - 1;
-        r = annotating_add_table(a, i, 0, use->table, row);
+        r = annotating_add_table(a, i, 0, members_name(a->s->m, use->file), use->table, row);
         joined++;
     }
     return r < 0 ? r : joined;
@@ -142,7 +142,8 @@ static int table_use_list(struct annotating *a, const struct table_use *use, siz
             "say which names have one",
             members_name(a->s->m, use->file));
     return r < 0 ? r
-                 : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1, use->table, row);
+                 : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1,
+                                        members_name(a->s->m, use->file), use->table, row);
 }
 
 /* ImageSets/Main/train.txt is the dataset Main/train; lists of one class are none. */
