@@ -52,6 +52,10 @@ struct tar_pass {
     uint64_t good;    /* samples without a fault */
     uint64_t faults[N_TAR_FAULTS];
     struct left no_ext, links;
+    struct key_folders {
+        unsigned n; /* that differ, up to 2 */
+        char path[2][FIRST_LEN + 1];
+    } folders; /* of keys */
     bool ended;
     struct diag cut;  /* why it has ended early */
     uint64_t skipped; /* where bytes are that are not read; 0: nowhere */
@@ -273,9 +277,24 @@ static int end_sample(struct tar_pass *pass)
     return 0;
 }
 
+/* Keep the first two folders of keys that differ. */
+static void tar_pass_see_folder(struct key_folders *folders, const void *key, size_t key_len)
+{
+    const char *slash = memrchr(key, '/', key_len);
+    size_t len = slash ? (size_t)(slash - (const char *)key) : 0;
+
+    if (folders->n == 2 || len > FIRST_LEN ||
+        (folders->n && strlen(folders->path[0]) == len && !memcmp(folders->path[0], key, len)))
+        return;
+    memcpy(folders->path[folders->n], key, len);
+    folders->path[folders->n++][len] = '\0';
+}
+
 static void begin_sample(struct tar_pass *pass, const struct tar_member *m, size_t key_len)
 {
     struct sample *s = &pass->sample;
+
+    tar_pass_see_folder(&pass->folders, m->name, key_len);
 
     memset(s->number, 0, pass->columns * sizeof(s->number[0]));
     s->number[TAR_AT] = m->start;
@@ -551,6 +570,12 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
         text_add(
             t, "%s: %llu members ignored, whose extensions are beyond the first %u, '.%s' first\n",
             name, (unsigned long long)table->left_out, TAR_FIELDS_MAX, table->first_out);
+    if (pass->folders.n == 2 && *pass->folders.path[0] && *pass->folders.path[1])
+        text_add(
+            t,
+            "%s: members are in folders, %s and %s first: in an archive these are parts of the "
+            "keys, and no classes, splits or pairs. Unpack it to have them read as folders\n",
+            name, pass->folders.path[0], pass->folders.path[1]);
     note_left(pass, &pass->no_ext, "files without an extension", t);
     note_left(pass, &pass->links, "links and devices", t);
 }

@@ -186,7 +186,7 @@ static void shard_release(void *p)
 
 const struct record_file_ops tar_shard_ops = {
     .size = sizeof(struct tar_shard),
-    .index = {.version = "tar 3",
+    .index = {.version = "tar 4",
               .load = shard_take,
               .begin = shard_begin,
               .step = shard_step,
