@@ -490,7 +490,22 @@ int collect(struct search *s, uint32_t root, enum files_layout layout)
 
 /* ---- all sets ---- */
 
-static int collect_emit(struct search *s, struct set *set)
+/* Ignore what lies in the folders of a set, and in none. */
+static void collect_ignore_rest(const struct search *s, const struct set *set,
+                                enum files_media media)
+{
+    collect_ignore(s, set->top, s->info[set->top].end, set, media);
+    collect_ignore(s, set->root, set->root + 1, set, media);
+    for (uint32_t i = set->root; i < s->info[set->root].end; i++)
+        if (s->info[i].is_target)
+            collect_ignore(s, i, i + 1, set, media);
+    for (uint32_t i = set->top; i < s->info[set->top].end; i++)
+        for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next)
+            collect_ignore(s, pair->target, s->info[pair->target].end, set, media);
+}
+
+/* counts: the set says what is ignored in its folders; of those of one recipe the first does. */
+static int collect_emit(struct search *s, struct set *set, bool counts)
 {
     struct files_claim *claim = set->claim;
     struct collection *c;
@@ -508,15 +523,12 @@ static int collect_emit(struct search *s, struct set *set)
     c->n = set->n;
     c->missing = TAKE_PTR(set->refused);
     claim->notes = TAKE_PTR(set->notes);
-    collect_ignore(s, set->top, s->info[set->top].end, set, claim->media);
-    collect_ignore(s, set->root, set->root + 1, set, claim->media);
-    for (uint32_t i = set->root; i < s->info[set->root].end; i++)
-        if (s->info[i].is_target)
-            collect_ignore(s, i, i + 1, set, claim->media);
-    for (uint32_t i = set->top; i < s->info[set->top].end; i++)
-        for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next)
-            collect_ignore(s, pair->target, s->info[pair->target].end, set, claim->media);
-    return collect_say_ignored(s, set, claim);
+    if (counts) {
+        collect_ignore_rest(s, set, claim->media);
+        return collect_say_ignored(s, set, claim);
+    }
+    claim->aside = strdup("");
+    return claim->aside ? 0 : -ENOMEM;
 }
 
 int collect_all_sets(struct search *s)
@@ -524,7 +536,8 @@ int collect_all_sets(struct search *s)
     int r = 0;
 
     for (size_t i = 0; i < s->n_sets && r == 0; i++)
-        r = collect_emit(s, &s->set[i]);
+        r = collect_emit(s, &s->set[i],
+                         !i || !s->set[i].recipe || s->set[i].recipe != s->set[i - 1].recipe);
     sets_release(s);
     return r;
 }
