@@ -274,7 +274,7 @@ static size_t same_stem(const struct members *m, size_t first, size_t end, size_
     return n;
 }
 
-/* Of files with one stem, those of the kind whose name has no other dot. */
+/* How many files with one stem, of the kind, have no other dot in their names. */
 static size_t names_count_plain(const struct sample_walk *walk, size_t first, size_t n)
 {
     size_t plain = 0;
