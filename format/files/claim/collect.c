@@ -10,6 +10,7 @@
 #include "base/extensions.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
 
 /* ---- the samples of a set ---- */
 
@@ -164,15 +165,25 @@ static bool collect_has_files(const struct search *s, uint32_t folder)
     return false;
 }
 
+/* Is a folder called by a split, where such a name may be no class? */
+static bool collect_is_split(const struct search *s, uint32_t folder, uint32_t top)
+{
+    const char *name = path_base(claim_path(s, folder)), *above = path_base(claim_path(s, top));
+
+    return words_have_split(name, strlen(name), NULL) &&
+           !words_have_split(above, strlen(above), NULL);
+}
+
 /* Is a folder a class? One with files, but no pictures, is none; an empty one is, because it has a
- * number. */
+ * number, unless it is called by a split. */
 static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t top)
 {
     const struct folder_info *f = &s->info[folder];
 
     if (!is_class_folder(s->media, claim_path(s, folder), claim_path(s, top)) || f->is_target)
         return false;
-    return s->media != FILES_PICTURES || f->all[COUNT_PICTURES] || !collect_has_files(s, folder);
+    return s->media != FILES_PICTURES || f->all[COUNT_PICTURES] ||
+           (!collect_has_files(s, folder) && !collect_is_split(s, folder, top));
 }
 
 static int collect_classes(struct collecting *t, uint32_t top)

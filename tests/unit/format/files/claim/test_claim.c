@@ -243,6 +243,7 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
 {
     (void)state;
     check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
+    check("cat/1.jpg dog/2.jpg train/", ":all classes 1(jpg) 2(jpg)\n"); /* that is a part */
     assert_true(is_class_folder(FILES_PICTURES, "empty", ""));
     assert_false(
         is_class_folder(FILES_PICTURES, "lost+found", "")); /* of file systems, not of data */
@@ -278,6 +279,14 @@ static void test_claim__one_stem__one_sample(void **state)
     check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
     /* Sorted by the key, though '-' comes before '.'. */
     check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
+}
+
+/* The first file of a pair comes behind files of none. */
+static void test_claim__first_partner_late__roles_have_space(void **state)
+{
+    (void)state;
+    check("images/0.jpg images/1.jpg images/2.jpg images/3.jpg images/4.jpg masks/2.png",
+          ":all flat 0(jpg) 1(jpg) 2(jpg,png) 3(jpg) 4(jpg)\n");
 }
 
 /* F-11 */
@@ -717,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
         cmocka_unit_test(test_claim__folders_below_classes__torchvision_order),
         cmocka_unit_test(test_claim__one_stem__one_sample),
+        cmocka_unit_test(test_claim__first_partner_late__roles_have_space),
         cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
         cmocka_unit_test(test_claim__stems_repeat__paths),
         cmocka_unit_test(test_claim__manifests__pictures_of_the_folder),
