@@ -26,7 +26,7 @@ struct annotating {
 
 static inline bool set_has_pictures(const struct set *set)
 {
-    return set->claim->media == FILES_PICTURES && set->claim->n_samples;
+    return set->claim->n_samples > 0;
 }
 
 /* ---- annotating.c ---- */

@@ -94,22 +94,19 @@ int claim_search_folder(struct search *s, uint32_t folder, struct claim_above ab
     const char *name = path_base(claim_path(s, folder));
     int r = 0;
 
-    if (!f->all[COUNT_PICTURES])
+    if (!f->all[COUNT_PICTURES] || f->is_target)
         return 0;
-    r = recipe_apply(s, folder);
-    if (r)
-        return r < 0 ? r : 0;
     if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS]))
         return claim_note_unmet(s, folder, above.project);
     above.in_split = words_have_split(name, strlen(name), NULL);
     above.split = above.split || name_is_split(name);
     above.project = above.project || f->project;
     if (above.split || !above.project) {
-        if (!f->foreign)
+        if (!f->foreign && s->media == FILES_PICTURES)
             r = search_manifests(s, folder);
         if (r < 0)
             return r;
-        if (!f->foreign && claim_has_manifests(s, folder))
+        if (!f->foreign && s->media == FILES_PICTURES && claim_has_manifests(s, folder))
             return collect(s, folder, LAYOUT_MANIFEST);
         if (!s->manifests_only && !f->foreign && claim_has_table(s, folder))
             return collect(s, folder, LAYOUT_TABLE);
@@ -126,6 +123,70 @@ int claim_search_folder(struct search *s, uint32_t folder, struct claim_above ab
 /* Texts, lists and annotations may be so many times the pictures. */
 #define LISTS_MOST 8
 
+static int claim_by_rules(struct search *s)
+{
+    const uint64_t *all = s->info[0].all;
+    int r;
+
+    s->manifests_only = all[COUNT_USED] < all[COUNT_OTHERS] ||
+                        LISTS_MOST * all[COUNT_USED] < all[COUNT_OTHERS] + all[COUNT_LISTS];
+    r = claim_search_folder(s, 0, (struct claim_above){0});
+    return r < 0 ? r : tables_apply(s);
+}
+
+/* Folders that say themselves what they are: nothing else is looked for in them. */
+static int claim_recipes(struct search *s)
+{
+    for (uint32_t i = 0; i < s->m->n_folders;) {
+        int r = recipe_apply(s, i);
+
+        if (r < 0)
+            return r;
+        if (r > 0)
+            s->info[i].is_target = true;
+        i = r ? next_folder(s, i) : i + 1;
+    }
+    return 0;
+}
+
+/* Does a table say something of the samples of a set? */
+static bool claim_has_values(const struct set *set)
+{
+    const struct files_claim *claim = set->claim;
+
+    return claim->layout == LAYOUT_TABLE || claim->n_views > 1 ||
+           (claim->n_views && (claim->view->values.n || claim->view->name));
+}
+
+/* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
+static int claim_sounds(struct search *s)
+{
+    AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
+    bool any = false;
+    int r;
+
+    for (size_t i = 0; i < s->m->n && !any; i++)
+        any = !s->claims->taken[i] && (text_ends_with(members_name(s->m, i), ".csv") ||
+                                       text_ends_with(members_name(s->m, i), ".tsv"));
+    if (!any || !s->claims->open)
+        return 0;
+    if (!before)
+        return -ENOMEM;
+    memcpy(before, s->claims->taken, s->m->n);
+    r = counts_make(s);
+    if (r == 0 && !s->info[0].all[COUNT_PICTURES])
+        return 0;
+    if (r == 0)
+        r = claim_by_rules(s);
+    for (size_t i = s->n_sets; i > 0 && r == 0; i--)
+        if (!claim_has_values(&s->set[i - 1])) {
+            sets_drop(s, 0); /* all or none: what a table lacks may be another part */
+            memcpy(s->claims->taken, before, s->m->n);
+            return 0;
+        }
+    return r < 0 ? r : collect_all_sets(s);
+}
+
 int files_claim_names(const struct members *listing, struct claims *ret)
 {
     struct search s = {.m = listing, .claims = ret, .media = FILES_PICTURES};
@@ -133,19 +194,17 @@ int files_claim_names(const struct members *listing, struct claims *ret)
 
     if (r == 0)
         r = counts_make(&s);
-    if (r == 0 && listing->n) {
-        const uint64_t *all = s.info[0].all;
-
-        s.manifests_only = all[COUNT_USED] < all[COUNT_OTHERS] ||
-                           LISTS_MOST * all[COUNT_USED] < all[COUNT_OTHERS] + all[COUNT_LISTS];
-        r = claim_search_folder(&s, 0, (struct claim_above){0});
-    }
     if (r == 0)
-        r = tables_apply(&s);
+        r = claim_recipes(&s);
+    if (r == 0 && listing->n)
+        r = claim_by_rules(&s);
     if (r == 0)
         r = collect_all_sets(&s);
     for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++) {
-        r = ret->format_given ? 0 : claim_classes(&s);
+        if (s.media == FILES_SOUNDS && !ret->format_given && !ret->layout)
+            r = claim_sounds(&s);
+        if (r == 0 && !ret->format_given)
+            r = claim_classes(&s);
         if (r == 0)
             r = collect_all_sets(&s);
     }
@@ -155,7 +214,7 @@ int files_claim_names(const struct members *listing, struct claims *ret)
         free(s.recipe[i]);
     }
     free(s.recipe);
-    free(s.info);
+    counts_free(&s);
     free(s.flags);
     return r;
 }

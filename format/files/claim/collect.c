@@ -82,7 +82,7 @@ static int collect_sample(struct collecting *t, uint32_t folder, const struct sa
     t->set->has_companions = t->set->has_companions || sample->n > 1;
     for (size_t i = 0; i < sample->n && r == 0; i++)
         r = set_add_file(t->s, t->set, sample->first + i, NULL);
-    for (size_t i = 0; i < sample->n && !name_is_picture(members_name(m, picture)); i++)
+    for (size_t i = 0; i < sample->n && !name_is_of(t->s->media, members_name(m, picture)); i++)
         picture = sample->first + i;
     return r < 0 ? r : collect_partners(t, folder, members_name(m, picture));
 }

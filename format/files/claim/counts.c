@@ -47,7 +47,7 @@ static void counts_folder(const struct search *s, uint32_t folder)
         const char *name = members_name(s->m, i);
         bool is_used = s->flags[i] & FILE_IN_SAMPLE;
 
-        f->here[COUNT_PICTURES] += name_is_picture(name);
+        f->here[COUNT_PICTURES] += name_is_of(s->media, name);
         f->here[COUNT_USED] += is_used;
         f->here[COUNT_OTHERS] += !is_used && !name_is_list(name);
         f->here[COUNT_LISTS] += !is_used && name_is_list(name);
@@ -73,11 +73,28 @@ void sum_folders(struct search *s, enum folder_count first, enum folder_count en
     }
 }
 
+void counts_free(struct search *s)
+{
+    for (uint32_t i = 0; s->info && i < s->m->n_folders; i++)
+        while (s->info[i].pairs) {
+            struct pair *pair = s->info[i].pairs;
+
+            s->info[i].pairs = pair->next;
+            free(pair->end);
+            free(pair->words);
+            free(pair->name);
+            free(pair);
+        }
+    free(s->info);
+    s->info = NULL;
+}
+
 int counts_make(struct search *s)
 {
     const struct members *m = s->m;
     size_t at = 0;
 
+    counts_free(s);
     s->info = calloc(m->n_folders + 1, sizeof(*s->info));
     if (!s->info)
         return -ENOMEM;

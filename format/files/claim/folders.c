@@ -96,7 +96,7 @@ static bool folders_run_on(const struct search *s, const struct siblings_of *all
             const char *name = members_name(s->m, k);
             uint64_t number;
 
-            if (!name_is_picture(name))
+            if (!name_is_of(s->media, name))
                 continue;
             if (!folders_is_number(name, name_stem_alone(name)))
                 return false;
@@ -392,7 +392,7 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
     if (r < 0)
         return r;
     if (folders_is_flat(s, folder, &all))
-        return folders_make(s, folder, LAYOUT_FLAT, folder, false, above, "one folder of pictures",
+        return folders_make(s, folder, LAYOUT_FLAT, folder, false, above, "one folder",
                             &(struct siblings_of){0});
     if (folders_are_own(s, &all))
         return folders_each(s, &all, above);
@@ -415,8 +415,8 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
     if (all.n == 1 && folders_is_alone(s, folder, all.folder[0]) &&
         s->info[all.folder[0]].here[COUNT_PICTURES] &&
         s->info[all.folder[0]].here[COUNT_PICTURES] == s->info[all.folder[0]].all[COUNT_PICTURES])
-        return folders_make(s, folder, LAYOUT_FLAT, all.folder[0], false, above,
-                            "one folder of pictures", &all);
+        return folders_make(s, folder, LAYOUT_FLAT, all.folder[0], false, above, "one folder",
+                            &all);
     if (all.n < 2) {
         r = claim_note_unmet(s, folder, above.project);
         return r < 0 ? r : folders_each(s, &all, above);

@@ -45,7 +45,7 @@ bool pairs_have_picture(const struct search *s, uint32_t folder, const char *ste
     size_t at = partners_first(s, folder, stem, len);
 
     while ((at = partners_find(s, folder, at, stem, len)) != SIZE_MAX) {
-        if (name_is_picture(members_name(s->m, at)))
+        if (name_is_of(s->media, members_name(s->m, at)))
             return true;
         at++;
     }

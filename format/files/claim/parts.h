@@ -119,6 +119,7 @@ void sum_folders(struct search *s, enum folder_count first, enum folder_count en
 
 /* Count the files of all folders. 0 or -ENOMEM. */
 int counts_make(struct search *s);
+void counts_free(struct search *s);
 
 /* Set FILE_IN_SAMPLE of the files of a folder: those of samples of s->media. Returns how many
  * samples there are. by_class: see struct sample_walk. */

@@ -20,7 +20,7 @@ static uint32_t pictures_file(const struct search *s, const struct set *set, siz
     const struct files_claim *claim = set->claim;
 
     for (uint32_t i = claim->first[sample]; i < claim->first[sample + 1]; i++)
-        if (name_is_picture(members_name(s->m, set->file[i])))
+        if (name_is_of(s->media, members_name(s->m, set->file[i])))
             return set->file[i];
     return pictures_number(set, sample);
 }
@@ -51,8 +51,7 @@ static void pictures_add(struct pictures *pictures, uint32_t picture)
 
 static bool pictures_has_samples(const struct set *set)
 {
-    return !set->refused && !set->dataset && set->claim->n_samples &&
-           set->claim->media == FILES_PICTURES;
+    return !set->refused && !set->dataset && set->claim->n_samples;
 }
 
 /* ---- finding ---- */

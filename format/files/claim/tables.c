@@ -220,7 +220,10 @@ static bool name_ends_with_any(const char *name, const char *const *ends)
 
 static bool tables_may_be(const struct annotating *a, size_t file)
 {
-    static const char *const ends[] = {".csv", ".tsv", ".txt", ".lst", NULL};
+    static const char *const tables[] = {".csv", ".tsv", NULL};
+    static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
+    const char *const *ends =
+        a->s->media == FILES_PICTURES ? lists : tables; /* a text may be data */
     const char *name = members_name(a->s->m, file);
 
     return !a->s->claims->taken[file] && *name != '.' && !name_is_notice(name) &&
