@@ -40,7 +40,7 @@ _epochfs_options() {
     compopt -o nospace
     case $last in
     cache_dir=*) compopt -o dirnames ;;
-    ca_cert=* | peers_secret=*) compopt +o nospace -o default ;;
+    ca_cert=* | layout=* | peers_secret=*) compopt +o nospace -o default ;;
     cache_size=*) values=(50% 80% 10G 100G) ;;
     evict=*) values=(never after_use plan) ;;
     passthrough=*) values=(auto on off) ;;
@@ -77,7 +77,7 @@ _epochfs_options() {
 }
 
 _epochfs_option_names=(plan= subset= mix= epochs= readahead= passthrough= cache_dir= cache_size= evict= prefetch= block_size= transfers= bwlimit=
-    retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host peers= peers_secret= label= one_hot=
+    retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host peers= peers_secret= label= layout= one_hot=
     transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= megatron_unit= token_dtype= image_size= decoded_cache= on_error= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log_level= allow_other)
 

@@ -281,7 +281,7 @@ static void test_claim__one_stem__one_sample(void **state)
     check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
 }
 
-/* The first file of a pair comes behind files of none. */
+/* The first file of a pair follows files of none. */
 static void test_claim__first_partner_late__roles_have_space(void **state)
 {
     (void)state;
