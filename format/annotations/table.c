@@ -22,6 +22,11 @@ struct picture_table {
     uint32_t *picture; /* [rows] */
     size_t rows, unmatched, matched, repeated;
     size_t label; /* a column, or SIZE_MAX */
+    /* As options name them: */
+    char separator;
+    char *key;
+    char **column; /* [n_names] those of `columns` */
+    size_t n_names;
 };
 
 /* What a pass makes. */
@@ -317,6 +322,35 @@ static int table_name_rest(struct picture_table *t)
     return 0;
 }
 
+static char *table_option_name(const struct table_head *head, size_t column)
+{
+    char *ret;
+
+    if (head->has_header && head->column[column].name)
+        return strdup(head->column[column].name);
+    return asprintf(&ret, "%zu", column) < 0 ? NULL : ret;
+}
+
+/* Keep how options name the key and the columns. */
+static int table_keep_names(const struct table_pass *pass, size_t key, struct picture_table *t)
+{
+    const struct table_head *head = pass->head;
+
+    t->separator = head->separator;
+    t->key = table_option_name(head, key);
+    t->column = calloc(head->n + 1, sizeof(*t->column));
+    if (!t->key || !t->column)
+        return -ENOMEM;
+    for (size_t i = 0; i < head->n; i++) {
+        if (table_value_of(pass, i, key) == SIZE_MAX)
+            continue;
+        t->column[t->n_names] = table_option_name(head, i);
+        if (!t->column[t->n_names++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 static int table_make(struct table_pass *pass, size_t key, struct picture_table **ret)
 {
     const bool is_words = pass->head->separator == TABLE_WORDS;
@@ -332,7 +366,9 @@ static int table_make(struct table_pass *pass, size_t key, struct picture_table 
     pass->columns = (struct value_columns){0};
     if (pass->value[key] != TABLE_NO_VALUE)
         value_columns_remove(&t->columns, pass->value[key]);
-    r = is_words ? table_name_rest(t) : 0;
+    r = table_keep_names(pass, key, t);
+    if (r == 0 && is_words)
+        r = table_name_rest(t);
     if (r == 0)
         r = table_count_pictures(t);
     if (r == 0 && t->label == SIZE_MAX)
@@ -394,6 +430,10 @@ void picture_table_free(struct picture_table *t)
         return;
     value_columns_release(&t->columns);
     free(t->picture);
+    free(t->key);
+    for (size_t i = 0; i < t->n_names; i++)
+        free(t->column[i]);
+    free(t->column);
     free(t);
 }
 
@@ -430,4 +470,21 @@ const struct value_columns *picture_table_columns(const struct picture_table *t)
 const struct value_column *picture_table_label(const struct picture_table *t)
 {
     return t->label == SIZE_MAX ? NULL : &t->columns.column[t->label];
+}
+
+char picture_table_separator(const struct picture_table *t)
+{
+    return t->separator;
+}
+
+const char *picture_table_key(const struct picture_table *t)
+{
+    return t->key;
+}
+
+const char *picture_table_option(const struct picture_table *t, const struct value_column *column)
+{
+    size_t i = (size_t)(column - t->columns.column);
+
+    return i < t->n_names ? t->column[i] : NULL;
 }

@@ -65,6 +65,12 @@ size_t picture_table_repeated(const struct picture_table *t);  /* those that hav
 /* All columns but the key, in the order of the file, with a row for each of the table. */
 const struct value_columns *picture_table_columns(const struct picture_table *t);
 
+/* As options name them, so that they find the same again: what is between cells, the key, and a
+ * column of picture_table_columns(). */
+char picture_table_separator(const struct picture_table *t);
+const char *picture_table_key(const struct picture_table *t);
+const char *picture_table_option(const struct picture_table *t, const struct value_column *column);
+
 /* The column with classes, or NULL: the one called label, labels, class, class id, category or
  * target, in this order (ClassId and class_id are class id), or the only one, if it has at most
  * half as many values as rows. One of float64 has no classes, unless the options name it. */

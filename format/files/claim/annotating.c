@@ -78,17 +78,43 @@ int view_add_columns(struct files_view *view, struct value_columns *from)
     return 0;
 }
 
+/* The column of a table that is the label of a set; NULL: it has another one, or none. */
+static const struct value_column *annotating_label(const struct annotating *a, size_t set,
+                                                   const struct picture_table *table)
+{
+    const struct value_column *label = picture_table_label(table);
+
+    if (a->s->set[set].claim->layout == LAYOUT_CLASSES)
+        return NULL;
+    return label ? label : picture_table_classes(table, &a->classes);
+}
+
+int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
+                           const struct picture_table *table)
+{
+    const struct value_column *label = annotating_label(a, set, table);
+    struct set *kept = &a->s->set[set];
+    int r = set_add_source(kept, SOURCE_TABLE, file, view);
+    struct set_source *source = r < 0 ? NULL : &kept->source[kept->n_sources - 1];
+
+    if (!source)
+        return r;
+    source->separator = picture_table_separator(table);
+    source->key = strdup(picture_table_key(table));
+    if (label)
+        source->label = strdup(picture_table_option(table, label));
+    return source->key && (!label || source->label) ? 0 : -ENOMEM;
+}
+
 int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
                          const struct picture_table *table, const uint32_t *row)
 {
     struct files_view *v = &a->s->set[set].claim->view[view];
-    const struct value_column *label = picture_table_label(table);
+    const struct value_column *label = annotating_label(a, set, table);
     AUTO_VALUE_COLUMNS struct value_columns picked = {0};
     int r = 0;
 
-    if (!label)
-        label = picture_table_classes(table, &a->classes);
-    if (label && a->s->set[set].claim->layout != LAYOUT_CLASSES)
+    if (label)
         r = annotating_add_label(a, set, view, name, label, row);
     if (r == 0)
         r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
@@ -96,7 +122,7 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view, const ch
 }
 
 int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
-                    const struct picture_table *table)
+                    const char *name, const struct picture_table *table)
 {
     const uint32_t *picture = picture_table_picture(table);
     AUTO_FREE uint32_t *row = calloc(pictures->n + 1, sizeof(*row));
@@ -108,7 +134,7 @@ int annotating_join(struct annotating *a, size_t set, const struct pictures *pic
     for (size_t i = picture_table_rows(table); i > 0; i--)
         if (picture[i - 1] < pictures->n)
             row[picture[i - 1]] = (uint32_t)(i - 1);
-    return annotating_add_table(a, set, 0, "", table, row);
+    return annotating_add_table(a, set, 0, name, table, row);
 }
 
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,

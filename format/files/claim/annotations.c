@@ -1,6 +1,5 @@
-/* Annotations of known names and contents: the lists of CelebA, JSON of COCO, and files with the
- * boxes of one picture each. The pictures alone are the samples: what an annotation names and is
- * not there is counted. */
+/* Annotations of known contents: JSON of COCO, and files with the boxes of one picture each. The
+ * pictures alone are the samples: what an annotation names and is not there is counted. */
 #include "format/files/claim/annotations.h"
 
 #include <errno.h>
@@ -11,7 +10,6 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
-#include "format/annotations/celeba.h"
 #include "format/annotations/coco.h"
 #include "format/files/claim/words.h"
 
@@ -19,7 +17,7 @@
 
 /* ---- what a set says in dataset.json ---- */
 
-static int set_add_about(struct set *set, const char *name, const char *json)
+int set_add_about(struct set *set, const char *name, const char *json)
 {
     AUTO_TEXT struct text t = {0};
     char **about = &set->claim->about;
@@ -28,117 +26,6 @@ static int set_add_about(struct set *set, const char *name, const char *json)
     free(*about);
     *about = NULL;
     return text_finish(&t, about, NULL);
-}
-
-/* ---- CelebA ---- */
-
-/* The pictures of one set, numbered from 0. */
-struct set_names {
-    struct picture_names names;
-    const struct pictures *pictures;
-    uint64_t base, n;
-};
-
-static uint32_t set_names_find(const struct picture_names *names, const char *text, size_t len)
-{
-    const struct set_names *one_set = (const struct set_names *)names;
-    uint32_t found = picture_find(&one_set->pictures->names, text, len);
-
-    if (found == PICTURE_SEVERAL)
-        return found;
-    return found >= one_set->base && found - one_set->base < one_set->n
-               ? found - (uint32_t)one_set->base
-               : PICTURE_NONE;
-}
-
-static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
-                            enum celeba_list list, struct diag *d)
-{
-    const struct set_names names = {
-        {set_names_find}, &a->pictures, set->base, set->claim->n_samples};
-    AUTO_VALUE_COLUMNS struct value_columns found = {0};
-    AUTO_TEXT struct text attributes = {0};
-    AUTO_BLOB struct blob *blob = NULL;
-    const char *name = members_name(a->s->m, file);
-    size_t unmatched = 0;
-    int r = a->s->claims->open(a->s->claims, file, &blob, d);
-
-    a->pictures.scope = set->top;
-    if (r == 0)
-        r = celeba_read(blob, 0, blob->size, name, list, &names.names, set->claim->n_samples,
-                        &found, &unmatched, &attributes, d);
-    if (r == 0)
-        r = view_add_columns(set->claim->view, &found);
-    if (r == 0 && attributes.len)
-        r = set_add_about(set, "attr_names", attributes.data);
-    if (r == 0 && unmatched)
-        r = set_add_note(set, "%s names %zu pictures that are not there", name, unmatched);
-    return r;
-}
-
-/* The parts of the partition are datasets. */
-static int celeba_split(struct annotating *a, size_t at)
-{
-    struct set *set = &a->s->set[at];
-    static const char *const names[] = {
-        [CELEBA_TRAIN] = "train", [CELEBA_VALID] = "valid", [CELEBA_TEST] = "test"};
-    const struct value_column *c = value_columns_find(&set->claim->view->values, "partition");
-    int r = 0;
-
-    for (int64_t part = 0; c && part < 3 && r == 0; part++) {
-        uint32_t *sample = calloc(c->rows + 1, sizeof(*sample));
-        size_t n = 0;
-
-        if (!sample)
-            return -ENOMEM;
-        for (uint64_t row = 0; row < c->rows; row++) {
-            const uint8_t *items;
-            int64_t number;
-
-            value_items(c, row, &items);
-            memcpy(&number, items, sizeof(number));
-            if (number == part && !value_is_hole(c, row))
-                sample[n++] = (uint32_t)row;
-        }
-        if (n)
-            r = annotating_add_view(a, at,
-                                    set->root == set->top &&
-                                            a->s->info[set->root].above != NO_FOLDER
-                                        ? a->s->info[set->root].above
-                                        : set->root,
-                                    names[part], sample, n);
-        else
-            free(sample);
-    }
-    return r;
-}
-
-static int celeba_apply(struct annotating *a)
-{
-    struct set *set = NULL;
-    int r = 0;
-
-    for (size_t i = 0; i < a->s->m->n && r == 0; i++) {
-        struct diag d = DIAG_INIT;
-        enum celeba_list list;
-        uint32_t scope;
-
-        if (a->s->claims->taken[i] || a->is_inside[a->s->m->member[i].folder] ||
-            !celeba_list_is(members_name(a->s->m, i), &list))
-            continue;
-        scope = annotating_scope(a, i);
-        set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
-        if (!set)
-            continue;
-        r = celeba_read_list(a, set, i, list, &d);
-        a->s->claims->taken[i] = CLAIMS_USED;
-        if (r < 0 && r != -ENOMEM)
-            r = annotating_refuse(a, scope, diag_text(&d, r));
-    }
-    for (size_t i = 0; i < a->s->n_sets && r == 0; i++)
-        if (!a->s->set[i].refused && a->s->set[i].claim->n_views)
-            r = celeba_split(a, i);
-    return r;
 }
 
 /* ---- COCO ---- */
@@ -201,20 +88,19 @@ static int coco_class_list(const struct coco *coco, struct text *t)
 }
 
 /* A dataset of the images of a file whose annotations are classes alone, with labels. */
-static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at)
+static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at,
+                                   uint32_t folder, const char *called)
 {
     struct set *set = &a->s->set[at];
     struct files_claim *claim = set->claim;
-    const char *name = members_name(a->s->m, use->file);
     uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
     AUTO_FREE uint32_t *image = calloc(claim->n_samples + 1, sizeof(*image));
-    AUTO_FREE char *stem = strndup(name, name_stem_alone(name));
     struct files_view *view;
     size_t n = 0;
     bool single;
     int r;
 
-    if (!sample || !image || !stem) {
+    if (!sample || !image) {
         free(sample);
         return -ENOMEM;
     }
@@ -223,7 +109,7 @@ static int coco_add_classification(struct annotating *a, const struct coco_use *
             image[n] = use->image[set->base + i];
             sample[n++] = (uint32_t)i;
         }
-    r = annotating_add_view(a, at, annotating_scope(a, use->file), stem, sample, n);
+    r = annotating_add_view(a, at, folder, called, sample, n);
     if (r < 0)
         return r;
     view = &claim->view[claim->n_views - 1];
@@ -315,10 +201,19 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct bl
         if (!any)
             continue;
         if (coco_is_classification(use->coco)) {
-            r = coco_add_classification(a, use, i);
+            const char *name = members_name(a->s->m, use->file);
+            AUTO_FREE char *stem = strndup(name, name_stem_alone(name));
+
+            r = stem ? coco_add_classification(a, use, i, annotating_scope(a, use->file), stem)
+                     : -ENOMEM;
+            if (r == 0)
+                r = set_add_source(&a->s->set[i], SOURCE_COCO, use->file,
+                                   a->s->set[i].claim->n_views - 1);
             continue;
         }
         r = coco_add_columns(a, use, i, *blob, d);
+        if (r == 0)
+            r = set_add_source(set, SOURCE_COCO, use->file, 0);
         if (r == 0 && *blob)
             r = set_keep_blob(set, blob);
     }
@@ -379,8 +274,13 @@ int annotating_read_coco(struct annotating *a, size_t set, const struct pictures
         return -ENOMEM;
     coco_match(pictures, &use);
     a->s->claims->taken[file] = CLAIMS_USED;
-    r = coco_add_columns(a, &use, set, blob, d);
-    if (r == 0)
+    if (!coco_is_classification(coco))
+        r = coco_add_columns(a, &use, set, blob, d);
+    else if (a->s->set[set].claim->view->label)
+        r = diag_set(d, -EBADMSG, "%s: expected one label, got {label} and its classes", name);
+    else
+        r = coco_add_classification(a, &use, set, a->s->set[set].root, a->s->set[set].called);
+    if (r == 0 && !coco_is_classification(coco))
         r = set_keep_blob(&a->s->set[set], &blob);
     free(use.image);
     return r;
@@ -418,7 +318,7 @@ static int coco_apply(struct annotating *a)
 
 int annotations_apply(struct annotating *a)
 {
-    int r = celeba_apply(a);
+    int r = celeba_lists_apply(a);
 
     return r < 0 ? r : coco_apply(a);
 }
@@ -456,10 +356,12 @@ static const struct box_format *boxes_find(const struct search *s, const struct 
 }
 
 /* Files called by an extension next to pictures: VOC's. In a folder of labels: any. */
-static int boxes_apply(struct annotating *a, struct set *set)
+static int boxes_search(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
 
+    if (set->dataset) /* it is known */
+        return 0;
     if (set->has_companions)
         claim->boxes = boxes_find(a->s, set, 0, ".xml");
     snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
@@ -471,14 +373,18 @@ static int boxes_apply(struct annotating *a, struct set *set)
         claim->boxes = boxes_find(a->s, set, role, ext);
         claim->boxes_role = role;
     }
-    if (!claim->boxes)
-        return 0;
-    {
-        AUTO_TEXT struct text t = {0};
+    return 0;
+}
 
-        text_add_json(&t, claim->boxes->layout);
-        return t.failed ? -ENOMEM : set_add_about(set, "box_format", t.data);
-    }
+static int boxes_apply(struct annotating *a, struct set *set)
+{
+    AUTO_TEXT struct text t = {0};
+    int r = boxes_search(a, set);
+
+    if (r < 0 || !set->claim->boxes)
+        return r;
+    text_add_json(&t, set->claim->boxes->layout);
+    return t.failed ? -ENOMEM : set_add_about(set, "box_format", t.data);
 }
 
 /* ---- names of YOLO's classes ---- */
@@ -526,7 +432,7 @@ static int boxes_find_names(struct annotating *a, struct set *set)
                 int r = annotating_read_names(a, set, i);
 
                 if (r)
-                    return r < 0 ? r : 0;
+                    return r < 0 ? r : set_add_source(set, SOURCE_NAMES, i, 0);
             }
     return 0;
 }
@@ -577,7 +483,7 @@ int annotating_finish_set(struct annotating *a, struct set *set)
     } else if (set->named) {
         r = set_keep_named(set);
     }
-    if (r == 0 && !set->dataset)
+    if (r == 0)
         r = boxes_apply(a, set);
     if (r == 0 && !set->dataset && claim->boxes && !claim->boxes->names_classes)
         r = boxes_find_names(a, set);

@@ -49,6 +49,10 @@ int view_add_columns(struct files_view *view, struct value_columns *from);
 int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
                          const struct picture_table *table, const uint32_t *row);
 
+/* Keep for the recipe that is shown that a table says of a view what it does. 0 or -ENOMEM. */
+int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
+                           const struct picture_table *table);
+
 /* A dataset more of a set, in that folder; takes over sample. 0 or -ENOMEM. */
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
                         uint32_t *sample, size_t n);
@@ -56,7 +60,7 @@ int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const
 /* Add the columns of a table to a set, with pictures numbered from 0: those that it does not
  * name are holes. 0 or -ENOMEM. */
 int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
-                    const struct picture_table *table);
+                    const char *name, const struct picture_table *table);
 
 void annotating_release(struct annotating *a);
 
@@ -73,9 +77,30 @@ int annotating_finish_labels(struct annotating *a);
 /* has() of the class names of sets. */
 bool annotating_has_class(const struct class_names *classes, const char *text, size_t len);
 
+/* ---- celeba_lists.c ---- */
+
+#define CELEBA_PARTS 3
+extern const char *const celeba_parts[CELEBA_PARTS]; /* names, by their numbers in the partition */
+
+/* Read the lists of CelebA of all sets. 0 or -ENOMEM. */
+int celeba_lists_apply(struct annotating *a);
+
+/* Read a list for one set, with pictures numbered from 0. 0; -EDOM: it is not called like one; or
+ * -errno with the reason in d. */
+int annotating_read_celeba(struct annotating *a, size_t set, const struct pictures *pictures,
+                           size_t file, struct diag *d);
+
+/* A dataset of the samples of a set that the partition has in a part, if there is one. 0 or
+ * -ENOMEM. */
+int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                        int64_t part);
+
 /* ---- annotations.c ---- */
 
-/* CelebA, COCO, and files of boxes. 0 or -ENOMEM. */
+/* Add a member to what the dataset.json of a set says. 0 or -ENOMEM. */
+int set_add_about(struct set *set, const char *name, const char *json);
+
+/* CelebA, and COCO. 0 or -ENOMEM. */
 int annotations_apply(struct annotating *a);
 
 /* Read a file of COCO for one set, with pictures numbered from 0: 0, or -errno with the reason

@@ -326,8 +326,9 @@ static void collect_ignore(const struct search *s, uint32_t folder, uint32_t end
                            const struct set *set, enum files_media media)
 {
     for (size_t i = s->info[folder].first; i < s->info[end - 1].last; i++)
-        if (!s->claims->taken[i] && !(s->m->member[i].folder == set->root && !set->dataset &&
-                                      collect_may_stay(s, set->root, media, i)))
+        if (!s->claims->taken[i] && !(s->flags[i] & FILE_LEFT) &&
+            !(s->m->member[i].folder == set->root && !set->dataset &&
+              collect_may_stay(s, set->root, media, i)))
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 

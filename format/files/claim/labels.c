@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "format/files/claim/annotations.h"
+#include "format/files/claim/recipe.h"
 #include "format/files/claim/words.h"
 
 /* images_variant_train and images_family_train are two kinds, train and test one. */
@@ -111,7 +112,7 @@ static size_t labels_find(char *const *name, size_t n, const char *text, size_t 
 static const struct files_claim *labels_find_classes(const struct annotating *a,
                                                      const struct value_column *c)
 {
-    for (size_t i = 0; i < a->s->n_sets; i++) {
+    for (size_t i = 0; i < a->s->n_sets && c->rows; i++) {
         const struct files_claim *claim = a->s->set[i].claim;
         uint64_t row = 0;
         struct label_text text;
@@ -197,6 +198,16 @@ static int labels_copy_names(char *const *name, size_t n, char ***ret, size_t *r
 
 /* ---- labels ---- */
 
+/* A column called label is shown as the label. */
+static int labels_hide_column(struct files_view *view)
+{
+    const struct value_column *c = value_columns_find(&view->values, "label");
+
+    if (c)
+        value_columns_remove(&view->values, (unsigned)(c - view->values.column));
+    return 0;
+}
+
 static int labels_number(struct files_view *view, const struct value_column *c, char *const *name,
                          size_t n)
 {
@@ -214,10 +225,47 @@ static int labels_number(struct files_view *view, const struct value_column *c, 
         else
             memcpy(&view->label[row], items, sizeof(view->label[row]));
     }
-    c = value_columns_find(&view->values, "label"); /* it is shown as the label */
-    if (c)
-        value_columns_remove(&view->values, (unsigned)(c - view->values.column));
-    return 0;
+    return labels_hide_column(view);
+}
+
+/* By the classes that a recipe names; whole numbers may also be their places. */
+static int labels_number_by_recipe(struct set *set, struct files_view *view,
+                                   const struct value_column *c)
+{
+    const json_t *classes = json_object_get(set->dataset, "classes");
+    AUTO_CLASS_LIST struct class_list list = {0};
+    bool are_places = c->form == VALUE_NUMBERS;
+    int r = class_list_read(classes, &list, &view->class_name, &view->n_classes);
+
+    view->label = calloc(c->rows + 1, sizeof(*view->label));
+    if (!view->label)
+        return -ENOMEM;
+    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+        struct label_text text;
+        size_t number;
+
+        labels_text(c, row, &text);
+        number = class_list_find(&list, text.bytes, text.len);
+        are_places = are_places && number == list.n;
+        view->label[row] = (int64_t)number;
+    }
+    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+        const uint8_t *items;
+        struct label_text text;
+
+        value_items(c, row, &items);
+        if (are_places)
+            memcpy(&view->label[row], items, sizeof(view->label[row]));
+        if (view->label[row] >= 0 && (uint64_t)view->label[row] < list.n)
+            continue;
+        labels_text(c, row, &text);
+        if (asprintf(&set->refused, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
+                     set->recipe->name, recipe_line(set->recipe, "classes"),
+                     (int)(text.len < 256 ? text.len : 256), text.bytes) < 0)
+            set->refused = NULL;
+        return set->refused ? 0 : -ENOMEM;
+    }
+    return r < 0 ? r : labels_hide_column(view);
 }
 
 /* A number is used as it is; NULL: texts that were not numbered. */
@@ -229,13 +277,15 @@ static int labels_finish_one(struct annotating *a, const struct label_column *la
     const struct files_claim *classes;
     int r;
 
-    if (view->label)
+    if (view->label || set->refused)
         return 0;
     for (uint64_t row = 0; row < c->rows; row++)
         if (value_is_hole(c, row))
             return set_add_note(set, "%s has no value for some samples, and so is no label",
                                 c->name);
-    classes = labels_find_classes(a, c);
+    if (set->dataset && json_object_get(set->dataset, "classes"))
+        return labels_number_by_recipe(set, view, c);
+    classes = set->dataset ? NULL : labels_find_classes(a, c);
     if (classes)
         r = labels_copy_names(classes->class_name, classes->n_classes, &view->class_name,
                               &view->n_classes);

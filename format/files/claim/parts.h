@@ -60,7 +60,23 @@ struct folder_info {
 };
 
 /* What is known of a file. */
-enum { FILE_IN_SAMPLE = 1, FILE_MANIFEST = 2, FILE_WITH_ANOTHER = 4, FILE_REASON_GIVEN = 8 };
+enum {
+    FILE_IN_SAMPLE = 1,
+    FILE_MANIFEST = 2,
+    FILE_WITH_ANOTHER = 4, /* of a dataset of a recipe: it belongs to a picture */
+    FILE_REASON_GIVEN = 8,
+    FILE_IN_RECIPE = 16, /* it is in a sample of a recipe, whose datasets may share files */
+    FILE_LEFT = 32,      /* a recipe leaves it: it is what it is without one */
+};
+
+/* An annotation that says something of a set, for the recipe that is shown. */
+enum set_source_kind { SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
+struct set_source {
+    enum set_source_kind kind;
+    size_t file, view;
+    char separator;    /* of a table, as picture_table_separator() has it: */
+    char *key, *label; /* label NULL: it is none. Owned */
+};
 
 /* A dataset that a rule has found: samples, which tables and annotations may say more of. */
 struct set {
@@ -77,6 +93,8 @@ struct set {
     struct json_t *dataset;
     const char *pattern; /* of names of the dataset */
     uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
+    struct set_source *source; /* [n_sources] */
+    size_t n_sources;
     char *notes;         /* for people: lines; NULL: none */
     struct text ignored; /* objects of JSON, with commas between them */
     char *refused;       /* why it is an error, for people; NULL: it is none */
@@ -202,6 +220,9 @@ int set_end(struct set *set);
 /* Count files that are ignored for a reason, in dataset.json: the path of the first. 0 or -ENOMEM.
  */
 int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
+
+/* Add an annotation of a view. 0 or -ENOMEM. */
+int set_add_source(struct set *set, enum set_source_kind kind, size_t file, size_t view);
 
 /* Add a line to what a user has to know. 0 or -ENOMEM. */
 int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -38,7 +38,7 @@ const char *recipe_pattern(const json_t *member, size_t n)
 }
 
 /* One pattern, or a list of them. */
-static int recipe_check_patterns(const struct recipe *recipe, const char *key, const json_t *value,
+static int recipe_check_patterns(const struct recipe *recipe, const char *key, json_t *value,
                                  struct diag *d)
 {
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
@@ -83,14 +83,14 @@ static bool recipe_is_column(const json_t *value)
     return json_is_string(value) || (json_is_integer(value) && json_integer_value(value) >= 0);
 }
 
-static int recipe_check_table(const struct recipe *recipe, const char *key, json_t *value,
-                              struct diag *d)
+static int recipe_check_one_table(const struct recipe *recipe, const char *key, json_t *value,
+                                  struct diag *d)
 {
     const char *name;
     json_t *member;
 
     if (!json_is_object(value) || !json_object_get(value, "file"))
-        return recipe_fault(recipe, key, d, "expected an object with \"file\"");
+        return recipe_fault(recipe, key, d, "expected an object with \"file\", or a list of them");
     json_object_foreach(value, name, member)
     {
         bool good = false;
@@ -117,6 +117,31 @@ static int recipe_check_table(const struct recipe *recipe, const char *key, json
                                            : "expected names of columns, or their numbers from 0");
     }
     return 0;
+}
+
+json_t *recipe_table(const json_t *member, size_t n)
+{
+    if (json_is_object(member))
+        return n ? NULL : (json_t *)(uintptr_t)member;
+    return json_array_get(member, n);
+}
+
+/* One table, or a list of them. */
+static int recipe_check_table(const struct recipe *recipe, const char *key, json_t *value,
+                              struct diag *d)
+{
+    int r = json_is_array(value) ? 0 : recipe_check_one_table(recipe, key, value, d);
+
+    for (size_t i = 0; i < json_array_size(value) && r == 0; i++)
+        r = recipe_check_one_table(recipe, key, json_array_get(value, i), d);
+    return r;
+}
+
+/* What is said to people, and nothing else. */
+static int recipe_check_note(const struct recipe *recipe, const char *key, json_t *value,
+                             struct diag *d)
+{
+    return json_is_string(value) ? 0 : recipe_fault(recipe, key, d, "expected a text");
 }
 
 static int recipe_check_boxes(const struct recipe *recipe, const char *key, json_t *value,
@@ -146,16 +171,26 @@ static int recipe_check_boxes(const struct recipe *recipe, const char *key, json
 static int recipe_check_classes(const struct recipe *recipe, const char *key, json_t *value,
                                 struct diag *d)
 {
-    for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
-        const char *name = json_string_value(json_array_get(value, i));
+    AUTO_CLASS_LIST struct class_list list = {0};
+    AUTO_FREE char **copy = NULL;
+    const char *twice = NULL;
+    size_t n = 0;
+    int r;
 
-        for (size_t k = 0; name && k < i && i < 4096; k++)
-            if (!strcmp(name, json_string_value(json_array_get(value, k))))
-                return recipe_fault(recipe, name, d, "expected names of classes that differ");
-        if (!name)
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!json_is_string(json_array_get(value, i)))
             return recipe_fault(recipe, key, d, "expected a list of names");
-    }
-    return json_is_array(value) ? 0 : recipe_fault(recipe, key, d, "expected a list of names");
+    if (!json_is_array(value))
+        return recipe_fault(recipe, key, d, "expected a list of names");
+    r = class_list_read(value, &list, &copy, &n);
+    for (size_t i = 1; i < list.n && !twice; i++)
+        if (!strcmp(list.item[i - 1].name, list.item[i].name))
+            twice = list.item[i].name;
+    if (r == 0 && twice)
+        r = recipe_fault(recipe, twice, d, "expected names of classes that differ");
+    while (n)
+        free(copy[--n]);
+    return r;
 }
 
 /* What a dataset may say. To add one: a row. */
@@ -163,10 +198,11 @@ static const struct recipe_member {
     const char *name;
     int (*check)(const struct recipe *recipe, const char *key, json_t *value, struct diag *d);
 } members[] = {
-    {"with", recipe_check_with},
-    {"table", recipe_check_table},
-    {"boxes", recipe_check_boxes},
-    {"classes", recipe_check_classes},
+    {"pictures", recipe_check_patterns}, {"except", recipe_check_patterns},
+    {"with", recipe_check_with},         {"list", recipe_check_patterns},
+    {"table", recipe_check_table},       {"boxes", recipe_check_boxes},
+    {"celeba", recipe_check_patterns},   {"classes", recipe_check_classes},
+    {"note", recipe_check_note},
 };
 
 static int recipe_check_dataset(const struct recipe *recipe, const char *name, json_t *dataset,
@@ -183,14 +219,13 @@ static int recipe_check_dataset(const struct recipe *recipe, const char *name, j
     {
         int r = -EINVAL;
 
-        if (!strcmp(key, "pictures") || !strcmp(key, "list"))
-            r = recipe_check_patterns(recipe, key, value, d);
         for (size_t i = 0; r == -EINVAL && i < ARRAY_LEN(members); i++)
             if (!strcmp(key, members[i].name))
                 r = members[i].check(recipe, key, value, d);
         if (r == -EINVAL)
             return recipe_fault(recipe, key, d,
-                                "expected pictures, with, list, table, boxes or classes");
+                                "expected pictures, except, with, list, table, boxes, celeba, "
+                                "classes or note");
         if (r < 0)
             return r;
     }
@@ -214,10 +249,17 @@ int recipe_read(struct recipe *ret, const char *name, const char *text, size_t l
     datasets = json_object_get(ret->json, "datasets");
     json_object_foreach(ret->json, key, value)
     {
-        if (strcmp(key, "datasets") != 0)
-            return recipe_fault(ret, key, d, "expected \"datasets\" alone");
+        if (!strcmp(key, "leave"))
+            r = recipe_check_patterns(ret, key, value, d);
+        else if (!strcmp(key, "note"))
+            r = recipe_check_note(ret, key, value, d);
+        else if (strcmp(key, "datasets") != 0)
+            r = recipe_fault(ret, key, d, "expected datasets, leave or note");
+        if (r < 0)
+            return r;
     }
-    if (!json_is_object(datasets) || !json_object_size(datasets))
+    if (!json_is_object(datasets) ||
+        (!json_object_size(datasets) && !json_object_get(ret->json, "leave")))
         return diag_set(d, -EBADMSG, "%s: expected {\"datasets\": {NAME: ...}}", name);
     json_object_foreach(datasets, key, value)
     {

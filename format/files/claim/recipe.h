@@ -33,6 +33,10 @@ unsigned recipe_line(const struct recipe *recipe, const char *text);
  */
 const char *recipe_pattern(const json_t *member, size_t n);
 
+/* A member of a dataset that is one table, or a list of them: the n-th; NULL: it has not so many.
+ */
+json_t *recipe_table(const json_t *member, size_t n);
+
 /* Find the recipe of a folder, the one that the user has given or the one in it, and make its sets,
  * which may be one that is refused. 1; 0: there is none; or -ENOMEM. */
 int recipe_apply(struct search *s, uint32_t folder);

@@ -29,9 +29,16 @@ struct recipe_making {
     json_t *dataset;
     struct recipe_hit *hit; /* [n] */
     size_t n;
+    uint32_t *with; /* [n_with] files that belong to pictures */
+    size_t n_with;
     struct numbered groups, labels;
     struct diag *d;
 };
+
+/* ---- recipe_sets.c ---- */
+
+/* Make the sets of all datasets. 0, -EBADMSG or -ENOMEM. */
+int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag *d);
 
 /* ---- recipe_labels.c ---- */
 

@@ -10,6 +10,8 @@
 #include "format/annotations/boxes.h"
 #include "format/files/claim/recipe_parts.h"
 
+#define HAS_MOST 64 /* patterns that must each have a file */
+
 /* ---- files ---- */
 
 /* The path of a file below the folder of the recipe. false: it is too long. */
@@ -88,13 +90,44 @@ static int recipe_add_hit(struct recipe_making *t, const char *pattern, size_t f
     return r;
 }
 
+/* Is a file, or a folder that it is in, what no user means? */
+static bool recipe_is_hidden(const char *path)
+{
+    for (const char *name = path; name; name = strchr(name, '/')) {
+        AUTO_FREE char *one = NULL;
+
+        name += *name == '/';
+        one = strndup(name, strcspn(name, "/"));
+        if (!one || is_skipped(one))
+            return true;
+    }
+    return false;
+}
+
+/* 1, 0 or -EBADMSG. */
+static int recipe_is_excepted(const struct recipe_making *t, const char *path)
+{
+    const json_t *except = json_object_get(t->dataset, "except");
+    const char *pattern;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(except, i)); i++) {
+        struct pattern_words words = {.n = 0};
+
+        r = pattern_match(pattern, path, &words);
+        if (r < 0)
+            r = recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
+    }
+    return r;
+}
+
 static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
                              bool *has)
 {
     char path[PATH_MAX];
     const char *pattern;
 
-    if (*members_name(t->s->m, file) == '.' || t->s->claims->taken[file] ||
+    if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
         !recipe_path(t, file, path))
         return 0;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
@@ -105,9 +138,51 @@ static int recipe_match_file(struct recipe_making *t, const json_t *pictures, si
             return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
         if (!r)
             continue;
-        if (i < 64)
+        if (recipe_is_hidden(path))
+            return 0;
+        r = recipe_is_excepted(t, path);
+        if (r)
+            return r < 0 ? r : 0;
+        if (i < HAS_MOST)
             has[i] = true;
         return recipe_add_hit(t, pattern, file, &words);
+    }
+    return 0;
+}
+
+/* The bytes of a pattern that are folders without words and stars. */
+static size_t recipe_plain_folders(const char *pattern)
+{
+    size_t n = strcspn(pattern, "{*");
+
+    while (n && pattern[n] != '/')
+        n--;
+    return n;
+}
+
+/* The files that patterns may have: those of the folders that they begin with. */
+static int recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
+                        size_t *end)
+{
+    const char *above = claim_path(t->s, t->recipe->folder), *pattern;
+
+    *first = t->s->m->n;
+    *end = 0;
+    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
+        int n = (int)recipe_plain_folders(pattern);
+        AUTO_TEXT struct text path = {0};
+        const struct folder_info *f;
+        uint32_t folder;
+
+        text_add(&path, "%s%s%.*s", above, *above && n ? "/" : "", n, pattern);
+        if (path.failed)
+            return -ENOMEM;
+        folder = folder_of_path(t->s, path.data ? path.data : "", path.len);
+        if (folder == NO_FOLDER)
+            continue;
+        f = &t->s->info[folder];
+        *first = f->first < *first ? f->first : *first;
+        *end = t->s->info[f->end - 1].last > *end ? t->s->info[f->end - 1].last : *end;
     }
     return 0;
 }
@@ -115,16 +190,16 @@ static int recipe_match_file(struct recipe_making *t, const json_t *pictures, si
 static int recipe_find_pictures(struct recipe_making *t)
 {
     const json_t *pictures = json_object_get(t->dataset, "pictures");
-    const struct folder_info *top = &t->s->info[t->recipe->folder];
-    bool has[64] = {false};
+    bool has[HAS_MOST] = {false};
     const char *pattern;
-    int r = 0;
+    size_t at, end;
+    int r = recipe_range(t, pictures, &at, &end);
 
-    for (size_t i = top->first; i < t->s->info[top->end - 1].last && r == 0; i++)
-        r = recipe_match_file(t, pictures, i, has);
-    for (size_t i = 0; r == 0 && i < 64 && (pattern = recipe_pattern(pictures, i)); i++)
+    for (; at < end && r == 0; at++)
+        r = recipe_match_file(t, pictures, at, has);
+    for (size_t i = 0; r == 0 && i < HAS_MOST && (pattern = recipe_pattern(pictures, i)); i++)
         if (!has[i])
-            return recipe_refuse_pattern(t, pattern, "no file matches");
+            return recipe_refuse_pattern(t, pattern, "expected a file of that name, got none");
     return r;
 }
 
@@ -180,8 +255,13 @@ static int recipe_mark_with(struct recipe_making *t)
             if (r == 0)
                 r = recipe_find_with(t, patterns, &words, &file);
             if (r == 0 && file != SIZE_MAX && file != t->hit[i].file) {
-                t->s->flags[file] |= FILE_WITH_ANOTHER;
                 any = true;
+                if (t->s->flags[file] & FILE_WITH_ANOTHER)
+                    continue;
+                if (array_capacity(&t->with, t->n_with, sizeof(*t->with)) < 0)
+                    return -ENOMEM;
+                t->with[t->n_with++] = (uint32_t)file;
+                t->s->flags[file] |= FILE_WITH_ANOTHER;
             }
         }
         if (r < 0)
@@ -256,6 +336,8 @@ static int recipe_compare(const void *a, const void *b, void *making)
     if (x->label != y->label && x->label != UINT32_MAX && y->label != UINT32_MAX)
         return strcmp(t->labels.text[x->label]->text, t->labels.text[y->label]->text);
     order = strcmp(members_folder_of(m, x->file), members_folder_of(m, y->file));
+    if (!order && x->label != UINT32_MAX) /* a class is in the order of names, not of stems */
+        order = strcmp(members_name(m, x->file), members_name(m, y->file));
     if (!order) {
         const char *first = members_name(m, x->file), *second = members_name(m, y->file);
         size_t n = name_stem_alone(first), k = name_stem_alone(second);
@@ -292,6 +374,78 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     return r;
 }
 
+/* The folders of a pattern before those that differ from sample to sample: keys do not have them.
+ */
+static size_t recipe_same_folders(const struct recipe_making *t, const char *pattern,
+                                  const struct pattern_words *words, struct text *ret)
+{
+    for (const char *end; (end = strchr(pattern, '/')); pattern = end + 1) {
+        AUTO_FREE char *name = strndup(pattern, (size_t)(end - pattern));
+        struct pattern_words known = {.n = 0};
+        size_t before = ret->len;
+
+        for (unsigned i = 0; i < words->n; i++)
+            if (recipe_name_has_word(t->name, &words->word[i]))
+                known.word[known.n++] = words->word[i];
+        if (!name || pattern_is_open(name, &known))
+            break;
+        text_add(ret, "%s", before ? "/" : "");
+        pattern_fill(name, &known, ret);
+    }
+    return ret->len;
+}
+
+/* The folder that the keys of a set are below: that of all of its patterns. */
+static int recipe_set_top(const struct recipe_making *t, const struct recipe_hit *hit,
+                          struct files_claim *claim)
+{
+    const json_t *pictures = json_object_get(t->dataset, "pictures");
+    const char *above = claim_path(t->s, t->recipe->folder), *pattern;
+    AUTO_TEXT struct text top = {0}, full = {0};
+    struct pattern_words words;
+    char path[PATH_MAX];
+    int r = recipe_words(t, hit, path, &words);
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(pictures, i)); i++) {
+        AUTO_TEXT struct text own = {0};
+        size_t n = recipe_same_folders(t, pattern, &words, &own), same = 0;
+
+        if (own.failed)
+            return -ENOMEM;
+        while (i && same < n && same < top.len && own.data[same] == top.data[same])
+            same++;
+        if (i && (same < n || same < top.len))
+            while (same && !((same == n || own.data[same] == '/') &&
+                             (same == top.len || top.data[same] == '/')))
+                same--;
+        if (i)
+            top.len = same;
+        else
+            text_add(&top, "%s", own.data ? own.data : "");
+    }
+    if (r < 0)
+        return r;
+    text_add(&full, "%s%s%.*s", above, *above && top.len ? "/" : "", (int)top.len,
+             top.data ? top.data : "");
+    free(claim->top);
+    claim->top = NULL;
+    return text_finish(&full, &claim->top, NULL);
+}
+
+static int recipe_check_boxes_are(const struct recipe_making *t, const struct set *set)
+{
+    const json_t *boxes = json_object_get(t->dataset, "boxes");
+
+    for (const struct box_format *const *f = box_formats; *f; f++) {
+        const json_t *patterns = json_object_get(boxes, (*f)->name);
+
+        if (patterns && !set->claim->boxes)
+            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0),
+                                         "expected a file of that name, got none");
+    }
+    return 0;
+}
+
 /* Samples [from, to) of the hits are one set. */
 static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 {
@@ -301,6 +455,9 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 
     if (r < 0)
         return r;
+    r = recipe_set_top(t, &t->hit[from], set->claim);
+    if (r < 0)
+        return r;
     set->called = strdup(t->groups.text[t->hit[from].group]->text);
     set->recipe = t->recipe;
     set->dataset = t->dataset;
@@ -308,12 +465,19 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     for (size_t i = from; i < to && r == 0; i++)
         if (!(t->s->flags[t->hit[i].file] & FILE_WITH_ANOTHER))
             r = recipe_add_sample(t, set, &t->hit[i]);
+    for (size_t i = 0; i < set->n; i++)
+        t->s->flags[set->file[i]] |= FILE_IN_RECIPE;
+    if (r == 0 && !set->claim->n_samples)
+        r = recipe_refuse_pattern(t, t->hit[from].pattern,
+                                  "its files all belong to other pictures");
+    if (r == 0)
+        r = recipe_check_boxes_are(t, set);
     if (r == 0)
         r = recipe_finish_words(set->claim->view);
     return r < 0 ? r : set->called ? set_end(set) : -ENOMEM;
 }
 
-static int recipe_make_sets(struct recipe_making *t)
+static int recipe_make_groups(struct recipe_making *t)
 {
     int r = 0;
 
@@ -338,16 +502,19 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     if (r == 0)
         r = recipe_mark_with(&t);
     if (r == 0)
-        r = recipe_make_sets(&t);
+        r = recipe_make_groups(&t);
+    for (size_t i = 0; i < t.n_with; i++)
+        s->flags[t.with[i]] &= (uint8_t)~FILE_WITH_ANOTHER;
     *labels = t.labels;
     numbered_release(&t.groups);
+    free(t.with);
     free(t.hit);
     return r;
 }
 
 /* ---- a recipe ---- */
 
-static int recipe_make(struct search *s, const struct recipe *recipe, struct diag *d)
+int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag *d)
 {
     json_t *datasets = json_object_get(recipe->json, "datasets"), *dataset;
     struct numbered labels = {0};
@@ -364,71 +531,4 @@ static int recipe_make(struct search *s, const struct recipe *recipe, struct dia
         r = recipe_number_labels(s, first, recipe, &labels, d);
     numbered_release(&labels);
     return r;
-}
-
-/* owned: NULL, or the text, which is taken over, also on error. */
-static int recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
-                       char *owned)
-{
-    struct recipe *recipe = calloc(1, sizeof(*recipe));
-    struct diag d = DIAG_INIT;
-    size_t first = s->n_sets;
-    int r;
-
-    if (!recipe || array_capacity(&s->recipe, s->n_recipes, sizeof(recipe)) < 0) {
-        free(recipe);
-        free(owned);
-        return -ENOMEM;
-    }
-    s->recipe[s->n_recipes++] = recipe;
-    recipe->folder = folder;
-    recipe->owned = owned;
-    r = recipe_read(recipe, name, text, strlen(text), &d);
-    if (r == 0)
-        r = recipe_make(s, recipe, &d);
-    if (r == -ENOMEM)
-        return r;
-    if (r < 0) {
-        sets_drop(s, first);
-        return collect_refused(s, folder, strdup(diag_text(&d, r))) < 0 ? -ENOMEM : 1;
-    }
-    return 1;
-}
-
-static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
-{
-    char *why;
-
-    if (asprintf(&why, "%s%s%s: %s", claim_path(s, folder), *claim_path(s, folder) ? "/" : "",
-                 RECIPE_NAME, what) < 0)
-        why = NULL;
-    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
-}
-
-int recipe_apply(struct search *s, uint32_t folder)
-{
-    const char *path = claim_path(s, folder);
-    size_t file = members_lookup(s->m, path, strlen(path), RECIPE_NAME);
-    char *bytes;
-    int len, r;
-
-    if (!folder && s->claims->layout)
-        return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL);
-    if (file == s->m->n || !s->claims->heads)
-        return 0;
-    s->claims->taken[file] = CLAIMS_USED;
-    if (members_size(s->m, file) > RECIPE_BYTES)
-        return recipe_refuse(s, folder, "expected at most 1 MiB");
-    bytes = calloc(RECIPE_BYTES + 1, 1);
-    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
-              : -ENOMEM;
-    if (r == 0 && len < 0)
-        r = recipe_refuse(s, folder, strerror(-len));
-    else if (r == 0 && strlen(bytes) != (size_t)len)
-        r = recipe_refuse(s, folder, "expected JSON, got a byte 0");
-    if (r) {
-        free(bytes);
-        return r;
-    }
-    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes);
 }

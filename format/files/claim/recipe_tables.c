@@ -90,13 +90,61 @@ static int reading_table(const struct recipe_reading *t, size_t file,
     return r;
 }
 
+/* ---- a table ---- */
+
+static const char *reading_column(const json_t *value, char ret[static 24])
+{
+    if (!json_is_integer(value))
+        return json_string_value(value);
+    snprintf(ret, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return ret;
+}
+
+/* Read a table as the recipe says; member NULL: it says nothing. */
+static int reading_open(const struct recipe_reading *t, size_t file, const json_t *member,
+                        struct picture_table **ret)
+{
+    const json_t *columns = json_object_get(member, "columns");
+    const char *separator = json_string_value(json_object_get(member, "separator"));
+    size_t n_columns = json_array_size(columns);
+    AUTO_FREE const char **column = calloc(n_columns + 1, sizeof(*column));
+    AUTO_FREE char(*number)[24] = calloc(n_columns + 2, sizeof(*number));
+    struct table_options options = {.separator = separator ? *separator : 0,
+                                    .n_columns = n_columns};
+
+    if (!column || !number)
+        return -ENOMEM;
+    options.key = reading_column(json_object_get(member, "key"), number[n_columns]);
+    options.label = reading_column(json_object_get(member, "label"), number[n_columns + 1]);
+    for (size_t i = 0; i < n_columns; i++)
+        column[i] = reading_column(json_array_get(columns, i), number[i]);
+    options.columns = columns ? column : NULL;
+    if (options.label && reading_set(t)->claim->view->label)
+        return reading_refuse(t, "label", "expected one label, got {label} and this column");
+    return reading_table(t, file, &options, ret);
+}
+
 /* ---- lists ---- */
 
-static int reading_add_list(struct recipe_reading *t, size_t file, const char *called)
+/* The table of the recipe that is also that list: its columns are fields. NULL: none is. */
+static const json_t *reading_table_of_list(const struct recipe_reading *t, const char *list)
 {
-    static const struct table_options options = {.separator = TABLE_WORDS};
+    const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
+
+    for (size_t i = 0; (member = recipe_table(tables, i)); i++)
+        if (!strcmp(json_string_value(json_object_get(member, "file")), list))
+            return member;
+    return NULL;
+}
+
+/* pattern: as the recipe has the list. */
+static int reading_add_list(struct recipe_reading *t, const char *pattern, size_t file,
+                            const char *called)
+{
+    const json_t *member = reading_table_of_list(t, pattern);
     AUTO_PICTURE_TABLE struct picture_table *table = NULL;
-    int r = reading_table(t, file, &options, &table);
+    AUTO_FREE uint32_t *row = NULL;
+    int r = reading_open(t, file, member, &table);
     const uint32_t *picture;
     uint32_t *sample;
     size_t n = 0;
@@ -105,11 +153,16 @@ static int reading_add_list(struct recipe_reading *t, size_t file, const char *c
         return r;
     picture = picture_table_picture(table);
     sample = calloc(picture_table_rows(table) + 1, sizeof(*sample));
-    if (!sample)
+    row = calloc(picture_table_rows(table) + 1, sizeof(*row));
+    if (!sample || !row) {
+        free(sample);
         return -ENOMEM;
+    }
     for (size_t i = 0; i < picture_table_rows(table); i++)
-        if (picture[i] < t->pictures.n)
+        if (picture[i] < t->pictures.n) {
+            row[n] = (uint32_t)i;
             sample[n++] = picture[i];
+        }
     if (picture_table_unmatched(table)) {
         r = set_add_note(reading_set(t), "%s names %zu pictures that are not there",
                          members_name(t->a->s->m, file), picture_table_unmatched(table));
@@ -118,7 +171,10 @@ static int reading_add_list(struct recipe_reading *t, size_t file, const char *c
             return r;
         }
     }
-    return annotating_add_view(t->a, t->set, reading_set(t)->recipe->folder, called, sample, n);
+    r = annotating_add_view(t->a, t->set, reading_set(t)->recipe->folder, called, sample, n);
+    return r < 0 || !member ? r
+                            : annotating_add_table(t->a, t->set, reading_set(t)->claim->n_views - 1,
+                                                   members_name(t->a->s->m, file), table, row);
 }
 
 /* A list whose name has a word of the name of the dataset: one for each file that there is. */
@@ -140,7 +196,7 @@ static int reading_match_list(struct recipe_reading *t, const char *pattern, siz
     if (!pattern_fill(name, &words, &called))
         return reading_refuse(t, pattern, "it lacks a word of the name of the dataset");
     *any = true;
-    return called.failed ? -ENOMEM : reading_add_list(t, file, called.data);
+    return called.failed ? -ENOMEM : reading_add_list(t, pattern, file, called.data);
 }
 
 static int reading_lists(struct recipe_reading *t)
@@ -158,7 +214,7 @@ static int reading_lists(struct recipe_reading *t)
         if (*reading_set(t)->called) {
             r = reading_find(t, pattern, &file);
             if (r == 0)
-                r = reading_add_list(t, file, reading_set(t)->called);
+                r = reading_add_list(t, pattern, file, reading_set(t)->called);
             continue;
         }
         for (file = top->first; file < s->info[top->end - 1].last && r == 0; file++)
@@ -169,40 +225,72 @@ static int reading_lists(struct recipe_reading *t)
     return r;
 }
 
-/* ---- a table ---- */
+/* ---- tables ---- */
 
-static const char *reading_column(const json_t *value, char ret[static 24])
+static bool reading_is_list(const struct recipe_reading *t, const char *file)
 {
-    if (!json_is_integer(value))
-        return json_string_value(value);
-    snprintf(ret, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    return ret;
+    const json_t *list = json_object_get(reading_set(t)->dataset, "list");
+    const char *pattern;
+
+    for (size_t i = 0; (pattern = recipe_pattern(list, i)); i++)
+        if (!strcmp(pattern, file))
+            return true;
+    return false;
 }
 
-static int reading_join(struct recipe_reading *t, const json_t *member)
+static int reading_join(struct recipe_reading *t)
 {
-    const json_t *columns = json_object_get(member, "columns");
-    const char *separator = json_string_value(json_object_get(member, "separator"));
-    const char *pattern = json_string_value(json_object_get(member, "file"));
-    size_t n_columns = json_array_size(columns), file;
-    AUTO_FREE const char **column = calloc(n_columns + 1, sizeof(*column));
-    AUTO_FREE char(*number)[24] = calloc(n_columns + 2, sizeof(*number));
-    AUTO_PICTURE_TABLE struct picture_table *table = NULL;
-    struct table_options options = {.separator = separator ? *separator : 0,
-                                    .n_columns = n_columns};
-    int r = column && number ? reading_find(t, pattern, &file) : -ENOMEM;
+    const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
+    int r = 0;
 
-    if (r < 0)
+    for (size_t i = 0; r == 0 && (member = recipe_table(tables, i)); i++) {
+        const char *pattern = json_string_value(json_object_get(member, "file"));
+        AUTO_PICTURE_TABLE struct picture_table *table = NULL;
+        size_t file;
+
+        if (reading_is_list(t, pattern))
+            continue;
+        r = reading_find(t, pattern, &file);
+        if (r == 0)
+            r = reading_open(t, file, member, &table);
+        if (r == 0)
+            r = annotating_join(t->a, t->set, &t->pictures, members_name(t->a->s->m, file), table);
+    }
+    return r;
+}
+
+/* ---- CelebA ---- */
+
+/* Lists of CelebA, by their names; if the dataset is called by {split}, its parts are datasets. */
+static int reading_celeba(struct recipe_reading *t)
+{
+    const json_t *lists = json_object_get(reading_set(t)->dataset, "celeba");
+    const char *pattern;
+    size_t file;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(lists, i)); i++) {
+        r = reading_find(t, pattern, &file);
+        if (r == 0)
+            r = annotating_read_celeba(t->a, t->set, &t->pictures, file, t->d);
+        if (r == -EDOM)
+            r = reading_refuse(t, pattern, "it is not called like a list of CelebA");
+    }
+    if (r < 0 || !lists || *reading_set(t)->called)
         return r;
-    options.key = reading_column(json_object_get(member, "key"), number[n_columns]);
-    options.label = reading_column(json_object_get(member, "label"), number[n_columns + 1]);
-    for (size_t i = 0; i < n_columns; i++)
-        column[i] = reading_column(json_array_get(columns, i), number[i]);
-    options.columns = columns ? column : NULL;
-    if (options.label && reading_set(t)->claim->view->label)
-        return reading_refuse(t, "label", "expected one label, got {label} and this column");
-    r = reading_table(t, file, &options, &table);
-    return r < 0 ? r : annotating_join(t->a, t->set, &t->pictures, table);
+    for (int part = 0; part < CELEBA_PARTS && r == 0; part++) {
+        struct pattern_words words = t->words;
+        AUTO_TEXT struct text called = {0};
+
+        if (!pattern_set(&words, "split", 5, celeba_parts[part], strlen(celeba_parts[part])) ||
+            !pattern_fill(reading_set(t)->pattern, &words, &called))
+            return reading_refuse(t, reading_set(t)->pattern,
+                                  "it has a word that pictures do not have");
+        if (called.failed)
+            return -ENOMEM;
+        r = annotating_add_part(t->a, t->set, reading_set(t)->recipe->folder, called.data, part);
+    }
+    return r;
 }
 
 /* ---- boxes ---- */
@@ -230,13 +318,14 @@ static int reading_boxes(struct recipe_reading *t)
 
 static int recipe_annotate_set(struct recipe_reading *t)
 {
-    json_t *table = json_object_get(reading_set(t)->dataset, "table");
     int r = reading_words(t);
 
-    if (r == 0 && table)
-        r = reading_join(t, table);
+    if (r == 0)
+        r = reading_celeba(t);
     if (r == 0)
         r = reading_boxes(t);
+    if (r == 0)
+        r = reading_join(t);
     return r < 0 ? r : reading_lists(t);
 }
 

@@ -112,6 +112,14 @@ int set_add_ignored(struct set *set, const char *reason, size_t n, const char *f
     return t->failed ? -ENOMEM : 0;
 }
 
+int set_add_source(struct set *set, enum set_source_kind kind, size_t file, size_t view)
+{
+    if (array_capacity(&set->source, set->n_sources, sizeof(*set->source)) < 0)
+        return -ENOMEM;
+    set->source[set->n_sources++] = (struct set_source){.kind = kind, .file = file, .view = view};
+    return 0;
+}
+
 int set_add_note(struct set *set, const char *format, ...)
 {
     AUTO_TEXT struct text t = {0};
@@ -138,6 +146,11 @@ static void sets_release_one(struct set *set)
     free(set->file);
     free(set->named);
     free(set->called);
+    for (size_t i = 0; i < set->n_sources; i++) {
+        free(set->source[i].key);
+        free(set->source[i].label);
+    }
+    free(set->source);
     free(set->notes);
     free(set->refused);
     text_release(&set->ignored);

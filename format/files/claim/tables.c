@@ -91,6 +91,8 @@ static int table_use_join(struct annotating *a, const struct table_use *use)
         for (size_t k = 0; k < set->claim->n_samples; k++)
             row[k] = use->row[set->base + k] - 1;
         r = annotating_add_table(a, i, 0, members_name(a->s->m, use->file), use->table, row);
+        if (r == 0)
+            r = annotating_keep_source(a, i, 0, use->file, use->table);
         joined++;
     }
     return r < 0 ? r : joined;
@@ -141,6 +143,9 @@ static int table_use_list(struct annotating *a, const struct table_use *use, siz
             "the numbers in %s are the field values, and no label: an epochfs.json can "
             "say which names have one",
             members_name(a->s->m, use->file));
+    if (r == 0)
+        r = annotating_keep_source(a, set, a->s->set[set].claim->n_views - 1, use->file,
+                                   use->table);
     return r < 0 ? r
                  : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1,
                                         members_name(a->s->m, use->file), use->table, row);

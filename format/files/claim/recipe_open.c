@@ -1,0 +1,160 @@
+/* Finding the recipe of a folder, and what it leaves. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/files/claim/recipe_parts.h"
+
+/* ---- what a recipe leaves ---- */
+
+/* Does a pattern of what is left match? A folder is left with all that is in it. 1, 0 or -EBADMSG.
+ */
+static int recipe_leaves(const struct recipe *recipe, const char *path, struct diag *d)
+{
+    const json_t *leave = json_object_get(recipe->json, "leave");
+    const char *pattern;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(leave, i)); i++) {
+        struct pattern_words words = {.n = 0};
+
+        r = pattern_match(pattern, path, &words);
+        if (r < 0)
+            r = diag_set(d, -EBADMSG, "%s, line %u: '%s': it can be read in too many ways",
+                         recipe->name, recipe_line(recipe, pattern), pattern);
+    }
+    return r;
+}
+
+static int recipe_leave_files(struct search *s, const struct recipe *recipe, struct diag *d)
+{
+    const struct folder_info *top = &s->info[recipe->folder];
+    size_t above = strlen(claim_path(s, recipe->folder));
+    int r = 0;
+
+    for (size_t i = top->first; i < s->info[top->end - 1].last && r >= 0; i++) {
+        char path[PATH_MAX];
+
+        if (s->claims->taken[i] || members_path(s->m, i, path, sizeof(path)) < 0)
+            continue;
+        r = recipe_leaves(recipe, path + above + (above > 0), d);
+        if (r > 0)
+            s->flags[i] |= FILE_LEFT;
+    }
+    return r < 0 ? r : 0;
+}
+
+/* Folders that are left are searched as without a recipe. */
+static int recipe_leave_folders(struct search *s, const struct recipe *recipe, struct diag *d)
+{
+    size_t above = strlen(claim_path(s, recipe->folder));
+    uint32_t end = s->info[recipe->folder].end;
+
+    for (uint32_t i = recipe->folder + 1; i < end;) {
+        char path[PATH_MAX];
+        int r;
+
+        if (snprintf(path, sizeof(path), "%s/a/a", claim_path(s, i) + above + (above > 0)) >=
+            (int)sizeof(path))
+            return 0;
+        r = recipe_leaves(recipe, path, d);
+        if (r > 0)
+            r = claim_search_folder(s, i, (struct claim_above){0}) < 0 ? -ENOMEM : 1;
+        if (r < 0)
+            return r;
+        i = r ? next_folder(s, i) : i + 1;
+    }
+    return 0;
+}
+
+/* 1: the recipe leaves all of its folder, and has no datasets. */
+static int recipe_leave(struct search *s, const struct recipe *recipe, struct diag *d)
+{
+    int r;
+
+    if (!json_object_get(recipe->json, "leave"))
+        return 0;
+    r = recipe_leaves(recipe, "a/a", d);
+    if (r > 0 && !json_object_size(json_object_get(recipe->json, "datasets")))
+        return 1;
+    if (r > 0)
+        return diag_set(d, -EBADMSG, "%s, line %u: 'leave': expected a part of the folder, got all",
+                        recipe->name, recipe_line(recipe, "leave"));
+    if (r == 0)
+        r = recipe_leave_files(s, recipe, d);
+    return r < 0 ? r : recipe_leave_folders(s, recipe, d);
+}
+
+/* owned: NULL, or the text, which is taken over, also on error. */
+static int recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
+                       char *owned)
+{
+    struct recipe *recipe = calloc(1, sizeof(*recipe));
+    struct diag d = DIAG_INIT;
+    size_t first = s->n_sets;
+    int r;
+
+    if (!recipe || array_capacity(&s->recipe, s->n_recipes, sizeof(recipe)) < 0) {
+        free(recipe);
+        free(owned);
+        return -ENOMEM;
+    }
+    s->recipe[s->n_recipes++] = recipe;
+    recipe->folder = folder;
+    recipe->owned = owned;
+    r = recipe_read(recipe, name, text, strlen(text), &d);
+    if (r == 0)
+        r = recipe_make_sets(s, recipe, &d);
+    if (r == 0)
+        r = recipe_leave(s, recipe, &d);
+    if (r == -ENOMEM)
+        return r;
+    if (r > 0)
+        return 0;
+    if (r < 0) {
+        sets_drop(s, first);
+        return collect_refused(s, folder, strdup(diag_text(&d, r))) < 0 ? -ENOMEM : 1;
+    }
+    return 1;
+}
+
+static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
+{
+    char *why;
+
+    if (asprintf(&why, "%s%s%s: %s", claim_path(s, folder), *claim_path(s, folder) ? "/" : "",
+                 RECIPE_NAME, what) < 0)
+        why = NULL;
+    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+}
+
+int recipe_apply(struct search *s, uint32_t folder)
+{
+    const char *path = claim_path(s, folder);
+    size_t file = members_lookup(s->m, path, strlen(path), RECIPE_NAME);
+    char *bytes;
+    int len, r;
+
+    if (!folder && s->claims->layout)
+        return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL);
+    if (file == s->m->n || !s->claims->heads)
+        return 0;
+    s->claims->taken[file] = CLAIMS_USED;
+    if (members_size(s->m, file) > RECIPE_BYTES)
+        return recipe_refuse(s, folder, "expected at most 1 MiB");
+    bytes = calloc(RECIPE_BYTES + 1, 1);
+    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
+              : -ENOMEM;
+    if (r == 0 && len < 0)
+        r = recipe_refuse(s, folder, strerror(-len));
+    else if (r == 0 && strlen(bytes) != (size_t)len)
+        r = recipe_refuse(s, folder, "expected JSON, got a byte 0");
+    if (r) {
+        free(bytes);
+        return r;
+    }
+    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes);
+}
