@@ -15,19 +15,6 @@
 
 #define HEAD_BYTES 16384
 
-/* ---- what a set says in dataset.json ---- */
-
-int set_add_about(struct set *set, const char *name, const char *json)
-{
-    AUTO_TEXT struct text t = {0};
-    char **about = &set->claim->about;
-
-    text_add(&t, "%s\"%s\": %s,\n", *about ? *about : "", name, json);
-    free(*about);
-    *about = NULL;
-    return text_finish(&t, about, NULL);
-}
-
 /* ---- COCO ---- */
 
 struct coco_use {

@@ -97,9 +97,6 @@ int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const
 
 /* ---- annotations.c ---- */
 
-/* Add a member to what the dataset.json of a set says. 0 or -ENOMEM. */
-int set_add_about(struct set *set, const char *name, const char *json);
-
 /* CelebA, and COCO. 0 or -ENOMEM. */
 int annotations_apply(struct annotating *a);
 

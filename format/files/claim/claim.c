@@ -123,6 +123,19 @@ int claim_search_folder(struct search *s, uint32_t folder, struct claim_above ab
 /* Texts, lists and annotations may be so many times the pictures. */
 #define LISTS_MOST 8
 
+/* Search the folders that recipes leave. */
+static int claim_search_left(struct search *s)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < s->m->n_folders && r == 0;) {
+        if (s->info[i].is_left)
+            r = claim_search_folder(s, i, (struct claim_above){0});
+        i = s->info[i].is_left ? next_folder(s, i) : i + 1;
+    }
+    return r;
+}
+
 static int claim_by_rules(struct search *s)
 {
     const uint64_t *all = s->info[0].all;
@@ -131,20 +144,27 @@ static int claim_by_rules(struct search *s)
     s->manifests_only = all[COUNT_USED] < all[COUNT_OTHERS] ||
                         LISTS_MOST * all[COUNT_USED] < all[COUNT_OTHERS] + all[COUNT_LISTS];
     r = claim_search_folder(s, 0, (struct claim_above){0});
+    if (r == 0)
+        r = claim_search_left(s);
     return r < 0 ? r : tables_apply(s);
 }
 
-/* Folders that say themselves what they are: nothing else is looked for in them. */
+/* Folders that say themselves what they are: nothing else is looked for in them, but in folders
+ * that their recipes leave. */
 static int claim_recipes(struct search *s)
 {
-    for (uint32_t i = 0; i < s->m->n_folders;) {
-        int r = recipe_apply(s, i);
+    uint32_t end = 0; /* of the folder of the last recipe */
+
+    for (uint32_t i = 0; i < s->m->n_folders; i++) {
+        int r = i >= end || s->info[i].is_left ? recipe_apply(s, i) : 0;
 
         if (r < 0)
             return r;
-        if (r > 0)
-            s->info[i].is_target = true;
-        i = r ? next_folder(s, i) : i + 1;
+        if (r == 0)
+            continue;
+        s->info[i].is_target = true;
+        s->info[i].is_left = false;
+        end = next_folder(s, i) > end ? next_folder(s, i) : end;
     }
     return 0;
 }

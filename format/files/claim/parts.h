@@ -56,6 +56,7 @@ struct folder_info {
     uint64_t here[N_COUNTS], all[N_COUNTS]; /* its files; and with those of the folders below */
     bool foreign, kaldi, project;
     bool is_searched; /* its files were looked into, for manifests */
+    bool is_left;     /* a recipe leaves it */
     bool is_skipped;  /* it is in a folder that is no class, and so nothing in it counts */
 };
 
@@ -70,9 +71,9 @@ enum {
 };
 
 /* An annotation that says something of a set, for the recipe that is shown. */
-enum set_source_kind { SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
+enum set_source_type { SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
 struct set_source {
-    enum set_source_kind kind;
+    enum set_source_type type;
     size_t file, view;
     char separator;    /* of a table, as picture_table_separator() has it: */
     char *key, *label; /* label NULL: it is none. Owned */
@@ -222,7 +223,10 @@ int set_end(struct set *set);
 int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 
 /* Add an annotation of a view. 0 or -ENOMEM. */
-int set_add_source(struct set *set, enum set_source_kind kind, size_t file, size_t view);
+int set_add_source(struct set *set, enum set_source_type type, size_t file, size_t view);
+
+/* Add a member to what the dataset.json of a set says. 0 or -ENOMEM. */
+int set_add_about(struct set *set, const char *name, const char *json);
 
 /* Add a line to what a user has to know. 0 or -ENOMEM. */
 int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -47,7 +47,7 @@ static int recipe_leave_files(struct search *s, const struct recipe *recipe, str
     return r < 0 ? r : 0;
 }
 
-/* Folders that are left are searched as without a recipe. */
+/* Mark folders that are left: they are searched as without a recipe. */
 static int recipe_leave_folders(struct search *s, const struct recipe *recipe, struct diag *d)
 {
     size_t above = strlen(claim_path(s, recipe->folder));
@@ -61,11 +61,14 @@ static int recipe_leave_folders(struct search *s, const struct recipe *recipe, s
             (int)sizeof(path))
             return 0;
         r = recipe_leaves(recipe, path, d);
-        if (r > 0)
-            r = claim_search_folder(s, i, (struct claim_above){0}) < 0 ? -ENOMEM : 1;
         if (r < 0)
             return r;
-        i = r ? next_folder(s, i) : i + 1;
+        if (r == 0) {
+            i++;
+            continue;
+        }
+        for (uint32_t below = next_folder(s, i); i < below; i++)
+            s->info[i].is_left = true;
     }
     return 0;
 }

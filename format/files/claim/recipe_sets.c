@@ -407,21 +407,21 @@ static int recipe_set_top(const struct recipe_making *t, const struct recipe_hit
     int r = recipe_words(t, hit, path, &words);
 
     for (size_t i = 0; r == 0 && (pattern = recipe_pattern(pictures, i)); i++) {
-        AUTO_TEXT struct text own = {0};
-        size_t n = recipe_same_folders(t, pattern, &words, &own), same = 0;
+        AUTO_TEXT struct text plain = {0};
+        size_t n = recipe_same_folders(t, pattern, &words, &plain), same = 0;
 
-        if (own.failed)
+        if (plain.failed)
             return -ENOMEM;
-        while (i && same < n && same < top.len && own.data[same] == top.data[same])
+        while (i && same < n && same < top.len && plain.data[same] == top.data[same])
             same++;
         if (i && (same < n || same < top.len))
-            while (same && !((same == n || own.data[same] == '/') &&
+            while (same && !((same == n || plain.data[same] == '/') &&
                              (same == top.len || top.data[same] == '/')))
                 same--;
         if (i)
             top.len = same;
         else
-            text_add(&top, "%s", own.data ? own.data : "");
+            text_add(&top, "%s", plain.data ? plain.data : "");
     }
     if (r < 0)
         return r;

@@ -112,12 +112,23 @@ int set_add_ignored(struct set *set, const char *reason, size_t n, const char *f
     return t->failed ? -ENOMEM : 0;
 }
 
-int set_add_source(struct set *set, enum set_source_kind kind, size_t file, size_t view)
+int set_add_source(struct set *set, enum set_source_type type, size_t file, size_t view)
 {
     if (array_capacity(&set->source, set->n_sources, sizeof(*set->source)) < 0)
         return -ENOMEM;
-    set->source[set->n_sources++] = (struct set_source){.kind = kind, .file = file, .view = view};
+    set->source[set->n_sources++] = (struct set_source){.type = type, .file = file, .view = view};
     return 0;
+}
+
+int set_add_about(struct set *set, const char *name, const char *json)
+{
+    AUTO_TEXT struct text t = {0};
+    char **about = &set->claim->about;
+
+    text_add(&t, "%s\"%s\": %s,\n", *about ? *about : "", name, json);
+    free(*about);
+    *about = NULL;
+    return text_finish(&t, about, NULL);
 }
 
 int set_add_note(struct set *set, const char *format, ...)
