@@ -282,6 +282,21 @@ static int tables_open(struct annotating *a, struct table_use *use, const struct
                                            &use->table, reason, d);
 }
 
+/* A file is no table of pictures. One that names none is counted with the others of its folder. */
+static int tables_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
+{
+    const struct set *set = annotating_first_set(a, scope);
+    uint32_t folder = a->s->m->member[file].folder;
+    bool names_some = !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
+
+    if (tables_may_stay(a, file))
+        return 0;
+    if (names_some || !set || folder < set->root || folder >= a->s->info[set->root].end)
+        return annotating_ignore(a, file, scope, reason);
+    a->s->claims->taken[file] = CLAIMS_ASIDE;
+    return 0;
+}
+
 static int tables_read(struct annotating *a, size_t file)
 {
     struct table_use use = {.file = file, .scope = annotating_scope(a, file)};
@@ -302,9 +317,7 @@ static int tables_read(struct annotating *a, size_t file)
     if (r == 0)
         r = table_use_apply(a, &use);
     else if (r == -EDOM)
-        r = tables_may_stay(a, file)
-                ? 0
-                : annotating_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
+        r = tables_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
     else if (r == -EBADMSG)
         r = annotating_ignore(a, file, use.scope, d.text);
     else if (r != -ENOMEM)
