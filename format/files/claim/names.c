@@ -285,6 +285,14 @@ static size_t names_count_plain(const struct sample_walk *walk, size_t first, si
     return plain;
 }
 
+static bool names_are_dotted(const struct sample_walk *walk, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        if (name_is_plain(members_name(walk->m, i)))
+            return false;
+    return true;
+}
+
 /* How many files from first on have such names. */
 static size_t names_plain_run(const struct sample_walk *walk, size_t first)
 {
@@ -293,6 +301,25 @@ static size_t names_plain_run(const struct sample_walk *walk, size_t first)
     while (first + n < walk->single && name_is_plain(members_name(walk->m, first + n)))
         n++;
     return n;
+}
+
+/* Where none of the names is the stem and an extension alone, a picture has the files that differ
+ * from it in their last extension: x_jpg.rf.01.jpg and x_jpg.rf.01.xml. How many files these are;
+ * 1: none. */
+static size_t names_dotted_group(const struct sample_walk *walk, size_t first)
+{
+    const struct members *m = walk->m;
+    size_t stem = name_stem_alone(members_name(m, first)), content = 0, n;
+
+    if (!walk->is_dotted)
+        return 1;
+    n = same_stem(m, first, walk->single, stem);
+    for (size_t i = first; i < first + n; i++) {
+        if (name_stem_alone(members_name(m, i)) != stem)
+            return 1;
+        content += name_is_of(walk->media, members_name(m, i));
+    }
+    return content == 1 ? n : 1;
 }
 
 bool next_sample(struct sample_walk *walk, struct sample_files *ret)
@@ -311,10 +338,11 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
             return true;
         }
         if (i < walk->single || !files_media[walk->media].beside) {
-            walk->at++;
-            if (!name_is_of(walk->media, members_name(m, i)))
+            n = files_media[walk->media].beside ? names_dotted_group(walk, i) : 1;
+            walk->at += n;
+            if (n == 1 && !name_is_of(walk->media, members_name(m, i)))
                 continue;
-            *ret = (struct sample_files){i, 1, name_stem_alone(members_name(m, i))};
+            *ret = (struct sample_files){i, n, name_stem_alone(members_name(m, i))};
             return true;
         }
         stem = name_stem(members_name(m, i));
@@ -327,6 +355,7 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret)
             return true;
         } else {
             walk->single = i + n;
+            walk->is_dotted = names_are_dotted(walk, i, n);
             walk->joins = walk->by_class && names_count_plain(walk, i, n) == 1;
         }
     }

@@ -94,6 +94,7 @@ struct sample_walk {
     bool by_class;
     enum files_media media; /* each sample has a file of that */
     size_t single;          /* until there each file of that kind is a sample, */
+    bool is_dotted;         /* there all names have a second dot */
     bool joins;             /* with the files next to it whose name is as plain */
 };
 

@@ -7,14 +7,19 @@ void claim_sample(const struct members *m, const struct files_claim *claim,
                   const struct files_view *view, uint64_t row, struct sample_files *ret)
 {
     size_t sample = view->sample ? view->sample[row] : (size_t)row, unnamed = 0;
+    bool is_plain = false;
     const char *name;
 
     ret->first = claim->first[sample];
     ret->n = claim->first[sample + 1] - ret->first;
     name = members_name(m, ret->first);
-    for (size_t i = 0; i < ret->n; i++)
-        unnamed += !claim->role || !claim->role[ret->first + i];
-    ret->stem = unnamed > 1 ? name_stem(name) : name_stem_alone(name);
+    for (size_t i = 0; i < ret->n; i++) {
+        if (claim->role && claim->role[ret->first + i])
+            continue;
+        unnamed++;
+        is_plain = is_plain || name_is_plain(members_name(m, ret->first + i));
+    }
+    ret->stem = unnamed > 1 && is_plain ? name_stem(name) : name_stem_alone(name);
 }
 
 static void view_free_texts(char **text, size_t n)
