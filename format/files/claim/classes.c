@@ -32,7 +32,7 @@ static void classes_mark_skipped(struct search *s, uint32_t folder)
     const char *skipped = files_media[s->media].skipped;
     const char *name = path_base(claim_path(s, folder));
 
-    if (is_skipped(name) || (skipped && !strcmp(name, skipped)))
+    if (s->info[folder].is_target || is_skipped(name) || (skipped && !strcmp(name, skipped)))
         for (uint32_t i = folder; i < s->info[folder].end; i++)
             s->info[i].is_skipped = true;
 }

@@ -58,15 +58,13 @@ static int collect_shorten_roles(struct set *set)
 static int collect_partners(struct collecting *t, uint32_t folder, const char *name)
 {
     const struct search *s = t->s;
-    size_t stem = name_stem_alone(name);
     int r = 0;
 
     for (uint32_t input = folder; input != NO_FOLDER; input = s->info[input].above)
         for (const struct pair *pair = s->info[input].pairs; pair && r == 0; pair = pair->next) {
             size_t file = SIZE_MAX;
 
-            while (r == 0 &&
-                   (file = pair_partner(s, pair, input, folder, name, stem, file)) != SIZE_MAX)
+            while (r == 0 && (file = pair_partner(s, pair, input, folder, name, file)) != SIZE_MAX)
                 if (s->claims->taken[file] != CLAIMS_SAMPLE)
                     r = collect_partner(t, pair, file);
         }

@@ -312,9 +312,20 @@ static int folders_apply_splits(struct search *s, uint32_t folder, const struct 
     return r < 0 ? r : sets_refuse_all(s, before, folder);
 }
 
+/* Are all folders called by pictures: images_background, images_evaluation? Such are no classes. */
+static bool folders_have_pictures(const struct search *s, const struct siblings_of *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (!words_have_pictures(folders_name(s, all->folder[i])))
+            return false;
+    return true;
+}
+
 static int folders_apply_classes(struct search *s, uint32_t folder, const struct siblings_of *all,
                                  struct claim_above above)
 {
+    if (!all->direct && folders_have_pictures(s, all))
+        return folders_each(s, all, above);
     for (size_t i = 0; i < all->n; i++)
         if (all->n > 2 && folders_is_copy(s, folder, all->folder[i])) {
             int r = claim_search_folder(s, all->folder[i], above);
@@ -382,9 +393,57 @@ static bool folders_is_alone(const struct search *s, uint32_t folder, uint32_t o
     return !f->foreign && f->all[COUNT_DOUBT] <= expected;
 }
 
+/* The one folder with what belongs to its pictures, if it is called by an input. NO_FOLDER. */
+static uint32_t folders_find_input(const struct search *s, const struct siblings_of *all)
+{
+    uint32_t input = NO_FOLDER;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (s->info[all->folder[i]].pairs) {
+            if (input != NO_FOLDER || !words_have_input(folders_name(s, all->folder[i])))
+                return NO_FOLDER;
+            input = all->folder[i];
+        }
+    return input;
+}
+
+/* Next to pictures with what belongs to them, other folders are no classes: a split is a dataset of
+ * its own, and the others, such as a second mask with names of its own, are ignored. */
+static int folders_apply_input(struct search *s, uint32_t folder, uint32_t input,
+                               const struct siblings_of *all, struct claim_above above)
+{
+    AUTO_TEXT struct text ignored = {0};
+    size_t before;
+    int r = 0;
+
+    for (size_t i = 0; i < all->n && r == 0; i++) {
+        const char *name = folders_name(s, all->folder[i]);
+
+        if (all->folder[i] == input)
+            continue;
+        if (words_have_split(name, strlen(name), NULL)) {
+            r = claim_search_folder(s, all->folder[i], above);
+            s->info[all->folder[i]].is_target = true; /* a dataset of its own */
+            continue;
+        }
+        text_add(&ignored, "%s%s", ignored.len ? ", " : "", name);
+        pairs_ignore(s, all->folder[i]);
+    }
+    before = s->n_sets;
+    if (r == 0)
+        r = ignored.failed ? -ENOMEM : folders_apply(s, folder, above);
+    if (r == 0 && ignored.len && s->n_sets > before)
+        r = set_add_note(&s->set[before],
+                         "%s: ignored, because its files are not called like the pictures of %s; "
+                         "an epochfs.json can say more",
+                         ignored.data, folders_name(s, input));
+    return r;
+}
+
 int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
 {
     AUTO_SIBLINGS_OF struct siblings_of all = {0};
+    uint32_t input;
     int r = folders_list(s, folder, &all);
 
     if (r == 0 && all.direct)
@@ -412,6 +471,9 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
     if (pairs_are_scenes(s, folder))
         return folders_make(s, folder, LAYOUT_FLAT, folder, true, above,
                             "scenes with the same pairs", &all);
+    input = folders_find_input(s, &all);
+    if (input != NO_FOLDER && all.n > 1)
+        return folders_apply_input(s, folder, input, &all, above);
     if (all.n == 1 && folders_is_alone(s, folder, all.folder[0]) &&
         s->info[all.folder[0]].here[COUNT_PICTURES] &&
         s->info[all.folder[0]].here[COUNT_PICTURES] == s->info[all.folder[0]].all[COUNT_PICTURES])

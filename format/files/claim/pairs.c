@@ -44,6 +44,16 @@ static bool pairs_find_end(const struct search *s, uint32_t folder, const char *
     return false;
 }
 
+/* Is the stem of a file a whole name of a picture: x.jpg.json of x.jpg? */
+static bool pairs_have_whole(const struct search *s, uint32_t folder, const char *name)
+{
+    const char *path = claim_path(s, folder);
+    AUTO_FREE char *picture = strndup(name, name_stem_alone(name));
+
+    return picture && name_is_picture(picture) &&
+           members_lookup(s->m, path, strlen(path), picture) < s->m->n;
+}
+
 static bool pairs_belongs(const struct search *s, uint32_t folder, const char *name,
                           const char *end)
 {
@@ -55,6 +65,8 @@ static bool pairs_belongs(const struct search *s, uint32_t folder, const char *n
 
 struct belonging {
     char *end;         /* of all; owned */
+    bool whole;        /* the stems are whole names of pictures */
+    uint64_t bare;     /* files without an extension */
     uint64_t n, texts; /* files, and those that are texts, XML or JSON */
     uint64_t pictures;
     const char *ext; /* of the first that is no picture */
@@ -86,13 +98,21 @@ static int pairs_all_belong(const struct search *s, uint32_t input, uint32_t tar
                 continue;
             if (folder == NO_FOLDER)
                 folder = pairs_same_below(s, i, target, input);
-            if (folder == NO_FOLDER || !strrchr(name, '.'))
+            if (folder == NO_FOLDER)
                 return 0;
-            if (!ret->end && !pairs_find_end(s, folder, name, &ret->end))
-                return 0;
-            if (!pairs_belongs(s, folder, name, ret->end))
+            if (!ret->end) {
+                ret->whole = pairs_have_whole(s, folder, name);
+                if (!pairs_find_end(s, folder, name, &ret->end))
+                    return 0;
+            }
+            if (ret->whole ? !pairs_have_whole(s, folder, name)
+                           : !pairs_belongs(s, folder, name, ret->end))
                 return 0;
             ret->n++;
+            if (!strrchr(name, '.')) {
+                ret->bare++;
+                continue;
+            }
             ret->texts += pairs_is_text(name);
             if (name_is_picture(name)) {
                 ret->pictures++;
@@ -102,7 +122,7 @@ static int pairs_all_belong(const struct search *s, uint32_t input, uint32_t tar
             ret->ext = strrchr(name, '.');
         }
     }
-    return ret->n > 0;
+    return ret->n > 0 && (!ret->bare || ret->bare == ret->n);
 }
 
 /* ---- names ---- */
@@ -111,6 +131,8 @@ static bool pairs_is_input(const struct search *s, uint32_t input, uint32_t targ
 {
     const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
 
+    if (words_are_of_two_splits(a, b))
+        return false;
     return words_have_input(a) || words_have_split(a, strlen(a), NULL) ||
            (!strncmp(a, b, strlen(a)) && strlen(b) > strlen(a));
 }
@@ -140,6 +162,7 @@ static int pairs_add(struct search *s, uint32_t input, uint32_t target,
     words_differing(b, a, words, sizeof(words));
     *pair = (struct pair){.target = target,
                           .end = strdup(belonging->end),
+                          .whole = belonging->whole,
                           .words = strdup(*words ? words : b),
                           .name = strdup(b),
                           .has_pictures = belonging->pictures > 0};
@@ -164,6 +187,14 @@ static bool pairs_may_be(const struct search *s, uint32_t folder)
     return !s->info[folder].is_target && !is_skipped(path_base(claim_path(s, folder)));
 }
 
+void pairs_ignore(struct search *s, uint32_t folder)
+{
+    s->info[folder].is_target = true;
+    for (size_t i = s->info[folder].first; i < s->info[s->info[folder].end - 1].last; i++)
+        if (!s->claims->taken[i])
+            s->claims->taken[i] = CLAIMS_ASIDE;
+}
+
 /* Is `target`, or are folders in it, what belongs to the pictures of `input`? How many pairs, or
  * -ENOMEM. */
 static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool folders)
@@ -174,7 +205,9 @@ static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool fol
 
     if (named || !s->info[target].all[COUNT_PICTURES])
         r = pairs_all_belong(s, input, target, &belonging);
-    if (r > 0 && (named || belonging.texts == belonging.n)) {
+    if (r > 0 && belonging.bare) { /* they have no name of a field */
+        pairs_ignore(s, target);
+    } else if (r > 0 && (named || belonging.texts == belonging.n)) {
         r = pairs_add(s, input, target, &belonging);
         n = r < 0 ? r : 1;
     }
@@ -187,7 +220,7 @@ static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool fol
         if (!pairs_may_be(s, i))
             continue;
         r = pairs_all_belong(s, input, i, &part);
-        if (r > 0) {
+        if (r > 0 && !part.bare) {
             r = pairs_add(s, input, i, &part);
             n++;
         }
@@ -284,6 +317,12 @@ static bool pairs_are_several(const struct search *s, uint32_t scene, uint32_t *
     return *input != NO_FOLDER && *target != NO_FOLDER;
 }
 
+/* A split may have one scene. */
+static bool pairs_is_split(const struct search *s, uint32_t folder)
+{
+    return words_are_split(path_base(claim_path(s, folder)));
+}
+
 static int pairs_find_scenes(struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
@@ -311,7 +350,8 @@ static int pairs_find_scenes(struct search *s, uint32_t folder)
             why = NULL;
         return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
     }
-    for (uint32_t i = folder + 1; i < f->end && r == 0 && n > 1; i = next_folder(s, i)) {
+    for (uint32_t i = folder + 1; i < f->end && r == 0 && n > !pairs_is_split(s, folder);
+         i = next_folder(s, i)) {
         const char *name = path_base(claim_path(s, i));
 
         if (is_sibling(s, i) && !s->info[i].here[COUNT_PICTURES] &&
@@ -343,7 +383,7 @@ bool pairs_are_scenes(const struct search *s, uint32_t folder)
         input = found;
         n++;
     }
-    return n > 1;
+    return n > !pairs_is_split(s, folder);
 }
 
 int pairs_find(struct search *s, uint32_t folder)

@@ -65,12 +65,18 @@ uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from
 }
 
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
-                    uint32_t folder, const char *stem, size_t len, size_t after)
+                    uint32_t folder, const char *name, size_t after)
 {
     uint32_t target = pairs_same_below(s, folder, input, pair->target);
     AUTO_FREE char *other = NULL;
 
-    if (target == NO_FOLDER || asprintf(&other, "%.*s%s", (int)len, stem, pair->end) < 0)
+    if (target == NO_FOLDER)
+        return SIZE_MAX;
+    if (pair->whole)
+        other = strdup(name);
+    else if (asprintf(&other, "%.*s%s", (int)name_stem_alone(name), name, pair->end) < 0)
+        other = NULL;
+    if (!other)
         return SIZE_MAX;
     return partners_find(
         s, target, after == SIZE_MAX ? partners_first(s, target, other, strlen(other)) : after + 1,

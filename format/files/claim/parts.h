@@ -37,6 +37,7 @@ struct recipe;
 struct pair {
     uint32_t target;
     char *end;         /* of stems of the target, behind those of the input: "", "_mask" */
+    bool whole;        /* the stems are whole names: x.jpg.json of x.jpg */
     char *words;       /* its pictures are the field <words>.<extension> */
     char *name;        /* of the target's folder, in lower case: of its other files if two targets
                         * have the same extension */
@@ -194,10 +195,13 @@ bool pairs_have_picture(const struct search *s, uint32_t folder, const char *ste
 /* The folder below `to` where `folder` is below `from`. NO_FOLDER: there is none. */
 uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to);
 
-/* The file of a pair that belongs to the picture of that stem in `folder`, which is `input` or
+/* Nothing is looked for in a folder, and its files are ignored. */
+void pairs_ignore(struct search *s, uint32_t folder);
+
+/* The file of a pair that belongs to the picture of that name in `folder`, which is `input` or
  * below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX: there is none. */
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
-                    uint32_t folder, const char *stem, size_t len, size_t after);
+                    uint32_t folder, const char *name, size_t after);
 
 /* Say of a set what belongs to its pictures, where names of its folders do not. 0 or -ENOMEM. */
 int pairs_add_notes(const struct search *s, struct set *set);

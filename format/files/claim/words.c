@@ -61,6 +61,32 @@ static int words_split_row(const char *word, size_t len)
     return -1;
 }
 
+static const char *const picture_words[] = {"image",  "images",  "img",      "imgs", "photo",
+                                            "photos", "picture", "pictures", "data", NULL};
+static const char *const input_words[] = {"input", "inputs", "source", "original", "originals",
+                                          "raw",   "lq",     "lr",     "low",      "noisy",
+                                          "blur",  "blurry", "hazy",   NULL};
+static const char *const target_words[] = {
+    "mask", "masks", "label",        "labels", "annotation",  "annotations", "ann",
+    "anns", "annot", "segmentation", "gt",     "target",      "targets",     "hq",
+    "hr",   "high",  "clean",        "sharp",  "groundtruth", NULL};
+
+/* The split that a word begins with, where the rest is a word of what is learned: trainannot. */
+static bool words_begin_with_split(struct name_piece word, struct name_piece *ret)
+{
+    for (size_t i = 0; i < sizeof(split_words) / sizeof(split_words[0]); i++)
+        for (const char *const *split = split_words[i]; *split; split++) {
+            size_t n = strlen(*split);
+
+            if (word.len > n && !strncasecmp(word.at, *split, n) &&
+                words_is_one_of(word.at + n, word.len - n, target_words)) {
+                *ret = (struct name_piece){word.at, n};
+                return true;
+            }
+        }
+    return false;
+}
+
 bool words_have_split(const char *name, size_t len, struct name_piece *ret)
 {
     const char *at = name, *end = name + len;
@@ -69,7 +95,8 @@ bool words_have_split(const char *name, size_t len, struct name_piece *ret)
     while (next_piece(&at, end, &piece)) {
         if (fold.at && isdigit((unsigned char)*piece.at)) {
             piece = (struct name_piece){fold.at, (size_t)(piece.at + piece.len - fold.at)};
-        } else if (words_split_row(piece.at, piece.len) < 0) {
+        } else if (words_split_row(piece.at, piece.len) < 0 &&
+                   !words_begin_with_split(piece, &piece)) {
             fold = piece.len == 4 && !strncasecmp(piece.at, "fold", 4) ? piece
                                                                        : (struct name_piece){0};
             continue;
@@ -88,6 +115,14 @@ bool words_are_split(const char *name)
     return words_have_split(name, strlen(name), &piece) && piece.len == strlen(name);
 }
 
+bool words_are_of_two_splits(const char *a, const char *b)
+{
+    struct name_piece x, y;
+
+    return words_have_split(a, strlen(a), &x) && words_have_split(b, strlen(b), &y) &&
+           !words_same_split(x, y);
+}
+
 bool words_same_split(struct name_piece a, struct name_piece b)
 {
     int row = words_split_row(a.at, a.len);
@@ -98,16 +133,6 @@ bool words_same_split(struct name_piece a, struct name_piece b)
 }
 
 /* ---- roles ---- */
-
-static const char *const picture_words[] = {"image",  "images",  "img",      "imgs", "photo",
-                                            "photos", "picture", "pictures", "data", NULL};
-static const char *const input_words[] = {"input", "inputs", "source", "original", "originals",
-                                          "raw",   "lq",     "lr",     "low",      "noisy",
-                                          "blur",  "blurry", "hazy",   NULL};
-static const char *const target_words[] = {
-    "mask", "masks", "label",        "labels", "annotation",  "annotations", "ann",
-    "anns", "annot", "segmentation", "gt",     "target",      "targets",     "hq",
-    "hr",   "high",  "clean",        "sharp",  "groundtruth", NULL};
 
 static bool words_have(const char *name, size_t len, const char *const *words)
 {
@@ -148,11 +173,12 @@ bool words_have_input(const char *name)
 bool words_have_target(const char *name, size_t len)
 {
     const char *at = name, *end = name + len;
-    struct name_piece piece;
+    struct name_piece piece, split;
     bool ground = false;
 
     while (next_piece(&at, end, &piece)) {
         if (words_is_one_of(piece.at, piece.len, target_words) ||
+            words_begin_with_split(piece, &split) ||
             (ground && piece.len == 5 && !strncasecmp(piece.at, "truth", 5)))
             return true;
         ground = piece.len == 6 && !strncasecmp(piece.at, "ground", 6);

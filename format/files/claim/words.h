@@ -22,6 +22,9 @@ bool words_have_split(const char *name, size_t len, struct name_piece *ret);
 /* Is all of it one such word? */
 bool words_are_split(const char *name);
 
+/* Have two names such words, for two parts? */
+bool words_are_of_two_splits(const char *a, const char *b);
+
 /* Two words for one part: training and train. */
 bool words_same_split(struct name_piece a, struct name_piece b);
 
