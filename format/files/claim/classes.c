@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
 
 /* Files that are looked into, at most: of SOURCE, and of a dataset. Of one with more files, some
  * from the first to the last, and the largest. */
@@ -32,7 +33,11 @@ static void classes_mark_skipped(struct search *s, uint32_t folder)
     const char *skipped = files_media[s->media].skipped;
     const char *name = path_base(claim_path(s, folder));
 
-    if (s->info[folder].is_target || is_skipped(name) || (skipped && !strcmp(name, skipped)))
+    /* Annotations of pictures are no texts to learn from. */
+    bool annotates = s->claims->n && words_have_target(name, strlen(name));
+
+    if (annotates || s->info[folder].is_target || is_skipped(name) ||
+        (skipped && !strcmp(name, skipped)))
         for (uint32_t i = folder; i < s->info[folder].end; i++)
             s->info[i].is_skipped = true;
 }

@@ -501,11 +501,26 @@ int collect(struct search *s, uint32_t root, enum files_layout layout)
 /* ---- all sets ---- */
 
 /* Ignore what lies in the folders of a set, and in none. */
+/* The folder that the set is called like: where train/images is called train, files next to images
+ * are in no other dataset. */
+static uint32_t collect_shown_folder(const struct search *s, const struct set *set)
+{
+    uint32_t folder = set->root, above;
+
+    while (s->info[folder].is_role && (above = s->info[folder].above) != NO_FOLDER &&
+           s->info[above].above != NO_FOLDER)
+        folder = above;
+    return folder;
+}
+
 static void collect_ignore_rest(const struct search *s, const struct set *set,
                                 enum files_media media)
 {
     collect_ignore(s, set->top, s->info[set->top].end, set, media);
     collect_ignore(s, set->root, set->root + 1, set, media);
+    if (collect_shown_folder(s, set) != set->root)
+        collect_ignore(s, collect_shown_folder(s, set), collect_shown_folder(s, set) + 1, set,
+                       media);
     for (uint32_t i = set->root; i < s->info[set->root].end; i++)
         if (s->info[i].is_target)
             collect_ignore(s, i, i + 1, set, media);

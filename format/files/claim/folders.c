@@ -393,6 +393,31 @@ static bool folders_is_alone(const struct search *s, uint32_t folder, uint32_t o
     return !f->foreign && f->all[COUNT_DOUBT] <= expected;
 }
 
+/* One dataset of all scenes. Folders of them that are in no pair are ignored. */
+static int folders_apply_scenes(struct search *s, uint32_t folder, const struct siblings_of *all,
+                                struct claim_above above)
+{
+    const char *ignored = NULL;
+    const size_t before = s->n_sets;
+    int r;
+
+    for (size_t i = 0; i < all->n; i++)
+        for (uint32_t k = all->folder[i] + 1; k < s->info[all->folder[i]].end;
+             k = next_folder(s, k))
+            if (is_sibling(s, k) && !s->info[k].pairs) {
+                ignored = folders_name(s, k);
+                pairs_ignore(s, k);
+            }
+    r = folders_make(s, folder, LAYOUT_FLAT, folder, true, above, "scenes with the same pairs",
+                     all);
+    if (r == 0 && ignored && s->n_sets > before)
+        r = set_add_note(&s->set[before],
+                         "%s: ignored in all scenes, because it is in no pair; an epochfs.json can "
+                         "say more",
+                         ignored);
+    return r;
+}
+
 /* The one folder with what belongs to its pictures, if it is called by an input. NO_FOLDER. */
 static uint32_t folders_find_input(const struct search *s, const struct siblings_of *all)
 {
@@ -469,8 +494,7 @@ int folders_apply(struct search *s, uint32_t folder, struct claim_above above)
         break;
     }
     if (pairs_are_scenes(s, folder))
-        return folders_make(s, folder, LAYOUT_FLAT, folder, true, above,
-                            "scenes with the same pairs", &all);
+        return folders_apply_scenes(s, folder, &all, above);
     input = folders_find_input(s, &all);
     if (input != NO_FOLDER && all.n > 1)
         return folders_apply_input(s, folder, input, &all, above);

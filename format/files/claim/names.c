@@ -156,7 +156,7 @@ bool name_is_table(const char *name)
 
 bool name_is_notice(const char *name)
 {
-    static const char *const ends[] = {".md", ".db", ".ini", ".url", NULL};
+    static const char *const ends[] = {".md", ".db", ".ini", ".url", ".cache", NULL};
     static const char *const starts[] = {"readme",   "licen",    "copying", "sha256", "md5", "sha1",
                                          "checksum", "citation", "notice",  "._",     NULL};
 

@@ -372,11 +372,17 @@ bool pairs_are_scenes(const struct search *s, uint32_t folder)
         if (!is_sibling(s, i))
             continue;
         for (uint32_t k = i + 1; k < s->info[i].end; k = next_folder(s, k)) {
+            const char *name = path_base(claim_path(s, k));
+
             if (!is_sibling(s, k))
                 continue;
-            if (found || !s->info[k].pairs)
+            if (words_have_split(name, strlen(name), NULL))
                 return false;
-            found = path_base(claim_path(s, k));
+            if (!s->info[k].pairs)
+                continue;
+            if (found)
+                return false;
+            found = name;
         }
         if (!found || (input && strcmp(found, input) != 0))
             return false;

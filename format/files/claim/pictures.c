@@ -88,9 +88,15 @@ static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
     if (*pictures->split) {
         const struct set *set = pictures_set(pictures, picture);
         struct name_piece wanted = {pictures->split, strlen(pictures->split)}, piece;
-        const char *root = path_base(claim_path(s, set->root));
 
-        return words_have_split(root, strlen(root), &piece) && words_same_split(piece, wanted);
+        /* WIDER_train/images is of train. */
+        for (uint32_t f = set->root; f != NO_FOLDER; f = s->info[f].above) {
+            const char *root = path_base(claim_path(s, f));
+
+            if (words_have_split(root, strlen(root), &piece))
+                return words_same_split(piece, wanted);
+        }
+        return false;
     }
     return true;
 }

@@ -35,6 +35,10 @@ def rows(*lines, end="\n"):
 
 # ---- splits ----
 
+layout("cyclegan-numbered", "trainA/{1,2,3}.jpg trainB/{1,2,3}.jpg testA/{1,2}.jpg testB/{1,2}.jpg",
+       {"trainA": (3, "jpg,b.jpg", None, {"1": {"b.jpg": "trainB/1.jpg"}}),
+        "testA": (2, "jpg,b.jpg", None, {"1": {"b.jpg": "testB/1.jpg"}})}, note="trainB testB")
+
 layout("cyclegan", "trainA/n02381460_{1001,1002,1003}.jpg trainB/n02391049_{1000,1002}.jpg "
        "testA/n02381460_{1000,1120}.jpg testB/n02391049_{100,80}.jpg",
        {"trainA": (3, "jpg"), "trainB": (2, "jpg"), "testA": (2, "jpg"), "testB": (2, "jpg")})
@@ -115,6 +119,10 @@ layout("stanford-dogs", "Images/{n02085620-Chihuahua/n02085620,n02085782-Japanes
        "Annotation/{n02085620-Chihuahua/n02085620,n02085782-Japanese_spaniel/n02085782}_{10074,1321} {train,test}_list.mat",
        {"Images": (4, "jpg", {"n02085620-Chihuahua": "n02085620_10074, n02085620_1321",
                               "n02085782-Japanese_spaniel": "n02085782_10074, n02085782_1321"})})
+
+layout("stanford-dogs-deeper", "images/Images/{n1-Chihuahua/n1,n2-Spaniel/n2}_{10,13}.jpg "
+       "annotations/Annotation/{n1-Chihuahua/n1,n2-Spaniel/n2}_{10,13}",
+       {"images/Images": (4, "jpg", {"n1-Chihuahua": "n1_10, n1_13", "n2-Spaniel": "n2_10, n2_13"})})
 
 layout("mask-nomask", "{mask,no_mask}/{1,2,3}.jpg",
        {"all": (6, "jpg", {c: f"{c}/1, {c}/2, {c}/3" for c in ("mask", "no_mask")})}, note="equal")
@@ -216,6 +224,10 @@ layout("gopro", "train/{GOPR0372_07_00,GOPR0374_11_01}/{blur,sharp}/{000047,0000
            "png": "train/GOPR0374_11_01/blur/000048.png", "sharp.png": "train/GOPR0374_11_01/sharp/000048.png"}}),
         "test": (1, "png,sharp.png")})
 
+layout("gopro-large", "train/{GOPR0372_07_00,GOPR0374_11_01}/{blur,blur_gamma,sharp}/000047.png",
+       {"train": (2, "png,sharp.png", None, {"GOPR0374_11_01/blur/000047": {"png": "train/GOPR0374_11_01/blur/000047.png"}})},
+       note="blur_gamma")
+
 layout("mvtec", "bottle/train/good/{000,001}.png bottle/test/{good,broken_large}/{000,001}.png "
        "bottle/ground_truth/broken_large/{000,001}_mask.png bottle/{license,readme}.txt",
        {"bottle/train": (2, "png"),
@@ -301,6 +313,11 @@ layout("open-images", "train/{000002b66c9c498e,000002b97e5471a0}.jpg validation/
            f"{n},xclick,/m/01g317,1,0.0{k},0.5" for n in ("000002b66c9c498e", "000002b97e5471a0") for k in (1, 2)))},
        aside="train-annotations-bbox.csv several")
 
+layout("same-names", "{train,test}/images/{1,2}.png {train,test}/masks/{1,2}.png",
+       {"train": (2, "png,masks.png,city", None, {"2": {"city": "Paris"}}),
+        "test": (2, "png,masks.png,city", None, {"2": {"city": "Rome"}})},
+       {"train.csv": rows("id,city", "1,Bonn", "2,Paris"), "test.csv": rows("id,city", "2,Rome", "1,Oslo", end="\r\n")})
+
 layout("hpa", "train/001838f8-bbca_{red,green,blue,yellow}.png test/00008af0-bad0_{red,green,blue,yellow}.png",
        {"train": (4, "png"), "test": (4, "png")},
        {"train.csv": rows("Id,Target", "001838f8-bbca,16 0"), "sample_submission.csv": rows("Id,Predicted", "00008af0-bad0,0")},
@@ -326,7 +343,7 @@ layout("face-mask-voc", "images/maksssksksss{0,1}.png",
        info={"all": {"classes": ["with_mask", "without_mask"]}})
 
 YOLO = {"train": ["IMG_2277_jpeg.jpg.rf.86c7", "a_jpg.rf.00ff"], "valid": ["b_jpg.rf.0a"], "test": ["c_jpg.rf.0b"]}
-layout("yolo-roboflow", " ".join(f"{s}/images/{n}.jpg" for s in YOLO for n in YOLO[s]) + " README.roboflow.txt",
+layout("yolo-roboflow", " ".join(f"{s}/images/{n}.jpg" for s in YOLO for n in YOLO[s]) + " README.roboflow.txt train/labels.cache",
        {s: (len(n), "jpg,txt,box_label", None, {n[0]: {"boxes": [[0.5, 0.25, 0.125, 0.5], [0.1, 0.2, 0.3, 0.4]],
                                                        "box_label": [1, 0]}}) for s, n in YOLO.items()},
        {f"{s}/labels/{n}.txt": "1 0.5 0.25 0.125 0.5\n0 0.1 0.2 0.3 0.4" for s in YOLO for n in YOLO[s]} |
