@@ -106,6 +106,27 @@ int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t
     return source->key && (!label || source->label) ? 0 : -ENOMEM;
 }
 
+/* A dataset has a label: the column `label` of a table is dropped if it says the same, otherwise it
+ * is called by the table. 0 or -ENOMEM. */
+static int annotating_rename_label(const struct annotating *a, size_t set, size_t view,
+                                   struct value_columns *columns, const char *table)
+{
+    struct value_column *c = value_columns_find(columns, "label");
+    char *name;
+
+    if (!c)
+        return 0;
+    if (annotating_says_class(a, set, view, c)) {
+        value_columns_remove(columns, (unsigned)(c - columns->column));
+        return 0;
+    }
+    if (asprintf(&name, "%.*s_label", (int)name_stem_alone(table), table) < 0)
+        return -ENOMEM;
+    free(c->name);
+    c->name = name;
+    return 0;
+}
+
 int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
                          const struct picture_table *table, const uint32_t *row)
 {
@@ -118,6 +139,8 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view, const ch
         r = annotating_add_label(a, set, view, name, label, row);
     if (r == 0)
         r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
+    if (r == 0 && (v->label || a->s->set[set].claim->layout == LAYOUT_CLASSES))
+        r = annotating_rename_label(a, set, view, &picked, name);
     return r < 0 ? r : view_add_columns(v, &picked);
 }
 

@@ -71,6 +71,10 @@ void annotating_release(struct annotating *a);
 int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
                          const struct value_column *column, const uint32_t *row);
 
+/* Does a column of a view say of each sample what its class folder says, by name or number? */
+bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
+                           const struct value_column *c);
+
 /* Number the classes of all labels. 0 or -ENOMEM. */
 int annotating_finish_labels(struct annotating *a);
 

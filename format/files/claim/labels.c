@@ -305,6 +305,49 @@ int annotating_finish_labels(struct annotating *a)
     return r;
 }
 
+/* The name of the class folder of a sample. */
+static struct label_text labels_folder(const struct annotating *a, const struct set *set,
+                                       size_t sample)
+{
+    const char *path = members_folder_of(a->s->m, set->file[set->claim->first[sample]]);
+    size_t above = strlen(claim_path(a->s, set->top));
+
+    path += above + (above > 0 && path[above] == '/');
+    return (struct label_text){.bytes = path, .len = strcspn(path, "/")};
+}
+
+bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
+                           const struct value_column *c)
+{
+    const struct files_claim *claim = a->s->set[set].claim;
+    const uint32_t *sample = claim->view[view].sample;
+
+    for (uint64_t row = 0; row < c->rows && claim->layout == LAYOUT_CLASSES; row++) {
+        struct label_text folder =
+            labels_folder(a, &a->s->set[set], sample ? sample[row] : (size_t)row);
+        struct label_text text;
+        const uint8_t *items;
+        int64_t number;
+
+        if (value_is_hole(c, row))
+            return false;
+        if (c->form == VALUE_TEXT) {
+            labels_text(c, row, &text);
+            if (labels_compare(text.bytes, text.len, folder.bytes, folder.len) != 0)
+                return false;
+            continue;
+        }
+        if (c->dtype != DTYPE_I8 || c->is_list || c->width)
+            return false;
+        value_items(c, row, &items);
+        memcpy(&number, items, sizeof(number));
+        if (number < 0 || (uint64_t)number != labels_find(claim->class_name, claim->n_classes,
+                                                          folder.bytes, folder.len))
+            return false;
+    }
+    return claim->layout == LAYOUT_CLASSES;
+}
+
 /* For tables without a header: is a text the name of a class folder? */
 bool annotating_has_class(const struct class_names *classes, const char *text, size_t len)
 {

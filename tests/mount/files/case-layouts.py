@@ -323,6 +323,16 @@ layout("hpa", "train/001838f8-bbca_{red,green,blue,yellow}.png test/00008af0-bad
        {"train.csv": rows("Id,Target", "001838f8-bbca,16 0"), "sample_submission.csv": rows("Id,Predicted", "00008af0-bad0,0")},
        aside="train.csv sample_submission.csv")
 
+# A list that says what the class folders say adds nothing; one that says something else does not take their label away.
+DTD = [f"{c}/{c}_000{i}" for c in ("banded", "blotchy") for i in range(4)]
+for name, says, more in (("dtd", lambda c: c, ""), ("dtd-numbers", lambda c: str(c == "blotchy" and 1 or 0), ""),
+                         ("dtd-other", lambda c: f"very {c}", ",joint_label")):
+    layout(name, f"images/{{{','.join(DTD)}}}.jpg",
+           {split: (4, f"jpg{more}", {c: ", ".join(p.split("/")[1] for p in DTD[first::2] if p.startswith(c)) for c in ("banded", "blotchy")})
+            for first, split in enumerate(("train1", "val1"))},
+           {"labels/joint.txt": rows(*(f"{p}.jpg {says(p.split('/')[0])}" for p in DTD)),
+            **{f"labels/{split}.txt": rows(*(f"{p}.jpg" for p in DTD[first::2])) for first, split in enumerate(("train1", "val1"))}})
+
 # ---- annotations ----
 
 VOC = ("<annotation>\n\t<folder/>\n\t<filename>{}</filename>\n\t<size><width>416</width><height>416</height><depth>3</depth></size>\n"
