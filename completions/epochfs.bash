@@ -110,7 +110,7 @@ _epochfs_flags() {
     local flags=(--help)
     case $command in
     mount) flags+=(-f -o) ;;
-    info) flags+=(--json --check -o) ;;
+    info) flags+=(--json --check --layout -o) ;;
     plan) flags+=(--json --dry-run --assume-rate= --compute= --epochs= --nodes= --node-rate= --origin-rate= --dead= --bytes= --each -o) ;;
     stage) flags+=(--verify --progress -o) ;;
     index) flags+=(--output --progress -o) ;;

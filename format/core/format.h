@@ -52,6 +52,7 @@ struct format_options {
     bool kaldi_permissive;    /* p: leave out objects that cannot be read */
     bool kaldi_sorted;        /* s: the user says that the keys are sorted */
     bool pair_off;            /* each array is a dataset of its own */
+    bool shows_layout;        /* the recipe of what is found is made, to be shown */
     const char *layout;       /* path of a recipe of SOURCE; NULL: it is found in the folders */
 };
 
@@ -218,6 +219,7 @@ struct claims {
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
     bool format_given;                /* the user says of which format all files are, */
     const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */
+    bool shows_recipe;                /* what is found is asked for, as a recipe: */
     char *recipe;                     /* what was found, as a recipe: JSON; NULL: nothing was */
     char *unmet; /* the first rule by which pictures are in no collection, for people; NULL */
 };

@@ -28,7 +28,7 @@
 #define MISSING_SHOWN 10 /* parts that a dataset lacks; --check shows all that are known */
 
 struct info_call {
-    bool json, check;
+    bool json, check, layout;
     const char *source;
 };
 
@@ -381,8 +381,14 @@ static int cli_info_show(const struct info_call *call, const struct options *opt
     struct diag d = DIAG_INIT;
     int code = open_catalog(call->source, options, &opened, &d);
 
+    if (call->layout && catalog->recipe)
+        fputs(catalog->recipe, stdout);
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
+    if (call->layout)
+        return catalog->recipe
+                   ? EXIT_DONE
+                   : fail(EXIT_SOURCE, "SOURCE has no folders: expected files of samples");
     catalog_prepare(catalog, true, INT64_MAX);
     splits_note_all(catalog);
     if (!call->check)
@@ -413,7 +419,10 @@ static int cli_info_run(int argc, char **argv)
         .flag = {{"json", .set = &call.json, .help = "print JSON, for programs"},
                  {"check", .set = &call.check,
                   .help = "read and parse everything, count classes, and list what cannot be read; "
-                          "the exit code is 2 if anything cannot be read"}}};
+                          "the exit code is 2 if anything cannot be read"},
+                 {"layout", .set = &call.layout,
+                  .help = "print the recipe of what the folders of SOURCE were taken for: edit it, "
+                          "and give it back by -o layout=FILE, or as epochfs.json in SOURCE"}}};
     int code;
 
     options_init(&options);
@@ -421,8 +430,9 @@ static int cli_info_run(int argc, char **argv)
     if (code >= 0)
         return code;
     log_set_level(options.log_level);
+    options.format.shows_layout = call.layout;
     return cli_info_show(&call, &options);
 }
 
 const struct command command_info = {"info", cli_info_run,
-                                     "info [--json] [--check] [-o OPTIONS] SOURCE"};
+                                     "info [--json] [--check] [--layout] [-o OPTIONS] SOURCE"};

@@ -437,8 +437,10 @@ int catalog_open(const struct source *source, const struct options *options, str
         r = check_named_files(&list, options, d);
     if (r < 0)
         return r;
-    if (!catalog.n_datasets)
+    if (!catalog.n_datasets) {
+        ret->recipe = TAKE_PTR(catalog.recipe); /* of what is refused, to be edited */
         return nothing_usable(source, &catalog, list.n, d);
+    }
     r = make_names_unique(&catalog, &list);
     if (r == 0)
         r = add_mixes(&catalog, &list, options, d);

@@ -270,6 +270,7 @@ static int add_collections(const struct source *source, const struct format_opti
                                      .is_taken = collections_is_taken,
                                      .format_given = options->format,
                                      .layout = layout,
+                                     .shows_recipe = options->shows_layout,
                                      .layout_name = options->layout},
                                     source,
                                     listing,

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 #include "format/files/claim/recipe.h"
+#include "format/files/claim/recipe_print.h"
 #include "format/files/claim/words.h"
 
 /* ---- judging ---- */
@@ -169,6 +170,14 @@ static int claim_recipes(struct search *s)
     return 0;
 }
 
+/* The sets become collections, and are shown. */
+static int claim_end_sets(struct search *s)
+{
+    int r = s->print ? recipe_print_sets(s->print, s) : 0;
+
+    return r < 0 ? r : collect_all_sets(s);
+}
+
 /* Does a table say something of the samples of a set? */
 static bool claim_has_values(const struct set *set)
 {
@@ -204,12 +213,16 @@ static int claim_sounds(struct search *s)
             memcpy(s->claims->taken, before, s->m->n);
             return 0;
         }
-    return r < 0 ? r : collect_all_sets(s);
+    return r < 0 ? r : claim_end_sets(s);
 }
 
 int files_claim_names(const struct members *listing, struct claims *ret)
 {
-    struct search s = {.m = listing, .claims = ret, .media = FILES_PICTURES};
+    AUTO_RECIPE_PRINT struct recipe_print print = {0};
+    struct search s = {.m = listing,
+                       .claims = ret,
+                       .media = FILES_PICTURES,
+                       .print = ret->shows_recipe ? &print : NULL};
     int r = search_named_manifests(&s);
 
     if (r == 0)
@@ -219,15 +232,17 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     if (r == 0 && listing->n)
         r = claim_by_rules(&s);
     if (r == 0)
-        r = collect_all_sets(&s);
+        r = claim_end_sets(&s);
     for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++) {
         if (s.media == FILES_SOUNDS && !ret->format_given && !ret->layout)
             r = claim_sounds(&s);
         if (r == 0 && !ret->format_given)
             r = claim_classes(&s);
         if (r == 0)
-            r = collect_all_sets(&s);
+            r = claim_end_sets(&s);
     }
+    if (r == 0 && s.print)
+        r = recipe_print_end(&print, &s, &ret->recipe);
     sets_release(&s);
     for (size_t i = 0; i < s.n_recipes; i++) {
         recipe_release(s.recipe[i]);

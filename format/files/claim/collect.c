@@ -373,6 +373,21 @@ static uint32_t collect_above_all(const struct search *s, const struct set *set)
     return root;
 }
 
+int collect_set_path(const struct search *s, const struct set *set, char **ret)
+{
+    const char *beside = files_media[set->claim->media].word;
+    AUTO_FREE char *called = NULL;
+
+    if (!collect_has_others(s, set->root, set->claim->media))
+        return collect_display_path(s, set->root, set->called, ret);
+    if (asprintf(&called, "%s%s%s", set->called ? set->called : "", set->called ? "/" : "",
+                 beside) < 0) {
+        called = NULL;
+        return -ENOMEM;
+    }
+    return collect_display_path(s, set->root, called, ret);
+}
+
 /* A collection of a set. It is called like the folder, unless other things are shown in a
  * folder of that name. 0 or -ENOMEM. */
 static int collect_name(const struct search *s, const struct set *set,

@@ -29,6 +29,7 @@ enum folder_count {
 
 struct json_t;
 struct recipe;
+struct recipe_print;
 
 #define NO_FOLDER UINT32_MAX
 
@@ -112,11 +113,12 @@ struct search {
     bool long_names;          /* two targets of one input have the same extension */
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
-    bool manifests_only;    /* most files of SOURCE are something else */
-    uint8_t *flags;         /* [files] FILE_... */
-    enum files_media media; /* of samples that are counted */
-    unsigned n_heads;       /* files that were looked into without being called *.manifest, */
-    unsigned n_class_heads; /* and as texts of class folders */
+    bool manifests_only;        /* most files of SOURCE are something else */
+    uint8_t *flags;             /* [files] FILE_... */
+    enum files_media media;     /* of samples that are counted */
+    struct recipe_print *print; /* NULL: the recipe is not shown */
+    unsigned n_heads;           /* files that were looked into without being called *.manifest, */
+    unsigned n_class_heads;     /* and as texts of class folders */
 };
 
 static inline uint32_t next_folder(const struct search *s, uint32_t child)
@@ -251,6 +253,9 @@ int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint3
 /* The path that a folder is shown by: without folders on it that are called by a role alone, such
  * as images; and behind it `called`, or NULL. 0 or -ENOMEM. */
 int collect_display_path(const struct search *s, uint32_t folder, const char *called, char **ret);
+
+/* The path that a set is shown by as a dataset; "": that of SOURCE. 0 or -ENOMEM. */
+int collect_set_path(const struct search *s, const struct set *set, char **ret);
 
 /* A dataset that is refused: the pictures below root are in no other. Takes over why, which may be
  * NULL: then no memory. 0 or -ENOMEM. */
