@@ -161,7 +161,7 @@ static void shape_see_folder(struct shape *shape, const char *path, bool is_firs
     }
 }
 
-/* Folders that are the same everywhere are named, but for the first one: keys begin there. */
+/* Folders that are the same everywhere are named, except the first one, where keys begin. */
 static void shape_see_folders(struct shape *shape)
 {
     const char *before = NULL;
