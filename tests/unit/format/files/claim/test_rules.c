@@ -282,7 +282,7 @@ static void check_classes(const struct members *m, const struct files_claim *cla
 
 static void check_rule(const struct members *m, const struct collection *c)
 {
-    static const char *const rules[] = {"classes by folder",    "one folder of pictures",
+    static const char *const rules[] = {"classes by folder",    "one folder",
                                         "parts of one dataset", "scenes with the same pairs",
                                         "a table of metadata",  "manifests"};
     const struct files_claim *claim = c->impl;
