@@ -26,4 +26,16 @@ static inline int array_capacity(void *array, size_t n, size_t each)
     return 0;
 }
 
+/* The same for an array whose elements before n are zeros, and which is at NULL until now. */
+static inline int array_begin(void *array, size_t n, size_t each)
+{
+    void **at = array;
+    size_t capacity = 2;
+
+    while (capacity <= n + 1) /* what array_capacity() has made of it by then */
+        capacity *= 2;
+    *at = calloc(capacity, each);
+    return *at ? 0 : -ENOMEM;
+}
+
 #endif

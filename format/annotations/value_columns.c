@@ -82,17 +82,9 @@ static size_t value_complete_bytes(const struct value_column *c)
 
 static int value_end(struct value_column *c, bool is_hole)
 {
-    if (is_hole && !c->holes) { /* the first one: no row before it is */
-        size_t capacity = 1;
-
-        while (capacity <= c->rows)
-            capacity *= 2;
-        c->holes = calloc(capacity, 1);
-        if (!c->holes)
-            return -ENOMEM;
-    }
     if ((c->is_list && array_capacity(&c->end, c->rows, sizeof(*c->end)) < 0) ||
-        (c->holes && array_capacity(&c->holes, c->rows, 1) < 0))
+        (c->holes ? array_capacity(&c->holes, c->rows, 1) < 0
+                  : is_hole && array_begin(&c->holes, c->rows, 1) < 0))
         return -ENOMEM;
     if (c->is_list)
         c->end[c->rows] = c->len / value_item_bytes(c);

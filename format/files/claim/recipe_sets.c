@@ -366,6 +366,9 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     view->n = set->claim->n_samples;
     if (r == 0)
         r = recipe_add_words(t, view, &words);
+    if (r == 0 && view->n > 1 && (hit->label != UINT32_MAX) != (view->label != NULL))
+        return recipe_refuse_pattern(t, hit->pattern,
+                                     "expected {label} in all patterns of pictures, or in none");
     if (r == 0 && hit->label != UINT32_MAX) {
         if (array_capacity(&view->label, view->n - 1, sizeof(*view->label)) < 0)
             return -ENOMEM;

@@ -31,16 +31,7 @@ static int sets_add(struct search *s, struct set *set, size_t file, unsigned rol
 
     if (array_capacity(&set->file, set->n, sizeof(*set->file)) < 0)
         return -ENOMEM;
-    if (role && !*roles) { /* the first file with a role: array_capacity() counts from 0 */
-        size_t capacity = 1;
-
-        while (capacity <= set->n + 1) /* which grows next at a number below a power of two */
-            capacity *= 2;
-        *roles = calloc(capacity, 1);
-    } else if (*roles && array_capacity(roles, set->n, 1) < 0) {
-        return -ENOMEM;
-    }
-    if (role && !*roles)
+    if (*roles ? array_capacity(roles, set->n, 1) < 0 : role && array_begin(roles, set->n, 1) < 0)
         return -ENOMEM;
     if (*roles)
         (*roles)[set->n] = (uint8_t)role;
