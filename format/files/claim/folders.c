@@ -432,8 +432,9 @@ static uint32_t folders_find_input(const struct search *s, const struct siblings
     return input;
 }
 
-/* Next to pictures with what belongs to them, other folders are no classes: a split is a dataset of
- * its own, and the others, such as a second mask with names of its own, are ignored. */
+/* Next to pictures with what belongs to them, other folders are no classes: a split, or one that is
+ * called by pictures, is a dataset of its own, and the others, such as a second mask with names of
+ * its own, are ignored. */
 static int folders_apply_input(struct search *s, uint32_t folder, uint32_t input,
                                const struct siblings_of *all, struct claim_above above)
 {
@@ -446,7 +447,8 @@ static int folders_apply_input(struct search *s, uint32_t folder, uint32_t input
 
         if (all->folder[i] == input)
             continue;
-        if (words_have_split(name, strlen(name), NULL)) {
+        if (words_have_input(name) || words_have_split(name, strlen(name), NULL)) {
+            s->info[input].is_role = false;
             r = claim_search_folder(s, all->folder[i], above);
             s->info[all->folder[i]].is_target = true; /* a dataset of its own */
             continue;

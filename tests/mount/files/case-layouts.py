@@ -148,6 +148,13 @@ layout("omniglot-both", "images_background/{Greek,Latin}/{character01,character0
         for d, k in (("images_background/Greek", "0709_01"), ("images_background/Latin", "0709_01"),
                      ("images_evaluation/Angelic", "0965_01"), ("images_evaluation/Manipuri", "0965_01"))})
 
+layout("omniglot-strokes", "images_background/{Greek,Latin}/{character01,character02}/0709_01.png "
+       "images_evaluation/{Angelic,Manipuri}/{character01,character02}/0965_01.png "
+       "strokes_background/{Greek,Latin}/{character01,character02}/0709_01.txt",
+       {d: (2, f, {c: f"{c}/{k}" for c in ("character01", "character02")})
+        for d, k, f in (("images_background/Greek", "0709_01", "png,txt"), ("images_background/Latin", "0709_01", "png,txt"),
+                        ("images_evaluation/Angelic", "0965_01", "png"), ("images_evaluation/Manipuri", "0965_01", "png"))})
+
 layout("places365", "{train,val}/{airfield/airfield,zoo/zoo}_{00000001,00000002}.jpg",
        {s: (4, "jpg", {c: f"{c}_00000001, {c}_00000002" for c in ("airfield", "zoo")}) for s in ("train", "val")},
        {"categories_places365.txt": rows("/a/airfield 0", "/z/zoo 1")}, aside="categories_places365.txt")
