@@ -71,7 +71,8 @@ void annotating_release(struct annotating *a);
 int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
                          const struct value_column *column, const uint32_t *row);
 
-/* Does a column of a view say of each sample what its class folder says, by name or number? */
+/* Does a column of a view that has classes say of each sample which one it has, by name or number?
+ */
 bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c);
 

@@ -305,47 +305,54 @@ int annotating_finish_labels(struct annotating *a)
     return r;
 }
 
-/* The name of the class folder of a sample. */
-static struct label_text labels_folder(const struct annotating *a, const struct set *set,
-                                       size_t sample)
+/* The class of a sample of a view: its name, and its number. */
+static struct label_text labels_class(const struct annotating *a, const struct set *set,
+                                      const struct files_view *view, uint64_t row, int64_t *number)
 {
-    const char *path = members_folder_of(a->s->m, set->file[set->claim->first[sample]]);
+    const struct files_claim *claim = set->claim;
+    struct label_text text = {0};
     size_t above = strlen(claim_path(a->s, set->top));
 
-    path += above + (above > 0 && path[above] == '/');
-    return (struct label_text){.bytes = path, .len = strcspn(path, "/")};
+    if (view->label) {
+        *number = view->label[row];
+        if (*number >= 0 && (uint64_t)*number < view->n_classes)
+            text.bytes = view->class_name[*number];
+        text.len = text.bytes ? strlen(text.bytes) : 0;
+        return text;
+    }
+    text.bytes = members_folder_of(
+        a->s->m, set->file[claim->first[view->sample ? view->sample[row] : (size_t)row]]);
+    text.bytes += above + (above > 0 && text.bytes[above] == '/');
+    text.len = strcspn(text.bytes, "/");
+    *number = (int64_t)labels_find(claim->class_name, claim->n_classes, text.bytes, text.len);
+    return text;
 }
 
 bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c)
 {
-    const struct files_claim *claim = a->s->set[set].claim;
-    const uint32_t *sample = claim->view[view].sample;
+    const struct files_view *v = &a->s->set[set].claim->view[view];
 
-    for (uint64_t row = 0; row < c->rows && claim->layout == LAYOUT_CLASSES; row++) {
-        struct label_text folder =
-            labels_folder(a, &a->s->set[set], sample ? sample[row] : (size_t)row);
-        struct label_text text;
+    if (c->form != VALUE_TEXT && (c->dtype != DTYPE_I8 || c->is_list || c->width))
+        return false;
+    for (uint64_t row = 0; row < c->rows; row++) {
+        int64_t number, said;
+        struct label_text class = labels_class(a, &a->s->set[set], v, row, &number);
         const uint8_t *items;
-        int64_t number;
+        uint64_t n = value_items(c, row, &items);
 
         if (value_is_hole(c, row))
             return false;
         if (c->form == VALUE_TEXT) {
-            labels_text(c, row, &text);
-            if (labels_compare(text.bytes, text.len, folder.bytes, folder.len) != 0)
+            if (!class.bytes || labels_compare((const char *)items, n, class.bytes, class.len) != 0)
                 return false;
             continue;
         }
-        if (c->dtype != DTYPE_I8 || c->is_list || c->width)
-            return false;
-        value_items(c, row, &items);
-        memcpy(&number, items, sizeof(number));
-        if (number < 0 || (uint64_t)number != labels_find(claim->class_name, claim->n_classes,
-                                                          folder.bytes, folder.len))
+        memcpy(&said, items, sizeof(said));
+        if (said != number)
             return false;
     }
-    return claim->layout == LAYOUT_CLASSES;
+    return true;
 }
 
 /* For tables without a header: is a text the name of a class folder? */
