@@ -55,6 +55,14 @@ world.file("coco/annotations/instances_train2017.json", json.dumps({
 put(*(f"coco/train2017/{image['file_name']}" for image in images), "coco/val2017/9.jpg")
 world.run("docs/recipes.md")
 
+
+def fields_of(folder, *options):
+    return {d["dataset"]: d["fields"] for d in json.loads(run("info", "--json", *options, world.folder(folder)))["datasets"]}
+
+
+world.file("recipe.json", run("info", "--layout", world.folder("coco")).encode())
+equal(fields_of("coco", "-o", f"layout={world.folder('')}/recipe.json"), fields_of("coco"), "what the recipe of --layout gives")
+
 for name in ("Abyssinian_1", "Abyssinian_2", "beagle_1", "beagle_10"):
     put(f"pets/images/{name}.jpg", f"pets/annotations/trimaps/{name}.png")
 world.file("pets/annotations/trainval.txt", b"Abyssinian_1 1 1 1\nbeagle_1 2 2 1\nbeagle_10 2 2 1\n")
@@ -72,7 +80,7 @@ world.file("dogs/labels.csv", b"id,breed,age,note\nx,pug,3,a\ny,boxer,4,b\n")
 found = datasets("dogs", take("docs/recipes.md", '"breed"'))
 equal((fields(found["train"]), found["train"]["classes"]), ({"jpg", "label", "breed", "age"}, ["boxer", "pug"]), "a table")
 os.remove(f"{world.folder('dogs')}/test/z.jpg")
-contains(run("info", "-o", f"layout={world.folder('')}/recipe.json", world.folder("dogs"), code=2), "'test/*.jpg': no file")
+contains(run("info", "-o", f"layout={world.folder('')}/recipe.json", world.folder("dogs"), code=2), "line 3: 'test/*.jpg': expected a file of that name, got none")
 
 for name in ("001.jpg", "masks/001.png"):
     put(f"table/{name}")
