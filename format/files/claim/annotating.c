@@ -78,13 +78,21 @@ int view_add_columns(struct files_view *view, struct value_columns *from)
     return 0;
 }
 
+/* Have the samples of a set a label before any table? */
+static bool annotating_has_label(const struct annotating *a, size_t set)
+{
+    const struct files_claim *claim = a->s->set[set].claim;
+
+    return claim->layout == LAYOUT_CLASSES || claim->view->label;
+}
+
 /* The column of a table that is the label of a set; NULL: it has another one, or none. */
 static const struct value_column *annotating_label(const struct annotating *a, size_t set,
                                                    const struct picture_table *table)
 {
     const struct value_column *label = picture_table_label(table);
 
-    if (a->s->set[set].claim->layout == LAYOUT_CLASSES)
+    if (annotating_has_label(a, set))
         return NULL;
     return label ? label : picture_table_classes(table, &a->classes);
 }
@@ -139,7 +147,7 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view, const ch
         r = annotating_add_label(a, set, view, name, label, row);
     if (r == 0)
         r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
-    if (r == 0 && (v->label || a->s->set[set].claim->layout == LAYOUT_CLASSES))
+    if (r == 0 && annotating_has_label(a, set))
         r = annotating_rename_label(a, set, view, &picked, name);
     return r < 0 ? r : view_add_columns(v, &picked);
 }

@@ -305,49 +305,51 @@ int annotating_finish_labels(struct annotating *a)
     return r;
 }
 
-/* The class of a sample of a view: its name, and its number. */
-static struct label_text labels_class(const struct annotating *a, const struct set *set,
-                                      const struct files_view *view, uint64_t row, int64_t *number)
+/* The class that a sample has before any table: by its folder, or by a word of a recipe. Returns
+ * its number; -1: it has none. */
+static int64_t labels_class(const struct annotating *a, const struct set *set, size_t sample,
+                            struct label_text *ret)
 {
     const struct files_claim *claim = set->claim;
-    struct label_text text = {0};
+    const char *path = members_folder_of(a->s->m, set->file[claim->first[sample]]);
     size_t above = strlen(claim_path(a->s, set->top));
+    int64_t number = claim->view->label ? claim->view->label[sample] : -1;
 
-    if (view->label) {
-        *number = view->label[row];
-        if (*number >= 0 && (uint64_t)*number < view->n_classes)
-            text.bytes = view->class_name[*number];
-        text.len = text.bytes ? strlen(text.bytes) : 0;
-        return text;
+    if (claim->layout == LAYOUT_CLASSES) {
+        ret->bytes = path + above + (above > 0 && path[above] == '/');
+        ret->len = strcspn(ret->bytes, "/");
+        return (int64_t)labels_find(claim->class_name, claim->n_classes, ret->bytes, ret->len);
     }
-    text.bytes = members_folder_of(
-        a->s->m, set->file[claim->first[view->sample ? view->sample[row] : (size_t)row]]);
-    text.bytes += above + (above > 0 && text.bytes[above] == '/');
-    text.len = strcspn(text.bytes, "/");
-    *number = (int64_t)labels_find(claim->class_name, claim->n_classes, text.bytes, text.len);
-    return text;
+    if (number < 0 || (uint64_t)number >= claim->view->n_classes)
+        return -1;
+    ret->bytes = claim->view->class_name[number];
+    ret->len = strlen(ret->bytes);
+    return number;
 }
 
 bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c)
 {
-    const struct files_view *v = &a->s->set[set].claim->view[view];
+    const uint32_t *sample = a->s->set[set].claim->view[view].sample;
 
-    if (c->form != VALUE_TEXT && (c->dtype != DTYPE_I8 || c->is_list || c->width))
-        return false;
     for (uint64_t row = 0; row < c->rows; row++) {
-        int64_t number, said;
-        struct label_text class = labels_class(a, &a->s->set[set], v, row, &number);
+        struct label_text class, text;
+        int64_t number =
+            labels_class(a, &a->s->set[set], sample ? sample[row] : (size_t)row, &class);
         const uint8_t *items;
-        uint64_t n = value_items(c, row, &items);
+        int64_t said;
 
-        if (value_is_hole(c, row))
+        if (number < 0 || value_is_hole(c, row))
             return false;
         if (c->form == VALUE_TEXT) {
-            if (!class.bytes || labels_compare((const char *)items, n, class.bytes, class.len) != 0)
+            labels_text(c, row, &text);
+            if (labels_compare(text.bytes, text.len, class.bytes, class.len) != 0)
                 return false;
             continue;
         }
+        if (c->dtype != DTYPE_I8 || c->is_list || c->width)
+            return false;
+        value_items(c, row, &items);
         memcpy(&said, items, sizeof(said));
         if (said != number)
             return false;

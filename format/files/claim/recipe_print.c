@@ -12,6 +12,8 @@
 #include "format/annotations/table.h"
 #include "format/files/claim/recipe.h"
 
+#define DATASET_END "\n    }"
+
 /* A dataset while it is printed. */
 struct printing {
     struct recipe_print *print;
@@ -97,10 +99,11 @@ static void print_with(struct printing *p)
 
 /* ---- annotations ---- */
 
-/* Files of that type, as a list: views 0, and `view`. */
+/* Files of that type, one or a list: of all samples, and of the view. */
 static void print_files(const struct printing *p, enum set_source_type type, size_t view,
                         struct text *ret)
 {
+    AUTO_TEXT struct text list = {0};
     size_t n = 0;
 
     for (size_t i = 0; i < p->set->n_sources; i++) {
@@ -108,10 +111,12 @@ static void print_files(const struct printing *p, enum set_source_type type, siz
 
         if (source->type != type || (source->view && source->view != view))
             continue;
-        text_add(ret, "%s", n++ ? ", " : "[");
-        print_path(p->s, source->file, ret);
+        text_add(&list, "%s", n++ ? ", " : "");
+        print_path(p->s, source->file, &list);
     }
-    text_add(ret, "%s", n ? "]" : "");
+    if (n)
+        text_add(ret, n > 1 ? "[%s]" : "%s", list.data ? list.data : "");
+    ret->failed = ret->failed || list.failed;
 }
 
 static void print_column(struct text *t, const char *name)
@@ -146,6 +151,7 @@ static void print_table(const struct printing *p, const struct set_source *sourc
 /* Tables of the view come before those of all samples, which it also has. */
 static void print_tables(struct printing *p, size_t view)
 {
+    AUTO_TEXT struct text list = {0};
     size_t n = 0;
 
     for (int pass = 0; pass < 2; pass++)
@@ -155,12 +161,14 @@ static void print_tables(struct printing *p, size_t view)
             if (source->type != SOURCE_TABLE || source->view != (pass ? 0 : view) ||
                 (pass && !view))
                 continue;
-            if (!n)
-                print_key(&p->t, "table");
-            text_add(&p->t, "%s", n++ ? ", " : "[");
-            print_table(p, source, &p->t);
+            text_add(&list, "%s", n++ ? ", " : "");
+            print_table(p, source, &list);
         }
-    text_add(&p->t, "%s", n ? "]" : "");
+    if (n)
+        print_key(&p->t, "table");
+    if (n)
+        text_add(&p->t, n > 1 ? "[%s]" : "%s", list.data ? list.data : "");
+    p->t.failed = p->t.failed || list.failed;
 }
 
 /* The list that a view is the rows of. */
@@ -206,38 +214,60 @@ static bool print_same_names(char *const *a, size_t n, char *const *b, size_t k)
     return n == k;
 }
 
-/* Do all sets with class folders have the same classes, and do all of these have samples? Then a
- * recipe numbers them alike. */
-static bool print_classes_agree(const struct printing *p)
+/* Which classes of a set have samples: *has[i] is set. They are in the order of classes. */
+static void print_mark_classes(const struct printing *p, bool *has)
 {
     const struct files_claim *claim = p->set->claim;
-    AUTO_FREE bool *has = calloc(claim->n_classes + 1, sizeof(*has));
-    size_t n = 0;
+    size_t top = strlen(claim->top), class = 0;
 
-    for (size_t i = 0; i < p->s->n_sets && has; i++) {
-        const struct set *set = &p->s->set[i];
-        size_t top = strlen(set->claim->top), class = 0;
+    for (size_t i = 0; i < claim->n_samples; i++) {
+        const char *path = members_folder_of(p->s->m, p->set->file[claim->first[i]]);
+        size_t len = strcspn(path += top + (top > 0), "/");
 
-        if (!set->claim->n_classes || set->refused)
-            continue;
-        if (set->dataset || !print_same_names(claim->class_name, claim->n_classes,
-                                              set->claim->class_name, set->claim->n_classes))
-            return false;
-        for (size_t k = 0; k < set->claim->n_samples; k++) { /* in the order of classes */
-            const char *path =
-                members_folder_of(p->s->m, set->file[set->claim->first[k]]) + top + (top > 0);
-            size_t len = strcspn(path, "/");
-
-            while (class < claim->n_classes && (strncmp(claim->class_name[class], path, len) != 0 ||
-                                                claim->class_name[class][len]))
-                class ++;
-            if (class < claim->n_classes)
-                has[class] = true;
-        }
+        while (class < claim->n_classes &&
+               (strncmp(claim->class_name[class], path, len) != 0 || claim->class_name[class][len]))
+            class ++;
+        if (class < claim->n_classes)
+            has[class] = true;
     }
-    for (size_t i = 0; i < claim->n_classes && has; i++)
-        n += has[i];
-    return has && n == claim->n_classes;
+}
+
+/* Keep the classes of folders: only at the end it is known whether all datasets have the same, each
+ * with samples, as recipes number them. */
+static int print_keep_classes(struct printing *p)
+{
+    const struct files_claim *claim = p->set->claim;
+    struct recipe_print *print = p->print;
+    struct printed_classes *kept;
+    AUTO_TEXT struct text t = {0};
+
+    if (array_capacity(&print->classes, print->n_classes, sizeof(*kept)) < 0)
+        return -ENOMEM;
+    kept = &print->classes[print->n_classes];
+    *kept = (struct printed_classes){.n = claim->n_classes,
+                                     .has = calloc(claim->n_classes + 1, sizeof(*kept->has))};
+    print->n_classes += kept->has != NULL;
+    if (!kept->has)
+        return -ENOMEM;
+    print_mark_classes(p, kept->has);
+    print_names(&t, claim->class_name, claim->n_classes);
+    return text_finish(&t, &kept->names, NULL);
+}
+
+static bool print_classes_agree(const struct recipe_print *print)
+{
+    for (size_t i = 1; i < print->n_classes; i++)
+        if (strcmp(print->classes[i].names, print->classes[0].names) != 0)
+            return false;
+    for (size_t k = 0; print->n_classes && k < print->classes[0].n; k++) {
+        bool has = false;
+
+        for (size_t i = 0; i < print->n_classes; i++)
+            has = has || print->classes[i].has[k];
+        if (!has)
+            return false;
+    }
+    return !print->has_recipes;
 }
 
 static bool print_are_folders(const struct printing *p, const struct files_view *view)
@@ -252,18 +282,17 @@ static bool print_are_folders(const struct printing *p, const struct files_view 
     return false;
 }
 
-static void print_classes(struct printing *p, const struct files_view *view)
+static int print_classes(struct printing *p, const struct files_view *view)
 {
     const struct files_claim *claim = p->set->claim;
-    bool by_folder = claim->layout == LAYOUT_CLASSES && claim->n_classes && !view->label;
 
-    if (by_folder && print_classes_agree(p))
-        return;
-    if (!by_folder && (!view->label || !view->n_classes || !print_are_folders(p, view)))
-        return;
+    if (claim->layout == LAYOUT_CLASSES && claim->n_classes && !view->label)
+        return print_keep_classes(p);
+    if (!view->label || !view->n_classes || !print_are_folders(p, view))
+        return 0;
     print_key(&p->t, "classes");
-    print_names(&p->t, by_folder ? claim->class_name : view->class_name,
-                by_folder ? claim->n_classes : view->n_classes);
+    print_names(&p->t, view->class_name, view->n_classes);
+    return 0;
 }
 
 /* ---- datasets ---- */
@@ -292,7 +321,7 @@ static int print_begin(struct recipe_print *print, const char *name, bool is_pat
 
 static int print_end(struct printing *p)
 {
-    text_add(&p->print->datasets, "%s\n    }", p->t.data ? p->t.data : "");
+    text_add(&p->print->datasets, "%s" DATASET_END, p->t.data ? p->t.data : "");
     return p->t.failed || p->print->datasets.failed ? -ENOMEM : 0;
 }
 
@@ -301,6 +330,7 @@ static int print_dataset(struct printing *p, const char *name, bool is_pattern,
                          const struct files_view *view, size_t number)
 {
     AUTO_TEXT struct text celeba = {0};
+    size_t before;
     int r = print_begin(p->print, name, is_pattern);
 
     if (r < 0)
@@ -328,8 +358,13 @@ static int print_dataset(struct printing *p, const char *name, bool is_pattern,
     }
     print_boxes(p, number);
     print_tables(p, number);
-    print_classes(p, view);
-    return celeba.failed ? -ENOMEM : print_end(p);
+    before = p->print->n_classes;
+    r = print_classes(p, view);
+    if (r == 0)
+        r = celeba.failed ? -ENOMEM : print_end(p);
+    if (p->print->n_classes > before) /* before the end of the dataset */
+        p->print->classes[before].at = p->print->datasets.len - strlen(DATASET_END);
+    return r;
 }
 
 static bool print_has_source(const struct set *set, size_t view)
@@ -443,6 +478,7 @@ static int print_recipe(struct recipe_print *print, const struct search *s, cons
     json_t *value;
     int r = collect_display_path(s, set->recipe->folder, set->pattern, &name);
 
+    print->has_recipes = true;
     if (r == 0)
         r = print_begin(print, name, true);
     json_object_foreach((json_t *)(uintptr_t)set->dataset, key, value)
@@ -469,15 +505,6 @@ static bool print_is_first(const struct search *s, const struct set *set)
 
 /* ---- all of it ---- */
 
-static int print_leave_folder(struct recipe_print *print, const char *path)
-{
-    AUTO_TEXT struct text t = {0};
-
-    shape_add_plain(&t, path, strlen(path));
-    text_add(&t, "%s**", *path ? "/" : "");
-    return t.failed || texts_add(&print->leave, t.data) == -ENOMEM ? -ENOMEM : 0;
-}
-
 int recipe_print_sets(struct recipe_print *print, const struct search *s)
 {
     int r = 0;
@@ -487,7 +514,7 @@ int recipe_print_sets(struct recipe_print *print, const struct search *s)
         enum files_layout layout = set->claim->layout;
 
         if (layout == LAYOUT_TABLE || layout == LAYOUT_MANIFEST)
-            r = print_leave_folder(print, claim_path(s, set->root));
+            r = recipe_leave_folder(print, claim_path(s, set->root));
         else if (!set->dataset)
             r = print_set(print, s, set);
         else if (print_is_first(s, set))
@@ -496,58 +523,36 @@ int recipe_print_sets(struct recipe_print *print, const struct search *s)
     return r;
 }
 
-/* Files of a folder that are nothing yet, by extension. */
-static int print_leave_files(struct recipe_print *print, const struct search *s, uint32_t folder)
+/* The members of "datasets", with the classes that were kept if not all are alike. */
+static void print_datasets(const struct recipe_print *print, struct text *t)
 {
-    const char *path = claim_path(s, folder);
-    int r = 0;
+    bool shows = !print_classes_agree(print);
+    size_t at = 0;
 
-    for (size_t i = s->info[folder].first; i < s->info[folder].last && r == 0; i++) {
-        const char *name = members_name(s->m, i), *dot = strrchr(name, '.');
-        AUTO_TEXT struct text t = {0};
+    for (size_t i = 0; i < print->n_classes && shows; i++) {
+        const struct printed_classes *kept = &print->classes[i];
 
-        if (s->claims->taken[i] || is_skipped(name) || name_is_notice(name))
-            continue;
-        shape_add_plain(&t, path, strlen(path));
-        text_add(&t, "%s%s", *path ? "/" : "", dot ? "*" : "");
-        shape_add_plain(&t, dot ? dot : name, strlen(dot ? dot : name));
-        r = t.failed || texts_add(&print->leave, t.data) == -ENOMEM ? -ENOMEM : 0;
+        text_add_bytes(t, print->datasets.data + at, kept->at - at);
+        at = kept->at;
+        text_add(t, ",\n      \"classes\": %s", kept->names);
     }
-    return r;
-}
-
-static int print_leave_all(struct recipe_print *print, const struct search *s)
-{
-    AUTO_FREE uint8_t *has_taken = calloc(s->m->n_folders + 1, 1);
-    int r = has_taken ? 0 : -ENOMEM;
-
-    for (size_t i = 0; i < s->m->n && r == 0; i++)
-        for (uint32_t f = s->m->member[i].folder;
-             s->claims->taken[i] && f != NO_FOLDER && !has_taken[f]; f = s->info[f].above)
-            has_taken[f] = 1;
-    for (uint32_t i = 0; i < s->m->n_folders && r == 0;) {
-        bool is_free = !has_taken[i] && *claim_path(s, i);
-
-        if (is_free && s->info[i].first < s->info[s->info[i].end - 1].last)
-            r = print_leave_folder(print, claim_path(s, i));
-        else if (!is_free)
-            r = print_leave_files(print, s, i);
-        i = is_free ? next_folder(s, i) : i + 1;
-    }
-    return r;
+    text_add(t, "%s", print->datasets.data ? print->datasets.data + at : "");
 }
 
 int recipe_print_end(struct recipe_print *print, const struct search *s, char **ret)
 {
     AUTO_TEXT struct text t = {0};
-    int r = s->m->n ? print_leave_all(print, s) : 0;
+    int r = s->m->n ? recipe_leave_all(print, s) : 0;
 
     if (r < 0)
         return r;
+    if (print->datasets.failed)
+        return -ENOMEM;
     if (!print->datasets.len && !print->leave.n)
         return 0;
-    text_add(&t, "{\n  \"datasets\": {%s%s}", print->datasets.data ? print->datasets.data : "",
-             print->datasets.len ? "\n  " : "");
+    text_add(&t, "{\n  \"datasets\": {");
+    print_datasets(print, &t);
+    text_add(&t, "%s}", print->datasets.len ? "\n  " : "");
     if (print->leave.n) {
         text_add(&t, ",\n  \"leave\": ");
         if (print->datasets.len)
@@ -556,12 +561,17 @@ int recipe_print_end(struct recipe_print *print, const struct search *s, char **
             text_add(&t, "\"**\"");
     }
     text_add(&t, "\n}\n");
-    return print->datasets.failed ? -ENOMEM : text_finish(&t, ret, NULL);
+    return text_finish(&t, ret, NULL);
 }
 
 void recipe_print_release(struct recipe_print *print)
 {
     text_release(&print->datasets);
+    for (size_t i = 0; i < print->n_classes; i++) {
+        free(print->classes[i].names);
+        free(print->classes[i].has);
+    }
+    free(print->classes);
     texts_release(&print->names);
     texts_release(&print->leave);
 }

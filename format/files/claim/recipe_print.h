@@ -9,7 +9,23 @@ struct recipe_print {
     struct text datasets; /* members of "datasets", with commas between them */
     struct texts names;   /* theirs */
     struct texts leave;
+    struct printed_classes {
+        size_t at;   /* where they belong in `datasets` */
+        char *names; /* a JSON list */
+        bool *has;   /* [n] it has samples of the class */
+        size_t n;
+    } * classes; /* [n_classes] of datasets with class folders */
+    size_t n_classes;
+    bool has_recipes; /* some datasets are of recipes */
 };
+
+/* ---- recipe_leave.c ---- */
+
+/* Leave a folder; or all files that are nothing so far. 0 or -ENOMEM. */
+int recipe_leave_folder(struct recipe_print *print, const char *path);
+int recipe_leave_all(struct recipe_print *print, const struct search *s);
+
+/* ---- recipe_print.c ---- */
 
 /* Add the sets that are not collections yet. 0 or -ENOMEM. */
 int recipe_print_sets(struct recipe_print *print, const struct search *s);

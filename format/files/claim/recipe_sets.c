@@ -205,25 +205,44 @@ static int recipe_find_pictures(struct recipe_making *t)
 
 /* ---- what belongs to them ---- */
 
-/* The file of a field of a picture: SIZE_MAX: there is none. 0, -EBADMSG or -ENOMEM. */
+/* How many words a pattern has; 0: a word of it is not known. */
+static unsigned recipe_count_words(const char *pattern, const struct pattern_words *words)
+{
+    unsigned n = 1;
+
+    if (pattern_is_open(pattern, words))
+        return 0;
+    for (; *pattern; pattern++)
+        n += *pattern == '{';
+    return n;
+}
+
+/* The file of a field of a picture: SIZE_MAX: there is none. Only patterns count that have the most
+ * words of those whose words are known. 0, -EBADMSG or -ENOMEM. */
 static int recipe_find_with(const struct recipe_making *t, const json_t *with,
                             const struct pattern_words *words, size_t *ret)
 {
     const char *pattern;
+    unsigned most = 0;
 
     *ret = SIZE_MAX;
     for (size_t i = 0; (pattern = recipe_pattern(with, i)); i++) {
-        AUTO_TEXT struct text path = {0};
-        size_t found;
+        unsigned n = recipe_count_words(pattern, words);
 
         if (strchr(pattern, '*'))
             return recipe_refuse_pattern(t, pattern, "a file of a picture is named without *");
-        if (!pattern_fill(pattern, words, &path)) {
-            if (recipe_pattern(with, 1))
-                continue; /* another one of the list has the words */
-            return recipe_refuse_pattern(t, pattern, "it has a word that pictures do not have");
-        }
-        if (path.failed)
+        most = n > most ? n : most;
+    }
+    if (!most && !recipe_pattern(with, 1))
+        return recipe_refuse_pattern(t, recipe_pattern(with, 0),
+                                     "it has a word that pictures do not have");
+    for (size_t i = 0; most && (pattern = recipe_pattern(with, i)); i++) {
+        AUTO_TEXT struct text path = {0};
+        size_t found;
+
+        if (recipe_count_words(pattern, words) < most)
+            continue;
+        if (!pattern_fill(pattern, words, &path) || path.failed)
             return -ENOMEM;
         found = recipe_find(t, path.data);
         if (found == t->s->m->n)
