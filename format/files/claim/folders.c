@@ -432,6 +432,32 @@ static uint32_t folders_find_input(const struct search *s, const struct siblings
     return input;
 }
 
+/* Have two folders pictures with the same names? */
+static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
+{
+    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
+        const char *name = members_name(s->m, i);
+
+        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
+            return false;
+    }
+    return s->info[b].here[COUNT_PICTURES] > 0;
+}
+
+/* low and high are a pair, but there is medium. */
+static int folders_refuse_third(struct search *s, uint32_t folder, uint32_t input, uint32_t third)
+{
+    char *why;
+
+    if (asprintf(&why,
+                 "folders %s, %s, %s: expected one reading, got two: the first two are pictures "
+                 "and their targets, or all of them are classes. Say in epochfs.json which it is",
+                 claim_path(s, input), folders_name(s, s->info[input].pairs->target),
+                 folders_name(s, third)) < 0)
+        why = NULL;
+    return collect_refused(s, folder, why);
+}
+
 /* Next to pictures with what belongs to them, other folders are no classes: a split, or one that is
  * called by pictures, is a dataset of its own, and the others, such as a second mask with names of
  * its own, are ignored. */
@@ -453,6 +479,9 @@ static int folders_apply_input(struct search *s, uint32_t folder, uint32_t input
             s->info[all->folder[i]].is_target = true; /* a dataset of its own */
             continue;
         }
+        if (!words_have_pictures(folders_name(s, input)) &&
+            folders_have_same_names(s, input, all->folder[i]))
+            return folders_refuse_third(s, folder, input, all->folder[i]);
         text_add(&ignored, "%s%s", ignored.len ? ", " : "", name);
         pairs_ignore(s, all->folder[i]);
     }

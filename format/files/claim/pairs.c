@@ -231,6 +231,17 @@ static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool fol
     return r < 0 ? r : n;
 }
 
+/* Images and masks without folders in them, by names that say nothing else. */
+static bool pairs_are_surely_named(const struct search *s, uint32_t input, uint32_t target)
+{
+    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+    const struct folder_info *x = &s->info[input], *y = &s->info[target];
+
+    return x->end == input + 1 && y->end == target + 1 && words_have_pictures(a) &&
+           !words_have_target(a, strlen(a)) && !words_have_input(b) &&
+           !words_have_split(a, strlen(a), NULL) && !words_have_split(b, strlen(b), NULL);
+}
+
 /* Have two folders names for a pair, and the same folders in them, but other files? */
 static bool pairs_are_doubtful(const struct search *s, uint32_t input, uint32_t target)
 {
@@ -246,7 +257,7 @@ static bool pairs_are_doubtful(const struct search *s, uint32_t input, uint32_t 
             return false;
         n++;
     }
-    return n > 0;
+    return n > 0 || pairs_are_surely_named(s, input, target);
 }
 
 static int pairs_refuse(struct search *s, uint32_t folder, uint32_t input, uint32_t target)
@@ -280,15 +291,27 @@ static unsigned pairs_list_targets(const struct search *s, uint32_t folder,
     return n;
 }
 
+/* Are A and B two of several letters: of an alphabet, say? */
+static bool pairs_are_letters(const struct search *s, uint32_t folder)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = folder + 1; i < s->info[folder].end; i = next_folder(s, i))
+        n += strlen(path_base(claim_path(s, i))) == 1 && s->info[i].all[COUNT_PICTURES];
+    return n > 2;
+}
+
 static int pairs_find_here(struct search *s, uint32_t folder)
 {
     uint32_t target[TARGETS_MOST];
     unsigned n = pairs_list_targets(s, folder, target);
+    const bool letters = pairs_are_letters(s, folder);
     int r = 0;
 
     for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))
         for (unsigned k = 0; k < n && r >= 0 && is_sibling(s, i); k++)
             if (target[k] != i && !s->info[target[k]].is_target && !s->info[target[k]].pairs &&
+                !(letters && strlen(path_base(claim_path(s, i))) == 1) &&
                 pairs_is_input(s, i, target[k]))
                 r = pairs_try(s, i, target[k], true);
     for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))

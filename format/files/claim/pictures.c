@@ -1,6 +1,7 @@
 #include "format/files/claim/pictures.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,6 +150,14 @@ static uint32_t pictures_find(const struct picture_names *names, const char *tex
     pictures_search(pictures, text, len, true, &found);
     if (found == PICTURE_NONE)
         pictures_search(pictures, text, len, false, &found);
+    if (found == PICTURE_NONE && memchr(text, '\\', len) && !memchr(text, '/', len) &&
+        len < PATH_MAX) { /* a path of Windows */
+        char path[PATH_MAX];
+
+        for (size_t i = 0; i < len; i++)
+            path[i] = text[i] == '\\' ? '/' : text[i];
+        return pictures_find(names, path, len);
+    }
     return found;
 }
 

@@ -155,6 +155,12 @@ layout("omniglot-strokes", "images_background/{Greek,Latin}/{character01,charact
         for d, k, f in (("images_background/Greek", "0709_01", "png,txt"), ("images_background/Latin", "0709_01", "png,txt"),
                         ("images_evaluation/Angelic", "0965_01", "png"), ("images_evaluation/Manipuri", "0965_01", "png"))})
 
+layout("alphabet", "{A,B,C}/{1,2}.jpg", {"all": (6, "jpg", {c: f"{c}/1, {c}/2" for c in "ABC"})}, note="equal")
+
+layout("risk-levels", "{low,medium,high}/{1,2}.jpg", refuse="epochfs.json low medium high")
+
+layout("other-masks", "images/{1,2}.png masks/{1,2,3}.png", refuse="epochfs.json images masks")
+
 layout("places365", "{train,val}/{airfield/airfield,zoo/zoo}_{00000001,00000002}.jpg",
        {s: (4, "jpg", {c: f"{c}_00000001, {c}_00000002" for c in ("airfield", "zoo")}) for s in ("train", "val")},
        {"categories_places365.txt": rows("/a/airfield 0", "/z/zoo 1")}, aside="categories_places365.txt")
@@ -313,6 +319,9 @@ layout("flickr8k-text", f"Flicker8k_Dataset/{{{','.join(FLICKR)},102351840_323e3
         "Flickr8k_text/Flickr_8k.devImages.txt": rows("102351840_323e3de834.jpg"),
         "Flickr8k_text/Flickr8k.token.txt": rows(*(f"{n}.jpg#{k}\tA child {k} ." for n in FLICKR for k in range(5)))},
        aside="Flickr8k.token.txt")
+
+layout("windows", "train/{a,b}.jpg", {"train": (2, "jpg", {0: "b", 3: "a"})},
+       {"labels.csv": rows("Image Path,label", "train\\a.jpg,3", "train\\b.jpg,0", end="\r\n")})
 
 layout("open-images", "train/{000002b66c9c498e,000002b97e5471a0}.jpg validation/0001eeaf4aed83f9.jpg",
        {"train": (2, "jpg"), "validation": (1, "jpg")},
