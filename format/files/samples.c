@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "format/annotations/boxes.h"
 
 #define FILES_KEPT 4096 /* files, at least, of a collection without values whose index is kept */
 
@@ -282,6 +283,8 @@ static int samples_identity(void *impl, struct text *ret)
         text_add(ret, " %" PRIx64, key_hash(claim->role, claim->first[claim->n_samples]));
     for (unsigned i = 0; i < claim->n_roles; i++)
         text_add(ret, " %s", claim->role_name[i]);
+    if (claim->boxes)
+        text_add(ret, " %s %u %s", claim->boxes->name, claim->boxes_role, claim->boxes_ext);
     return 0;
 }
 

@@ -5,6 +5,7 @@ an object that the server refuses fails its sample alone."""
 
 import errno
 import io
+import json
 import os
 import tarfile
 
@@ -193,3 +194,17 @@ with FakeS3(objects) as s3:
     daemon = start_at("refused", "s3://data/set/", *options)
     equal(load(daemon.at, "all/samples/npy/5.emb.npy").tolist(), [5] * 3, "allowed, in a new mount")
     stop(daemon)
+
+# A kept index depends on how the boxes are read, which a recipe says.
+BOX = b"<annotation><object><name>a</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>5</xmax><ymax>6</ymax></bndbox></object></annotation>"
+for i in range(3):
+    write(f"boxes/{i}.jpg", b"picture")
+    write(f"boxes/{i}.cls", b"%d" % i)
+    write(f"boxes/{i}.xml", BOX)
+RECIPE = {"pictures": "*.jpg", "with": {"xml": "{stem}.xml", "cls": "{stem}.cls"}}
+for name in "boxes", "plain", "boxes":
+    with open(f"{PRIVATE}/{name}.json", "w", encoding="ascii") as f:
+        json.dump({"datasets": {"all": RECIPE | ({"boxes": {"voc": "{stem}.xml"}} if name == "boxes" else {})}}, f)
+    with mounted(f"{SOURCE}/boxes", f"layout={PRIVATE}/{name}.json", f"cache_dir={PRIVATE}/cache-boxes"):
+        about = json.loads(text(path("all/dataset.json")))
+        equal((about["notes"], "box_format" in about), ([], name == "boxes"), name)
