@@ -189,7 +189,7 @@ static int mix_text_too_long(struct parser *p, const unsigned *named, unsigned n
 /* The weights of the stretch that was parsed, as whole numbers. */
 static int end_stretch(struct parser *p, struct mix_weights *ret)
 {
-    uint64_t weight[MIX_SOURCES_MAX];
+    uint64_t weight[MIX_SOURCES_MAX] = {0};
     uint32_t fit[MIX_SOURCES_MAX];
     unsigned named[MIX_SOURCES_MAX], n = 0;
 

@@ -145,7 +145,7 @@ static int add_claimed(const struct source *source, struct collections_user *use
         struct blob *blob = NULL;
         struct diag d = DIAG_INIT;
 
-        if (!c->n)
+        if (!c->n && !c->missing)
             continue;
         r = c->missing ? -EREMOTEIO : collections_join(source, listing, c, &blob, &d);
         if (r == -ENOMEM || r == -EOPNOTSUPP)
