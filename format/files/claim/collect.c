@@ -218,7 +218,7 @@ static int collect_note_equal(const struct search *s, struct set *set)
         second = first == NO_FOLDER ? second : second == NO_FOLDER ? i : second;
         first = first == NO_FOLDER ? i : first;
     }
-    if (second == NO_FOLDER || claim->n_classes < 2 ||
+    if (second == NO_FOLDER || claim->n_classes < 2 || !s->info[first].here[COUNT_PICTURES] ||
         s->info[first].here[COUNT_PICTURES] != s->info[second].here[COUNT_PICTURES])
         return 0;
     for (size_t i = s->info[first].first, k = s->info[second].first;

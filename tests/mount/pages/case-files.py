@@ -13,7 +13,7 @@ from PIL import Image
 
 import pages
 import tutorials
-from lib import equal, run
+from lib import contains, equal, run
 from page_blocks import take
 
 world = pages.World()
@@ -58,6 +58,37 @@ subprocess.run(["bash", "-ec", "mkdir -p /mnt/corpus\nepochfs mount /data/corpus
                 + "\n".join(f"test -e '{name}'" for name in shown_classes)
                 + "\ntest \"$(cat /mnt/corpus/aclImdb/train/samples/txt/0_9.txt)\" = 'A film.'\nepochfs umount /mnt/corpus"],
                cwd=world.folder(""), env=tutorials.environment(), check=True)
+
+# The rules, as the page words them: files of a folder, and its datasets or words of the message.
+for i, (files, wanted) in enumerate((
+        ("1 2 3 sub/4", {"all": (3, None)}),
+        ("images_1/1 images_2/2", {"all": (2, None)}),
+        ("train2017/1 val2017/2", {"train2017": (1, None), "val2017": (1, None)}),
+        ("train/cat/1 train/dog/2 extra/3", {"train": (2, ["cat", "dog"]), "extra": (1, None)}),
+        ("test/train/1 test/bus/2 train/train/3 train/bus/4", {"test": (2, ["bus", "train"]), "train": (2, ["bus", "train"])}),
+        ("s1/blur/1 s1/sharp/1 s2/blur/1 s2/sharp/1", {"all": (2, None)}),
+        ("val/images/1 val/images/2", {"val": (2, None)}),
+        ("cat/1 dog/2", {"all": (2, ["cat", "dog"])}),
+        ("cat/images/1 dog/images/2", {"all": (2, ["cat", "dog"])}),
+        ("run/a/1 run/b/2 jump/c/3", {"all": (3, ["jump", "run"])}),
+        ("Art/bike/1 Art/mug/2 Clipart/bike/3 Clipart/mug/4", {"Art": (2, ["bike", "mug"]), "Clipart": (2, ["bike", "mug"])}),
+        ("cats/1 dogs/2 all/cats/1 all/dogs/2", {"all": (2, ["cats", "dogs"]), "all~2": (2, ["cats", "dogs"])}),
+        ("train/cat/1", {"train": (1, None)}),
+        ("bus/1 car/2 train/3", ("one of them is a part", "all of them are classes")),
+        ("a/abbey/1 a/arch/2 b/bakery/3 b/bar/4", ("letters",)),
+        ("x/a/1 x/b/2 x/c/3 y/a/4 y/d/5 y/e/6", ("they are classes", "they are datasets")),
+        ("images/1/a images/2/b masks/1/c masks/2/d", ("images and masks",)),
+        ("images/1 masks/1 masks/2", ("images and masks",)),
+        ("low/1 low/2 high/1 high/2 medium/1 medium/2", ("low", "high", "all of them are classes")),
+        ("1/images/a 1/masks/b 1/masks/c 2/images/d 2/masks/e 2/masks/f", ("several files of a picture",)))):
+    for name in files.split():
+        world.file(f"rules/{i}/{name}.jpg", out.getvalue())
+    if isinstance(wanted, tuple):
+        contains(run("info", world.folder(f"rules/{i}"), code=2), *wanted, "epochfs.json")
+        continue
+    said = run("info", "--json", world.folder(f"rules/{i}"))
+    equal({d["dataset"]: (d["samples"], d.get("classes")) for d in json.loads(said)["datasets"]}, wanted, files)
+    equal("equal names" in said, False, f"{files}: a note of equal names")
 
 line = json.loads(take("docs/files.md", '"reason"'))
 equal([d["ignored"] for d in json.loads(run("info", "--json", world.folder("dogs")))["datasets"] if "ignored" in d], [[line]], "ignored")
