@@ -24,6 +24,30 @@ struct coco_use {
     uint64_t matched;
 };
 
+/* Is the file of an image another one than that picture? An end of the path may be in other folders
+ * as well: the longest one below the folder of the file, or the one above it, is meant. */
+static bool coco_is_elsewhere(const struct search *s, const struct coco_use *use, const char *path,
+                              size_t picture)
+{
+    uint32_t folder = s->m->member[use->file].folder, from[2] = {folder, s->info[folder].above};
+
+    for (const char *end = path; *end; end += strcspn(end, "/"), end += *end == '/')
+        for (unsigned i = 0; i < 2 && from[i] != NO_FOLDER; i++) {
+            const char *above = claim_path(s, from[i]), *base;
+            AUTO_TEXT struct text t = {0};
+            size_t file;
+
+            text_add(&t, "%s%s%s", above, *above ? "/" : "", end);
+            if (t.failed)
+                return true;
+            base = path_base(t.data);
+            file = members_lookup(s->m, t.data, (size_t)(base - t.data) - (base > t.data), base);
+            if (file < s->m->n)
+                return file != picture;
+        }
+    return false;
+}
+
 /* Find the pictures of all images. */
 static void coco_match(const struct pictures *pictures, struct coco_use *use)
 {
@@ -35,7 +59,9 @@ static void coco_match(const struct pictures *pictures, struct coco_use *use)
     for (size_t i = 0; i < n; i++) {
         uint32_t found = pictures_find_end(pictures, coco_file_name(use->coco, i));
 
-        if (found >= pictures->n || use->image[found] != VALUE_NO_ROW)
+        if (found >= pictures->n || use->image[found] != VALUE_NO_ROW ||
+            coco_is_elsewhere(pictures->s, use, coco_file_name(use->coco, i),
+                              pictures->file[found]))
             continue;
         use->image[found] = (uint32_t)i;
         use->matched++;
@@ -198,7 +224,10 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct bl
                                    a->s->set[i].claim->n_views - 1);
             continue;
         }
-        r = coco_add_columns(a, use, i, *blob, d);
+        if (!*blob) /* each set has its own */
+            r = a->s->claims->open(a->s->claims, use->file, blob, d);
+        if (r == 0)
+            r = coco_add_columns(a, use, i, *blob, d);
         if (r == 0)
             r = set_add_source(set, SOURCE_COCO, use->file, 0);
         if (r == 0 && *blob)

@@ -169,13 +169,12 @@ files("around/in/train", "9.jpg")  # the recipe does not name it
 same("around", {"in/train": 3, "in/val": 3, "out": 2})
 
 # ---- neighbours ----
-files("shared", *(f"{s}/{i}.jpg" for s in ("left", "right") for i in range(2)), "left/sub/1.jpg")
+files("shared", *(f"{s}/{i}.jpg" for s in ("train", "val") for i in range(2)))
 text("shared", "all.json", json.dumps({
-    "images": [{"id": i, "file_name": f"{s}/{k}.jpg"} for i, (s, k) in enumerate((("left", 0), ("right", 0), ("right", 1)))],
+    "images": [{"id": i, "file_name": name} for i, name in enumerate(("train/0.jpg", "val/0.jpg", "val/1.jpg"))],
     "annotations": [{"id": i, "image_id": i, "category_id": 1, "bbox": [i, 1, 2, 3], "segmentation": [[i, 2, 3, 4]]}
                     for i in range(3)], "categories": [{"id": 1, "name": "z"}]}))
-for which in ("train", "val"):
-    shutil.copytree(f"{SOURCE}/shared/{'left' if which == 'train' else 'right'}", f"{SOURCE}/split/{which}")
+same("shared", {"train": 1, "val": 2}, ['"coco": "all.json"'])
 files("depths", *(f"images/{f}{i}.jpg" for f in ("", "a/", "a/b/", "c/") for i in range(2)),
       *(f"masks/{f}{i}.png" for f in ("", "a/", "a/b/", "c/") for i in range(2)))
 same("depths", {"all": 6}, ['"masks/{label}/{_2}/{stem}.png"'])
