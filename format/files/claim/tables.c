@@ -327,17 +327,35 @@ static int tables_read(struct annotating *a, size_t file)
     return r;
 }
 
+/* From this file on, tables are not read: it is said. */
+static int tables_note_limit(const struct annotating *a, size_t file, const char *where,
+                             unsigned most)
+{
+    uint32_t scope = annotating_scope(a, file);
+    struct set *set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
+
+    return set ? set_add_note(set,
+                              "%s and later files are not read as tables: expected at most %u %s; "
+                              "an epochfs.json can name them",
+                              members_name(a->s->m, file), most, where)
+               : 0;
+}
+
 static int tables_read_all(struct annotating *a)
 {
     uint32_t folder = NO_FOLDER;
     unsigned n = 0, here = 0;
     int r = 0;
 
-    for (size_t i = 0; i < a->s->m->n && r == 0 && n < TABLES_MOST; i++) {
+    for (size_t i = 0; i < a->s->m->n && r == 0; i++) {
         if (!tables_may_be(a, i))
             continue;
+        if (n == TABLES_MOST)
+            return tables_note_limit(a, i, "in all", TABLES_MOST);
         here = a->s->m->member[i].folder == folder ? here + 1 : 0;
         folder = a->s->m->member[i].folder;
+        if (here == TABLES_FOLDER)
+            r = tables_note_limit(a, i, "of a folder", TABLES_FOLDER);
         if (here >= TABLES_FOLDER)
             continue;
         r = tables_read(a, i);

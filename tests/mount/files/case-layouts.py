@@ -339,6 +339,12 @@ layout("hpa", "train/001838f8-bbca_{red,green,blue,yellow}.png test/00008af0-bad
        {"train.csv": rows("Id,Target", "001838f8-bbca,16 0"), "sample_submission.csv": rows("Id,Predicted", "00008af0-bad0,0")},
        aside="train.csv sample_submission.csv")
 
+# Tables after the 32nd of a folder are not read, and a note says so.
+layout("many-tables", "images/{1,2,3,4,5,6,7,8}.jpg",
+       {"all": (8, ",".join(["jpg", *(f"c{n}" for n in range(10, 42))]))},
+       {f"t{n}.csv": rows(f"image,c{n}", *(f"{i}.jpg,{i % 3}{i}" for i in range(1, 9))) for n in range(10, 43)},
+       note="t42.csv and later files are not read as tables: expected at most 32 of a folder")
+
 # A list that says what the class folders say adds nothing; one that says something else does not take their label away.
 DTD = [f"{c}/{c}_000{i}" for c in ("banded", "blotchy") for i in range(4)]
 for name, says, more in (("dtd", lambda c: c, ""), ("dtd-numbers", lambda c: str(c == "blotchy" and 1 or 0), ""),
