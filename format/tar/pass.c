@@ -278,12 +278,15 @@ static int end_sample(struct tar_pass *pass)
 }
 
 /* Keep the first two folders of keys that differ. */
-static void tar_pass_see_folder(struct key_folders *folders, const void *key, size_t key_len)
+static void tar_pass_see_folder(struct key_folders *folders, const void *bytes, size_t key_len)
 {
-    const char *slash = memrchr(key, '/', key_len);
-    size_t len = slash ? (size_t)(slash - (const char *)key) : 0;
+    const char *key = bytes;
+    size_t skipped = key_len > 2 && !memcmp(key, "./", 2) ? 2 : 0;
+    const char *slash = memrchr(key + skipped, '/', key_len - skipped);
+    size_t len = slash ? (size_t)(slash - key) - skipped : 0;
 
-    if (folders->n == 2 || len > FIRST_LEN ||
+    key += skipped;
+    if (folders->n == 2 || !len || len > FIRST_LEN ||
         (folders->n && strlen(folders->path[0]) == len && !memcmp(folders->path[0], key, len)))
         return;
     memcpy(folders->path[folders->n], key, len);
@@ -570,7 +573,7 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
         text_add(
             t, "%s: %llu members ignored, whose extensions are beyond the first %u, '.%s' first\n",
             name, (unsigned long long)table->left_out, TAR_FIELDS_MAX, table->first_out);
-    if (pass->folders.n == 2 && *pass->folders.path[0] && *pass->folders.path[1])
+    if (pass->folders.n == 2)
         text_add(
             t,
             "%s: members are in folders, %s and %s first: in an archive these are parts of the "

@@ -219,16 +219,16 @@ static int shape_add_companion(struct shape *shape, size_t picture, size_t file)
 {
     const char *main_name = members_name(shape->s->m, picture);
     const char *name = members_name(shape->s->m, file);
-    size_t stem = name_stem(main_name);
+    size_t stem = name_stem_alone(main_name);
     AUTO_TEXT struct text t = {0};
     char ext[EXT_MOST + 1];
 
-    if (!name_ext(name, stem, ext))
-        return 0; /* it is not shown */
-    if (stem != name_stem_alone(main_name)) {
+    if (strncmp(name, main_name, stem) != 0 || name[stem] != '.') {
         shape->note = "files next to a picture whose name has two dots are not in it";
         return 0;
     }
+    if (!name_ext(name, stem, ext))
+        return 0; /* it is not shown */
     text_add(&t, "{path}");
     shape_add_plain(&t, name + stem, strlen(name + stem));
     return shape_add_field(shape, ext, &t);
