@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/lock.h"
 
@@ -30,7 +32,21 @@ static struct slot {
 static struct sigaction mapped_file_earlier[2];
 static struct sigaction *_Atomic before = mapped_file_earlier;
 
-/* Map zeros over the range that has the address. false: none has it. */
+/* Map zeros over a range while threads read it, who look afterwards whether it was lost. For
+ * ThreadSanitizer the function is a write that races with them; the system call is none. */
+static bool mapped_file_map_zeros(uintptr_t start, size_t size)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+
+#ifdef __SANITIZE_THREAD__
+    return syscall(SYS_mmap, start, size, PROT_READ, flags, -1, 0) != -1;
+#else
+    return mmap((void *)start, size, PROT_READ, // NOLINT(performance-no-int-to-ptr)
+                flags, -1, 0) != MAP_FAILED;
+#endif
+}
+
+/* The same over the range that has the address. false: none has it. */
 static bool mapped_file_replace(uintptr_t at)
 {
     for (unsigned i = 0; i < MAPPED_FILES_MAX; i++) {
@@ -43,8 +59,7 @@ static bool mapped_file_replace(uintptr_t at)
             atomic_load(&slots[i].turn) != turn)
             continue;
         atomic_store(&slots[i].state, LOST);
-        return mmap((void *)start, size, PROT_READ, // NOLINT(performance-no-int-to-ptr)
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+        return mapped_file_map_zeros(start, size);
     }
     return false;
 }
