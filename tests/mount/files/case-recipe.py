@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: two dozen layouts, each read twice, and fifty bad recipes
 """(F-30) `info --layout` prints what was detected as a recipe. Given back, or put with the data, it gives the same
 datasets: samples and their keys in order, labels, classes, fields, and all bytes of batches. Bad recipes are refused,
 with their name and a line."""
