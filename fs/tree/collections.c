@@ -3,11 +3,14 @@
 #include "fs/tree/collections.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -235,14 +238,24 @@ static bool collections_is_taken(const struct claims *claims, size_t file, const
 static int collections_read_layout(const char *path, char **ret, struct diag *d)
 {
     AUTO_FREE char *text = calloc(LAYOUT_BYTES + 1, 1);
-    FILE *file = text ? fopen(path, "re") : NULL;
-    size_t len = file ? fread(text, 1, LAYOUT_BYTES, file) : 0;
-    int error = !text ? ENOMEM : !file || ferror(file) ? errno : 0;
+    AUTO_CLOSE int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* no pipe blocks */
+    struct stat st;
+    size_t len = 0;
+    ssize_t n = 1;
 
-    if (file)
-        fclose(file);
-    if (error)
-        return diag_set(d, -error, "layout=%s: %s", path, strerror(error));
+    if (!text)
+        return -ENOMEM;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return diag_set(d, -errno, "layout=%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "layout=%s: expected a file, got something else", path);
+    while (n > 0 && len < LAYOUT_BYTES) {
+        n = read(fd, text + len, LAYOUT_BYTES - len);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0)
+        return diag_set(d, -errno, "layout=%s: %s", path, strerror(errno));
     if (len == LAYOUT_BYTES || strlen(text) != len)
         return diag_set(d, -EINVAL, "layout=%s: expected JSON of less than 1 MiB, got other bytes",
                         path);

@@ -302,6 +302,16 @@ int annotating_read_coco(struct annotating *a, size_t set, const struct pictures
     return r;
 }
 
+/* A file that may be an annotation cannot be read now: without it the fields would be others. */
+static int annotations_refuse_unread(struct annotating *a, uint32_t scope, size_t file, int error)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "%s cannot be read, and may say more of the samples: %s. Mount again once it can",
+             members_name(a->s->m, file), strerror(-error));
+    return t.failed ? -ENOMEM : annotating_refuse(a, scope, t.data);
+}
+
 /* Heads of JSON that are looked into, at most: of SOURCE, and of a folder. */
 #define COCO_MOST   64
 #define COCO_FOLDER 16
@@ -326,7 +336,9 @@ static int coco_apply(struct annotating *a)
             continue;
         n++;
         r = s->claims->heads(s->claims, &i, 1, sizeof(head), head, &len);
-        if (r == 0 && len > 0 && coco_head_says(head, (size_t)len))
+        if (r == 0 && len < 0)
+            r = annotations_refuse_unread(a, annotating_scope(a, i), i, len);
+        else if (r == 0 && coco_head_says(head, (size_t)len))
             r = coco_apply_file(a, i);
     }
     return r;
@@ -344,8 +356,8 @@ int annotations_apply(struct annotating *a)
 #define BOX_LOOKS 8
 
 /* Which format have the first files with that role (or extension, if it is 0)? NULL: none. */
-static const struct box_format *boxes_find(const struct search *s, const struct set *set,
-                                           unsigned role, const char *ext)
+static const struct box_format *boxes_find(const struct search *s, struct set *set, unsigned role,
+                                           const char *ext)
 {
     const struct files_claim *claim = set->claim;
     unsigned looks = 0;
@@ -360,7 +372,12 @@ static const struct box_format *boxes_find(const struct search *s, const struct 
             continue;
         looks++;
         if (!members_size(s->m, file) ||
-            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
+            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0)
+            continue;
+        if (len < 0 && !set->refused &&
+            asprintf(&set->refused, "%s cannot be read: %s", name, strerror(-len)) < 0)
+            set->refused = NULL;
+        if (len <= 0)
             continue;
         for (const struct box_format *const *f = box_formats; *f; f++)
             if (!strcmp((*f)->extension, ext + 1) &&
@@ -421,7 +438,10 @@ int annotating_read_names(struct annotating *a, struct set *set, size_t file)
     int len,
         r = bytes ? a->s->claims->heads(a->s->claims, &file, 1, 1 << 16, bytes, &len) : -ENOMEM;
 
-    if (r < 0 || len < 0)
+    if (r == 0 && len < 0)
+        return set_add_note(set, "%s cannot be read, so classes of boxes have no names: %s", name,
+                            strerror(-len));
+    if (r < 0)
         return r;
     r = yolo_names(bytes, (size_t)len, name, &classes, &d);
     if (r == -EBADMSG)

@@ -76,6 +76,9 @@ int annotating_add_label(struct annotating *a, size_t set, size_t view, const ch
 bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c);
 
+/* Copy names. 0 or -ENOMEM, and *ret is to be freed in any case. */
+int class_names_copy(char *const *name, size_t n, char ***ret, size_t *ret_n);
+
 /* Number the classes of all labels. 0 or -ENOMEM. */
 int annotating_finish_labels(struct annotating *a);
 

@@ -185,7 +185,7 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
     return name ? 0 : -ENOMEM;
 }
 
-static int labels_copy_names(char *const *name, size_t n, char ***ret, size_t *ret_n)
+int class_names_copy(char *const *name, size_t n, char ***ret, size_t *ret_n)
 {
     *ret = calloc(n + 1, sizeof(**ret));
     for (*ret_n = 0; *ret && *ret_n < n; ++*ret_n) {
@@ -199,13 +199,12 @@ static int labels_copy_names(char *const *name, size_t n, char ***ret, size_t *r
 /* ---- labels ---- */
 
 /* A column called label is shown as the label. */
-static int labels_hide_column(struct files_view *view)
+static void labels_hide_column(struct files_view *view)
 {
     const struct value_column *c = value_columns_find(&view->values, "label");
 
     if (c)
         value_columns_remove(&view->values, (unsigned)(c - view->values.column));
-    return 0;
 }
 
 static int labels_number(struct files_view *view, const struct value_column *c, char *const *name,
@@ -225,7 +224,8 @@ static int labels_number(struct files_view *view, const struct value_column *c, 
         else
             memcpy(&view->label[row], items, sizeof(view->label[row]));
     }
-    return labels_hide_column(view);
+    labels_hide_column(view);
+    return 0;
 }
 
 /* By the classes that a recipe names; whole numbers may also be their places. */
@@ -265,7 +265,9 @@ static int labels_number_by_recipe(struct set *set, struct files_view *view,
             set->refused = NULL;
         return set->refused ? 0 : -ENOMEM;
     }
-    return r < 0 ? r : labels_hide_column(view);
+    if (r == 0)
+        labels_hide_column(view);
+    return r;
 }
 
 /* A number is used as it is; NULL: texts that were not numbered. */
@@ -279,6 +281,9 @@ static int labels_finish_one(struct annotating *a, const struct label_column *la
 
     if (view->label || set->refused)
         return 0;
+    if (c->form == VALUE_NUMBERS && (c->dtype != DTYPE_I8 || c->is_list || c->width))
+        return set_add_note(set, "%s is no label: expected texts or whole numbers, got others",
+                            c->name);
     for (uint64_t row = 0; row < c->rows; row++)
         if (value_is_hole(c, row))
             return set_add_note(set, "%s has no value for some samples, and so is no label",
@@ -287,8 +292,8 @@ static int labels_finish_one(struct annotating *a, const struct label_column *la
         return labels_number_by_recipe(set, view, c);
     classes = set->dataset ? NULL : labels_find_classes(a, c);
     if (classes)
-        r = labels_copy_names(classes->class_name, classes->n_classes, &view->class_name,
-                              &view->n_classes);
+        r = class_names_copy(classes->class_name, classes->n_classes, &view->class_name,
+                             &view->n_classes);
     else if (c->form == VALUE_TEXT)
         r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
     else

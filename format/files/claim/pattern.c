@@ -126,12 +126,26 @@ static int matching_rest(struct matching *t, const char *pattern, const char *pa
     return !*path;
 }
 
+/* Does the path end as the pattern does, behind its last word or star? Most that do not match do
+ * not, and their words need not be tried. */
+static bool pattern_ends_alike(const char *pattern, const char *path)
+{
+    size_t n = 0, len = strlen(pattern), path_len = strlen(path);
+
+    while (n < len && !strchr("}*", pattern[len - 1 - n]))
+        n++;
+    return n <= path_len && !memcmp(pattern + len - n, path + path_len - n, n);
+}
+
 int pattern_match(const char *pattern, const char *path, struct pattern_words *words)
 {
     struct matching t = {.words = words};
     unsigned before = words->n;
-    int r = matching_rest(&t, pattern, path);
+    int r;
 
+    if (!pattern_ends_alike(pattern, path))
+        return 0;
+    r = matching_rest(&t, pattern, path);
     if (r <= 0)
         words->n = before;
     return r;

@@ -11,9 +11,9 @@
 
 struct text;
 
-#define PATTERN_WORDS  16   /* of a pattern, at most */
-#define PATTERN_PIECES 128  /* words, stars, and texts between them */
-#define PATTERN_STEPS  4096 /* of a comparison of one path, at most */
+#define PATTERN_WORDS  16    /* of a pattern, at most */
+#define PATTERN_PIECES 128   /* words, stars, and texts between them */
+#define PATTERN_STEPS  65536 /* of a comparison of one path, at most */
 
 /* What words are. */
 struct pattern_words {

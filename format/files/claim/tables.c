@@ -2,6 +2,7 @@
  * named once says more of it: its columns are fields. Another one, whose name has a word for a
  * split, and that names nothing but pictures of a dataset, is a part of that dataset: its rows are
  * the samples. All others are ignored, and it is said why. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,8 +38,6 @@ static int annotating_mark_folders(struct annotating *a)
             a->is_inside[f] = true;
     return 0;
 }
-
-/* ---- values of a view ---- */
 
 /* ---- a table ---- */
 
@@ -249,9 +248,9 @@ static bool tables_may_stay(const struct annotating *a, size_t file)
         return true;
     if (a->s->claims->heads(a->s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
         return true;
-    for (int i = 0, rows = 0; i < len; i++) { /* behind the first row */
+    for (int i = 0, rows = 0; i < len; i++) { /* behind the first row; 1e5 and nan are numbers */
         rows += head[i] == '\n';
-        if (rows && strchr("abcdfghijklmopqrstuvwxyzABCDFGHIJKLMOPQRSTUVWXYZ", head[i]))
+        if (rows && isalpha(head[i]) && !strchr("enEN", head[i]))
             return false;
     }
     return true;
@@ -367,17 +366,11 @@ static int tables_read_all(struct annotating *a)
 static int view_pick_labels(const struct files_view *base, struct files_view *view)
 {
     view->label = calloc(view->n + 1, sizeof(*view->label));
-    view->class_name = calloc(base->n_classes + 1, sizeof(*view->class_name));
-    if (!view->label || !view->class_name)
+    if (!view->label)
         return -ENOMEM;
     for (size_t i = 0; i < view->n; i++)
         view->label[i] = base->label[view->sample[i]];
-    for (; view->n_classes < base->n_classes; view->n_classes++) {
-        view->class_name[view->n_classes] = strdup(base->class_name[view->n_classes]);
-        if (!view->class_name[view->n_classes])
-            return -ENOMEM;
-    }
-    return 0;
+    return class_names_copy(base->class_name, base->n_classes, &view->class_name, &view->n_classes);
 }
 
 /* Where lists are datasets, the set that they are lists of is none. They also have its columns. */
