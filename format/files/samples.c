@@ -176,25 +176,6 @@ static void samples_describe(const void *p, const char *indent, struct text *t)
 
 /* ---- classes ---- */
 
-/* The number of a class by the name of its folder; n_classes: it is none. */
-static size_t samples_find_class(const struct files_claim *claim, const char *name, size_t len)
-{
-    size_t low = 0, high = claim->n_classes;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strncmp(claim->class_name[middle], name, len);
-
-        if (order == 0 && !claim->class_name[middle][len])
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return claim->n_classes;
-}
-
 /* The class of each folder, for that is the same for all of its files. */
 static int samples_find_classes(struct samples_file *file)
 {
@@ -211,7 +192,9 @@ static int samples_find_classes(struct samples_file *file)
         if (!members_is_below(path, file->claim->top) || strlen(path) == top)
             continue;
         path += top + (top > 0);
-        file->class_of[i] = (uint32_t)samples_find_class(file->claim, path, strcspn(path, "/"));
+        file->class_of[i] =
+            (uint32_t)class_name_find(file->claim->class_name, sizeof(char *),
+                                      file->claim->n_classes, path, strcspn(path, "/"));
     }
     return 0;
 }

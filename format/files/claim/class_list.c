@@ -35,23 +35,9 @@ int class_list_read(const json_t *classes, struct class_list *ret, char ***ret_n
 
 size_t class_list_find(const struct class_list *list, const char *text, size_t len)
 {
-    size_t low = 0, high = list->n;
+    size_t at = class_name_find(&list->item->name, sizeof(*list->item), list->n, text, len);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const char *name = list->item[middle].name;
-        size_t n = strlen(name);
-        int order = memcmp(name, text, n < len ? n : len);
-
-        order = order ? order : (n > len) - (n < len);
-        if (order == 0)
-            return list->item[middle].number;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return list->n;
+    return at < list->n ? list->item[at].number : list->n;
 }
 
 void class_list_release(struct class_list *list)

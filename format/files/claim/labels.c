@@ -80,30 +80,10 @@ static void labels_text(const struct value_column *c, uint64_t row, struct label
     ret->len = (size_t)snprintf(ret->number, sizeof(ret->number), "%" PRId64, number);
 }
 
-static int labels_compare(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 /* The place of a text among sorted names; n: it is none of them. */
 static size_t labels_find(char *const *name, size_t n, const char *text, size_t len)
 {
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = labels_compare(name[middle], strlen(name[middle]), text, len);
-
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return n;
+    return class_name_find(name, sizeof(*name), n, text, len);
 }
 
 /* ---- names of classes ---- */
@@ -133,7 +113,7 @@ static int labels_compare_texts(const void *a, const void *b)
 {
     const struct label_text *x = a, *y = b;
 
-    return labels_compare(x->bytes, x->len, y->bytes, y->len);
+    return class_text_compare(x->bytes, x->len, y->bytes, y->len);
 }
 
 /* Are two kinds of tables about different things: is there a table of each for one split of a set?
@@ -348,7 +328,7 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
             return false;
         if (c->form == VALUE_TEXT) {
             labels_text(c, row, &text);
-            if (labels_compare(text.bytes, text.len, class.bytes, class.len) != 0)
+            if (class_text_compare(text.bytes, text.len, class.bytes, class.len) != 0)
                 return false;
             continue;
         }

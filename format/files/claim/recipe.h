@@ -44,7 +44,7 @@ int recipe_apply(struct search *s, uint32_t folder);
 /* The classes that a dataset names, to be found by their names. */
 struct class_list {
     struct class_list_item {
-        const char *name; /* of *ret_name */
+        char *name; /* of *ret_name */
         size_t number;
     } * item; /* [n] by bytes */
     size_t n;

@@ -1,5 +1,6 @@
 /* Claims and their views. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "format/files/claim/claim.h"
 
@@ -20,6 +21,32 @@ void claim_sample(const struct members *m, const struct files_claim *claim,
         is_plain = is_plain || name_is_plain(members_name(m, ret->first + i));
     }
     ret->stem = unnamed > 1 && is_plain ? name_stem(name) : name_stem_alone(name);
+}
+
+int class_text_compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+size_t class_name_find(char *const *name, size_t stride, size_t n, const char *text, size_t len)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *at = *(char *const *)(const void *)((const char *)name + middle * stride);
+        int order = class_text_compare(at, strlen(at), text, len);
+
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return n;
 }
 
 static void view_free_texts(char **text, size_t n)
