@@ -19,6 +19,7 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/status_values.h"
+#include "fs/life/mounts.h"
 #include "fs/plan/plan.h"
 #include "fs/plan/schedule.h"
 
@@ -491,7 +492,7 @@ static int cli_audit_run(int argc, char **argv)
     }
     if (code >= 0)
         return code;
-    if (command_check_mount(call.mountpoint, &is_mountpoint, &d) < 0)
+    if (mounts_check(call.mountpoint, &is_mountpoint, &d) < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, -ETIMEDOUT));
     call.dataset.mix = calloc(1, sizeof(*call.dataset.mix));
     if (!call.dataset.mix)

@@ -1,24 +1,16 @@
 /* What the commands share. */
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/values.h"
-#include "cache/disk/folder_disk.h"
-#include "cache/disk/inventory.h"
 #include "cache/http/url.h"
 #include "cache/pack/unpack.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/progress.h"
-#include "fs/life/mounts.h"
-#include "fs/life/privileges.h"
 #include "fs/log/log.h"
 #include "fs/options/help.h"
 
@@ -56,13 +48,6 @@ int fail(int code, const char *format, ...)
 int code_for(int r, int code)
 {
     return r == -ENOMEM ? EXIT_SYSTEM : code;
-}
-
-/* EIO counts, because remotes fail with other errors. */
-bool is_cache_error(int r)
-{
-    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO ||
-           r == -EBUSY || r == -EISDIR;
 }
 
 int check_remote(const char *spec, const struct opened *opened, unsigned least)
@@ -229,154 +214,15 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     return -1;
 }
 
-const char *shown_source(const char *spec, char ret[static PATH_MAX])
-{
-    bool is_url = !strncasecmp(spec, "http://", 7) || !strncasecmp(spec, "https://", 8);
-
-    snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
-    return ret;
-}
-
 void log_source_note(const struct source *source)
 {
     log_lines(LOG_LEVEL_WARNING, source_note(source));
-}
-
-/* Every source file keeps a descriptor open. */
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-void opened_release(struct opened *opened)
-{
-    catalog_release(&opened->catalog);
-    source_free(opened->source);
-    cache_folder_release(&opened->cache);
-    *opened = (struct opened){0};
-}
-
-static bool is_far(const char *spec)
-{
-    return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
-}
-
-#define ANSWER_MS 5000
-
-int command_check_mount(const char *path, bool *ret_is_mountpoint, struct diag *d)
-{
-    struct mount_entry mount;
-    char real[PATH_MAX];
-    int r = mounts_real_path(path, real);
-
-    *ret_is_mountpoint = r == 0 && mounts_find(real, &mount);
-    if (*ret_is_mountpoint)
-        r = mounts_ask(real, &mount, ANSWER_MS);
-    return r == -ETIMEDOUT
-               ? diag_set(d, r, "%s: the daemon has not answered for %d s", path, ANSWER_MS / 1000)
-               : 0;
-}
-
-/* A slip: there are a million files in a mount. Or the daemon of a mount does not answer. 0, or the
- * exit code with the reason in d. */
-static int check_mounts(const char *spec, struct diag *d)
-{
-    const char *path = strncasecmp(spec, "file://", 7) == 0 ? spec + 7 : spec;
-    bool is_mountpoint;
-
-    if (is_far(spec))
-        return 0;
-    if (command_check_mount(path, &is_mountpoint, d) < 0)
-        return EXIT_MOUNT;
-    if (is_mountpoint)
-        diag_set(d, -EINVAL,
-                 "%s: expected a source, got the mountpoint of an epochfs; `epochfs status` names "
-                 "its source",
-                 spec);
-    return is_mountpoint ? EXIT_SOURCE : 0;
-}
-
-/* If files are certain to be put into the cache folder, make it now, so that its errors are
- * reported as such. */
-static int make_cache_folder(const char *spec, const struct options *options,
-                             const struct cache_folder *cache, struct diag *d)
-{
-    static const char *const subs[] = {"unpacked", "staged"};
-    char path[PATH_MAX];
-    int r = 0;
-
-    if (!options->cache && !options->stages_local && !is_far(spec))
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++) {
-        r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
-        if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
-            r = diag_set(d, -errno,
-                         "cache folder %s: %s cannot be written: %s; choose another with "
-                         "-o cache_dir=DIR",
-                         cache->path, subs[i], strerror(errno));
-    }
-    return r;
-}
-
-/* Say it once if the default folder is a poor place for what is fetched. */
-static void warn_of_disk(const char *spec, const struct cache_folder *cache)
-{
-    char text[FOLDER_DISK_SIZE];
-
-    if (is_far(spec) && folder_disk_warning(cache, &disk_probe_system, text, sizeof(text)))
-        log_warning("%s", text);
-}
-
-/* This version does not use the files of the cache folder that versions with other ids made. */
-static void remove_older(const struct cache_folder *cache)
-{
-    char size[HUMAN_SIZE];
-    uint64_t bytes, n = inventory_remove_older(cache, &bytes);
-
-    if (n)
-        log_warning("cache folder %s: removed %llu files (%s) that an earlier version of epochfs "
-                    "made and this version does not use",
-                    cache->path, (unsigned long long)n, human_bytes(bytes, size));
 }
 
 /* The front of peers fails, or works again. */
 static void log_of_via(bool answers, const char *text)
 {
     log_line(answers ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
-}
-
-int open_source(const char *spec, const struct options *options, struct opened *opened,
-                struct diag *d)
-{
-    struct source_options how;
-    char shown[PATH_MAX];
-    int r;
-
-    r = check_mounts(spec, d);
-    if (r)
-        return r;
-    if (cache_folder_init(&opened->cache, options->cache) < 0 ||
-        make_cache_folder(spec, options, &opened->cache, d) < 0)
-        return EXIT_CACHE;
-    warn_of_disk(spec, &opened->cache);
-    remove_older(&opened->cache);
-    raise_file_limit();
-    if (is_far(spec)) /* it may need credentials */
-        privileges_hide_memory();
-    options_source(options, &opened->cache, &how);
-    r = source_open(spec, &how, &opened->source, d);
-    if (r == 0)
-        source_listen_via(opened->source, log_of_via);
-    if (r < 0)
-        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
-    else
-        opened->cache.quota = opened->source->cache.quota;
-    return r == 0 ? EXIT_DONE : is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE;
 }
 
 /* Unpacking on a terminal: a line for each file that takes longer than a second. */
@@ -412,20 +258,53 @@ static void show_unpacking(struct unpack_watch *watch, const struct blob *packed
         progress_end(p, bytes, packed->size);
 }
 
+static void cli_command_warn(const char *text)
+{
+    log_warning("%s", text);
+}
+
+static void cli_command_removed(const char *folder, uint64_t n, uint64_t bytes)
+{
+    char size[HUMAN_SIZE];
+
+    log_warning("cache folder %s: removed %llu files (%s) that an earlier version of epochfs made "
+                "and this version does not use",
+                folder, (unsigned long long)n, human_bytes(bytes, size));
+}
+
+static int code_of(enum opened_failure failure)
+{
+    static const int codes[] = {[OPENED_ALL] = EXIT_DONE,
+                                [OPENED_NO_MOUNT] = EXIT_MOUNT,
+                                [OPENED_NO_CACHE] = EXIT_CACHE,
+                                [OPENED_NO_SOURCE] = EXIT_SOURCE};
+
+    return codes[failure];
+}
+
+int open_source(const char *spec, const struct options *options, struct opened *opened,
+                struct diag *d)
+{
+    const struct opened_for whom = {.owns_process = true,
+                                    .warn = cli_command_warn,
+                                    .removed = cli_command_removed,
+                                    .via = log_of_via};
+    int error = 0;
+
+    return code_of(opened_source(spec, options, &whom, opened, &error, d));
+}
+
 int open_catalog(const char *spec, const struct options *options, struct opened *opened,
                  struct diag *d)
 {
     struct unpack_display display = {.watch = {show_unpacking}};
-    int code = open_source(spec, options, opened, d), r;
-    char shown[PATH_MAX];
+    const struct opened_for whom = {.owns_process = true,
+                                    .warn = cli_command_warn,
+                                    .removed = cli_command_removed,
+                                    .via = log_of_via,
+                                    .watch = &display.watch};
+    int error = 0, code = code_of(opened_catalog(spec, options, &whom, opened, &error, d));
 
-    if (code != EXIT_DONE)
-        return code;
-    opened->source->watch = &display.watch;
-    r = catalog_open(opened->source, options, &opened->catalog, d);
-    opened->source->watch = NULL;
     end_display(&display);
-    if (r < 0)
-        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
-    return r < 0 ? EXIT_SOURCE : EXIT_DONE;
+    return code;
 }

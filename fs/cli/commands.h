@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "cache/disk/folder.h"
+#include "fs/engine/opened.h"
 #include "fs/options/options.h"
-#include "fs/tree/catalog.h"
 
 /* `epochfs --help` says what each means; mount.epochfs has others, see mount_helper_code(). */
 enum exit_code {
@@ -65,18 +64,6 @@ struct command_line {
  * printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
-/* Does the mount answer that path is, or lies in? 0; -ETIMEDOUT: not for some seconds, with the
- * reason in d. *ret_is_mountpoint: path is the mountpoint of an epochfs. */
-int command_check_mount(const char *path, bool *ret_is_mountpoint, struct diag *d);
-
-/* SOURCE, opened for a command. {0} before it is opened; must be released also after an error, when
- * all blobs are gone. Must not move: the source points into it. */
-struct opened {
-    struct cache_folder cache;
-    struct source *source;
-    struct catalog catalog;
-};
-
 /* Open SOURCE. EXIT_DONE, or the exit code of the program with the reason in d. */
 int open_source(const char *spec, const struct options *options, struct opened *opened,
                 struct diag *d);
@@ -84,21 +71,12 @@ int open_source(const char *spec, const struct options *options, struct opened *
 /* The same, and open the catalog of its datasets. */
 int open_catalog(const char *spec, const struct options *options, struct opened *opened,
                  struct diag *d);
-void opened_release(struct opened *opened);
-#define AUTO_OPENED AUTO(opened_release)
-
-/* SOURCE for output: without the query of a URL, which may be a secret. Returns ret. */
-const char *shown_source(const char *spec, char ret[static PATH_MAX]);
-
 /* Log what was unusual about SOURCE when it was opened. */
 void log_source_note(const struct source *source);
 
 /* Has the remote failed for so long that something is missing? Then say why, and return
  * EXIT_SOURCE; else EXIT_DONE. least: so many files must have failed. */
 int check_remote(const char *spec, const struct opened *opened, unsigned least);
-
-/* Is r an error of a stage's cache, not of the remote? */
-bool is_cache_error(int r);
 
 /* Print "epochfs: <what>" to stderr. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,6 +16,7 @@
 #include "fs/life/watched_child.h"
 
 #define PATH_MS    3000                /* time limit to find a path */
+#define CHECK_MS   5000                /* time limit of mounts_check() */
 #define DYING_NS   INT64_C(1000000000) /* how long a dying daemon may answer EIO */
 #define DYING_LOOK 10                  /* ms between two checks */
 
@@ -243,4 +244,18 @@ bool mounts_is_gone(const char *path, const struct mount_entry *mount)
     struct mount_entry now;
 
     return !mounts_find(path, &now) || now.device_minor != mount->device_minor;
+}
+
+int mounts_check(const char *path, bool *ret_is_mountpoint, struct diag *d)
+{
+    struct mount_entry mount;
+    char real[PATH_MAX];
+    int r = mounts_real_path(path, real);
+
+    *ret_is_mountpoint = r == 0 && mounts_find(real, &mount);
+    if (*ret_is_mountpoint)
+        r = mounts_ask(real, &mount, CHECK_MS);
+    return r == -ETIMEDOUT
+               ? diag_set(d, r, "%s: the daemon has not answered for %d s", path, CHECK_MS / 1000)
+               : 0;
 }

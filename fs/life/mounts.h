@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/diag.h"
+
 struct mount_entry {
     unsigned device_major, device_minor;
     uid_t owner;     /* the user that mounted it */
@@ -49,5 +51,9 @@ int mounts_real_path(const char *path, char ret[static PATH_MAX]);
  * dead; -ETIMEDOUT: it does not answer; or -errno. For a mount of another user that does not admit
  * others, 0 means nothing; but root asks with the rights of the user that mounted it. */
 int mounts_ask(const char *path, const struct mount_entry *mount, int ms);
+
+/* Does the mount answer that path is, or lies in? 0; -ETIMEDOUT: not for some seconds, with the
+ * reason in d. *ret_is_mountpoint: path is the mountpoint of an epochfs. */
+int mounts_check(const char *path, bool *ret_is_mountpoint, struct diag *d);
 
 #endif
