@@ -33,7 +33,8 @@ need_build() {
     if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
         -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi &&
         -x $build/epochfs-bench-tfrecord && -x $build/epochfs-bench-train &&
-        -x $build/epochfs-bench-orders && -x $build/epochfs-bench-pass) ]]; then
+        -x $build/epochfs-bench-orders && -x $build/epochfs-bench-first &&
+        -x $build/epochfs-bench-pass) ]]; then
         (cd "$1" && cmake --preset release &&
             cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi

@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+"""The bars of first reads (bench/groups/first.sh): first_bars.py BAR
+
+Prints the rows of the table as cache_bars.py does. Both sides of a ratio read the same bytes in turn, and
+the memory that they use was touched before.
+"""
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+
+from bars import ROUNDS, dataset, mb_per_s, mount, ratio, row
+from lib import EPOCHFS, PRIVATE, equal
+from memory_group import memory_group
+from tar_make import make as make_tar
+
+PROGRAM = os.path.join(os.path.dirname(EPOCHFS), "epochfs-bench-first")
+TFRECORD = os.path.join(os.path.dirname(EPOCHFS), "epochfs-bench-tfrecord")
+SAMPLES, IMAGE, BATCH = 500_000, 784, 1024
+SIZE = SAMPLES * IMAGE
+IDX_HEAD = 16
+SOURCE, IDX = f"{PRIVATE}/source", f"{PRIVATE}/source/train-images-idx3-ubyte"
+OPTIONS = f"cache_dir={PRIVATE}/cache"
+DEPTH = 32
+JOBS = 8
+
+
+def program(*arguments, **kwargs):
+    out = subprocess.run([PROGRAM, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True, **kwargs)
+    return [int(word) for word in out.stdout.split()]
+
+
+def touch():
+    """The page cache of the source and of the mount, the batches, and some more."""
+    program("touch", 4 * SIZE >> 20)
+
+
+def make_idx():
+    os.makedirs(SOURCE, exist_ok=True)
+    with open(IDX, "wb") as f:
+        f.write(b"".join(v.to_bytes(4, "big") for v in (0x803, SAMPLES, 28, 28)))
+        for _ in range(0, SIZE, SIZE // 8):
+            f.write(os.urandom(SIZE // 8))
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def forget(*paths):
+    """Drop these files from the page cache."""
+    for path in paths:
+        with open(path, "rb") as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_files(folder, most=None):
+    """Seconds and bytes of reading the files of a folder in order into one buffer."""
+    buffer, size = bytearray(8 << 20), 0
+    names = sorted(os.listdir(folder))[:most]
+    begin = time.monotonic()
+    for name in names:
+        fd = os.open(f"{folder}/{name}", os.O_RDONLY)
+        while n := os.readv(fd, [buffer]):
+            size += n
+        os.close(fd)
+    return time.monotonic() - begin, size
+
+
+def batches(at, form, seed, batch=BATCH):
+    return f"{dataset(at)}/batches/batch={batch},seed={seed}/epoch=0/{form}"
+
+
+def read_memmap(seed):
+    """Seconds of gathering all rows by a permutation, a batch at a time."""
+    import numpy as np  # not for a job in a small cgroup
+
+    order = np.random.default_rng(seed).permutation(SAMPLES)
+    rows = np.memmap(IDX, "u1", "r", IDX_HEAD, (SAMPLES, IMAGE))
+    begin = time.monotonic()
+    for at in range(0, SAMPLES, BATCH):
+        rows[order[at:at + BATCH]]
+    return time.monotonic() - begin
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def first_epoch(form, seed):
+    """Seconds of an epoch through a new mount, and those of its daemon's processors."""
+    with mount(SOURCE, OPTIONS) as daemon:
+        folder, before = batches(daemon.at, form, seed), cpu_seconds(daemon.pid)
+        took, size = read_files(folder)
+        used = cpu_seconds(daemon.pid) - before
+    equal(size >= SIZE, True, "bytes of the epoch")
+    return took, used
+
+
+def bar_warm():
+    make_idx()
+    touch()
+    with mount(SOURCE, OPTIONS):  # the index, if there is one
+        pass
+    took, used = {"npz": [], "npy": [], "memmap": []}, {"npz": [], "npy": []}
+    read_memmap(0)
+    for i in range(ROUNDS):
+        for form, all_used in used.items():
+            seconds, processor = first_epoch(form, i + 1)
+            took[form].append(seconds)
+            all_used.append(processor)
+        took["memmap"].append(read_memmap(i + 1))
+    for form, bound in (("npz", 0.30), ("npy", 0.33)):
+        row(f"first read of shuffled 784 B samples, {form}", mb_per_s(SIZE, took[form]),
+            f"numpy.memmap {mb_per_s(SIZE, took['memmap'])}", ratio(took["memmap"], took[form]), ">=", bound)
+    for form, seconds in used.items():
+        each = statistics.median(seconds) / SAMPLES * 1e6
+        row(f"  processor time of the daemon for a sample, {form}", f"{each:.2f} µs", "1 µs", each, "<=", 1.0)
+
+
+def bar_cold():
+    make_idx()
+    touch()
+    ours, theirs = [], []
+    for i in range(ROUNDS):
+        forget(IDX)
+        ours.append(first_epoch("npz", i + 1)[0])
+        forget(IDX)
+        theirs.append(read_memmap(i + 1))
+    row("the same, source not in the page cache", mb_per_s(SIZE, ours), f"numpy.memmap {mb_per_s(SIZE, theirs)}",
+        ratio(theirs, ours), ">=", 1.2)
+
+
+def in_group(group):
+    """A command in front of another one: it runs in that cgroup."""
+    return ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh"]
+
+
+def bar_small_memory():
+    """Daemon and reader in a cgroup of a quarter of the data."""
+    make_idx()
+    touch()
+    ours, theirs, most = [], [], 100
+    for i in range(ROUNDS):
+        forget(IDX)
+        with memory_group(SIZE // 4) as (group, _), mount(SOURCE, OPTIONS, prefix=in_group(group)) as daemon:
+            done = subprocess.run([*in_group(group), sys.executable, __file__, "read",
+                                   batches(daemon.at, "npz", i + 1), str(most)],
+                                  check=True, stdout=subprocess.PIPE, text=True)
+            ours.append(float(done.stdout))
+        theirs.append(program("random", IDX, DEPTH, most * BATCH)[0] / 1e6)
+    rate = {k: most * BATCH / statistics.median(v) for k, v in (("ours", ours), ("theirs", theirs))}
+    row("the same in a cgroup of a quarter of the data", f"{rate['ours']:.0f} samples/s",
+        f"random 4 KiB reads at depth {DEPTH}: {rate['theirs']:.0f}/s", ratio(theirs, ours), ">=", 0.7)
+
+
+def members_of(path):
+    """Where the members of a tar file with pictures are."""
+    with tarfile.open(path) as tar:
+        return [(m.offset_data, m.size) for m in tar]
+
+
+def records_of(path):
+    """Where the records of a TFRecord file are."""
+    found, at = [], 0
+    with open(path, "rb") as f:
+        while head := f.read(12):
+            size = int.from_bytes(head[:8], "little")
+            found.append((at + 12, size))
+            at += size + 16
+            f.seek(at)
+    return found
+
+
+def bar_members():
+    tar, tfrecord = f"{PRIVATE}/tar/a.tar", f"{PRIVATE}/tfrecord"
+    make_tar(tar, 400e6, 100_000)
+    os.makedirs(tfrecord)
+    subprocess.run([TFRECORD, "make", tfrecord, "1", "4000", "100000", "100000"], check=True)
+    records = os.path.join(tfrecord, os.listdir(tfrecord)[0])
+    touch()
+    ways = (("tar as tar", f"{PRIVATE}/tar", "tar", tar, members_of(tar), 0.6),
+            ("tar as npz", f"{PRIVATE}/tar", "npz", tar, members_of(tar), 0.5),
+            ("TFRecord as npz", tfrecord, "npz", records, records_of(records), 0.4))
+    for what, folder, form, path, ranges, bound in ways:
+        ours, theirs = [], []
+        size = sum(length for _, length in ranges)
+        for i in range(ROUNDS + 1):
+            lines = [f"{off} {length}\n" for off, length in random.Random(i).sample(ranges, len(ranges))]
+            loop = program("ranges", path, input="".join(lines))[0] / 1e6
+            with mount(folder, OPTIONS) as daemon:
+                took, got = read_files(batches(daemon.at, form, i, batch=64))
+            equal(got >= size * 0.99, True, f"bytes of {what}: {got} of {size}")
+            if i:  # the first makes the index
+                theirs.append(loop)
+                ours.append(took)
+        row(f"shuffled members of 100 kB, {what}", mb_per_s(size, ours), f"pread {mb_per_s(size, theirs)}",
+            ratio(theirs, ours), ">=", bound)
+
+
+def bar_jobs():
+    """The second figure is one job on such a mount."""
+    make_idx()
+    touch()
+    one, all_of = [], []
+    for i in range(ROUNDS):
+        forget(IDX)
+        one.append(first_epoch("npz", 100 + i)[0])
+        forget(IDX)
+        with mount(SOURCE, OPTIONS) as daemon:
+            begin = time.monotonic()
+            jobs = [subprocess.Popen([sys.executable, __file__, "read", batches(daemon.at, "npz", 10 * i + k)],
+                                     stdout=subprocess.DEVNULL) for k in range(JOBS)]
+            equal([job.wait() for job in jobs], [0] * JOBS)
+            all_of.append(time.monotonic() - begin)
+    row(f"{JOBS} jobs with seeds of their own on one cold mount", f"{statistics.median(all_of):.2f} s",
+        f"one job {statistics.median(one):.2f} s", ratio(all_of, one), "<=", 2.5)
+
+
+def bar_read():
+    """Not a bar: a job. Prints the seconds that it took."""
+    print(read_files(sys.argv[2], int(sys.argv[3]) if sys.argv[3:] else None)[0])
+
+
+if __name__ == "__main__":
+    globals()[f"bar_{sys.argv[1]}"]()
