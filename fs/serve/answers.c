@@ -89,7 +89,7 @@ static void answers_fail(struct server *s, const struct node *node, int r, const
 
     if (r == -EINTR)
         return;
-    status_read_error(&s->status, diag_text(d, r));
+    status_read_error(&s->engine.status, diag_text(d, r));
     if (node->item)
         item_path(node->item, path, sizeof(path));
     /* A dataset of one file has that file's name. */
@@ -102,7 +102,7 @@ static void answers_fail(struct server *s, const struct node *node, int r, const
 /* Report once that pictures are zeros: that is no failure, but a training should not learn them. */
 static void note_zeros(struct server *s)
 {
-    const struct made_counts *pictures = s->status.pictures;
+    const struct made_counts *pictures = s->engine.status.pictures;
 
     if (pictures && atomic_load_explicit(&pictures->zeroed, memory_order_relaxed) &&
         !atomic_exchange(&s->said_zeros, true))
@@ -118,8 +118,8 @@ static int answers_look_up(struct server *s, fuse_req_t req, const struct node *
                            uint64_t *ret_changed)
 {
     uid_t user = fuse_req_ctx(req)->uid;
-    int r = tree_lookup(s->tree, parent, name, user && user != geteuid() ? user : TREE_OWNER, ret,
-                        ret_changed, d);
+    int r = tree_lookup(s->engine.tree, parent, name, user && user != geteuid() ? user : TREE_OWNER,
+                        ret, ret_changed, d);
 
     if (r == -ENFILE)
         diag_set(d, r,
@@ -128,7 +128,7 @@ static int answers_look_up(struct server *s, fuse_req_t req, const struct node *
                  PLANS_MAX);
     /* Before the reply, so that a reader that waits for it gets a new listing. */
     if (*ret_changed)
-        atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->engine.status.plans_opened, 1, memory_order_relaxed);
     return r;
 }
 
@@ -140,12 +140,12 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     struct node parent = {0}, node = {0};
     uint64_t changed = 0;
     bool is_meant = false;
-    int r = tree_node(s->tree, call->ino, &parent);
+    int r = tree_node(s->engine.tree, call->ino, &parent);
 
     if (r == 0)
         r = answers_look_up(s, req, &parent, call->name, &node, &d, &changed);
     if (r == 0 && node.type == NODE_LIVE)
-        r = status_snapshot_new(&s->status, (enum live)node.number, &node.snapshot);
+        r = status_snapshot_new(&s->engine.status, (enum live)node.number, &node.snapshot);
     if (r == 0)
         r = serve_entry(&deadline->rc, s, &node, &entry, &size_reason);
     if ((r == -ENOENT || r == -ENFILE) && d.set && parent.item)
@@ -153,14 +153,14 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == 0 && changed && (node.type == NODE_PLAN || node.type == NODE_PLAN_LINK))
-        serve_note_plan(node.plan);
-    serve_tell_changed(s, changed);
+        engine_note_plan(&s->engine, node.plan);
+    engine_grown(&s->engine, changed);
     if (park(deadline, call, parent.item, r))
         return;
     if (r < 0 && size_reason.set)
         answers_fail(s, &node, r, &size_reason);
     if (r == -EDOM)
-        refused_file(s, &node, &size_reason);
+        engine_refused_file(&s->engine, &node, &size_reason);
     /* A name that is missing stays missing, and the kernel may remember that; but who mistypes a
      * plan again finds the reason in the status again. */
     if (r == 0 || (r == -ENOENT && !is_meant))
@@ -175,10 +175,10 @@ static void answer_getattr(struct server *s, fuse_req_t req, const struct call *
     struct diag d = DIAG_INIT;
     struct node node = {0};
     struct stat st;
-    int r = tree_node(s->tree, call->ino, &node);
+    int r = tree_node(s->engine.tree, call->ino, &node);
 
     if (r == 0)
-        r = serve_stat(&deadline->rc, s, &node, &st, &d);
+        r = engine_stat(&deadline->rc, &s->engine, &node, &st, &d);
     if (r == 0) {
         fuse_reply_attr(req, &st, serve_timeout(&node));
     } else if (!park(deadline, call, NULL, r)) {
@@ -206,41 +206,10 @@ static uint8_t *thread_buffer(struct server *s)
 }
 
 /* Report how far the reader of a plan is, before its read waits for anything. */
-static void tell_read(struct server *s, const struct node *node, uint64_t end)
+static void answers_read_begins(struct server *s, const struct node *node, uint64_t end)
 {
-    unsigned what;
-
-    if (node->type != NODE_BATCH && node->type != NODE_SAMPLE)
-        return;
-    what = active_plans_read(s->active_plans, node, end);
-    if (!what)
-        return;
-    push_kick(s->push);
-    if (s->needs)
-        stage_needs_changed(s->setup.stage, what & ACTIVE_JUMPED);
-}
-
-/* Is it a file of the last batch or sample? */
-static bool is_last(const struct node *node)
-{
-    return node->number + 1 == node_units(node);
-}
-
-/* Report that bytes of a file were read. Once all of it was, they may be dropped; after the last
- * file the epoch is over. */
-static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
-                       size_t asked)
-{
-    uint64_t size = n < asked ? off + n : UINT64_MAX;
-
-    if ((node->type != NODE_BATCH && node->type != NODE_SAMPLE) || (!s->needs && !is_last(node)))
-        return;
-    if (n == asked && view_size_is_near(node) &&
-        view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
-        return;
-    if (active_plans_given(s->active_plans, node, off, n, size) && s->needs &&
-        s->setup.options->source.stage.keep == STAGE_ONCE)
-        stage_needs_changed(s->setup.stage, false);
+    if (engine_read_begins(&s->engine, node, end))
+        push_kick(s->push);
 }
 
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
@@ -251,16 +220,17 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     uint64_t off = (uint64_t)call->off;
     struct diag d = DIAG_INIT;
     struct node node = {0};
-    int r = buffer && call->off >= 0 ? tree_node(s->tree, call->ino, &node) : -ENOMEM;
+    int r = buffer && call->off >= 0 ? tree_node(s->engine.tree, call->ino, &node) : -ENOMEM;
 
     if (r == 0 && !call->rounds)
-        tell_read(s, &node, off + len);
+        answers_read_begins(s, &node, off + len);
     if (r == 0 && (node_is_folder(&node) || node.type == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.type == NODE_LIVE)
-        r = status_read(&s->status, (enum live)node.number, node.snapshot, off, len, buffer, &n);
+        r = status_read(&s->engine.status, (enum live)node.number, node.snapshot, off, len, buffer,
+                        &n);
     else if (r == 0)
-        r = view_read(&deadline->rc, s->open_files, &node, off, len, buffer, &n, &d);
+        r = view_read(&deadline->rc, s->engine.open_files, &node, off, len, buffer, &n, &d);
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
@@ -268,11 +238,11 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         fuse_reply_err(req, serve_errno(r));
         return;
     }
-    atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->engine.status.bytes_served, n, memory_order_relaxed);
     note_zeros(s);
-    tell_given(s, &node, off, n, len);
+    engine_read_ends(&s->engine, &node, off, n, len);
     if (!off)
-        promises_read(s->promises, s->open_files, &node, &s->status);
+        promises_read(s->promises, s->engine.open_files, &node, &s->engine.status);
     fuse_reply_buf(req, (const char *)buffer, n);
 }
 
@@ -281,7 +251,7 @@ static int list_entry(struct server *s, const struct node *folder, uint64_t inde
                       char ret_name[static TREE_NAME_SIZE])
 {
     if (index >= 2)
-        return tree_list(s->tree, folder, index - 2, ret, ret_name);
+        return tree_list(s->engine.tree, folder, index - 2, ret, ret_name);
     snprintf(ret_name, TREE_NAME_SIZE, "%s", index ? ".." : ".");
     *ret = *folder;
     return 0;
@@ -292,14 +262,14 @@ static int list_entry(struct server *s, const struct node *folder, uint64_t inde
 static size_t put_entry(fuse_req_t req, const struct node *node, const char *name, char *buffer,
                         size_t capacity, uint64_t next, bool plus)
 {
-    const struct stat bare = {.st_ino = node->ino, .st_mode = serve_type(node)};
+    const struct stat bare = {.st_ino = node->ino, .st_mode = engine_type(node)};
     struct fuse_entry_param entry = {.attr = bare};
     struct server *s = server_of(req);
     bool is_dots = name[0] == '.' && (!name[1] || !strcmp(name, ".."));
 
     if (!plus)
         return fuse_add_direntry(req, buffer, capacity, name, &bare, (off_t)next);
-    if (!is_dots && tree_is_open(s->tree, node) && view_size_is_near(node) &&
+    if (!is_dots && tree_is_open(s->engine.tree, node) && view_size_is_near(node) &&
         serve_entry(READ_WAITS, s, node, &entry, NULL) < 0)
         entry = (struct fuse_entry_param){.attr = bare};
     return fuse_add_direntry_plus(req, buffer, capacity, name, &entry, (off_t)next);
@@ -311,7 +281,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
     size_t capacity = (size_t)min_u64(call->size, READ_MAX), used = 0;
     char *buffer = (char *)thread_buffer(s), name[TREE_NAME_SIZE];
     struct node folder = {0}, node;
-    int r = buffer ? tree_node(s->tree, call->ino, &folder) : -ENOMEM;
+    int r = buffer ? tree_node(s->engine.tree, call->ino, &folder) : -ENOMEM;
 
     if (r == 0 && !node_is_folder(&folder))
         r = -ENOTDIR;
@@ -320,7 +290,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
 
         r = list_entry(s, &folder, index, &node, name);
         if (r == 0)
-            r = refused_in_list(&deadline->rc, s, &node, used > 0);
+            r = engine_refused_in_list(&deadline->rc, &s->engine, &node, used > 0);
         if (r < 0)
             break;
         if (r > 0) { /* leave this one out */
@@ -353,7 +323,7 @@ static int find_reason(struct server *s, fuse_req_t req, const struct node *fold
     struct node node;
     int r = answers_look_up(s, req, folder, name, &node, &d, &changed);
 
-    serve_tell_changed(s, changed);
+    engine_grown(&s->engine, changed);
     if (r == 0 || (r != -EAGAIN && !d.set))
         return -ENODATA;
     if (r == -EAGAIN)
@@ -370,7 +340,7 @@ static int find_attribute(struct read_context *rc, struct server *s, fuse_req_t 
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(rc, s->open_files, node, (enum attribute)i, ret);
+            return view_attribute(rc, s->engine.open_files, node, (enum attribute)i, ret);
     if (!strncmp(name, ATTRIBUTE_WHY, strlen(ATTRIBUTE_WHY)) &&
         (node->type == NODE_BATCHES || node->type == NODE_PLAN))
         return find_reason(s, req, node, name + strlen(ATTRIBUTE_WHY), ret);
@@ -382,7 +352,7 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
 {
     AUTO_TEXT struct text t = {0};
     struct node node = {0};
-    int r = tree_node(s->tree, call->ino, &node);
+    int r = tree_node(s->engine.tree, call->ino, &node);
 
     if (r == 0)
         r = find_attribute(&deadline->rc, s, req, &node, call->name, &t);
@@ -398,11 +368,11 @@ static void tell_passed(struct server *s, const struct node *node)
 {
     uint64_t size;
 
-    if (view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
+    if (view_size(READ_WAITS, s->engine.open_files, node, &size, NULL) < 0)
         return;
-    tell_read(s, node, size);
-    tell_given(s, node, 0, (size_t)size, (size_t)size + 1);
-    promises_read(s->promises, s->open_files, node, &s->status);
+    answers_read_begins(s, node, size);
+    engine_read_ends(&s->engine, node, 0, (size_t)size, (size_t)size + 1);
+    promises_read(s->promises, s->engine.open_files, node, &s->engine.status);
 }
 
 static void answer_open(struct server *s, fuse_req_t req, const struct call *call,
@@ -411,7 +381,7 @@ static void answer_open(struct server *s, fuse_req_t req, const struct call *cal
     struct diag d = DIAG_INIT;
     struct node node = {0};
     bool counts = false;
-    int backing = 0, r = tree_node(s->tree, call->ino, &node);
+    int backing = 0, r = tree_node(s->engine.tree, call->ino, &node);
 
     (void)deadline;
     if (r == 0 && pass_is_on(&s->pass))
@@ -450,7 +420,7 @@ void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int
 {
     struct node node;
 
-    if (tree_node(s->tree, call->ino, &node) == 0)
+    if (tree_node(s->engine.tree, call->ino, &node) == 0)
         answers_fail(s, &node, error, reason);
     fuse_reply_err(req, serve_errno(error));
 }

@@ -26,11 +26,11 @@ void serve_show_memory(struct server *s)
 {
     const struct memory_holder holders[STATUS_HOLDERS_MAX] = {
         {"decoded", decoded_held, s->setup.catalog->tools->setup.memo},
-        {"lists", open_files_lists_held, s->open_files},
-        {"files", open_files_held, s->open_files},
-        {"plans", tree_plans_held, s->tree},
+        {"lists", open_files_lists_held, s->engine.open_files},
+        {"files", open_files_held, s->engine.open_files},
+        {"plans", tree_plans_held, s->engine.tree},
         {"labels", list_labels_held, &s->setup.catalog->tools->labels},
-        {"texts", status_snapshots_held, &s->status},
+        {"texts", status_snapshots_held, &s->engine.status},
         {"replies", replies_held, s},
         {"blocks", stage_overflow_held, s->setup.stage},
         {"transfers", stage_buffers_held, s->setup.stage},
@@ -38,7 +38,7 @@ void serve_show_memory(struct server *s)
 
     for (size_t i = 0; i < STATUS_HOLDERS_MAX && holders[i].what; i++)
         if (holders[i].owner)
-            s->status.holder[s->status.n_holders++] = holders[i];
+            s->engine.status.holder[s->engine.status.n_holders++] = holders[i];
 }
 
 /* Each call frees half of what was decoded. */

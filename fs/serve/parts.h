@@ -5,7 +5,7 @@
  *     requests.c     what libfuse calls
  *     answers.c      the answers that may take long, and failures
  *     slow.c         requests that wait, and their threads
- *     refused.c attributes.c announce.c promises.c memory.c
+ *     refused.c attributes.c promises.c memory.c
  *     kernel_pass.c  the first reply, and opens with a backing file
  *     pass.c         which files have one */
 #ifndef EPOCHFS_FS_SERVE_PARTS_H
@@ -19,17 +19,13 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/read_context.h"
-#include "cache/stage/stage.h"
-#include "fs/drive/active_plans.h"
-#include "fs/drive/needs.h"
+#include "fs/engine/engine.h"
 #include "fs/life/supervisor.h"
 #include "fs/log/remote.h"
 #include "fs/push/push.h"
 #include "fs/serve/pass.h"
 #include "fs/serve/promises.h"
 #include "fs/serve/server.h"
-#include "fs/tree/tree.h"
-#include "fs/tree/view.h"
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
@@ -84,15 +80,12 @@ struct slow {
     const struct slow_ends *ends; /* set by slow_start() */
     struct slow_thread thread[SLOW_THREADS];
     unsigned n_threads; /* threads that run */
-    pthread_t preparer;
-    bool prepares; /* preparer runs */
 
     struct lock lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
     struct parked *first, *last;
     unsigned waiting;              /* requests that wait for bytes */
-    bool asked;                    /* a request has begun to wait for the preparing thread */
     unsigned n_blocked;            /* slow workers that wait for bytes, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
     _Atomic bool ending;           /* read without the lock by requests under way */
@@ -100,12 +93,10 @@ struct slow {
 
 struct server {
     struct server_setup setup;
-    struct tree *tree;
-    struct open_files *open_files;
+    struct engine_events engine_events;
+    struct engine engine;
     struct promises *promises; /* NULL: nothing was promised */
-    struct active_plans *active_plans;
-    struct needs *needs; /* of the stage; NULL: none */
-    struct push *push;   /* NULL: nothing is pushed */
+    struct push *push;         /* NULL: nothing is pushed */
     struct supervisor supervisor;
     dev_t device; /* of the mount, as stat() reports it; 0: unknown */
     struct fuse_session *session;
@@ -126,13 +117,10 @@ struct server {
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     _Atomic unsigned n_buffers;
     struct slow slow;
-    struct status status;
     struct remote_log remote_log;
     struct stage_listener listener;  /* reports to remote_log */
     _Atomic bool said_zeros;         /* that pictures are shown as zeros */
     _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads: [1] of bad samples, [0] others */
-    _Atomic bool *wanted;            /* [catalog->n] a request waits until the dataset is ready */
-    _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */
 };
 
 /* ---- fs/serve/requests.c ---- */
@@ -162,14 +150,10 @@ extern const struct slow_ends serve_parked;
 /* The error number for the kernel: one that makes sense to a reader of files, else EIO. */
 int serve_errno(int r);
 
-mode_t serve_type(const struct node *node);
-
 /* Seconds that the kernel may keep what it knows of a node. */
 double serve_timeout(const struct node *node);
 
 /* 0, or the error to reply, with the reason in d. rc: how long it may take. */
-int serve_stat(struct read_context *rc, struct server *s, const struct node *node, struct stat *ret,
-               struct diag *d);
 int serve_entry(struct read_context *rc, struct server *s, const struct node *node,
                 struct fuse_entry_param *ret, struct diag *d);
 
@@ -182,25 +166,6 @@ void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size);
  * many, and why. False: programs look for such names, no user means a plan by it. */
 bool refused_name(struct server *s, const struct node *parent, const char *name, int error,
                   const struct diag *reason);
-
-/* Report a file of a batch that cannot be made, and why. */
-void refused_file(struct server *s, const struct node *node, const struct diag *reason);
-
-/* Is an entry left out of its listing? 1: yes, and status names it; 0: no; or -EINTR. may_end: the
- * listing may be replied as it is, so the deadline counts between entries, too. */
-int refused_in_list(struct read_context *rc, struct server *s, const struct node *node,
-                    bool may_end);
-
-/* ---- fs/serve/announce.c ---- */
-
-/* A listing has grown: have the kernel drop its copy of that folder. ino 0: none has grown. */
-void serve_tell_changed(struct server *s, uint64_t ino);
-
-/* Make the plans of the options active for the item, if its dataset is ready. */
-void serve_announce(struct server *s, const struct catalog_item *item);
-
-/* Log what may be a mistake in a plan that was opened. */
-void serve_note_plan(const struct plan_entry *plan);
 
 /* ---- fs/serve/memory.c ---- */
 
@@ -234,6 +199,10 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
 
 /* The same, as soon as the missing bytes are here. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct read_context *rc);
+
+/* Answer the requests that wait for the item now, or (error < 0) fail them for that reason. */
+void slow_answer(struct server *s, const struct catalog_item *item, int error,
+                 const struct diag *reason);
 
 /* The threads run from start to stop: slow workers, which finish parked requests, and the thread
  * that prepares datasets. start: 0 or -errno; call stop after an error, too. stop ends requests

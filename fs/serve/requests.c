@@ -25,7 +25,7 @@ static void serve_first(fuse_req_t req, const struct call *call)
     };
     struct server *s = server_of(req);
 
-    status_count(&s->status, counted[call->type]);
+    status_count(&s->engine.status, counted[call->type]);
     serve_call(s, req, call, monotonic_ns() + ANSWER_NS);
 }
 
@@ -65,8 +65,8 @@ static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
     struct node node;
     int r;
 
-    status_count(&s->status, REQUEST_READLINK);
-    r = tree_node(s->tree, ino, &node);
+    status_count(&s->engine.status, REQUEST_READLINK);
+    r = tree_node(s->engine.tree, ino, &node);
     if (r < 0 || node.type != NODE_PLAN_LINK)
         fuse_reply_err(req, r < 0 ? serve_errno(r) : EINVAL);
     else
@@ -83,7 +83,7 @@ static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         serve_first(req, &(struct call){.type = CALL_OPEN, .ino = ino});
         return;
     }
-    status_count(&s->status, REQUEST_OPEN);
+    status_count(&s->engine.status, REQUEST_OPEN);
     fuse_reply_err(req, ENOSYS);
 }
 
@@ -91,7 +91,7 @@ static void serve_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 {
     struct server *s = server_of(req);
 
-    status_count(&s->status, REQUEST_RELEASE);
+    status_count(&s->engine.status, REQUEST_RELEASE);
     if (fi->fh)
         pass_closed(&s->pass, ino);
     fuse_reply_err(req, 0);
@@ -102,7 +102,7 @@ static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
     struct server *s = server_of(req);
 
     (void)ino;
-    status_count(&s->status, REQUEST_OPEN);
+    status_count(&s->engine.status, REQUEST_OPEN);
     if (s->no_opendir) {
         fuse_reply_err(req, ENOSYS);
         return;
@@ -141,7 +141,7 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
     uint64_t bytes = 0;
 
     (void)ino;
-    status_count(&s->status, REQUEST_OTHER);
+    status_count(&s->engine.status, REQUEST_OTHER);
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
         bool counts = ds && !ds->shares_blobs;
@@ -165,8 +165,8 @@ static void serve_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     struct node node;
     int r;
 
-    status_count(&s->status, REQUEST_LISTXATTR);
-    r = tree_node(s->tree, ino, &node);
+    status_count(&s->engine.status, REQUEST_LISTXATTR);
+    r = tree_node(s->engine.tree, ino, &node);
     for (unsigned i = 0; r == 0 && i < N_ATTRIBUTES; i++)
         if (view_has_attribute(&node, (enum attribute)i))
             text_add_bytes(&t, attribute_names[i], strlen(attribute_names[i]) + 1);
@@ -189,7 +189,7 @@ static void serve_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, vo
     (void)in;
     (void)in_size;
     (void)out_size;
-    status_count(&server_of(req)->status, REQUEST_IOCTL);
+    status_count(&server_of(req)->engine.status, REQUEST_IOCTL);
     fuse_reply_err(req, ENOTTY);
 }
 

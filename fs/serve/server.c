@@ -15,14 +15,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "fs/life/beacon.h"
 #include "fs/life/mounts.h"
 #include "fs/log/log.h"
 #include "fs/serve/parts.h"
-#include "fs/tree/pages.h"
 
 #define READAHEAD_KB 1024
 
@@ -75,49 +73,47 @@ static void listen_to_stage(struct server *s)
         stage_set_listener(s->setup.stage, &s->listener);
 }
 
-/* ---- making ---- */
+/* ---- what the engine reports ---- */
 
-/* Make the active plans, and the forecast that reports their needs to the stage. */
-static int make_active_plans(struct server *s)
+static void server_note(void *ctx, enum log_level level, const char *text)
 {
-    const struct options *o = s->setup.options;
-    const bool once = o->source.stage.keep == STAGE_ONCE;
-    const struct active_plans_options options = {
-        .ahead = o->ahead,
-        .drops = once || o->reads_once,
-        /* Used bytes are fetched again only for an epoch that is read, or was announced. */
-        .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
-        .clock = &real_clock,
-    };
-    int r = active_plans_new(&options, &s->active_plans);
-
-    if (r == 0 && s->setup.stage)
-        r = needs_new(s->active_plans, s->setup.catalog, &real_clock, &s->needs);
-    if (r < 0)
-        return r;
-    s->status.active_plans = s->active_plans;
-    if (s->needs)
-        stage_set_needs(s->setup.stage, needs_for_stage(s->needs));
-    for (size_t i = 0; i < s->setup.catalog->n; i++)
-        serve_announce(s, &s->setup.catalog->item[i]);
-    return 0;
+    (void)ctx;
+    if (level == LOG_LEVEL_ERROR)
+        log_error("%s", text); /* a reason, which may have anything in it */
+    else
+        log_lines(level, text);
 }
 
-static int make_tree(struct server *s, struct diag *d)
+/* Have the kernel drop its copy of the listing. */
+static void server_grown(void *ctx, uint64_t ino)
+{
+    fuse_lowlevel_notify_inval_inode(((struct server *)ctx)->session, ino, 0, 0);
+}
+
+static void server_answer(void *ctx, const struct catalog_item *item, int error,
+                          const struct diag *reason)
+{
+    slow_answer(ctx, item, error, reason);
+}
+
+static int server_make_engine(struct server *s, struct diag *d)
 {
     const struct server_setup *setup = &s->setup;
-    const struct tree_options options = {
-        .plan = setup->options->plan,
-        .n_plans = setup->options->n_plans,
-        .epochs = setup->options->epochs,
+    const struct engine_setup engine = {
+        .catalog = setup->catalog,
+        .options = setup->options,
+        .source = setup->source,
+        .mountpoint = setup->mountpoint,
+        .stage = setup->stage,
+        .clock = &real_clock,
     };
-    char *readme = page_readme(setup->catalog, setup->source, setup->mountpoint);
-    int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
 
-    if (r == 0)
-        r = open_files_new(setup->mountpoint, &s->open_files);
-    return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
+    s->engine_events = (struct engine_events){
+        .note = server_note, .grown = server_grown, .answer = server_answer, .ctx = s};
+    return engine_init(&s->engine, &engine, &s->engine_events, d);
 }
+
+/* ---- making ---- */
 
 /* "-o fsname=...,subtype=epochfs,..." with commas in values escaped. */
 static int mount_options(const struct server_setup *setup, char **ret)
@@ -273,28 +269,16 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (!s)
         return -ENOMEM;
     s->setup = *setup;
-    status_init(&s->status);
     s->beacon = -1;
-    s->status.catalog = setup->catalog;
-    s->status.pictures = &setup->catalog->tools->counts;
-    s->status.source = setup->source;
-    s->status.mountpoint = setup->mountpoint;
-    s->status.stage = setup->stage;
-    s->status.clock = &real_clock;
-    s->status.started = now_ns() / 1000000000;
-    atomic_store(&s->changed, now_ns());
     lock_init(&s->slow.lock);
     condition_init(&s->slow.wake);
-    pass_init(&s->pass, setup->options->open, setup->catalog, &s->status.open);
     kernel_pass_init(s);
     listen_to_stage(s);
     s->reported = calloc(setup->catalog->n, sizeof(*s->reported));
-    s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
-    r = s->reported && s->wanted ? make_tree(s, d) : -ENOMEM;
+    r = s->reported ? server_make_engine(s, d) : -ENOMEM;
+    pass_init(&s->pass, setup->options->open, setup->catalog, &s->engine.status.open);
     if (r == 0)
         r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
-    if (r == 0)
-        r = make_active_plans(s);
     if (r == 0)
         serve_show_memory(s);
     if (r == 0)
@@ -373,7 +357,7 @@ static void server_wait_for_event(struct server *s)
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
-        status_note(&s->status);
+        status_note(&s->engine.status);
         p[2].fd = all_answered ? s->beacon : -1; /* else only after LOOK_MS: no busy loop */
         p[1].revents = p[2].revents = 0;
         if (poll(p, ARRAY_LEN(p), s->beacon < 0 && dark++ < DARK_MOST ? DARK_MS : LOOK_MS) == 0) {
@@ -406,14 +390,14 @@ static void *shutdown_main(void *arg)
 static int start_threads(struct server *s)
 {
     const struct push_setup push = {
-        .open_files = s->open_files,
-        .active_plans = s->active_plans,
+        .open_files = s->engine.open_files,
+        .active_plans = s->engine.active_plans,
         .stage = s->setup.stage,
         .options = &s->setup.options->source.stage,
         .session = s->session,
         .mountpoint = s->setup.mountpoint,
         .device = s->device,
-        .passes = &s->status.open.passes,
+        .passes = &s->engine.status.open.passes,
         .clock = &real_clock,
     };
     bool may_push = s->setup.options->ahead;
@@ -507,7 +491,6 @@ void server_free(struct server *s)
         pthread_key_delete(s->buffer);
     if (s->setup.stage) { /* the stage is freed later, and calls these until then */
         stage_rest(s->setup.stage);
-        stage_set_needs(s->setup.stage, NULL);
         stage_set_listener(s->setup.stage, NULL);
     }
     if (s->setup.from)
@@ -515,16 +498,11 @@ void server_free(struct server *s)
     remote_log_end(&s->remote_log);
     scope_close(&s->beacon);
     push_free(s->push);
-    needs_free(s->needs);
-    active_plans_free(s->active_plans);
     promises_free(s->promises);
     pass_release(&s->pass);
-    open_files_free(s->open_files);
-    tree_free(s->tree);
+    engine_release(&s->engine);
     pthread_cond_destroy(&s->slow.wake);
     lock_release(&s->slow.lock);
-    status_release(&s->status);
     free(s->reported);
-    free(s->wanted);
     free(s);
 }

@@ -1,11 +1,10 @@
 /* Requests that take long, such as a read that needs the checksum of a very large archive, or that
- * have to wait until a dataset is ready; and the thread that prepares datasets.
+ * have to wait until a dataset is ready.
  *
  * A serving thread works on a request for a short time. A request that needs longer is parked here,
  * and a slow worker finishes it, so that everything else is answered meanwhile. No two requests for
  * one file are worked on at the same time: the second uses what the first has remembered. The
- * preparing thread makes what several requests may wait for, datasets and the labels that plans
- * need (fs/tree/list_labels.h), and finishes the requests that wait for that.
+ * preparing thread (fs/engine/preparer.h) finishes the requests that wait for a dataset or labels.
  *
  *  A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
  *                     QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
@@ -20,15 +19,9 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "fs/log/log.h"
 #include "fs/serve/parts.h"
-#include "fs/tree/splits.h"
 
 enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
-
-#define TROUBLE_SIZE 400
-#define LABELS_NS    INT64_C(50000000) /* until labels that another process makes are looked for */
-#define REMOTE_NS    INT64_C(1000000000) /* until a remote that has failed is tried again */
 
 struct parked {
     struct waiter waiter; /* first: bytes_came() gets its address */
@@ -117,11 +110,6 @@ static void slow_refuse(struct parked *parked)
     parked_free(parked);
 }
 
-static struct list_labels *slow_labels_of(struct server *s)
-{
-    return &s->setup.catalog->tools->labels;
-}
-
 void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for)
 {
@@ -132,21 +120,19 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    if (waits_for)
-        atomic_store(&s->wanted[waits_for - s->setup.catalog->item], true);
     fuse_req_interrupt_func(req, slow_interrupted, parked);
     lock_take(&s->slow.lock);
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
-        if (waits_for && tree_item_is_open(s->tree, waits_for) &&
-            !list_labels_any_wanted(slow_labels_of(s)))
-            parked->waits_for = NULL; /* it has become ready meanwhile */
-        s->slow.asked = s->slow.asked || parked->waits_for;
+        if (waits_for && preparer_has(&s->engine.preparer, waits_for))
+            waits_for = parked->waits_for = NULL; /* it has become ready meanwhile */
         queue_locked(&s->slow, parked);
     }
     lock_drop(&s->slow.lock);
     if (refused)
         slow_refuse(parked);
+    else if (waits_for)
+        preparer_ask(&s->engine.preparer, waits_for);
 }
 
 /* Report that a reader of the file has waited for the remote. */
@@ -155,9 +141,9 @@ static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
     struct node node;
 
     stage_waited(s->setup.stage, ns);
-    if (tree_node(s->tree, ino, &node) == 0 &&
+    if (tree_node(s->engine.tree, ino, &node) == 0 &&
         (node.type == NODE_SAMPLE || node.type == NODE_BATCH))
-        active_plans_waited(s->active_plans, &node, ns);
+        active_plans_waited(s->engine.active_plans, &node, ns);
 }
 
 /* The missing bytes are here, or could not be fetched. */
@@ -277,7 +263,7 @@ static void *slow_main(void *arg)
     return NULL;
 }
 
-/* ---- preparing ---- */
+/* ---- requests that wait for a dataset ---- */
 
 /* A request that waits for the item. NULL: there is none, or the server ends. */
 static struct parked *take_released(struct slow *slow, const struct catalog_item *item)
@@ -294,59 +280,6 @@ static struct parked *take_released(struct slow *slow, const struct catalog_item
     return parked;
 }
 
-/* The dataset to go on with: those that requests wait for in turn, else the first that is not
- * ready. NULL: all are ready. */
-static const struct catalog_item *next_to_prepare(struct server *s,
-                                                  const struct catalog_item *before)
-{
-    const struct catalog *catalog = s->setup.catalog;
-    const struct catalog_item *first = NULL;
-    size_t start = before ? (size_t)(before - catalog->item) + 1 : 0;
-
-    for (size_t k = 0; k < catalog->n; k++) {
-        size_t i = (start + k) % catalog->n;
-        const struct catalog_item *item = &catalog->item[i];
-
-        if (!item->ds || tree_item_is_open(s->tree, item))
-            continue;
-        if (atomic_load(&s->wanted[i]))
-            return item;
-        if (!first || catalog_item_is_joint(item) > catalog_item_is_joint(first) ||
-            (item < first && catalog_item_is_joint(item) == catalog_item_is_joint(first)))
-            first = item;
-    }
-    return first;
-}
-
-static void report_failed(struct server *s, const struct dataset *ds)
-{
-    log_error("%s", ds->reason.text);
-    status_read_error(&s->status, ds->reason.text);
-}
-
-/* Log why a dataset is not ready yet, unless that was the last reason logged. */
-static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SIZE])
-{
-    if (!ds->trouble.set || !strncmp(*reported, ds->trouble.text, sizeof(*reported) - 1))
-        return;
-    snprintf(*reported, sizeof(*reported), "%s", ds->trouble.text);
-    log_warning("%s; tried again", ds->trouble.text);
-}
-
-/* Log what a user has to know of a dataset that is ready now, and of those beside it. */
-static void slow_report_notes(const struct catalog *catalog, const struct catalog_item *item)
-{
-    AUTO_TEXT struct text notes = {0};
-
-    splits_note(catalog, item, catalog->item + catalog->n, false);
-    notes_show(&item->ds->notes, &notes);
-    if (item->ds->missing.n)
-        text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
-                 item->name, item->ds->missing.n);
-    if (notes.data)
-        log_lines(LOG_LEVEL_WARNING, notes.data);
-}
-
 static unsigned count_waiting(struct slow *slow, const struct catalog_item *item)
 {
     unsigned n = 0;
@@ -357,14 +290,12 @@ static unsigned count_waiting(struct slow *slow, const struct catalog_item *item
     return n;
 }
 
-/* Answer the requests that wait for the item now, or fail them for that reason. One that has to
- * wait again is parked again. */
-static void answer_waiting(struct server *s, const struct catalog_item *item, int error,
-                           const struct diag *reason)
+/* One that has to wait again is parked again. */
+void slow_answer(struct server *s, const struct catalog_item *item, int error,
+                 const struct diag *reason)
 {
     struct parked *parked;
 
-    atomic_store(&s->wanted[item - s->setup.catalog->item], false);
     for (unsigned n = count_waiting(&s->slow, item); n && (parked = take_released(&s->slow, item));
          n--) {
         if (error < 0) {
@@ -373,135 +304,6 @@ static void answer_waiting(struct server *s, const struct catalog_item *item, in
         }
         slow_finish(parked, monotonic_ns() + ANSWER_NS);
     }
-}
-
-/* Answer those that were parked just when what they wait for became ready. */
-static void answer_late(struct server *s)
-{
-    const struct catalog *catalog = s->setup.catalog;
-
-    for (size_t i = 0; i < catalog->n; i++)
-        if (atomic_load(&s->wanted[i]) && tree_item_is_open(s->tree, &catalog->item[i]) &&
-            !list_labels_wanted(slow_labels_of(s), catalog->item[i].ds))
-            answer_waiting(s, &catalog->item[i], 0, NULL);
-}
-
-/* The remote has failed for as long as a reader waits: those that wait for the dataset get the
- * reason. */
-static void fail_waiting(struct server *s, const struct catalog_item *item,
-                         char (*reported)[TROUBLE_SIZE])
-{
-    report_trouble(item->ds, reported);
-    answer_waiting(s, item, -EREMOTEIO, &item->ds->trouble);
-}
-
-/* Prepare a dataset a step further. 0; -ENOENT: all are ready; -EREMOTEIO: not now. */
-static int prepare_next(struct server *s, const struct catalog_item **item,
-                        char (*reported)[TROUBLE_SIZE])
-{
-    int r;
-
-    *item = next_to_prepare(s, *item);
-    if (!*item)
-        return -ENOENT;
-    if (!dataset_prepare((*item)->ds)) {
-        if (!(*item)->ds->trouble.set || s->slow.ending)
-            return 0;
-        fail_waiting(s, *item, reported);
-        return -EREMOTEIO;
-    }
-    if (dataset_state((*item)->ds) == DATASET_FAILED)
-        report_failed(s, (*item)->ds);
-    else
-        slow_report_notes(s->setup.catalog, *item);
-    r = tree_open_item(s->tree, *item);
-    if (r < 0)
-        log_error("%s: %s", (*item)->name, strerror(-r));
-    if (s->setup.options->n_plans)
-        serve_tell_changed(s, tree_batches(s->tree, *item));
-    serve_tell_changed(s, tree_grows(s->tree, *item));
-    serve_announce(s, *item);
-    answer_waiting(s, *item, 0, NULL);
-    return 0;
-}
-
-static bool is_ending(void *ctx)
-{
-    return ((const struct server *)ctx)->slow.ending;
-}
-
-static const struct catalog_item *item_of(const struct server *s, const struct dataset *ds)
-{
-    const struct catalog_item *item = s->setup.catalog->item;
-
-    while (item->ds != ds)
-        item++;
-    return item;
-}
-
-/* Make labels that plans need a step further. 0; or -ENOENT, -EAGAIN: see list_labels_step(). */
-static int make_labels(struct server *s)
-{
-    const struct catalog_item *item;
-    const struct dataset *ds = NULL;
-    struct diag d = DIAG_INIT;
-    struct read_context rc;
-    int r;
-
-    read_context_init(&rc, false);
-    rc.cancelled = is_ending;
-    rc.ctx = s;
-    r = list_labels_step(slow_labels_of(s), &rc, &ds, &d);
-    read_context_release(&rc);
-    if (r == 0 || r == -EAGAIN || r == -ENOENT)
-        return r;
-    item = item_of(s, ds);
-    if (r < 0) {
-        answer_waiting(s, item, r, &d);
-        return 0;
-    }
-    r = tree_open_listed(s->tree, item);
-    if (r < 0)
-        log_error("%s: %s", item->name, strerror(-r));
-    if (s->setup.options->n_plans)
-        serve_tell_changed(s, tree_batches(s->tree, item));
-    serve_announce(s, item);
-    answer_waiting(s, item, 0, NULL);
-    return 0;
-}
-
-/* Wait until a request waits for a dataset or for labels; at most until it is time to try again
- * what has ended with these. */
-static void wait_for_work(struct slow *slow, int prepared, int made)
-{
-    int64_t until = made == -EAGAIN          ? monotonic_ns() + LABELS_NS
-                    : prepared == -EREMOTEIO ? monotonic_ns() + REMOTE_NS
-                                             : INT64_MAX;
-
-    lock_take(&slow->lock);
-    while (!slow->ending && !slow->asked && monotonic_ns() < until)
-        if (until == INT64_MAX)
-            lock_wait(&slow->lock, &slow->wake);
-        else
-            lock_wait_until(&slow->lock, &slow->wake, until);
-    slow->asked = false;
-    lock_drop(&slow->lock);
-}
-
-static void *prepare_main(void *arg)
-{
-    struct server *s = arg;
-    const struct catalog_item *item = NULL;
-    char reported[TROUBLE_SIZE] = "";
-
-    while (!s->slow.ending) {
-        int prepared = prepare_next(s, &item, &reported), made = make_labels(s);
-
-        answer_late(s);
-        if (prepared < 0 && made < 0)
-            wait_for_work(&s->slow, prepared, made);
-    }
-    return NULL;
 }
 
 int slow_start(struct server *s, const struct slow_ends *ends)
@@ -515,8 +317,7 @@ int slow_start(struct server *s, const struct slow_ends *ends)
             return -EAGAIN;
         s->slow.n_threads++;
     }
-    s->slow.prepares = thread_start(&s->slow.preparer, prepare_main, s) == 0;
-    return s->slow.prepares ? 0 : -EAGAIN;
+    return preparer_start(&s->engine.preparer);
 }
 
 void slow_stop(struct server *s)
@@ -527,14 +328,13 @@ void slow_stop(struct server *s)
     slow->ending = true;
     pthread_cond_broadcast(&slow->wake);
     lock_drop(&slow->lock);
+    preparer_end(&s->engine.preparer);
     if (s->setup.stage)
         stage_end(s->setup.stage);
     for (unsigned i = 0; i < slow->n_threads; i++)
         pthread_join(slow->thread[i].id, NULL);
     slow->n_threads = 0;
-    if (slow->prepares)
-        pthread_join(slow->preparer, NULL);
-    slow->prepares = false;
+    preparer_stop(&s->engine.preparer);
     lock_take(&slow->lock);
     while (slow->waiting)
         lock_wait(&slow->lock, &slow->wake);
