@@ -144,6 +144,16 @@ void text_add_json(struct text *t, const char *bytes)
     text_add(t, "\"");
 }
 
+void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n)
+{
+    text_add(t, "[");
+    for (size_t i = 0; i < n; i++) {
+        text_add(t, "%s", i ? ", " : "");
+        text_add_json(t, *(char *const *)(const void *)((const char *)bytes + i * stride));
+    }
+    text_add(t, "]");
+}
+
 int text_finish(struct text *t, char **ret_data, size_t *ret_len)
 {
     text_add_bytes(t, "", 0);

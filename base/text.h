@@ -24,6 +24,9 @@ void text_add_bytes(struct text *t, const char *bytes, size_t len);
  */
 void text_add_json(struct text *t, const char *bytes);
 
+/* n of them as a list, each `stride` bytes after the one before: they may be members of structs. */
+void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n);
+
 /* The bytes of the character in UTF-8 that the len bytes begin with, len > 0; 0: they are none. */
 size_t text_character(const void *bytes, size_t len);
 

@@ -1,11 +1,14 @@
 #include "format/annotations/value_columns.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/text.h"
+#include "format/core/decimal.h"
 
 int value_columns_add(struct value_columns *t, const char *name, enum value_form form,
                       enum dtype dtype, bool is_list, unsigned width, struct value_column **ret)
@@ -112,6 +115,75 @@ int value_column_end_hole(struct value_column *c)
         memset(c->bytes + c->len, 0, bytes);
     c->len += bytes;
     return value_end(c, true);
+}
+
+static int value_pad(struct value_column *c, uint64_t rows)
+{
+    int r = 0;
+
+    while (c->rows < rows && r == 0)
+        r = value_column_end_hole(c);
+    return r;
+}
+
+int value_column_set_text(struct value_column *c, uint64_t row, const void *text, size_t len)
+{
+    int r = value_pad(c, row);
+
+    if (r == 0)
+        r = value_column_append(c, text, len);
+    return r < 0 ? r : value_column_end_row(c);
+}
+
+int value_columns_end(struct value_columns *t, uint64_t rows)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < t->n && r == 0; i++)
+        r = value_pad(&t->column[i], rows);
+    return r;
+}
+
+#define NUMBER_MOST 1024 /* bytes of a number */
+
+static int value_append_number(struct value_column *c, const uint8_t *text, size_t len)
+{
+    uint8_t copy[NUMBER_MOST + DECIMAL_PAD], item[8];
+    uint64_t bits;
+    double real = 0;
+
+    assert(len <= NUMBER_MOST);
+    memcpy(copy, text, len);
+    memset(copy + len, 0, DECIMAL_PAD);
+    bits = (uint64_t)strtoll((const char *)copy, NULL, 10);
+    if (c->dtype == DTYPE_F8) {
+        decimal_parse_double(copy, copy + len, &real);
+        memcpy(&bits, &real, sizeof(bits));
+    }
+    store_le64(item, bits);
+    return value_column_append(c, item, 1);
+}
+
+int value_column_to_numbers(struct value_column *c, enum dtype dtype)
+{
+    AUTO_VALUE_COLUMNS struct value_columns made = {0};
+    struct value_column *number, old = *c;
+    int r = value_columns_add(&made, c->name, VALUE_NUMBERS, dtype, false, 0, &number);
+
+    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+        const uint8_t *text;
+        uint64_t n = value_items(c, row, &text);
+
+        if (!value_is_hole(c, row))
+            r = value_append_number(number, text, (size_t)n);
+        if (r == 0)
+            r = value_column_end_row(number);
+    }
+    if (r == 0) {
+        *c = *number;
+        *number = old;
+    }
+    return r;
 }
 
 uint64_t value_items(const struct value_column *c, uint64_t row, const uint8_t **ret)

@@ -70,6 +70,17 @@ int value_column_end_row(struct value_column *c);
 /* The same, and the sample has no such field: items since the last row are dropped. */
 int value_column_end_hole(struct value_column *c);
 
+/* Add a text as the row of that number; rows before it that are not complete are holes. 0 or
+ * -ENOMEM. */
+int value_column_set_text(struct value_column *c, uint64_t row, const void *text, size_t len);
+
+/* Holes up to that many rows, in all columns. 0 or -ENOMEM. */
+int value_columns_end(struct value_columns *t, uint64_t rows);
+
+/* Texts that are all numbers, as JSON writes them, become numbers: DTYPE_I8 or _F8. 0 or -ENOMEM.
+ */
+int value_column_to_numbers(struct value_column *c, enum dtype dtype);
+
 /* Make columns whose row i is row[i] of `from`; VALUE_NO_ROW: a hole. 0 or -ENOMEM. */
 #define VALUE_NO_ROW UINT32_MAX
 int value_columns_pick(const struct value_columns *from, const uint32_t *row, size_t n,

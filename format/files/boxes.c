@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "format/annotations/boxes.h"
-#include "format/files/samples.h"
+#include "format/files/file.h"
 
 #define AHEAD 512 /* samples whose files are asked for before they are read */
 
@@ -32,7 +32,7 @@ void claim_boxes_free(struct claim_boxes *boxes)
 }
 
 /* The file of boxes of a sample; SIZE_MAX: it has none. */
-static size_t boxes_member(const struct samples_file *file, size_t sample)
+static size_t boxes_member(const struct files_file *file, size_t sample)
 {
     const struct files_claim *claim = file->claim;
 
@@ -40,15 +40,15 @@ static size_t boxes_member(const struct samples_file *file, size_t sample)
         unsigned role = claim->role ? claim->role[i] : 0;
 
         if (role == claim->boxes_role &&
-            (role || text_ends_with(members_name(file->base.source->members, i), claim->boxes_ext)))
+            (role || text_ends_with(members_name(file->source->members, i), claim->boxes_ext)))
             return i;
     }
     return SIZE_MAX;
 }
 
-static void boxes_ask_ahead(const struct samples_file *file, struct claim_boxes *boxes)
+static void boxes_ask_ahead(const struct files_file *file, struct claim_boxes *boxes)
 {
-    const struct files_source *source = file->base.source;
+    const struct files_source *source = file->source;
 
     for (; source->blob->ops->fetch && boxes->asked < boxes->sample + AHEAD &&
            boxes->asked < file->claim->n_samples;
@@ -61,10 +61,10 @@ static void boxes_ask_ahead(const struct samples_file *file, struct claim_boxes 
     }
 }
 
-static int boxes_read_sample(const struct samples_file *file, struct claim_boxes *boxes,
+static int boxes_read_sample(const struct files_file *file, struct claim_boxes *boxes,
                              struct diag *d)
 {
-    const struct files_source *source = file->base.source;
+    const struct files_source *source = file->source;
     size_t i = boxes_member(file, boxes->sample);
     uint64_t size = i == SIZE_MAX ? 0 : members_size(source->members, i);
     AUTO_FREE uint8_t *bytes = NULL;
@@ -104,7 +104,7 @@ static int boxes_finish(struct claim_boxes *boxes)
 }
 
 /* The boxes of the view, from those of the claim. */
-static int boxes_take(struct samples_file *file, const struct claim_boxes *boxes)
+static int boxes_take(struct files_file *file, const struct claim_boxes *boxes)
 {
     const struct files_view *view = file->view;
     AUTO_FREE uint32_t *row = calloc(view->n + 1, sizeof(*row));
@@ -121,9 +121,9 @@ static int boxes_take(struct samples_file *file, const struct claim_boxes *boxes
                : -ENOMEM;
 }
 
-int boxes_step(struct samples_file *file, int64_t until, struct diag *d)
+int boxes_step(struct files_file *file, int64_t until, struct diag *d)
 {
-    struct claim_boxes **boxes = &file->base.source->boxes;
+    struct claim_boxes **boxes = &file->source->boxes;
     int r = 0;
 
     if (!*boxes) {
@@ -146,7 +146,7 @@ int boxes_step(struct samples_file *file, int64_t until, struct diag *d)
     return r < 0 ? r : boxes_take(file, *boxes);
 }
 
-void boxes_write(const struct samples_file *file, struct text *ret)
+void boxes_write(const struct files_file *file, struct text *ret)
 {
     uint64_t len[2] = {strlen(file->boxes_about), strlen(file->boxes_note)};
 
@@ -156,7 +156,7 @@ void boxes_write(const struct samples_file *file, struct text *ret)
     text_add_bytes(ret, file->boxes_note, len[1]);
 }
 
-int boxes_load(struct samples_file *file, const uint8_t *bytes, size_t len, size_t *ret_used)
+int boxes_load(struct files_file *file, const uint8_t *bytes, size_t len, size_t *ret_used)
 {
     uint64_t lens[2];
     int r = value_columns_read(&file->boxes, file->view->n, bytes, len, ret_used);

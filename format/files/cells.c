@@ -3,60 +3,63 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/files/samples.h"
+#include "format/files/file.h"
 
-unsigned cells_count(const struct samples_file *file)
+unsigned cells_count(const struct files_file *file)
 {
     return file->view->values.n + file->boxes.n;
 }
 
-static const struct value_column *cells_at(const struct samples_file *file, unsigned i)
+static const struct value_column *cells_at(const struct files_file *file, unsigned i)
 {
     unsigned n = file->view->values.n;
 
     return i < n ? &file->view->values.column[i] : &file->boxes.column[i - n];
 }
 
-static const struct value_column *cells_value(const struct samples_file *file, unsigned column)
+/* The column of values, and the row of it. */
+static const struct value_column *cells_value(const struct files_file *file, unsigned column,
+                                              uint64_t *row)
 {
-    return cells_at(file, column - file->base.n_members - file->base.n_labels);
+    *row = samples_row(file, *row);
+    return cells_at(file, column - file->n_members - file->n_labels);
 }
 
-void cells_add_columns(struct samples_file *file)
+void cells_add_columns(struct files_file *file)
 {
-    struct files_file *base = &file->base;
-
     for (unsigned i = 0; i < cells_count(file); i++) {
         const struct value_column *c = cells_at(file, i);
-        unsigned n = base->base.n_columns++;
+        unsigned n = file->base.n_columns++;
         unsigned axes = c->form == VALUE_NUMBERS ? (unsigned)c->is_list + (c->width > 0) : 0;
 
-        record_name(c->name, strlen(c->name), RECORD_NAME_MAX, base->shows[n].name);
-        base->column[n] =
-            (struct record_column){.name = base->shows[n].name,
+        record_name(c->name, strlen(c->name), RECORD_NAME_MAX, file->shows[n].name);
+        file->column[n] =
+            (struct record_column){.name = file->shows[n].name,
                                    .shown = c->form == VALUE_NUMBERS ? RECORD_NUMBERS : RECORD_TEXT,
                                    .dtype = c->dtype,
                                    .ndim = axes,
                                    .dim = {c->is_list ? DIM_VARIES : c->width, c->width},
-                                   .has_holes = c->holes != NULL};
+                                   .has_holes = c->holes != NULL,
+                                   .without = file->claim->pictures_only ? RECORD_NOT_TAR : 0};
     }
 }
 
-bool cells_has(const struct samples_file *file, uint64_t row, unsigned column)
+bool cells_has(const struct files_file *file, uint64_t row, unsigned column)
 {
-    return !value_is_hole(cells_value(file, column), row);
+    const struct value_column *c = cells_value(file, column, &row);
+
+    return !value_is_hole(c, row);
 }
 
 #define NO_PART "null" /* of an annotation that lacks the member */
 
-int cells_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-               struct diag *d)
+void cells_dims(const struct files_file *file, uint64_t row, unsigned column,
+                uint64_t ret[static RECORD_AXES])
 {
-    const struct value_column *c = cells_value(p, column);
+    const struct value_column *c = cells_value(file, column, &row);
     const uint8_t *items;
     uint64_t n = value_items(c, row, &items);
 
-    (void)d;
     if (c->form == VALUE_PARTS) {
         ret[0] = 2 + (n > 1 ? n - 1 : 0);
         for (uint64_t i = 0; i < n; i++) {
@@ -64,13 +67,12 @@ int cells_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static
 
             ret[0] += len ? len : strlen(NO_PART);
         }
-        return 0;
+        return;
     }
     if (c->is_list)
         *ret++ = n;
     if (c->form == VALUE_NUMBERS && c->width)
         *ret = c->width;
-    return 0;
 }
 
 /* A text that is made piece by piece, of which bytes [off, off + len) are wanted. */
@@ -125,10 +127,10 @@ static int cells_read_parts(struct read_context *rc, const struct value_column *
     return 0;
 }
 
-int cells_read(struct read_context *rc, const void *p, uint64_t row, unsigned column, uint64_t off,
-               size_t len, uint8_t *dst, struct diag *d)
+int cells_read(struct read_context *rc, const struct files_file *file, uint64_t row,
+               unsigned column, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct value_column *c = cells_value(p, column);
+    const struct value_column *c = cells_value(file, column, &row);
     const uint8_t *items;
     uint64_t n = value_items(c, row, &items);
 

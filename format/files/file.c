@@ -1,5 +1,5 @@
-/* What a row of a collection shows, whatever says which files are a sample: the bytes of members,
- * values that members have, labels, and cells of a table. */
+/* What a row of a collection shows: the bytes of members, values that members have, the class, and
+ * what tables and annotations say. */
 #include "format/files/file.h"
 
 #include <errno.h>
@@ -10,18 +10,20 @@
 
 #include "base/bytes.h"
 
-#define STEP 1024 /* rows of a table in a step of preparing */
-
 /* ---- the bytes of a collection ---- */
 
-size_t files_source_find(const struct files_source *source, const char *path)
+char *files_source_name(const struct files_source *source, size_t member)
 {
-    const char *base = path_base(path);
+    const char *folder = members_folder_of(source->members, member);
+    char *ret;
 
-    return members_lookup(source->members, path, (size_t)(base - path) - (base > path), base);
+    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "",
+                    members_name(source->members, member)) < 0
+               ? NULL
+               : ret;
 }
 
-static void files_source_drop(struct files_source *source)
+void files_source_drop(struct files_source *source)
 {
     if (--source->users)
         return;
@@ -58,120 +60,42 @@ static int files_source_new(struct collection *c, struct blob *blob, const struc
     return 0;
 }
 
-/* ---- one file of records ---- */
+/* ---- members ---- */
 
-int files_file_new(const struct files_ops *ops, struct files_source *source,
-                   const struct format_setup *setup, void *ret)
+static void files_sample(const struct files_file *file, uint64_t row, struct sample_files *ret)
 {
-    struct files_file *file;
-    int r = record_file_new(&ops->file, source->blob, setup, &file);
-
-    if (r < 0)
-        return r;
-    file->ops = ops;
-    file->source = source;
-    source->users++;
-    *(struct files_file **)ret = file;
-    return 0;
+    claim_sample(file->source->members, file->claim, file->view, samples_row(file, row), ret);
 }
 
-void files_file_release(struct files_file *file)
+/* The member that a row has in a column. 1; 0: it has none; or -EBADMSG with the reason in d: it is
+ * lost. */
+static int files_member(const struct files_file *file, uint64_t row, unsigned column, size_t *ret,
+                        struct diag *d)
 {
-    row_walk_release(&file->walk);
-    column_table_release(&file->exts);
-    free(file->number);
-    free(file->shows);
-    free(file->column);
-    free(file->name);
-    files_source_drop(file->source);
-    file->base.blob = NULL; /* the source's */
+    const struct learned_column *ext = files_ext(file, column);
+    struct sample_files sample;
+    uint8_t key[KEY_MAX];
+    const char *lost;
+
+    files_sample(file, row, &sample);
+    if (samples_find(file, &sample, sample.first + sample.n, ext->name, ext->len, ret))
+        return 1;
+    lost = samples_lost(file, row, column);
+    return lost ? diag_set(d, -EBADMSG, "%s: row %" PRIu64 " (%.*s): %s", file->claim->table,
+                           samples_row(file, row), (int)index_key(files_index(file), row, key),
+                           (const char *)key, lost)
+                : 0;
 }
 
-int files_table_open(struct files_file *file, size_t member)
+static bool files_has(const void *p, uint64_t row, unsigned column)
 {
-    file->table = member;
-    file->name = files_source_name(file->source, member);
-    file->base.prepared.size = members_size(file->source->members, member);
-    return file->name ? 0 : -ENOMEM;
+    const struct files_file *file = p;
+    size_t member;
+
+    if (column >= file->n_members + file->n_labels)
+        return cells_has(file, row, column);
+    return column >= file->n_members || files_member(file, row, column, &member, NULL) != 0;
 }
-
-int files_table_begin(struct files_file *file, enum table_format format, size_t numbers)
-{
-    const struct member *table = &file->source->members->member[file->table];
-
-    file->walk = (struct row_walk){.blob = file->source->blob,
-                                   .format = format,
-                                   .at = table[0].place,
-                                   .end = table[1].place,
-                                   .name = file->name};
-    file->number = calloc(numbers, sizeof(*file->number));
-    return file->number ? 0 : -ENOMEM;
-}
-
-int files_table_step(struct files_file *file,
-                     int (*add_row)(void *file, const struct row_bytes *row, const char *what,
-                                    struct diag *d),
-                     struct diag *d)
-{
-    struct row_walk *walk = &file->walk;
-    struct row_bytes row;
-    char what[512];
-    int r = 0;
-
-    for (unsigned i = 0; i < STEP && r == 0; i++) {
-        r = row_walk_next(walk, &row, d);
-        if (r <= 0) {
-            r = r < 0 ? r : 1;
-            break;
-        }
-        snprintf(what, sizeof(what), "%s, line %" PRIu64, walk->name, walk->line);
-        r = add_row(file, &row, what, d);
-    }
-    atomic_store(&file->base.prepared.seen,
-                 walk->at - file->source->members->member[file->table].place);
-    return r == 1 && blob_verify(file->source->blob, d) < 0 ? -ESTALE : r;
-}
-
-/* ---- columns ---- */
-
-static bool files_is_complete(const void *ctx, unsigned field)
-{
-    const struct files_file *file = ctx;
-
-    return file->exts.column[field].number[MEMBER_ROWS] == files_index(file)->rows;
-}
-
-int files_make_columns(struct files_file *file, unsigned more)
-{
-    int r = member_columns_make(&file->exts, more, files_is_complete, file, &file->shows,
-                                &file->column, &file->base.n_columns);
-
-    file->base.column = file->column;
-    file->n_members = file->base.n_columns;
-    return r;
-}
-
-void files_add_labels(struct files_file *file, uint64_t least, uint64_t most, unsigned in_tar)
-{
-    bool is_array = least != 1 || most != 1;
-
-    file->n_labels = is_array ? 1 : 2;
-    file->column[file->base.n_columns++] =
-        (struct record_column){.name = "label",
-                               .shown = RECORD_NUMBERS,
-                               .dtype = DTYPE_I8,
-                               .ndim = is_array,
-                               .dim = {least == most ? least : DIM_VARIES},
-                               .without = RECORD_NOT_TAR};
-    if (!is_array)
-        file->column[file->base.n_columns++] =
-            (struct record_column){.name = "label",
-                                   .shown = RECORD_BYTES,
-                                   .ext = "cls",
-                                   .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW | in_tar};
-}
-
-/* ---- contents ---- */
 
 static bool files_is_value(const struct files_file *file, unsigned column)
 {
@@ -179,16 +103,30 @@ static bool files_is_value(const struct files_file *file, unsigned column)
            file->shows[column].shown == MEMBER_AS_ARRAY;
 }
 
+/* Is the column a value that could not be read when the index was made? 0, or -errno. */
 static int files_fault(const struct files_file *file, uint64_t row, unsigned column, struct diag *d)
 {
-    return files_is_value(file, column) ? file->ops->fault(file, row, d) : 0;
+    int fault =
+        files_is_value(file, column) ? (int)index_number(files_index(file), row, SAMPLES_FAULT) : 0;
+    AUTO_FREE char *name = NULL;
+    struct sample_files sample;
+
+    if (!fault)
+        return 0;
+    files_sample(file, row, &sample);
+    name = files_source_name(file->source, sample.first);
+    return diag_set(d, -fault,
+                    "%s: a value of the sample could not be read when it was mounted: %s",
+                    name ? name : "a sample", strerror(fault));
 }
+
+/* ---- contents ---- */
 
 #define LABEL_TEXT 24
 static size_t files_label_text(const struct files_file *file, uint64_t row,
                                char ret[static LABEL_TEXT])
 {
-    return (size_t)snprintf(ret, LABEL_TEXT, "%" PRId64, file->ops->label(file, row, 0));
+    return (size_t)snprintf(ret, LABEL_TEXT, "%" PRId64, samples_label(file, row));
 }
 
 static bool files_is_cell(const struct files_file *file, unsigned column)
@@ -196,37 +134,29 @@ static bool files_is_cell(const struct files_file *file, unsigned column)
     return column >= file->n_members + file->n_labels;
 }
 
-static bool files_has(const void *p, uint64_t row, unsigned column)
-{
-    return ((const struct files_file *)p)->ops->has(p, row, column);
-}
-
 static int files_dims(const void *p, uint64_t row, unsigned column,
                       uint64_t ret[static RECORD_AXES], struct diag *d)
 {
     const struct files_file *file = p;
-    const struct files_ops *ops = file->ops;
-    size_t member;
     char text[LABEL_TEXT];
+    size_t member;
     int r;
 
-    if (files_is_cell(file, column))
-        return ops->cell_dims(file, row, column, ret, d);
-    if (column > file->n_members) {
+    if (files_is_cell(file, column)) {
+        cells_dims(file, row, column, ret);
+        return 0;
+    }
+    if (column >= file->n_members) { /* a number has no axis */
         ret[0] = files_label_text(file, row, text);
         return 0;
     }
-    if (column == file->n_members) {
-        ret[0] = ops->labels ? ops->labels(file, row) : 1;
-        return 0;
-    }
     if (files_is_value(file, column)) {
-        r = ops->fault(file, row, d);
+        r = files_fault(file, row, column, d);
         if (r == 0 && file->shows[column].shown == MEMBER_AS_ARRAY)
-            member_array_dims(files_index(file), row, files_ext_of(file, column)->number, ret);
+            member_array_dims(files_index(file), row, files_ext(file, column)->number, ret);
         return r;
     }
-    r = ops->member(file, row, column, &member, d);
+    r = files_member(file, row, column, &member, d);
     ret[0] = r > 0 ? members_size(file->source->members, member) : 0;
     return r < 0 ? r : 0;
 }
@@ -239,10 +169,10 @@ static bool files_extent(const void *p, uint64_t row, unsigned column, struct ex
 
     if (column >= file->n_members || file->shows[column].shown == MEMBER_AS_INTEGER ||
         files_fault(file, row, column, NULL) < 0 ||
-        file->ops->member(file, row, column, &member, NULL) <= 0)
+        files_member(file, row, column, &member, NULL) <= 0)
         return false;
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
-        head = member_array_head(files_index(file), row, files_ext_of(file, column)->number);
+        head = member_array_head(files_index(file), row, files_ext(file, column)->number);
     *ret = (struct extent){file->source->blob, file->source->members->member[member].place + head,
                            members_size(file->source->members, member) - head};
     return ret->len > 0;
@@ -258,7 +188,7 @@ static bool files_path(const void *p, uint64_t row, unsigned column, char *ret, 
     const struct files_file *file = p;
     size_t member;
 
-    return column < file->n_members && file->ops->member(file, row, column, &member, NULL) > 0 &&
+    return column < file->n_members && files_member(file, row, column, &member, NULL) > 0 &&
            members_path(file->source->members, member, ret, size) == 0;
 }
 
@@ -266,21 +196,11 @@ static void files_read_label(const struct files_file *file, uint64_t row, unsign
                              uint64_t off, size_t len, uint8_t *dst)
 {
     char text[LABEL_TEXT];
+    uint8_t number[8];
 
-    if (column > file->n_members) {
-        files_label_text(file, row, text);
-        memcpy(dst, text + off, len);
-        return;
-    }
-    for (size_t done = 0; done < len;) {
-        uint64_t at = off + done;
-        size_t n = (size_t)min_u64(8 - at % 8, len - done);
-        uint8_t number[8];
-
-        store_le64(number, (uint64_t)file->ops->label(file, row, at / 8));
-        memcpy(dst + done, number + at % 8, n);
-        done += n;
-    }
+    files_label_text(file, row, text);
+    store_le64(number, (uint64_t)samples_label(file, row));
+    memcpy(dst, (column > file->n_members ? (uint8_t *)text : number) + off, len);
 }
 
 static int files_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
@@ -294,7 +214,7 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
     int r;
 
     if (files_is_cell(file, column))
-        return file->ops->cell_read(rc, file, row, column, off, len, dst, d);
+        return cells_read(rc, file, row, column, off, len, dst, d);
     if (column >= file->n_members) {
         files_read_label(file, row, column, off, len, dst);
         return 0;
@@ -302,13 +222,13 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
     r = files_fault(file, row, column, d);
     if (r < 0)
         return r;
-    number = files_ext_of(file, column)->number;
+    number = files_ext(file, column)->number;
     if (file->shows[column].shown == MEMBER_AS_INTEGER) {
         member_integer_read(index, row, number, off, len, dst);
         return 0;
     }
     if (!files_extent(file, row, column, &e)) {
-        r = file->ops->member(file, row, column, &member, d);
+        r = files_member(file, row, column, &member, d);
         return r < 0 ? r : -EIO;
     }
     if (file->shows[column].shown == MEMBER_AS_ARRAY)
@@ -318,57 +238,101 @@ static int files_read(struct read_context *rc, const void *p, uint64_t row, unsi
 
 /* ---- for people ---- */
 
+/* The names of the classes, and how many there are. */
+static char *const *files_classes(const struct files_file *file, size_t *ret)
+{
+    *ret = file->view->label ? file->view->n_classes : file->claim->n_classes;
+    return file->view->label ? file->view->class_name : file->claim->class_name;
+}
+
+static bool files_class_name(const void *p, int64_t number, struct text *t)
+{
+    size_t n;
+    char *const *name = files_classes(p, &n);
+
+    if (number < 0 || (uint64_t)number >= n)
+        return false;
+    text_add(t, "%s", name[number]);
+    return true;
+}
+
+/* Samples of the view that the index does not have. */
+static uint64_t files_dropped(const struct files_file *file)
+{
+    return file->view->n - files_index(file)->rows;
+}
+
 static void files_note(const void *p, struct text *t)
 {
     const struct files_file *file = p;
     const struct files_source *source = file->source;
+    const struct column_table *exts = &file->exts;
 
     if (*source->claim->aside)
         text_add(t, "ignored: %s\n", source->claim->aside);
     if (source->n_unread)
         text_add(t, "%zu ignored, because %s be read: %s\n", source->n_unread,
                  source->n_unread > 1 ? "they cannot" : "it cannot", source->unread);
-    file->ops->note(file, t);
+    text_add(t, "%s%s%s", file->values_note, file->claim->notes ? file->claim->notes : "",
+             file->boxes_note ? file->boxes_note : "");
+    if (files_dropped(file))
+        text_add(t, "%" PRIu64 " dropped that are no JPEG, PNG, GIF or BMP\n", files_dropped(file));
+    if (exts->left_out)
+        text_add(
+            t, "%" PRIu64 " files ignored, whose extensions are beyond the first %u, '.%s' first\n",
+            exts->left_out, exts->n, exts->first_out);
+    for (size_t i = 0; file->class_n && i < file->claim->n_classes; i++)
+        if (!file->class_n[i])
+            text_add(t, "class %s (label %zu) has no %s\n", file->claim->class_name[i], i,
+                     files_media[file->claim->media].one);
 }
 
-void files_describe_source(const struct files_source *source, const char *indent, struct text *t)
+/* Members of dataset.json, a line each. */
+static void files_add_lines(const char *lines, const char *indent, struct text *t)
 {
-    if (!*source->claim->aside)
-        return;
-    text_add(t, "%s\"left_aside\": ", indent);
-    text_add_json(t, source->claim->aside);
-    text_add(t, ",\n");
-}
+    while (lines && *lines) {
+        int len = (int)strcspn(lines, "\n");
 
-void files_describe_classes(const char *const *name, uint32_t n, const char *indent, struct text *t)
-{
-    text_add(t, "%s\"classes\": [", indent);
-    for (uint32_t i = 0; i < n; i++) {
-        text_add(t, "%s", i ? ", " : "");
-        text_add_json(t, name[i]);
+        text_add(t, "%s%.*s\n", indent, len, lines);
+        lines += len + (lines[len] == '\n');
     }
-    text_add(t, "],\n");
 }
 
-static void files_describe(struct record_file *const *files, unsigned n, const char *indent,
+static void files_describe(struct record_file *const *files, unsigned n_files, const char *indent,
                            struct text *t)
 {
     const struct files_file *file = (const struct files_file *)files[0];
+    const struct files_claim *claim = file->claim;
+    size_t n;
+    char *const *name = files_classes(file, &n);
 
-    (void)n; /* it is one */
-    file->ops->describe(file, indent, t);
-}
-
-static bool files_class_name(const void *p, int64_t number, struct text *t)
-{
-    const struct files_ops *ops = ((const struct files_file *)p)->ops;
-
-    return ops->class_name && ops->class_name(p, number, t);
+    (void)n_files; /* it is one */
+    text_add(t, "%s\"layout\": \"%s\",\n", indent,
+             claim->table_word                 ? claim->table_word
+             : claim->layout == LAYOUT_CLASSES ? "class folders"
+                                               : "one folder");
+    text_add(t, "%s\"rule\": ", indent);
+    text_add_json(t, claim->rule);
+    text_add(t, ",\n");
+    if (*claim->aside) {
+        text_add(t, "%s\"left_aside\": ", indent);
+        text_add_json(t, claim->aside);
+        text_add(t, ",\n");
+    }
+    if (claim->pictures_only)
+        text_add(t, "%s\"dropped\": %" PRIu64 ",\n", indent, files_dropped(file));
+    if (n) {
+        text_add(t, "%s\"classes\": ", indent);
+        text_add_json_list(t, name, sizeof(*name), n);
+        text_add(t, ",\n");
+    }
+    files_add_lines(claim->about, indent, t);
+    files_add_lines(file->boxes_about, indent, t);
 }
 
 /* ---- the format ---- */
 
-static const struct record_format files_records = {
+const struct record_format files_records = {
     .format = &format_files,
     .has = files_has,
     .dims = files_dims,
@@ -382,19 +346,6 @@ static const struct record_format files_records = {
     .class_name = files_class_name,
 };
 
-int files_add_dataset(struct files_file *file, const char *name, const struct format_setup *setup,
-                      struct finds *finds)
-{
-    struct record_file *base = &file->base;
-    struct dataset *ds;
-    int r = record_set_new(&files_records, &base, 1, setup, &ds);
-
-    if (r == 0)
-        ds->rule = file->source->claim->rule;
-    record_file_drop(base);
-    return r < 0 ? r : finds->dataset(finds, name, ds);
-}
-
 /* Names decide, and many files together. */
 static enum claim files_probe(const struct probed_file *file)
 {
@@ -406,19 +357,12 @@ static int files_open_collection(struct collection *c, struct blob *blob,
                                  const struct members *members, const struct format_setup *setup,
                                  struct finds *finds)
 {
-    static int (*const opens[])(struct files_source * source, const char *name,
-                                const struct format_setup *setup,
-                                struct finds *finds) = {[LAYOUT_CLASSES] = files_open_samples,
-                                                        [LAYOUT_FLAT] = files_open_samples,
-                                                        [LAYOUT_TABLE] = files_open_metadata,
-                                                        [LAYOUT_MANIFEST] = files_open_manifests};
-    const struct files_claim *claim = c->impl;
     struct files_source *source;
     int r = files_source_new(c, blob, members, &source);
 
     if (r < 0)
         return r;
-    r = opens[claim->layout](source, c->name, setup, finds);
+    r = files_open_samples(source, c->name, setup, finds);
     files_source_drop(source);
     return r;
 }

@@ -1,14 +1,14 @@
-/* A collection as files of records. Three layouts say which files are a sample: names, a table of
- * metadata, a manifest. Each row of their indexes names members of the collection, one for each
- * column of files, and may have labels, or cells of the table. What a row shows is in file.c, the
- * same for all. */
+/* A view of a claim as a file of records: row i of its index is a sample of the view, with the
+ * sample's key, and values of its members. Which members a sample has, their sizes and places, its
+ * class, and what tables say of it is known without the index. What a row shows is in file.c, how
+ * the index is made in samples.c. */
 #ifndef EPOCHFS_FORMAT_FILES_FILE_H
 #define EPOCHFS_FORMAT_FILES_FILE_H
 
 #include "format/files/claim/claim.h"
+#include "format/files/keys.h"
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
-#include "format/rows/row.h"
 
 /* ---- the bytes of a collection, and what is not in it; its datasets share them ---- */
 
@@ -23,123 +23,137 @@ struct files_source {
     unsigned users;            /* files of records that read it, and its maker */
 };
 
+void files_source_drop(struct files_source *source); /* one user less: the last one frees it */
+
 /* The path of a member below SOURCE, owned by the caller; NULL: no memory. */
 char *files_source_name(const struct files_source *source, size_t member);
-
-/* The member at a path below SOURCE; members->n: there is none. */
-size_t files_source_find(const struct files_source *source, const char *path);
 
 struct claim_boxes;
 void claim_boxes_free(struct claim_boxes *boxes); /* takes NULL */
 
 /* ---- one file of records ---- */
 
-struct files_file;
-
-/* What a layout does in its own way. The file is its struct, which begins with a struct files_file.
- * Columns [0, n_members) show members; then come n_labels, the label as a number and as text; then
- * cells. */
-struct files_ops {
-    struct record_file_ops file; /* release() ends with files_file_release() */
-    /* As has() of struct record_format. A column of members that are lost has all of them. */
-    bool (*has)(const void *file, uint64_t row, unsigned column);
-    /* The member that a row has in a column. 1; 0: it has none; or -errno with the reason in d: it
-     * is lost. */
-    int (*member)(const void *file, uint64_t row, unsigned column, size_t *ret, struct diag *d);
-    /* Can the values of a row be read? 0, or -errno with the reason in d. NULL: there are none. */
-    int (*fault)(const void *file, uint64_t row, struct diag *d);
-    /* The labels of a row: how many, NULL: one; and number i of them. NULL: there are none. */
-    uint64_t (*labels)(const void *file, uint64_t row);
-    int64_t (*label)(const void *file, uint64_t row, uint64_t i);
-    /* The columns behind those of labels: as dims() and read() of struct record_format. */
-    int (*cell_dims)(const void *file, uint64_t row, unsigned column,
-                     uint64_t ret[static RECORD_AXES], struct diag *d);
-    int (*cell_read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-    /* As of struct record_format. */
-    bool (*class_name)(const void *file, int64_t number, struct text *t);
-    void (*note)(const void *file, struct text *t);
-    void (*describe)(const void *file, const char *indent, struct text *t);
+/* Columns of the index that each collection has; those of values follow. */
+enum {
+    SAMPLES_FAULT, /* of a sample whose values cannot be read: errno, or 0 */
+    SAMPLES_FIXED,
+    SAMPLES_ROW = SAMPLES_FIXED, /* of a claim that drops samples: the row of the view */
 };
 
+struct values_pass;
+
+/* Columns [0, n_members) show members; then come n_labels, the class as a number and as text; then
+ * cells: values of the view, and boxes. */
 struct files_file {
     struct record_file base;
-    const struct files_ops *ops;
     struct files_source *source;
+    const struct files_claim *claim;
+    const struct files_view *view;
 
-    /* For tables and manifests: */
-    size_t table;         /* the member that is the table, */
-    char *name;           /* and its path below SOURCE; owned */
-    struct row_walk walk; /* while the index is made, */
-    uint64_t *number;     /* and the numbers of a row of it */
+    uint32_t *class_of; /* [members->n_folders] for LAYOUT_CLASSES */
+    uint64_t *class_n;  /* [n_classes] samples, once it is prepared */
+
+    /* While the index is made: */
+    uint64_t row; /* of the view */
+    struct sample_keys keys;
+    struct values_pass *values;
+
+    char *values_note; /* what a user has to know of values: lines */
+
+    /* Once files of boxes are read: */
+    bool has_boxes;
+    struct value_columns boxes;     /* a row for each row of the view */
+    char *boxes_about, *boxes_note; /* members of dataset.json; lines for people */
 
     /* Once it is prepared: */
     struct column_table exts;     /* of members: extensions in lower case, or names with them */
     struct member_column *shows;  /* [n_columns] of columns of members: those of exts */
     struct record_column *column; /* [n_columns] */
     unsigned n_members, n_labels; /* columns of members, and of labels */
-    uint64_t missing;             /* names of files that are not there */
 };
 
-/* A new file of a layout; *ret is a pointer to the layout's struct, zeroed behind its base. 0 or
- * -ENOMEM. */
-int files_file_new(const struct files_ops *ops, struct files_source *source,
-                   const struct format_setup *setup, void *ret);
-void files_file_release(struct files_file *file);
+extern const struct record_format files_records;
+extern const struct format format_files;
 
 static inline const struct index *files_index(const struct files_file *file)
 {
     return &file->base.prepared.index;
 }
 
-/* Report a dataset of a file, which is dropped, also on error. 0 or -ENOMEM. */
-int files_add_dataset(struct files_file *file, const char *name, const struct format_setup *setup,
-                      struct finds *finds);
-
 /* What a column of members shows. */
-static inline const struct learned_column *files_ext_of(const struct files_file *file,
-                                                        unsigned column)
+static inline const struct learned_column *files_ext(const struct files_file *file, unsigned column)
 {
     return &file->exts.column[file->shows[column].field];
 }
 
-/* Make the columns of the extensions, whose MEMBER_ROWS are known, with room for `more` of other
- * columns. 0 or -ENOMEM. */
-int files_make_columns(struct files_file *file, unsigned more);
+/* ---- samples.c ---- */
 
-/* Add `label` as number, or as an array of least to most, and, of one, as text. in_tar: 0, or
- * RECORD_NOT_TAR. */
-void files_add_labels(struct files_file *file, uint64_t least, uint64_t most, unsigned in_tar);
+/* Columns of the index before those of values. */
+unsigned samples_fixed(const struct files_file *file);
 
-/* Parts of describe(): what is ignored, and the names of classes. */
-void files_describe_source(const struct files_source *source, const char *indent, struct text *t);
-void files_describe_classes(const char *const *name, uint32_t n, const char *indent,
-                            struct text *t);
+/* The row of the view that a row of the index is. */
+uint64_t samples_row(const struct files_file *file, uint64_t row);
 
-/* ---- files that a table names ---- */
+/* The extension of a member of that sample: see name_ext(). */
+size_t samples_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
+                   char ret[static EXT_MOST + 1]);
 
-/* The member is the table. 0 or -ENOMEM. */
-int files_table_open(struct files_file *file, size_t member);
+/* The member of a sample before member `end` that has that extension; false: none has. */
+bool samples_find(const struct files_file *file, const struct sample_files *sample, size_t end,
+                  const char *ext, size_t len, size_t *ret);
 
-/* begin() of struct prepared_ops; rows of the index have at most so many numbers. 0 or -ENOMEM. */
-int files_table_begin(struct files_file *file, enum table_format format, size_t numbers);
+/* The class of a row. */
+int64_t samples_label(const struct files_file *file, uint64_t row);
 
-/* step() of struct prepared_ops: add_row() for each row; what names the row in messages. */
-int files_table_step(struct files_file *file,
-                     int (*add_row)(void *file, const struct row_bytes *row, const char *what,
-                                    struct diag *d),
-                     struct diag *d);
+/* Why a row has no member in a column of members, though a table names one; NULL: none does. */
+const char *samples_lost(const struct files_file *file, uint64_t row, unsigned column);
 
-/* ---- the layouts ---- */
-
-extern const struct format format_files;
-
-/* Report the dataset, or those, of a collection. 0 or -ENOMEM. */
+/* Report the datasets of a collection. 0 or -ENOMEM. */
 int files_open_samples(struct files_source *source, const char *name,
                        const struct format_setup *setup, struct finds *finds);
-int files_open_metadata(struct files_source *source, const char *name,
-                        const struct format_setup *setup, struct finds *finds);
-int files_open_manifests(struct files_source *source, const char *name,
-                         const struct format_setup *setup, struct finds *finds);
+
+/* ---- cells.c: columns behind those of members and labels. dims and read as in struct
+ * record_format ---- */
+
+unsigned cells_count(const struct files_file *file);
+void cells_add_columns(struct files_file *file);
+bool cells_has(const struct files_file *file, uint64_t row, unsigned column);
+void cells_dims(const struct files_file *file, uint64_t row, unsigned column,
+                uint64_t ret[static RECORD_AXES]);
+int cells_read(struct read_context *rc, const struct files_file *file, uint64_t row,
+               unsigned column, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* ---- boxes.c: files of boxes, read once for all views of a claim. One thread ---- */
+
+/* Read some, until that time. 0, once file->has_boxes is set or before; or -errno with the reason
+ * in d: call it again, or never. */
+int boxes_step(struct files_file *file, int64_t until, struct diag *d);
+
+/* Keep what was read with the index; take it from there, *ret_used bytes, which are hostile: 0,
+ * -EBADMSG or -ENOMEM. */
+void boxes_write(const struct files_file *file, struct text *ret);
+int boxes_load(struct files_file *file, const uint8_t *bytes, size_t len, size_t *ret_used);
+
+/* ---- values.c, the pass: extensions of members become columns, and members that are values
+ * (format/records/member_values.h) are read; nothing else is opened. One thread ---- */
+
+/* Add columns of the index for values of `file` from number samples_fixed() on. 0 or -ENOMEM. */
+int values_pass_new(struct files_file *file, struct values_pass **ret);
+void values_pass_free(struct values_pass *pass); /* takes NULL */
+
+/* Learn the extensions of a sample's members and read its values: *ret, valid until the next call,
+ * is the row of the index. row: of the view. 0; or -errno with the reason in d: the next call is
+ * for the same sample. A value that cannot be read is no error: the row has it in SAMPLES_FAULT. */
+int values_pass_sample(struct values_pass *pass, uint64_t row, const struct sample_files *sample,
+                       uint64_t **ret, struct diag *d);
+
+/* Has it read something since it was asked last? */
+bool values_pass_has_read(struct values_pass *pass);
+
+/* At the end: what a user has to know, as lines. */
+void values_pass_notes(const struct values_pass *pass, struct text *t);
+
+/* Are the values of a kept index inside their members? It is hostile. */
+bool values_are_good(const struct files_file *file, const struct index *index);
 
 #endif

@@ -46,11 +46,19 @@ static bool files_keys_is_repeated(const struct repeated *repeated, uint64_t has
            bsearch(&hash, repeated->hash, repeated->n, sizeof(hash), files_keys_compare);
 }
 
-size_t sample_key(const struct sample_keys *keys, const struct sample_files *sample,
+size_t sample_key(const struct sample_keys *keys, uint64_t row, const struct sample_files *sample,
                   char ret[static KEY_MAX])
 {
-    size_t len = files_keys_make_key(keys, sample, STEM, ret);
+    size_t len = 0;
 
+    if (keys->claim->keys.n) {
+        const uint8_t *key;
+        size_t n = (size_t)value_items(keys->claim->keys.column, row, &key);
+
+        append(ret, &len, (const char *)key, n);
+        return len;
+    }
+    len = files_keys_make_key(keys, sample, STEM, ret);
     if (!files_keys_is_repeated(&keys->stems, key_hash(ret, len)))
         return len;
     len = files_keys_make_key(keys, sample, PATH, ret);
@@ -100,7 +108,7 @@ int sample_keys_init(struct sample_keys *ret, const struct members *m,
                      const struct files_claim *claim, const struct files_view *view)
 {
     struct sample_keys keys = {.m = m, .claim = claim, .view = view};
-    int r = files_keys_find_repeated(&keys, STEM, &keys.stems);
+    int r = claim->keys.n ? 0 : files_keys_find_repeated(&keys, STEM, &keys.stems);
 
     if (r == 0 && keys.stems.n)
         r = files_keys_find_repeated(&keys, PATH, &keys.paths);

@@ -1,5 +1,6 @@
-/* Keys of samples: the stem where no other sample of the dataset has it; else the path below the
- * top without the extension, where that is unique; else the path with it. */
+/* Keys of samples: those that a table says; or the stem where no other sample of the dataset has
+ * it; else the path below the top without the extension, where that is unique; else the path with
+ * it. */
 #ifndef EPOCHFS_FORMAT_FILES_KEYS_H
 #define EPOCHFS_FORMAT_FILES_KEYS_H
 
@@ -23,8 +24,8 @@ int sample_keys_init(struct sample_keys *ret, const struct members *m,
                      const struct files_claim *claim, const struct files_view *view);
 void sample_keys_release(struct sample_keys *keys); /* of one that starts as {0} */
 
-/* The key of a sample; returns its length, at most KEY_MAX. */
-size_t sample_key(const struct sample_keys *keys, const struct sample_files *sample,
+/* The key of the sample of a row of the view; returns its length, at most KEY_MAX. */
+size_t sample_key(const struct sample_keys *keys, uint64_t row, const struct sample_files *sample,
                   char ret[static KEY_MAX]);
 
 #endif

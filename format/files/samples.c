@@ -1,9 +1,7 @@
 /* The index of a collection has a row for each sample: its key, and the values of members that are
  * numbers. All else is known from the claim, and from the table of members: which files a sample
  * has, their sizes and places, its class, and what tables say. So a million samples take a few
- * bytes each beside their names. */
-#include "format/files/samples.h"
-
+ * bytes each, next to their names. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +9,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "format/annotations/boxes.h"
+#include "format/files/file.h"
+#include "format/picture/kind.h"
 
 #define FILES_KEPT 4096 /* files, at least, of a collection without values whose index is kept */
 
@@ -20,17 +21,22 @@
 
 /* ---- samples ---- */
 
-void samples_read(const struct samples_file *file, uint64_t row, struct sample_files *ret)
+unsigned samples_fixed(const struct files_file *file)
 {
-    claim_sample(file->base.source->members, file->claim, file->view, row, ret);
+    return SAMPLES_FIXED + file->claim->pictures_only;
 }
 
-size_t samples_ext(const struct samples_file *file, const struct sample_files *sample,
-                   size_t member, char ret[static EXT_MOST + 1])
+uint64_t samples_row(const struct files_file *file, uint64_t row)
+{
+    return file->claim->pictures_only ? index_number(files_index(file), row, SAMPLES_ROW) : row;
+}
+
+size_t samples_ext(const struct files_file *file, const struct sample_files *sample, size_t member,
+                   char ret[static EXT_MOST + 1])
 {
     const struct files_claim *claim = file->claim;
     unsigned role = claim->role ? claim->role[member] : 0;
-    size_t n = name_ext(members_name(file->base.source->members, member), sample->stem, ret);
+    size_t n = name_ext(members_name(file->source->members, member), sample->stem, ret);
     const char *bare = files_media[claim->media].bare;
 
     if (role)
@@ -42,7 +48,7 @@ size_t samples_ext(const struct samples_file *file, const struct sample_files *s
     return n;
 }
 
-bool samples_find(const struct samples_file *file, const struct sample_files *sample, size_t end,
+bool samples_find(const struct files_file *file, const struct sample_files *sample, size_t end,
                   const char *ext, size_t len, size_t *ret)
 {
     char other[EXT_MOST + 1];
@@ -55,131 +61,40 @@ bool samples_find(const struct samples_file *file, const struct sample_files *sa
     return false;
 }
 
-/* ---- what a row shows ---- */
-
-static int samples_member(const void *p, uint64_t row, unsigned column, size_t *ret, struct diag *d)
+/* A name that is not there has all fields of its column, so that its loss is seen. */
+const char *samples_lost(const struct files_file *file, uint64_t row, unsigned column)
 {
-    const struct samples_file *file = p;
-    const struct learned_column *ext = files_ext_of(&file->base, column);
-    struct sample_files sample;
+    const struct files_claim *claim = file->claim;
+    const struct learned_column *ext = files_ext(file, column);
+    uint64_t sample = samples_row(file, row);
+    size_t at;
 
-    (void)d;
-    samples_read(file, row, &sample);
-    return samples_find(file, &sample, sample.first + sample.n, ext->name, ext->len, ret);
+    if (!claim->n_lost)
+        return NULL;
+    at = search_last_up_to(&claim->lost->sample, sizeof(*claim->lost), claim->n_lost, sample);
+    for (; at < claim->n_lost && claim->lost[at].sample == sample; at--)
+        if (files_lost_has(&claim->lost[at], ext->name))
+            return claim->lost[at].why;
+    return NULL;
 }
 
-static bool samples_has(const void *p, uint64_t row, unsigned column)
+int64_t samples_label(const struct files_file *file, uint64_t row)
 {
-    const struct samples_file *file = p;
-    size_t member;
-
-    if (column >= file->base.n_members + file->base.n_labels)
-        return cells_has(file, row, column);
-    return column >= file->base.n_members || samples_member(p, row, column, &member, NULL);
-}
-
-/* Values of a sample that could not be read when the index was made. */
-static int samples_fault(const void *p, uint64_t row, struct diag *d)
-{
-    const struct samples_file *file = p;
-    int fault = (int)index_number(files_index(&file->base), row, SAMPLES_FAULT);
-    AUTO_FREE char *name = NULL;
     struct sample_files sample;
 
-    if (!fault)
-        return 0;
-    samples_read(file, row, &sample);
-    name = files_source_name(file->base.source, sample.first);
-    return diag_set(d, -fault,
-                    "%s: a value of the sample could not be read when it was mounted: %s",
-                    name ? name : "a sample", strerror(fault));
-}
-
-static int64_t samples_label(const void *p, uint64_t row, uint64_t i)
-{
-    const struct samples_file *file = p;
-    struct sample_files sample;
-
-    (void)i; /* it has one */
+    row = samples_row(file, row);
     if (file->view->label)
         return file->view->label[row];
-    samples_read(file, row, &sample);
-    return file->class_of[file->base.source->members->member[sample.first].folder];
-}
-
-/* The names of the classes, and how many there are. */
-static char *const *samples_classes(const struct samples_file *file, size_t *ret)
-{
-    *ret = file->view->label ? file->view->n_classes : file->claim->n_classes;
-    return file->view->label ? file->view->class_name : file->claim->class_name;
-}
-
-static bool samples_class_name(const void *p, int64_t number, struct text *t)
-{
-    size_t n;
-    char *const *name = samples_classes(p, &n);
-
-    if (number < 0 || (uint64_t)number >= n)
-        return false;
-    text_add(t, "%s", name[number]);
-    return true;
-}
-
-static void samples_note(const void *p, struct text *t)
-{
-    const struct samples_file *file = p;
-    const struct column_table *exts = &file->base.exts;
-
-    text_add(t, "%s", file->values_note);
-    if (file->claim->notes)
-        text_add(t, "%s", file->claim->notes);
-    if (file->boxes_note)
-        text_add(t, "%s", file->boxes_note);
-    if (exts->left_out)
-        text_add(
-            t, "%" PRIu64 " files ignored, whose extensions are beyond the first %u, '.%s' first\n",
-            exts->left_out, exts->n, exts->first_out);
-    for (size_t i = 0; file->class_n && i < file->claim->n_classes; i++)
-        if (!file->class_n[i])
-            text_add(t, "class %s (label %zu) has no %s\n", file->claim->class_name[i], i,
-                     files_media[file->claim->media].one);
-}
-
-/* Members of dataset.json, a line each. */
-static void samples_add_lines(const char *lines, const char *indent, struct text *t)
-{
-    while (lines && *lines) {
-        int len = (int)strcspn(lines, "\n");
-
-        text_add(t, "%s%.*s\n", indent, len, lines);
-        lines += len + (lines[len] == '\n');
-    }
-}
-
-static void samples_describe(const void *p, const char *indent, struct text *t)
-{
-    const struct samples_file *file = p;
-    size_t n;
-    char *const *name = samples_classes(file, &n);
-
-    text_add(t, "%s\"layout\": \"%s\",\n", indent,
-             file->claim->layout == LAYOUT_CLASSES ? "class folders" : "one folder");
-    text_add(t, "%s\"rule\": ", indent);
-    text_add_json(t, file->claim->rule);
-    text_add(t, ",\n");
-    files_describe_source(file->base.source, indent, t);
-    if (n)
-        files_describe_classes((const char *const *)name, (uint32_t)n, indent, t);
-    samples_add_lines(file->claim->about, indent, t);
-    samples_add_lines(file->boxes_about, indent, t);
+    claim_sample(file->source->members, file->claim, file->view, row, &sample);
+    return file->class_of[file->source->members->member[sample.first].folder];
 }
 
 /* ---- classes ---- */
 
 /* The class of each folder, for that is the same for all of its files. */
-static int samples_find_classes(struct samples_file *file)
+static int samples_find_classes(struct files_file *file)
 {
-    const struct members *m = file->base.source->members;
+    const struct members *m = file->source->members;
     size_t top = strlen(file->claim->top);
 
     file->class_of = calloc(m->n_folders + 1, sizeof(*file->class_of));
@@ -199,10 +114,10 @@ static int samples_find_classes(struct samples_file *file)
     return 0;
 }
 
-static void samples_count_classes(struct samples_file *file)
+static void samples_count_classes(struct files_file *file)
 {
-    for (uint64_t row = 0; row < files_index(&file->base)->rows && file->class_n; row++)
-        file->class_n[samples_label(file, row, 0)]++;
+    for (uint64_t row = 0; row < files_index(file)->rows && file->class_n; row++)
+        file->class_n[samples_label(file, row)]++;
 }
 
 /* ---- columns ---- */
@@ -212,6 +127,7 @@ static void samples_count_classes(struct samples_file *file)
 static void samples_add_labels(struct files_file *file)
 {
     unsigned other;
+    bool has_class = column_table_find(&file->exts, "label.cls", strlen("label.cls"), &other);
 
     for (unsigned i = 0; i < file->n_members; i++) {
         struct member_column *shows = &file->shows[i];
@@ -223,23 +139,37 @@ static void samples_add_labels(struct files_file *file)
         else if (file->column[i].shown == RECORD_BYTES)
             snprintf(shows->name, sizeof(shows->name), "label_file");
     }
-    files_add_labels(file, 1, 1,
-                     column_table_find(&file->exts, "label.cls", strlen("label.cls"), &other)
-                         ? RECORD_NOT_TAR
-                         : 0);
+    file->n_labels = 2;
+    file->column[file->base.n_columns++] = (struct record_column){
+        .name = "label", .shown = RECORD_NUMBERS, .dtype = DTYPE_I8, .without = RECORD_NOT_TAR};
+    file->column[file->base.n_columns++] = (struct record_column){
+        .name = "label",
+        .shown = RECORD_BYTES,
+        .ext = "cls",
+        .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW | (has_class ? RECORD_NOT_TAR : 0)};
+}
+
+static bool samples_is_complete(const void *ctx, unsigned field)
+{
+    const struct files_file *file = ctx;
+
+    return file->exts.column[field].number[MEMBER_ROWS] == files_index(file)->rows;
 }
 
 /* What the columns are is known: from the pass, or from a kept index. */
 static int samples_ready(void *impl, struct diag *d)
 {
-    struct samples_file *file = impl;
-    int r = files_make_columns(&file->base, 2 + cells_count(file));
+    struct files_file *file = impl;
+    int r = member_columns_make(&file->exts, 2 + cells_count(file), samples_is_complete, file,
+                                &file->shows, &file->column, &file->base.n_columns);
 
     (void)d;
     if (r < 0)
         return r;
+    file->base.column = file->column;
+    file->n_members = file->base.n_columns;
     if (file->class_of || file->view->label) {
-        samples_add_labels(&file->base);
+        samples_add_labels(file);
         samples_count_classes(file);
     }
     cells_add_columns(file);
@@ -251,7 +181,7 @@ static int samples_ready(void *impl, struct diag *d)
 /* What the keys and the columns depend on, besides the members. */
 static int samples_identity(void *impl, struct text *ret)
 {
-    const struct samples_file *file = impl;
+    const struct files_file *file = impl;
     const struct files_claim *claim = file->claim;
     const struct files_view *view = file->view;
 
@@ -266,18 +196,33 @@ static int samples_identity(void *impl, struct text *ret)
         text_add(ret, " %" PRIx64, key_hash(claim->role, claim->first[claim->n_samples]));
     for (unsigned i = 0; i < claim->n_roles; i++)
         text_add(ret, " %s", claim->role_name[i]);
+    if (claim->keys.n)
+        text_add(ret, " %" PRIx64, key_hash(claim->keys.column->bytes, claim->keys.column->len));
     if (claim->boxes)
         text_add(ret, " %s %u %s", claim->boxes->name, claim->boxes_role, claim->boxes_ext);
     return 0;
 }
 
+/* Are the rows of a kept index those of the view? */
+static bool samples_has_rows(const struct files_file *file, const struct index *index)
+{
+    if (!file->claim->pictures_only)
+        return index->rows == file->view->n;
+    if (index->rows > file->view->n || index->shape.columns <= SAMPLES_ROW)
+        return false;
+    for (uint64_t row = 0; row < index->rows; row++)
+        if (index_number(index, row, SAMPLES_ROW) >= file->view->n)
+            return false;
+    return true;
+}
+
 /* A kept index is hostile. */
 static int samples_load(void *impl, const struct index *index)
 {
-    struct samples_file *file = impl;
+    struct files_file *file = impl;
     size_t used;
-    int r = index->rows == file->view->n
-                ? column_table_read(&file->base.exts, index->about, index->about_len, &used)
+    int r = samples_has_rows(file, index)
+                ? column_table_read(&file->exts, index->about, index->about_len, &used)
                 : -EBADMSG;
 
     if (r == 0 && !values_are_good(file, index))
@@ -293,53 +238,74 @@ static int samples_load(void *impl, const struct index *index)
         r = file->values_note ? 0 : -ENOMEM;
     }
     if (r < 0) {
-        column_table_release(&file->base.exts);
-        file->base.exts = (struct column_table){0};
+        column_table_release(&file->exts);
+        file->exts = (struct column_table){0};
     }
     return r;
 }
 
 static int samples_begin(void *impl)
 {
-    struct samples_file *file = impl;
-    int r = sample_keys_init(&file->keys, file->base.source->members, file->claim, file->view);
+    struct files_file *file = impl;
+    int r = sample_keys_init(&file->keys, file->source->members, file->claim, file->view);
 
     return r < 0 ? r : values_pass_new(file, &file->values);
 }
 
-static int samples_add_row(struct samples_file *file, const struct sample_files *sample,
+/* As MindSpore: a file of another format is dropped. The name counts where the bytes are remote. */
+static bool samples_is_picture(const struct files_source *source, size_t member)
+{
+    size_t len = (size_t)min_u64(members_size(source->members, member), PICTURE_KIND_HEAD);
+    uint64_t at = source->members->member[member].place;
+    uint8_t head[PICTURE_KIND_HEAD];
+    enum picture_kind picture;
+
+    if (source->blob->ops->fetch)
+        return true;
+    if (len && blob_read(READ_WAITS, source->blob, head, len, at, NULL) < 0)
+        return true; /* its readers get the error */
+    picture = picture_kind_of(head, len);
+    return picture == PICTURE_JPEG || picture == PICTURE_PNG || picture == PICTURE_GIF ||
+           picture == PICTURE_BMP;
+}
+
+static int samples_add_row(struct files_file *file, const struct sample_files *sample,
                            struct diag *d)
 {
     char key[KEY_MAX];
     uint64_t *number;
-    int r = values_pass_sample(file->values, file->row, sample, &number, d);
+    int r;
 
-    return r < 0 ? r
-                 : index_add(file->base.base.prepared.builder, key,
-                             sample_key(&file->keys, sample, key), number);
+    if (file->claim->pictures_only && sample->n && !samples_is_picture(file->source, sample->first))
+        return 0;
+    r = values_pass_sample(file->values, file->row, sample, &number, d);
+    if (r < 0)
+        return r;
+    if (file->claim->pictures_only)
+        number[SAMPLES_ROW] = file->row;
+    return index_add(file->base.prepared.builder, key,
+                     sample_key(&file->keys, file->row, sample, key), number);
 }
 
 static int samples_step(void *impl, struct diag *d)
 {
-    struct samples_file *file = impl;
+    struct files_file *file = impl;
     int64_t until = monotonic_ns() + STEP_NS;
     struct sample_files sample;
 
-    if (file->claim->boxes && !file->has_boxes) {
+    if (file->claim->boxes && !file->has_boxes)
         return boxes_step(file, until, d);
-    }
     for (unsigned i = 0; i < STEP; i++) {
         int r;
 
         if (file->row == file->view->n)
             return 1;
-        samples_read(file, file->row, &sample);
+        claim_sample(file->source->members, file->claim, file->view, file->row, &sample);
         r = samples_add_row(file, &sample, d);
         if (r < 0)
             return r;
         file->row++;
-        atomic_store(&file->base.base.prepared.seen,
-                     file->base.source->members->member[sample.first].place);
+        atomic_store(&file->base.prepared.seen, file->source->members->member[sample.first].place);
         if (values_pass_has_read(file->values) && monotonic_ns() > until)
             break;
     }
@@ -349,7 +315,7 @@ static int samples_step(void *impl, struct diag *d)
 /* Besides the rows: the extensions, and the note. */
 static int samples_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
-    struct samples_file *file = impl;
+    struct files_file *file = impl;
     AUTO_TEXT struct text note = {0};
     int r;
 
@@ -361,14 +327,14 @@ static int samples_about(void *impl, const struct index *index, struct text *ret
     if (r < 0)
         return r;
     sample_keys_release(&file->keys);
-    for (unsigned i = 0; i < file->base.exts.n; i++) {
-        uint64_t *number = file->base.exts.column[i].number;
+    for (unsigned i = 0; i < file->exts.n; i++) {
+        uint64_t *number = file->exts.column[i].number;
 
         if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && !number[MEMBER_VALUE])
             number[MEMBER_FORM] = MEMBER_AS_BYTES; /* none could be read */
     }
-    column_table_settle(&file->base.exts);
-    column_table_write(&file->base.exts, ret);
+    column_table_settle(&file->exts);
+    column_table_write(&file->exts, ret);
     if (file->claim->boxes)
         boxes_write(file, ret);
     text_add_bytes(ret, file->values_note, strlen(file->values_note));
@@ -377,39 +343,34 @@ static int samples_about(void *impl, const struct index *index, struct text *ret
 
 static void samples_file_release(void *p)
 {
-    struct samples_file *file = p;
+    struct files_file *file = p;
 
     sample_keys_release(&file->keys);
     values_pass_free(file->values);
     value_columns_release(&file->boxes);
+    column_table_release(&file->exts);
     free(file->boxes_about);
     free(file->boxes_note);
     free(file->values_note);
     free(file->class_of);
     free(file->class_n);
-    files_file_release(&file->base);
+    free(file->shows);
+    free(file->column);
+    files_source_drop(file->source);
+    file->base.blob = NULL; /* the source's */
 }
 
-static const struct files_ops samples_ops = {
-    .file = {.size = sizeof(struct samples_file),
-             .index = {.version = "files 3",
-                       .identity = samples_identity,
-                       .load = samples_load,
-                       .begin = samples_begin,
-                       .step = samples_step,
-                       .about = samples_about,
-                       .ready = samples_ready},
-             .shape = {.columns = SAMPLES_FIXED, .has_keys = true, .learns = true},
-             .release = samples_file_release},
-    .has = samples_has,
-    .member = samples_member,
-    .fault = samples_fault,
-    .label = samples_label,
-    .cell_dims = cells_dims,
-    .cell_read = cells_read,
-    .class_name = samples_class_name,
-    .note = samples_note,
-    .describe = samples_describe,
+static const struct record_file_ops samples_ops = {
+    .size = sizeof(struct files_file),
+    .index = {.version = "files 3",
+              .identity = samples_identity,
+              .load = samples_load,
+              .begin = samples_begin,
+              .step = samples_step,
+              .about = samples_about,
+              .ready = samples_ready},
+    .shape = {.columns = SAMPLES_FIXED, .has_keys = true, .learns = true},
+    .release = samples_file_release,
 };
 
 /* Names are all that the index of a few files is made of, if none is a value: to make it takes less
@@ -434,20 +395,27 @@ static int samples_open_view(struct files_source *source, const struct files_vie
                              const char *name, const struct format_setup *setup,
                              struct finds *finds)
 {
-    struct samples_file *file;
-    int r = files_file_new(&samples_ops, source, setup, &file);
+    struct files_file *file;
+    struct record_file *base;
+    struct dataset *ds;
+    int r = record_file_new(&samples_ops, source->blob, setup, &file);
 
     if (r < 0)
         return r;
+    base = &file->base;
+    file->source = source;
+    source->users++;
     file->claim = source->claim;
     file->view = view;
-    file->base.base.prepared.is_cheap = !file->claim->boxes && samples_is_cheap(source->members);
-    r = source->claim->layout == LAYOUT_CLASSES && !view->label ? samples_find_classes(file) : 0;
-    if (r < 0) {
-        record_file_drop(&file->base.base);
-        return r;
-    }
-    return files_add_dataset(&file->base, view->name ? view->name : name, setup, finds);
+    base->prepared.is_cheap = !file->claim->boxes && samples_is_cheap(source->members);
+    if (source->claim->layout == LAYOUT_CLASSES && !view->label)
+        r = samples_find_classes(file);
+    if (r == 0)
+        r = record_set_new(&files_records, &base, 1, setup, &ds);
+    if (r == 0)
+        ds->rule = file->claim->rule;
+    record_file_drop(base);
+    return r < 0 ? r : finds->dataset(finds, view->name ? view->name : name, ds);
 }
 
 int files_open_samples(struct files_source *source, const char *name,

@@ -1,6 +1,6 @@
 /* A member's value is read where the walk comes by. Those of a remote are asked for before: many at
  * once, so that a folder takes the time of its bytes, not of a round trip each. */
-#include "format/files/samples.h"
+#include "format/files/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
     256 /* bytes of a member: integers, and nearly all headers of .npy, are shorter */
 
 struct values_pass {
-    struct samples_file *file;
+    struct files_file *file;
     unsigned columns; /* of the index, so far */
     bool has_read;
     size_t done;    /* members of the sample that is under way */
@@ -22,16 +22,16 @@ struct values_pass {
     uint8_t head[NPY_HEAD_MAX];
 };
 
-int values_pass_new(struct samples_file *file, struct values_pass **ret)
+int values_pass_new(struct files_file *file, struct values_pass **ret)
 {
     struct values_pass *pass = calloc(1, sizeof(*pass));
 
     if (!pass)
         return -ENOMEM;
     pass->file = file;
-    pass->columns = SAMPLES_FIXED;
+    pass->columns = samples_fixed(file);
     *ret = pass;
-    return 0;
+    return index_builder_columns(file->base.prepared.builder, pass->columns);
 }
 
 void values_pass_free(struct values_pass *pass)
@@ -60,7 +60,7 @@ void values_pass_notes(const struct values_pass *pass, struct text *t)
 
 /* ---- reading ahead ---- */
 
-static void ask_for_sample(const struct samples_file *file, const struct sample_files *sample)
+static void ask_for_sample(const struct files_file *file, const struct sample_files *sample)
 {
     char ext[EXT_MOST + 1];
 
@@ -69,23 +69,23 @@ static void ask_for_sample(const struct samples_file *file, const struct sample_
         enum member_shown shown = member_shown_of(ext, n);
 
         if (shown == MEMBER_AS_INTEGER || shown == MEMBER_AS_ARRAY)
-            blob_fetch(file->base.source->blob, file->base.source->members->member[i].place,
-                       min_u64(members_size(file->base.source->members, i), HEAD_GUESS), NULL);
+            blob_fetch(file->source->blob, file->source->members->member[i].place,
+                       min_u64(members_size(file->source->members, i), HEAD_GUESS), NULL);
     }
 }
 
 static void files_values_ask_ahead(struct values_pass *pass, uint64_t row)
 {
-    struct samples_file *file = pass->file;
+    struct files_file *file = pass->file;
 
-    if (!file->base.source->blob->ops->fetch || pass->ahead > row + AHEAD / 2)
+    if (!file->source->blob->ops->fetch || pass->ahead > row + AHEAD / 2)
         return;
     if (pass->ahead < row)
         pass->ahead = row;
     for (; pass->ahead < row + AHEAD && pass->ahead < file->view->n; pass->ahead++) {
         struct sample_files sample;
 
-        samples_read(file, pass->ahead, &sample);
+        claim_sample(file->source->members, file->claim, file->view, pass->ahead, &sample);
         ask_for_sample(file, &sample);
     }
 }
@@ -96,7 +96,7 @@ static void files_values_ask_ahead(struct values_pass *pass, uint64_t row)
 static void files_values_show_bytes(struct values_pass *pass, struct learned_column *ext,
                                     size_t member, const char *wrong)
 {
-    const struct members *m = pass->file->base.source->members;
+    const struct members *m = pass->file->source->members;
 
     ext->number[MEMBER_FORM] = MEMBER_AS_BYTES;
     text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
@@ -111,7 +111,7 @@ static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64
 
     if (pass->columns + n > INDEX_LEARNED)
         return -E2BIG;
-    r = index_builder_columns(pass->file->base.base.prepared.builder, pass->columns + n);
+    r = index_builder_columns(pass->file->base.prepared.builder, pass->columns + n);
     if (r < 0)
         return r;
     *ret = pass->columns;
@@ -123,11 +123,11 @@ static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64
 static int files_values_read_bytes(struct values_pass *pass, size_t member, uint64_t off,
                                    size_t len, struct diag *d)
 {
-    const struct samples_file *file = pass->file;
+    const struct files_file *file = pass->file;
 
     pass->has_read = true;
-    return len ? blob_read(READ_WAITS, file->base.source->blob, pass->head + off, len,
-                           file->base.source->members->member[member].place + off, d)
+    return len ? blob_read(READ_WAITS, file->source->blob, pass->head + off, len,
+                           file->source->members->member[member].place + off, d)
                : 0;
 }
 
@@ -135,7 +135,7 @@ static int files_values_read_bytes(struct values_pass *pass, size_t member, uint
 static int files_values_read_integer(struct values_pass *pass, uint64_t *number, size_t member,
                                      const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->base.source->members, member);
+    uint64_t size = members_size(pass->file->source->members, member);
     int64_t value;
     int r = 0;
 
@@ -160,7 +160,7 @@ static int files_values_read_integer(struct values_pass *pass, uint64_t *number,
 static int parse_head(struct values_pass *pass, size_t member, struct npy_head *ret,
                       const char **ret_wrong, struct diag *d)
 {
-    uint64_t size = members_size(pass->file->base.source->members, member);
+    uint64_t size = members_size(pass->file->source->members, member);
     size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
     int r = files_values_read_bytes(pass, member, 0, have, d);
 
@@ -202,7 +202,7 @@ static void files_values_add_fault(struct values_pass *pass, int r, const struct
     if (!pass->faults++)
         text_add(&pass->notes, "%s\n", diag_text(reason, r));
     pass->row[SAMPLES_FAULT] = (uint64_t)-r;
-    pass->file->base.base.prepared.may_differ = true;
+    pass->file->base.prepared.may_differ = true;
 }
 
 static int files_values_read_value(struct values_pass *pass, struct learned_column *ext,
@@ -228,17 +228,17 @@ static int files_values_read_value(struct values_pass *pass, struct learned_colu
 static int files_values_add_member(struct values_pass *pass, const struct sample_files *sample,
                                    size_t member, struct diag *d)
 {
-    struct samples_file *file = pass->file;
+    struct files_file *file = pass->file;
     char ext[EXT_MOST + 1];
     size_t n = samples_ext(file, sample, member, ext), other;
-    unsigned before = file->base.exts.n, i;
+    unsigned before = file->exts.n, i;
     struct learned_column *column;
-    int r = column_table_add(&file->base.exts, ext, n, &i);
+    int r = column_table_add(&file->exts, ext, n, &i);
 
     if (r < 0)
         return r == -E2BIG ? 0 : r;
-    column = &file->base.exts.column[i];
-    if (file->base.exts.n > before)
+    column = &file->exts.column[i];
+    if (file->exts.n > before)
         column->number[MEMBER_FORM] = member_shown_of(ext, n);
     /* A member whose extension an earlier one has, in another case, is not shown. */
     if ((column->number[MEMBER_FORM] == MEMBER_AS_INTEGER ||
@@ -270,37 +270,37 @@ int values_pass_sample(struct values_pass *pass, uint64_t row, const struct samp
 
 /* ---- a kept index ---- */
 
-static bool files_values_row_is_good(const struct samples_file *file, const struct index *index,
+static bool files_values_row_is_good(const struct files_file *file, const struct index *index,
                                      uint64_t row)
 {
     struct sample_files sample;
     char ext[EXT_MOST + 1];
     unsigned column;
 
-    samples_read(file, row, &sample);
+    claim_sample(file->source->members, file->claim, file->view, samples_row(file, row), &sample);
     for (size_t i = sample.first; i < sample.first + sample.n; i++) {
         size_t n = samples_ext(file, &sample, i, ext), other;
         const uint64_t *number;
 
-        if (!column_table_find(&file->base.exts, ext, n, &column))
+        if (!column_table_find(&file->exts, ext, n, &column))
             continue;
-        number = file->base.exts.column[column].number;
+        number = file->exts.column[column].number;
         if (number[MEMBER_FORM] == MEMBER_AS_ARRAY &&
             !samples_find(file, &sample, i, ext, n, &other) &&
-            !member_array_is_good(index, row, number, members_size(file->base.source->members, i)))
+            !member_array_is_good(index, row, number, members_size(file->source->members, i)))
             return false;
     }
     return true;
 }
 
-bool values_are_good(const struct samples_file *file, const struct index *index)
+bool values_are_good(const struct files_file *file, const struct index *index)
 {
     bool has_arrays = false;
 
-    for (unsigned i = 0; i < file->base.exts.n; i++) {
-        const uint64_t *number = file->base.exts.column[i].number;
+    for (unsigned i = 0; i < file->exts.n; i++) {
+        const uint64_t *number = file->exts.column[i].number;
 
-        if (!member_numbers_are_good(number, SAMPLES_FIXED, index->shape.columns))
+        if (!member_numbers_are_good(number, samples_fixed(file), index->shape.columns))
             return false;
         has_arrays = has_arrays || number[MEMBER_FORM] == MEMBER_AS_ARRAY;
     }

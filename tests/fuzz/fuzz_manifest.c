@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "format/files/claim/lookup.h"
 #include "format/files/claim/manifests.h"
-#include "format/files/lookup.h"
-#include "format/files/manifest.h"
 #include "fuzz.h"
 
 static void fill(struct members *m)

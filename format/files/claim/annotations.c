@@ -182,9 +182,9 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
         text_add(&member, "%sclasses", has_boxes ? prefix : "");
         r = member.failed ? -ENOMEM : coco_class_list(use->coco, &classes);
         if (r == 0)
-            r = set_add_about(set, member.data, classes.data);
+            r = set_add_about(set, member.data, "%s", classes.data);
         if (r == 0 && !has_boxes)
-            r = set_add_about(set, "box_format", "\"xywh\"");
+            r = set_add_about_text(set, "box_format", "xywh");
     }
     return r;
 }
@@ -411,13 +411,11 @@ static int boxes_search(struct annotating *a, struct set *set)
 
 static int boxes_apply(struct annotating *a, struct set *set)
 {
-    AUTO_TEXT struct text t = {0};
     int r = boxes_search(a, set);
 
-    if (r < 0 || !set->claim->boxes)
-        return r;
-    text_add_json(&t, set->claim->boxes->layout);
-    return t.failed ? -ENOMEM : set_add_about(set, "box_format", t.data);
+    return r < 0 || !set->claim->boxes
+               ? r
+               : set_add_about_text(set, "box_format", set->claim->boxes->layout);
 }
 
 /* ---- names of YOLO's classes ---- */
@@ -455,7 +453,7 @@ int annotating_read_names(struct annotating *a, struct set *set, size_t file)
         text_add_json(&t, classes.item[i].name);
     }
     text_add(&t, "}");
-    r = t.failed ? -ENOMEM : set_add_about(set, "class_names", t.data);
+    r = t.failed ? -ENOMEM : set_add_about(set, "class_names", "%s", t.data);
     return r < 0 ? r : 1;
 }
 

@@ -26,7 +26,7 @@ struct annotating {
 
 static inline bool set_has_pictures(const struct set *set)
 {
-    return set->claim->n_samples > 0;
+    return set->claim->n_samples > 0 && !set->claim->table;
 }
 
 /* ---- annotating.c ---- */

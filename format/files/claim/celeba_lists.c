@@ -47,7 +47,7 @@ static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
     if (r == 0)
         r = view_add_columns(set->claim->view, &found);
     if (r == 0 && attributes.len)
-        r = set_add_about(set, "attr_names", attributes.data);
+        r = set_add_about(set, "attr_names", "%s", attributes.data);
     if (r == 0 && unmatched)
         r = set_add_note(set, "%s names %zu pictures that are not there", name, unmatched);
     return r;

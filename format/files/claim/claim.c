@@ -103,14 +103,16 @@ int claim_search_folder(struct search *s, uint32_t folder, struct claim_above ab
     above.split = above.split || name_is_split(name);
     above.project = above.project || f->project;
     if (above.split || !above.project) {
-        if (!f->foreign && s->media == FILES_PICTURES)
+        const bool reads = !f->foreign && s->claims->open;
+
+        if (reads && s->media == FILES_PICTURES)
             r = search_manifests(s, folder);
         if (r < 0)
             return r;
-        if (!f->foreign && s->media == FILES_PICTURES && claim_has_manifests(s, folder))
-            return collect(s, folder, LAYOUT_MANIFEST);
-        if (!s->manifests_only && !f->foreign && claim_has_table(s, folder))
-            return collect(s, folder, LAYOUT_TABLE);
+        if (reads && s->media == FILES_PICTURES && claim_has_manifests(s, folder))
+            return manifests_apply(s, folder);
+        if (reads && !s->manifests_only && claim_has_table(s, folder))
+            return metadata_apply(s, folder);
         if (!s->manifests_only)
             return claim_apply_rules(s, folder, above);
     }
@@ -183,7 +185,7 @@ static bool claim_has_values(const struct set *set)
 {
     const struct files_claim *claim = set->claim;
 
-    return claim->layout == LAYOUT_TABLE || claim->n_views > 1 ||
+    return claim->table || claim->n_views > 1 ||
            (claim->n_views && (claim->view->values.n || claim->view->name));
 }
 

@@ -8,10 +8,8 @@
 #include "format/files/claim/names.h"
 
 enum files_layout {
-    LAYOUT_CLASSES,  /* each folder of the root is a class */
-    LAYOUT_FLAT,     /* the files of the root alone; those with one stem are one sample */
-    LAYOUT_MANIFEST, /* manifests in the root or below name pictures of all folders below */
-    LAYOUT_TABLE,    /* a table in the root says what the samples are: all files are members */
+    LAYOUT_CLASSES, /* each folder of the root is a class */
+    LAYOUT_FLAT,    /* there are no classes by folder */
 };
 
 /* A dataset of a collection: which samples, and what tables and annotations say of them. */
@@ -51,12 +49,24 @@ struct files_claim {
     char *notes; /* for people: lines; NULL: none */
     char *about; /* members of dataset.json, each with ",\n" behind; NULL: none */
 
-    const char *table; /* of LAYOUT_TABLE: its name */
-    const char *other; /* NULL; or a second one, of another format: the dataset is refused */
-    char *aside;       /* files below the root that are in no sample, by kind: text */
-    char **manifest;   /* [n_manifests] of LAYOUT_MANIFEST: their paths relative to SOURCE */
-    size_t n_manifests;
+    char *aside; /* files below the root that are in no sample, by kind: text */
+
+    /* Where the rows of a table are the samples, in one view: */
+    char *table;            /* its path below SOURCE; NULL: there is none */
+    const char *table_word; /* for people: "metadata" or "manifest" */
+    bool pictures_only;     /* as MindSpore has manifests: samples whose file does not begin like a
+                             * picture are dropped, and tar has no lists of labels */
+    struct value_columns keys; /* one column: the key of each sample */
+    struct files_lost {
+        uint64_t sample;
+        char *field; /* of columns <field><extension>, "" included */
+        char *why;   /* for people */
+    } * lost;        /* [n_lost] names of files that are not there, by sample */
+    size_t n_lost;
 };
+
+/* Is it of the column of members of that name? */
+bool files_lost_has(const struct files_lost *lost, const char *column);
 
 struct box_format;
 

@@ -189,7 +189,9 @@ static int classes_search_folder(struct search *s, uint32_t folder, bool split, 
     if ((split || !project) && classes_are_there(s, folder))
         r = classes_look(s, folder);
     if (r)
-        return r < 0 ? r : collect(s, folder, LAYOUT_CLASSES);
+        return r < 0 ? r
+                     : collect_set(s, folder, LAYOUT_CLASSES, folder, true, "classes by folder",
+                                   NULL);
     for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
         r = classes_search_folder(s, i, split, project);
     return r;

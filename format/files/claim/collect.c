@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/extensions.h"
@@ -403,9 +402,7 @@ static int collect_name(const struct search *s, const struct set *set,
         return r;
     base = path_base(path);
     c->root = strdup(claim_path(s, collect_above_all(s, set)));
-    c->folder = has_beside || claim->layout == LAYOUT_MANIFEST
-                    ? strdup(path)
-                    : strndup(path, (size_t)(base - path) - (base > path));
+    c->folder = has_beside ? strdup(path) : strndup(path, (size_t)(base - path) - (base > path));
     c->name = strdup(has_beside ? files_media[claim->media].word : *path ? base : "all");
     c->has_beside = has_beside;
     return c->root && c->folder && c->name ? 0 : -ENOMEM;
@@ -421,96 +418,6 @@ static int collect_new(const struct search *s, struct files_claim *claim, const 
     *ret = &claims->collection[claims->n++];
     **ret = (struct collection){.impl = claim};
     return collect_name(s, set, claim, *ret);
-}
-
-/* ---- tables of metadata, and manifests ---- */
-
-/* The first table of metadata of a folder, or the next after that one: its name in table_names[];
- * NULL: there is none. */
-static const char *collect_find_table(const struct search *s, uint32_t folder, const char *after)
-{
-    const char *path = claim_path(s, folder);
-    bool passed = !after;
-
-    for (size_t i = 0; table_names[i]; i++) {
-        if (passed && members_lookup(s->m, path, strlen(path), table_names[i]) < s->m->n)
-            return table_names[i];
-        passed = passed || table_names[i] == after;
-    }
-    return NULL;
-}
-
-/* Is a folder on the way from above to path one that is skipped? */
-static bool collect_is_hidden(const char *path, const char *above)
-{
-    for (path += strlen(above); *path; path += strcspn(path, "/")) {
-        path += *path == '/';
-        if (*path == '.' || !strncasecmp(path, "__MACOSX/", 9) || !strcasecmp(path, "__MACOSX"))
-            return true;
-    }
-    return false;
-}
-
-static bool collect_may_use(const struct search *s, enum files_layout layout, size_t file)
-{
-    const char *name = members_name(s->m, file);
-
-    return *name != '.' &&
-           (layout != LAYOUT_MANIFEST || name_is_picture(name) || (s->flags[file] & FILE_MANIFEST));
-}
-
-static int collect_manifest(const struct search *s, struct files_claim *claim, size_t file)
-{
-    char path[PATH_MAX];
-
-    if (members_path(s->m, file, path, sizeof(path)) < 0)
-        return 0;
-    if (array_capacity(&claim->manifest, claim->n_manifests, sizeof(*claim->manifest)) < 0)
-        return -ENOMEM;
-    claim->manifest[claim->n_manifests] = strdup(path);
-    return claim->manifest[claim->n_manifests++] ? 0 : -ENOMEM;
-}
-
-/* Take all files, as they are listed: which of them are samples is not known yet. From a folder
- * with manifests, these and the pictures. */
-static int collect_all(struct collecting *t, uint32_t root)
-{
-    const struct search *s = t->s;
-    struct files_claim *claim = t->set->claim;
-    int r = 0;
-
-    for (uint32_t i = root; i < s->info[root].end && r == 0; i++) {
-        if (collect_is_hidden(claim_path(s, i), claim_path(s, root)))
-            continue;
-        for (size_t k = s->info[i].first; k < s->info[i].last && r == 0; k++) {
-            if (!collect_may_use(s, claim->layout, k))
-                continue;
-            r = set_add_file(t->s, t->set, k, NULL);
-            if (r == 0 && claim->layout == LAYOUT_MANIFEST && (s->flags[k] & FILE_MANIFEST))
-                r = collect_manifest(s, claim, k);
-        }
-    }
-    return r;
-}
-
-int collect(struct search *s, uint32_t root, enum files_layout layout)
-{
-    struct collecting t = {.s = s};
-    struct files_claim *claim;
-    int r;
-
-    if (layout == LAYOUT_CLASSES)
-        return collect_set(s, root, layout, root, true, "classes by folder", NULL);
-    r = set_begin(s, root, layout, root, true,
-                  layout == LAYOUT_TABLE ? "a table of metadata" : "manifests", &t.set);
-    if (r < 0)
-        return r;
-    claim = t.set->claim;
-    if (layout == LAYOUT_TABLE) {
-        claim->table = collect_find_table(s, root, NULL);
-        claim->other = collect_find_table(s, root, claim->table);
-    }
-    return collect_all(&t, root);
 }
 
 /* ---- all sets ---- */

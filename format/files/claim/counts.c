@@ -1,5 +1,6 @@
 /* What is counted of the files of each folder, by their names. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,20 @@
 bool is_skipped(const char *name)
 {
     return *name == '.' || !strcasecmp(name, "__MACOSX") || !strcmp(name, "lost+found");
+}
+
+bool path_is_hidden(const char *path)
+{
+    while (*path) {
+        size_t len = strcspn(path, "/");
+        char name[NAME_MAX + 1];
+
+        snprintf(name, sizeof(name), "%.*s", (int)len, path);
+        if (len && is_skipped(name))
+            return true;
+        path += len + (path[len] == '/');
+    }
+    return false;
 }
 
 bool is_class_folder(enum files_media media, const char *path, const char *root)

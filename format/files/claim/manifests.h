@@ -1,17 +1,38 @@
-/* Which files are manifests of pictures (format/files/manifest.h): a few are looked into, because
- * their names say little. */
+/* Manifests of MindSpore and ModelArts, <name>.manifest: each line is a JSON object that names a
+ * picture (`source`), says what it is for (`usage`: train, eval, ...), and has its labels
+ * (`annotation`, each with a `name`). They are hostile: a source is looked up in the listing, and
+ * never opened as a path. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MANIFEST_HEAD 16384 /* bytes of a file that decide */
+#include "base/scope.h"
+
+struct diag;
+
+#define MANIFEST_HEAD       16384 /* bytes of a file that decide */
+#define MANIFEST_LABELS_MAX 256   /* of a picture */
 
 /* Do the first len bytes of a file say that it is one? whole: they are all of it. named: it is
  * called *.manifest, so one line that has a source or a usage is enough: what is wrong with the
  * others is reported later. Else each line must be a JSON object with both, as texts. 1, 0 or
  * -ENOMEM. */
 int manifest_head_says(const void *head, size_t len, bool whole, bool named);
+
+/* A line, parsed. */
+struct manifest_line {
+    const char *source, *usage; /* of json */
+    size_t n;                   /* labels */
+    const char *label[MANIFEST_LABELS_MAX];
+    struct json_t *json; /* private */
+};
+
+/* Parse a line; what names it in messages. 0; -ENOMEM; or -EBADMSG with the reason in d. */
+int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len, const char *what,
+                        struct diag *d);
+void manifest_line_release(struct manifest_line *line); /* of one that starts as {0} */
+#define AUTO_MANIFEST_LINE AUTO(manifest_line_release)
 
 #endif

@@ -136,6 +136,9 @@ static inline const char *claim_path(const struct search *s, uint32_t folder)
 /* What no user means: hidden folders, and what macOS adds to archives. */
 bool is_skipped(const char *name);
 
+/* Is such a folder or file on a path? */
+bool path_is_hidden(const char *path);
+
 /* Add up counts from first to before `end` over the folders below each. */
 void sum_folders(struct search *s, enum folder_count first, enum folder_count end);
 
@@ -168,6 +171,12 @@ int search_manifests(struct search *s, uint32_t folder);
 
 /* The same for the folders of this one, which may be classes, or have manifests of their own. */
 int search_classes_for_manifests(struct search *s, uint32_t folder);
+
+/* ---- manifest.c, metadata.c: the sets of a folder with manifests, or with a table of metadata. 0
+ * or -ENOMEM ---- */
+
+int manifests_apply(struct search *s, uint32_t folder);
+int metadata_apply(struct search *s, uint32_t folder);
 
 /* ---- claim.c ---- */
 
@@ -232,10 +241,27 @@ int set_add_ignored(struct set *set, const char *reason, size_t n, const char *f
 int set_add_source(struct set *set, enum set_source_type type, size_t file, size_t view);
 
 /* Add a member to what the dataset.json of a set says. 0 or -ENOMEM. */
-int set_add_about(struct set *set, const char *name, const char *json);
+int set_add_about(struct set *set, const char *name, const char *json, ...)
+    __attribute__((format(printf, 3, 4)));
+int set_add_about_text(struct set *set, const char *name, const char *text);
 
 /* Add a line to what a user has to know. 0 or -ENOMEM. */
 int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The path of a file below SOURCE; the caller's. NULL: no memory. */
+char *claim_file_path(const struct search *s, size_t file);
+
+/* Sets whose samples are the rows of a table, of that path below SOURCE: it is called `word` for
+ * people, and dataset.json has its name as `about`. set_begin_row() begins a sample that has a key
+ * of its own; set_add_lost() says that a name of a file means none, and why: see struct files_lost.
+ * 0 or -ENOMEM. */
+int set_add_table(struct set *set, const char *path, const char *word, const char *about);
+int set_begin_row(struct set *set, const char *key, size_t len);
+int set_add_lost(struct set *set, const char *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* May a table of a folder name that file? Not one that is hidden. */
+bool table_may_name(const struct search *s, uint32_t root, size_t file);
 
 /* End the sets from number `from` on: their files are in none. */
 void sets_drop(struct search *s, size_t from);
@@ -260,10 +286,6 @@ int collect_set_path(const struct search *s, const struct set *set, char **ret);
 /* A dataset that is refused: the pictures below root are in no other. Takes over why, which may be
  * NULL: then no memory. 0 or -ENOMEM. */
 int collect_refused(struct search *s, uint32_t root, char *why);
-
-/* A collection of LAYOUT_TABLE or LAYOUT_MANIFEST, and of class folders of other media than
- * pictures. 0 or -ENOMEM. */
-int collect(struct search *s, uint32_t root, enum files_layout layout);
 
 /* Make collections of all sets, and count what is ignored. 0 or -ENOMEM. */
 int collect_all_sets(struct search *s);

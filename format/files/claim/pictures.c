@@ -52,7 +52,7 @@ static void pictures_add(struct pictures *pictures, uint32_t picture)
 
 static bool pictures_has_samples(const struct set *set)
 {
-    return !set->refused && !set->dataset && set->claim->n_samples;
+    return !set->refused && !set->dataset && !set->claim->table && set->claim->n_samples;
 }
 
 /* ---- finding ---- */

@@ -52,42 +52,40 @@ void numbered_release(struct numbered *t)
     free(t->text);
 }
 
-/* ---- labels over all datasets ---- */
-
-static int recipe_compare_labels(const void *a, const void *b)
+static int numbered_compare_places(const void *a, const void *b)
 {
     return strcmp((*(struct numbered_text *const *)a)->text,
                   (*(struct numbered_text *const *)b)->text);
 }
 
-/* Number labels by bytes: place[i] of the text numbered i. */
-static int recipe_sort_labels(const struct numbered *labels, uint32_t *place)
+int numbered_sort(const struct numbered *labels, uint32_t **ret)
 {
     AUTO_FREE struct numbered_text **sorted = calloc(labels->n + 1, sizeof(*sorted));
 
-    if (!sorted)
+    *ret = calloc(labels->n + 1, sizeof(**ret));
+    if (!sorted || !*ret)
         return -ENOMEM;
     for (size_t i = 0; i < labels->n; i++)
         sorted[i] = labels->text[i];
-    qsort(sorted, labels->n, sizeof(*sorted), recipe_compare_labels);
+    qsort(sorted, labels->n, sizeof(*sorted), numbered_compare_places);
     for (size_t i = 0; i < labels->n; i++)
-        place[sorted[i]->number] = (uint32_t)i;
+        (*ret)[sorted[i]->number] = (uint32_t)i;
     return 0;
 }
 
-/* All labels, by bytes. */
-static int recipe_name_labels(const struct numbered *labels, const uint32_t *place,
-                              struct files_view *view)
+int numbered_names(const struct numbered *labels, const uint32_t *place, char ***ret, size_t *ret_n)
 {
-    view->class_name = calloc(labels->n + 1, sizeof(*view->class_name));
-    if (!view->class_name)
+    *ret = calloc(labels->n + 1, sizeof(**ret));
+    if (!*ret)
         return -ENOMEM;
-    view->n_classes = labels->n;
+    *ret_n = labels->n;
     for (size_t i = 0; i < labels->n; i++)
-        if (!(view->class_name[place[i]] = strdup(labels->text[i]->text)))
+        if (!((*ret)[place[i]] = strdup(labels->text[i]->text)))
             return -ENOMEM;
     return 0;
 }
+
+/* ---- labels over all datasets ---- */
 
 /* The labels of a set as its classes number them. */
 static int recipe_number_by_classes(const struct recipe *recipe, const struct numbered *labels,
@@ -112,8 +110,8 @@ static int recipe_number_by_classes(const struct recipe *recipe, const struct nu
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
                          const struct numbered *labels, struct diag *d)
 {
-    AUTO_FREE uint32_t *place = calloc(labels->n + 1, sizeof(*place));
-    int r = place ? recipe_sort_labels(labels, place) : -ENOMEM;
+    AUTO_FREE uint32_t *place = NULL;
+    int r = numbered_sort(labels, &place);
 
     for (size_t i = first; i < s->n_sets && r == 0; i++) {
         struct files_view *view = s->set[i].claim->view;
@@ -127,7 +125,7 @@ int recipe_number_labels(struct search *s, size_t first, const struct recipe *re
         }
         for (size_t k = 0; k < view->n; k++)
             view->label[k] = place[view->label[k]];
-        r = recipe_name_labels(labels, place, view);
+        r = numbered_names(labels, place, &view->class_name, &view->n_classes);
     }
     return r;
 }

@@ -46,6 +46,11 @@ int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag 
 int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret);
 void numbered_release(struct numbered *t); /* of one that starts as {0} */
 
+/* Their places by bytes: (*ret)[number], the caller's; and themselves in this order. 0 or -ENOMEM.
+ */
+int numbered_sort(const struct numbered *t, uint32_t **ret);
+int numbered_names(const struct numbered *t, const uint32_t *place, char ***ret, size_t *ret_n);
+
 /* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
  * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,

@@ -511,9 +511,8 @@ int recipe_print_sets(struct recipe_print *print, const struct search *s)
 
     for (size_t i = 0; i < s->n_sets && r == 0; i++) {
         const struct set *set = &s->set[i];
-        enum files_layout layout = set->claim->layout;
 
-        if (layout == LAYOUT_TABLE || layout == LAYOUT_MANIFEST)
+        if (set->claim->table)
             r = recipe_leave_folder(print, claim_path(s, set->root));
         else if (!set->dataset)
             r = print_set(print, s, set);

@@ -90,20 +90,6 @@ static int recipe_add_hit(struct recipe_making *t, const char *pattern, size_t f
     return r;
 }
 
-/* Is a file, or a folder that it is in, what no user means? */
-static bool recipe_is_hidden(const char *path)
-{
-    for (const char *name = path; name; name = strchr(name, '/')) {
-        AUTO_FREE char *one = NULL;
-
-        name += *name == '/';
-        one = strndup(name, strcspn(name, "/"));
-        if (!one || is_skipped(one))
-            return true;
-    }
-    return false;
-}
-
 /* 1, 0 or -EBADMSG. */
 static int recipe_is_excepted(const struct recipe_making *t, const char *path)
 {
@@ -138,7 +124,7 @@ static int recipe_match_file(struct recipe_making *t, const json_t *pictures, si
             return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
         if (!r)
             continue;
-        if (recipe_is_hidden(path))
+        if (path_is_hidden(path))
             return 0;
         r = recipe_is_excepted(t, path);
         if (r)

@@ -51,66 +51,31 @@ int recipe_add_words(const struct recipe_making *t, struct files_view *view,
         c = value_columns_find(&view->values, name);
         if (!c)
             r = value_columns_add(&view->values, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
-        while (r == 0 && c->rows + 1 < view->n) /* samples of other patterns */
-            r = value_column_end_hole(c);
         if (r == 0)
-            r = value_column_append(c, word->text, word->len);
-        if (r == 0)
-            r = value_column_end_row(c);
+            r = value_column_set_text(c, view->n - 1, word->text, word->len);
     }
     return r;
 }
 
-static int recipe_make_numbers(struct value_column *c)
+/* Are all texts of a column whole numbers? */
+static bool recipe_are_integers(const struct value_column *c)
 {
-    struct value_columns made = {0};
-    struct value_column *number;
-    int r;
-
     for (uint64_t row = 0; row < c->rows; row++) {
         const uint8_t *items;
         uint64_t n = value_items(c, row, &items);
 
         if (!value_is_hole(c, row) && !recipe_is_integer((const char *)items, n))
-            return 0;
+            return false;
     }
-    r = value_columns_add(&made, c->name, VALUE_NUMBERS, DTYPE_I8, false, 0, &number);
-    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
-        const uint8_t *items;
-        uint64_t n = value_items(c, row, &items);
-        char text[24];
-        int64_t value;
-
-        if (value_is_hole(c, row)) {
-            r = value_column_end_hole(number);
-            continue;
-        }
-        memcpy(text, items, n);
-        text[n] = '\0';
-        value = strtoll(text, NULL, 10);
-        r = value_column_append(number, &value, 1);
-        if (r == 0)
-            r = value_column_end_row(number);
-    }
-    if (r == 0) {
-        struct value_column old = *c;
-
-        *c = made.column[0];
-        made.column[0] = old;
-    }
-    value_columns_release(&made);
-    return r;
+    return true;
 }
 
 int recipe_finish_words(struct files_view *view)
 {
-    int r = 0;
+    int r = value_columns_end(&view->values, view->n);
 
-    for (unsigned i = 0; i < view->values.n && r == 0; i++) {
-        while (r == 0 && view->values.column[i].rows < view->n)
-            r = value_column_end_hole(&view->values.column[i]);
-        if (r == 0)
-            r = recipe_make_numbers(&view->values.column[i]);
-    }
+    for (unsigned i = 0; i < view->values.n && r == 0; i++)
+        if (recipe_are_integers(&view->values.column[i]))
+            r = value_column_to_numbers(&view->values.column[i], DTYPE_I8);
     return r;
 }

@@ -9,6 +9,15 @@
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 
+char *claim_file_path(const struct search *s, size_t file)
+{
+    const char *folder = members_folder_of(s->m, file);
+    char *ret;
+
+    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "", members_name(s->m, file)) < 0 ? NULL
+                                                                                              : ret;
+}
+
 /* The number of a role; 0: there are too many. */
 static int sets_role(struct files_claim *claim, const char *name, unsigned *ret)
 {
@@ -111,15 +120,78 @@ int set_add_source(struct set *set, enum set_source_type type, size_t file, size
     return 0;
 }
 
-int set_add_about(struct set *set, const char *name, const char *json)
+int set_add_about(struct set *set, const char *name, const char *format, ...)
 {
     AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *json = NULL;
     char **about = &set->claim->about;
+    va_list list;
+    int n;
 
+    va_start(list, format);
+    n = vasprintf(&json, format, list);
+    va_end(list);
+    if (n < 0) {
+        json = NULL;
+        return -ENOMEM;
+    }
     text_add(&t, "%s\"%s\": %s,\n", *about ? *about : "", name, json);
     free(*about);
     *about = NULL;
     return text_finish(&t, about, NULL);
+}
+
+int set_add_about_text(struct set *set, const char *name, const char *text)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add_json(&t, text);
+    return t.failed ? -ENOMEM : set_add_about(set, name, "%s", t.data);
+}
+
+/* ---- sets whose samples are the rows of a table ---- */
+
+bool table_may_name(const struct search *s, uint32_t root, size_t file)
+{
+    size_t above = strlen(claim_path(s, root));
+
+    return *members_name(s->m, file) != '.' &&
+           !path_is_hidden(members_folder_of(s->m, file) + above);
+}
+
+int set_begin_row(struct set *set, const char *key, size_t len)
+{
+    struct value_columns *keys = &set->claim->keys;
+    struct value_column *c = keys->column;
+    int r = keys->n ? 0 : value_columns_add(keys, "key", VALUE_TEXT, DTYPE_U1, true, 0, &c);
+
+    if (r == 0)
+        r = value_column_set_text(c, set->claim->n_samples, key, len);
+    return r < 0 ? r : set_begin_sample(set);
+}
+
+int set_add_lost(struct set *set, const char *field, const char *format, ...)
+{
+    struct files_claim *claim = set->claim;
+    struct files_lost *lost;
+    va_list list;
+
+    if (array_capacity(&claim->lost, claim->n_lost, sizeof(*lost)) < 0)
+        return -ENOMEM;
+    lost = &claim->lost[claim->n_lost++];
+    *lost = (struct files_lost){.sample = claim->n_samples - 1, .field = strdup(field)};
+    va_start(list, format);
+    if (vasprintf(&lost->why, format, list) < 0)
+        lost->why = NULL;
+    va_end(list);
+    return lost->field && lost->why ? 0 : -ENOMEM;
+}
+
+int set_add_table(struct set *set, const char *path, const char *word, const char *about)
+{
+    set->claim->table = strdup(path);
+    set->claim->table_word = word;
+    return set->claim->table ? set_add_about_text(set, about, path_base(path)) : -ENOMEM;
 }
 
 int set_add_note(struct set *set, const char *format, ...)

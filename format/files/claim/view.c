@@ -11,8 +11,10 @@ void claim_sample(const struct members *m, const struct files_claim *claim,
     bool is_plain = false;
     const char *name;
 
-    ret->first = claim->first[sample];
-    ret->n = claim->first[sample + 1] - ret->first;
+    *ret = (struct sample_files){claim->first[sample],
+                                 claim->first[sample + 1] - claim->first[sample], 0};
+    if (!ret->n)
+        return;
     name = members_name(m, ret->first);
     for (size_t i = 0; i < ret->n; i++) {
         if (claim->role && claim->role[ret->first + i])
@@ -21,6 +23,13 @@ void claim_sample(const struct members *m, const struct files_claim *claim,
         is_plain = is_plain || name_is_plain(members_name(m, ret->first + i));
     }
     ret->stem = unnamed > 1 && is_plain ? name_stem(name) : name_stem_alone(name);
+}
+
+bool files_lost_has(const struct files_lost *lost, const char *column)
+{
+    size_t n = strlen(lost->field);
+
+    return !strncmp(column, lost->field, n) && !strchr(column + n, '.');
 }
 
 int class_text_compare(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -74,7 +83,6 @@ void files_free_claim(void *impl)
     for (size_t i = 0; i < claim->n_views; i++)
         claim_release_view(&claim->view[i]);
     free(claim->view);
-    view_free_texts(claim->manifest, claim->n_manifests);
     view_free_texts(claim->role_name, claim->n_roles);
     view_free_texts(claim->class_name, claim->n_classes);
     free(claim->first);
@@ -87,5 +95,12 @@ void files_free_claim(void *impl)
     free(claim->notes);
     free(claim->about);
     free(claim->aside);
+    free(claim->table);
+    value_columns_release(&claim->keys);
+    for (size_t i = 0; i < claim->n_lost; i++) {
+        free(claim->lost[i].field);
+        free(claim->lost[i].why);
+    }
+    free(claim->lost);
     free(claim);
 }

@@ -67,9 +67,9 @@ contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short
 # Lines without a file: an error each; if there are no others, of the dataset.
 with open(f"{SOURCE}/set/list.manifest", "ab") as f:
     f.write(b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
-contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: sample 1 (b/gone): expected a file of SOURCE")
+contains(run("info", "--check", SOURCE, code=2), ": set/list.manifest: row 1 (b/gone): expected a file of SOURCE")
 write(f"{SOURCE}/set/list.manifest", b'{"source": "b/gone.jpg", "usage": "train", "annotation": [{"name": "x"}]}\n')
-contains(run("info", "--check", SOURCE, code=2), "not usable: set/list.manifest, usage train: expected a line whose file is in SOURCE, got none in 1")
+contains(run("info", "--check", SOURCE, code=2), "usable: set/list.manifest, usage train: expected a line whose file is in SOURCE, got none in 1")
 
 # A file that is too large for a picture is named as well.
 os.unlink(f"{SOURCE}/set/list.manifest")

@@ -121,7 +121,7 @@ for name, data in files.items():
 place(WWW, "set/images/text.jpg", b"no picture")
 place(WWW, "set/lists/set.manifest", files["lists/set.manifest"] + line("images/text.jpg", "test", ["label 0"]).encode())
 with Nginx(WWW) as server:
-    daemon = start_at("far", f"{server.url}/set/", f"cache={PRIVATE}/far")
+    daemon = start_at("far", f"{server.url}/set/", f"cache={PRIVATE}/cache-far")
     far = [*lines, line("images/text.jpg", "test", ["label 0"])]
     check(daemon.at, "set", far, lambda s: files.get(tail(s), b"no picture"))
     stop(daemon)
@@ -146,8 +146,8 @@ write(f"{bad}/gone.manifest", (good + line("gone.jpg") + line("../secret.jpg") +
 write(f"{bad}/end.manifest", (good + "\n").encode())
 with mounted(bad):
     for name in ("json", "array", "nosource", "empty", "name", "number", "many"):
-        contains(content(path(f"{name}.train", "dataset.json")).decode(), f"{name}.manifest, line 2")
-    contains(content(path("first.train", "dataset.json")).decode(), "first.manifest, line 1")
+        contains(content(path(f"{name}.manifest", "ERROR.txt")).decode(), f"{name}.manifest, line 2")
+    contains(content(path("first.manifest", "ERROR.txt")).decode(), "first.manifest, line 1")
     for name in ("xml", "nothing"):  # they are none
         equal([f for f in os.listdir(MOUNTPOINT) if f.startswith(name)], [], name)
     contains(described("end.train")["left_aside"], "2 .manifest")
@@ -209,7 +209,7 @@ with mounted(f"{SOURCE}/any/site"):
 for name in os.listdir(f"{SOURCE}/any/train.json"):
     place(WWW, f"any/{name}", content(f"{SOURCE}/any/train.json/{name}"))
 with Nginx(WWW) as server:
-    daemon = start_at("any", f"{server.url}/any/", f"cache={PRIVATE}/far-any")
+    daemon = start_at("any", f"{server.url}/any/", f"cache={PRIVATE}/cache-any")
     equal(load(daemon.at, "train.eval/samples/npy/b.label.npy").item(), 1, "far")
     heads = [r.path for r in server.log() if r.method == "GET" and r.path.endswith(".json")]
     equal(heads.count("/any/notes.json"), 1, f"requests: {heads}")

@@ -282,9 +282,8 @@ static void check_classes(const struct members *m, const struct files_claim *cla
 
 static void check_rule(const struct members *m, const struct collection *c)
 {
-    static const char *const rules[] = {"classes by folder",    "one folder",
-                                        "parts of one dataset", "scenes with the same pairs",
-                                        "a table of metadata",  "manifests"};
+    static const char *const rules[] = {"classes by folder", "one folder", "parts of one dataset",
+                                        "scenes with the same pairs"};
     const struct files_claim *claim = c->impl;
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -309,7 +308,7 @@ static void check_keys(const struct members *m, const struct collection *c, stru
         char line[KEY_MAX + 8];
 
         claim_sample(&files, claim, claim->view, i, &sample);
-        len = sample_key(&keys, &sample, key);
+        len = sample_key(&keys, i, &sample, key);
         snprintf(line, sizeof(line), "\n %.*s\n", (int)len, key);
         if (t->data && strstr(t->data, line))
             fail_tree(m, "two samples of one key", line);

@@ -1,10 +1,8 @@
-#include "format/files/lookup.h"
+#include "format/files/claim/lookup.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "format/files/file.h"
 
 bool lookup_is_below(const char *path, size_t len)
 {
@@ -55,15 +53,4 @@ size_t manifest_find(const struct members *m, const char *root, const char *fold
         tail += *tail == '/';
     }
     return found;
-}
-
-char *files_source_name(const struct files_source *source, size_t member)
-{
-    const char *folder = members_folder_of(source->members, member);
-    char *ret;
-
-    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "",
-                    members_name(source->members, member)) < 0
-               ? NULL
-               : ret;
 }

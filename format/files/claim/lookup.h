@@ -1,7 +1,7 @@
-/* Which member of a collection is meant by a path that a table has. Tables are hostile: nothing is
- * opened, and a path that has ".." means none. m->n: there is no such member. */
-#ifndef EPOCHFS_FORMAT_FILES_LOOKUP_H
-#define EPOCHFS_FORMAT_FILES_LOOKUP_H
+/* Which file of a listing is meant by a path that a table has. Tables are hostile: nothing is
+ * opened, and a path that has ".." means none. m->n: there is no such file. */
+#ifndef EPOCHFS_FORMAT_FILES_CLAIM_LOOKUP_H
+#define EPOCHFS_FORMAT_FILES_CLAIM_LOOKUP_H
 
 #include "base/members.h"
 

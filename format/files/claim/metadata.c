@@ -1,0 +1,355 @@
+/* Tables of metadata next to pictures, metadata.jsonl or metadata.csv, as Hugging Face has them: a
+ * row is a sample. Columns called file_name or <name>_file_name name its files, the others are
+ * fields. The table is hostile: what it names is looked up in the listing, and never opened as a
+ * path. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/files/claim/lookup.h"
+#include "format/files/claim/parts.h"
+#include "format/records/column_table.h"
+#include "format/rows/row.h"
+
+#define METADATA_COLUMNS_MAX 500 /* of a table */
+
+/* Numbers of a column of the table. */
+enum {
+    METADATA_SEEN,  /* 1 << enum cell_type of each cell that has a value */
+    METADATA_VALUE, /* 1 + its place in values; 0: it names files */
+};
+
+struct metadata {
+    struct search *s;
+    struct set *set;
+    size_t file; /* of the listing: the table */
+    uint32_t folder;
+    char *what; /* its path */
+    enum table_format format;
+    struct row row;
+    struct column_table columns;
+    uint64_t rows, found, missing, refused; /* names of files */
+};
+
+static void metadata_release(struct metadata *t)
+{
+    row_release(&t->row);
+    column_table_release(&t->columns);
+    free(t->what);
+}
+
+/* ---- cells ---- */
+
+/* "file_name" and "<name>_file_name" have names of files. */
+static bool metadata_names_files(const char *name, size_t len)
+{
+    static const char word[] = "file_name";
+    size_t n = sizeof(word) - 1;
+
+    return len >= n && !memcmp(name + len - n, word, n) && (len == n || name[len - n - 1] == '_');
+}
+
+/* What the fields of a column of files begin with: "" of file_name, "<name>." of others. */
+static void metadata_field(const struct learned_column *column, char ret[static EXT_MOST])
+{
+    size_t n = column->len - strlen("file_name");
+
+    n -= n > 0; /* "_" */
+    n = n < EXT_MOST - 2 ? n : EXT_MOST - 2;
+    snprintf(ret, EXT_MOST, "%.*s%s", (int)n, column->name, n ? "." : "");
+}
+
+static int metadata_lose(struct metadata *t, const struct learned_column *column, bool is_below)
+{
+    char field[EXT_MOST];
+
+    t->missing += is_below;
+    t->refused += !is_below;
+    metadata_field(column, field);
+    return set_add_lost(t->set, field, "%s: %s", column->name,
+                        is_below ? "there is no such file"
+                                 : "expected a path below the folder of the table");
+}
+
+static int metadata_add_file(struct metadata *t, const struct learned_column *column,
+                             const struct row_cell *cell)
+{
+    char field[EXT_MOST], full[2 * EXT_MOST + 2], ext[EXT_MOST + 1];
+    AUTO_FREE char *path = strndup(cell->text, cell->len);
+    const char *name;
+    size_t file, stem;
+
+    if (!path)
+        return -ENOMEM;
+    if (!cell->is_string || !lookup_is_below(path, cell->len))
+        return metadata_lose(t, column, false);
+    file = lookup_path(t->s->m, claim_path(t->s, t->folder), path);
+    if (file == t->s->m->n || file == t->file)
+        return metadata_lose(t, column, true);
+    t->found++;
+    name = members_name(t->s->m, file);
+    stem = name_stem_last(name);
+    metadata_field(column, field);
+    snprintf(full, sizeof(full), "%s%s", field, stem && name_ext(name, stem, ext) ? ext : "bin");
+    return set_add_file(t->s, t->set, file, full);
+}
+
+static int metadata_add_cell(struct metadata *t, const struct row_cell *cell, unsigned i)
+{
+    struct value_columns *values = &t->set->claim->view->values;
+    struct learned_column *column = &t->columns.column[i];
+
+    if (cell->type == CELL_NONE)
+        return 0;
+    if (metadata_names_files(column->name, column->len))
+        return metadata_add_file(t, column, cell);
+    column->number[METADATA_SEEN] |= UINT64_C(1) << cell->type;
+    return value_column_set_text(&values->column[column->number[METADATA_VALUE] - 1], t->rows,
+                                 cell->text, cell->len);
+}
+
+/* The number of a column, which may be new. 0, -E2BIG or -ENOMEM. */
+static int metadata_find_column(struct metadata *t, const char *name, size_t len, unsigned *ret)
+{
+    struct value_columns *values = &t->set->claim->view->values;
+    unsigned before = t->columns.n;
+    struct value_column *value;
+    int r = column_table_add(&t->columns, name, len, ret);
+
+    if (r < 0 || t->columns.n == before || metadata_names_files(name, len))
+        return r;
+    t->columns.column[*ret].number[METADATA_VALUE] = values->n + 1;
+    return value_columns_add(values, name, VALUE_TEXT, DTYPE_U1, true, 0, &value);
+}
+
+/* ---- rows ---- */
+
+/* The names of the columns of CSV. */
+static int metadata_read_names(struct metadata *t, const char *what, struct diag *d)
+{
+    if (t->row.n > METADATA_COLUMNS_MAX)
+        return diag_set(d, -EBADMSG, "%s: expected at most %u columns, got %zu", what,
+                        METADATA_COLUMNS_MAX, t->row.n);
+    for (size_t i = 0; i < t->row.n; i++) {
+        AUTO_FREE char *name = strndup(t->row.cell[i].text, t->row.cell[i].len);
+        unsigned column;
+        int r = name ? metadata_find_column(t, name, strlen(name), &column) : -ENOMEM;
+
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0 || column != i)
+            return diag_set(d, -EBADMSG, "%s: column %zu: expected a name that no other has", what,
+                            i + 1);
+    }
+    return 0;
+}
+
+/* The key of a row: the name of its file, without the extension; its place if it has none. */
+static int metadata_begin_row(struct metadata *t, uint64_t at)
+{
+    const struct row_cell *named = NULL;
+    char place[24];
+
+    for (size_t i = 0; i < t->row.n; i++) {
+        const struct row_cell *cell = &t->row.cell[i];
+        const char *name = cell->name ? cell->name : t->columns.column[i].name;
+
+        if (!cell->len || !cell->is_string || !metadata_names_files(name, strlen(name)))
+            continue;
+        if (!named || !strcmp(name, "file_name"))
+            named = cell;
+    }
+    snprintf(place, sizeof(place), "%" PRIu64, at);
+    return set_begin_row(t->set, named ? named->text : place,
+                         named ? path_stem(named->text, named->len) : strlen(place));
+}
+
+static int metadata_add_row(struct metadata *t, const struct row_bytes *bytes, const char *what,
+                            struct diag *d)
+{
+    const struct row *row = &t->row;
+    int r = row_parse(&t->row, t->format, bytes->bytes, bytes->len, what, d);
+
+    if (r == 0 && t->format == TABLE_CSV && !t->columns.n)
+        return metadata_read_names(t, what, d);
+    if (r == 0 && t->format == TABLE_CSV && row->n != t->columns.n)
+        return diag_set(d, -EBADMSG, "%s: expected %u fields, as the first line has, got %zu", what,
+                        t->columns.n, row->n);
+    if (r == 0)
+        r = metadata_begin_row(t, bytes->at);
+    for (size_t i = 0; i < row->n && r == 0; i++) {
+        const struct row_cell *cell = &row->cell[i];
+        unsigned column = (unsigned)i;
+
+        if (cell->name)
+            r = metadata_find_column(t, cell->name, strlen(cell->name), &column);
+        if (r == 0)
+            r = metadata_add_cell(t, cell, column);
+        if (r == -E2BIG)
+            r = 0; /* the table has counted it */
+    }
+    t->rows += r == 0;
+    return r;
+}
+
+static int metadata_read_rows(struct metadata *t, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO(row_walk_release)
+    struct row_walk walk = {.format = t->format, .name = t->what};
+    struct row_bytes row;
+    char what[512];
+    int r = t->s->claims->open(t->s->claims, t->file, &blob, d);
+
+    if (r < 0)
+        return r;
+    walk.blob = blob;
+    walk.end = blob->size;
+    while ((r = row_walk_next(&walk, &row, d)) == 1) {
+        snprintf(what, sizeof(what), "%s, line %" PRIu64, walk.name, walk.line);
+        r = metadata_add_row(t, &row, what, d);
+        if (r < 0)
+            return r;
+    }
+    return r < 0 ? r : blob_verify(blob, d);
+}
+
+/* ---- all rows ---- */
+
+/* Columns of numbers alone become such. */
+static int metadata_finish_values(struct metadata *t)
+{
+    struct value_columns *values = &t->set->claim->view->values;
+    int r = value_columns_end(values, t->rows);
+
+    for (unsigned i = 0; i < t->columns.n && r == 0; i++) {
+        const uint64_t *number = t->columns.column[i].number;
+
+        if (number[METADATA_VALUE] && number[METADATA_SEEN] &&
+            !(number[METADATA_SEEN] & ~(UINT64_C(1) << CELL_INTEGER | UINT64_C(1) << CELL_REAL)))
+            r = value_column_to_numbers(&values->column[number[METADATA_VALUE] - 1],
+                                        number[METADATA_SEEN] >> CELL_REAL & 1 ? DTYPE_F8
+                                                                               : DTYPE_I8);
+    }
+    return r;
+}
+
+/* What is in no row is ignored. Returns how many files. */
+static uint64_t metadata_ignore_others(const struct metadata *t)
+{
+    const struct folder_info *top = &t->s->info[t->folder];
+    uint64_t n = 0;
+
+    for (size_t i = top->first; i < t->s->info[top->end - 1].last; i++)
+        if (i != t->file && t->s->claims->taken[i] != CLAIMS_SAMPLE &&
+            table_may_name(t->s, t->folder, i)) {
+            t->s->claims->taken[i] = CLAIMS_ASIDE;
+            t->s->flags[i] |= FILE_REASON_GIVEN;
+            n++;
+        }
+    return n;
+}
+
+static int metadata_add_notes(const struct metadata *t, uint64_t unnamed)
+{
+    struct set *set = t->set;
+    int r = 0;
+
+    if (t->missing)
+        r = set_add_note(set, "%s names %" PRIu64 " files that are not there", t->what, t->missing);
+    if (r == 0 && t->refused)
+        r = set_add_note(set, "%s names %" PRIu64 " files that are not below its folder: refused",
+                         t->what, t->refused);
+    if (r == 0 && unnamed)
+        r = set_add_note(set, "%" PRIu64 " files are in no row of %s", unnamed, t->what);
+    if (r == 0 && t->columns.left_out)
+        r = set_add_note(set, "%s has more than %u columns: others are ignored, the first is '%s'",
+                         t->what, METADATA_COLUMNS_MAX, t->columns.first_out);
+    if (r == 0)
+        r = set_add_table(set, t->what, "metadata", "table");
+    if (r == 0)
+        r = set_add_about(set, "rows_without_file", "%" PRIu64, t->missing);
+    if (r == 0)
+        r = set_add_about(set, "rows_refused", "%" PRIu64, t->refused);
+    return r < 0 ? r : set_add_about(set, "files_without_row", "%" PRIu64, unnamed);
+}
+
+static int metadata_finish(struct metadata *t, struct diag *d)
+{
+    int r = metadata_finish_values(t);
+
+    if (r == 0)
+        r = set_end(t->set);
+    if (r < 0)
+        return r;
+    if (!t->found && (t->missing || t->refused))
+        return diag_set(d, -EBADMSG,
+                        "%s: expected a row whose file exists, got none in %" PRIu64 " rows",
+                        t->what, t->rows);
+    if (!t->found)
+        return diag_set(d, -EBADMSG,
+                        "%s: expected a column file_name, or <name>_file_name, that names files "
+                        "next to it; got none in %" PRIu64 " rows",
+                        t->what, t->rows);
+    return metadata_add_notes(t, metadata_ignore_others(t));
+}
+
+/* The table of that name in the folder. m->n: there is none. */
+static size_t metadata_table(const struct search *s, uint32_t folder, const char *name)
+{
+    const char *path = claim_path(s, folder);
+
+    return members_lookup(s->m, path, strlen(path), name);
+}
+
+/* The table of the folder, of which there is one. 0, or -EBADMSG with the reason in d. */
+static int metadata_choose(const struct search *s, uint32_t folder, size_t *ret, struct diag *d)
+{
+    const char *path = claim_path(s, folder), *slash = *path ? "/" : "", *first = NULL;
+
+    for (size_t i = 0; table_names[i]; i++) {
+        size_t file = metadata_table(s, folder, table_names[i]);
+
+        if (file == s->m->n)
+            continue;
+        if (first)
+            return diag_set(d, -EBADMSG, "%s%sexpected one table of metadata, got %s and %s", path,
+                            *path ? ": " : "", first, table_names[i]);
+        first = table_names[i];
+        *ret = file;
+        s->claims->taken[file] = CLAIMS_USED;
+    }
+    if (strstr(first, ".parquet"))
+        return diag_set(d, -EBADMSG,
+                        "%s%s%s: expected metadata.jsonl or metadata.csv, got a table of Parquet, "
+                        "which epochfs does not read",
+                        path, slash, first);
+    return 0;
+}
+
+int metadata_apply(struct search *s, uint32_t folder)
+{
+    AUTO(metadata_release)
+    struct metadata t = {.s = s, .folder = folder, .columns.most = METADATA_COLUMNS_MAX};
+    struct diag d = DIAG_INIT;
+    size_t before = s->n_sets;
+    int r = metadata_choose(s, folder, &t.file, &d);
+
+    if (r == 0) {
+        t.format = text_ends_with(members_name(s->m, t.file), ".csv") ? TABLE_CSV : TABLE_JSONL;
+        t.what = claim_file_path(s, t.file);
+        r = t.what ? set_begin(s, folder, LAYOUT_FLAT, folder, true, "a table of metadata", &t.set)
+                   : -ENOMEM;
+    }
+    if (r == 0)
+        r = metadata_read_rows(&t, &d);
+    if (r == 0)
+        r = metadata_finish(&t, &d);
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    sets_drop(s, before);
+    return collect_refused(s, folder, strdup(diag_text(&d, r)));
+}
