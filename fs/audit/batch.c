@@ -199,8 +199,8 @@ static int audit_batch_read_column(struct reading *r, const struct content *c, u
         return diag_set(d, -EBADMSG, "%s: %.*s: expected one little-endian number for each of %llu",
                         blob_name(r->blob), (int)c->name_len, c->name, (unsigned long long)n);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
-        double value;
-        uint64_t whole;
+        double value = 0;
+        uint64_t whole = 0;
 
         rc = audit_batch_read_number(r, c, i, &value, &whole, d);
         if (ret)

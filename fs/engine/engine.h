@@ -80,6 +80,28 @@ bool engine_read_begins(struct engine *e, const struct node *node, uint64_t end)
 void engine_read_ends(struct engine *e, const struct node *node, uint64_t off, size_t n,
                       size_t asked);
 
+/* ---- fs/engine/reads.c ---- */
+
+/* A read that may wait for bytes of a remote. */
+struct engine_read {
+    /* As in struct read_context: must it give up? NULL: never. */
+    bool (*cancelled)(void *ctx);
+    void *ctx;
+    bool ahead; /* no reader waits for it yet */
+    /* Read, or note in rc what is missing; called again until it is not -EAGAIN. */
+    int (*pass)(struct read_context *rc, void *what, struct diag *d);
+    void *what;
+};
+
+/* 0, or the -errno of the last pass, or of the bytes that cannot be fetched; with the reason in d.
+ */
+int engine_read_waiting(struct engine *e, const struct engine_read *read, struct diag *d);
+
+/* The node of a path below the root, such as "train/dataset.json"; links to plans are followed.
+ * 0; -EAGAIN: *ret is the folder whose item must be ready first; or an error of tree_lookup(), with
+ * the reason in d. */
+int engine_find(struct engine *e, const char *path, struct node *ret, struct diag *d);
+
 /* ---- fs/engine/attributes.c ---- */
 
 /* S_IFDIR, S_IFREG or S_IFLNK. */
@@ -94,8 +116,8 @@ int engine_stat(struct read_context *rc, struct engine *e, const struct node *no
 /* Note in the status that a file of a batch cannot be made, and why. */
 void engine_refused_file(struct engine *e, const struct node *node, const struct diag *reason);
 
-/* Is an entry left out of its listing? 1: yes, and status names it; 0: no; or -EINTR. may_end: the
- * listing may be shown as it is, so the deadline counts between entries, too. */
+/* Is an entry omitted from its listing? 1: yes, and status names it; 0: no; or -EINTR. may_end: the
+ * listing may be shown as it is, so the deadline also counts between entries. */
 int engine_refused_in_list(struct read_context *rc, struct engine *e, const struct node *node,
                            bool may_end);
 

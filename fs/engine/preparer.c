@@ -246,10 +246,12 @@ void preparer_ask(struct preparer *p, const struct catalog_item *item)
 
 void preparer_end(struct preparer *p)
 {
-    LOCK_SCOPE(&p->lock);
-
+    if (!p->wanted)
+        return;
+    lock_take(&p->lock);
     p->ending = true;
     pthread_cond_broadcast(&p->wake);
+    lock_drop(&p->lock);
 }
 
 void preparer_stop(struct preparer *p)

@@ -54,8 +54,8 @@ void preparer_ask(struct preparer *p, const struct catalog_item *item);
 /* Is all there that a reader waits for who asks for the item? Any thread. */
 bool preparer_has(const struct preparer *p, const struct catalog_item *item);
 
-/* Have the thread end; stop: and wait until it has. Both may be called again, stop by one thread at
- * a time. */
+/* Have the thread end; stop: and wait until it has. Both take one that is {0} and may be called
+ * again, stop by one thread at a time. */
 void preparer_end(struct preparer *p);
 void preparer_stop(struct preparer *p);
 

@@ -95,8 +95,7 @@ static int view_read_source(struct read_context *rc, const struct node *node, ui
     return blob_read(rc, blob, dst, *ret_len, off, d);
 }
 
-/* Bytes are good only if no source has changed since it was opened. */
-static int check_sources(const struct node *node, struct diag *d)
+int view_check_sources(const struct node *node, struct diag *d)
 {
     const struct dataset *ds = node->item->ds;
     bool one = node->type == NODE_SOURCE;
@@ -114,8 +113,7 @@ static int check_sources(const struct node *node, struct diag *d)
     return 0;
 }
 
-/* Was the order of the batch computed from labels whose file was cut short? */
-static int check_labels(const struct node *node, struct diag *d)
+int view_check_labels(const struct node *node, struct diag *d)
 {
     const struct list_label *label = node->plan ? node->plan->label : NULL;
 
@@ -142,7 +140,7 @@ static int read_rendered(struct read_context *rc, struct open_files *files, cons
     if (rc)
         rc->checks_late = false;
     open_files_give(f, !off && *ret_len == f->layout.size);
-    return r < 0 ? r : check_labels(node, d);
+    return r < 0 ? r : view_check_labels(node, d);
 }
 
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
@@ -158,7 +156,7 @@ int view_read(struct read_context *rc, struct open_files *files, const struct no
     else
         r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
-    changed = check_sources(node, d);
+    changed = view_check_sources(node, d);
     if (changed == 0)
         changed = blob_verify_used(rc, d);
     if (changed < 0)

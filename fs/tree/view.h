@@ -35,6 +35,11 @@ int view_is_mixed(struct read_context *rc, struct open_files *files, const struc
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
               uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
 
+/* For who reads samples of the node without view_read(). Has no source changed since it was opened?
+ * Was the order of the batch computed from whole labels? 0, or -errno with the reason in d. */
+int view_check_sources(const struct node *node, struct diag *d);
+int view_check_labels(const struct node *node, struct diag *d);
+
 /* Open the file of this machine that has all bytes of the node's file, and no others: see
  * blob_open_file(). -EOPNOTSUPP: there is none, the file is made of other bytes. */
 int view_open_file(const struct node *node, int *ret_fd, struct diag *d);
