@@ -183,15 +183,22 @@ int batches_take(struct epochfs_batches *b, uint64_t k, struct epochfs_batch **r
 
 void batches_stop(struct epochfs_batches *b)
 {
+    struct epochfs_batch *made[AHEAD_MOST];
+    unsigned n = 0;
+
     lock_take(&b->lock);
     b->ending = true;
     pthread_cond_broadcast(&b->wake);
     lock_drop(&b->lock);
     for (unsigned i = 0; i < b->n_makers; i++) /* none is started after ending */
         pthread_join(b->maker[i], NULL);
-    for (unsigned i = 0; i < AHEAD_MOST; i++)
-        if (b->slot[i].state == SLOT_READY)
-            buffers_give(b->slot[i].batch);
-    buffers_close(b->buffers);
-    b->buffers = NULL;
+    lock_take(&b->lock); /* calls may be under way */
+    for (unsigned i = 0; i < AHEAD_MOST; i++) {
+        if (b->slot[i].state == SLOT_READY && b->slot[i].batch)
+            made[n++] = b->slot[i].batch;
+        b->slot[i] = (struct batch_slot){0};
+    }
+    lock_drop(&b->lock);
+    while (n)
+        buffers_give(made[--n]);
 }

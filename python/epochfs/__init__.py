@@ -1,18 +1,20 @@
-"""epochfs from Python: mount datasets, read their samples and shuffled batches as arrays.
+"""epochfs from Python: read samples and shuffled batches of datasets as arrays.
 
     import epochfs
-    with epochfs.mount("/data/mnist") as mount:
-        for batch in mount["train"].batches("batch=128,seed=7", epoch=0):
+    with epochfs.load("/data/mnist") as data:
+        for batch in data["train"].batches("batch=128,seed=7", epoch=0):
             batch["image"], batch["label"]      # (128, 28, 28) uint8, (128,) uint8
 
-`open()` takes a mount that is there. `epochfs.torch`, `epochfs.sklearn` and `epochfs.xgboost` feed those libraries.
+`load()` reads in this process. `mount()` mounts the same as files, and `open()` takes a mount that is there.
+`epochfs.torch`, `epochfs.sklearn` and `epochfs.xgboost` feed those libraries.
 Everything raises `Error`, an OSError, or one of its kinds; nothing ends early in silence.
 """
 
 from ._batches import Batches, csr
 from .errors import BadBatchError, DeadMountError, Error, MountError, PlanError, StaleSourceError
+from ._library import Library, load
 from ._mount import Dataset, Field, Mount, mount, open  # pylint: disable=redefined-builtin
 
 __version__ = "0.1.0"
-__all__ = ["BadBatchError", "Batches", "Dataset", "DeadMountError", "Error", "Field", "Mount", "MountError",
-           "PlanError", "StaleSourceError", "csr", "mount", "open"]
+__all__ = ["BadBatchError", "Batches", "Dataset", "DeadMountError", "Error", "Field", "Library", "Mount", "MountError",
+           "PlanError", "StaleSourceError", "csr", "load", "mount", "open"]

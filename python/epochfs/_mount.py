@@ -60,7 +60,7 @@ class Dataset:
         self.mount = mount
         self.name = name
         self.path: str = os.path.join(mount.path, name)
-        self.info: dict[str, Any] = mount.read(_load_json, os.path.join(self.path, "dataset.json"))
+        self.info: dict[str, Any] = json.loads(mount.text(os.path.join(self.path, "dataset.json")))
         """all of dataset.json"""
         if "error" in self.info:
             raise Error(None, self.info["error"], self.path)
@@ -116,11 +116,15 @@ class Dataset:
         padded ones; "csc": sparse rows by columns.
         Raises PlanError if the plan does not open, with the mount's reason, or has no batches, TypeError and ValueError for an
         epoch that is none and a start that is not in it; `Batches.read()` says what reading raises."""
-        return Batches(self, plan, epoch, start, fields, encoding)
+        return self.batches_of(plan, epoch, start, fields, encoding)
+
+    def batches_of(self, *arguments: Any) -> Batches:
+        """For epochfs.torch: the batches that go with this kind of dataset, by the arguments of `Batches`."""
+        return Batches(self, *arguments)
 
     def _read(self, name: str, missing: Exception) -> dict[str, np.ndarray]:
         try:
-            return self.mount.read(read_npz, os.path.join(self.path, "samples", "npz", f"{name}.npz"))
+            return self.mount.arrays(os.path.join(self.path, "samples", "npz", f"{name}.npz"))
         except Error as e:
             if e.errno == errno.ENOENT and type(e) is Error:
                 raise missing from e
@@ -132,13 +136,13 @@ class Dataset:
         if self._keys is None:
             path = os.path.join(self.path, "samples", "npz", f"{name}.npz")
             try:
-                if int(os.getxattr(path, "user.epochfs.index")) == number:
+                if int(self.mount.attribute(path, "user.epochfs.index")) == number:
                     return name
             except OSError as e:
                 if e.errno not in (errno.ENOENT, errno.ENODATA, errno.ENOTSUP):
                     raise explain(e, self.mount.path, path) from e
             folder = os.path.dirname(path)
-            self._keys = [file[:-len(".npz")] for file in self.mount.read(_list, folder)]
+            self._keys = [file[:-len(".npz")] for file in self.mount.names(folder)]
         return self._keys[number]
 
 
@@ -168,10 +172,10 @@ class Mount(Mapping):
         if not _is_name(name):
             raise self._missing(name)
         path = os.path.join(self.path, name)
-        if os.path.isfile(os.path.join(path, "ERROR.txt")):
-            raise Error(None, self.read(_load_text, os.path.join(path, "ERROR.txt")).strip(), path)
+        if self.is_file(os.path.join(path, "ERROR.txt")):
+            raise Error(None, self.text(os.path.join(path, "ERROR.txt")).strip(), path)
         try:
-            return Dataset(self, name)
+            return self.dataset(name)
         except Error as e:
             if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
                 raise self._missing(name) from e
@@ -186,7 +190,7 @@ class Mount(Mapping):
         if not _is_name(name):
             return False
         try:
-            return "error" not in self.read(_load_json, os.path.join(self.path, str(name), "dataset.json"))
+            return "error" not in json.loads(self.text(os.path.join(self.path, str(name), "dataset.json")))
         except Error as e:
             if type(e) is Error and e.errno in (errno.ENOENT, errno.ENOTDIR):
                 return False
@@ -229,13 +233,41 @@ class Mount(Mapping):
         except OSError as e:
             raise explain(e, self.path, path) from e
 
+    # ---- what is read of a mount: `Library` reads the same without one ----
+
+    def dataset(self, name: str) -> Dataset:
+        """The dataset of that name, which must be there."""
+        return Dataset(self, name)
+
+    def text(self, path: str) -> str:
+        """The text of a file."""
+        return self.read(_load_text, path)
+
+    def names(self, path: str) -> list[str]:
+        """The entries of a folder."""
+        return self.read(os.listdir, path)
+
+    def attribute(self, path: str, name: str) -> bytes:
+        """An extended attribute; OSError as it comes."""
+        return os.getxattr(path, name)
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def is_file(self, path: str) -> bool:
+        return os.path.isfile(path)
+
+    def arrays(self, path: str) -> dict[str, np.ndarray]:
+        """The arrays of a .npz file."""
+        return self.read(read_npz, path)
+
     def _walk(self, folder: str) -> Iterator[str]:
-        names = self.read(_list, os.path.join(self.path, folder))
+        names = self.names(os.path.join(self.path, folder))
         if "dataset.json" in names:
             yield folder
         elif "ERROR.txt" not in names:
             for name in names:
-                if name != ".epochfs" and os.path.isdir(os.path.join(self.path, folder, name)):
+                if name != ".epochfs" and self.is_folder(os.path.join(self.path, folder, name)):
                     yield from self._walk(os.path.join(folder, name))
 
 
@@ -258,7 +290,7 @@ def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object)
 
     Raises MountError with the command's message."""
     name = os.fsdecode(source)
-    words = list(_words(options))
+    words = [word for option in option_words(options) for word in ("-o", option)]
     made: list[str] = []
     try:
         if mountpoint is None:
@@ -351,13 +383,13 @@ def _is_there(where: str, daemon: int | None) -> bool:
         return os.path.ismount(where)
 
 
-def _words(options: dict[str, object]) -> Iterator[str]:
+def option_words(options: dict[str, object]) -> Iterator[str]:
+    """The words that -o joins by commas."""
     for name, values in options.items():
         for value in values if isinstance(values, (list, tuple)) else [values]:
             text = os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
             text = text.replace(",", "+") if name == "plan" else text.replace("\\", r"\\").replace(",", r"\,")
             if value is not None and value is not False:
-                yield "-o"
                 yield name if value is True else f"{name}={text}"
 
 
@@ -403,14 +435,6 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and "\0" not in name and not {"", ".", ".."} & {*name.split("/")}
 
 
-def _load_json(path: str) -> Any:
-    return json.loads(_load_text(path))
-
-
 def _load_text(path: str) -> str:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), encoding="utf-8", errors="replace") as f:
         return f.read()
-
-
-def _list(path: str) -> list[str]:
-    return os.listdir(path)

@@ -12,7 +12,7 @@ import os
 import re
 import struct
 from functools import lru_cache
-from typing import Callable, Collection
+from typing import Any, Callable, Collection
 
 import numpy as np
 
@@ -164,13 +164,14 @@ def _check_end(file: _File, offset: int, members: int) -> None:
 
 
 def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate = np.empty,
-             parts: Collection[str] = ()) -> dict[str, np.ndarray]:
+             parts: Collection[str] = (), opener: Callable[[str], Any] = _File) -> dict[str, np.ndarray]:
     """The arrays of a .npz file by their names, in the file's order; if fields is given, these, and those of parts that are there.
+    opener makes what reads the file, as _File does.
 
     Raises OSError as the system does, BadBatchError, and KeyError for a field that is not there."""
     arrays: dict[str, np.ndarray] = {}
     names: list[str] = []
-    with _File(path) as file:
+    with opener(path) as file:
         offset = 0
         while True:
             head = file.bytes(offset, HEAD_SIZE)

@@ -189,7 +189,7 @@ class Batches(IterableDataset):
         memory: Allocate = np.empty
         if self.pin_memory and get_worker_info() is None:
             memory = _pinned
-        return _batches.Batches(self.dataset, self.plan, epoch, start, self.fields, self.encoding, memory)
+        return self.dataset.batches_of(self.plan, epoch, start, self.fields, self.encoding, memory)
 
     def _tensors(self, arrays: dict[str, np.ndarray]) -> Batch:
         batch: Batch = {}
