@@ -416,7 +416,7 @@ static int library_list(struct epochfs *fs, const struct node *folder,
             r = engine_refused_in_list(&rc, &fs->engine, &node, true);
         if (r == 0 && library_is_closing(fs))
             r = -EINTR;
-        if (r == 0 && each(ctx, name))
+        if (r == 0 && strcmp(name, ".") != 0 && each(ctx, name)) /* a folder that is one source */
             break;
     }
     read_context_release(&rc);

@@ -119,11 +119,13 @@ class _File:
         pass
 
     def bytes(self, offset: int, size: int) -> bytes:
+        """Up to size bytes, fewer where the file ends."""
         memory = bytearray(max(min(size, self.size - offset), 0))
         self._fill((ctypes.c_char * len(memory)).from_buffer(memory), len(memory), offset)
         return bytes(memory)
 
     def into(self, array: np.ndarray, offset: int) -> None:
+        """Fill the array with the bytes from offset on."""
         self._fill(array.ctypes.data, array.nbytes, offset)
 
     def _fill(self, memory: Any, size: int, offset: int) -> None:
@@ -203,11 +205,12 @@ class _Taken:
         self.handle = handle
         self.pid = os.getpid()
 
-    def __del__(self) -> None:
-        if self.pid == os.getpid():
-            _loaded["batch_give"](self.handle)
+    def __del__(self, getpid: Callable[[], int] = os.getpid, functions: dict[str, Any] = _loaded) -> None:
+        if self.pid == getpid():  # modules may be gone when the interpreter ends
+            functions["batch_give"](self.handle)
 
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The arrays by their names; each keeps the batch."""
         array = _Array(ctypes.sizeof(_Array))
         for i in range(_loaded["batch_count"](self.handle)):
             _loaded["batch_array"](self.handle, i, array)
@@ -227,9 +230,11 @@ class LoadedDataset(Dataset):
 
     def batches(self, plan: str, *, epoch: int = 0, start: int = 0, fields: Collection[str] | None = None,
                 encoding: str = "npz") -> Batches:
+        """As `Dataset.batches()`."""
         return self.batches_of(plan, epoch, start, names_of(fields), encoding)
 
     def batches_of(self, *arguments: Any) -> Batches:
+        """As `Dataset.batches_of()`."""
         return LoadedBatches(self, *arguments)
 
 
@@ -272,6 +277,7 @@ class Library(Mount):
         super().close()
 
     def dataset(self, name: str) -> Dataset:
+        """The dataset of that name, which must exist."""
         return LoadedDataset(self, name)
 
     def status(self) -> dict[str, Any]:
@@ -281,6 +287,7 @@ class Library(Mount):
     # ---- what Mount reads by the file system ----
 
     def text(self, path: str) -> str:
+        """The text of a file."""
         memory, found = ctypes.create_string_buffer(PIECE), b""
         while True:
             if path.startswith(".epochfs/"):  # it changes with each call
@@ -291,6 +298,7 @@ class Library(Mount):
                 return found.decode("utf-8", "replace")
 
     def names(self, path: str) -> list[str]:
+        """The entries of a folder."""
         found: list[str] = []
 
         def each(_: Any, name: bytes) -> int:
@@ -303,6 +311,7 @@ class Library(Mount):
         return found
 
     def attribute(self, path: str, name: str) -> bytes:
+        """An extended attribute; OSError as it comes."""
         memory, error = ctypes.create_string_buffer(PIECE), _Error(ctypes.sizeof(_Error))
         n = _functions()["attribute"](self.handle(), os.fsencode(path), name.encode(), memory, PIECE, error)
         if n < 0:
@@ -310,12 +319,15 @@ class Library(Mount):
         return memory.raw[:n]
 
     def is_folder(self, path: str) -> bool:
+        """Is it a folder?"""
         return self._mode(path) == 0o040000
 
     def is_file(self, path: str) -> bool:
+        """Is it a file?"""
         return self._mode(path) == 0o100000
 
     def arrays(self, path: str) -> dict[str, np.ndarray]:
+        """The arrays of a .npz file."""
         return read_npz(path, opener=lambda name: _File(self, name))
 
     def _mode(self, path: str) -> int:

@@ -236,7 +236,7 @@ class Mount(Mapping):
     # ---- what is read of a mount: `Library` reads the same without one ----
 
     def dataset(self, name: str) -> Dataset:
-        """The dataset of that name, which must be there."""
+        """The dataset of that name, which must exist."""
         return Dataset(self, name)
 
     def text(self, path: str) -> str:
@@ -252,9 +252,11 @@ class Mount(Mapping):
         return os.getxattr(path, name)
 
     def is_folder(self, path: str) -> bool:
+        """Is it a folder?"""
         return os.path.isdir(path)
 
     def is_file(self, path: str) -> bool:
+        """Is it a file?"""
         return os.path.isfile(path)
 
     def arrays(self, path: str) -> dict[str, np.ndarray]:
