@@ -24,7 +24,7 @@ SAMPLES, IMAGE, BATCH = 500_000, 784, 1024
 SIZE = SAMPLES * IMAGE
 IDX_HEAD = 16
 SOURCE, IDX = f"{PRIVATE}/source", f"{PRIVATE}/source/train-images-idx3-ubyte"
-OPTIONS = f"cache_dir={PRIVATE}/cache"
+os.environ["EPOCHFS_CACHE"] = f"{PRIVATE}/cache"  # for the daemons; cache_dir= would copy the source
 DEPTH = 32
 JOBS = 8
 
@@ -93,7 +93,7 @@ def cpu_seconds(pid):
 
 def first_epoch(form, seed):
     """Seconds of an epoch through a new mount, and those of its daemon's processors."""
-    with mount(SOURCE, OPTIONS) as daemon:
+    with mount(SOURCE) as daemon:
         folder, before = batches(daemon.at, form, seed), cpu_seconds(daemon.pid)
         took, size = read_files(folder)
         used = cpu_seconds(daemon.pid) - before
@@ -104,7 +104,7 @@ def first_epoch(form, seed):
 def bar_warm():
     make_idx()
     touch()
-    with mount(SOURCE, OPTIONS):  # the index, if there is one
+    with mount(SOURCE):  # the index, if there is one
         pass
     took, used = {"npz": [], "npy": [], "memmap": []}, {"npz": [], "npy": []}
     read_memmap(0)
@@ -147,7 +147,7 @@ def bar_small_memory():
     ours, theirs, most = [], [], 100
     for i in range(ROUNDS):
         forget(IDX)
-        with memory_group(SIZE // 4) as (group, _), mount(SOURCE, OPTIONS, prefix=in_group(group)) as daemon:
+        with memory_group(SIZE // 4) as (group, _), mount(SOURCE, prefix=in_group(group)) as daemon:
             done = subprocess.run([*in_group(group), sys.executable, __file__, "read",
                                    batches(daemon.at, "npz", i + 1), str(most)],
                                   check=True, stdout=subprocess.PIPE, text=True)
@@ -192,7 +192,7 @@ def bar_members():
         for i in range(ROUNDS + 1):
             lines = [f"{off} {length}\n" for off, length in random.Random(i).sample(ranges, len(ranges))]
             loop = program("ranges", path, input="".join(lines))[0] / 1e6
-            with mount(folder, OPTIONS) as daemon:
+            with mount(folder) as daemon:
                 took, got = read_files(batches(daemon.at, form, i, batch=64))
             equal(got >= size * 0.99, True, f"bytes of {what}: {got} of {size}")
             if i:  # the first makes the index
@@ -211,7 +211,7 @@ def bar_jobs():
         forget(IDX)
         one.append(first_epoch("npz", 100 + i)[0])
         forget(IDX)
-        with mount(SOURCE, OPTIONS) as daemon:
+        with mount(SOURCE) as daemon:
             begin = time.monotonic()
             jobs = [subprocess.Popen([sys.executable, __file__, "read", batches(daemon.at, "npz", 10 * i + k)],
                                      stdout=subprocess.DEVNULL) for k in range(JOBS)]
