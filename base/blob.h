@@ -26,6 +26,13 @@ struct blob_piece {
     uint64_t off;
 };
 
+/* What may be asked of the page cache of this machine: see blob_memory(). */
+enum blob_ask {
+    BLOB_BRING, /* begin to read the range into it */
+    BLOB_PEEK,  /* is the first byte of the range in it? */
+    BLOB_LEAVE, /* drop the range from it */
+};
+
 /* What a kind of blob provides. */
 struct blob_ops {
     /* See blob_pread(). d: for the reason, if it knows more than the number says; but none for
@@ -50,6 +57,8 @@ struct blob_ops {
                       const struct blob_piece *pieces, size_t n);
     /* Bytes between two ranges that are fetched with them, up to MISSING_GAP. NULL: that many. */
     uint64_t (*gap)(const struct blob *blob);
+    /* See blob_memory(). NULL: -EOPNOTSUPP. */
+    int (*memory)(const struct blob *blob, enum blob_ask ask, uint64_t off, uint64_t len);
 };
 
 /* The head of every blob. Set by its maker, then constant. */
@@ -138,6 +147,16 @@ int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret
 static inline uint64_t blob_in_files(const struct blob *blob, uint64_t least)
 {
     return blob->ops->in_files ? blob->ops->in_files(blob, least) : 0;
+}
+
+/* Ask the page cache about bytes [off, off + len) of the blob, which end in it. Waits for no disk,
+ * unless its queue is full. A hint: no byte of the blob depends on it. BLOB_PEEK: 1 or 0. Others:
+ * 0. -EOPNOTSUPP: the blob is no file of this machine, or its filesystem cannot say at once what
+ * is in memory, as those of networks cannot; or another -errno. Any thread. */
+static inline int blob_memory(const struct blob *blob, enum blob_ask ask, uint64_t off,
+                              uint64_t len)
+{
+    return blob->ops->memory ? blob->ops->memory(blob, ask, off, len) : -EOPNOTSUPP;
 }
 
 /* Report that the blob was converted as a whole: none of its bytes need be kept. */

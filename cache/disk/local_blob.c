@@ -57,6 +57,11 @@ static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, 
     return *ret_fd < 0 ? -errno : 0;
 }
 
+static int local_memory(const struct blob *blob, enum blob_ask ask, uint64_t off, uint64_t len)
+{
+    return file_memory(((const struct local_blob *)blob)->fd, ask, off, len);
+}
+
 static void local_free(struct blob *blob)
 {
     struct local_blob *local = (struct local_blob *)blob;
@@ -72,7 +77,8 @@ static const struct blob_ops local_blob_ops = {.pread = local_pread,
                                                .check = local_check,
                                                .identity = local_identity,
                                                .free = local_free,
-                                               .open_file = local_open_file};
+                                               .open_file = local_open_file,
+                                               .memory = local_memory};
 
 int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,6 +136,28 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off)
     ssize_t n = file_read_some(fd, buf, len, off);
 
     return n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0; /* the file ends earlier than it did */
+}
+
+/* RWF_NOWAIT: EAGAIN unless the page is in memory; newer kernels then also begin to read it. */
+static int file_peek(int fd, uint64_t off)
+{
+    uint8_t byte;
+    const struct iovec one = {&byte, sizeof(byte)};
+    ssize_t n = preadv2(fd, &one, 1, (off_t)off, RWF_NOWAIT);
+
+    return n >= 0 ? n > 0 : errno == EAGAIN ? 0 : -errno;
+}
+
+int file_memory(int fd, enum blob_ask ask, uint64_t off, uint64_t len)
+{
+    switch (ask) {
+    case BLOB_PEEK:
+        return file_peek(fd, off);
+    case BLOB_LEAVE:
+        return -posix_fadvise(fd, (off_t)off, (off_t)len, POSIX_FADV_DONTNEED);
+    default:
+        return readahead(fd, (off_t)off, (size_t)len) < 0 ? -errno : 0;
+    }
 }
 
 int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)

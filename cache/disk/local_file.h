@@ -50,6 +50,9 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off);
 /* Read up to len bytes, fewer at the end of the file. Their number, or -errno. */
 ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off);
 
+/* As blob_memory(), for a file. */
+int file_memory(int fd, enum blob_ask ask, uint64_t off, uint64_t len);
+
 /* Write all bytes at byte offset off. 0 or -errno. */
 int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
 

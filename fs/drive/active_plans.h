@@ -147,6 +147,11 @@ struct active_plans_counters {
     _Atomic uint64_t overtaken;                  /* reads of files that were about to be pushed */
     _Atomic uint64_t lost; /* reads of pushed bytes that the kernel had dropped: memory was short */
     _Atomic uint64_t jumps;
+    /* What fs/push/read_ahead.h asks the disks of this machine for: */
+    _Atomic uint64_t asked_bytes;    /* as samples that come next, in whole pages; */
+    _Atomic uint64_t asked_requests; /* so many ranges */
+    _Atomic uint64_t sequence_bytes; /* in the order of the files */
+    _Atomic uint64_t passed_bytes;   /* that readers have passed, and that it dropped */
 };
 struct active_plans_counters *active_plans_counters(struct active_plans *active_plans);
 

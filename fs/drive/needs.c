@@ -17,9 +17,11 @@
 #include "base/checked.h"
 #include "fs/drive/needs_parts.h"
 
-#define TURN_MOST    1024              /* elements */
-#define EMPTY_MOST   256               /* turns without needs, in one call of next() */
-#define STEP         256               /* samples of a map between two looks at the clock */
+#define TURN_MOST    1024                /* elements */
+#define EMPTY_MOST   256                 /* turns without needs, in one call of next() */
+#define STEP         256                 /* samples of a map between two looks at the clock */
+#define PLACE_BLOBS  4096                /* of a dataset, whose sizes are added, */
+#define PLACE_SIZE   (UINT64_C(1) << 50) /* up to this, sparse files too */
 #define STEP_NS      (2 * 1000 * 1000) /* for maps, in one call of next(); and if it has no needs: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
 
@@ -240,6 +242,51 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
     make_maps(needs, cursors, n ? STEP_NS : STEP_IDLE_NS);
     needs_let_go_of_cursors(needs, cursors);
     return n;
+}
+
+/* ---- how far the readers are ---- */
+
+static uint64_t bytes_of_sources(const struct dataset *ds)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < ds->n_blobs && i < PLACE_BLOBS; i++)
+        if (ds->blob[i])
+            bytes += min_u64(ds->blob[i]->size, PLACE_SIZE);
+    return bytes;
+}
+
+/* Does an earlier cursor read the same samples? */
+static bool is_counted(const struct cursors *cursors, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (cursors->cursor[k].ds == cursors->cursor[i].ds)
+            return true;
+    return false;
+}
+
+struct needs_place needs_place(struct needs *needs)
+{
+    struct needs_place place = {0};
+    struct cursors *cursors;
+
+    needs_refresh(needs, true);
+    cursors = needs_hold_cursors(needs);
+    place.version = cursors->version;
+    for (size_t i = 0; i < cursors->n; i++) {
+        const struct cursor *c = &cursors->cursor[i];
+        uint64_t bytes = bytes_of_sources(c->ds);
+        double share = (double)(c->elements - c->at) / (double)max_u64(c->ds->samples, 1);
+
+        if (!place.ds || c->clock > place.now) {
+            place.now = c->clock;
+            place.ds = c->ds;
+        }
+        place.bytes += is_counted(cursors, i) ? 0 : bytes;
+        place.left += (uint64_t)(share * (double)bytes);
+    }
+    needs_let_go_of_cursors(needs, cursors);
+    return place;
 }
 
 /* ---- making it ---- */

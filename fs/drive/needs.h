@@ -21,4 +21,16 @@ void needs_free(struct needs *needs); /* takes NULL; after the stage's threads h
  * at most every few milliseconds. */
 const struct stage_needs *needs_for_stage(struct needs *needs);
 
+/* How far all readers are, for code that asks this machine's disks for bytes ahead of them. */
+struct needs_place {
+    uint64_t version;         /* while it stays the same, times compare with one another */
+    uint64_t now;             /* needs of earlier times were read, or made into pushed files */
+    const struct dataset *ds; /* the fastest reader's; NULL: nothing is read */
+    uint64_t bytes;           /* of the sources that are read; of very many files, of some */
+    uint64_t left;            /* bytes that the readers still need in their epochs */
+};
+
+/* Looks at the active plans each time. Only the thread of next(). */
+struct needs_place needs_place(struct needs *needs);
+
 #endif

@@ -21,7 +21,7 @@ static void engine_announce(struct engine *e, const struct catalog_item *item)
         active_plans_announce(e->active_plans, plan);
         engine_note_plan(e, plan);
     }
-    if (e->needs && e->setup.options->n_plans)
+    if (e->setup.stage && e->setup.options->n_plans)
         stage_needs_changed(e->setup.stage, false);
 }
 
@@ -39,12 +39,12 @@ static int engine_make_active_plans(struct engine *e)
     };
     int r = active_plans_new(&options, &e->active_plans);
 
-    if (r == 0 && e->setup.stage)
+    if (r == 0 && (e->setup.stage || o->ahead))
         r = needs_new(e->active_plans, e->setup.catalog, e->setup.clock, &e->needs);
     if (r < 0)
         return r;
     e->status.active_plans = e->active_plans;
-    if (e->needs)
+    if (e->setup.stage)
         stage_set_needs(e->setup.stage, needs_for_stage(e->needs));
     for (size_t i = 0; i < e->setup.catalog->n; i++)
         engine_announce(e, &e->setup.catalog->item[i]);
@@ -171,7 +171,7 @@ bool engine_read_begins(struct engine *e, const struct node *node, uint64_t end)
     if (node->type != NODE_BATCH && node->type != NODE_SAMPLE)
         return false;
     what = active_plans_read(e->active_plans, node, end);
-    if (what && e->needs)
+    if (what && e->setup.stage)
         stage_needs_changed(e->setup.stage, what & ACTIVE_JUMPED);
     return what;
 }
@@ -188,12 +188,12 @@ void engine_read_ends(struct engine *e, const struct node *node, uint64_t off, s
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
     if ((node->type != NODE_BATCH && node->type != NODE_SAMPLE) ||
-        (!e->needs && !engine_is_last(node)))
+        (!e->setup.stage && !engine_is_last(node)))
         return;
     if (n == asked && view_size_is_near(node) &&
         view_size(READ_WAITS, e->open_files, node, &size, NULL) < 0)
         return;
-    if (active_plans_given(e->active_plans, node, off, n, size) && e->needs &&
+    if (active_plans_given(e->active_plans, node, off, n, size) && e->setup.stage &&
         e->setup.options->source.stage.keep == STAGE_ONCE)
         stage_needs_changed(e->setup.stage, false);
 }

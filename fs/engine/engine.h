@@ -50,7 +50,7 @@ struct engine {
     struct tree *tree;
     struct open_files *open_files;
     struct active_plans *active_plans;
-    struct needs *needs; /* of the stage; NULL: none */
+    struct needs *needs; /* for the stage, or for reading ahead on local disks; NULL: none */
 
     struct preparer preparer; /* the caller starts and stops it */
     struct status status;

@@ -62,6 +62,7 @@ struct push {
     struct push_setup setup; /* constant */
     struct pusher pusher[THREADS];
     unsigned n_threads;
+    struct read_ahead *read_ahead; /* NULL: none; set before the threads start */
     struct lock lock;
     pthread_cond_t wake;
     _Atomic bool ending;
@@ -365,6 +366,7 @@ static void *push_main(void *arg)
         switch (active_plans_next_push(active_plans, bytes_to_push(push), &file)) {
         case PUSH_STORE:
             store_file(self, &file);
+            read_ahead_kick(push->read_ahead);
             if (push->setup.stage)
                 stage_needs_changed(push->setup.stage, false);
             break;
@@ -383,6 +385,7 @@ void push_kick(struct push *push)
 {
     if (!push)
         return;
+    read_ahead_kick(push->read_ahead);
     LOCK_SCOPE(&push->lock);
 
     push->kicks++;
@@ -417,13 +420,18 @@ static int start_pushers(struct push *push)
 int push_start(const struct push_setup *setup, struct push **ret)
 {
     struct push *push = calloc(1, sizeof(*push));
-    int r;
+    int r = 0;
 
     if (!push)
         return -ENOMEM;
     push->setup = *setup;
     lock_init(&push->lock);
     condition_init(&push->wake);
+    if (setup->needs)
+        r = read_ahead_start(setup->needs, setup->ahead, setup->clock,
+                             active_plans_counters(setup->active_plans), &push->read_ahead);
+    if (r < 0)
+        log_debug("nothing is asked of the disk ahead: %s", strerror(-r));
     r = start_pushers(push);
     if (r < 0) {
         push_stop(push);
@@ -439,6 +447,7 @@ void push_quit(struct push *push)
     if (!push)
         return;
     atomic_store(&push->ending, true);
+    read_ahead_quit(push->read_ahead);
     push_kick(push);
 }
 
@@ -454,6 +463,7 @@ void push_stop(struct push *push)
         store_thread_free(push->pusher[i].store_thread);
         push->pusher[i].store_thread = NULL;
     }
+    read_ahead_stop(push->read_ahead);
 }
 
 void push_free(struct push *push)
@@ -464,6 +474,7 @@ void push_free(struct push *push)
         free(push->pusher[i].buffer);
         free(push->pusher[i].small);
     }
+    read_ahead_free(push->read_ahead);
     pthread_cond_destroy(&push->wake);
     lock_release(&push->lock);
     free(push);

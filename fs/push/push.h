@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
+#include "fs/push/read_ahead.h"
 #include "fs/tree/view.h"
 
 struct fuse_session;
@@ -21,7 +22,9 @@ struct push;
 struct push_setup {
     struct open_files *open_files;     /* makes the bytes */
     struct active_plans *active_plans; /* say what is read next */
-    struct stage *stage;               /* NULL: the source is read in place */
+    struct stage *stage;               /* NULL: the source is read in place, */
+    struct needs *needs;               /* and these are asked for on its disk; NULL: nothing is */
+    uint64_t ahead;                    /* bytes of readahead= */
     const struct stage_options *options;
     struct fuse_session *session;
     const char *mountpoint;

@@ -94,6 +94,7 @@ static void server_answer(void *ctx, const struct catalog_item *item, int error,
                           const struct diag *reason)
 {
     slow_answer(ctx, item, error, reason);
+    push_kick(((struct server *)ctx)->push); /* its plans may be announced now */
 }
 
 static int server_make_engine(struct server *s, struct diag *d)
@@ -393,6 +394,8 @@ static int start_threads(struct server *s)
         .open_files = s->engine.open_files,
         .active_plans = s->engine.active_plans,
         .stage = s->setup.stage,
+        .needs = s->setup.stage ? NULL : s->engine.needs,
+        .ahead = s->setup.options->ahead,
         .options = &s->setup.options->source.stage,
         .session = s->session,
         .mountpoint = s->setup.mountpoint,
@@ -406,14 +409,12 @@ static int start_threads(struct server *s)
     /* First: a fork() copies locks as they are, and other threads might hold some. */
     if (may_push)
         pushes = supervisor_start(fuse_session_fd(s->session), &s->supervisor);
-    r = slow_start(s, &serve_parked);
-    if (r < 0 || !may_push)
-        return r;
-    if (pushes == 0)
+    if (may_push && pushes == 0)
         pushes = push_start(&push, &s->push);
-    if (pushes < 0)
+    r = slow_start(s, &serve_parked); /* its threads kick the push */
+    if (r == 0 && pushes < 0)
         log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
-    return 0;
+    return r;
 }
 
 /* libfuse ends its threads by pthread_cancel(). Its first call makes glibc open a library, and

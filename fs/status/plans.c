@@ -147,6 +147,14 @@ static const struct metrics_row status_plans_counts[] = {
      "Reads of pushed bytes that the kernel had dropped: memory was short.", AT(lost)},
     {"jumps", "epochfs_push_jumps_total", "Times that a reader jumped to another place.",
      AT(jumps)},
+    {"asked_bytes", "epochfs_push_asked_bytes_total",
+     "Bytes of a local source that were asked for before they were read.", AT(asked_bytes)},
+    {"asked_requests", "epochfs_push_asked_requests_total", "Requests for them.",
+     AT(asked_requests)},
+    {"sequence_bytes", "epochfs_push_sequence_bytes_total",
+     "Bytes of a local source that were asked for in the order of the file.", AT(sequence_bytes)},
+    {"passed_bytes", "epochfs_push_passed_bytes_total",
+     "Bytes of a local source that left the page cache once they had been read.", AT(passed_bytes)},
 #undef AT
 };
 

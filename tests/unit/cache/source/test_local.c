@@ -224,6 +224,32 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
     assert_int_equal(blob_check(blob), 0);
 }
 
+static void test_memory__a_file__says_what_is_in_it(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+    int r;
+
+    temp_write(folder, "f", "hello", 5);
+    temp_path(folder, "f", path);
+    blob = open_blob(folder, "f");
+    check_read(blob, "hello");
+    r = blob_memory(blob, BLOB_PEEK, 0, 1);
+    if (r == -EOPNOTSUPP)
+        skip(); /* this filesystem cannot say */
+    assert_int_equal(r, 1);
+    assert_int_equal(blob_memory(blob, BLOB_BRING, 0, 5), 0);
+    assert_int_equal(blob_memory(blob, BLOB_LEAVE, 0, 5), 0);
+    assert_in_range(blob_memory(blob, BLOB_PEEK, 0, 1), 0, 1);
+    check_read(blob, "hello");
+    assert_int_equal(truncate(path, 0), 0); /* hints about what is gone do no harm */
+    assert_int_equal(blob_memory(blob, BLOB_BRING, 0, 5), 0);
+    assert_int_equal(blob_memory(blob, BLOB_LEAVE, 0, 5), 0);
+    assert_int_equal(blob_memory(blob, BLOB_PEEK, 0, 1), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
 static void test_open_file__whole_file_alone(void **state)
 {
     const char *folder = *state;
@@ -468,6 +494,7 @@ int main(void)
         IN_TEMP(test_local__two_versions__two_identities),
         IN_TEMP(test_local__replaced_with_its_old_time__changed),
         IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
+        IN_TEMP(test_memory__a_file__says_what_is_in_it),
         IN_TEMP(test_open_file__whole_file_alone),
         IN_TEMP(test_source_list__tree__sorted_without_hidden),
         IN_TEMP(test_source__links__stay_in_source),

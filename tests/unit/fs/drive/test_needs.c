@@ -403,6 +403,35 @@ static void test_next__reader_moves__goes_on(void **state)
     assert_int_equal(need[0].when, SAMPLES + 350);
 }
 
+static void test_place__readers__what_they_still_need(void **state)
+{
+    const uint64_t all = SAMPLES * (IMAGE + 1);
+    struct fixture *f = *state;
+    struct active_cursor *c;
+    struct needs_place place = needs_place(f->needs);
+    struct plan_entry plan;
+    uint64_t version;
+
+    assert_null(place.ds);
+    assert_int_equal(place.left, 0);
+    plan_init(&plan, f, "batch=100");
+    c = cursor_init(f, 0, &plan, 0, SAMPLES / 2);
+    place = needs_place(f->needs);
+    version = place.version;
+    assert_ptr_equal(place.ds, f->ds);
+    assert_in_range(place.bytes, all, all + 100);
+    assert_in_range(place.left, all / 2, all / 2 + 100);
+    c->at += 100;
+    assert_int_equal(needs_place(f->needs).now, place.now + 100);
+    assert_int_equal(needs_place(f->needs).version, version);
+    cursor_init(f, 1, &plan, 0, 0); /* another reader of the same sources */
+    place = needs_place(f->needs);
+    assert_in_range(place.bytes, all, all + 100);
+    assert_true(place.left > all);
+    c->jumps++;
+    assert_int_not_equal(needs_place(f->needs).version, version);
+}
+
 static void test_next__reader_overtakes__never_behind_it(void **state)
 {
     struct fixture *f = *state;
@@ -1154,6 +1183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_next__stored_order__merged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__files_of_one_field__only_that, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__reader_moves__goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_place__readers__what_they_still_need, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__reader_passes_a_turn__the_rest_of_it_goes, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
