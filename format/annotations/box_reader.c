@@ -1,16 +1,16 @@
 /* Boxes of one sample after the other become columns.
  *
- * Classes that have names get numbers as they are met; `by_bytes` has these numbers in the order of
- * the names, so a name is found by halving, and at the end its place there becomes its number. */
+ * Classes that have names get numbers as they are met; at the end their places by bytes become
+ * their numbers. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bytes.h"
 #include "base/real.h"
 #include "format/annotations/box_parts.h"
+#include "format/annotations/numbered.h"
 
 enum {
     BOX_BOXES, /* the columns that each format has */
@@ -28,9 +28,7 @@ struct box_reader {
     uint8_t *text; /* [capacity] a copy of the file, and DECIMAL_PAD zero bytes */
     size_t capacity;
 
-    char **name;        /* [n_names] of classes, by their numbers */
-    uint32_t *by_bytes; /* [n_names] */
-    uint32_t n_names;
+    struct numbered names; /* of classes */
 };
 
 static int box_reader_columns(struct box_reader *reader)
@@ -65,10 +63,7 @@ void box_reader_free(struct box_reader *reader)
 {
     if (!reader)
         return;
-    for (uint32_t i = 0; i < reader->n_names; i++)
-        free(reader->name[i]);
-    free(reader->name);
-    free(reader->by_bytes);
+    numbered_release(&reader->names);
     free(reader->text);
     free(reader->no_boxes);
     value_columns_release(&reader->columns);
@@ -117,56 +112,19 @@ int box_reader_add(struct box_reader *reader, const void *bytes, size_t len, con
     return r;
 }
 
-/* Where the name is in by_bytes, or would be. */
-static bool box_reader_find(const struct box_reader *reader, struct box_cell name, uint32_t *ret)
-{
-    uint32_t low = 0, high = reader->n_names;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const char *other = reader->name[reader->by_bytes[middle]];
-        int order = strncmp(other, (const char *)name.text, name.len);
-
-        if (order == 0 && !other[name.len]) {
-            *ret = middle;
-            return true;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret = low;
-    return false;
-}
-
 /* The number of the class of that name, for now. */
 static int box_reader_class(struct box_reader *reader, const struct box_file *file,
                             struct box_cell name, int64_t *ret)
 {
-    uint32_t place, n = reader->n_names;
     int r = box_name_check(file, name);
+    uint32_t number = 0;
 
-    if (r < 0)
-        return r;
-    if (box_reader_find(reader, name, &place)) {
-        *ret = reader->by_bytes[place];
-        return 0;
-    }
-    if (n == BOX_CLASSES_MAX)
+    if (r == 0)
+        r = numbered_add(&reader->names, (const char *)name.text, name.len, &number);
+    if (r == 0 && number == BOX_CLASSES_MAX)
         return box_bad(file, "expected at most %d names of classes, got more", BOX_CLASSES_MAX);
-    if (array_capacity(&reader->name, n, sizeof(*reader->name)) < 0 ||
-        array_capacity(&reader->by_bytes, n, sizeof(*reader->by_bytes)) < 0)
-        return -ENOMEM;
-    reader->name[n] = strndup((const char *)name.text, name.len);
-    if (!reader->name[n])
-        return -ENOMEM;
-    memmove(reader->by_bytes + place + 1, reader->by_bytes + place,
-            (n - place) * sizeof(*reader->by_bytes));
-    reader->by_bytes[place] = n;
-    reader->n_names++;
-    *ret = n;
-    return 0;
+    *ret = number;
+    return r;
 }
 
 int box_reader_object(struct box_reader *reader, const struct box_file *file,
@@ -217,26 +175,27 @@ int box_reader_no_boxes(struct box_reader *reader, const struct box_file *file, 
     return reader->no_boxes ? 0 : -ENOMEM;
 }
 
-/* Numbers by bytes in the place of those that were met first; the names move to ret. */
+/* Numbers by bytes in the place of those that were met first. */
 static int box_reader_number(struct box_reader *reader, struct box_classes *ret)
 {
     struct value_column *label = &reader->columns.column[BOX_LABEL];
-    uint32_t n = reader->n_names;
-    AUTO_FREE uint32_t *place = calloc(n ? n : 1, sizeof(*place));
+    const struct numbered *names = &reader->names;
+    AUTO_FREE uint32_t *place = NULL;
+    int r = numbered_sort(names, &place);
 
-    ret->item = calloc(n ? n : 1, sizeof(*ret->item));
-    if (!place || !ret->item)
+    ret->item = calloc(names->n + 1, sizeof(*ret->item));
+    if (r < 0 || !ret->item)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t met = reader->by_bytes[i];
+    ret->n = names->n;
+    for (size_t i = 0; i < ret->n && r == 0; i++) {
+        struct box_class *item = &ret->item[place[i]];
 
-        place[met] = i;
-        ret->item[i] = (struct box_class){i, TAKE_PTR(reader->name[met])};
+        *item = (struct box_class){place[i], strdup(names->text[i]->text)};
+        r = item->name ? 0 : -ENOMEM;
     }
-    ret->n = n;
     for (size_t at = 0; at < label->len; at += sizeof(int64_t))
         store_le64(label->bytes + at, place[load_le64(label->bytes + at)]);
-    return 0;
+    return r;
 }
 
 int box_reader_finish(struct box_reader *reader, struct value_columns *ret,

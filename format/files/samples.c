@@ -107,9 +107,8 @@ static int samples_find_classes(struct files_file *file)
         if (!members_is_below(path, file->claim->top) || strlen(path) == top)
             continue;
         path += top + (top > 0);
-        file->class_of[i] =
-            (uint32_t)class_name_find(file->claim->class_name, sizeof(char *),
-                                      file->claim->n_classes, path, strcspn(path, "/"));
+        file->class_of[i] = (uint32_t)class_name_find(
+            file->claim->class_name, file->claim->n_classes, path, strcspn(path, "/"));
     }
     return 0;
 }

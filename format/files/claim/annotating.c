@@ -55,8 +55,7 @@ int annotating_refuse(struct annotating *a, uint32_t scope, const char *why)
 
         if (set->refused || set->dataset || set->root < scope || set->root >= a->s->info[scope].end)
             continue;
-        set->refused = strdup(why);
-        if (!set->refused)
+        if (set_refuse(set, "%s", why) < 0)
             return -ENOMEM;
     }
     return 0;

@@ -374,9 +374,8 @@ static const struct box_format *boxes_find(const struct search *s, struct set *s
         if (!members_size(s->m, file) ||
             s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0)
             continue;
-        if (len < 0 && !set->refused &&
-            asprintf(&set->refused, "%s cannot be read: %s", name, strerror(-len)) < 0)
-            set->refused = NULL;
+        if (len < 0)
+            set_refuse(set, "%s cannot be read: %s", name, strerror(-len));
         if (len <= 0)
             continue;
         for (const struct box_format *const *f = box_formats; *f; f++)

@@ -3,6 +3,7 @@
 #define EPOCHFS_FORMAT_FILES_CLAIM_CLAIM_H
 
 #include "base/members.h"
+#include "format/annotations/numbered.h"
 #include "format/annotations/value_columns.h"
 #include "format/core/format.h"
 #include "format/files/claim/names.h"
@@ -79,12 +80,8 @@ int files_claim_names(const struct members *listing, struct claims *ret);
 
 void claim_release_view(struct files_view *view);
 
-/* Two texts in the order of bytes: negative, 0 or positive. */
-int class_text_compare(const char *a, size_t a_len, const char *b, size_t b_len);
-
-/* The place of a text among n names in that order, each `stride` bytes after the one before: they
- * may be members of structs. n: it is none of them. */
-size_t class_name_find(char *const *name, size_t stride, size_t n, const char *text, size_t len);
+/* The place of a text among n names in the order of bytes; n: it is none of them. */
+size_t class_name_find(char *const *name, size_t n, const char *text, size_t len);
 
 /* free_claim() of struct format. */
 void files_free_claim(void *impl);

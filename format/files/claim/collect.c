@@ -1,6 +1,7 @@
 /* Sets of samples, in their order, and the collections that they become; what is ignored. */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,17 +256,19 @@ int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint3
     return r < 0 ? r : set_end(t.set);
 }
 
-int collect_refused(struct search *s, uint32_t root, char *why)
+int collect_refused(struct search *s, uint32_t root, const char *format, ...)
 {
     struct set *set;
-    int r = why ? collect_set(s, root, LAYOUT_FLAT, root, true, "refused", &set) : -ENOMEM;
+    va_list list;
+    int r = collect_set(s, root, LAYOUT_FLAT, root, true, "refused", &set);
 
-    if (r < 0) {
-        free(why);
+    if (r < 0)
         return r;
-    }
-    set->refused = why;
-    return 0;
+    va_start(list, format);
+    if (vasprintf(&set->refused, format, list) < 0)
+        set->refused = NULL;
+    va_end(list);
+    return set->refused ? 0 : -ENOMEM;
 }
 
 /* ---- what is ignored ---- */
@@ -387,42 +390,26 @@ int collect_set_path(const struct search *s, const struct set *set, char **ret)
     return collect_display_path(s, set->root, called, ret);
 }
 
-/* A collection of a set. It is called like the folder, unless other things are shown in a
- * folder of that name. 0 or -ENOMEM. */
-static int collect_name(const struct search *s, const struct set *set,
-                        const struct files_claim *claim, struct collection *c)
+/* A collection of a set is called like the folder, unless other things are shown in a folder of
+ * that name. 0 or -ENOMEM. */
+static int collect_name(const struct search *s, const struct set *set, struct collection *c)
 {
-    uint32_t root = set->root;
-    bool has_beside = collect_has_others(s, root, claim->media);
     AUTO_FREE char *path = NULL;
     const char *base;
-    int r = collect_display_path(s, root, set->called, &path);
+    int r = collect_set_path(s, set, &path);
 
     if (r < 0)
         return r;
     base = path_base(path);
     c->root = strdup(claim_path(s, collect_above_all(s, set)));
-    c->folder = has_beside ? strdup(path) : strndup(path, (size_t)(base - path) - (base > path));
-    c->name = strdup(has_beside ? files_media[claim->media].word : *path ? base : "all");
-    c->has_beside = has_beside;
+    c->folder = strndup(path, (size_t)(base - path) - (base > path));
+    c->name = strdup(*path ? base : "all");
+    c->has_beside = collect_has_others(s, set->root, set->claim->media);
     return c->root && c->folder && c->name ? 0 : -ENOMEM;
-}
-
-static int collect_new(const struct search *s, struct files_claim *claim, const struct set *set,
-                       struct collection **ret)
-{
-    struct claims *claims = s->claims;
-
-    if (array_capacity(&claims->collection, claims->n, sizeof(**ret)) < 0)
-        return -ENOMEM;
-    *ret = &claims->collection[claims->n++];
-    **ret = (struct collection){.impl = claim};
-    return collect_name(s, set, claim, *ret);
 }
 
 /* ---- all sets ---- */
 
-/* Ignore what lies in the folders of a set, and in none. */
 /* The folder that the set is called like: where train/images is called train, files next to images
  * are in no other dataset. */
 static uint32_t collect_shown_folder(const struct search *s, const struct set *set)
@@ -435,6 +422,7 @@ static uint32_t collect_shown_folder(const struct search *s, const struct set *s
     return folder;
 }
 
+/* Ignore what lies in the folders of a set, and in none. */
 static void collect_ignore_rest(const struct search *s, const struct set *set,
                                 enum files_media media)
 {
@@ -454,18 +442,19 @@ static void collect_ignore_rest(const struct search *s, const struct set *set,
 /* counts: the set says what is ignored in its folders; of those of one recipe the first does. */
 static int collect_emit(struct search *s, struct set *set, bool counts)
 {
+    struct claims *claims = s->claims;
     struct files_claim *claim = set->claim;
     struct collection *c;
     int r = s->long_names ? 0 : collect_shorten_roles(set);
 
-    set->claim = NULL;
-    if (r == 0)
-        r = collect_new(s, claim, set, &c);
-    if (r < 0) {
-        if (!s->claims->n || s->claims->collection[s->claims->n - 1].impl != claim)
-            files_free_claim(claim);
+    if (r < 0 || array_capacity(&claims->collection, claims->n, sizeof(*c)) < 0)
+        return -ENOMEM;
+    c = &claims->collection[claims->n++];
+    *c = (struct collection){0};
+    r = collect_name(s, set, c);
+    c->impl = TAKE_PTR(set->claim);
+    if (r < 0)
         return r;
-    }
     c->file = TAKE_PTR(set->file);
     c->n = set->n;
     c->missing = TAKE_PTR(set->refused);
@@ -491,12 +480,12 @@ int collect_all_sets(struct search *s)
 
 int sets_refuse_all(struct search *s, size_t from, uint32_t folder)
 {
-    char *why = NULL;
+    AUTO_FREE char *why = NULL;
 
     for (size_t i = from; i < s->n_sets && !why; i++)
         why = TAKE_PTR(s->set[i].refused);
     if (!why)
         return 0;
     sets_drop(s, from);
-    return collect_refused(s, folder, why);
+    return collect_refused(s, folder, "%s", why);
 }

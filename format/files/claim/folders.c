@@ -259,16 +259,16 @@ static bool folders_pass_over(const struct search *s, const struct siblings_of *
 static int folders_refuse(struct search *s, uint32_t folder, const struct siblings_of *all,
                           const char *first, const char *second)
 {
-    AUTO_TEXT struct text t = {0};
-    char *why = NULL;
+    const char *path = claim_path(s, folder);
+    AUTO_TEXT struct text names = {0};
 
-    text_add(&t, "%s%sfolders ", claim_path(s, folder), *claim_path(s, folder) ? ": " : "");
-    folders_add_names(s, all, &t);
-    text_add(&t, ": expected one reading, got two: %s, or %s. Say in epochfs.json which it is",
-             first, second);
-    if (text_finish(&t, &why, NULL) < 0)
-        return -ENOMEM;
-    return collect_refused(s, folder, why);
+    folders_add_names(s, all, &names);
+    return names.failed
+               ? -ENOMEM
+               : collect_refused(s, folder,
+                                 "%s%sfolders %s: expected one reading, got two: %s, or %s. Say in "
+                                 "epochfs.json which it is",
+                                 path, *path ? ": " : "", names.data, first, second);
 }
 
 static int folders_each(struct search *s, const struct siblings_of *all, struct claim_above above)
@@ -447,15 +447,12 @@ static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t
 /* low and high are a pair, but there is medium. */
 static int folders_refuse_third(struct search *s, uint32_t folder, uint32_t input, uint32_t third)
 {
-    char *why;
-
-    if (asprintf(&why,
-                 "folders %s, %s, %s: expected one reading, got two: the first two are pictures "
-                 "and their targets, or all of them are classes. Say in epochfs.json which it is",
-                 claim_path(s, input), folders_name(s, s->info[input].pairs->target),
-                 folders_name(s, third)) < 0)
-        why = NULL;
-    return collect_refused(s, folder, why);
+    return collect_refused(
+        s, folder,
+        "folders %s, %s, %s: expected one reading, got two: the first two are pictures and their "
+        "targets, or all of them are classes. Say in epochfs.json which it is",
+        claim_path(s, input), folders_name(s, s->info[input].pairs->target),
+        folders_name(s, third));
 }
 
 /* Next to pictures with what belongs to them, other folders are no classes: a split, or one that is

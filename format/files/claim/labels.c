@@ -80,12 +80,6 @@ static void labels_text(const struct value_column *c, uint64_t row, struct label
     ret->len = (size_t)snprintf(ret->number, sizeof(ret->number), "%" PRId64, number);
 }
 
-/* The place of a text among sorted names; n: it is none of them. */
-static size_t labels_find(char *const *name, size_t n, const char *text, size_t len)
-{
-    return class_name_find(name, sizeof(*name), n, text, len);
-}
-
 /* ---- names of classes ---- */
 
 /* Are all values names of class folders of a set? */
@@ -99,7 +93,7 @@ static const struct files_claim *labels_find_classes(const struct annotating *a,
 
         for (; claim->n_classes && row < c->rows; row++) {
             labels_text(c, row, &text);
-            if (labels_find(claim->class_name, claim->n_classes, text.bytes, text.len) ==
+            if (class_name_find(claim->class_name, claim->n_classes, text.bytes, text.len) ==
                 claim->n_classes)
                 break;
         }
@@ -107,13 +101,6 @@ static const struct files_claim *labels_find_classes(const struct annotating *a,
             return claim;
     }
     return NULL;
-}
-
-static int labels_compare_texts(const void *a, const void *b)
-{
-    const struct label_text *x = a, *y = b;
-
-    return class_text_compare(x->bytes, x->len, y->bytes, y->len);
 }
 
 /* Are two kinds of tables about different things: is there a table of each for one split of a set?
@@ -133,36 +120,27 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
                                 char ***ret, size_t *ret_n)
 {
     const char *column = label->values.column->name;
-    AUTO_FREE struct label_text *text = NULL;
-    size_t n = 0, kept = 0;
-    char **name;
+    AUTO_NUMBERED struct numbered names = {0};
+    AUTO_FREE uint32_t *place = NULL;
+    int r = 0;
 
-    for (size_t i = 0; i < a->n_labels; i++) {
+    for (size_t i = 0; i < a->n_labels && r == 0; i++) {
         const struct value_column *c = a->label[i].values.column;
 
         if (strcmp(c->name, column) != 0 ||
             labels_are_apart(a, label->subject, a->label[i].subject))
             continue;
-        for (uint64_t row = 0; row < c->rows; row++) {
-            if (array_capacity(&text, n, sizeof(*text)) < 0)
-                return -ENOMEM;
-            labels_text(c, row, &text[n++]);
+        for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+            struct label_text text;
+            uint32_t number;
+
+            labels_text(c, row, &text);
+            r = numbered_add(&names, text.bytes, text.len, &number);
         }
     }
-    if (n)
-        qsort(text, n, sizeof(*text), labels_compare_texts);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || labels_compare_texts(&text[kept - 1], &text[i]) != 0)
-            text[kept++] = text[i];
-    name = calloc(kept + 1, sizeof(*name));
-    *ret = name;
-    *ret_n = 0;
-    for (; name && *ret_n < kept; ++*ret_n) {
-        name[*ret_n] = strndup(text[*ret_n].bytes, text[*ret_n].len);
-        if (!name[*ret_n])
-            return -ENOMEM;
-    }
-    return name ? 0 : -ENOMEM;
+    if (r == 0)
+        r = numbered_sort(&names, &place);
+    return r < 0 ? r : numbered_names(&names, place, ret, ret_n);
 }
 
 int class_names_copy(char *const *name, size_t n, char ***ret, size_t *ret_n)
@@ -200,7 +178,7 @@ static int labels_number(struct files_view *view, const struct value_column *c, 
         labels_text(c, row, &text);
         value_items(c, row, &items);
         if (name)
-            view->label[row] = (int64_t)labels_find(name, n, text.bytes, text.len);
+            view->label[row] = (int64_t)class_name_find(name, n, text.bytes, text.len);
         else
             memcpy(&view->label[row], items, sizeof(view->label[row]));
     }
@@ -213,10 +191,12 @@ static int labels_number_by_recipe(struct set *set, struct files_view *view,
                                    const struct value_column *c)
 {
     const json_t *classes = json_object_get(set->dataset, "classes");
-    AUTO_CLASS_LIST struct class_list list = {0};
+    AUTO_NUMBERED struct numbered list = {0};
     bool are_places = c->form == VALUE_NUMBERS;
-    int r = class_list_read(classes, &list, &view->class_name, &view->n_classes);
+    int r = recipe_classes(classes, &list);
 
+    if (r == 0)
+        r = numbered_names(&list, NULL, &view->class_name, &view->n_classes);
     view->label = calloc(c->rows + 1, sizeof(*view->label));
     if (!view->label)
         return -ENOMEM;
@@ -225,7 +205,7 @@ static int labels_number_by_recipe(struct set *set, struct files_view *view,
         size_t number;
 
         labels_text(c, row, &text);
-        number = class_list_find(&list, text.bytes, text.len);
+        number = numbered_find(&list, text.bytes, text.len);
         are_places = are_places && number == list.n;
         view->label[row] = (int64_t)number;
     }
@@ -239,11 +219,9 @@ static int labels_number_by_recipe(struct set *set, struct files_view *view,
         if (view->label[row] >= 0 && (uint64_t)view->label[row] < list.n)
             continue;
         labels_text(c, row, &text);
-        if (asprintf(&set->refused, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
-                     set->recipe->name, recipe_line(set->recipe, "classes"),
-                     (int)(text.len < 256 ? text.len : 256), text.bytes) < 0)
-            set->refused = NULL;
-        return set->refused ? 0 : -ENOMEM;
+        return set_refuse(set, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
+                          set->recipe->name, recipe_line(set->recipe, "classes"),
+                          (int)(text.len < 256 ? text.len : 256), text.bytes);
     }
     if (r == 0)
         labels_hide_column(view);
@@ -303,7 +281,7 @@ static int64_t labels_class(const struct annotating *a, const struct set *set, s
     if (claim->layout == LAYOUT_CLASSES) {
         ret->bytes = path + above + (above > 0 && path[above] == '/');
         ret->len = strcspn(ret->bytes, "/");
-        return (int64_t)labels_find(claim->class_name, claim->n_classes, ret->bytes, ret->len);
+        return (int64_t)class_name_find(claim->class_name, claim->n_classes, ret->bytes, ret->len);
     }
     if (number < 0 || (uint64_t)number >= claim->view->n_classes)
         return -1;
@@ -328,7 +306,7 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
             return false;
         if (c->form == VALUE_TEXT) {
             labels_text(c, row, &text);
-            if (class_text_compare(text.bytes, text.len, class.bytes, class.len) != 0)
+            if (text_compare(text.bytes, text.len, class.bytes, class.len) != 0)
                 return false;
             continue;
         }
@@ -352,7 +330,7 @@ bool annotating_has_class(const struct class_names *classes, const char *text, s
         const struct files_claim *claim = a->s->set[i].claim;
 
         if (claim->n_classes &&
-            labels_find(claim->class_name, claim->n_classes, text, len) < claim->n_classes)
+            class_name_find(claim->class_name, claim->n_classes, text, len) < claim->n_classes)
             return true;
     }
     return false;

@@ -298,14 +298,12 @@ static int manifest_make(const struct manifest *t, unsigned usage)
         r = manifest_label(t, set, usage);
     if (r == 0)
         r = manifest_describe(t, set, t->usage[usage], missing);
-    if (r == 0 && missing == set->claim->n_samples &&
-        asprintf(&set->refused,
-                 "%s, usage %s: expected a line whose file is in SOURCE, got none in %zu", t->what,
-                 t->usage[usage], missing) < 0) {
-        set->refused = NULL;
-        r = -ENOMEM;
-    }
-    return r;
+    return r < 0 || missing < set->claim->n_samples
+               ? r
+               : set_refuse(set,
+                            "%s, usage %s: expected a line whose file is in SOURCE, got none in "
+                            "%zu",
+                            t->what, t->usage[usage], missing);
 }
 
 static int manifest_apply(struct search *s, uint32_t root, size_t file)
@@ -318,12 +316,9 @@ static int manifest_apply(struct search *s, uint32_t root, size_t file)
 
     s->claims->taken[file] = CLAIMS_USED;
     if (r < 0 && r != -ENOMEM) {
-        r = manifest_add_set(&t, NULL, &set);
-        if (r < 0)
-            return r;
-        set->refused = strdup(diag_text(&d, r));
-        r = set_end(set);
-        return set->refused ? r : -ENOMEM;
+        if (manifest_add_set(&t, NULL, &set) < 0 || set_end(set) < 0)
+            return -ENOMEM;
+        return set_refuse(set, "%s", diag_text(&d, r));
     }
     if (r == 0)
         r = numbered_sort(&t.names, &t.place);

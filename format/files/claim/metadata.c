@@ -351,5 +351,5 @@ int metadata_apply(struct search *s, uint32_t folder)
     if (r == 0 || r == -ENOMEM)
         return r;
     sets_drop(s, before);
-    return collect_refused(s, folder, strdup(diag_text(&d, r)));
+    return collect_refused(s, folder, "%s", diag_text(&d, r));
 }

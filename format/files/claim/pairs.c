@@ -262,15 +262,13 @@ static bool pairs_are_doubtful(const struct search *s, uint32_t input, uint32_t 
 
 static int pairs_refuse(struct search *s, uint32_t folder, uint32_t input, uint32_t target)
 {
-    char *why;
+    int r = collect_refused(
+        s, folder,
+        "%s and %s: expected pictures and what belongs to them, with the same names; got others, "
+        "so their folders may also be classes. Say in epochfs.json which files belong together",
+        claim_path(s, input), claim_path(s, target));
 
-    if (asprintf(
-            &why,
-            "%s and %s: expected pictures and what belongs to them, with the same names; got "
-            "others, so %s may also be classes. Say in epochfs.json which files belong together",
-            claim_path(s, input), claim_path(s, target), "their folders") < 0)
-        why = NULL;
-    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+    return r < 0 ? r : 1;
 }
 
 /* Folders in `folder` that may be targets, at most TARGETS_MOST: how many. */
@@ -360,18 +358,16 @@ static int pairs_find_scenes(struct search *s, uint32_t folder)
         several += pairs_are_several(s, i, &input, &target);
     }
     if (several > 1 || (several && several == n)) {
-        char *why;
-
         for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i))
             if (pairs_are_several(s, i, &input, &target))
                 break;
-        if (asprintf(&why,
-                     "%s: expected one file for the picture in %s, got %llu; several files of a "
-                     "picture cannot be joined. Say in epochfs.json which pictures are the samples",
-                     claim_path(s, target), path_base(claim_path(s, input)),
-                     (unsigned long long)s->info[target].all[COUNT_PICTURES]) < 0)
-            why = NULL;
-        return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+        r = collect_refused(
+            s, folder,
+            "%s: expected one file for the picture in %s, got %llu; several files of a picture "
+            "cannot be joined. Say in epochfs.json which pictures are the samples",
+            claim_path(s, target), path_base(claim_path(s, input)),
+            (unsigned long long)s->info[target].all[COUNT_PICTURES]);
+        return r < 0 ? r : 1;
     }
     for (uint32_t i = folder + 1; i < f->end && r == 0 && n > !pairs_is_split(s, folder);
          i = next_folder(s, i)) {

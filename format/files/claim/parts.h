@@ -263,6 +263,9 @@ int set_add_lost(struct set *set, const char *field, const char *format, ...)
 /* May a table of a folder name that file? Not one that is hidden. */
 bool table_may_name(const struct search *s, uint32_t root, size_t file);
 
+/* Refuse a set, unless it is, and say why. 0 or -ENOMEM. */
+int set_refuse(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* End the sets from number `from` on: their files are in none. */
 void sets_drop(struct search *s, size_t from);
 
@@ -283,9 +286,9 @@ int collect_display_path(const struct search *s, uint32_t folder, const char *ca
 /* The path that a set is shown by as a dataset; "": that of SOURCE. 0 or -ENOMEM. */
 int collect_set_path(const struct search *s, const struct set *set, char **ret);
 
-/* A dataset that is refused: the pictures below root are in no other. Takes over why, which may be
- * NULL: then no memory. 0 or -ENOMEM. */
-int collect_refused(struct search *s, uint32_t root, char *why);
+/* A dataset that is refused, and why: the pictures below root are in no other. 0 or -ENOMEM. */
+int collect_refused(struct search *s, uint32_t root, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Make collections of all sets, and count what is ignored. 0 or -ENOMEM. */
 int collect_all_sets(struct search *s);

@@ -171,10 +171,7 @@ static int recipe_check_boxes(const struct recipe *recipe, const char *key, json
 static int recipe_check_classes(const struct recipe *recipe, const char *key, json_t *value,
                                 struct diag *d)
 {
-    AUTO_CLASS_LIST struct class_list list = {0};
-    AUTO_FREE char **copy = NULL;
-    const char *twice = NULL;
-    size_t n = 0;
+    AUTO_NUMBERED struct numbered list = {0};
     int r;
 
     for (size_t i = 0; i < json_array_size(value); i++)
@@ -182,15 +179,10 @@ static int recipe_check_classes(const struct recipe *recipe, const char *key, js
             return recipe_fault(recipe, key, d, "expected a list of names");
     if (!json_is_array(value))
         return recipe_fault(recipe, key, d, "expected a list of names");
-    r = class_list_read(value, &list, &copy, &n);
-    for (size_t i = 1; i < list.n && !twice; i++)
-        if (!strcmp(list.item[i - 1].name, list.item[i].name))
-            twice = list.item[i].name;
-    if (r == 0 && twice)
-        r = recipe_fault(recipe, twice, d, "expected names of classes that differ");
-    while (n)
-        free(copy[--n]);
-    return r;
+    r = recipe_classes(value, &list);
+    return r == -EEXIST ? recipe_fault(recipe, json_string_value(json_array_get(value, list.n)), d,
+                                       "expected names of classes that differ")
+                        : r;
 }
 
 /* What a dataset may say. To add one: a row. */

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "format/annotations/numbered.h"
 #include "format/files/claim/parts.h"
 
 #define RECIPE_NAME     "epochfs.json"
@@ -41,22 +42,8 @@ json_t *recipe_table(const json_t *member, size_t n);
  * which may be one that is refused. 1; 0: there is none; or -ENOMEM. */
 int recipe_apply(struct search *s, uint32_t folder);
 
-/* The classes that a dataset names, to be found by their names. */
-struct class_list {
-    struct class_list_item {
-        char *name; /* of *ret_name */
-        size_t number;
-    } * item; /* [n] by bytes */
-    size_t n;
-};
-
-/* ret starts as {0}; the names, in their order, are the caller's, also on error. 0 or -ENOMEM. */
-int class_list_read(const json_t *classes, struct class_list *ret, char ***ret_name, size_t *ret_n);
-
-/* The number of a class; n: it is none. */
-size_t class_list_find(const struct class_list *list, const char *text, size_t len);
-void class_list_release(struct class_list *list);
-#define AUTO_CLASS_LIST AUTO(class_list_release)
+/* Number the classes that a dataset names. 0, -ENOMEM, or -EEXIST: the next one has a number. */
+int recipe_classes(const json_t *classes, struct numbered *ret);
 
 /* Read lists, tables and boxes that recipes name. 0 or -ENOMEM. */
 struct annotating;

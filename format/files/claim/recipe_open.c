@@ -113,25 +113,19 @@ static int recipe_open(struct search *s, uint32_t folder, const char *name, cons
         r = recipe_make_sets(s, recipe, &d);
     if (r == 0)
         r = recipe_leave(s, recipe, &d);
-    if (r == -ENOMEM)
-        return r;
-    if (r > 0)
-        return 0;
-    if (r < 0) {
+    if (r < 0 && r != -ENOMEM) {
         sets_drop(s, first);
-        return collect_refused(s, folder, strdup(diag_text(&d, r))) < 0 ? -ENOMEM : 1;
+        r = collect_refused(s, folder, "%s", diag_text(&d, r));
     }
-    return 1;
+    return r < 0 ? r : r == 0;
 }
 
 static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
 {
-    char *why;
+    const char *path = claim_path(s, folder);
+    int r = collect_refused(s, folder, "%s%s%s: %s", path, *path ? "/" : "", RECIPE_NAME, what);
 
-    if (asprintf(&why, "%s%s%s: %s", claim_path(s, folder), *claim_path(s, folder) ? "/" : "",
-                 RECIPE_NAME, what) < 0)
-        why = NULL;
-    return collect_refused(s, folder, why) < 0 ? -ENOMEM : 1;
+    return r < 0 ? r : 1;
 }
 
 int recipe_apply(struct search *s, uint32_t folder)

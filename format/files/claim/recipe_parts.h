@@ -2,18 +2,9 @@
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
 
+#include "format/annotations/numbered.h"
 #include "format/files/claim/pattern.h"
 #include "format/files/claim/recipe.h"
-
-/* Distinct texts, numbered in the order in which they come. */
-struct numbered {
-    void *tree; /* of struct numbered_text */
-    struct numbered_text {
-        char *text;
-        uint32_t number;
-    } * *text; /* [n] */
-    size_t n;
-};
 
 /* A picture that a pattern has. */
 struct recipe_hit {
@@ -41,15 +32,6 @@ struct recipe_making {
 int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag *d);
 
 /* ---- recipe_labels.c ---- */
-
-/* The number of a text. 0 or -ENOMEM. */
-int numbered_add(struct numbered *t, const char *text, size_t len, uint32_t *ret);
-void numbered_release(struct numbered *t); /* of one that starts as {0} */
-
-/* Their places by bytes: (*ret)[number], the caller's; and themselves in this order. 0 or -ENOMEM.
- */
-int numbered_sort(const struct numbered *t, uint32_t **ret);
-int numbered_names(const struct numbered *t, const uint32_t *place, char ***ret, size_t *ret_n);
 
 /* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
  * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */

@@ -344,11 +344,8 @@ int recipe_annotate(struct annotating *a)
         r = pictures_init_set(&t.pictures, a->s, set);
         if (r == 0)
             r = recipe_annotate_set(&t);
-        if (r < 0 && r != -ENOMEM) {
-            set = &a->s->set[i];
-            set->refused = strdup(diag_text(&d, r));
-            r = set->refused ? 0 : -ENOMEM;
-        }
+        if (r < 0 && r != -ENOMEM)
+            r = set_refuse(&a->s->set[i], "%s", diag_text(&d, r));
         pictures_release(&t.pictures);
     }
     return r;

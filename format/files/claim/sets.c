@@ -214,6 +214,19 @@ int set_add_note(struct set *set, const char *format, ...)
     return text_finish(&t, &set->notes, NULL);
 }
 
+int set_refuse(struct set *set, const char *format, ...)
+{
+    va_list list;
+
+    if (set->refused)
+        return 0;
+    va_start(list, format);
+    if (vasprintf(&set->refused, format, list) < 0)
+        set->refused = NULL;
+    va_end(list);
+    return set->refused ? 0 : -ENOMEM;
+}
+
 static void sets_release_one(struct set *set)
 {
     files_free_claim(set->claim);

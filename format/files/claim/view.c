@@ -32,21 +32,13 @@ bool files_lost_has(const struct files_lost *lost, const char *column)
     return !strncmp(column, lost->field, n) && !strchr(column + n, '.');
 }
 
-int class_text_compare(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
-size_t class_name_find(char *const *name, size_t stride, size_t n, const char *text, size_t len)
+size_t class_name_find(char *const *name, size_t n, const char *text, size_t len)
 {
     size_t low = 0, high = n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const char *at = *(char *const *)(const void *)((const char *)name + middle * stride);
-        int order = class_text_compare(at, strlen(at), text, len);
+        int order = text_compare(name[middle], strlen(name[middle]), text, len);
 
         if (order == 0)
             return middle;
