@@ -37,6 +37,8 @@ struct coco_field {
     enum value_form form;
     enum dtype dtype;
     unsigned width;
+    /* Where an annotation has the item; with `add`: nowhere. */
+    size_t at;
     /* Add the item of an annotation. 0 or -ENOMEM. */
     int (*add)(const struct coco *c, const struct coco_annotation *a, struct value_column *column);
 };
@@ -108,58 +110,6 @@ static int coco_add_integer(struct value_column *column, int64_t v)
     return value_column_append(column, item, 1);
 }
 
-static int coco_add_boxes(const struct coco *c, const struct coco_annotation *a,
-                          struct value_column *column)
-{
-    (void)c;
-    return value_column_append(column, a->box, 1);
-}
-
-static int coco_add_box_label(const struct coco *c, const struct coco_annotation *a,
-                              struct value_column *column)
-{
-    (void)c;
-    return coco_add_integer(column, a->class);
-}
-
-static int coco_add_category_id(const struct coco *c, const struct coco_annotation *a,
-                                struct value_column *column)
-{
-    (void)c;
-    return coco_add_integer(column, a->category_id);
-}
-
-static int coco_add_iscrowd(const struct coco *c, const struct coco_annotation *a,
-                            struct value_column *column)
-{
-    (void)c;
-    return coco_add_integer(column, a->iscrowd);
-}
-
-static int coco_add_area(const struct coco *c, const struct coco_annotation *a,
-                         struct value_column *column)
-{
-    uint64_t bits;
-
-    (void)c;
-    memcpy(&bits, &a->area, sizeof(bits));
-    return coco_add_integer(column, (int64_t)bits);
-}
-
-static int coco_add_id(const struct coco *c, const struct coco_annotation *a,
-                       struct value_column *column)
-{
-    (void)c;
-    return coco_add_integer(column, a->id);
-}
-
-static int coco_add_segmentation(const struct coco *c, const struct coco_annotation *a,
-                                 struct value_column *column)
-{
-    (void)c;
-    return value_column_append(column, &a->segmentation, 1);
-}
-
 static int coco_add_keypoints(const struct coco *c, const struct coco_annotation *a,
                               struct value_column *column)
 {
@@ -187,18 +137,25 @@ static int coco_add_caption(const struct coco *c, const struct coco_annotation *
 /* ---- columns ---- */
 
 #define NEEDS(member) (1u << COCO_##member)
+#define ITEM(member)  offsetof(struct coco_annotation, member)
 static const struct coco_field coco_fields[] = {
-    {"boxes", NEEDS(BBOX), VALUE_NUMBERS, DTYPE_F4, 4, coco_add_boxes},
-    {"box_label", NEEDS(BBOX) | NEEDS(CATEGORY_ID), VALUE_NUMBERS, DTYPE_I8, 0, coco_add_box_label},
-    {"category_id", NEEDS(CATEGORY_ID), VALUE_NUMBERS, DTYPE_I8, 0, coco_add_category_id},
-    {"iscrowd", NEEDS(ISCROWD), VALUE_NUMBERS, DTYPE_I8, 0, coco_add_iscrowd},
-    {"area", NEEDS(AREA), VALUE_NUMBERS, DTYPE_F8, 0, coco_add_area},
-    {"annotation_id", NEEDS(ID), VALUE_NUMBERS, DTYPE_I8, 0, coco_add_id},
-    {"segmentation", NEEDS(SEGMENTATION), VALUE_PARTS, DTYPE_U1, 0, coco_add_segmentation},
-    {"keypoints", NEEDS(KEYPOINTS), VALUE_NUMBERS, DTYPE_F4, 0, coco_add_keypoints},
-    {"num_keypoints", NEEDS(NUM_KEYPOINTS), VALUE_NUMBERS, DTYPE_I8, 0, coco_add_num_keypoints},
-    {"caption", NEEDS(CAPTION), VALUE_TEXT, DTYPE_U1, 0, coco_add_caption},
+    {"boxes", NEEDS(BBOX), VALUE_NUMBERS, DTYPE_F4, 4, ITEM(box), NULL},
+    {"box_label", NEEDS(BBOX) | NEEDS(CATEGORY_ID), VALUE_NUMBERS, DTYPE_I8, 0, ITEM(class), NULL},
+    {"category_id", NEEDS(CATEGORY_ID), VALUE_NUMBERS, DTYPE_I8, 0, ITEM(category_id), NULL},
+    {"iscrowd", NEEDS(ISCROWD), VALUE_NUMBERS, DTYPE_I8, 0, ITEM(iscrowd), NULL},
+    {"area", NEEDS(AREA), VALUE_NUMBERS, DTYPE_F8, 0, ITEM(area), NULL},
+    {"annotation_id", NEEDS(ID), VALUE_NUMBERS, DTYPE_I8, 0, ITEM(id), NULL},
+    {"segmentation", NEEDS(SEGMENTATION), VALUE_PARTS, DTYPE_U1, 0, ITEM(segmentation), NULL},
+    {"keypoints", NEEDS(KEYPOINTS), VALUE_NUMBERS, DTYPE_F4, 0, 0, coco_add_keypoints},
+    {"num_keypoints", NEEDS(NUM_KEYPOINTS), VALUE_NUMBERS, DTYPE_I8, 0, 0, coco_add_num_keypoints},
+    {"caption", NEEDS(CAPTION), VALUE_TEXT, DTYPE_U1, 0, 0, coco_add_caption},
 };
+
+static int coco_add_item(const struct coco *c, const struct coco_field *f,
+                         const struct coco_annotation *a, struct value_column *column)
+{
+    return f->add ? f->add(c, a, column) : value_column_append(column, (const char *)a + f->at, 1);
+}
 
 static bool coco_has_field(const struct coco *c, const struct coco_field *f)
 {
@@ -206,7 +163,7 @@ static bool coco_has_field(const struct coco *c, const struct coco_field *f)
 
     if (any & NEEDS(BBOX))
         any |= NEEDS(ISCROWD);
-    if (f->add == coco_add_box_label && !c->has_categories)
+    if (f->at == offsetof(struct coco_annotation, class) && !c->has_categories)
         return false;
     return (any & f->needs) == f->needs;
 }
@@ -247,7 +204,7 @@ static int coco_add_row(const struct coco *c, const struct coco_field *f, uint32
         if (is_text && i)
             r = value_column_append(column, ", ", 2);
         if (r == 0)
-            r = f->add(c, &c->annotation[annotation[i]], column);
+            r = coco_add_item(c, f, &c->annotation[annotation[i]], column);
     }
     if (r == 0 && is_text)
         r = value_column_append(column, "]", 1);
@@ -313,7 +270,7 @@ void coco_labels(const struct coco *c, const uint32_t *image, size_t rows, int64
         const uint32_t *annotation = NULL;
         size_t n = image[row] == VALUE_NO_ROW ? 0 : coco_of_image(c, image[row], &annotation);
 
-        ret[row] = n == 1 ? (int64_t)c->annotation[annotation[0]].class : -1;
+        ret[row] = n == 1 ? c->annotation[annotation[0]].class : -1;
         *ret_single = *ret_single && n <= 1;
     }
 }

@@ -119,7 +119,7 @@ static int coco_check_annotation(const struct coco *c, struct coco_annotation *a
             c, d, a->at, "annotation has an unknown category_id: expected the id of a category",
             a->category_id, "Add it to categories, or remove the annotation");
     a->image = images->id[image].place;
-    a->class = (uint32_t) class;
+    a->class = class;
     return coco_check_missing(c, a, d);
 }
 

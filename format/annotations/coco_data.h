@@ -50,12 +50,13 @@ struct coco_entry {
 
 struct coco_annotation {
     int64_t image_id, id, category_id, iscrowd;
+    int64_t class; /* place among categories; set by coco_check() */
     double area;
     uint8_t box[16]; /* 4 float32, little-endian */
     struct value_part segmentation;
-    uint64_t at;           /* its byte of the file */
-    uint32_t image, class; /* places among images and categories; set by coco_check() */
-    uint32_t extra;        /* 1 + its place in extra; 0: it has none of that */
+    uint64_t at;    /* its byte of the file */
+    uint32_t image; /* place among images; set by coco_check() */
+    uint32_t extra; /* 1 + its place in extra; 0: it has none of that */
     uint32_t has;
 };
 

@@ -17,18 +17,6 @@
 
 #define TABLE_ROWS_MOST (UINT32_MAX - 2) /* so that a row number is none of the special ones */
 
-struct picture_table {
-    struct value_columns columns;
-    uint32_t *picture; /* [rows] */
-    size_t rows, unmatched, matched, repeated;
-    size_t label; /* a column, or SIZE_MAX */
-    /* As options name them: */
-    char separator;
-    char *key;
-    char **column; /* [n_names] those of `columns` */
-    size_t n_names;
-};
-
 /* What a pass makes. */
 struct table_pass {
     const struct table_source *source;
@@ -435,56 +423,4 @@ void picture_table_free(struct picture_table *t)
         free(t->column[i]);
     free(t->column);
     free(t);
-}
-
-size_t picture_table_rows(const struct picture_table *t)
-{
-    return t->rows;
-}
-
-const uint32_t *picture_table_picture(const struct picture_table *t)
-{
-    return t->picture;
-}
-
-size_t picture_table_unmatched(const struct picture_table *t)
-{
-    return t->unmatched;
-}
-
-size_t picture_table_matched(const struct picture_table *t)
-{
-    return t->matched;
-}
-
-size_t picture_table_repeated(const struct picture_table *t)
-{
-    return t->repeated;
-}
-
-const struct value_columns *picture_table_columns(const struct picture_table *t)
-{
-    return &t->columns;
-}
-
-const struct value_column *picture_table_label(const struct picture_table *t)
-{
-    return t->label == SIZE_MAX ? NULL : &t->columns.column[t->label];
-}
-
-char picture_table_separator(const struct picture_table *t)
-{
-    return t->separator;
-}
-
-const char *picture_table_key(const struct picture_table *t)
-{
-    return t->key;
-}
-
-const char *picture_table_option(const struct picture_table *t, const struct value_column *column)
-{
-    size_t i = (size_t)(column - t->columns.column);
-
-    return i < t->n_names ? t->column[i] : NULL;
 }

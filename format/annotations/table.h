@@ -18,7 +18,7 @@
  * `column_<number from 0>`, as all do without a header.
  *
  * In a list, the rest is whole numbers in every row: one is `label`, several are `values`, int64
- * [k]. Otherwise it is one text, `label` or by the rule of picture_table_label() `text`. Lines that
+ * [k]. Otherwise it is one text, `label` or by the rule of a label `text`. Lines that
  * begin with # are comments, unless they name a picture.
  *
  * The file is read as a stream, twice if a column changes its type after the first 1,000 rows.
@@ -35,7 +35,6 @@
 
 struct blob;
 struct diag;
-struct picture_table;
 
 /* What a recipe says of a table. A column is called by its name in the header, or without a header
  * by its number from 0 as text. */
@@ -47,6 +46,27 @@ struct table_options {
     size_t n_columns;
 };
 
+/* Constant once it is made. */
+struct picture_table {
+    /* All columns but the key, in the order of the file, with a row for each of the table. */
+    struct value_columns columns;
+    uint32_t *picture; /* [rows] or PICTURE_NONE */
+    size_t rows;
+    size_t unmatched; /* rows that name no picture */
+    size_t matched;   /* pictures that have a row, */
+    size_t repeated;  /* and that have several */
+    /* The column with classes, or SIZE_MAX: the one called label, labels, class, class id, category
+     * or target, in this order (ClassId and class_id are class id), or the only one, if it has at
+     * most half as many values as rows. One of float64 has no classes, unless the options name it.
+     */
+    size_t label;
+    /* As options name them, so that they find the same again: */
+    char separator;
+    char *key;
+    char **column; /* [n_names] of the first of `columns` */
+    size_t n_names;
+};
+
 /* Read bytes [at, at + len) of a blob. file: its name, for messages; .csv and .tsv are no lists.
  * options may be NULL. *ret is the caller's: picture_table_free(). 0; or
  * -EDOM: it is no table that names pictures, and *reason says why ("only 3 of 900 rows name a
@@ -55,26 +75,6 @@ struct table_options {
 int picture_table_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
                        const struct picture_names *names, const struct table_options *options,
                        struct picture_table **ret, struct text *reason, struct diag *d);
-
-size_t picture_table_rows(const struct picture_table *t);
-const uint32_t *picture_table_picture(const struct picture_table *t); /* [rows], PICTURE_NONE */
-size_t picture_table_unmatched(const struct picture_table *t); /* rows that name no picture */
-size_t picture_table_matched(const struct picture_table *t);   /* pictures that have a row */
-size_t picture_table_repeated(const struct picture_table *t);  /* those that have several */
-
-/* All columns but the key, in the order of the file, with a row for each of the table. */
-const struct value_columns *picture_table_columns(const struct picture_table *t);
-
-/* As options name them, so that they find the same again: what is between cells, the key, and a
- * column of picture_table_columns(). */
-char picture_table_separator(const struct picture_table *t);
-const char *picture_table_key(const struct picture_table *t);
-const char *picture_table_option(const struct picture_table *t, const struct value_column *column);
-
-/* The column with classes, or NULL: the one called label, labels, class, class id, category or
- * target, in this order (ClassId and class_id are class id), or the only one, if it has at most
- * half as many values as rows. One of float64 has no classes, unless the options name it. */
-const struct value_column *picture_table_label(const struct picture_table *t);
 
 /* The classes of another split. */
 struct class_names {

@@ -7,7 +7,7 @@
 /* Has the column at most half as many values as rows that have one? 0 or -ENOMEM. */
 int table_has_classes(const struct value_column *c, bool *ret);
 
-/* The column with classes by its name, as picture_table_label() says; SIZE_MAX: none. */
+/* The column with classes by its name, as struct picture_table says; SIZE_MAX: none. */
 size_t table_label_by_name(const struct value_columns *columns);
 
 /* The same if it is the only column, by its values. 0 or -ENOMEM. */

@@ -47,16 +47,16 @@ static void try_table(const struct blob *blob, const char *file, const struct pi
     FUZZ_CHECK(r == 0 || (r == -EDOM && reason.len) || (r == -EBADMSG && d.set));
     if (r < 0)
         return;
-    check_columns(picture_table_columns(t), picture_table_rows(t));
-    for (size_t i = 0; i < picture_table_rows(t); i++) {
-        uint32_t picture = picture_table_picture(t)[i];
+    check_columns(&t->columns, t->rows);
+    for (size_t i = 0; i < t->rows; i++) {
+        uint32_t picture = t->picture[i];
 
         FUZZ_CHECK(picture < N_PICTURES || picture == PICTURE_NONE);
         matched += picture != PICTURE_NONE;
     }
-    FUZZ_CHECK(matched + picture_table_unmatched(t) == picture_table_rows(t));
-    FUZZ_CHECK(matched && (options || 2 * matched >= picture_table_rows(t)));
-    FUZZ_CHECK(picture_table_matched(t) >= picture_table_repeated(t));
+    FUZZ_CHECK(matched + t->unmatched == t->rows);
+    FUZZ_CHECK(matched && (options || 2 * matched >= t->rows));
+    FUZZ_CHECK(t->matched >= t->repeated);
 }
 
 static void try_celeba(const struct blob *blob, const char *file, enum celeba_list which,

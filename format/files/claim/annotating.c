@@ -89,11 +89,10 @@ static bool annotating_has_label(const struct annotating *a, size_t set)
 static const struct value_column *annotating_label(const struct annotating *a, size_t set,
                                                    const struct picture_table *table)
 {
-    const struct value_column *label = picture_table_label(table);
-
     if (annotating_has_label(a, set))
         return NULL;
-    return label ? label : picture_table_classes(table, &a->classes);
+    return table->label < table->columns.n ? &table->columns.column[table->label]
+                                           : picture_table_classes(table, &a->classes);
 }
 
 int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
@@ -106,10 +105,10 @@ int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t
 
     if (!source)
         return r;
-    source->separator = picture_table_separator(table);
-    source->key = strdup(picture_table_key(table));
+    source->separator = table->separator;
+    source->key = strdup(table->key);
     if (label)
-        source->label = strdup(picture_table_option(table, label));
+        source->label = strdup(table->column[label - table->columns.column]);
     return source->key && (!label || source->label) ? 0 : -ENOMEM;
 }
 
@@ -145,23 +144,24 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view, const ch
     if (label)
         r = annotating_add_label(a, set, view, name, label, row);
     if (r == 0)
-        r = value_columns_pick(picture_table_columns(table), row, v->n, &picked);
+        r = value_columns_pick(&table->columns, row, v->n, &picked);
     if (r == 0 && annotating_has_label(a, set))
         r = annotating_rename_label(a, set, view, &picked, name);
     return r < 0 ? r : view_add_columns(v, &picked);
 }
 
-int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
-                    const char *name, const struct picture_table *table)
+int annotating_join(struct annotating *a, size_t set, const char *name,
+                    const struct picture_table *table)
 {
-    const uint32_t *picture = picture_table_picture(table);
+    const uint32_t *picture = table->picture;
+    const struct pictures *pictures = &a->pictures;
     AUTO_FREE uint32_t *row = calloc(pictures->n + 1, sizeof(*row));
 
     if (!row)
         return -ENOMEM;
     for (size_t i = 0; i < pictures->n; i++)
         row[i] = VALUE_NO_ROW;
-    for (size_t i = picture_table_rows(table); i > 0; i--)
+    for (size_t i = table->rows; i > 0; i--)
         if (picture[i - 1] < pictures->n)
             row[picture[i - 1]] = (uint32_t)(i - 1);
     return annotating_add_table(a, set, 0, name, table, row);

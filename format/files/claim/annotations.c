@@ -18,11 +18,17 @@
 /* ---- COCO ---- */
 
 struct coco_use {
-    const struct coco *coco;
+    struct coco *coco;
     size_t file;
     uint32_t *image; /* [pictures] the image of each, or VALUE_NO_ROW */
     uint64_t matched;
 };
+
+static void coco_use_release(struct coco_use *use)
+{
+    coco_free(use->coco);
+    free(use->image);
+}
 
 /* Is the file of an image another one than that picture? An end of the path may be in other folders
  * as well: the longest one below the folder of the file, or the one above it, is meant. */
@@ -200,106 +206,96 @@ static int set_keep_blob(struct set *set, struct blob **blob)
     return 0;
 }
 
-static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct blob **blob,
-                           struct diag *d)
+/* Read a file, and begin to use it. 0, or -errno with the reason in d. */
+static int coco_open(struct annotating *a, size_t file, struct coco_use *use, struct diag *d)
 {
-    int r = 0;
+    AUTO_BLOB struct blob *blob = NULL;
+    int r = a->s->claims->open(a->s->claims, file, &blob, d);
+
+    use->file = file;
+    use->image = calloc(a->pictures.n + 1, sizeof(*use->image));
+    if (!use->image)
+        return -ENOMEM;
+    return r < 0 ? r : coco_read(blob, 0, blob->size, members_name(a->s->m, file), &use->coco, d);
+}
+
+/* The datasets and fields that a set has of a file. Each set has a blob of its own. */
+static int coco_use_set(struct annotating *a, const struct coco_use *use, size_t at,
+                        uint32_t folder, const char *called, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    int r;
+
+    if (coco_is_classification(use->coco))
+        return coco_add_classification(a, use, at, folder, called);
+    r = a->s->claims->open(a->s->claims, use->file, &blob, d);
+    if (r == 0)
+        r = coco_add_columns(a, use, at, blob, d);
+    return r < 0 ? r : set_keep_blob(&a->s->set[at], &blob);
+}
+
+static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct diag *d)
+{
+    const char *name = members_name(a->s->m, use->file);
+    AUTO_FREE char *stem = strndup(name, name_stem_alone(name));
+    int r = stem ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
         struct set *set = &a->s->set[i];
         bool any = false;
 
-        for (size_t k = 0; set_has_pictures(set) && !set->refused && k < set->claim->n_samples; k++)
+        for (size_t k = 0;
+             set_has_pictures(set) && !set->dataset && !set->refused && k < set->claim->n_samples;
+             k++)
             any = any || use->image[set->base + k] != VALUE_NO_ROW;
         if (!any)
             continue;
-        if (coco_is_classification(use->coco)) {
-            const char *name = members_name(a->s->m, use->file);
-            AUTO_FREE char *stem = strndup(name, name_stem_alone(name));
-
-            r = stem ? coco_add_classification(a, use, i, annotating_scope(a, use->file), stem)
-                     : -ENOMEM;
-            if (r == 0)
-                r = set_add_source(&a->s->set[i], SOURCE_COCO, use->file,
-                                   a->s->set[i].claim->n_views - 1);
-            continue;
-        }
-        if (!*blob) /* each set has its own */
-            r = a->s->claims->open(a->s->claims, use->file, blob, d);
+        r = coco_use_set(a, use, i, annotating_scope(a, use->file), stem, d);
         if (r == 0)
-            r = coco_add_columns(a, use, i, *blob, d);
-        if (r == 0)
-            r = set_add_source(set, SOURCE_COCO, use->file, 0);
-        if (r == 0 && *blob)
-            r = set_keep_blob(set, blob);
+            r = set_add_source(set, SOURCE_COCO, use->file,
+                               coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0);
     }
     return r;
 }
 
 static int coco_apply_file(struct annotating *a, size_t file)
 {
-    struct coco_use use = {.file = file};
-    const char *name = members_name(a->s->m, file);
+    AUTO(coco_use_release) struct coco_use use = {0};
     uint32_t scope = annotating_scope(a, file);
-    AUTO_BLOB struct blob *blob = NULL;
-    AUTO_COCO struct coco *coco = NULL;
     struct diag d = DIAG_INIT;
-    int r = a->s->claims->open(a->s->claims, file, &blob, &d);
+    int r = coco_open(a, file, &use, &d);
 
-    if (r == 0)
-        r = coco_read(blob, 0, blob->size, name, &coco, &d);
-    use.coco = coco;
-    use.image = calloc(a->pictures.n + 1, sizeof(*use.image));
-    if (!use.image)
-        r = -ENOMEM;
     if (r == 0)
         r = coco_match_scopes(a, &use, scope);
     if (r == 0 && !use.matched) {
         r = annotating_ignore(a, file, scope, "it names no picture that exists");
     } else if (r == 0) {
-        size_t lost = coco_images(coco) - use.matched;
+        size_t lost = coco_images(use.coco) - use.matched;
 
         a->s->claims->taken[file] = CLAIMS_USED;
-        r = coco_apply_sets(a, &use, &blob, &d);
+        r = coco_apply_sets(a, &use, &d);
         if (r == 0 && lost && annotating_first_set(a, scope))
             r = set_add_note(annotating_first_set(a, scope),
-                             "%s names %zu pictures that are not there", name, lost);
+                             "%s names %zu pictures that are not there",
+                             members_name(a->s->m, file), lost);
     }
-    if (r < 0 && r != -ENOMEM)
-        r = annotating_refuse(a, scope, diag_text(&d, r));
-    free(use.image);
-    return r;
+    return r < 0 && r != -ENOMEM ? annotating_refuse(a, scope, diag_text(&d, r)) : r;
 }
 
-int annotating_read_coco(struct annotating *a, size_t set, const struct pictures *pictures,
-                         size_t file, struct diag *d)
+int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct diag *d)
 {
-    struct coco_use use = {.file = file};
-    const char *name = members_name(a->s->m, file);
-    AUTO_BLOB struct blob *blob = NULL;
-    AUTO_COCO struct coco *coco = NULL;
-    int r = a->s->claims->open(a->s->claims, file, &blob, d);
+    AUTO(coco_use_release) struct coco_use use = {0};
+    const struct set *set = &a->s->set[at];
+    int r = coco_open(a, file, &use, d);
 
-    if (r == 0)
-        r = coco_read(blob, 0, blob->size, name, &coco, d);
     if (r < 0)
         return r;
-    use.coco = coco;
-    use.image = calloc(pictures->n + 1, sizeof(*use.image));
-    if (!use.image)
-        return -ENOMEM;
-    coco_match(pictures, &use);
+    coco_match(&a->pictures, &use);
     a->s->claims->taken[file] = CLAIMS_USED;
-    if (!coco_is_classification(coco))
-        r = coco_add_columns(a, &use, set, blob, d);
-    else if (a->s->set[set].claim->view->label)
-        r = diag_set(d, -EBADMSG, "%s: expected one label, got {label} and its classes", name);
-    else
-        r = coco_add_classification(a, &use, set, a->s->set[set].root, a->s->set[set].called);
-    if (r == 0 && !coco_is_classification(coco))
-        r = set_keep_blob(&a->s->set[set], &blob);
-    free(use.image);
-    return r;
+    if (coco_is_classification(use.coco) && set->claim->view->label)
+        return diag_set(d, -EBADMSG, "%s: expected one label, got {label} and its classes",
+                        members_name(a->s->m, file));
+    return coco_use_set(a, &use, at, set->root, set->called, d);
 }
 
 /* A file that may be an annotation cannot be read now: without it the fields would be others. */

@@ -24,11 +24,6 @@ struct annotating {
     size_t n_labels;
 };
 
-static inline bool set_has_pictures(const struct set *set)
-{
-    return set->claim->n_samples > 0 && !set->claim->table;
-}
-
 /* ---- annotating.c ---- */
 
 /* The nearest folder above a file that has samples. NO_FOLDER: there is none. */
@@ -57,10 +52,10 @@ int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
                         uint32_t *sample, size_t n);
 
-/* Add the columns of a table to a set, with pictures numbered from 0: those that it does not
- * name are holes. 0 or -ENOMEM. */
-int annotating_join(struct annotating *a, size_t set, const struct pictures *pictures,
-                    const char *name, const struct picture_table *table);
+/* Add the columns of a table to a set that was chosen: pictures that it does not name are holes. 0
+ * or -ENOMEM. */
+int annotating_join(struct annotating *a, size_t set, const char *name,
+                    const struct picture_table *table);
 
 void annotating_release(struct annotating *a);
 
@@ -93,10 +88,9 @@ extern const char *const celeba_parts[CELEBA_PARTS]; /* names, by their numbers 
 /* Read the lists of CelebA of all sets. 0 or -ENOMEM. */
 int celeba_lists_apply(struct annotating *a);
 
-/* Read a list for one set, with pictures numbered from 0. 0; -EDOM: it is not called like one; or
- * -errno with the reason in d. */
-int annotating_read_celeba(struct annotating *a, size_t set, const struct pictures *pictures,
-                           size_t file, struct diag *d);
+/* Read a list for one set, which was chosen. 0; -EDOM: it is not called like one; or -errno with
+ * the reason in d. */
+int annotating_read_celeba(struct annotating *a, size_t set, size_t file, struct diag *d);
 
 /* A dataset of the samples of a set that the partition has in a part, if there is one. 0 or
  * -ENOMEM. */
@@ -108,10 +102,9 @@ int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const
 /* CelebA, and COCO. 0 or -ENOMEM. */
 int annotations_apply(struct annotating *a);
 
-/* Read a file of COCO for one set, with pictures numbered from 0: 0, or -errno with the reason
- * in d. Read names of YOLO's classes: 1, 0: there are none, or -ENOMEM. */
-int annotating_read_coco(struct annotating *a, size_t set, const struct pictures *pictures,
-                         size_t file, struct diag *d);
+/* Read a file of COCO for one set, which was chosen: 0, or -errno with the reason in d. Read names
+ * of YOLO's classes: 1, 0: there are none, or -ENOMEM. */
+int annotating_read_coco(struct annotating *a, size_t set, size_t file, struct diag *d);
 int annotating_read_names(struct annotating *a, struct set *set, size_t file);
 
 /* Views that are no datasets end, and files of boxes are found. 0 or -ENOMEM. */

@@ -10,38 +10,23 @@
 const char *const celeba_parts[CELEBA_PARTS] = {
     [CELEBA_TRAIN] = "train", [CELEBA_VALID] = "valid", [CELEBA_TEST] = "test"};
 
-/* The pictures of one set, numbered from 0. */
-struct set_names {
-    struct picture_names names;
-    const struct pictures *pictures;
-    uint64_t base, n;
-};
-
-static uint32_t set_names_find(const struct picture_names *names, const char *text, size_t len)
-{
-    const struct set_names *one_set = (const struct set_names *)names;
-    uint32_t found = picture_find(&one_set->pictures->names, text, len);
-
-    if (found == PICTURE_SEVERAL)
-        return found;
-    return found >= one_set->base && found - one_set->base < one_set->n
-               ? found - (uint32_t)one_set->base
-               : PICTURE_NONE;
-}
-
-static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
-                            enum celeba_list list, const struct picture_names *names,
-                            struct diag *d)
+int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct diag *d)
 {
     AUTO_VALUE_COLUMNS struct value_columns found = {0};
     AUTO_TEXT struct text attributes = {0};
     AUTO_BLOB struct blob *blob = NULL;
     const char *name = members_name(a->s->m, file);
+    struct set *set = &a->s->set[at];
+    enum celeba_list list;
     size_t unmatched = 0;
-    int r = a->s->claims->open(a->s->claims, file, &blob, d);
+    int r;
+
+    if (!celeba_list_is(name, &list))
+        return -EDOM;
+    r = a->s->claims->open(a->s->claims, file, &blob, d);
 
     if (r == 0)
-        r = celeba_read(blob, 0, blob->size, name, list, names, set->claim->n_samples, &found,
+        r = celeba_read(blob, 0, blob->size, name, list, &a->pictures.names, a->pictures.n, &found,
                         &unmatched, &attributes, d);
     a->s->claims->taken[file] = CLAIMS_USED;
     if (r == 0)
@@ -51,16 +36,6 @@ static int celeba_read_list(struct annotating *a, struct set *set, size_t file,
     if (r == 0 && unmatched)
         r = set_add_note(set, "%s names %zu pictures that are not there", name, unmatched);
     return r;
-}
-
-int annotating_read_celeba(struct annotating *a, size_t set, const struct pictures *pictures,
-                           size_t file, struct diag *d)
-{
-    enum celeba_list list;
-
-    return celeba_list_is(members_name(a->s->m, file), &list)
-               ? celeba_read_list(a, &a->s->set[set], file, list, &pictures->names, d)
-               : -EDOM;
 }
 
 int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
@@ -118,12 +93,10 @@ int celeba_lists_apply(struct annotating *a)
         set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
         if (!set)
             continue;
+        pictures_choose(&a->pictures, set);
         a->pictures.scope = set->top;
-        r = celeba_read_list(a, set, i, list,
-                             &(const struct set_names){
-                                 {set_names_find}, &a->pictures, set->base, set->claim->n_samples}
-                                  .names,
-                             &d);
+        r = annotating_read_celeba(a, (size_t)(set - a->s->set), i, &d);
+        pictures_choose(&a->pictures, NULL);
         if (r == 0)
             r = set_add_source(set, SOURCE_CELEBA, i, 0);
         if (r < 0 && r != -ENOMEM)

@@ -77,7 +77,7 @@ enum set_source_type { SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
 struct set_source {
     enum set_source_type type;
     size_t file, view;
-    char separator;    /* of a table, as picture_table_separator() has it: */
+    char separator;    /* of a table, as struct picture_table has it: */
     char *key, *label; /* label NULL: it is none. Owned */
 };
 
@@ -101,7 +101,8 @@ struct set {
     char *notes;         /* for people: lines; NULL: none */
     struct text ignored; /* objects of JSON, with commas between them */
     char *refused;       /* why it is an error, for people; NULL: it is none */
-    uint64_t base;       /* the number of its first sample among those of all sets */
+    uint64_t base;       /* the number of its first sample among those that are looked for, */
+    uint64_t first;      /* and among those of all sets: see pictures.h */
 };
 
 struct search {
@@ -120,6 +121,12 @@ struct search {
     unsigned n_heads;           /* files that were looked into without being called *.manifest, */
     unsigned n_class_heads;     /* and as texts of class folders */
 };
+
+/* Has it samples of which tables next to them may say more? */
+static inline bool set_has_pictures(const struct set *set)
+{
+    return set->claim->n_samples > 0 && !set->claim->table;
+}
 
 static inline uint32_t next_folder(const struct search *s, uint32_t child)
 {

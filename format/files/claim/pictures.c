@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "format/files/claim/words.h"
 #include "format/index/index.h"
 
@@ -41,18 +42,13 @@ static void pictures_link(struct picture_table_of *table, size_t slot, uint32_t 
 static void pictures_add(struct pictures *pictures, uint32_t picture)
 {
     const struct members *m = pictures->s->m;
-    const char *name = members_name(m, pictures->file[picture]);
-    const char *folder = path_base(members_folder_of(m, pictures->file[picture]));
+    const char *name = members_name(m, pictures->all[picture]);
+    const char *folder = path_base(members_folder_of(m, pictures->all[picture]));
     size_t stem = name_stem_alone(name);
 
     pictures_link(&pictures->by_stem, pictures_hash(pictures, "", 0, name, stem), picture);
     pictures_link(&pictures->by_folder, pictures_hash(pictures, folder, strlen(folder), name, stem),
                   picture);
-}
-
-static bool pictures_has_samples(const struct set *set)
-{
-    return !set->refused && !set->dataset && !set->claim->table && set->claim->n_samples;
 }
 
 /* ---- finding ---- */
@@ -131,9 +127,13 @@ static void pictures_search(const struct pictures *pictures, const char *text, s
         slot = pictures_hash(pictures, "", 0, base, stem);
         table = &pictures->by_stem;
     }
-    for (uint32_t i = table->slot[slot]; i && *ret != PICTURE_SEVERAL; i = table->next[i - 1])
-        if (i - 1 != *ret && pictures_is_meant(pictures, i - 1, text, len, with_ext))
-            *ret = *ret == PICTURE_NONE ? i - 1 : PICTURE_SEVERAL;
+    for (uint32_t i = table->slot[slot]; i && *ret != PICTURE_SEVERAL; i = table->next[i - 1]) {
+        const uint64_t number = (uint64_t)(i - 1) - (uint64_t)(pictures->file - pictures->all);
+
+        if (number < pictures->n && number != *ret &&
+            pictures_is_meant(pictures, (uint32_t)number, text, len, with_ext))
+            *ret = *ret == PICTURE_NONE ? (uint32_t)number : PICTURE_SEVERAL;
+    }
 }
 
 static uint32_t pictures_find(const struct picture_names *names, const char *text, size_t len)
@@ -174,83 +174,70 @@ uint32_t pictures_find_end(const struct pictures *pictures, const char *path)
 
 struct set *pictures_set(const struct pictures *pictures, uint32_t picture)
 {
-    size_t low = 0, high = pictures->s->n_sets;
+    struct set *set = pictures->s->set;
 
-    while (high - low > 1) { /* the last whose base is not behind it */
-        size_t middle = low + (high - low) / 2;
-
-        if (pictures->s->set[middle].base <= picture)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &pictures->s->set[low];
+    return &set[search_last_up_to(&set->base, sizeof(*set), pictures->s->n_sets, picture)];
 }
 
 /* ---- making ---- */
 
 void pictures_release(struct pictures *pictures)
 {
-    free(pictures->file);
+    free(pictures->all);
     free(pictures->by_stem.slot);
     free(pictures->by_stem.next);
     free(pictures->by_folder.slot);
     free(pictures->by_folder.next);
 }
 
+void pictures_choose(struct pictures *pictures, const struct set *set)
+{
+    pictures->file = pictures->all + (set ? set->first : pictures->n_recipes);
+    pictures->n = set ? set->claim->n_samples : pictures->n_all - pictures->n_recipes;
+    pictures->scope = 0;
+    pictures->split = "";
+}
+
 static int pictures_make(struct pictures *pictures)
 {
     size_t slots = 64;
 
-    while (slots < pictures->n)
+    while (slots < pictures->n_all)
         slots *= 2;
     pictures->mask = slots - 1;
-    pictures->file = calloc(pictures->n + 1, sizeof(*pictures->file));
-    pictures->by_stem.next = calloc(pictures->n + 1, sizeof(uint32_t));
+    pictures->all = calloc(pictures->n_all + 1, sizeof(*pictures->all));
+    pictures->by_stem.next = calloc(pictures->n_all + 1, sizeof(uint32_t));
     pictures->by_stem.slot = calloc(slots, sizeof(uint32_t));
-    pictures->by_folder.next = calloc(pictures->n + 1, sizeof(uint32_t));
+    pictures->by_folder.next = calloc(pictures->n_all + 1, sizeof(uint32_t));
     pictures->by_folder.slot = calloc(slots, sizeof(uint32_t));
-    return pictures->file && pictures->by_stem.next && pictures->by_stem.slot &&
+    return pictures->all && pictures->by_stem.next && pictures->by_stem.slot &&
                    pictures->by_folder.next && pictures->by_folder.slot
                ? 0
                : -ENOMEM;
-}
-
-static void pictures_add_set(struct pictures *pictures, const struct set *set, uint64_t base)
-{
-    for (size_t i = 0; i < set->claim->n_samples; i++)
-        pictures->file[base + i] = pictures_file(pictures->s, set, i);
-}
-
-int pictures_init_set(struct pictures *ret, struct search *s, const struct set *set)
-{
-    int r;
-
-    *ret = (struct pictures){
-        .names.find = pictures_find, .s = s, .split = "", .n = set->claim->n_samples};
-    r = pictures_make(ret);
-    if (r < 0)
-        return r;
-    pictures_add_set(ret, set, 0);
-    for (size_t i = ret->n; i > 0; i--)
-        pictures_add(ret, (uint32_t)(i - 1));
-    return 0;
 }
 
 int pictures_init(struct pictures *ret, struct search *s)
 {
     int r;
 
-    *ret = (struct pictures){.names.find = pictures_find, .s = s, .split = ""};
-    for (size_t i = 0; i < s->n_sets; i++) {
-        s->set[i].base = ret->n;
-        ret->n += pictures_has_samples(&s->set[i]) ? s->set[i].claim->n_samples : 0;
+    *ret = (struct pictures){.names.find = pictures_find, .s = s};
+    for (size_t i = 0; i < s->n_sets; i++) { /* those of recipes come first */
+        struct set *set = &s->set[i];
+
+        set->first = ret->n_all;
+        ret->n_all += set->refused || !set_has_pictures(set) ? 0 : set->claim->n_samples;
+        if (set->dataset)
+            ret->n_recipes = ret->n_all;
+        set->base = set->dataset ? 0 : set->first - ret->n_recipes;
     }
     r = pictures_make(ret);
     for (size_t i = 0; i < s->n_sets && r == 0; i++)
-        if (pictures_has_samples(&s->set[i]))
-            pictures_add_set(ret, &s->set[i], s->set[i].base);
-    for (size_t i = ret->n; i > 0 && r == 0; i--)
+        for (size_t k = 0;
+             k < s->set[i].claim->n_samples && !s->set[i].refused && set_has_pictures(&s->set[i]);
+             k++)
+            ret->all[s->set[i].first + k] = pictures_file(s, &s->set[i], k);
+    for (size_t i = ret->n_all; i > 0 && r == 0; i--)
         pictures_add(ret, (uint32_t)(i - 1));
+    pictures_choose(ret, NULL);
     return r;
 }

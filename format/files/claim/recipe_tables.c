@@ -15,7 +15,6 @@
 struct recipe_reading {
     struct annotating *a;
     size_t set;
-    struct pictures pictures; /* of the set */
     struct pattern_words words;
     char path[PATH_MAX]; /* of its first picture: words point into it */
     struct diag *d;
@@ -47,7 +46,7 @@ static int reading_words(struct recipe_reading *t)
     const json_t *pictures = json_object_get(reading_set(t)->dataset, "pictures");
     const char *pattern;
 
-    if (members_path(t->a->s->m, t->pictures.file[0], t->path, sizeof(t->path)) < 0)
+    if (members_path(t->a->s->m, t->a->pictures.file[0], t->path, sizeof(t->path)) < 0)
         return -ENAMETOOLONG;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++)
         if (pattern_match(pattern, reading_below(t, t->path), &t->words) > 0)
@@ -81,8 +80,8 @@ static int reading_table(const struct recipe_reading *t, size_t file,
     int r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
 
     if (r == 0)
-        r = picture_table_read(blob, 0, blob->size, name, &t->pictures.names, options, ret, &reason,
-                               t->d);
+        r = picture_table_read(blob, 0, blob->size, name, &t->a->pictures.names, options, ret,
+                               &reason, t->d);
     if (r == -EDOM)
         return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
                         reason.data ? reason.data : "it names none");
@@ -151,21 +150,21 @@ static int reading_add_list(struct recipe_reading *t, const char *pattern, size_
 
     if (r < 0)
         return r;
-    picture = picture_table_picture(table);
-    sample = calloc(picture_table_rows(table) + 1, sizeof(*sample));
-    row = calloc(picture_table_rows(table) + 1, sizeof(*row));
+    picture = table->picture;
+    sample = calloc(table->rows + 1, sizeof(*sample));
+    row = calloc(table->rows + 1, sizeof(*row));
     if (!sample || !row) {
         free(sample);
         return -ENOMEM;
     }
-    for (size_t i = 0; i < picture_table_rows(table); i++)
-        if (picture[i] < t->pictures.n) {
+    for (size_t i = 0; i < table->rows; i++)
+        if (picture[i] < t->a->pictures.n) {
             row[n] = (uint32_t)i;
             sample[n++] = picture[i];
         }
-    if (picture_table_unmatched(table)) {
+    if (table->unmatched) {
         r = set_add_note(reading_set(t), "%s names %zu pictures that are not there",
-                         members_name(t->a->s->m, file), picture_table_unmatched(table));
+                         members_name(t->a->s->m, file), table->unmatched);
         if (r < 0) {
             free(sample);
             return r;
@@ -254,7 +253,7 @@ static int reading_join(struct recipe_reading *t)
         if (r == 0)
             r = reading_open(t, file, member, &table);
         if (r == 0)
-            r = annotating_join(t->a, t->set, &t->pictures, members_name(t->a->s->m, file), table);
+            r = annotating_join(t->a, t->set, members_name(t->a->s->m, file), table);
     }
     return r;
 }
@@ -272,7 +271,7 @@ static int reading_celeba(struct recipe_reading *t)
     for (size_t i = 0; r == 0 && (pattern = recipe_pattern(lists, i)); i++) {
         r = reading_find(t, pattern, &file);
         if (r == 0)
-            r = annotating_read_celeba(t->a, t->set, &t->pictures, file, t->d);
+            r = annotating_read_celeba(t->a, t->set, file, t->d);
         if (r == -EDOM)
             r = reading_refuse(t, pattern, "it is not called like a list of CelebA");
     }
@@ -306,7 +305,7 @@ static int reading_boxes(struct recipe_reading *t)
     for (size_t i = 0; r == 0 && (pattern = recipe_pattern(coco, i)); i++) {
         r = reading_find(t, pattern, &file);
         if (r == 0)
-            r = annotating_read_coco(t->a, t->set, &t->pictures, file, t->d);
+            r = annotating_read_coco(t->a, t->set, file, t->d);
     }
     if (r == 0 && names) {
         r = reading_find(t, recipe_pattern(names, 0), &file);
@@ -340,13 +339,10 @@ int recipe_annotate(struct annotating *a)
 
         if (!set->dataset || !set->claim->n_samples)
             continue;
-        set->base = 0;
-        r = pictures_init_set(&t.pictures, a->s, set);
-        if (r == 0)
-            r = recipe_annotate_set(&t);
+        pictures_choose(&a->pictures, set);
+        r = recipe_annotate_set(&t);
         if (r < 0 && r != -ENOMEM)
             r = set_refuse(&a->s->set[i], "%s", diag_text(&d, r));
-        pictures_release(&t.pictures);
     }
     return r;
 }

@@ -51,8 +51,8 @@ struct table_use {
 
 static int table_use_rows(const struct annotating *a, struct table_use *use)
 {
-    const uint32_t *picture = picture_table_picture(use->table);
-    size_t n = picture_table_rows(use->table);
+    const uint32_t *picture = use->table->picture;
+    size_t n = use->table->rows;
 
     use->row = calloc(a->pictures.n + 1, sizeof(*use->row));
     if (!use->row)
@@ -100,8 +100,8 @@ static int table_use_join(struct annotating *a, const struct table_use *use)
 /* The set of all pictures that the table names; n_sets: they are of several. */
 static size_t table_use_set(const struct annotating *a, const struct table_use *use)
 {
-    const uint32_t *picture = picture_table_picture(use->table);
-    size_t n = picture_table_rows(use->table), found = a->s->n_sets;
+    const uint32_t *picture = use->table->picture;
+    size_t n = use->table->rows, found = a->s->n_sets;
 
     for (size_t i = 0; i < n; i++) {
         size_t set;
@@ -120,8 +120,8 @@ static size_t table_use_set(const struct annotating *a, const struct table_use *
 static int table_use_list(struct annotating *a, const struct table_use *use, size_t set,
                           const char *name)
 {
-    const uint32_t *picture = picture_table_picture(use->table);
-    size_t n = picture_table_rows(use->table);
+    const uint32_t *picture = use->table->picture;
+    size_t n = use->table->rows;
     uint32_t *sample = calloc(n + 1, sizeof(*sample));
     AUTO_FREE uint32_t *row = calloc(n + 1, sizeof(*row));
     int r;
@@ -135,8 +135,8 @@ static int table_use_list(struct annotating *a, const struct table_use *use, siz
         row[i] = (uint32_t)i;
     }
     r = annotating_add_view(a, set, use->scope, name, sample, n);
-    if (r == 0 && !picture_table_label(use->table) &&
-        value_columns_find(picture_table_columns(use->table), "values"))
+    if (r == 0 && use->table->label == SIZE_MAX &&
+        value_columns_find(&use->table->columns, "values"))
         r = set_add_note(
             &a->s->set[set],
             "the numbers in %s are the field values, and no label: an epochfs.json can "
@@ -173,7 +173,7 @@ static bool table_is_list(const struct annotating *a, const struct table_use *us
 {
     const char *base = path_base(name), *folder = path_base(members_folder_of(a->s->m, use->file));
 
-    if (picture_table_unmatched(use->table) || picture_table_repeated(use->table))
+    if (use->table->unmatched || use->table->repeated)
         return false;
     if (is_image_set)
         return words_are_split(base) && strcmp(folder, "Layout") != 0 &&
@@ -189,7 +189,7 @@ static int table_use_apply(struct annotating *a, const struct table_use *use)
     size_t set;
     int r = table_list_name(a, use->file, &name, &is_image_set);
 
-    if (r == 0 && !is_image_set && !picture_table_repeated(use->table))
+    if (r == 0 && !is_image_set && !use->table->repeated)
         r = table_use_join(a, use);
     if (r) {
         if (r > 0)
@@ -205,7 +205,7 @@ static int table_use_apply(struct annotating *a, const struct table_use *use)
         a->s->claims->taken[use->file] = CLAIMS_ASIDE;
         return 0;
     }
-    if (picture_table_repeated(use->table))
+    if (use->table->repeated)
         text_add(&reason, "several rows a picture");
     else
         text_add(&reason, "it names %" PRIu64 " of %zu pictures", use->named, a->pictures.n);
@@ -407,18 +407,21 @@ static bool tables_have_any(const struct search *s)
 int tables_apply(struct search *s)
 {
     struct annotating a = {.s = s, .classes.has = annotating_has_class};
+    const bool any = tables_have_any(s);
     int r = 0;
 
     if (!s->n_sets || !s->claims->open)
         return 0;
-    if (tables_have_any(s))
+    if (any || s->n_recipes)
         r = pictures_init(&a.pictures, s);
-    if (r == 0 && a.pictures.n)
-        r = annotating_mark_folders(&a);
-    if (r == 0 && a.pictures.n)
-        r = annotations_apply(&a);
-    if (r == 0 && a.pictures.n)
-        r = tables_read_all(&a);
+    if (any && a.pictures.n) {
+        if (r == 0)
+            r = annotating_mark_folders(&a);
+        if (r == 0)
+            r = annotations_apply(&a);
+        if (r == 0)
+            r = tables_read_all(&a);
+    }
     if (r == 0)
         r = recipe_annotate(&a);
     if (r == 0)

@@ -37,10 +37,10 @@ static void add_cell(struct text *out, const struct value_column *c, uint64_t ro
 
 static void describe(const struct picture_table *t, struct text *out)
 {
-    const struct value_columns *columns = picture_table_columns(t);
+    const struct value_columns *columns = &t->columns;
 
-    for (size_t i = 0; i < picture_table_rows(t); i++) {
-        uint32_t picture = picture_table_picture(t)[i];
+    for (size_t i = 0; i < t->rows; i++) {
+        uint32_t picture = t->picture[i];
 
         text_add(out, picture == PICTURE_NONE ? "- " : "%u ", picture);
     }
@@ -48,8 +48,8 @@ static void describe(const struct picture_table *t, struct text *out)
         const struct value_column *c = &columns->column[i];
         const char *type = c->form == VALUE_TEXT ? "text" : c->dtype == DTYPE_F8 ? "real" : "int";
 
-        assert_int_equal(c->rows, picture_table_rows(t));
-        text_add(out, "%s%s:%s=", c == picture_table_label(t) ? "*" : "", c->name, type);
+        assert_int_equal(c->rows, t->rows);
+        text_add(out, "%s%s:%s=", i == t->label ? "*" : "", c->name, type);
         for (uint64_t row = 0; row < c->rows; row++) {
             text_add(out, row ? "," : "");
             add_cell(out, c, row);
@@ -288,11 +288,11 @@ static void test_table__long(void **state)
                  i % 2, i == 4000 ? "x" : "1", i == 4001 ? "1.5" : "1");
     assert_int_equal(read_bytes("a.csv", "a.jpg b.jpg ", bytes.data, bytes.len, NULL, &t, &reason),
                      0);
-    columns = picture_table_columns(t);
-    assert_int_equal(picture_table_rows(t), 5000);
-    assert_int_equal(picture_table_unmatched(t), 5);
-    assert_int_equal(picture_table_matched(t), 2);
-    assert_int_equal(picture_table_repeated(t), 2);
+    columns = &t->columns;
+    assert_int_equal(t->rows, 5000);
+    assert_int_equal(t->unmatched, 5);
+    assert_int_equal(t->matched, 2);
+    assert_int_equal(t->repeated, 2);
     assert_int_equal(columns->column[0].dtype, DTYPE_I8);
     assert_int_equal(columns->column[1].form, VALUE_TEXT);
     assert_int_equal(columns->column[2].dtype, DTYPE_F8);
@@ -307,8 +307,8 @@ static void test_table__long(void **state)
                                 "a/7.jpg a/8.jpg a/9.jpg ",
                                 bytes.data, bytes.len, NULL, &late, &reason),
                      0);
-    assert_int_equal(picture_table_unmatched(late), 2500);
-    assert_int_equal(picture_table_repeated(late), 10);
+    assert_int_equal(late->unmatched, 2500);
+    assert_int_equal(late->repeated, 10);
 }
 
 /* Rows and cells at the limits. */
@@ -330,7 +330,7 @@ static void test_table__large(void **state)
     text_add(&bytes, "f,t\na.jpg,1\na.jpg,");
     text_add_bytes(&bytes, filled, (1 << 20) - 10);
     assert_int_equal(read_bytes("a.csv", "a.jpg ", bytes.data, bytes.len, NULL, &t, &reason), 0);
-    assert_int_equal(picture_table_columns(t)->column[0].len, (1 << 20) - 9);
+    assert_int_equal(t->columns.column[0].len, (1 << 20) - 9);
     picture_table_free(t);
     text_add_bytes(&bytes, filled, 100);
     assert_int_equal(read_bytes("a.csv", "a.jpg ", bytes.data, bytes.len, NULL, &t, &reason),
@@ -354,7 +354,7 @@ static void test_table_classes__of_another_split(void **state)
     (void)state;
     assert_int_equal(
         read_bytes("a.txt", "a.jpg b.jpg ", bytes, sizeof(bytes) - 1, NULL, &t, &reason), 0);
-    assert_null(picture_table_label(t));
+    assert_true(t->label == SIZE_MAX);
     assert_string_equal(picture_table_classes(t, &classes)->name, "column_2");
 }
 
