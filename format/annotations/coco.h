@@ -34,11 +34,6 @@ bool coco_head_says(const void *head, size_t len);
 int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
               struct coco **ret, struct diag *d);
 
-/* The same, but only the first images with their file names, at most n: reads no further than
- * they are, checks nothing after them, and has no annotations and classes. */
-int coco_peek(const struct blob *blob, uint64_t at, uint64_t len, const char *name, size_t n,
-              struct coco **ret, struct diag *d);
-
 /* Images in the order of the file, fewer than VALUE_NO_ROW. No two have one id; two may have one
  * file_name. */
 size_t coco_images(const struct coco *c);

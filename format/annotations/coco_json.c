@@ -19,14 +19,7 @@ struct coco_reader {
     struct json_stream s;
     struct coco *c;
     struct text json; /* a caption */
-    bool peeks;
-    size_t most; /* images, if it peeks */
 };
-
-static bool coco_json_has_enough(const struct coco_reader *g)
-{
-    return g->peeks && g->c->images >= g->most;
-}
 
 /* ---- values: 1; 0: it is null; or an error ---- */
 
@@ -459,7 +452,7 @@ static int coco_json_annotation(struct coco_reader *g)
 
 /* ---- the text ---- */
 
-/* A list of objects. Also ends where it peeks and has enough. */
+/* A list of objects. */
 static int coco_json_records(struct coco_reader *g, const char *name,
                              int (*record)(struct coco_reader *))
 {
@@ -473,7 +466,7 @@ static int coco_json_records(struct coco_reader *g, const char *name,
         if (g->s.token != JSON_TOKEN_OBJECT)
             return coco_json_wrong(g, name, "a list of objects");
         r = record(g);
-        if (r < 0 || coco_json_has_enough(g))
+        if (r < 0)
             return r;
     }
     return r;
@@ -481,23 +474,21 @@ static int coco_json_records(struct coco_reader *g, const char *name,
 
 static int coco_json_pass(struct coco_reader *g)
 {
+    static int (*const records[])(struct coco_reader *) = {
+        [COCO_IMAGES] = coco_json_image,
+        [COCO_ANNOTATIONS] = coco_json_annotation,
+        [COCO_CATEGORIES] = coco_json_category,
+    };
     unsigned seen = 0;
     int list, r = json_stream_next(&g->s);
 
-    if (r < 0 || coco_json_has_enough(g))
+    if (r < 0)
         return r;
     if (g->s.token != JSON_TOKEN_OBJECT)
         return coco_json_wrong(g, "text", "an object with images and annotations");
     while ((list = coco_json_member(g, coco_list_name, N_COCO_LISTS, &seen)) > 0) {
-        if (list == COCO_IMAGES + 1)
-            r = coco_json_records(g, "images", coco_json_image);
-        else if (g->peeks)
-            r = json_stream_skip(&g->s, NULL);
-        else if (list == COCO_ANNOTATIONS + 1)
-            r = coco_json_records(g, "annotations", coco_json_annotation);
-        else
-            r = coco_json_records(g, "categories", coco_json_category);
-        if (r < 0 || (g->peeks && list == COCO_IMAGES + 1))
+        r = coco_json_records(g, coco_list_name[list - 1], records[list - 1]);
+        if (r < 0)
             return r;
     }
     if (list < 0)
@@ -510,11 +501,11 @@ static int coco_json_pass(struct coco_reader *g)
     return json_stream_next(&g->s); /* there is nothing more */
 }
 
-static int coco_json_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
-                          bool peeks, size_t most, struct coco **ret, struct diag *d)
+int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
+              struct coco **ret, struct diag *d)
 {
     AUTO_COCO struct coco *c = calloc(1, sizeof(*c));
-    struct coco_reader g = {.c = c, .peeks = peeks, .most = most};
+    struct coco_reader g = {.c = c};
     struct diag reason = DIAG_INIT;
     uint64_t end;
     int r;
@@ -531,7 +522,7 @@ static int coco_json_read(const struct blob *blob, uint64_t at, uint64_t len, co
     r = coco_json_pass(&g);
     json_stream_release(&g.s);
     text_release(&g.json);
-    if (r == 0 && !peeks)
+    if (r == 0)
         r = coco_check(c, &reason);
     if (r == 0 || r == -EBADMSG) { /* of a file that changes neither is true */
         int changed = blob_verify(blob, d);
@@ -543,16 +534,4 @@ static int coco_json_read(const struct blob *blob, uint64_t at, uint64_t len, co
         return diag_set(d, r, "%s", diag_text(&reason, r));
     *ret = TAKE_PTR(c);
     return 0;
-}
-
-int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
-              struct coco **ret, struct diag *d)
-{
-    return coco_json_read(blob, at, len, name, false, 0, ret, d);
-}
-
-int coco_peek(const struct blob *blob, uint64_t at, uint64_t len, const char *name, size_t n,
-              struct coco **ret, struct diag *d)
-{
-    return coco_json_read(blob, at, len, name, true, n, ret, d);
 }

@@ -150,21 +150,47 @@ int annotating_add_table(struct annotating *a, size_t set, size_t view, const ch
     return r < 0 ? r : view_add_columns(v, &picked);
 }
 
-int annotating_join(struct annotating *a, size_t set, const char *name,
-                    const struct picture_table *table)
+int annotating_rows(const struct annotating *a, const struct picture_table *table, uint32_t **ret,
+                    size_t *ret_named)
 {
-    const uint32_t *picture = table->picture;
-    const struct pictures *pictures = &a->pictures;
-    AUTO_FREE uint32_t *row = calloc(pictures->n + 1, sizeof(*row));
+    const size_t n = a->pictures.n;
 
-    if (!row)
+    *ret_named = 0;
+    *ret = calloc(n + 1, sizeof(**ret));
+    if (!*ret)
         return -ENOMEM;
-    for (size_t i = 0; i < pictures->n; i++)
-        row[i] = VALUE_NO_ROW;
-    for (size_t i = table->rows; i > 0; i--)
-        if (picture[i - 1] < pictures->n)
-            row[picture[i - 1]] = (uint32_t)(i - 1);
-    return annotating_add_table(a, set, 0, name, table, row);
+    for (size_t i = 0; i < n; i++)
+        (*ret)[i] = VALUE_NO_ROW;
+    for (size_t i = 0; i < table->rows; i++)
+        if (table->picture[i] < n && (*ret)[table->picture[i]] == VALUE_NO_ROW) {
+            (*ret)[table->picture[i]] = (uint32_t)i;
+            ++*ret_named;
+        }
+    return 0;
+}
+
+int annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                        const struct picture_table *table, const char *columns_of)
+{
+    uint32_t *sample = calloc(table->rows + 1, sizeof(*sample));
+    AUTO_FREE uint32_t *row = calloc(table->rows + 1, sizeof(*row));
+    size_t n = 0;
+    int r;
+
+    if (!sample || !row) {
+        free(sample);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < table->rows; i++)
+        if (table->picture[i] < a->pictures.n) {
+            row[n] = (uint32_t)i;
+            sample[n++] = table->picture[i] - (uint32_t)a->s->set[set].base;
+        }
+    r = annotating_add_view(a, set, folder, called, sample, n);
+    return r < 0 || !columns_of
+               ? r
+               : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1, columns_of, table,
+                                      row);
 }
 
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,

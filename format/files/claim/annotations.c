@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "format/annotations/boxes.h"
 #include "format/annotations/coco.h"
+#include "format/files/claim/lookup.h"
 #include "format/files/claim/words.h"
 
 #define HEAD_BYTES 16384
@@ -39,15 +40,8 @@ static bool coco_is_elsewhere(const struct search *s, const struct coco_use *use
 
     for (const char *end = path; *end; end += strcspn(end, "/"), end += *end == '/')
         for (unsigned i = 0; i < 2 && from[i] != NO_FOLDER; i++) {
-            const char *above = claim_path(s, from[i]), *base;
-            AUTO_TEXT struct text t = {0};
-            size_t file;
+            size_t file = lookup_path(s->m, claim_path(s, from[i]), end);
 
-            text_add(&t, "%s%s%s", above, *above ? "/" : "", end);
-            if (t.failed)
-                return true;
-            base = path_base(t.data);
-            file = members_lookup(s->m, t.data, (size_t)(base - t.data) - (base > t.data), base);
             if (file < s->m->n)
                 return file != picture;
         }

@@ -52,10 +52,15 @@ int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
                         uint32_t *sample, size_t n);
 
-/* Add the columns of a table to a set that was chosen: pictures that it does not name are holes. 0
- * or -ENOMEM. */
-int annotating_join(struct annotating *a, size_t set, const char *name,
-                    const struct picture_table *table);
+/* The row that a table has of each picture that is looked for, the first of several, or
+ * VALUE_NO_ROW: the caller's, also on error; *ret_named: how many have one. 0 or -ENOMEM. */
+int annotating_rows(const struct annotating *a, const struct picture_table *table, uint32_t **ret,
+                    size_t *ret_named);
+
+/* The rows of a table are a dataset more of a set, in their order, and with their columns if
+ * columns_of is not NULL: the name of the file. 0 or -ENOMEM. */
+int annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                        const struct picture_table *table, const char *columns_of);
 
 void annotating_release(struct annotating *a);
 

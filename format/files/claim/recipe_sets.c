@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
+#include "format/files/claim/lookup.h"
 #include "format/files/claim/recipe_parts.h"
 
 #define HAS_MOST 64 /* patterns that must each have a file */
@@ -24,18 +25,6 @@ static bool recipe_path(const struct recipe_making *t, size_t file, char ret[sta
         return false;
     memcpy(ret, path + above + (above > 0), strlen(path + above + (above > 0)) + 1);
     return true;
-}
-
-static size_t recipe_find(const struct recipe_making *t, const char *path)
-{
-    const char *folder = claim_path(t->s, t->recipe->folder), *base = path_base(path);
-    AUTO_TEXT struct text full = {0};
-
-    text_add(&full, "%s", folder);
-    if (base > path)
-        text_add(&full, "%s%.*s", full.len ? "/" : "", (int)(base - path - 1), path);
-    return full.failed ? t->s->m->n
-                       : members_lookup(t->s->m, full.data ? full.data : "", full.len, base);
 }
 
 /* The words of a picture: those of its pattern, stem and path. */
@@ -230,7 +219,7 @@ static int recipe_find_with(const struct recipe_making *t, const json_t *with,
             continue;
         if (!pattern_fill(pattern, words, &path) || path.failed)
             return -ENOMEM;
-        found = recipe_find(t, path.data);
+        found = lookup_path(t->s->m, claim_path(t->s, t->recipe->folder), path.data);
         if (found == t->s->m->n)
             continue;
         if (*ret != SIZE_MAX && *ret != found)

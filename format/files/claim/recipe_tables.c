@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "format/files/claim/annotations.h"
+#include "format/files/claim/lookup.h"
 #include "format/files/claim/pattern.h"
 #include "format/files/claim/recipe.h"
 #include "format/files/claim/words.h"
@@ -58,16 +59,13 @@ static int reading_words(struct recipe_reading *t)
 static int reading_find(const struct recipe_reading *t, const char *pattern, size_t *ret)
 {
     const struct search *s = t->a->s;
-    const char *folder = claim_path(s, reading_set(t)->recipe->folder), *base;
     AUTO_TEXT struct text path = {0};
 
     if (pattern_is_open(pattern, &t->words))
         return reading_refuse(t, pattern, "it has a word that pictures do not have, or a star");
-    text_add(&path, "%s%s", folder, *folder ? "/" : "");
     if (!pattern_fill(pattern, &t->words, &path) || path.failed)
         return -ENOMEM;
-    base = path_base(path.data);
-    *ret = members_lookup(s->m, path.data, (size_t)(base - path.data) - (base > path.data), base);
+    *ret = lookup_path(s->m, claim_path(s, reading_set(t)->recipe->folder), path.data);
     return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file matches");
 }
 
@@ -142,38 +140,15 @@ static int reading_add_list(struct recipe_reading *t, const char *pattern, size_
 {
     const json_t *member = reading_table_of_list(t, pattern);
     AUTO_PICTURE_TABLE struct picture_table *table = NULL;
-    AUTO_FREE uint32_t *row = NULL;
+    const char *name = members_name(t->a->s->m, file);
     int r = reading_open(t, file, member, &table);
-    const uint32_t *picture;
-    uint32_t *sample;
-    size_t n = 0;
 
-    if (r < 0)
-        return r;
-    picture = table->picture;
-    sample = calloc(table->rows + 1, sizeof(*sample));
-    row = calloc(table->rows + 1, sizeof(*row));
-    if (!sample || !row) {
-        free(sample);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < table->rows; i++)
-        if (picture[i] < t->a->pictures.n) {
-            row[n] = (uint32_t)i;
-            sample[n++] = picture[i];
-        }
-    if (table->unmatched) {
-        r = set_add_note(reading_set(t), "%s names %zu pictures that are not there",
-                         members_name(t->a->s->m, file), table->unmatched);
-        if (r < 0) {
-            free(sample);
-            return r;
-        }
-    }
-    r = annotating_add_view(t->a, t->set, reading_set(t)->recipe->folder, called, sample, n);
-    return r < 0 || !member ? r
-                            : annotating_add_table(t->a, t->set, reading_set(t)->claim->n_views - 1,
-                                                   members_name(t->a->s->m, file), table, row);
+    if (r == 0 && table->unmatched)
+        r = set_add_note(reading_set(t), "%s names %zu pictures that are not there", name,
+                         table->unmatched);
+    return r < 0 ? r
+                 : annotating_add_list(t->a, t->set, reading_set(t)->recipe->folder, called, table,
+                                       member ? name : NULL);
 }
 
 /* A list whose name has a word of the name of the dataset: one for each file that there is. */
@@ -245,7 +220,8 @@ static int reading_join(struct recipe_reading *t)
     for (size_t i = 0; r == 0 && (member = recipe_table(tables, i)); i++) {
         const char *pattern = json_string_value(json_object_get(member, "file"));
         AUTO_PICTURE_TABLE struct picture_table *table = NULL;
-        size_t file;
+        AUTO_FREE uint32_t *row = NULL;
+        size_t file, named;
 
         if (reading_is_list(t, pattern))
             continue;
@@ -253,7 +229,9 @@ static int reading_join(struct recipe_reading *t)
         if (r == 0)
             r = reading_open(t, file, member, &table);
         if (r == 0)
-            r = annotating_join(t->a, t->set, members_name(t->a->s->m, file), table);
+            r = annotating_rows(t->a, table, &row, &named);
+        if (r == 0)
+            r = annotating_add_table(t->a, t->set, 0, members_name(t->a->s->m, file), table, row);
     }
     return r;
 }

@@ -4,7 +4,6 @@
  * the samples. All others are ignored, and it is said why. */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,30 +44,14 @@ struct table_use {
     struct picture_table *table;
     size_t file;
     uint32_t scope;
-    uint32_t *row;  /* [pictures] 1 + the row of each; 0: none */
-    uint64_t named; /* pictures that have one */
+    uint32_t *row; /* [pictures] the row of each, or VALUE_NO_ROW */
+    size_t named;  /* pictures that have one */
 };
-
-static int table_use_rows(const struct annotating *a, struct table_use *use)
-{
-    const uint32_t *picture = use->table->picture;
-    size_t n = use->table->rows;
-
-    use->row = calloc(a->pictures.n + 1, sizeof(*use->row));
-    if (!use->row)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        if (picture[i] < a->pictures.n && !use->row[picture[i]]) {
-            use->row[picture[i]] = (uint32_t)i + 1;
-            use->named++;
-        }
-    return 0;
-}
 
 static bool table_use_covers(const struct table_use *use, const struct set *set)
 {
     for (size_t i = 0; i < set->claim->n_samples; i++)
-        if (!use->row[set->base + i])
+        if (use->row[set->base + i] == VALUE_NO_ROW)
             return false;
     return set->claim->n_samples > 0;
 }
@@ -80,16 +63,11 @@ static int table_use_join(struct annotating *a, const struct table_use *use)
 
     for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
         const struct set *set = &a->s->set[i];
-        AUTO_FREE uint32_t *row = NULL;
 
         if (set->refused || set->dataset || !set_has_pictures(set) || !table_use_covers(use, set))
             continue;
-        row = calloc(set->claim->n_samples, sizeof(*row));
-        if (!row)
-            return -ENOMEM;
-        for (size_t k = 0; k < set->claim->n_samples; k++)
-            row[k] = use->row[set->base + k] - 1;
-        r = annotating_add_table(a, i, 0, members_name(a->s->m, use->file), use->table, row);
+        r = annotating_add_table(a, i, 0, members_name(a->s->m, use->file), use->table,
+                                 use->row + set->base);
         if (r == 0)
             r = annotating_keep_source(a, i, 0, use->file, use->table);
         joined++;
@@ -118,36 +96,21 @@ static size_t table_use_set(const struct annotating *a, const struct table_use *
 
 /* The rows of the table are a dataset: in their order. */
 static int table_use_list(struct annotating *a, const struct table_use *use, size_t set,
-                          const char *name)
+                          const char *called)
 {
-    const uint32_t *picture = use->table->picture;
-    size_t n = use->table->rows;
-    uint32_t *sample = calloc(n + 1, sizeof(*sample));
-    AUTO_FREE uint32_t *row = calloc(n + 1, sizeof(*row));
-    int r;
+    const char *name = members_name(a->s->m, use->file);
+    int r = annotating_add_list(a, set, use->scope, called, use->table, name);
 
-    if (!sample || !row) {
-        free(sample);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-        sample[i] = picture[i] - (uint32_t)a->s->set[set].base;
-        row[i] = (uint32_t)i;
-    }
-    r = annotating_add_view(a, set, use->scope, name, sample, n);
     if (r == 0 && use->table->label == SIZE_MAX &&
         value_columns_find(&use->table->columns, "values"))
         r = set_add_note(
             &a->s->set[set],
             "the numbers in %s are the field values, and no label: an epochfs.json can "
             "say which names have one",
-            members_name(a->s->m, use->file));
-    if (r == 0)
-        r = annotating_keep_source(a, set, a->s->set[set].claim->n_views - 1, use->file,
-                                   use->table);
+            name);
     return r < 0 ? r
-                 : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1,
-                                        members_name(a->s->m, use->file), use->table, row);
+                 : annotating_keep_source(a, set, a->s->set[set].claim->n_views - 1, use->file,
+                                          use->table);
 }
 
 /* ImageSets/Main/train.txt is the dataset Main/train; lists of one class are none. */
@@ -208,7 +171,7 @@ static int table_use_apply(struct annotating *a, const struct table_use *use)
     if (use->table->repeated)
         text_add(&reason, "several rows a picture");
     else
-        text_add(&reason, "it names %" PRIu64 " of %zu pictures", use->named, a->pictures.n);
+        text_add(&reason, "it names %zu of %zu pictures", use->named, a->pictures.n);
     return annotating_ignore(a, use->file, use->scope, reason.data ? reason.data : "");
 }
 
@@ -312,7 +275,7 @@ static int tables_read(struct annotating *a, size_t file)
     if (r == 0)
         r = tables_open(a, &use, blob, &reason, &d);
     if (r == 0)
-        r = table_use_rows(a, &use);
+        r = annotating_rows(a, use.table, &use.row, &use.named);
     if (r == 0)
         r = table_use_apply(a, &use);
     else if (r == -EDOM)

@@ -320,23 +320,6 @@ static void test_range_of_a_blob(void **state)
 
 /* ---- a part of the file ---- */
 
-static void test_peek__stops(void **state)
-{
-    static const char text[] = "{\"categories\": [{}], " IMAGES ", nonsense";
-    AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), strlen(text), NULL);
-
-    (void)state;
-    for (size_t n = 0; n < 5; n++) {
-        AUTO_COCO struct coco *c = NULL;
-        struct diag d = DIAG_INIT;
-
-        assert_int_equal(coco_peek(blob, 0, strlen(text), "x", n, &c, &d), 0);
-        assert_int_equal(coco_images(c), n < 3 ? n : 3);
-        if (n)
-            assert_string_equal(coco_file_name(c, 0), "b.jpg");
-    }
-}
-
 static void test_head(void **state)
 {
     static const char *const no[] = {
@@ -616,7 +599,6 @@ static void test_read_fails__its_error(void **state)
     faults.stale = true;
     assert_int_equal(coco_read(blob, 0, blob->size, "x", &c, &d), -ESTALE);
     assert_int_equal(coco_read(blob, 0, blob->size - 5, "x", &c, &d), -ESTALE);
-    assert_int_equal(coco_peek(blob, 0, blob->size, "x", 1, &c, &d), -ESTALE);
     assert_null(c);
 }
 
@@ -657,7 +639,6 @@ int main(void)
         cmocka_unit_test(test_classification__labels),
         cmocka_unit_test(test_second_file__names_get_the_prefix),
         cmocka_unit_test(test_range_of_a_blob),
-        cmocka_unit_test(test_peek__stops),
         cmocka_unit_test(test_head),
         cmocka_unit_test(test_bad_annotations),
         cmocka_unit_test(test_bad_boxes),
