@@ -187,10 +187,9 @@ int annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const
             sample[n++] = table->picture[i] - (uint32_t)a->s->set[set].base;
         }
     r = annotating_add_view(a, set, folder, called, sample, n);
-    return r < 0 || !columns_of
-               ? r
-               : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1, columns_of, table,
-                                      row);
+    return r < 0 || !columns_of ? r
+                                : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1,
+                                                       columns_of, table, row);
 }
 
 int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,

@@ -15,7 +15,7 @@ struct pictures {
     const uint32_t *file; /* [n] of each sample that is looked for, the picture */
     size_t n;
 
-    /* Of these, only those in a folder, and in those in it, */
+    /* Only those in a folder, and in those in it, */
     uint32_t scope;
     /* and in sets whose name has that word for a split, if it is not empty. */
     const char *split;
