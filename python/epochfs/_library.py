@@ -135,7 +135,7 @@ class _File:
 
 
 class LoadedBatches(Batches):
-    """The batches of a plan in one epoch, as `Batches`, made by threads of this process.
+    """The batches of a plan in one epoch, made by threads of this process.
 
     The arrays of a batch share memory that the library uses again once none of them is kept: one that you keep stays as it is.
     """
@@ -239,7 +239,7 @@ class LoadedDataset(Dataset):
 
 
 class Library(Mount):
-    """A source that is open in this process: a mapping from names to datasets, as `Mount`. `load()` makes it.
+    """A source that is open in this process: a mapping from names to datasets. `load()` makes it.
 
     It pickles: each process opens the source itself, and they share the cache directory. So does a child that was forked.
     """
@@ -363,7 +363,7 @@ def load(source: AnyPath, **options: object) -> Library:
     """Open source in this process: a file, a folder or an address (http, https, s3). A context manager that closes it.
 
     It is what `mount()` gives, without a mount: neither /dev/fuse nor a privilege is needed. options are those of `epochfs mount
-    -o`, as for `mount()`; those that only a mount has are errors. Batches are made ahead by threads of this process, in memory of
+    -o`; those that only a mount has are errors. Batches are made ahead by threads of this process, in memory of
     up to readahead= ("256M").
 
     Raises MountError with the reason, also where the library is not installed."""
