@@ -97,8 +97,8 @@ _epochfs_mountpoints() {
 # Offers what stands at a place that is no flag: the n-th, from 0 on.
 _epochfs_place() {
     case $command$1 in
-    mount0 | info0 | plan0 | stage0 | index0) compopt -o default ;;
-    mount1) compopt -o dirnames ;;
+    mount0 | info0 | plan0 | stage0 | index0 | cat0 | export0) compopt -o default ;;
+    mount1 | export2) compopt -o dirnames ;;
     umount0 | status0 | audit0) _epochfs_mountpoints ;;
     cache0) _epochfs_offer '' list verify prune ;;
     cache1) compopt -o dirnames ;;
@@ -116,6 +116,8 @@ _epochfs_flags() {
     index) flags+=(--output --progress -o) ;;
     status) flags+=(--json --watch --html=) ;;
     audit) flags+=(--epoch= --all-ranks --progress) ;;
+    cat) flags+=(-o) ;;
+    export) flags+=(--dataset= --epoch= --encoding= -o) ;;
     cache)
         case ${words[2]} in
         list) flags+=(--json) ;;
@@ -136,7 +138,7 @@ _epochfs() {
     command=${words[1]}
     COMPREPLY=()
     if ((${#words[@]} == 2)); then
-        _epochfs_offer '' mount umount info plan stage index status audit cache --help --version
+        _epochfs_offer '' mount umount info plan stage index status audit cat export cache --help --version
         return
     fi
     for ((i = 2; i < ${#words[@]} - 1; i++)); do

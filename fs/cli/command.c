@@ -173,10 +173,19 @@ static int take_flag(const struct command_line *line, size_t i, const char *type
     return EXIT_DONE;
 }
 
+static int count_words(const char *text)
+{
+    int n = 1;
+
+    for (const char *space = strchr(text, ' '); space; space = strchr(space + 1, ' '))
+        n++;
+    return n;
+}
+
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
 {
     struct option known[2 * FLAGS_MOST + 2];
-    const int words = strchr(line->word, ' ') ? 2 : 1;
+    const int words = count_words(line->word);
     const bool may_be_none = line->word[0] == '[';
     struct diag d = DIAG_INIT;
     int c, at = 0, r;
@@ -201,8 +210,12 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
             return say_unknown(line, is_letter ? letter : argv[optind - 1]);
         } else if ((r = options_parse(line->options, optarg, &d)) < 0) {
             return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
+        } else if (line->option_words) {
+            text_add(line->option_words, "%s%s", line->option_words->len ? "," : "", optarg);
         }
     }
+    if (line->option_words && line->option_words->failed)
+        return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     if (may_be_none && argc == optind)
         return -1;
     if (argc - optind != words)

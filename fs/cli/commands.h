@@ -29,22 +29,25 @@ struct command {
 };
 
 extern const struct command command_mount, command_umount, command_info, command_plan,
-    command_stage, command_index, command_status, command_audit, command_cache;
+    command_stage, command_index, command_status, command_audit, command_cache, command_cat,
+    command_export;
 
 /* The help of --progress. */
 #define COMMAND_PROGRESS "show the progress even if stderr is not a terminal: a line per second"
 
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
 
-/* What a command takes besides --help: flags, with or without values, -o, and one word or two. */
+/* What a command takes besides --help: flags, with or without values, -o, and one to three words.
+ */
 struct command_line {
     const char *name;    /* of the command */
-    const char *word;    /* "SOURCE": what its one word is; or two: "MOUNTPOINT PLAN"; or none or
+    const char *word;    /* "SOURCE": what its one word is; or more: "MOUNTPOINT PLAN"; or none or
                           * one: "[SOURCE]" */
     const char *usage;   /* that of struct command */
     const char *about;   /* for the help: what it does; \n between paragraphs */
     const char *example; /* what to type after "epochfs" */
-    struct options *options; /* set by -o; NULL: the command has no -o */
+    struct options *options;   /* set by -o; NULL: the command has no -o */
+    struct text *option_words; /* NULL, or where all texts of -o go, joined by commas */
     struct {
         const char *name; /* without "--" */
         const char
@@ -59,7 +62,7 @@ struct command_line {
     } flag[12];               /* unused ones are last */
 };
 
-/* Parse the arguments of a command; argv[0] is its name. -1 and its word or two, which stay as they
+/* Parse the arguments of a command; argv[0] is its name. -1 and its words, which stay as they
  * are where it may have none; or the exit code of the program: the error, or the help, has been
  * printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);

@@ -12,8 +12,9 @@
 #include "fs/options/help.h"
 
 static const struct command *const commands[] = {
-    &command_mount, &command_umount, &command_info,  &command_plan,  &command_stage,
-    &command_index, &command_status, &command_audit, &command_cache,
+    &command_mount, &command_umount, &command_info,   &command_plan,
+    &command_stage, &command_index,  &command_status, &command_audit,
+    &command_cat,   &command_export, &command_cache,
 };
 
 static const char *const exit_codes[] = {
