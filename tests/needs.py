@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Run a test where nothing that it starts can leave the machine, or say why it is left out:  needs.py TEST [ARGUMENTS]
     needs.py --of SOURCE PROGRAM [ARGUMENTS]      the same for a program of this source in C
-    needs.py --threads PROGRAM [ARGUMENTS]        the same for a program that must be able to start a thread
 
 A test says what it needs beyond the build and Python, in comments above its first statement:
 
@@ -151,19 +150,9 @@ def reason(test):
     return f"slow: {slow}" if slow and quick else None
 
 
-def starts_threads(program):
-    """Whether it imports pthread_create(): the linker drops functions that a program cannot call."""
-    with open(program, "rb") as f:
-        return b"\0pthread_create\0" in f.read()
-
-
 def main():
-    if sys.argv[1] == "--threads":
-        test, command = sys.argv[2], sys.argv[2:]
-        why = None if starts_threads(test) else "starts no thread"
-    else:
-        test, command = (sys.argv[2], sys.argv[3:]) if sys.argv[1] == "--of" else (sys.argv[1], sys.argv[1:])
-        why = reason(test)
+    test, command = (sys.argv[2], sys.argv[3:]) if sys.argv[1] == "--of" else (sys.argv[1], sys.argv[1:])
+    why = reason(test)
     if why:
         print(f"skipped: {why}")
         return SKIP

@@ -21,7 +21,8 @@ struct fake {
     unsigned threads;
     const struct clock *clock;
     struct lock lock;
-    pthread_cond_t changed;
+    pthread_cond_t queued;  /* a transfer for one of the threads that have none, or they rest */
+    pthread_cond_t changed; /* anything else */
     /* Guarded by lock: */
     pthread_t thread[THREADS_MAX];
     unsigned running;
@@ -104,6 +105,7 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint
         fake->given += stopped ? 0 : n;
         for (uint64_t g = ceil_div(off, GRAIN) * GRAIN; g < off + n && !stopped; g += GRAIN)
             fake->count[g / GRAIN]++;
+        pthread_cond_broadcast(&fake->changed);
         lock_drop(&fake->lock);
         if (stopped || !transfer->data(transfer, fake->content + off, n))
             return false;
@@ -164,7 +166,7 @@ static bool take_transfer(struct fake *fake, struct taken *ret)
     LOCK_SCOPE(&fake->lock);
 
     while (!fake->first && !fake->resting)
-        lock_wait(&fake->lock, &fake->changed);
+        lock_wait(&fake->lock, &fake->queued);
     if (!fake->first)
         return false;
     *ret = (struct taken){fake->first, fake->started++, fake->script, fake->ctx};
@@ -222,7 +224,7 @@ static int fake_start(struct transport *transport, struct transfer *transfer)
     while (*at)
         at = &(*at)->next;
     *at = transfer;
-    pthread_cond_broadcast(&fake->changed);
+    pthread_cond_signal(&fake->queued);
     return 0;
 }
 
@@ -242,7 +244,7 @@ static void fake_rest(struct transport *transport)
 
     lock_take(&fake->lock);
     fake->resting = true;
-    pthread_cond_broadcast(&fake->changed);
+    pthread_cond_broadcast(&fake->queued);
     lock_drop(&fake->lock);
     for (unsigned i = 0; i < fake->running; i++)
         pthread_join(fake->thread[i], NULL);
@@ -255,6 +257,7 @@ static void fake_free(struct transport *transport)
     struct fake *fake = fake_of(transport);
 
     fake_rest(transport);
+    pthread_cond_destroy(&fake->queued);
     pthread_cond_destroy(&fake->changed);
     lock_release(&fake->lock);
     free(fake->count);
@@ -278,6 +281,7 @@ int fake_new(const uint8_t *content, uint64_t size, unsigned threads, const stru
     fake->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
     fake->count = calloc(size / GRAIN + 1, sizeof(*fake->count));
     lock_init(&fake->lock);
+    condition_init(&fake->queued);
     condition_init(&fake->changed);
     *ret = fake;
     return fake->count ? 0 : -ENOMEM;
@@ -343,6 +347,14 @@ unsigned fake_wait_idle(struct fake *fake)
     while (fake->ended < fake->started || fake->first)
         lock_wait(&fake->lock, &fake->changed);
     return fake->started;
+}
+
+void fake_wait_given(struct fake *fake, uint64_t n)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    while (fake->given < n)
+        lock_wait(&fake->lock, &fake->changed);
 }
 
 uint64_t fake_given(struct fake *fake)

@@ -48,6 +48,9 @@ void fake_wait_stalled(struct fake *fake, unsigned n);
  * started, ever. */
 unsigned fake_wait_idle(struct fake *fake);
 
+/* Wait until n bytes have been delivered, in all. */
+void fake_wait_given(struct fake *fake, uint64_t n);
+
 /* Bytes delivered, in all; and how often the byte at off was. */
 uint64_t fake_given(struct fake *fake);
 unsigned fake_given_at(struct fake *fake, uint64_t off);

@@ -26,6 +26,13 @@
 #define LARGE_SIZE (UINT64_C(3) << 20)
 #define THREADS    64
 
+/* The request that fails next: all of the first ones, then some. */
+#ifdef SLOW_BUILD
+#define NEXT(n) ((n) + ((n) < 4 ? 1 : 41))
+#else
+#define NEXT(n) ((n) + ((n) < 20 ? 1 : 37))
+#endif
+
 static uint8_t *content;
 static uint64_t size;
 static struct members members;
@@ -318,8 +325,7 @@ static void test_joined__first_comes_last__window_in_order(void **state)
     job_await_bytes(&job, 10);
     fake_wait_stalled(w.fake, 1);
     /* What comes behind it is bounded. */
-    while (fake_given(w.fake) < window - 2 * (UINT64_C(1) << 20))
-        sched_yield();
+    fake_wait_given(w.fake, window - 2 * (UINT64_C(1) << 20));
     assert_true(fake_given(w.fake) <= window);
     assert_int_equal(job.got, 10);
     fake_release(w.fake);
@@ -361,8 +367,7 @@ static void test_joined__member_fails__only_it_is_asked_again(void **state)
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, 0, end);
-    while (fake_given(w.fake) < others) /* it fails when all others have come */
-        sched_yield();
+    fake_wait_given(w.fake, others); /* it fails when all others have come */
     fake_release(w.fake);
     check_end(&job, TRANSFER_AGAIN);
     assert_int_equal(job.retry_ms, 7);
@@ -388,8 +393,7 @@ static void test_joined__tries_cut_kept_members__no_byte_twice(void **state)
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, first, end - first);
-    while (fake_given(w.fake) < others)
-        sched_yield();
+    fake_wait_given(w.fake, others);
     fake_release(w.fake);
     check_end(&job, TRANSFER_AGAIN);
     for (uint64_t at = end, n = 7000; at > first; at -= n) { /* from behind */
@@ -428,8 +432,7 @@ static void test_joined__half_is_kept_and_cut__right_bytes(void **state)
     world_open(&w, 16);
     fake_set_script(w.fake, fail_behind, seen);
     job_start(&job, &w, first, next + n - first);
-    while (fake_given(w.fake) < n / 2)
-        sched_yield();
+    fake_wait_given(w.fake, n / 2);
     fake_release(w.fake);
     check_end(&job, TRANSFER_AGAIN);
     job_start(&job, &w, next + skip, n - skip);
@@ -776,8 +779,7 @@ static void test_joined__kept_in_vain__counted(void **state)
     w.transport->spare_bytes = &spare;
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, first, end - first);
-    while (fake_given(w.fake) < others)
-        sched_yield();
+    fake_wait_given(w.fake, others);
     fake_release(w.fake);
     check_end(&job, TRANSFER_AGAIN);
     job_start(&job, &w, members.member[BAD + 1].place, cut);
@@ -930,7 +932,7 @@ static void fail_each(const char *folder, uint32_t block, enum transfer_end end,
 {
     bool clean = false;
 
-    for (unsigned n = 0; !clean; n += n < 20 ? 1 : 37) {
+    for (unsigned n = 0; !clean; n = NEXT(n)) {
         struct nth nth = {.n = n, .end = end, .bytes = bytes, .member = SIZE_MAX};
         struct staged s;
 
@@ -965,7 +967,7 @@ static void test_stage__request_n_finds_a_change__only_its_member_is_stale(void 
     bool clean = false;
 
     temp_path(*state, "cache", folder);
-    for (unsigned n = 0; !clean; n += n < 20 ? 1 : 37) {
+    for (unsigned n = 0; !clean; n = NEXT(n)) {
         struct nth nth = {.n = n, .end = TRANSFER_CHANGED, .member = SIZE_MAX};
         struct staged s;
 

@@ -14,6 +14,18 @@
 #define STEREO      2  /* bytes of the other channel between two read pieces */
 #define PARTS       64 /* of a record in parts: what is before the content */
 #define KEY         16 /* bytes of a key, read together with an archive's object */
+#ifdef SLOW_BUILD
+#define SAMPLES 10 /* of a dataset, at least, if it has as many */
+#else
+#define SAMPLES 60
+#endif
+#ifdef __SANITIZE_THREAD__
+#define LEAST_WITH    100
+#define LEAST_WITHOUT 0
+#else
+#define LEAST_WITH    1000
+#define LEAST_WITHOUT 100
+#endif
 
 /* Ranges of blobs. */
 struct ranges {
@@ -184,7 +196,7 @@ static void check_source(const struct world_source *s)
 
         assert_non_null(ds);
         assert_int_equal(dataset_state(ds), DATASET_READY);
-        for (uint64_t sample = 0; sample < ds->samples; sample += 1 + ds->samples / 60)
+        for (uint64_t sample = 0; sample < ds->samples; sample += 1 + ds->samples / SAMPLES)
             check_sample(&w, ds, sample, all, one);
         reads = w.absent.reads;
         for (uint64_t sample = 0; sample < ds->samples; sample++)
@@ -236,10 +248,11 @@ static void test_extents__every_format__what_is_read(void **state)
             source_recordio(&s, i == 9);
         else
             source_kind(&s, &kaldi_kinds[i - 11]);
-        check_source(&s);
+        if (is_for_build(&s))
+            check_source(&s);
     }
-    assert_true(fields_with_bytes > 1000 &&
-                fields_without > 100); /* otherwise the test covers little */
+    /* otherwise the test covers little */
+    assert_true(fields_with_bytes > LEAST_WITH && fields_without > LEAST_WITHOUT);
 }
 
 /* The output of a command is no source; a kept index knows that too. */

@@ -131,6 +131,8 @@ static void check_source(void (*make)(struct world_source *s))
     unsigned files = 0;
 
     make(&s);
+    if (!is_for_build(&s))
+        return;
     mount_open(&m, &s, false);
     for (size_t i = 0; i < m.catalog.n; i++) {
         struct node epoch, node;
