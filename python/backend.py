@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Build wheel and sdist of the module:  backend.py FOLDER     (pip calls the functions below: PEP 517)
+"""Build wheel and sdist of the module:  backend.py [--with-library] FOLDER     (pip calls the functions below: PEP 517)
+
+With --with-library, the wheel is one for this machine: it has libepochfs.so.0 of $EPOCHFS_LIBRARY, or of build/release.
 
 In place of setuptools: the module is a folder of Python files, so a wheel is a zip of it with four texts. This way `pip install`
 of this folder or of the sdist works offline, in an empty venv of any Python from 3.9 on, where setuptools would first be
@@ -11,6 +13,7 @@ import gzip
 import hashlib
 import io
 import os
+import platform
 import re
 import sys
 import tarfile
@@ -38,7 +41,8 @@ Requires-Dist: xgboost ; extra == 'xgboost'
 Description-Content-Type: text/markdown
 
 """
-WHEEL = "Wheel-Version: 1.0\nGenerator: epochfs\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+WHEEL = "Wheel-Version: 1.0\nGenerator: epochfs\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
+LIBRARY = "libepochfs.so.0"
 
 
 def read(name):
@@ -52,6 +56,16 @@ def module():
     return {f"epochfs/{name}": read(f"epochfs/{name}") for name in names}
 
 
+def library():
+    """The bytes of the library that was built."""
+    path = os.environ.get("EPOCHFS_LIBRARY") or os.path.join(os.path.dirname(HERE), "build", "release", LIBRARY)
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError as e:
+        sys.exit(f"{path}: {e.strerror}; build it first: cmake --preset release && cmake --build build/release")
+
+
 def version():
     return re.search(rb'^__version__ = "([0-9.]+)"$', read("epochfs/__init__.py"), re.M)[1].decode()
 
@@ -63,13 +77,18 @@ def metadata():
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     stem = f"epochfs-{version()}"
     files = module()
-    files.update({f"{stem}.dist-info/METADATA": metadata(), f"{stem}.dist-info/WHEEL": WHEEL.encode()})
+    with_library = bool(config_settings and config_settings.get("with-library"))
+    tag = f"py3-none-linux_{platform.machine()}" if with_library else "py3-none-any"
+    if with_library:
+        files[f"epochfs/{LIBRARY}"] = library()
+    about = WHEEL.format(pure=str(not with_library).lower(), tag=tag)
+    files.update({f"{stem}.dist-info/METADATA": metadata(), f"{stem}.dist-info/WHEEL": about.encode()})
     record = ""
     for name, data in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         record += f"{name},sha256={digest},{len(data)}\n"
     files[f"{stem}.dist-info/RECORD"] = f"{record}{stem}.dist-info/RECORD,,\n".encode()
-    wheel = f"{stem}-py3-none-any.whl"
+    wheel = f"{stem}-{tag}.whl"
     with zipfile.ZipFile(os.path.join(wheel_directory, wheel), "w") as archive:
         for name, data in files.items():
             member = zipfile.ZipInfo(name)  # of 1980, so the same each time
@@ -93,11 +112,13 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    with_library = "--with-library" in sys.argv[1:2]
+    words = sys.argv[1 + with_library:]
+    if len(words) != 1 or words[0].startswith("-"):
         sys.exit(__doc__)
-    os.makedirs(sys.argv[1], exist_ok=True)
+    os.makedirs(words[0], exist_ok=True)
     for build in (build_wheel, build_sdist):
-        print(os.path.join(sys.argv[1], build(sys.argv[1])))
+        print(os.path.join(words[0], build(words[0], {"with-library": with_library})))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,22 @@ class Wheel(unittest.TestCase):
         with open(f"{ROOT}/CMakeLists.txt", encoding="utf-8") as f:
             self.assertEqual(self.backend.version(), re.search(r"project\(epochfs VERSION (\S+)", f.read())[1])
 
+    def test_library(self):
+        """With the library the wheel is of this machine, and has it in the module's folder, where it is looked for first."""
+        library = f"{self.folder}/built.so"
+        with open(library, "wb") as f:
+            f.write(b"the library")
+        with mock.patch.dict(os.environ, EPOCHFS_LIBRARY=library):
+            name = self.backend.build_wheel(self.folder, {"with-library": True})
+        self.assertRegex(name, r"^epochfs-[0-9.]+-py3-none-linux_\w+\.whl$")
+        with zipfile.ZipFile(f"{self.folder}/{name}") as wheel:
+            self.assertEqual(wheel.read("epochfs/libepochfs.so.0"), b"the library")
+            info = f"epochfs-{self.backend.version()}.dist-info"
+            self.assertIn("Root-Is-Purelib: false\n", wheel.read(f"{info}/WHEEL").decode())
+        with mock.patch.dict(os.environ, EPOCHFS_LIBRARY=f"{self.folder}/missing.so"):
+            with self.assertRaisesRegex(SystemExit, "build it first"):
+                self.backend.build_wheel(self.folder, {"with-library": True})
+
     def test_wheel(self):
         name = self.backend.build_wheel(self.folder)
         self.assertEqual(name, f"epochfs-{self.backend.version()}-py3-none-any.whl")
