@@ -188,7 +188,7 @@ void engine_read_ends(struct engine *e, const struct node *node, uint64_t off, s
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
     if ((node->type != NODE_BATCH && node->type != NODE_SAMPLE) ||
-        (!e->setup.stage && !engine_is_last(node)))
+        (!e->needs && !engine_is_last(node)))
         return;
     if (n == asked && view_size_is_near(node) &&
         view_size(READ_WAITS, e->open_files, node, &size, NULL) < 0)

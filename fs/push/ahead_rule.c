@@ -7,14 +7,12 @@
 
 #define WINDOW_LEAST  (UINT64_C(256) << 10)
 #define WINDOW_MOST   (UINT64_C(64) << 20)
-#define WINDOW_SHARE  8 /* one part in so many of the free memory */
+#define WINDOW_SHARE  4 /* one part in so many of the free memory */
 #define SOURCES_SHARE 2 /* the same, for whole sources */
 
-uint64_t ahead_window(uint64_t option, uint64_t memory)
+uint64_t ahead_window(uint64_t memory)
 {
-    uint64_t most = min_u64(WINDOW_MOST, max_u64(memory / WINDOW_SHARE, WINDOW_LEAST));
-
-    return min_u64(option, most);
+    return min_u64(WINDOW_MOST, max_u64(memory / WINDOW_SHARE, WINDOW_LEAST));
 }
 
 static int compare_ahead_places(const void *a, const void *b)

@@ -12,9 +12,8 @@
 #define AHEAD_PAGE UINT64_C(4096)
 #define AHEAD_GAP  (UINT64_C(8) << 10) /* two ranges no further apart are one request */
 
-/* Bytes of whole pages that may be asked for ahead of all readers. option: bytes of readahead=.
- * memory: bytes that are free. */
-uint64_t ahead_window(uint64_t option, uint64_t memory);
+/* Bytes of whole pages that may be asked for ahead of all readers. memory: bytes that are free. */
+uint64_t ahead_window(uint64_t memory);
 
 /* A range of a blob, in whole pages of it, except at its end. */
 struct ahead_range {

@@ -23,9 +23,9 @@
 #define TURNS        256                 /* that are remembered */
 #define TURNS_AHEAD  4                   /* turns that fill the window */
 #define PROBES       32                  /* ranges of a turn that are looked at */
-#define STRIDE_LEAST (UINT64_C(4) << 20) /* bytes in sequence between two turns */
-#define STRIDE_MOST  (UINT64_C(64) << 20)
-#define HERE_MOST    2 /* turns in a row that were in memory */
+#define STRIDE_LEAST (UINT64_C(4) << 20) /* and bytes, to measure the rate */
+#define STRIDE_NS    INT64_C(250000000)  /* time in sequence between two turns, at least */
+#define HERE_MOST    2                   /* turns in a row that were in memory */
 #define PAUSE_NS     INT64_C(250000000)
 #define MEMORY_NS    INT64_C(100000000) /* between two looks at the free memory */
 #define NS_PER_S     1e9
@@ -33,8 +33,9 @@
 
 /* What was asked for at a time. */
 struct turn {
-    uint64_t when;  /* the latest time of its needs */
-    uint64_t bytes; /* of its ranges */
+    uint64_t when;    /* the latest time of its needs */
+    uint64_t bytes;   /* of its ranges, in whole pages */
+    uint64_t samples; /* bytes of its needs */
     struct ahead_range *range;
     size_t n; /* ranges, to be dropped later; 0: none */
 };
@@ -73,7 +74,7 @@ struct read_ahead {
     struct ahead_range range[TURN_NEEDS];
     struct turn turn[TURNS]; /* a ring */
     size_t first_turn, n_turns;
-    uint64_t asked; /* bytes of all turns */
+    uint64_t asked, samples; /* bytes of all turns */
     struct flight flight[DEPTH];
     size_t first_flight, n_flights;
     uint64_t flying; /* bytes of all flights */
@@ -156,6 +157,7 @@ static void forget_turn(struct read_ahead *a)
     struct turn *turn = &a->turn[a->first_turn];
 
     a->asked -= turn->bytes;
+    a->samples -= turn->samples;
     free(turn->range);
     a->first_turn = (a->first_turn + 1) % TURNS;
     a->n_turns--;
@@ -175,9 +177,10 @@ static void end_turns(struct read_ahead *a, const struct needs_place *place)
 }
 
 /* Remember a turn; its ranges only if they are to be dropped. */
-static void ahead_begin_turn(struct read_ahead *a, uint64_t when, size_t n, uint64_t bytes)
+static void ahead_begin_turn(struct read_ahead *a, uint64_t when, size_t n, uint64_t bytes,
+                             uint64_t samples)
 {
-    struct turn turn = {.when = when, .bytes = bytes};
+    struct turn turn = {.when = when, .bytes = bytes, .samples = samples};
 
     if (a->exceeds)
         turn.range = malloc(n * sizeof(*turn.range));
@@ -186,6 +189,7 @@ static void ahead_begin_turn(struct read_ahead *a, uint64_t when, size_t n, uint
         turn.n = n;
     }
     a->asked += bytes;
+    a->samples += samples;
     a->turn[(a->first_turn + a->n_turns++) % TURNS] = turn;
 }
 
@@ -212,23 +216,28 @@ static void begin_pause(struct read_ahead *a)
     a->sequence.ds = NULL;
 }
 
-/* Get needs of about so many bytes. How many needs; *ret_bytes: of them. */
-static size_t ahead_get_needs(struct read_ahead *a, uint64_t most, uint64_t *ret_bytes)
+/* Get needs of about so many bytes of pages, and of samples. How many needs; *ret_samples: bytes of
+ * them. */
+static size_t ahead_get_needs(struct read_ahead *a, uint64_t most, uint64_t most_samples,
+                              uint64_t *ret_samples)
 {
     const struct stage_needs *from = needs_for_stage(a->needs);
+    uint64_t samples = 0, pages = 0;
     size_t n = 0, got, capacity = 1;
 
-    *ret_bytes = 0;
     do {
         got = from->next(from->ctx, a->need + n, capacity);
         for (size_t i = n; i < n + got; i++)
-            *ret_bytes += a->need[i].len;
+            samples += a->need[i].len;
         n += got;
-        if (!got || *ret_bytes >= most)
+        pages = samples + n * AHEAD_PAGE;
+        if (!got || pages >= most || samples >= most_samples)
             break;
-        capacity = (size_t)((most - *ret_bytes) / (*ret_bytes / n + AHEAD_PAGE));
+        capacity = (size_t)min_u64((most - pages) / (pages / n),
+                                   (most_samples - samples) / max_u64(samples / n, 1));
         capacity = min_u64(max_u64(capacity, 1), TURN_NEEDS - n);
     } while (capacity);
+    *ret_samples = samples;
     return n;
 }
 
@@ -248,10 +257,10 @@ static void ask_ranges(struct read_ahead *a, size_t n, uint64_t samples)
 }
 
 /* Ask for what comes next. False: nothing is known of it. */
-static bool ask_turn(struct read_ahead *a, uint64_t window)
+static bool ask_turn(struct read_ahead *a, uint64_t most)
 {
     uint64_t samples, bytes = 0, when = 0;
-    size_t got = ahead_get_needs(a, window / TURNS_AHEAD, &samples);
+    size_t got = ahead_get_needs(a, most, a->option - a->samples, &samples);
     size_t n = ahead_ranges(a->need, got, a->range);
 
     for (size_t i = 0; i < got; i++)
@@ -260,7 +269,7 @@ static bool ask_turn(struct read_ahead *a, uint64_t window)
         bytes += a->range[i].len;
     if (!n)
         return got;
-    ahead_begin_turn(a, when, n, bytes);
+    ahead_begin_turn(a, when, n, bytes, samples);
     if (ahead_is_missing(a, n) > 0) {
         a->here = 0;
         ask_ranges(a, n, samples);
@@ -286,14 +295,14 @@ static bool ahead_has_begun(const struct sequence *s, const struct dataset *ds)
     return s->ds == ds && (s->blob || s->off);
 }
 
-/* Read on in sequence, about as long as the last turn took. */
+/* Read on in sequence for STRIDE_NS, and at least as long as the last turn took. */
 static void ahead_read_on(struct read_ahead *a)
 {
     struct sequence *s = &a->sequence;
-    uint64_t most = (uint64_t)(a->sequential * (double)a->last_ns / NS_PER_S), done = 0;
-    int64_t begin = clock_monotonic(a->clock);
+    int64_t begin = clock_monotonic(a->clock), ns = a->last_ns > STRIDE_NS ? a->last_ns : STRIDE_NS;
+    uint64_t most = (uint64_t)(a->sequential * (double)ns / NS_PER_S), done = 0;
 
-    most = min_u64(max_u64(most, STRIDE_LEAST), STRIDE_MOST);
+    most = max_u64(most, STRIDE_LEAST);
     while (done < most && s->blob < s->ds->n_blobs && !ahead_ends(a)) {
         const struct blob *blob = s->ds->blob[s->blob];
         uint64_t size = blob ? blob->size : 0,
@@ -341,8 +350,9 @@ static bool read_ahead_step(struct read_ahead *a)
     place = needs_place(a->needs);
     look_at_memory(a, &place);
     end_turns(a, &place);
-    window = ahead_window(a->option, a->memory);
-    worked = place.ds && a->n_turns < TURNS && a->asked < window && ask_turn(a, window);
+    window = ahead_window(a->memory);
+    worked = place.ds && a->n_turns < TURNS && a->asked < window && a->samples < a->option &&
+             ask_turn(a, window / TURNS_AHEAD);
     if (!place.ds || (a->here && !ahead_has_begun(&a->sequence, place.ds)))
         return worked;
     if (a->sequence.ds != place.ds)
