@@ -69,6 +69,10 @@ struct push_file {
 enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
                                       struct push_file *ret);
 
+/* The sources exceed the memory, or no longer: then what readers have passed is dropped as if
+ * options.drops said so. */
+void active_plans_exceed(struct active_plans *active_plans, bool exceeds);
+
 /* May size bytes of the file be stored? The first reads of a file do not show how large it is. */
 bool active_plans_may_store(struct active_plans *active_plans, const struct push_file *file,
                             uint64_t size);

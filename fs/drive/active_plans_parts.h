@@ -39,6 +39,7 @@ struct active_plans {
     /* Guarded by lock: */
     struct active_plan active[ACTIVE_PLANS_MAX];
     uint64_t ids;
+    bool exceeds;      /* see active_plans_exceed() */
     uint64_t capacity; /* bytes that may be pushed, */
     int64_t looked;    /* and the time; both of the last active_plans_next_push() */
 };

@@ -31,7 +31,9 @@ static bool may_push(const struct active_plan *active, uint64_t share, int64_t n
 
 static bool may_drop(const struct active_plans *active_plans, const struct active_plan *active)
 {
-    return active_plans->options.drops && active_plan_is_live(active) && active->folder &&
+    bool drops = active_plans->options.drops || active_plans->exceeds;
+
+    return drops && active_plan_is_live(active) && active->folder &&
            push_window_may_drop(&active->window, active->reader.at);
 }
 
@@ -86,6 +88,13 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
         return PUSH_NOTHING;
     take_push(best, share, ret);
     return PUSH_STORE;
+}
+
+void active_plans_exceed(struct active_plans *active_plans, bool exceeds)
+{
+    LOCK_SCOPE(&active_plans->lock);
+
+    active_plans->exceeds = exceeds;
 }
 
 static struct active_plan *of_ticket_locked(struct active_plans *active_plans,

@@ -363,6 +363,7 @@ static void *push_main(void *arg)
         uint64_t kicks = kicks_of(push);
         struct push_file file;
 
+        active_plans_exceed(active_plans, read_ahead_exceeds(push->read_ahead));
         switch (active_plans_next_push(active_plans, bytes_to_push(push), &file)) {
         case PUSH_STORE:
             store_file(self, &file);

@@ -1234,6 +1234,35 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
     world_end(&w);
 }
 
+static void test_active__exceeds__drops_until_it_no_longer_does(void **state)
+{
+    struct push_file file;
+    struct world w;
+    struct node first, node;
+    uint64_t n_dropped[3] = {0};
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
+    for (uint64_t unit = 0; unit < 600; unit++) {
+        enum push_what what;
+
+        active_plans_exceed(w.active_plans, unit / 200 == 1);
+        node_sibling(&first, unit, 0, &node);
+        test_clock_turn(&the_clock, MS);
+        active_plans_read(w.active_plans, &node, PAGE);
+        while ((what = next(&w, &file)) != PUSH_NOTHING) {
+            n_dropped[unit / 200] += what == PUSH_DROP;
+            if (what == PUSH_STORE)
+                pushed(&w, &file, PAGE);
+        }
+    }
+    assert_int_equal(n_dropped[0], 0);
+    assert_in_range(n_dropped[1], 300, 400); /* also those before */
+    assert_int_equal(n_dropped[2], 0);
+    world_end(&w);
+}
+
 /* ---- samples ---- */
 
 static void test_active__samples_in_sequence__pushed(void **state)
@@ -1344,6 +1373,7 @@ int main(void)
         cmocka_unit_test(test_active__page_lost_now_and_then__not_pushed_again),
         cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
         cmocka_unit_test(test_active__drops__what_was_passed_each_kind_once),
+        cmocka_unit_test(test_active__exceeds__drops_until_it_no_longer_does),
         cmocka_unit_test(test_active__samples_in_sequence__pushed),
         cmocka_unit_test(test_active__samples_at_random__nothing),
         cmocka_unit_test(test_active__table_full__the_oldest_goes),
