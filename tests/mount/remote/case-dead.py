@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: waits for servers that are gone
 """The server is gone, or silent: staged files are read, listed and looked up at once; reads of
 missing bytes fail in time; Ctrl-C releases readers; and even then the mount ends at once."""
 
