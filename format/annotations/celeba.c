@@ -102,13 +102,13 @@ static int celeba_read_names(struct celeba *c, struct text *names)
     int r = 0;
 
     if (c->rows.separator != TABLE_WORDS) {
-        for (size_t i = 1; i < c->rows.n && r == 0; i++)
-            r = celeba_add_name(c, c->rows.cell[i].text, c->rows.cell[i].len, names);
+        for (size_t i = 1; i < c->rows.row.n && r == 0; i++)
+            r = celeba_add_name(c, c->rows.row.cell[i].text, c->rows.row.cell[i].len, names);
     } else {
         /* Two cells: the first word, and the line after it. */
-        const char *p = c->rows.cell[1].text, *end = p + c->rows.cell[1].len;
+        const char *p = c->rows.row.cell[1].text, *end = p + c->rows.row.cell[1].len;
 
-        r = celeba_add_name(c, c->rows.cell[0].text, c->rows.cell[0].len, names);
+        r = celeba_add_name(c, c->rows.row.cell[0].text, c->rows.row.cell[0].len, names);
         while (p < end && r == 0) {
             size_t word = 0;
 
@@ -141,8 +141,8 @@ static int celeba_read_head(struct celeba *c, struct text *attr_names, struct di
         r = celeba_next(c, "the number of rows", d);
         if (r < 0)
             return r;
-        cell = c->rows.cell;
-        if (c->rows.cell[1].len ||
+        cell = c->rows.row.cell;
+        if (c->rows.row.cell[1].len ||
             number_parse(cell->text, cell->len, UINT64_MAX - 1, &c->count) != cell->len)
             return celeba_bad(c, d, "the number of rows and nothing else");
     }
@@ -170,11 +170,12 @@ static int celeba_read_numbers(const struct celeba *c, int64_t number[static CEL
     size_t n = 0;
 
     if (c->rows.separator == TABLE_WORDS) {
-        n = table_integers(c->rows.cell[1].text, c->rows.cell[1].len, number, CELEBA_NUMBERS_MOST);
-    } else if (c->rows.n - 1 <= CELEBA_NUMBERS_MOST) {
-        for (size_t i = 1; i < c->rows.n && c->rows.cell[i].type == CELL_INTEGER; i++)
-            number[n++] = c->rows.cell[i].integer;
-        n = n + 1 == c->rows.n ? n : 0;
+        n = table_integers(c->rows.row.cell[1].text, c->rows.row.cell[1].len, number,
+                           CELEBA_NUMBERS_MOST);
+    } else if (c->rows.row.n - 1 <= CELEBA_NUMBERS_MOST) {
+        for (size_t i = 1; i < c->rows.row.n && c->rows.row.cell[i].type == CELL_INTEGER; i++)
+            number[n++] = c->rows.row.cell[i].integer;
+        n = n + 1 == c->rows.row.n ? n : 0;
     }
     if (n != c->width)
         return diag_set(d, -EBADMSG,

@@ -119,7 +119,7 @@ static int table_store(struct table_pass *pass, const struct table_rows *rows, s
 {
     struct table_column *column = &pass->head->column[i];
     struct value_column *value = &pass->columns.column[pass->value[i]];
-    const struct row_cell *cell = &rows->cell[i];
+    const struct row_cell *cell = &rows->row.cell[i];
     int64_t number[TABLE_WIDTH_MOST];
     enum table_type type = table_type_of(rows, i, column->width, number);
     double real;
@@ -146,7 +146,7 @@ static int table_store(struct table_pass *pass, const struct table_rows *rows, s
 
 static int table_pass_row(struct table_pass *pass, const struct table_rows *rows)
 {
-    for (size_t i = 0; i < rows->n; i++) {
+    for (size_t i = 0; i < rows->row.n; i++) {
         struct table_column *column = &pass->head->column[i];
 
         if (column->may_be_key) {
@@ -171,11 +171,11 @@ static int table_pass_rows(struct table_pass *pass, struct table_rows *rows, str
     int r;
 
     for (bool is_first = true; (r = table_rows_next(rows, d)) == 1; is_first = false) {
-        if (rows->n != head->n)
+        if (rows->row.n != head->n)
             return diag_set(d, -EBADMSG,
                             "%s, line %" PRIu64
                             ": expected %zu cells, as in the first row, got %zu",
-                            pass->source->file, rows->walk.line, head->n, rows->n);
+                            pass->source->file, rows->walk.line, head->n, rows->row.n);
         if (pass->rows == TABLE_ROWS_MOST)
             return diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": expected at most %" PRIu32 " rows",
                             pass->source->file, rows->walk.line, TABLE_ROWS_MOST);

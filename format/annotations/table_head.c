@@ -47,7 +47,7 @@ static bool table_is_formed(const char *text, size_t len)
 
 uint32_t table_see_key(struct table_column *column, const struct table_rows *rows, size_t i)
 {
-    const struct row_cell *cell = &rows->cell[i];
+    const struct row_cell *cell = &rows->row.cell[i];
     uint32_t picture = table_rows_picture(rows, i);
 
     if (picture == PICTURE_NONE)
@@ -90,7 +90,7 @@ size_t table_best_key(const struct table_column *column, size_t n, size_t least,
 enum table_type table_type_of(const struct table_rows *rows, size_t i, unsigned width,
                               int64_t number[static TABLE_WIDTH_MOST])
 {
-    const struct row_cell *cell = &rows->cell[i];
+    const struct row_cell *cell = &rows->row.cell[i];
 
     if (cell->type == CELL_NONE)
         return TABLE_EMPTY;
@@ -121,13 +121,14 @@ static int table_trial_count(struct table_trial *trial, struct table_rows *rows,
 
     while (trial->rows < most && (r = table_rows_next(rows, d)) == 1) {
         if (!trial->rows++) {
-            trial->n = rows->n;
-            matches = rows->n <= TABLE_COLUMNS_MOST ? calloc(rows->n, sizeof(*matches)) : NULL;
+            trial->n = rows->row.n;
+            matches =
+                rows->row.n <= TABLE_COLUMNS_MOST ? calloc(rows->row.n, sizeof(*matches)) : NULL;
             if (!matches)
-                return rows->n <= TABLE_COLUMNS_MOST ? -ENOMEM : -EBADMSG;
+                return rows->row.n <= TABLE_COLUMNS_MOST ? -ENOMEM : -EBADMSG;
         }
-        trial->is_even &= rows->n == trial->n;
-        for (size_t i = 0; i < trial->n && i < rows->n; i++) {
+        trial->is_even &= rows->row.n == trial->n;
+        for (size_t i = 0; i < trial->n && i < rows->row.n; i++) {
             matches[i] += table_rows_picture(rows, i) != PICTURE_NONE;
             trial->matches = matches[i] > trial->matches ? matches[i] : trial->matches;
         }
@@ -205,7 +206,7 @@ static void table_first_release(struct table_first *first)
 static enum table_type table_first_type(const struct table_rows *rows, size_t i)
 {
     int64_t number[TABLE_WIDTH_MOST];
-    const struct row_cell *cell = &rows->cell[i];
+    const struct row_cell *cell = &rows->row.cell[i];
     size_t width = 1;
 
     if (rows->separator == TABLE_WORDS)
@@ -215,14 +216,14 @@ static enum table_type table_first_type(const struct table_rows *rows, size_t i)
 
 static int table_first_read(struct table_first *first, const struct table_rows *rows)
 {
-    first->text = calloc(rows->n, sizeof(*first->text));
-    first->match = calloc(rows->n, sizeof(*first->match));
-    first->type = calloc(rows->n, sizeof(*first->type));
-    first->recurs = calloc(rows->n, sizeof(*first->recurs));
+    first->text = calloc(rows->row.n, sizeof(*first->text));
+    first->match = calloc(rows->row.n, sizeof(*first->match));
+    first->type = calloc(rows->row.n, sizeof(*first->type));
+    first->recurs = calloc(rows->row.n, sizeof(*first->recurs));
     if (!first->text || !first->match || !first->type || !first->recurs)
         return -ENOMEM;
-    for (first->n = 0; first->n < rows->n; first->n++) {
-        const struct row_cell *cell = &rows->cell[first->n];
+    for (first->n = 0; first->n < rows->row.n; first->n++) {
+        const struct row_cell *cell = &rows->row.cell[first->n];
 
         first->text[first->n] = strndup(cell->len ? cell->text : "", cell->len);
         first->type[first->n] = table_first_type(rows, first->n);
@@ -385,8 +386,8 @@ static int table_head_see_row(struct table_head *head, struct table_first *first
 {
     int64_t number[TABLE_WIDTH_MOST];
 
-    for (size_t i = 0; i < rows->n; i++) {
-        const struct row_cell *cell = &rows->cell[i];
+    for (size_t i = 0; i < rows->row.n; i++) {
+        const struct row_cell *cell = &rows->row.cell[i];
         struct table_column *column = &head->column[i];
         enum table_type type;
 
@@ -421,7 +422,7 @@ static int table_head_see(const struct table_source *source, struct table_head *
 
         if (next < 0 && next != -EBADMSG)
             return next;
-        if (next != 1 || rows.n != head->n)
+        if (next != 1 || rows.row.n != head->n)
             break;
         r = i ? table_head_see_row(head, first, &rows) : table_first_read(first, &rows);
     }

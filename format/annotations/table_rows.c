@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/blob.h"
 #include "base/diag.h"
 #include "format/annotations/table.h"
@@ -29,6 +28,7 @@ struct table_rows table_rows_of(const struct blob *blob, uint64_t at, uint64_t e
                  .end = end,
                  .name = file},
         .separator = separator,
+        .row.delimiter = separator,
         .is_list = !table_is_csv(file),
         .names = names,
     };
@@ -49,29 +49,9 @@ static void table_rows_trim(const char **text, size_t *len)
         (*len)--;
 }
 
-/* Forget the cells of the row before. */
-static void table_rows_clear(struct table_rows *rows)
-{
-    for (size_t i = 0; i < rows->n; i++)
-        row_cell_release(&rows->cell[i]);
-    rows->n = 0;
-}
-
-/* Cells are kept from row to row: the array grows only. */
-static struct row_cell *table_rows_add(struct table_rows *rows)
-{
-    if (rows->n == rows->capacity) {
-        if (array_capacity(&rows->cell, rows->n, sizeof(*rows->cell)) < 0)
-            return NULL;
-        rows->capacity++;
-    }
-    rows->cell[rows->n] = (struct row_cell){0};
-    return &rows->cell[rows->n++];
-}
-
 static int table_rows_add_text(struct table_rows *rows, const char *text, size_t len)
 {
-    struct row_cell *cell = table_rows_add(rows);
+    struct row_cell *cell = row_add_cell(&rows->row);
 
     if (!cell)
         return -ENOMEM;
@@ -99,26 +79,17 @@ static int table_rows_split_words(struct table_rows *rows, const char *text, siz
     return r < 0 ? r : table_rows_add_text(rows, text + word, len - word);
 }
 
-/* what: NULL where d is. */
-static int table_rows_split_cells(struct table_rows *rows, const struct row_bytes *row,
-                                  const char *what, struct diag *d)
+/* Blanks around cells without quotes do not count. */
+static void table_rows_trim_cells(struct table_rows *rows)
 {
-    for (size_t at = 0;; at++) {
-        struct row_cell *cell = table_rows_add(rows);
-        int r;
+    for (size_t i = 0; i < rows->row.n; i++) {
+        struct row_cell *cell = &rows->row.cell[i];
 
-        if (!cell)
-            return -ENOMEM;
-        r = row_cell_read(cell, row->bytes, row->len, rows->separator, &at, what, d);
-        if (r < 0)
-            return r;
         if (!cell->is_quoted && cell->type == CELL_TEXT) {
             table_rows_trim(&cell->text, &cell->len);
             cell->type = cell->len ? CELL_TEXT : CELL_NONE;
         }
         row_cell_judge_number(cell);
-        if (at >= row->len)
-            return 0;
     }
 }
 
@@ -140,18 +111,19 @@ static int table_rows_split(struct table_rows *rows, const struct row_bytes *row
     char what[WHAT_SIZE];
     int r;
 
-    if (memchr(row->bytes, '\0', row->len))
-        return diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": expected text, got a byte 0",
-                        rows->walk.name, rows->walk.line);
     if (rows->separator == TABLE_WORDS)
-        return table_rows_split_words(rows, row->bytes, row->len);
-    r = table_rows_split_cells(rows, row, NULL, NULL);
-    if (r != -EBADMSG)
-        return r;
-    /* Rarely: again, with the name of the row. */
-    snprintf(what, sizeof(what), "%s, line %" PRIu64, rows->walk.name, rows->walk.line);
-    table_rows_clear(rows);
-    return table_rows_split_cells(rows, row, what, d);
+        return memchr(row->bytes, '\0', row->len)
+                   ? diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": expected text, got a byte 0",
+                              rows->walk.name, rows->walk.line)
+                   : table_rows_split_words(rows, row->bytes, row->len);
+    r = row_parse(&rows->row, TABLE_CSV, row->bytes, row->len, NULL, NULL);
+    if (r == -EBADMSG) { /* rarely: again, with the name of the row */
+        snprintf(what, sizeof(what), "%s, line %" PRIu64, rows->walk.name, rows->walk.line);
+        r = row_parse(&rows->row, TABLE_CSV, row->bytes, row->len, what, d);
+    }
+    if (r == 0)
+        table_rows_trim_cells(rows);
+    return r;
 }
 
 int table_rows_next(struct table_rows *rows, struct diag *d)
@@ -159,7 +131,7 @@ int table_rows_next(struct table_rows *rows, struct diag *d)
     struct row_bytes row;
     int r;
 
-    table_rows_clear(rows);
+    row_clear(&rows->row);
     do {
         r = row_walk_next(&rows->walk, &row, d);
         if (r != 1)
@@ -171,7 +143,7 @@ int table_rows_next(struct table_rows *rows, struct diag *d)
 
 uint32_t table_rows_picture(const struct table_rows *rows, size_t i)
 {
-    const struct row_cell *cell = &rows->cell[i];
+    const struct row_cell *cell = &rows->row.cell[i];
 
     if (rows->separator == TABLE_WORDS)
         return i ? PICTURE_NONE : rows->picture;
@@ -180,8 +152,7 @@ uint32_t table_rows_picture(const struct table_rows *rows, size_t i)
 
 void table_rows_release(struct table_rows *rows)
 {
-    table_rows_clear(rows);
-    free(rows->cell);
+    row_release(&rows->row);
     row_walk_release(&rows->walk);
 }
 

@@ -12,9 +12,8 @@ struct table_rows {
     bool is_list;                      /* not .csv or .tsv: it may have comments */
     const struct picture_names *names; /* of lists: is a word or a line the name of a picture? */
 
-    struct row_cell *cell; /* [n] of the row that came last; numbers are judged; valid until next */
-    size_t n, capacity;
-    uint32_t picture; /* of lists: which one the first of them names */
+    struct row row;   /* that came last; numbers are judged; valid until next */
+    uint32_t picture; /* of lists: which one its first cell names */
 };
 
 struct table_rows table_rows_of(const struct blob *blob, uint64_t at, uint64_t end,

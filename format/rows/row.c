@@ -115,20 +115,30 @@ void row_walk_release(struct row_walk *walk)
 
 /* ---- what is in a row ---- */
 
-void row_release(struct row *row)
+void row_clear(struct row *row)
 {
     for (size_t i = 0; i < row->n; i++)
         free(row->cell[i].made);
-    free(row->cell);
+    row->n = 0;
     if (row->json)
         json_free(&row->json);
+    row->json = NULL;
+}
+
+void row_release(struct row *row)
+{
+    row_clear(row);
+    free(row->cell);
     *row = (struct row){0};
 }
 
-static struct row_cell *row_add_cell(struct row *row)
+struct row_cell *row_add_cell(struct row *row)
 {
-    if (array_capacity(&row->cell, row->n, sizeof(*row->cell)) < 0)
-        return NULL;
+    if (row->n == row->capacity) {
+        if (array_capacity(&row->cell, row->n, sizeof(*row->cell)) < 0)
+            return NULL;
+        row->capacity++;
+    }
     row->cell[row->n] = (struct row_cell){0};
     return &row->cell[row->n++];
 }
@@ -302,8 +312,10 @@ static int row_read_quoted(struct row_cell *cell, const char *bytes, size_t len,
     return 0;
 }
 
-int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
-                  const char *what, struct diag *d)
+/* The cell at byte *at of a row, a text or CELL_NONE. *at becomes the byte of the delimiter after
+ * it, at least len after the last. */
+static int row_read_cell(struct row_cell *cell, const char *bytes, size_t len, char delimiter,
+                         size_t *at, const char *what, struct diag *d)
 {
     cell->is_string = true;
     if (*at < len && bytes[*at] == '"') {
@@ -327,25 +339,20 @@ int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char del
     return 0;
 }
 
-void row_cell_release(struct row_cell *cell)
-{
-    free(cell->made);
-    cell->made = NULL;
-}
-
 static int row_parse_csv(struct row *row, const char *bytes, size_t len, const char *what,
                          struct diag *d)
 {
+    const char delimiter = row->delimiter ? row->delimiter : ',';
     int r = 0;
 
     if (memchr(bytes, '\0', len))
-        return diag_set(d, -EBADMSG, "%s: a byte 0 in text", what);
+        return diag_set(d, -EBADMSG, "%s: expected text, got a byte 0", what);
     for (size_t at = 0; r == 0; at++) {
         struct row_cell *cell = row_add_cell(row);
 
         if (!cell)
             return -ENOMEM;
-        r = row_cell_read(cell, bytes, len, ',', &at, what, d);
+        r = row_read_cell(cell, bytes, len, delimiter, &at, what, d);
         if (r == 0 && !cell->is_quoted)
             row_cell_judge_number(cell);
         if (at >= len)
@@ -357,7 +364,7 @@ static int row_parse_csv(struct row *row, const char *bytes, size_t len, const c
 int row_parse(struct row *row, enum table_format format, const char *bytes, size_t len,
               const char *what, struct diag *d)
 {
-    row_release(row);
+    row_clear(row);
     return format == TABLE_JSONL ? row_parse_json(row, bytes, len, what, d)
                                  : row_parse_csv(row, bytes, len, what, d);
 }

@@ -67,24 +67,25 @@ struct row_cell {
 
 struct row {
     struct row_cell *cell; /* [n] */
-    size_t n, capacity;
-    struct json_t *json; /* private */
+    size_t n;
+    char delimiter; /* of CSV; 0: a comma */
+
+    /* Private: */
+    size_t capacity; /* of cell: it is kept from row to row */
+    struct json_t *json;
 };
 
-/* Read the cell of CSV at byte *at of a row, into one that is {0}: a text or CELL_NONE. *at becomes
- * the byte of the delimiter after it, at least len after the last. The text is in the row, or in
- * what row_cell_release() frees. what, d: as row_parse(). 0, -ENOMEM or -EBADMSG. */
-int row_cell_read(struct row_cell *cell, const char *bytes, size_t len, char delimiter, size_t *at,
-                  const char *what, struct diag *d);
-void row_cell_release(struct row_cell *cell);
+/* Forget the cells; and add one, which is {0}: NULL: no memory. */
+void row_clear(struct row *row);
+struct row_cell *row_add_cell(struct row *row);
 
 /* If a text is a number as JSON writes it, make its cell one: "007" is none, its zeros mean
  * something. One that is too large for its type stays a text. */
 void row_cell_judge_number(struct row_cell *cell);
 
-/* Parse a row; what names it in messages. null, and an empty cell of CSV, are CELL_NONE; other
- * values of JSON are text; a cell of CSV that is written as a number is one. 0; -ENOMEM; or
- * -EBADMSG with the reason in d. */
+/* Parse a row; what names it in messages, and may be NULL if d is. null, and an empty cell of CSV,
+ * are CELL_NONE; other values of JSON are text; a cell of CSV that is written as a number is one.
+ * 0; -ENOMEM; or -EBADMSG with the reason in d. */
 int row_parse(struct row *row, enum table_format format, const char *bytes, size_t len,
               const char *what, struct diag *d);
 void row_release(struct row *row); /* of one that starts as {0}; it may be used again */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "format/core/json.h"
 #include "format/files/claim/parts.h"
 
 #define AT_ONCE 16 /* files whose heads are read together */
@@ -17,20 +16,13 @@ static bool manifests_has_word(const char *text, size_t len, const char *word)
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-static bool manifests_is_text(const json_t *object, const char *name)
-{
-    return json_is_string(json_object_get(object, name));
-}
-
 /* 1, 0 or -ENOMEM. */
-static int manifests_line_says(const char *line, size_t len)
+static int manifests_line_says(const char *bytes, size_t len)
 {
-    AUTO_JSON json_t *json = NULL;
-    int r = json_read(line, len, "", json_budget(len), &json, NULL);
+    AUTO_MANIFEST_LINE struct manifest_line line;
+    int r = manifest_line_parse(&line, bytes, len, "", NULL);
 
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    return manifests_is_text(json, "source") && manifests_is_text(json, "usage");
+    return r == -ENOMEM ? r : line.source && line.usage;
 }
 
 int manifest_head_says(const void *head, size_t len, bool whole, bool named)

@@ -29,7 +29,8 @@ struct manifest_line {
     struct json_t *json; /* private */
 };
 
-/* Parse a line; what names it in messages. 0; -ENOMEM; or -EBADMSG with the reason in d. */
+/* Parse a line; what names it in messages. 0; -ENOMEM; or -EBADMSG with the reason in d, and what
+ * was read before. ret is to be released in any case. */
 int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len, const char *what,
                         struct diag *d);
 void manifest_line_release(struct manifest_line *line); /* of one that starts as {0} */
