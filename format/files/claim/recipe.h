@@ -5,6 +5,7 @@
 #define EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "format/annotations/numbered.h"
 #include "format/files/claim/parts.h"
@@ -29,6 +30,10 @@ void recipe_release(struct recipe *recipe);
 
 /* The line of the first text of a recipe that is this one. */
 unsigned recipe_line(const struct recipe *recipe, const char *text);
+
+/* The path of a file below the folder of a recipe. false: it is too long. */
+bool recipe_path(const struct search *s, const struct recipe *recipe, size_t file,
+                 char ret[static PATH_MAX]);
 
 /* A member of a dataset that is one pattern, or a list of them: the n-th; NULL: it has not so many.
  */

@@ -8,6 +8,18 @@
 #include "base/array.h"
 #include "format/files/claim/recipe_parts.h"
 
+bool recipe_path(const struct search *s, const struct recipe *recipe, size_t file,
+                 char ret[static PATH_MAX])
+{
+    size_t above = strlen(claim_path(s, recipe->folder));
+
+    if (members_path(s->m, file, ret, PATH_MAX) < 0)
+        return false;
+    above += above > 0;
+    memmove(ret, ret + above, strlen(ret + above) + 1);
+    return true;
+}
+
 /* ---- what a recipe leaves ---- */
 
 /* Does a pattern of what is left match? A folder is left with all that is in it. 1, 0 or -EBADMSG.
@@ -32,15 +44,14 @@ static int recipe_leaves(const struct recipe *recipe, const char *path, struct d
 static int recipe_leave_files(struct search *s, const struct recipe *recipe, struct diag *d)
 {
     const struct folder_info *top = &s->info[recipe->folder];
-    size_t above = strlen(claim_path(s, recipe->folder));
     int r = 0;
 
     for (size_t i = top->first; i < s->info[top->end - 1].last && r >= 0; i++) {
         char path[PATH_MAX];
 
-        if (s->claims->taken[i] || members_path(s->m, i, path, sizeof(path)) < 0)
+        if (s->claims->taken[i] || !recipe_path(s, recipe, i, path))
             continue;
-        r = recipe_leaves(recipe, path + above + (above > 0), d);
+        r = recipe_leaves(recipe, path, d);
         if (r > 0)
             s->flags[i] |= FILE_LEFT;
     }

@@ -13,20 +13,6 @@
 
 #define HAS_MOST 64 /* patterns that must each have a file */
 
-/* ---- files ---- */
-
-/* The path of a file below the folder of the recipe. false: it is too long. */
-static bool recipe_path(const struct recipe_making *t, size_t file, char ret[static PATH_MAX])
-{
-    size_t above = strlen(claim_path(t->s, t->recipe->folder));
-    char path[PATH_MAX];
-
-    if (members_path(t->s->m, file, path, sizeof(path)) < 0)
-        return false;
-    memcpy(ret, path + above + (above > 0), strlen(path + above + (above > 0)) + 1);
-    return true;
-}
-
 /* The words of a picture: those of its pattern, stem and path. */
 static int recipe_words(const struct recipe_making *t, const struct recipe_hit *hit,
                         char path[static PATH_MAX], struct pattern_words *ret)
@@ -35,7 +21,7 @@ static int recipe_words(const struct recipe_making *t, const struct recipe_hit *
     int r;
 
     *ret = (struct pattern_words){.n = 0};
-    if (!recipe_path(t, hit->file, path))
+    if (!recipe_path(t->s, t->recipe, hit->file, path))
         return -ENAMETOOLONG;
     r = pattern_match(hit->pattern, path, ret);
     if (r <= 0)
@@ -103,7 +89,7 @@ static int recipe_match_file(struct recipe_making *t, const json_t *pictures, si
     const char *pattern;
 
     if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
-        !recipe_path(t, file, path))
+        !recipe_path(t->s, t->recipe, file, path))
         return 0;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
         struct pattern_words words = {.n = 0};

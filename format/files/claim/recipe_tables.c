@@ -34,23 +34,16 @@ static int reading_refuse(const struct recipe_reading *t, const char *at, const 
                     at, what);
 }
 
-static const char *reading_below(const struct recipe_reading *t, const char *path)
-{
-    size_t above = strlen(claim_path(t->a->s, reading_set(t)->recipe->folder));
-
-    return path + above + (above > 0);
-}
-
 /* The words of the pattern of the first picture. */
 static int reading_words(struct recipe_reading *t)
 {
     const json_t *pictures = json_object_get(reading_set(t)->dataset, "pictures");
     const char *pattern;
 
-    if (members_path(t->a->s->m, t->a->pictures.file[0], t->path, sizeof(t->path)) < 0)
+    if (!recipe_path(t->a->s, reading_set(t)->recipe, t->a->pictures.file[0], t->path))
         return -ENAMETOOLONG;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++)
-        if (pattern_match(pattern, reading_below(t, t->path), &t->words) > 0)
+        if (pattern_match(pattern, t->path, &t->words) > 0)
             return 0;
     return 0;
 }
@@ -160,8 +153,8 @@ static int reading_match_list(struct recipe_reading *t, const char *pattern, siz
     AUTO_TEXT struct text called = {0};
     char path[PATH_MAX];
 
-    if (members_path(t->a->s->m, file, path, sizeof(path)) < 0 ||
-        pattern_match(pattern, reading_below(t, path), &words) <= 0)
+    if (!recipe_path(t->a->s, reading_set(t)->recipe, file, path) ||
+        pattern_match(pattern, path, &words) <= 0)
         return 0;
     split = pattern_find(&words, "split", 5);
     if (split && !words_have_split(split->text, split->len, NULL))

@@ -122,13 +122,11 @@ static int table_list_name(const struct annotating *a, size_t file, char **ret, 
     int stem = (int)name_stem_alone(name);
 
     *is_image_set = above != NO_FOLDER && !strcmp(path_base(claim_path(a->s, above)), "ImageSets");
-    if (*is_image_set) {
-        if (asprintf(ret, "%s/%.*s", path_base(claim_path(a->s, folder)), stem, name) < 0)
-            return -ENOMEM;
-    } else if (asprintf(ret, "%.*s", stem, name) < 0) {
-        return -ENOMEM;
-    }
-    return 0;
+    if (asprintf(ret, "%s%s%.*s",
+                 *is_image_set ? path_base(claim_path(a->s, folder)) : "", *is_image_set ? "/" : "",
+                 stem, name) < 0)
+        *ret = NULL;
+    return *ret ? 0 : -ENOMEM;
 }
 
 static bool table_is_list(const struct annotating *a, const struct table_use *use, const char *name,
