@@ -1,8 +1,7 @@
 #include "format/files/claim/lookup.h"
 
+#include <limits.h>
 #include <string.h>
-
-#include "base/text.h"
 
 bool lookup_is_below(const char *path, size_t len)
 {
@@ -21,23 +20,26 @@ bool lookup_is_below(const char *path, size_t len)
 
 size_t lookup_path(const struct members *m, const char *folder, const char *path)
 {
-    AUTO_TEXT struct text full = {0};
-    size_t last = 0, start;
+    char full[PATH_MAX];
+    size_t len = strlen(folder), name = SIZE_MAX;
 
-    text_add(&full, "%s", folder);
+    if (len + strlen(path) + 2 > sizeof(full))
+        return m->n;
+    memcpy(full, folder, len);
     while (*path) {
         size_t n = strcspn(path, "/");
 
         if (n && !(n == 1 && *path == '.')) {
-            text_add(&full, "%s%.*s", full.len ? "/" : "", (int)n, path);
-            last = n;
+            full[len] = '/';
+            len += len > 0;
+            name = len;
+            memcpy(full + len, path, n);
+            len += n;
         }
         path += n + (path[n] == '/');
     }
-    if (full.failed || !last)
-        return m->n;
-    start = full.len - last;
-    return members_lookup(m, full.data, start - (start > 0), full.data + start);
+    full[len] = '\0';
+    return name == SIZE_MAX ? m->n : members_lookup(m, full, name - (name > 0), full + name);
 }
 
 size_t manifest_find(const struct members *m, const char *root, const char *folder,
