@@ -71,9 +71,9 @@ size_t coco_classes(const struct coco *c)
     return c->categories;
 }
 
-const char *coco_class(const struct coco *c, size_t i)
+char *const *coco_class_names(const struct coco *c)
 {
-    return c->texts.bytes + c->category[i].name;
+    return c->class_name;
 }
 
 void coco_free(struct coco *c)
@@ -84,6 +84,7 @@ void coco_free(struct coco *c)
     free(c->texts.bytes);
     free(c->image);
     free(c->category);
+    free(c->class_name);
     free(c->annotation);
     free(c->extra);
     free(c->keypoints);

@@ -52,7 +52,7 @@ bool coco_is_classification(const struct coco *c);
 /* Names of the categories, their ids ascending; two may have one name. None if the file has no
  * "categories". */
 size_t coco_classes(const struct coco *c);
-const char *coco_class(const struct coco *c, size_t i);
+char *const *coco_class_names(const struct coco *c);
 
 /* Add the fields of annotations to ret, which may have columns. image[row]: the image of a row, or
  * VALUE_NO_ROW, which makes it a hole in each column. The items of a row are its annotations in the

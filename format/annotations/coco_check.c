@@ -78,10 +78,15 @@ static int coco_check_sort_categories(struct coco *c, struct coco_ids *ids, stru
     if (r < 0)
         return r;
     sorted = malloc((c->categories + 1) * sizeof(*sorted));
-    if (!sorted)
+    c->class_name = calloc(c->categories + 1, sizeof(*c->class_name));
+    if (!sorted || !c->class_name) {
+        free(sorted);
         return -ENOMEM;
-    for (size_t i = 0; i < c->categories; i++)
+    }
+    for (size_t i = 0; i < c->categories; i++) {
         sorted[i] = c->category[ids->id[i].place];
+        c->class_name[i] = c->texts.bytes + sorted[i].name;
+    }
     free(c->category);
     c->category = sorted;
     return 0;

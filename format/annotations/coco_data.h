@@ -74,6 +74,7 @@ struct coco {
     struct coco_entry *image, *category; /* categories: by id, after coco_check() */
     size_t images, categories;
     bool has_categories; /* the file has the list */
+    char **class_name;   /* [categories] in texts; made by coco_check() */
     struct coco_annotation *annotation;
     size_t annotations;
     struct coco_extra *extra;

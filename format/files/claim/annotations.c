@@ -89,17 +89,6 @@ static int coco_match_scopes(struct annotating *a, struct coco_use *use, uint32_
     return 0;
 }
 
-static int coco_class_list(const struct coco *coco, struct text *t)
-{
-    text_add(t, "[");
-    for (size_t i = 0; i < coco_classes(coco); i++) {
-        text_add(t, "%s", i ? ", " : "");
-        text_add_json(t, coco_class(coco, i));
-    }
-    text_add(t, "]");
-    return t->failed ? -ENOMEM : 0;
-}
-
 /* A dataset of the images of a file whose annotations are classes alone, with labels. */
 static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at,
                                    uint32_t folder, const char *called)
@@ -127,14 +116,9 @@ static int coco_add_classification(struct annotating *a, const struct coco_use *
         return r;
     view = &claim->view[claim->n_views - 1];
     view->label = calloc(n + 1, sizeof(*view->label));
-    view->class_name = calloc(coco_classes(use->coco) + 1, sizeof(*view->class_name));
-    if (!view->label || !view->class_name)
+    if (!view->label || class_names_copy(coco_class_names(use->coco), coco_classes(use->coco),
+                                         &view->class_name, &view->n_classes) < 0)
         return -ENOMEM;
-    for (; view->n_classes < coco_classes(use->coco); view->n_classes++) {
-        view->class_name[view->n_classes] = strdup(coco_class(use->coco, view->n_classes));
-        if (!view->class_name[view->n_classes])
-            return -ENOMEM;
-    }
     coco_labels(use->coco, image, n, view->label, &single);
     for (size_t i = 0; i < n; i++)
         single = single && view->label[i] >= 0;
@@ -180,7 +164,9 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
         set->named[i] |= use->image[set->base + i] != VALUE_NO_ROW;
     if (r == 0 && coco_has_boxes(use->coco)) {
         text_add(&member, "%sclasses", has_boxes ? prefix : "");
-        r = member.failed ? -ENOMEM : coco_class_list(use->coco, &classes);
+        text_add_json_list(&classes, coco_class_names(use->coco), sizeof(char *),
+                           coco_classes(use->coco));
+        r = member.failed || classes.failed ? -ENOMEM : 0;
         if (r == 0)
             r = set_add_about(set, member.data, "%s", classes.data);
         if (r == 0 && !has_boxes)

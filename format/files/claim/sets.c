@@ -120,25 +120,36 @@ int set_add_source(struct set *set, enum set_source_type type, size_t file, size
     return 0;
 }
 
-int set_add_about(struct set *set, const char *name, const char *format, ...)
+static char *sets_print(const char *format, va_list list)
+{
+    char *ret;
+
+    return vasprintf(&ret, format, list) < 0 ? NULL : ret;
+}
+
+/* Add "<before><text><after>" to a text that may be NULL. */
+static int sets_append(char **at, const char *before, const char *text, const char *after)
 {
     AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "%s%s%s%s", *at ? *at : "", before, text, after);
+    free(*at);
+    *at = NULL;
+    return text_finish(&t, at, NULL);
+}
+
+int set_add_about(struct set *set, const char *name, const char *format, ...)
+{
     AUTO_FREE char *json = NULL;
-    char **about = &set->claim->about;
+    AUTO_TEXT struct text member = {0};
     va_list list;
-    int n;
 
     va_start(list, format);
-    n = vasprintf(&json, format, list);
+    json = sets_print(format, list);
     va_end(list);
-    if (n < 0) {
-        json = NULL;
-        return -ENOMEM;
-    }
-    text_add(&t, "%s\"%s\": %s,\n", *about ? *about : "", name, json);
-    free(*about);
-    *about = NULL;
-    return text_finish(&t, about, NULL);
+    text_add(&member, "\"%s\": ", name);
+    return json && !member.failed ? sets_append(&set->claim->about, member.data, json, ",\n")
+                                  : -ENOMEM;
 }
 
 int set_add_about_text(struct set *set, const char *name, const char *text)
@@ -181,8 +192,7 @@ int set_add_lost(struct set *set, const char *field, const char *format, ...)
     lost = &claim->lost[claim->n_lost++];
     *lost = (struct files_lost){.sample = claim->n_samples - 1, .field = strdup(field)};
     va_start(list, format);
-    if (vasprintf(&lost->why, format, list) < 0)
-        lost->why = NULL;
+    lost->why = sets_print(format, list);
     va_end(list);
     return lost->field && lost->why ? 0 : -ENOMEM;
 }
@@ -196,22 +206,13 @@ int set_add_table(struct set *set, const char *path, const char *word, const cha
 
 int set_add_note(struct set *set, const char *format, ...)
 {
-    AUTO_TEXT struct text t = {0};
     AUTO_FREE char *line = NULL;
     va_list list;
-    int n;
 
     va_start(list, format);
-    n = vasprintf(&line, format, list);
+    line = sets_print(format, list);
     va_end(list);
-    if (n < 0) {
-        line = NULL;
-        return -ENOMEM;
-    }
-    text_add(&t, "%s%s\n", set->notes ? set->notes : "", line);
-    free(set->notes);
-    set->notes = NULL;
-    return text_finish(&t, &set->notes, NULL);
+    return line ? sets_append(&set->notes, "", line, "\n") : -ENOMEM;
 }
 
 int set_refuse(struct set *set, const char *format, ...)
@@ -221,8 +222,7 @@ int set_refuse(struct set *set, const char *format, ...)
     if (set->refused)
         return 0;
     va_start(list, format);
-    if (vasprintf(&set->refused, format, list) < 0)
-        set->refused = NULL;
+    set->refused = sets_print(format, list);
     va_end(list);
     return set->refused ? 0 : -ENOMEM;
 }

@@ -155,9 +155,9 @@ static void check_boxes(const char *text)
     assert_true(coco_has_boxes(c));
     assert_false(coco_is_classification(c));
     assert_int_equal(coco_classes(c), 3);
-    assert_string_equal(coco_class(c, 0), "person");
-    assert_string_equal(coco_class(c, 1), "car");
-    assert_string_equal(coco_class(c, 2), "toothbrush");
+    assert_string_equal(coco_class_names(c)[0], "person");
+    assert_string_equal(coco_class_names(c)[1], "car");
+    assert_string_equal(coco_class_names(c)[2], "toothbrush");
     assert_int_equal(coco_columns(c, rows_image, ROWS, "", &t, &d), 0);
     assert_int_equal(t.n, 8);
     FLOATS(&t, "boxes", 0, 1.5f, 2.0f, 4.25f, 3.0f, 3.0f, 1.0f, 2.5f, 0.1f);
