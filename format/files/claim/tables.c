@@ -122,9 +122,8 @@ static int table_list_name(const struct annotating *a, size_t file, char **ret, 
     int stem = (int)name_stem_alone(name);
 
     *is_image_set = above != NO_FOLDER && !strcmp(path_base(claim_path(a->s, above)), "ImageSets");
-    if (asprintf(ret, "%s%s%.*s",
-                 *is_image_set ? path_base(claim_path(a->s, folder)) : "", *is_image_set ? "/" : "",
-                 stem, name) < 0)
+    if (asprintf(ret, "%s%s%.*s", *is_image_set ? path_base(claim_path(a->s, folder)) : "",
+                 *is_image_set ? "/" : "", stem, name) < 0)
         *ret = NULL;
     return *ret ? 0 : -ENOMEM;
 }
