@@ -79,11 +79,28 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-static struct lock lock; /* of before */
+static struct lock lock;           /* of before, and of: */
+static unsigned mapped_file_users; /* files that are mapped, or being mapped */
 
 static void make_lock(void)
 {
     lock_init(&lock);
+}
+
+static bool mapped_file_is_ours(const struct sigaction *action)
+{
+    return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_bus_error;
+}
+
+/* One file less: after the last one the handler is the one before ours again, unless other code has
+ * set one of its own, which may call ours. */
+static void mapped_file_uninstall(void)
+{
+    struct sigaction now;
+    LOCK_SCOPE(&lock);
+
+    if (!--mapped_file_users && sigaction(SIGBUS, NULL, &now) == 0 && mapped_file_is_ours(&now))
+        sigaction(SIGBUS, atomic_load(&before), NULL);
 }
 
 /* Other code may have set a handler of its own meanwhile. */
@@ -95,9 +112,9 @@ static void mapped_file_install(void)
 
     pthread_once(&once, make_lock);
     lock_take(&lock);
+    mapped_file_users++;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, NULL, &now) == 0 &&
-        !(now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)) {
+    if (sigaction(SIGBUS, NULL, &now) == 0 && !mapped_file_is_ours(&now)) {
         struct sigaction *other = &mapped_file_earlier[atomic_load(&before) == mapped_file_earlier];
 
         *other = now;
@@ -107,15 +124,12 @@ static void mapped_file_install(void)
     lock_drop(&lock);
 }
 
-int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
+static int mapped_file_map(int fd, uint64_t size, struct mapped_file *ret)
 {
     static _Atomic unsigned next; /* where a free slot is looked for first */
     unsigned slot, looked = 0;
     void *bytes;
 
-    if (size > SIZE_MAX)
-        return -EFBIG;
-    mapped_file_install();
     for (;; looked++) {
         int expected = FREE;
 
@@ -140,6 +154,19 @@ int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
     return 0;
 }
 
+int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret)
+{
+    int r;
+
+    if (size > SIZE_MAX)
+        return -EFBIG;
+    mapped_file_install();
+    r = mapped_file_map(fd, size, ret);
+    if (r < 0)
+        mapped_file_uninstall();
+    return r;
+}
+
 bool mapped_file_is_lost(const struct mapped_file *file)
 {
     return file->bytes && atomic_load(&slots[file->slot].state) == LOST;
@@ -151,5 +178,6 @@ void mapped_file_close(struct mapped_file *file)
         return;
     atomic_store(&slots[file->slot].state, FREE);
     munmap((void *)(uintptr_t)file->bytes, file->size);
+    mapped_file_uninstall();
     *file = (struct mapped_file){0};
 }

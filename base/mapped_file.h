@@ -20,8 +20,9 @@ struct mapped_file {
 };
 
 /* Map the first size bytes, size > 0, of a file; fd may be closed afterwards. 0; -EMFILE:
- * MAPPED_FILES_MAX are mapped; or -errno. Any thread. It sets a handler of
- * SIGBUS; a fault that is not its own goes to the handler that was there before. */
+ * MAPPED_FILES_MAX are mapped; or -errno. Any thread. While any file is mapped
+ * there is a handler of SIGBUS; a fault that is not its own goes to the handler before it, which is
+ * set again in the end. */
 int mapped_file_open(int fd, uint64_t size, struct mapped_file *ret);
 
 /* Have bytes read so far, or some of them, perhaps been zeros that are not in the file? */

@@ -6,8 +6,9 @@
  *
  * Errors. A call that fails returns NULL or -1 and fills its struct epochfs_error, which may be
  * NULL. Nothing is printed, the process never ends here, and its signal handlers and limits stay as
- * they are. An exception: a file of the cache that another process cuts short while it is mapped
- * raises SIGBUS, so while such files are in use a handler is set, which passes on what is not its.
+ * they are. An exception: a file that another process cuts short while it is mapped raises SIGBUS.
+ * So while such files are in use there is a handler, which passes on what is not its, and the one
+ * before it is set again in the end.
  *
  * Threads. Any thread may make any call at any time, except epochfs_batches_close() and
  * epochfs_batch_give(), which end what other threads may not use at that time. Several sources may

@@ -1,6 +1,7 @@
 /* Mapped files that are cut short while they are mapped. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/mapped_file.h"
@@ -52,6 +53,39 @@ static void test_open__whole_file__its_bytes(void **state)
     mapped_file_close(&file);
     assert_null(file.bytes);
     mapped_file_close(&file);
+}
+
+static void on_bus(int number)
+{
+    (void)number;
+}
+
+/* The handler of the program is set again after the last file; a later one is kept. */
+static void test_close__last_file__handler_as_before(void **state)
+{
+    struct sigaction mine = {.sa_handler = on_bus}, now, original;
+    struct mapped_file file = {0}, other = {0};
+    char path[PATH_MAX];
+    int fd = make_file(*state, path);
+
+    sigaction(SIGBUS, &mine, &original);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(mapped_file_open(fd, SIZE, &file), 0);
+        assert_int_equal(mapped_file_open(fd, SIZE, &other), 0);
+        assert_true(mapped_file_open(-1, SIZE, &(struct mapped_file){0}) < 0);
+        mapped_file_close(&file);
+        sigaction(SIGBUS, NULL, &now);
+        assert_true(now.sa_handler != on_bus);
+        mapped_file_close(&other);
+        sigaction(SIGBUS, NULL, &now);
+        assert_true(now.sa_handler == on_bus);
+    }
+    assert_int_equal(mapped_file_open(fd, SIZE, &file), 0);
+    sigaction(SIGBUS, &original, NULL);
+    mapped_file_close(&file);
+    sigaction(SIGBUS, NULL, &now);
+    assert_true(now.sa_handler == original.sa_handler);
+    close(fd);
 }
 
 /* Other mappings stay. */
@@ -136,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
         TEST(test_open__whole_file__its_bytes),
+        TEST(test_close__last_file__handler_as_before),
         TEST(test_open__cut_short__zeros_and_lost),
         TEST(test_close__range_given_to_another__that_one_is_lost),
         TEST(test_open__many__no_more_than_the_most),
