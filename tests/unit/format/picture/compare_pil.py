@@ -22,6 +22,7 @@ TOOL, HAS_WEBP = sys.argv[1], sys.argv[2] == "1"
 SIZES = ((224, 224), (64, 64), (100, 50), (37, 91), (300, 400), (1, 1))
 SHARED = os.environ.get("SHARED_DATA", "")
 ORIENTATION = 0x0112
+STEP = 5 if os.environ.get("SANITIZED") else 1  # through places that are cut or damaged
 
 
 def picture(width, height, seed=1):
@@ -136,7 +137,7 @@ class Compare(unittest.TestCase):
     def test_cut_short_as_pil_has_it(self):
         whole = file_of(picture(60, 40), "JPEG")
         self.assertFalse(ImageFile.LOAD_TRUNCATED_IMAGES)
-        for length in range(200, len(whole), 7):
+        for length in range(200, len(whole), 7 * STEP):
             with self.assertRaises(OSError):
                 pil(whole[:length], 8, 8)
             with self.assertRaises(ValueError):
@@ -146,7 +147,7 @@ class Compare(unittest.TestCase):
         """Bits that flip in the scan: both go on, or both refuse."""
         whole = bytearray(file_of(picture(60, 40), "JPEG"))
         start = whole.index(b"\xff\xda") + 14
-        for at in range(start, len(whole) - 2, 11):
+        for at in range(start, len(whole) - 2, 11 * STEP):
             damaged = bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1:])
             try:
                 want = pil(damaged, 40, 60)
