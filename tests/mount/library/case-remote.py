@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+"""Four processes that load a remote source by the library and share a cache directory: two epochs, each byte is fetched once.
+A server that stops is an error with its reason."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from lib import EPOCHFS, PRIVATE, SLOW, contains, equal, idx_bytes, skip
+from page_blocks import ROOT
+from servers import Nginx, check_once, place
+
+if SLOW or not os.path.exists(f"{os.path.dirname(EPOCHFS)}/libepochfs.so.0"):
+    skip("the library is not built, or with a sanitizer, which a program would have to bring")
+
+N = 4000
+IMAGES = idx_bytes(np.random.default_rng(4).integers(0, 256, (N, 40, 40), np.uint8))
+WWW = f"{PRIVATE}/www"
+WORKER = f"""
+import sys
+sys.path.insert(0, {ROOT + '/python'!r})
+import numpy as np, epochfs
+url, rank = sys.argv[1:]
+stored = np.frombuffer(open({WWW + '/big'!r}, 'rb').read()[16:], np.uint8).reshape({N}, 40, 40)
+with epochfs.load(url, prefetch="off", retry_timeout=2) as data:
+    for epoch in range(2):
+        for batch in data["big"].batches(f"batch=64,rank={{rank}}of4,seed=7", epoch=epoch):
+            assert (stored[batch["index"]] == batch["image"]).all()
+"""
+
+
+def workers(url):
+    return [subprocess.Popen([sys.executable, "-c", WORKER, url, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(4)]
+
+
+place(WWW, "big", IMAGES)
+with Nginx(WWW) as server:
+    for process in workers(f"{server.url}/"):
+        said = process.communicate()[1]
+        equal((process.returncode, said), (0, ""), "a worker")
+    check_once(server.log(), {"/big": len(IMAGES)}, "4 workers, 2 epochs")
+    url = f"{server.url}/"
+os.environ["EPOCHFS_CACHE"] = f"{PRIVATE}/other"
+for process in workers(url):
+    said = process.communicate()[1]
+    equal(process.returncode, 1, "a worker without its server")
+    contains(said, "MountError: ", url.split("//")[1].rstrip("/"))
