@@ -7,6 +7,7 @@
 #include "fs/plan/order.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/checked.h"
 
@@ -151,12 +152,70 @@ static inline void send_lanes(const struct permutation *p, bool backward, uint64
         x[i] = lane[i];
 }
 
+#ifdef __x86_64__
+#define WIDE    32 /* numbers, in */
+#define VECTORS 4  /* vectors side by side */
+typedef uint64_t vector __attribute__((vector_size(64)));
+typedef int64_t vector_signed __attribute__((vector_size(64)));
+
+/* A round for eight numbers, n < 2^63. */
+static inline __attribute__((target("avx512f,avx512dq"), always_inline)) vector
+vector_round(const struct permutation *p, unsigned r, vector x)
+{
+    vector y = p->mirror[r] - x, is_larger, z;
+
+    y += (vector)((vector_signed)y < 0) & p->n;
+    is_larger = (vector)((vector_signed)x > (vector_signed)y);
+    z = ((x & is_larger) | (y & ~is_larger)) ^ p->coin[r];
+    z ^= z >> 30; /* as highest_of_mix() */
+    z *= UINT64_C(0xbf58476d1ce4e5b9);
+    z ^= z >> 27;
+    z *= UINT64_C(0x94d049bb133111eb);
+    return x ^ ((x ^ y) & (vector)((vector_signed)z < 0));
+}
+
+/* Map as many of the numbers as are multiples of WIDE; returns how many. It is
+ * three times as fast as numbers one by one; AVX-512 has a multiplication of 64 bits. */
+static __attribute__((target("avx512f,avx512dq"))) size_t
+send_wide(const struct permutation *p, bool backward, size_t count, uint64_t *x)
+{
+    size_t done = count / WIDE * WIDE;
+
+    for (size_t i = 0; i < done; i += WIDE) {
+        vector lane[VECTORS];
+
+        memcpy(lane, x + i, sizeof(lane));
+        for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+            for (unsigned k = 0; k < VECTORS; k++)
+                lane[k] = vector_round(p, backward ? ORDER_ROUNDS - 1 - r : r, lane[k]);
+        memcpy(x + i, lane, sizeof(lane));
+    }
+    return done;
+}
+
+static size_t send_fast(const struct permutation *p, bool backward, size_t count, uint64_t *x)
+{
+    return count >= WIDE && p->n <= INT64_MAX && __builtin_cpu_supports("avx512dq")
+               ? send_wide(p, backward, count, x)
+               : 0;
+}
+#else
+static size_t send_fast(const struct permutation *p, bool backward, size_t count, uint64_t *x)
+{
+    (void)p;
+    (void)backward;
+    (void)count;
+    (void)x;
+    return 0;
+}
+#endif
+
 /* The same for count numbers. Without the attribute, gcc makes one slower function for both
  * directions. */
 static inline __attribute__((always_inline)) void send_all(const struct permutation *p,
                                                            bool backward, size_t count, uint64_t *x)
 {
-    size_t i = 0;
+    size_t i = send_fast(p, backward, count, x);
 
     for (; count - i >= LANES; i += LANES)
         send_lanes(p, backward, x + i);
