@@ -2,10 +2,10 @@
 #include "format/array/set.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "base/checked.h"
 #include "format/array/shards.h"
@@ -164,7 +164,7 @@ static int check_bytes(const struct array_part *used, const char *name,
 
         if (r < 0)
             return r;
-        crc = (uint32_t)crc32_z(crc, buf, n);
+        crc = libdeflate_crc32(crc, buf, n);
     }
     if (used->has_crc && crc != used->crc) {
         struct diag bad = DIAG_INIT;

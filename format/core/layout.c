@@ -1,8 +1,9 @@
 #include "format/core/layout.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <libdeflate.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/checked.h"
 #include "base/read_context.h"
@@ -15,13 +16,30 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
     l->host = host;
     l->size = 0;
     l->held = 0;
+    l->made = NULL;
+    l->made_size = 0;
+    l->n_used = 0;
     l->n_parts = 0;
     l->capacity = ARRAY_LEN(l->inside_part);
     l->part = l->inside_part;
 }
 
+static void drop_made(struct layout *l)
+{
+    if (l->made && l->host && l->host->give_back)
+        l->host->give_back(l->host, l->made, l->made_size);
+    else
+        free(l->made);
+    if (l->made)
+        l->held -= l->made_size;
+    l->made = NULL;
+    for (unsigned i = 0; i < l->n_parts; i++)
+        l->part[i].is_made = false;
+}
+
 void layout_release(struct layout *l)
 {
+    drop_made(l);
     for (unsigned i = 0; i < l->n_parts; i++)
         free(l->part[i].bytes);
     if (l->part != l->inside_part)
@@ -157,27 +175,118 @@ int layout_add_stored(struct layout *l, const struct field *f)
     return layout_add(l, &part);
 }
 
-int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
-                struct diag *d)
+static int layout_read_part(struct read_context *rc, struct layout *l, const struct part *p,
+                            uint64_t start, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
+    const uint8_t *made = l->made + start + off;
+
+    if (!p->is_made)
+        return p->read(rc, l, p, off, len, dst, d);
+    for (unsigned i = 0; i < l->n_used; i++) {
+        int r = blob_used(rc, l->used[i], d);
+
+        if (r < 0)
+            return r;
+    }
+    if (dst != made)
+        memcpy(dst, made, len);
+    return 0;
+}
+
+static int layout_read_parts(struct read_context *rc, struct layout *l, uint64_t off, size_t len,
+                             uint8_t *dst, struct diag *d)
+{
+    uint64_t start = 0;
     int all = 0;
 
     for (unsigned i = 0; i < l->n_parts && len; i++) {
         const struct part *p = &l->part[i];
+        uint64_t from = max_u64(off, start) - start;
         size_t n;
 
-        if (off >= p->size) {
-            off -= p->size;
-            continue;
+        if (from < p->size) {
+            n = (size_t)min_u64(len, p->size - from);
+            if (!missing_go_on(rc, layout_read_part(rc, l, p, start, from, n, dst, d), &all))
+                break;
+            dst += n;
+            len -= n;
         }
-        n = (size_t)min_u64(len, p->size - off);
-        if (!missing_go_on(rc, p->read(rc, l, p, off, n, dst, d), &all))
-            break;
-        dst += n;
-        len -= n;
-        off = 0;
+        start += p->size;
     }
     return all;
+}
+
+int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
+                struct diag *d)
+{
+    bool lends = !off && len == l->size && !l->made;
+    int r;
+
+    if (!lends)
+        return layout_read_parts(rc, l, off, len, dst, d);
+    l->made = dst;
+    r = layout_read_parts(rc, l, off, len, dst, d);
+    l->made = NULL;
+    for (unsigned i = 0; i < l->n_parts; i++)
+        l->part[i].is_made = false;
+    return r;
+}
+
+/* Have a place for the bytes that checksums go over, if the file is small. Only a
+ * context that checks late knows afterwards what they were read from. */
+static void layout_make_room(struct read_context *rc, struct layout *l)
+{
+    if (l->made || !rc || !rc->checks_late || l->size > LAYOUT_MADE_BYTES)
+        return;
+    l->made_size = (size_t)l->size;
+    l->made = l->host && l->host->buffer ? l->host->buffer(l->host, l->made_size, &l->made_size)
+                                         : malloc(l->made_size);
+    if (l->made)
+        l->held += l->made_size;
+}
+
+/* May what is made be read? Not later, if it is from too many blobs. */
+static bool note_used(struct read_context *rc, struct layout *l)
+{
+    static_assert(LAYOUT_USED == USED_MAX, "used has room for all that a context notes");
+
+    if (!l->made || !l->made_size)
+        return l->made;
+    l->n_used = used_noted(rc, l->used);
+    if (l->n_used == LAYOUT_USED)
+        drop_made(l);
+    return l->made;
+}
+
+int layout_make(struct read_context *rc, struct layout *l, struct diag *d)
+{
+    int r;
+
+    if (l->size > LAYOUT_MADE_BYTES)
+        return -EFBIG;
+    layout_make_room(rc, l);
+    r = l->made ? layout_read_parts(rc, l, 0, (size_t)l->size, l->made, d) : -ENOMEM;
+    if (r == 0)
+        r = blob_verify_used(rc, d);
+    if (r == 0 && !note_used(rc, l))
+        r = -EFBIG;
+    for (unsigned i = 0; i < l->n_parts && r == 0; i++)
+        l->part[i].is_made = true;
+    return r;
+}
+
+/* All bytes of the range are made now, or none: then its parts are read as before. */
+static void note_made(struct layout *l, const struct layout_range *range)
+{
+    uint64_t start = 0;
+
+    for (unsigned i = 0; i < l->n_parts; i++) {
+        struct part *p = &l->part[i];
+
+        if (start >= range->off && start + p->size <= range->off + range->len)
+            p->is_made = true;
+        start += p->size;
+    }
 }
 
 /* A checksum in progress. */
@@ -213,21 +322,23 @@ static void host_remember(const struct layout *l, const struct layout_range *ran
 }
 
 /* Continue a checksum up to byte number to of its range. false: it cannot continue, and s->all says
- * why. */
+ * why. The bytes stay where they are made, or go through buf. */
 static bool stream(struct read_context *rc, struct layout *l, struct streamed *s, uint64_t to,
                    layout_update_fn *update, uint8_t *buf, struct diag *d)
 {
     while (s->at < to) {
         size_t n = (size_t)min_u64(to - s->at, LAYOUT_STREAM_BYTES);
+        uint64_t off = s->range->off + s->at;
+        uint8_t *bytes = l->made ? l->made + off : buf;
 
         if (read_cancelled(rc)) {
             s->all = -EINTR;
             return false;
         }
-        if (!missing_go_on(rc, layout_read(rc, l, s->range->off + s->at, n, buf, d), &s->all))
+        if (!missing_go_on(rc, layout_read(rc, l, off, n, bytes, d), &s->all))
             return false;
         if (s->all == 0)
-            s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, buf, n)};
+            s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, bytes, n)};
         s->at += n;
     }
     return true;
@@ -268,6 +379,7 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
 
     if (!buf || !s || !known)
         return -ENOMEM;
+    layout_make_room(rc, l);
     host_recall(l, range, n, start, known);
     for (unsigned i = 0; i < n; i++)
         s[i] = (struct streamed){.range = &range[i], .at = known[i].done, .sum = known[i]};
@@ -277,6 +389,10 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
 
         if (changed < 0)
             return changed;
+        if (r == 0 && note_used(rc, l))
+            for (unsigned i = 0; i < n; i++)
+                if (!known[i].done)
+                    note_made(l, &range[i]);
         host_remember(l, range, s, n, known);
     }
     for (unsigned i = 0; i < n && r == 0; i++)
@@ -302,7 +418,7 @@ int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uin
 static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
 {
     (void)at;
-    return (uint32_t)crc32_z(sum, bytes, n);
+    return libdeflate_crc32(sum, bytes, n);
 }
 
 int layout_crc32(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,

@@ -14,6 +14,8 @@
 
 struct layout;
 
+#define LAYOUT_USED 64 /* USED_MAX of base/read_context.h */
+
 struct part {
     uint64_t size; /* bytes */
 
@@ -25,6 +27,8 @@ struct part {
     const struct field *field;
     uint8_t *bytes;
     uint64_t number[4];
+
+    bool is_made; /* set by layout.c: its bytes are in made of the layout */
 };
 
 /* A checksum over a range of a file, as far as it has been computed. */
@@ -39,8 +43,8 @@ struct layout_range {
     unsigned slot;
 };
 
-/* What the caller that reads bytes provides: a memory for checksums that outlasts the layout. Both
- * members get all n ranges of a pass at once, and may be NULL. */
+/* What the caller that reads bytes provides: a memory for checksums that outlasts the layout, and
+ * memory for bytes. recall() and remember() get all n ranges of a pass at once, and may be NULL. */
 struct layout_host {
     /* Set ret[i] to what is known of range[i]; where nothing is known it stays. */
     void (*recall)(const struct layout_host *host, const struct layout_range *range, unsigned n,
@@ -48,6 +52,11 @@ struct layout_host {
     /* Remember sum[i] for range[i], where it is further than what is known. */
     void (*remember)(const struct layout_host *host, const struct layout_range *range, unsigned n,
                      const struct layout_sum *sum);
+    /* Memory of at least size bytes, *ret_size, for the bytes of the file; NULL: none. It goes back
+     * to give_back(). Memory that was used before is already mapped, which new memory is not. Both
+     * may be NULL: malloc() and free(). */
+    uint8_t *(*buffer)(const struct layout_host *host, size_t size, size_t *ret_size);
+    void (*give_back)(const struct layout_host *host, uint8_t *buffer, size_t size);
 };
 
 struct layout {
@@ -55,7 +64,11 @@ struct layout {
     const struct selection *selection;
     const struct layout_host *host; /* NULL: none */
     uint64_t size;                  /* sum of the parts */
-    size_t held;                    /* bytes of memory that it owns: literal bytes, part */
+    size_t held;                    /* bytes of memory that it owns: literal bytes, part, made */
+    uint8_t *made;                  /* [size] the file as far as checksums needed it; NULL: none */
+    size_t made_size;               /* bytes of memory there; 0: it is the buffer of a caller */
+    const struct blob *used[LAYOUT_USED]; /* [n_used] what made was read from: each read of it */
+    unsigned n_used;                      /* checks that these are the versions they were */
     unsigned n_parts;
     unsigned capacity;
     struct part *part; /* [n_parts]; points to inside_part until that is full */
@@ -94,10 +107,19 @@ int layout_add_stored(struct layout *l, const struct field *f);
 int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
                 struct diag *d);
 
+/* Make all bytes of the file, for reads that follow, with a context that checks late. 0, or an
+ * error as of layout_read(); -EFBIG: the file has more than LAYOUT_MADE_BYTES, or is from too many
+ * blobs. */
+#define LAYOUT_MADE_BYTES (8u << 20)
+int layout_make(struct read_context *rc, struct layout *l, struct diag *d);
+
 /* The checksum of bytes [off, off + len) of the file, which the host remembers under slot. It
  * begins with start; update() gets LAYOUT_STREAM_BYTES at a time, at: their place in the range.
  * Before each call it asks the host whether to stop. If bytes are missing, the host remembers the
- * sum so far, so that repeated reads complete even a range that is never resident all at once. */
+ * sum so far, so that repeated reads complete even a range that is never resident all at once.
+ * The bytes themselves are kept for the reads that follow, so that samples are read and decoded
+ * once: if the caller reads all of the file at once; or if the file has at most LAYOUT_MADE_BYTES,
+ * from fewer than LAYOUT_USED blobs, and the context checks late. */
 #define LAYOUT_STREAM_BYTES (64 * 1024)
 typedef uint32_t layout_update_fn(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n);
 int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,

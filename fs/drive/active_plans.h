@@ -55,9 +55,10 @@ void active_plans_waited(struct active_plans *active_plans, const struct node *n
 
 /* ---- what is to be pushed ---- */
 
-enum push_what { PUSH_NOTHING, PUSH_STORE, PUSH_DROP };
+enum push_what { PUSH_NOTHING, PUSH_STORE, PUSH_DROP, PUSH_READY };
 
-/* A file whose content is to be put into the page cache, or dropped from it. */
+/* A file whose content is to be put into the page cache, dropped from it, or made and left in
+ * memory, see push_window_may_ready(). */
 struct push_file {
     struct node node;
     bool is_marked;  /* its last page stays out */
@@ -90,6 +91,9 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
  * know the file; or another -errno. */
 void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
                          int64_t result);
+
+/* What was to be made ready was made, or cannot be. */
+void active_plans_readied(struct active_plans *active_plans, const struct push_file *file);
 
 /* When there may be more to push although nothing was read: a time of clock_monotonic(),
  * or CLOCK_NEVER. */

@@ -57,6 +57,22 @@ static void take_drop(struct active_plan *active, struct push_file *ret)
     node_sibling(&active->node, unit, column, &ret->node);
 }
 
+static bool may_ready(const struct active_plan *active, int64_t now)
+{
+    return active_plan_is_live(active) && active->folder &&
+           push_window_may_ready(&active->window, active->reader.at, active->units, now);
+}
+
+static void take_ready(struct active_plan *active, struct push_file *ret)
+{
+    uint64_t unit;
+    unsigned column;
+
+    *ret = (struct push_file){.ticket = active->id};
+    column = push_window_take_ready(&active->window, active->reader.at, active->columns, &unit);
+    node_sibling(&active->node, unit, column, &ret->node);
+}
+
 static uint64_t ahead_of_reader(const struct active_plan *active)
 {
     return active->window.pushed - active->reader.at;
@@ -79,6 +95,10 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
         if (may_drop(active_plans, active)) {
             take_drop(active, ret);
             return PUSH_DROP;
+        }
+        if (may_ready(active, now)) {
+            take_ready(active, ret);
+            return PUSH_READY;
         }
         if (may_push(active, share, now) &&
             (!best || ahead_of_reader(active) < ahead_of_reader(best)))
@@ -182,6 +202,17 @@ void active_plans_stored(struct active_plans *active_plans, const struct push_fi
     }
     active_plan_push_from(active, unit);
     push_window_failed(&active->window, result, now);
+}
+
+void active_plans_readied(struct active_plans *active_plans, const struct push_file *file)
+{
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
+
+    active = of_ticket_locked(active_plans, file);
+    if (active)
+        push_window_readied(&active->window, file->node.number, node_column(&file->node),
+                            active->columns);
 }
 
 int64_t active_plans_next_look(struct active_plans *active_plans)

@@ -15,6 +15,7 @@
 #define FAIL_REST_NS   INT64_C(1000000000) /* after an error */
 #define LOST_MOST      3                   /* in a row, each at most */
 #define LOST_GAP       4                   /* units after the one before */
+#define READY_MOST     2                   /* units made ready before a reader */
 
 /* The size of the whole pages that hold so many bytes. */
 static uint64_t pages(uint64_t bytes)
@@ -54,6 +55,7 @@ void push_window_start(struct push_window *window, uint64_t unit)
     window->size = START;
     window->waits_for_move = false;
     window->overtaken = window->rests = window->lost = 0;
+    window->ready = 0;
 }
 
 bool push_window_is_marked(const struct push_window *window, uint64_t unit)
@@ -187,6 +189,40 @@ void push_window_failed(struct push_window *window, int64_t error, int64_t now)
         window->waits_for_move = true;
     else
         window->rest_until = now + FAIL_REST_NS;
+}
+
+bool push_window_may_ready(const struct push_window *window, uint64_t at, uint64_t units,
+                           int64_t now)
+{
+    uint64_t unit = max_u64(window->ready, at + 1);
+
+    return !window->is_readying && window->rests && now < window->rest_until && unit < units &&
+           unit <= at + READY_MOST;
+}
+
+unsigned push_window_take_ready(struct push_window *window, uint64_t at, uint64_t columns,
+                                uint64_t *ret_unit)
+{
+    if (window->ready <= at) {
+        window->ready = at + 1;
+        window->ready_column = 0;
+    }
+    window->is_readying = true;
+    *ret_unit = window->ready;
+    return next_column(columns, window->ready_column);
+}
+
+void push_window_readied(struct push_window *window, uint64_t unit, unsigned column,
+                         uint64_t columns)
+{
+    window->is_readying = false;
+    if (unit != window->ready)
+        return; /* the reader is elsewhere */
+    window->ready_column = column + 1;
+    if (next_column(columns, window->ready_column) != KINDS_MAX)
+        return;
+    window->ready_column = 0;
+    window->ready++;
 }
 
 void push_window_stored(struct push_window *window, uint64_t unit)

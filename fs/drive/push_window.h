@@ -41,10 +41,13 @@ struct push_window {
     bool is_making;      /* a file is being made */
     bool waits_for_move; /* the kernel does not know the next file, or it is too large */
     int64_t rest_until;
-    unsigned overtaken; /* in a row */
-    unsigned rests;     /* in a row */
-    unsigned lost;      /* units in a row, */
-    uint64_t lost_unit; /* the last of them */
+    unsigned overtaken;    /* in a row */
+    unsigned rests;        /* in a row */
+    uint64_t ready;        /* the next unit to make ready while the push rests, */
+    unsigned ready_column; /* and its column */
+    bool is_readying;      /* a file of it is being made */
+    unsigned lost;         /* units in a row, */
+    uint64_t lost_unit;    /* the last of them */
 };
 
 /* The reader begins, or has jumped to that unit: the push begins anew behind it. What is known of
@@ -111,6 +114,16 @@ void push_window_leaves(struct push_window *window, unsigned column, uint64_t co
 /* Unit `pushed` could not be made or stored. -ENOENT, -EFBIG: nothing more until the reader moves;
  * another -errno: for a while. */
 void push_window_failed(struct push_window *window, int64_t error, int64_t now);
+
+/* While the push rests because its reader is faster, the next files are made and left in memory for
+ * the reads: storing them is what made the push late. May one be made now? Its column, and its unit
+ * in *ret_unit. It is made, or cannot be. */
+bool push_window_may_ready(const struct push_window *window, uint64_t at, uint64_t units,
+                           int64_t now);
+unsigned push_window_take_ready(struct push_window *window, uint64_t at, uint64_t columns,
+                                uint64_t *ret_unit);
+void push_window_readied(struct push_window *window, uint64_t unit, unsigned column,
+                         uint64_t columns);
 
 /* A file of that unit has been stored. */
 void push_window_stored(struct push_window *window, uint64_t unit);

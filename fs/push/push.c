@@ -323,6 +323,19 @@ static void store_file(struct pusher *self, const struct push_file *file)
     active_plans_made(active_plans, file, r);
 }
 
+/* Make a file whose reader is faster than a push. Bytes that are missing are left to the reader. */
+static void make_ready(struct push *push, const struct push_file *file)
+{
+    struct read_context rc;
+
+    read_context_init(&rc, push->setup.stage != NULL);
+    rc.cancelled = push_ends;
+    rc.ctx = push;
+    open_files_make(&rc, push->setup.open_files, &file->node);
+    read_context_release(&rc);
+    active_plans_readied(push->setup.active_plans, file);
+}
+
 static uint64_t bytes_to_push(struct push *push)
 {
     int64_t now = clock_monotonic(push->setup.clock);
@@ -370,6 +383,9 @@ static void *push_main(void *arg)
             read_ahead_kick(push->read_ahead);
             if (push->setup.stage)
                 stage_needs_changed(push->setup.stage, false);
+            break;
+        case PUSH_READY:
+            make_ready(push, &file);
             break;
         case PUSH_DROP:
             put(self, drop_in_thread, next_store(self, &file, 0, 0));

@@ -4,16 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/clock.h"
 #include "base/lock.h"
+#include "base/read_context.h"
 
 #define MEMO_BYTES (8u << 20) /* of lists of samples that files share */
 #define NOTES      1024
+#define SPARES     16               /* buffers that wait for their next file, and */
+#define SPARE_PART 4                /* that share of KEPT_BYTES, at most */
+#define ROUND      (64u << 10)      /* bytes of buffers are multiples of that */
+#define MAKERS     4                /* files that are made at a time */
+#define LOOK_NS    INT64_C(2000000) /* between two looks whether a request is cancelled */
 
 /* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
 struct note {
     uint64_t ino;
     unsigned slot;
     struct layout_sum sum;
+};
+
+struct spare {
+    uint8_t *bytes; /* NULL: none */
+    size_t size;
 };
 
 struct open_files {
@@ -27,6 +40,10 @@ struct open_files {
     uint64_t ino[KEPT_FILES + 1];           /* [n_kept] of these, so that a search is fast */
     unsigned n_kept;
     size_t kept_bytes; /* that kept files hold */
+    struct spare spare[SPARES];
+    size_t spare_bytes;
+    uint64_t making[MAKERS]; /* files that open_files_make() makes; 0: none */
+    pthread_cond_t made;     /* one less */
 };
 
 /* ---- checksums ---- */
@@ -73,6 +90,61 @@ static void open_files_host_remember(const struct layout_host *host,
     }
 }
 
+/* ---- buffers ---- */
+
+/* The smallest spare that is large enough, and not far too large. */
+static uint8_t *take_spare(struct open_files *files, size_t size, size_t *ret_size)
+{
+    LOCK_SCOPE(&files->lock);
+    struct spare *best = NULL, found;
+
+    for (unsigned i = 0; i < SPARES; i++) {
+        struct spare *spare = &files->spare[i];
+
+        if (spare->bytes && spare->size >= size && spare->size / 2 <= size &&
+            (!best || spare->size < best->size))
+            best = spare;
+    }
+    if (!best)
+        return NULL;
+    found = *best;
+    *best = (struct spare){0};
+    files->spare_bytes -= found.size;
+    *ret_size = found.size;
+    return found.bytes;
+}
+
+static uint8_t *host_buffer(const struct layout_host *host, size_t size, size_t *ret_size)
+{
+    size_t rounded = (size_t)ceil_div(size, ROUND) * ROUND;
+    uint8_t *spare = take_spare(((const struct open_file *)host)->files, rounded, ret_size);
+
+    *ret_size = spare ? *ret_size : rounded;
+    return spare ? spare : malloc(rounded);
+}
+
+/* Take the buffer. False: there are enough. */
+static bool keep_spare(struct open_files *files, uint8_t *buffer, size_t size)
+{
+    LOCK_SCOPE(&files->lock);
+
+    if (files->spare_bytes + size > KEPT_BYTES / SPARE_PART)
+        return false;
+    for (unsigned i = 0; i < SPARES; i++)
+        if (!files->spare[i].bytes) {
+            files->spare[i] = (struct spare){buffer, size};
+            files->spare_bytes += size;
+            return true;
+        }
+    return false;
+}
+
+static void host_give_back(const struct layout_host *host, uint8_t *buffer, size_t size)
+{
+    if (!keep_spare(((const struct open_file *)host)->files, buffer, size))
+        free(buffer);
+}
+
 /* ---- one file ---- */
 
 static int add_parts(struct layout *l, const struct node *node)
@@ -103,8 +175,10 @@ int open_file_init(struct read_context *rc, struct open_file *f, struct open_fil
 {
     int r = open_files_samples(files, node, &f->samples);
 
-    f->host = (struct layout_host){open_files_host_recall, open_files_host_remember};
+    f->host = (struct layout_host){open_files_host_recall, open_files_host_remember, host_buffer,
+                                   host_give_back};
     f->files = files;
+    f->read = 0;
     layout_init(&f->layout, node->item->ds, &f->samples.sel, &f->host);
     set_request(f, rc, d);
     return r < 0 ? r : add_parts(&f->layout, node);
@@ -138,6 +212,7 @@ int open_files_new(const char *mountpoint, struct open_files **ret)
         return -ENOMEM;
     }
     lock_init(&files->lock);
+    condition_init(&files->made);
     *ret = files;
     return 0;
 }
@@ -148,8 +223,11 @@ void open_files_free(struct open_files *files)
         return;
     for (unsigned i = 0; i < files->n_kept; i++)
         open_file_free(files->kept[i]);
+    for (unsigned i = 0; i < SPARES; i++)
+        free(files->spare[i].bytes);
     memo_free(files->lists);
     free(files->mountpoint);
+    pthread_cond_destroy(&files->made);
     lock_release(&files->lock);
     free(files);
 }
@@ -186,31 +264,62 @@ static unsigned open_files_find_locked(const struct open_files *files, uint64_t 
     return i;
 }
 
-static struct open_file *take_kept(struct open_files *files, uint64_t ino)
+/* The place of ino among the files that are being made; MAKERS: it is none of them. */
+static unsigned making_at_locked(const struct open_files *files, uint64_t ino)
 {
-    LOCK_SCOPE(&files->lock);
-    unsigned found = open_files_find_locked(files, ino);
+    unsigned i = 0;
 
-    return found ? open_files_remove_locked(files, found - 1) : NULL;
+    lock_assert_held(&files->lock);
+    while (i < MAKERS && files->making[i] != ino)
+        i++;
+    return i;
 }
 
-int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
+/* *ret: the file, if it is kept, or NULL. 0 or -EINTR. */
+static int take_kept(struct read_context *rc, struct open_files *files, uint64_t ino,
+                     struct open_file **ret)
+{
+    LOCK_SCOPE(&files->lock);
+    unsigned found;
+
+    *ret = NULL;
+    while (making_at_locked(files, ino) < MAKERS) {
+        if (read_cancelled(rc))
+            return -EINTR;
+        lock_wait_until(&files->lock, &files->made, monotonic_ns() + LOOK_NS);
+    }
+    found = open_files_find_locked(files, ino);
+    if (found)
+        *ret = open_files_remove_locked(files, found - 1);
+    return 0;
+}
+
+static int new_file(struct read_context *rc, struct open_files *files, const struct node *node,
                     struct open_file **ret, struct diag *d)
 {
-    struct open_file *f = take_kept(files, node->ino);
-    int r = 0;
+    struct open_file *f = malloc(sizeof(*f));
+    int r = f ? open_file_init(rc, f, files, node, d) : -ENOMEM;
 
-    if (f) {
-        set_request(f, rc, d);
-    } else {
-        f = malloc(sizeof(*f));
-        r = f ? open_file_init(rc, f, files, node, d) : -ENOMEM;
-    }
     if (r < 0)
         open_file_free(f);
     else
         *ret = f;
     return r;
+}
+
+int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
+                    struct open_file **ret, struct diag *d)
+{
+    struct open_file *f;
+    int r = take_kept(rc, files, node->ino, &f);
+
+    if (r < 0)
+        return r;
+    if (!f)
+        return new_file(rc, files, node, ret, d);
+    set_request(f, rc, d);
+    *ret = f;
+    return 0;
 }
 
 /* Add f, which may be NULL. Returns one that must go, or NULL. */
@@ -228,12 +337,13 @@ static struct open_file *open_files_keep(struct open_files *files, struct open_f
                : NULL;
 }
 
-void open_files_give(struct open_file *f, bool was_whole)
+void open_files_give(struct open_file *f, uint64_t read)
 {
     struct open_files *files = f->files;
     struct open_file *old;
 
-    if (was_whole) {
+    f->read += read;
+    if (f->read >= f->layout.size) {
         open_file_free(f);
         return;
     }
@@ -241,6 +351,46 @@ void open_files_give(struct open_file *f, bool was_whole)
     set_request(f, NULL, NULL);
     for (old = open_files_keep(files, f); old; old = open_files_keep(files, NULL))
         open_file_free(old);
+}
+
+/* -EALREADY: it is made, or another thread makes it; -EBUSY: too many are being made. */
+static int begin_making(struct open_files *files, uint64_t ino)
+{
+    LOCK_SCOPE(&files->lock);
+    unsigned place = making_at_locked(files, 0);
+
+    if (open_files_find_locked(files, ino) || making_at_locked(files, ino) < MAKERS)
+        return -EALREADY;
+    if (place == MAKERS)
+        return -EBUSY;
+    files->making[place] = ino;
+    return 0;
+}
+
+static void end_making(struct open_files *files, uint64_t ino)
+{
+    LOCK_SCOPE(&files->lock);
+
+    files->making[making_at_locked(files, ino)] = 0;
+    pthread_cond_broadcast(&files->made);
+}
+
+int open_files_make(struct read_context *rc, struct open_files *files, const struct node *node)
+{
+    struct open_file *f = NULL;
+    int r = begin_making(files, node->ino);
+
+    if (r < 0)
+        return r;
+    r = new_file(rc, files, node, &f, NULL);
+    if (r == 0) {
+        rc->checks_late = true; /* layout_make() does */
+        r = layout_make(rc, &f->layout, NULL);
+        rc->checks_late = false;
+        open_files_give(f, r < 0 ? f->layout.size : 0);
+    }
+    end_making(files, node->ino);
+    return r;
 }
 
 bool open_files_size(struct open_files *files, const struct node *node, uint64_t *ret)
@@ -258,7 +408,8 @@ struct memory_held open_files_held(void *owner)
     struct open_files *files = owner;
     LOCK_SCOPE(&files->lock);
 
-    return (struct memory_held){.bytes = files->kept_bytes, .limit = KEPT_BYTES};
+    return (struct memory_held){.bytes = files->kept_bytes + files->spare_bytes,
+                                .limit = KEPT_BYTES + KEPT_BYTES / SPARE_PART};
 }
 
 struct memory_held open_files_lists_held(void *owner)

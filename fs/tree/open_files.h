@@ -12,8 +12,10 @@
 #include "format/core/layout.h"
 #include "fs/tree/file_samples.h"
 
-#define KEPT_FILES 64         /* files between two requests, at most */
-#define KEPT_BYTES (8u << 20) /* memory of these, at most: parts, headers and lists of samples */
+#define KEPT_FILES 64 /* files between two requests, at most */
+#define KEPT_BYTES                                                                                 \
+    (32u << 20) /* memory of these, at most: bytes made, headers, lists of samples                 \
+                 */
 
 struct open_files;
 
@@ -22,6 +24,7 @@ struct open_file {
     struct open_files *files;
     struct file_samples samples;
     struct layout layout;
+    uint64_t read; /* bytes */
 };
 
 /* mountpoint: absolute, for the paths in scp files; "": none. 0 or -ENOMEM. */
@@ -43,10 +46,15 @@ void open_file_release(struct open_file *f); /* takes one that is {0} */
 int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
                     struct open_file **ret, struct diag *d);
 
-/* Keep the file for the next request, unless this one was for all of it: the kernel keeps the
- * bytes, and small files that are read once must not cost more. The layout is as good as it was: a
+/* Make all bytes of a file before it is read, and keep them: open_files_take() of another thread
+ * waits meanwhile, or gives up with -EINTR when its context does. 0; or an error, and its readers
+ * make it. */
+int open_files_make(struct read_context *rc, struct open_files *files, const struct node *node);
+
+/* Keep the file for the next request, unless as many bytes as it has were read: the kernel keeps
+ * them, and small files that are read once must not cost more. The layout is as good as it was: a
  * request that lacked bytes has changed nothing in it. */
-void open_files_give(struct open_file *f, bool was_whole);
+void open_files_give(struct open_file *f, uint64_t read);
 
 /* What kept files take; what lists of samples take that files share. owner: the struct open_files.
  */

@@ -139,7 +139,7 @@ static int read_rendered(struct read_context *rc, struct open_files *files, cons
     r = layout_read(rc, &f->layout, off, *ret_len, dst, d);
     if (rc)
         rc->checks_late = false;
-    open_files_give(f, !off && *ret_len == f->layout.size);
+    open_files_give(f, r == 0 ? *ret_len : 0);
     return r < 0 ? r : view_check_labels(node, d);
 }
 

@@ -65,7 +65,7 @@ static void remember(const struct layout_host *host, const struct layout_range *
     }
 }
 
-static const struct layout_host notes_host = {recall, remember};
+static const struct layout_host notes_host = {.recall = recall, .remember = remember};
 
 /* A file that is read from two worlds. */
 struct file {

@@ -141,6 +141,39 @@ static void test_window__overtaken__rests_longer_each_time(void **state)
     assert_int_equal(w.rest_until - now, rest[0]);
 }
 
+/* The next unit and column that is made ready; LAST: none. */
+static uint64_t ready_next(uint64_t at, unsigned want_column)
+{
+    uint64_t unit;
+
+    if (!push_window_may_ready(&w, at, LAST, w.rest_until - 1))
+        return LAST;
+    assert_int_equal(push_window_take_ready(&w, at, 5, &unit), want_column);
+    assert_false(push_window_may_ready(&w, at, LAST, w.rest_until - 1)); /* one at a time */
+    push_window_readied(&w, unit, want_column, 5);
+    return unit;
+}
+
+static void test_window__rests__the_next_units_are_made_ready(void **state)
+{
+    uint64_t unit = 0;
+
+    (void)state;
+    start();
+    assert_int_equal(ready_next(0, 0), LAST); /* it does not rest */
+    while (!push_window_overtaken(&w, ++unit, 0)) {
+    }
+    for (uint64_t next = unit + 1; next <= unit + 2; next++) {
+        assert_int_equal(ready_next(unit, 0), next);
+        assert_int_equal(ready_next(unit, 2), next);
+    }
+    assert_int_equal(ready_next(unit, 0), LAST);
+    assert_int_equal(ready_next(unit + 1, 0), unit + 3);
+    assert_int_equal(ready_next(unit + 10, 0), unit + 11); /* what the reader has passed is not */
+    assert_false(push_window_may_ready(&w, unit + 20, LAST, w.rest_until));
+    assert_false(push_window_may_ready(&w, LAST - 1, LAST, w.rest_until - 1));
+}
+
 /* The three states of a unit that is read: stored, made and about to be stored, not made. */
 static void test_window__read_before_it_is_stored__what_is_made_is_kept(void **state)
 {
@@ -255,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_window__two_kinds__a_unit_when_both_are_made),
         cmocka_unit_test(test_window__from__marks_from_there_are_forgotten),
         cmocka_unit_test(test_window__overtaken__rests_longer_each_time),
+        cmocka_unit_test(test_window__rests__the_next_units_are_made_ready),
         cmocka_unit_test(test_window__read_before_it_is_stored__what_is_made_is_kept),
         cmocka_unit_test(test_window__loses__halved_and_three_in_a_row_begin_anew),
         cmocka_unit_test(test_window__has__what_is_stored_and_not_marked),

@@ -1,6 +1,7 @@
 /* Files that are read in pieces, with what is kept of them between the pieces. */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -90,13 +91,14 @@ static int read_piece(struct read_context *rc, struct mount *m, const struct nod
 }
 
 /* Read a file piece by piece; forgets: with nothing kept between two of them. */
-static int read_file(struct mount *m, const struct node *node, bool forgets, struct text *ret)
+static int read_file(struct read_context *rc, struct mount *m, const struct node *node,
+                     bool forgets, struct text *ret)
 {
     uint8_t piece[PIECE];
     size_t n = PIECE;
 
     for (uint64_t off = 0; n == PIECE; off += n) {
-        int r = read_piece(READ_WAITS, m, node, off, piece, &n);
+        int r = read_piece(rc, m, node, off, piece, &n);
 
         if (r < 0)
             return r;
@@ -107,14 +109,42 @@ static int read_file(struct mount *m, const struct node *node, bool forgets, str
     return 0;
 }
 
+/* The same with a context as requests have it, which keeps what is made; ahead: all of it is made
+ * before. */
+static int read_made(struct mount *m, const struct node *node, bool ahead, struct text *ret)
+{
+    struct read_context rc;
+    int r = 0;
+
+    read_context_init(&rc, false);
+    if (ahead)
+        r = open_files_make(&rc, m->files, node);
+    read_context_release(&rc);
+    if (r < 0 && r != -EALREADY)
+        return r;
+    read_context_init(&rc, false);
+    r = read_file(&rc, m, node, false, ret);
+    read_context_release(&rc);
+    return r;
+}
+
 static void check_file(struct mount *m, const struct node *node)
 {
     AUTO_TEXT struct text fresh = {0};
     AUTO_TEXT struct text kept = {0};
     uint64_t size = 0;
-    int r = read_file(m, node, true, &fresh);
+    int r = read_file(READ_WAITS, m, node, true, &fresh);
 
-    assert_int_equal(read_file(m, node, false, &kept), r);
+    for (int ahead = 0; ahead < 2; ahead++) {
+        AUTO_TEXT struct text made = {0};
+
+        assert_int_equal(read_made(m, node, ahead, &made), r);
+        assert_int_equal(made.len, fresh.len);
+        if (made.len)
+            assert_memory_equal(made.data, fresh.data, made.len);
+        forget(m);
+    }
+    assert_int_equal(read_file(READ_WAITS, m, node, false, &kept), r);
     assert_int_equal(kept.len, fresh.len);
     if (kept.len)
         assert_memory_equal(kept.data, fresh.data, kept.len);
@@ -169,6 +199,8 @@ static void test_open_files__read_in_pieces__the_same_bytes(void **state)
 /* ---- how often a layout is made ---- */
 
 static _Atomic unsigned forms;
+static sem_t gate;
+static _Atomic bool is_gated;
 static const struct field_ops *real_ops;
 static struct field_ops counted_ops;
 
@@ -176,6 +208,8 @@ static int count_form(const struct dataset *ds, const struct field *f, const str
                       struct form *ret)
 {
     forms++;
+    if (is_gated)
+        sem_wait(&gate);
     return real_ops->form(ds, f, sel, ret);
 }
 
@@ -309,7 +343,7 @@ static void test_open_files__many_files__the_last_are_kept(void **state)
 }
 
 /* A dataset of many copies of the field whose forms are counted. */
-#define WIDE 1000
+#define WIDE 6000
 
 static void widen(struct dataset *ds)
 {
@@ -338,7 +372,7 @@ static bool take_and_give(struct records *r, uint64_t index, size_t *ret_bytes)
     for (unsigned i = 0; i < f->layout.n_parts; i++)
         if (f->layout.part[i].bytes)
             *ret_bytes += f->layout.part[i].size;
-    open_files_give(f, false);
+    open_files_give(f, 0);
     return forms == before;
 }
 
@@ -388,6 +422,103 @@ static void test_open_files__source_changed__each_read_is_stale(void **state)
     assert_int_equal(read_piece(READ_WAITS, &r.mount, &node, 0, piece, &n), 0);
 }
 
+static int read_first(struct records *r, const struct node *node)
+{
+    uint8_t piece[PIECE];
+    struct read_context rc;
+    size_t n;
+    int result;
+
+    read_context_init(&rc, false);
+    result = read_piece(&rc, &r->mount, node, 0, piece, &n);
+    read_context_release(&rc);
+    return result;
+}
+
+/* Bytes that were made of a version that is no more are not given. */
+static void test_open_files__made_and_source_changed__each_read_is_stale(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct read_context rc;
+    struct node node;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    read_context_init(&rc, false);
+    assert_int_equal(open_files_make(&rc, r.mount.files, &node), 0);
+    read_context_release(&rc);
+    forms = 0;
+    r.mount.world.faults.stale = true;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(read_first(&r, &node), -ESTALE);
+    r.mount.world.faults.stale = false;
+    assert_int_equal(read_first(&r, &node), 0);
+    assert_int_equal(forms, 0);
+}
+
+struct maker {
+    struct records *records;
+    int result;
+};
+
+static void *make_file(void *arg)
+{
+    struct maker *maker = arg;
+    const struct node node = npz_at(maker->records, 0);
+    struct read_context rc;
+
+    read_context_init(&rc, false);
+    maker->result = open_files_make(&rc, maker->records->mount.files, &node);
+    read_context_release(&rc);
+    return NULL;
+}
+
+/* Called while a reader waits: the maker may go on; or the reader gives up. */
+static bool open_gate(void *ctx)
+{
+    bool *gives_up = ctx;
+
+    if (!*gives_up && atomic_exchange(&is_gated, false))
+        sem_post(&gate);
+    return *gives_up;
+}
+
+static void test_open_files__read_while_it_is_made__waits(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct maker maker = {.records = &r};
+    bool gives_up = true;
+    struct read_context rc;
+    uint8_t piece[PIECE];
+    struct node node;
+    pthread_t thread;
+    size_t n;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    sem_init(&gate, 0, 0);
+    is_gated = true;
+    assert_int_equal(pthread_create(&thread, NULL, make_file, &maker), 0);
+    while (!forms) /* until it is being made */
+        sched_yield();
+    read_context_init(&rc, false);
+    rc.cancelled = open_gate;
+    rc.ctx = &gives_up;
+    assert_int_equal(read_piece(&rc, &r.mount, &node, 0, piece, &n), -EINTR);
+    assert_int_equal(open_files_make(&rc, r.mount.files, &node), -EALREADY);
+    gives_up = false;
+    assert_int_equal(read_piece(&rc, &r.mount, &node, 0, piece, &n), 0);
+    read_context_release(&rc);
+    pthread_join(thread, NULL);
+    assert_int_equal(maker.result, 0);
+    forms = 0;
+    assert_int_equal(read_first(&r, &node), 0);
+    assert_int_equal(forms, 0);
+    sem_destroy(&gate);
+}
+
 static void count_done(struct waiter *waiter)
 {
     (void)waiter;
@@ -407,7 +538,7 @@ static void test_open_files__bytes_are_missing__read_again(void **state)
     (void)state;
     records_open(&r, "batch=40,seed=7", true);
     node = npz_at(&r, 0);
-    assert_int_equal(read_file(&r.mount, &node, false, &whole), 0);
+    assert_int_equal(read_file(READ_WAITS, &r.mount, &node, false, &whole), 0);
     for (uint64_t off = 0; off + PIECE <= whole.len; off += 5 * PIECE) {
         uint64_t random = 0;
         int result;
@@ -445,7 +576,7 @@ static void test_open_files__taken__belongs_to_the_request(void **state)
         assert_int_equal(open_files_take(&rc, r.mount.files, &node, &f, &d), 0);
         assert_ptr_equal(f->samples.sel.rc, &rc);
         assert_ptr_equal(f->samples.sel.reason, &d);
-        open_files_give(f, false);
+        open_files_give(f, 0);
         assert_null(f->samples.sel.rc);
         assert_null(f->samples.sel.reason);
         read_context_release(&rc);
@@ -486,7 +617,7 @@ static void test_open_files__threads__the_same_bytes(void **state)
     (void)state;
     records_open(&r, "batch=2,seed=7", false);
     node = npz_at(&r, 0);
-    assert_int_equal(read_file(&r.mount, &node, false, &whole), 0);
+    assert_int_equal(read_file(READ_WAITS, &r.mount, &node, false, &whole), 0);
     for (unsigned i = 0; i < THREADS; i++) {
         thread[i] = (struct thread){.records = &r, .whole = &whole};
         assert_int_equal(pthread_create(&thread[i].id, NULL, read_often, &thread[i]), 0);
@@ -504,6 +635,8 @@ int main(void)
         cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
         cmocka_unit_test(test_open_files__many_fields__memory_is_bounded),
         cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
+        cmocka_unit_test(test_open_files__made_and_source_changed__each_read_is_stale),
+        cmocka_unit_test(test_open_files__read_while_it_is_made__waits),
         cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
         cmocka_unit_test(test_open_files__taken__belongs_to_the_request),
         cmocka_unit_test(test_open_files__threads__the_same_bytes),
