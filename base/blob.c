@@ -74,9 +74,12 @@ int blob_read_many(struct read_context *rc, const struct blob *blob,
 {
     int all = 0;
 
-    if (n > 1 && blob->ops->pread_many && are_inside(blob, pieces, n) &&
-        blob->ops->pread_many(rc, blob, pieces, n) == 0)
-        return 0;
+    if (n > 1 && blob->ops->pread_many && are_inside(blob, pieces, n)) {
+        int r = blob->ops->pread_many(rc, blob, pieces, n);
+
+        if (r == 0 || r == -EAGAIN)
+            return r;
+    }
     for (size_t i = 0; i < n; i++)
         if (!missing_go_on(rc, blob_read(rc, blob, pieces[i].buf, pieces[i].len, pieces[i].off, d),
                            &all))

@@ -51,8 +51,9 @@ struct blob_ops {
     /* See blob_open_file(). NULL: -EOPNOTSUPP. */
     int (*open_file)(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                      struct diag *d);
-    /* Read all pieces, which lie within the blob. 0; or -EAGAIN: not possible at once, and the
-     * caller reads them one by one. NULL: always one by one. */
+    /* Read all pieces, which lie within the blob. 0; -EAGAIN: some are missing, and a context that
+     * collects has noted all that are; -EOPNOTSUPP: not possible at once, and the caller reads them
+     * one by one; or -errno. NULL: always one by one. */
     int (*pread_many)(struct read_context *rc, const struct blob *blob,
                       const struct blob_piece *pieces, size_t n);
     /* Bytes between two ranges that are fetched with them, up to MISSING_GAP. NULL: that many. */

@@ -31,8 +31,8 @@
  *     are computed with a seed from all of the header: those of another key do not match.
  *
  * All locks belong to open descriptions (F_OFD_SETLK): they end with the process, and threads that
- * each open the file exclude one another. Nothing is mapped: if a mapped file is cut short, the
- * process is killed. */
+ * each open the file exclude one another. Small pieces of the content are copied from
+ * a mapping that outlives a cut; nothing else is mapped. */
 #include "cache/disk/staged_file.h"
 
 #include <assert.h>
@@ -53,6 +53,7 @@
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
+#include "cache/disk/small_pieces.h"
 #include "cache/disk/staged_file_parts.h"
 
 #define NEW_TAKES (2 * PAGE) /* disk space of a new file: its header, its count of drops */
@@ -114,16 +115,22 @@ static int init(struct staged *ret, const struct staged_key *key,
     int r = check_key(key, d);
     AUTO_FREE struct lock *space = NULL;
     AUTO_FREE struct staged_seal *seal = NULL;
+    AUTO_FREE struct small_pieces *small = NULL;
 
     if (r < 0)
         return r;
     space = malloc(sizeof(*space));
     seal = calloc(1, sizeof(*seal));
-    if (!space || !seal)
+    small = malloc(sizeof(*small));
+    if (!space || !seal || !small)
         return -ENOMEM;
     lock_init(space);
-    *ret =
-        (struct staged){.fd = -1, .records = -1, .space = TAKE_PTR(space), .seal = TAKE_PTR(seal)};
+    small_pieces_init(small);
+    *ret = (struct staged){.fd = -1,
+                           .records = -1,
+                           .space = TAKE_PTR(space),
+                           .small = TAKE_PTR(small),
+                           .seal = TAKE_PTR(seal)};
     r = staged_make_digest(key, ret->digest);
     digest_text(ret->digest, ret->id);
     staged_make_header(ret->digest, key, ret_header);
@@ -225,6 +232,10 @@ void staged_close(struct staged *staged)
     staged->space = NULL;
     free(staged->seal);
     staged->seal = NULL;
+    if (staged->small)
+        small_pieces_release(staged->small);
+    free(staged->small);
+    staged->small = NULL;
 }
 
 /* ---- blocks ---- */
@@ -274,6 +285,18 @@ int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off
     if (got < 0)
         return (int)got;
     return (size_t)got == len ? 0 : -ENODATA;
+}
+
+int staged_read_many(const struct staged *staged, const struct blob_piece *pieces, size_t n)
+{
+    int r = small_pieces_read(staged->small, staged->fd, staged->size, pieces, n);
+
+    if (r != -EOPNOTSUPP)
+        return r;
+    r = 0;
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = staged_read(staged, pieces[i].buf, pieces[i].len, pieces[i].off);
+    return r;
 }
 
 int staged_write(const struct staged *staged, const void *bytes, size_t len, uint64_t off)

@@ -35,6 +35,8 @@ struct staged_key {
     uint32_t block;      /* bytes, a power of two from STAGED_BLOCK_LEAST to _MOST */
 };
 
+struct blob_piece;
+struct small_pieces;
 struct staged_seal;
 
 /* Set by staged_open(), then constant. */
@@ -50,6 +52,7 @@ struct staged {
     char id[DIGEST_TEXT_SIZE];    /* the digest's digits: the name of the file */
     bool is_in_memory;            /* see staged_open_in_memory() */
     struct lock *space;           /* held while the disk space of the content changes */
+    struct small_pieces *small;   /* of the content */
     struct staged_seal *seal;     /* what is remembered of a sealed content */
 };
 
@@ -86,6 +89,9 @@ uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void
  * it was before their records were read. A writer knows its own block to be good with the value
  * that staged_drops() had between its claim and its staged_write(). */
 int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
+
+/* The same for n pieces inside the file. */
+int staged_read_many(const struct staged *staged, const struct blob_piece *pieces, size_t n);
 
 /* A number that changes whenever any process drops blocks of the file; of a sealed file, whenever
  * anybody changes its content. UINT64_MAX: not known, because the content was cut short: then

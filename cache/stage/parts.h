@@ -305,6 +305,11 @@ void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 /* Bytes that take as long to come as a transfer takes to begin. */
 uint64_t runs_worth_locked(struct stage *stage);
 
+/* The bytes that a near remote (options.far_ms) sends in the time that a request costs the
+ * processors, by the least waits and times of late: others are times in a queue. 0: the remote is
+ * far, or not known. */
+uint64_t speed_near_worth_locked(const struct stage *stage);
+
 /* Bytes of the next background run. */
 uint64_t run_bytes_locked(const struct stage *stage);
 

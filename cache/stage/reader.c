@@ -159,16 +159,34 @@ static int read_pieces(struct read_context *rc, struct file *file, const struct 
 
     for (size_t i = 0; i < n && r == 0; i++) {
         r = is_simple(file, &pieces[i]) ? 0 : -EAGAIN;
-        if (r == 0)
-            r = staged_read(&file->staged, pieces[i].buf, pieces[i].len, pieces[i].off);
         total += pieces[i].len;
     }
+    if (r == 0)
+        r = staged_read_many(&file->staged, pieces, n);
     if (r < 0 || staged_drops(&file->staged) != drops)
-        return -EAGAIN;
+        return -EOPNOTSUPP;
     if (!rc || !rc->again)
         atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
     return r;
+}
+
+/* Read what may be missing, and if nothing is, the others: a pass that lacks bytes is made again as
+ * a whole, and what it reads is in vain. */
+static int collect_pieces(struct read_context *rc, struct file *file,
+                          const struct blob_piece *pieces, size_t n)
+{
+    int all = 0;
+
+    for (unsigned present = 0; present < 2 && all == 0; present++)
+        for (size_t i = 0; i < n; i++)
+            if (is_simple(file, &pieces[i]) == present &&
+                !missing_go_on(
+                    rc,
+                    stage_pread(rc, &file->blob, pieces[i].buf, pieces[i].len, pieces[i].off, NULL),
+                    &all))
+                return all;
+    return all;
 }
 
 /* Errors show again when the pieces are read one by one. */
@@ -179,8 +197,10 @@ static int stage_pread_many(struct read_context *rc, const struct blob *blob,
     int r = file_take(file, NULL);
 
     if (r < 0)
-        return -EAGAIN;
+        return -EOPNOTSUPP;
     r = read_pieces(rc, file, pieces, n);
+    if (r < 0 && rc && rc->collects)
+        r = collect_pieces(rc, file, pieces, n);
     file_put(file);
     return r;
 }

@@ -5,29 +5,64 @@
 
 #define NS_PER_S     INT64_C(1000000000)
 #define SPEED_BYTES  (UINT64_C(64) << 10) /* fewer bytes give no speed */
+#define NEAR_NS      300e3 /* of processors, here and there, for a request to a near remote */
+#define WINDOW_NS    (60 * NS_PER_S)
 #define YIELDING_RUN (UINT64_C(1) << 20)
+
+/* What the remote and the way to it take when nothing else is in the queue: the least of what was
+ * measured in this window and the one before. */
+static void least_add(struct least *least, double measured, int64_t now)
+{
+    if (measured <= 0)
+        return;
+    if (now - least->since > WINDOW_NS || !least->now) {
+        least->before = least->now;
+        least->now = measured;
+        least->since = now;
+    }
+    least->now = measured < least->now ? measured : least->now;
+}
+
+static double least_of(const struct least *least)
+{
+    return least->before > 0 && least->before < least->now ? least->before : least->now;
+}
 
 /* Measure the wait for the first byte and the speed of the others: planned fetches come in pieces
  * that are worth that wait. */
 void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now)
 {
     uint64_t bytes = run->bytes - run->first_bytes;
-    double wait = (double)(run->first_at - run->began), each;
+    double wait = (double)(run->first_at - run->began), each = 0;
 
     lock_assert_held(&stage->lock);
-    if (!run->bytes || run->was_paused || run->crowded || wait < 0)
+    if (!run->bytes || run->was_paused || wait < 0)
+        return;
+    if (bytes >= SPEED_BYTES && now > run->first_at)
+        each = (double)(now - run->first_at) / (double)bytes;
+    least_add(&stage->least_wait_ns, wait, now);
+    least_add(&stage->least_byte_ns, each, now);
+    if (run->crowded)
         return;
     stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
-    if (bytes < SPEED_BYTES || now <= run->first_at)
-        return;
-    each = (double)(now - run->first_at) / (double)bytes;
-    stage->byte_ns += (each - stage->byte_ns) / 4;
+    if (each > 0)
+        stage->byte_ns += (each - stage->byte_ns) / 4;
 }
 
 uint64_t runs_worth_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     return (uint64_t)(stage->wait_ns / stage->byte_ns);
+}
+
+uint64_t speed_near_worth_locked(const struct stage *stage)
+{
+    double wait = least_of(&stage->least_wait_ns), each = least_of(&stage->least_byte_ns);
+
+    lock_assert_held(&stage->lock);
+    if (wait <= 0 || wait >= stage->options.far_ms * 1e6)
+        return 0;
+    return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */
 }
 
 /* The speed decides how long the next background run is: so short that a reader that begins to wait

@@ -13,6 +13,7 @@
 #define GROUP_BYTES RUN_BUFFER            /* written to disk at a time, in whole blocks */
 #define FIRST_BYTES (UINT64_C(128) << 10) /* see take_quota() */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
+#define NEAR_MOST   (UINT64_C(1) << 20)   /* bytes of the run of a reader of a near remote */
 #define SMALL_SHARE 8 /* in the background: this part of the bytes worth a transfer */
 
 /* ---- one run ---- */
@@ -281,6 +282,33 @@ static struct run *started_locked(struct run *run, bool small)
     return run;
 }
 
+static bool is_free(struct file *file, uint64_t block)
+{
+    return file_may_fetch(file, block) && !file_is_for_readers(file, block);
+}
+
+/* A near remote has no round trip that many requests could share: each costs the processors here
+ * and there as much as some of its bytes. The run of a reader then also brings the missing blocks
+ * around, as many as double its cost at most, if they are to be fetched anyway. */
+static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
+{
+    const struct stage *stage = file->stage;
+    uint64_t worth = min_u64(speed_near_worth_locked(stage), NEAR_MOST), tile = 1, from, to;
+
+    lock_assert_held(&stage->lock);
+    if (!stage->begun || !stage->options.background || stage->options.rate ||
+        !stage->keeping.holds_all)
+        return;
+    while (2 * tile * file->block_bytes <= worth)
+        tile *= 2;
+    from = *first / tile * tile;
+    to = min_u64(ceil_div(*first + *n, tile) * tile, file->blocks);
+    for (; *first > from && is_free(file, *first - 1); (*first)--)
+        ++*n;
+    while (*first + *n < to && is_free(file, *first + *n))
+        ++*n;
+}
+
 /* The next run of one kind, if there is a place for it: first those that have slept, because they
  * have waited already. */
 static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t now)
@@ -304,6 +332,7 @@ static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t
         continue;
     if (!need)
         return NULL;
+    grow_locked(need->file, &first, &n);
     small = is_small_locked(stage, why, n * need->file->block_bytes);
     if (has_place_locked(stage, why, small))
         run = run_make_locked(need->file, first, n, why, need->since);

@@ -260,6 +260,12 @@ struct keeping {
     uint64_t ahead_bytes, ahead_jumps;
 };
 
+/* The least of what was measured lately: cache/stage/speed.c. 0: nothing was. */
+struct least {
+    double now, before; /* in this window, and in the one before */
+    int64_t since;
+};
+
 struct stage {
     /* Set by stage_new(), then constant: */
     struct stage_options options;
@@ -311,6 +317,7 @@ struct stage {
     uint64_t run_bytes; /* bytes of a run, adapted to the speed */
     double wait_ns;     /* wait for the first byte of a transfer; 0: not measured yet */
     double byte_ns;     /* time for each byte after the first ones, on one connection */
+    struct least least_wait_ns, least_byte_ns; /* of either */
     struct forecast forecast;
     struct turn turn;
     uint64_t nonce; /* stage_own_number() */

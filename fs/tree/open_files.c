@@ -9,13 +9,13 @@
 #include "base/lock.h"
 #include "base/read_context.h"
 
-#define MEMO_BYTES (8u << 20) /* of lists of samples that files share */
-#define NOTES      1024
-#define SPARES     16               /* buffers that wait for their next file, and */
-#define SPARE_PART 4                /* that share of KEPT_BYTES, at most */
-#define ROUND      (64u << 10)      /* bytes of buffers are multiples of that */
-#define MAKERS     4                /* files that are made at a time */
-#define LOOK_NS    INT64_C(2000000) /* between two looks whether a request is cancelled */
+#define MEMO_BYTES  (8u << 20) /* of lists of samples that files share */
+#define NOTES       1024
+#define SPARES      16               /* buffers that wait for their next file, and */
+#define SPARE_BYTES (24u << 20)      /* that many bytes of them, at most */
+#define ROUND       (64u << 10)      /* bytes of buffers are multiples of that */
+#define MAKERS      4                /* files that are made at a time */
+#define LOOK_NS     INT64_C(2000000) /* between two looks whether a request is cancelled */
 
 /* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
 struct note {
@@ -128,7 +128,7 @@ static bool keep_spare(struct open_files *files, uint8_t *buffer, size_t size)
 {
     LOCK_SCOPE(&files->lock);
 
-    if (files->spare_bytes + size > KEPT_BYTES / SPARE_PART)
+    if (files->spare_bytes + size > SPARE_BYTES)
         return false;
     for (unsigned i = 0; i < SPARES; i++)
         if (!files->spare[i].bytes) {
@@ -409,7 +409,7 @@ struct memory_held open_files_held(void *owner)
     LOCK_SCOPE(&files->lock);
 
     return (struct memory_held){.bytes = files->kept_bytes + files->spare_bytes,
-                                .limit = KEPT_BYTES + KEPT_BYTES / SPARE_PART};
+                                .limit = KEPT_BYTES + SPARE_BYTES};
 }
 
 struct memory_held open_files_lists_held(void *owner)

@@ -436,6 +436,49 @@ static void test_guide__all_is_here__is_not_asked(void **state)
     lock_release(&counting.lock);
 }
 
+/* A request to a near remote costs as much as the bytes of 16 blocks; to a far one, a round trip
+ * that others share. */
+static void check_neighbours(const char *folder, bool far, bool limited)
+{
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture s;
+
+    options.background = true;
+    options.far_ms = 2;
+    options.rate = limited ? UINT64_C(1) << 30 : 0;
+    stage_fixture_open(&s, folder, &options, &remote);
+    lock_take(&s.stage->lock);
+    s.stage->begun = true;
+    s.stage->budget_ns = INT64_MAX; /* the background itself has its turn later */
+    s.stage->keeping.holds_all = true;
+    s.stage->least_wait_ns = (struct least){.now = far ? 10e6 : 1e5, .since = INT64_MAX};
+    s.stage->least_byte_ns = (struct least){.now = 300e3 / (16 * BLOCK), .since = INT64_MAX};
+    lock_drop(&s.stage->lock);
+    stage_fixture_read(&s, 100 * BLOCK + 5, 10);
+    fake_wait_idle(s.fake);
+    assert_int_equal(fake_started(s.fake), 1);
+    assert_int_equal(fake_given(s.fake), (far || limited ? 1 : 16) * BLOCK);
+    assert_int_equal(fake_given_at(s.fake, 96 * BLOCK), !far && !limited);
+    assert_int_equal(fake_given_at(s.fake, 111 * BLOCK), !far && !limited);
+    stage_fixture_close(&s);
+}
+
+static void test_cost__near_remote__a_request_brings_neighbours(void **state)
+{
+    check_neighbours(*state, false, false);
+}
+
+static void test_cost__far_remote__a_request_brings_what_is_read(void **state)
+{
+    check_neighbours(*state, true, false);
+}
+
+static void test_cost__bwlimit__a_request_brings_what_is_read(void **state)
+{
+    check_neighbours(*state, false, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +496,12 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__near_remote__a_request_brings_neighbours,
+                                        temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__far_remote__a_request_brings_what_is_read,
+                                        temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__bwlimit__a_request_brings_what_is_read,
+                                        temp_setup, temp_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

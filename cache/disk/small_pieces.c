@@ -1,0 +1,102 @@
+#include "cache/disk/small_pieces.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/lock.h"
+
+#define MAPPED_LEAST  (UINT64_C(64) << 10) /* bytes of a file that is mapped */
+#define MAPPED_PIECE  (16 << 10)           /* bytes of a piece above which it is read */
+#define PIECES_BEFORE 4                    /* how many pieces ahead memory is asked for */
+#define LINE          64
+
+enum mapping { NOT_MAPPED, MAPPED, NEVER_MAPPED };
+
+void small_pieces_init(struct small_pieces *small)
+{
+    lock_init(&small->lock);
+    atomic_store(&small->state, NOT_MAPPED);
+    small->map = (struct mapped_file){0};
+}
+
+void small_pieces_release(struct small_pieces *small)
+{
+    mapped_file_close(&small->map);
+    lock_release(&small->lock);
+}
+
+/* Is the file on a disk of this machine? On a network filesystem, or one in user space, each page
+ * that is not in memory would be a request of its own. */
+static bool is_on_disk(int fd)
+{
+    static const long disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+                                 TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+                                 RAMFS_MAGIC,      SQUASHFS_MAGIC,        EROFS_SUPER_MAGIC_V1};
+    struct statfs fs;
+
+    if (fstatfs(fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(disks) / sizeof(disks[0]); i++)
+        if (fs.f_type == disks[i])
+            return true;
+    return false;
+}
+
+static void map(struct small_pieces *small, int fd, uint64_t size)
+{
+    LOCK_SCOPE(&small->lock);
+    struct stat st;
+
+    if (atomic_load(&small->state) != NOT_MAPPED)
+        return;
+    if (size < MAPPED_LEAST || fstat(fd, &st) < 0 || (uint64_t)st.st_size < size ||
+        !is_on_disk(fd) || mapped_file_open(fd, size, &small->map) < 0) {
+        atomic_store(&small->state, NEVER_MAPPED);
+        return;
+    }
+    /* A page that is not in memory is read alone, as a small read() would. */
+    madvise((void *)(uintptr_t)small->map.bytes, small->map.size, MADV_RANDOM);
+    atomic_store(&small->state, MAPPED);
+}
+
+/* Ask for the first lines of a piece, which lies anywhere in the file. The processor itself asks
+ * for those behind them. */
+static void ask_memory(const uint8_t *bytes, const struct blob_piece *piece)
+{
+    __builtin_prefetch(bytes + piece->off);
+    if (piece->len > LINE)
+        __builtin_prefetch(bytes + piece->off + LINE);
+    if (piece->len > 2 * LINE)
+        __builtin_prefetch(bytes + piece->off + 2 * LINE);
+}
+
+static bool are_small(const struct blob_piece *pieces, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pieces[i].len > MAPPED_PIECE)
+            return false;
+    return true;
+}
+
+int small_pieces_read(struct small_pieces *small, int fd, uint64_t size,
+                      const struct blob_piece *pieces, size_t n)
+{
+    if (!are_small(pieces, n))
+        return -EOPNOTSUPP;
+    if (atomic_load(&small->state) == NOT_MAPPED)
+        map(small, fd, size);
+    if (atomic_load(&small->state) != MAPPED || mapped_file_is_lost(&small->map))
+        return -EOPNOTSUPP;
+    for (size_t i = 0; i < n; i++) {
+        if (i + PIECES_BEFORE < n)
+            ask_memory(small->map.bytes, &pieces[i + PIECES_BEFORE]);
+        memcpy(pieces[i].buf, small->map.bytes + pieces[i].off, pieces[i].len);
+    }
+    /* What was cut off, or cannot be read, has been copied as zeros; a read gives the reason. */
+    return mapped_file_is_lost(&small->map) ? -EOPNOTSUPP : 0;
+}
