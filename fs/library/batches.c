@@ -351,11 +351,14 @@ PUBLIC void epochfs_batches_close(struct epochfs_batches *b)
         return;
     lock_take(&fs->lock);
     is_mine = batches_unlink_locked(fs, b);
+    fs->calls += is_mine; /* epochfs_close() of another thread waits until its makers have ended */
     while (!is_mine && !b->is_over)
         lock_wait(&fs->lock, &fs->wake);
     lock_drop(&fs->lock);
-    if (is_mine)
+    if (is_mine) {
         batches_end(b);
+        library_leave(fs);
+    }
     batches_free(b);
     library_unref(fs);
 }
