@@ -170,11 +170,22 @@ static void convert_swapped(const struct field *f, size_t n, const uint8_t *src,
     }
 }
 
+#define TABLE_LEAST 1024 /* elements for which the table of quotients is worth its time */
+
 static void convert_unit(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
 {
+    uint32_t quotient[256];
+
     (void)f;
+    if (n < TABLE_LEAST) {
+        for (size_t i = 0; i < n; i++)
+            store_le32(dst + 4 * i, bits_of_f4((float)src[i] / 255.0f));
+        return;
+    }
+    for (unsigned v = 0; v < 256; v++)
+        quotient[v] = bits_of_f4((float)v / 255.0f);
     for (size_t i = 0; i < n; i++)
-        store_le32(dst + 4 * i, bits_of_f4((float)src[i] / 255.0f));
+        store_le32(dst + 4 * i, quotient[src[i]]);
 }
 
 /* Convert the elements of one run. Every item is a whole number of elements. */
@@ -206,9 +217,35 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
     return all;
 }
 
-static int field_read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
-                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                                struct diag *d)
+/* Whole items, from that place on: as many as fit a chunk are gathered at once. */
+static int convert_items(struct read_context *rc, const struct field *f, convert_fn *convert,
+                         const struct selection *sel, uint64_t place, uint64_t n, uint8_t *dst,
+                         struct diag *d)
+{
+    uint64_t most = CHUNK / f->stored_bytes;
+    uint8_t src[CHUNK];
+    int all = 0;
+
+    while (n) {
+        uint64_t items = min_u64(n, most);
+        int r = field_read_stored(rc, f, sel, place * f->stored_bytes,
+                                  (size_t)(items * f->stored_bytes), src, d);
+
+        if (!missing_go_on(rc, r, &all))
+            break;
+        if (r == 0)
+            convert(f, (size_t)(items * f->item_bytes / f->width), src, dst);
+        dst += items * f->item_bytes;
+        place += items;
+        n -= items;
+    }
+    return all;
+}
+
+/* The items of a byte range that is not of whole items, or of large ones. */
+static int convert_range(struct read_context *rc, const struct field *f, convert_fn *convert,
+                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                         struct diag *d)
 {
     struct walk w;
     struct run run;
@@ -220,6 +257,28 @@ static int field_read_converted(struct read_context *rc, const struct field *f, 
             break;
         dst += run.len;
     }
+    return all;
+}
+
+static int field_read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
+                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                                struct diag *d)
+{
+    uint64_t item = max_u64(f->item_bytes, 1), head = min_u64((item - off % item) % item, len);
+    uint64_t whole = (len - head) / item, middle = whole * item;
+    int r, all = 0;
+
+    if (!f->stored_bytes || f->stored_bytes > CHUNK / 2 || whole < 2)
+        return convert_range(rc, f, convert, sel, off, len, dst, d);
+    r = convert_range(rc, f, convert, sel, off, (size_t)head, dst, d);
+    if (!missing_go_on(rc, r, &all))
+        return all;
+    r = convert_items(rc, f, convert, sel, (off + head) / item, whole, dst + head, d);
+    if (!missing_go_on(rc, r, &all))
+        return all;
+    r = convert_range(rc, f, convert, sel, off + head + middle, (size_t)(len - head - middle),
+                      dst + head + middle, d);
+    missing_go_on(rc, r, &all);
     return all;
 }
 
