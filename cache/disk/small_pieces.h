@@ -11,6 +11,7 @@ struct small_pieces {
     struct lock lock;  /* of making the mapping */
     _Atomic int state; /* enum mapping of small_pieces.c; once it is MAPPED, map is constant */
     struct mapped_file map;
+    _Atomic bool is_slow; /* the last pieces took so long that they came from the disk */
 };
 
 void small_pieces_init(struct small_pieces *small);
