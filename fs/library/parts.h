@@ -61,6 +61,12 @@ void library_leave(struct epochfs *fs);
 /* Must a read give up? ctx: the struct epochfs. */
 bool library_is_closing(void *ctx);
 
+/* A shell that nothing points to. Takes NULL. */
+void handle_free(struct epochfs *fs);
+
+/* Wait until the preparing thread answers those that wait for the item. 0 or its error. */
+int handle_wait(struct epochfs *fs, const struct catalog_item *item, struct diag *d);
+
 /* Find the node of a path, and wait until its dataset is ready. 0, or -errno with the reason in d.
  */
 int library_find(struct epochfs *fs, const char *path, struct node *ret, struct diag *d);

@@ -10,19 +10,6 @@
 #include "format/core/json.h"
 #include "format/files/claim/pattern.h"
 
-unsigned recipe_line(const struct recipe *recipe, const char *text)
-{
-    AUTO_TEXT struct text quoted = {0};
-    const char *found;
-    unsigned line = 1;
-
-    text_add_json(&quoted, text);
-    found = quoted.failed ? NULL : memmem(recipe->text, recipe->len, quoted.data, quoted.len);
-    for (const char *p = recipe->text; found && p < found; p++)
-        line += *p == '\n';
-    return line;
-}
-
 static int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d,
                         const char *what)
 {

@@ -8,18 +8,6 @@
 #include "base/array.h"
 #include "format/files/claim/recipe_parts.h"
 
-bool recipe_path(const struct search *s, const struct recipe *recipe, size_t file,
-                 char ret[static PATH_MAX])
-{
-    size_t above = strlen(claim_path(s, recipe->folder));
-
-    if (members_path(s->m, file, ret, PATH_MAX) < 0)
-        return false;
-    above += above > 0;
-    memmove(ret, ret + above, strlen(ret + above) + 1);
-    return true;
-}
-
 /* ---- what a recipe leaves ---- */
 
 /* Does a pattern of what is left match? A folder is left with all that is in it. 1, 0 or -EBADMSG.

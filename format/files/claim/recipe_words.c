@@ -1,5 +1,5 @@
 /* Words of the paths of a recipe's pictures as fields: texts, or whole numbers if all of them are.
- */
+ * Behind them: places in the text of a recipe, and paths below its folder. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -78,4 +78,29 @@ int recipe_finish_words(struct files_view *view)
         if (recipe_are_integers(&view->values.column[i]))
             r = value_column_to_numbers(&view->values.column[i], DTYPE_I8);
     return r;
+}
+
+unsigned recipe_line(const struct recipe *recipe, const char *text)
+{
+    AUTO_TEXT struct text quoted = {0};
+    const char *found;
+    unsigned line = 1;
+
+    text_add_json(&quoted, text);
+    found = quoted.failed ? NULL : memmem(recipe->text, recipe->len, quoted.data, quoted.len);
+    for (const char *p = recipe->text; found && p < found; p++)
+        line += *p == '\n';
+    return line;
+}
+
+bool recipe_path(const struct search *s, const struct recipe *recipe, size_t file,
+                 char ret[static PATH_MAX])
+{
+    size_t above = strlen(claim_path(s, recipe->folder));
+
+    if (members_path(s->m, file, ret, PATH_MAX) < 0)
+        return false;
+    above += above > 0;
+    memmove(ret, ret + above, strlen(ret + above) + 1);
+    return true;
 }

@@ -94,7 +94,7 @@ def compare(data, folder):
                 files += compare(data, path)
                 continue
             if MOUNTPOINT.encode() not in open(there, "rb").read():
-                # A file that no file of the source is behind has the time of the mount.
+                # A file that is made has the time of the mount.
                 dated = folder and "batches" not in path and name != "ERROR.txt"
                 equal((mine.bytes, mine.mtime_ns if dated else 0), (st.st_size, st.st_mtime_ns if dated else 0), path)
         equal(result(of_library, data, path), result(of_mount, there), path)

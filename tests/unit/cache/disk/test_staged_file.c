@@ -1021,7 +1021,7 @@ static void check_churn(const char *folder, bool seals)
         if (id[i] == 0)
             churn(folder, &key, RANDOM_SEED + i, i != 2, seals);
     }
-    for (unsigned round = 0; round < 5000 || taken < 500; round++) {
+    for (unsigned round = 0; round < 5000 || taken < 500 || (seals && !sealed); round++) {
         taken += read_all(&reader);
         if (seals)
             sealed += read_sealed(&reader.staged);
@@ -1030,7 +1030,6 @@ static void check_churn(const char *folder, bool seals)
         end_holder(id[i]);
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 8);
-    assert_true(sealed > 0 || !seals);
     staged_close(&reader.staged);
 }
 
