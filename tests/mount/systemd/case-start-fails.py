@@ -30,7 +30,7 @@ world.web({"mnist": "/data/mnist"})
 os.makedirs("/mnt/mnist")
 of_the_case = systemd.Machine()
 fails(of_the_case, "/data/none: No such file or directory", 5, "/data/none", "")
-fails(of_the_case, "it has neither SHA256SUMS nor an index page", 5, "https://data.example.org/none/", "patience=1")
+fails(of_the_case, "it has neither SHA256SUMS nor an index page", 5, "https://data.example.org/none/", "patience=20")
 fails(of_the_case, "is it 'plan'?", 1, "/data/mnist", "plam=batch=3")
 # The source is there when the first start has failed: the next one finds it.
 of_the_case.service(CONF.format("/data/late", ""), drop_in="[Service]\nRestartSec=0\nExecStopPost=mv /data/mnist /data/late\n")
