@@ -18,7 +18,11 @@
 #define LINE          64
 #define SLOW_NS       5000 /* for a piece: it came from a disk; memory takes a tenth of that */
 
+#define FILES_MOST (MAPPED_FILES_MAX / 2) /* mapped here: indexes of labels need the others */
+
 enum mapping { NOT_MAPPED, MAPPED, NEVER_MAPPED };
+
+static _Atomic unsigned mapped_files;
 
 void small_pieces_init(struct small_pieces *small)
 {
@@ -30,6 +34,8 @@ void small_pieces_init(struct small_pieces *small)
 
 void small_pieces_release(struct small_pieces *small)
 {
+    if (small->map.bytes)
+        atomic_fetch_sub(&mapped_files, 1);
     mapped_file_close(&small->map);
     lock_release(&small->lock);
 }
@@ -59,10 +65,12 @@ static void map(struct small_pieces *small, int fd, uint64_t size)
     if (atomic_load(&small->state) != NOT_MAPPED)
         return;
     if (size < MAPPED_LEAST || fstat(fd, &st) < 0 || (uint64_t)st.st_size < size ||
-        !is_on_disk(fd) || mapped_file_open(fd, size, &small->map) < 0) {
+        !is_on_disk(fd) || atomic_load(&mapped_files) >= FILES_MOST ||
+        mapped_file_open(fd, size, &small->map) < 0) {
         atomic_store(&small->state, NEVER_MAPPED);
         return;
     }
+    atomic_fetch_add(&mapped_files, 1);
     /* A page that is not in memory is read alone, as a small read() would. */
     madvise((void *)(uintptr_t)small->map.bytes, small->map.size, MADV_RANDOM);
     atomic_store(&small->state, MAPPED);
