@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 
-from lib import PRIVATE, SOURCE, contains, equal, idx_bytes, path, start, status, stop, text, write
+from lib import PRIVATE, SLOW, SOURCE, contains, equal, idx_bytes, path, start, status, stop, text, write
 from memory_group import memory_group
 from push import resident, whole
 
@@ -42,7 +42,8 @@ def main():
         equal(np.array_equal(sums, np.bincount(data.ravel(), minlength=256)), True, "the bytes of an epoch")
         equal(push["sequence_bytes"], 0, "bytes in sequence, of what does not fit the memory")
         equal(push["passed_bytes"] > 100 * MiB, True, f"bytes that left: {push}")
-        equal(resident(own) >= 15 * MiB, True, f"{resident(own)} bytes of another file are in memory")
+        # A sanitizer keeps what was freed: less is left for the page cache then.
+        equal(SLOW or resident(own) >= 15 * MiB, True, f"{resident(own)} bytes of another file are in memory")
         contains(text(kills), "oom_kill 0\n")
         stop(daemon)
 
