@@ -33,6 +33,8 @@ static void drop_made(struct layout *l)
     if (l->made)
         l->held -= l->made_size;
     l->made = NULL;
+    l->made_size = 0; /* a caller's buffer is told by that */
+    l->n_used = 0;
     for (unsigned i = 0; i < l->n_parts; i++)
         l->part[i].is_made = false;
 }
@@ -178,10 +180,11 @@ int layout_add_stored(struct layout *l, const struct field *f)
 static int layout_read_part(struct read_context *rc, struct layout *l, const struct part *p,
                             uint64_t start, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const uint8_t *made = l->made + start + off;
+    const uint8_t *made;
 
     if (!p->is_made)
         return p->read(rc, l, p, off, len, dst, d);
+    made = l->made + start + off;
     for (unsigned i = 0; i < l->n_used; i++) {
         int r = blob_used(rc, l->used[i], d);
 
@@ -243,6 +246,8 @@ static void layout_make_room(struct read_context *rc, struct layout *l)
                                          : malloc(l->made_size);
     if (l->made)
         l->held += l->made_size;
+    else
+        l->made_size = 0;
 }
 
 /* May what is made be read? Not later, if it is from too many blobs. */
