@@ -79,7 +79,7 @@ static int table_rows_split_words(struct table_rows *rows, const char *text, siz
     return r < 0 ? r : table_rows_add_text(rows, text + word, len - word);
 }
 
-/* Blanks around cells without quotes do not count. */
+/* Spaces and tabs around cells without quotes do not count. */
 static void table_rows_trim_cells(struct table_rows *rows)
 {
     for (size_t i = 0; i < rows->row.n; i++) {
