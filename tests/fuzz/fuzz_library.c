@@ -2,6 +2,7 @@
  * same in one piece and in two; a folder can be listed; a batch has the bytes of its shapes. What
  * is refused is refused with a reason. The options are those of fuzz_options. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,6 +30,20 @@ static void fuzz_library_make(const char *folder)
     temp_write(folder, "train-labels-idx1-ubyte", labels, sizeof(labels));
 }
 
+static void *cache;
+
+static void fuzz_library_remove_cache(void)
+{
+    temp_teardown(&cache);
+}
+
+/* Not the folder of whoever runs this. */
+static void fuzz_library_make_cache(void)
+{
+    FUZZ_CHECK(temp_setup(&cache) == 0 && atexit(fuzz_library_remove_cache) == 0);
+    FUZZ_CHECK(setenv("EPOCHFS_CACHE", cache, 1) == 0);
+}
+
 static struct epochfs *fuzz_library_source(void)
 {
     static struct epochfs *fs;
@@ -37,6 +52,8 @@ static struct epochfs *fuzz_library_source(void)
 
     if (fs && ++n % OPENED)
         return fs;
+    if (!cache)
+        fuzz_library_make_cache();
     FUZZ_CHECK(!fs || epochfs_close(fs, &error) == 0);
     FUZZ_CHECK(temp_setup(&folder) == 0);
     fuzz_library_make(folder);
