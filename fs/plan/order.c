@@ -10,24 +10,13 @@
 #include <string.h>
 
 #include "base/checked.h"
-
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+#include "base/mix64.h"
 
 enum {
     LANE_WHOLE = 0,
     LANE_BLOCKS = 1,
     LANE_GROUPS = 2, /* + the number of the group */
 };
-
-static inline uint64_t mix(uint64_t z)
-{
-    z ^= z >> 30;
-    z *= UINT64_C(0xbf58476d1ce4e5b9);
-    z ^= z >> 27;
-    z *= UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return z;
-}
 
 /* The highest bit of mix(z), which its last step does not change. */
 static inline uint64_t highest_of_mix(uint64_t z)
@@ -41,11 +30,7 @@ static inline uint64_t highest_of_mix(uint64_t z)
 
 uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n)
 {
-    uint64_t s = mix(seed + GOLDEN);
-
-    s = mix((s ^ epoch) + GOLDEN);
-    s = mix((s ^ lane) + GOLDEN);
-    return mix((s ^ n) + GOLDEN);
+    return mix64_key(seed, epoch, lane, n);
 }
 
 /* floor(x * n / 2^64), a number below n */
@@ -84,12 +69,12 @@ static inline uint64_t permutation_round(const struct permutation *p, unsigned r
 /* The keys of round r of the permutation of n numbers with key s. inverse: see modulo(). */
 static inline uint64_t mirror_of(uint64_t s, unsigned r, uint64_t n, uint64_t inverse)
 {
-    return modulo(mix(s + (2 * r + 1) * GOLDEN), n, inverse);
+    return modulo(mix64(s + (2 * r + 1) * MIX64_GOLDEN), n, inverse);
 }
 
 static inline uint64_t coin_of(uint64_t s, unsigned r)
 {
-    return mix(s + (2 * r + 2) * GOLDEN);
+    return mix64(s + (2 * r + 2) * MIX64_GOLDEN);
 }
 
 void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
@@ -389,17 +374,17 @@ void family_init(struct permutation_family *ret, uint64_t seed, uint64_t epoch, 
     uint64_t s = order_key(seed, epoch, lane, 0);
 
     for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
-        ret->mirror[r] = mix(s + (2 * r + 1) * GOLDEN);
-        ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
+        ret->mirror[r] = mix64(s + (2 * r + 1) * MIX64_GOLDEN);
+        ret->coin[r] = mix64(s + (2 * r + 2) * MIX64_GOLDEN);
     }
 }
 
 struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n)
 {
-    uint64_t s = mix(mix(a + GOLDEN) ^ b);
+    uint64_t s = mix64(mix64(a + MIX64_GOLDEN) ^ b);
 
     return (struct permutation_member){
-        .n = n, .mirror = mix(s + GOLDEN), .coin = mix(s + 2 * GOLDEN)};
+        .n = n, .mirror = mix64(s + MIX64_GOLDEN), .coin = mix64(s + 2 * MIX64_GOLDEN)};
 }
 
 static inline uint64_t family_round(const struct permutation_family *f,
