@@ -1,6 +1,8 @@
 /* Counter-based random numbers of augmented pictures. */
 #include "format/picture/numbers.h"
 
+#include <math.h>
+
 #include "base/mix64.h"
 
 #define AUGMENT_LANE      ((UINT64_C(1) << 63) + 4) /* among those of docs/order.md */
@@ -38,12 +40,15 @@ uint64_t augment_fixed(uint64_t millionths, unsigned bits)
     return ((millionths << bits) + MILLION / 2) / MILLION;
 }
 
+/* The float is only where the search begins: the result is exact on every machine. */
 uint64_t augment_square_root(uint64_t v)
 {
-    uint64_t root = 0;
+    double about = sqrt((double)v);
+    uint64_t root = about < UINT32_MAX ? (uint64_t)about : UINT32_MAX;
 
-    for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
-        if ((root | bit) <= v / (root | bit))
-            root |= bit;
+    while (root * root > v)
+        root--;
+    while (root < UINT32_MAX && (root + 1) * (root + 1) <= v)
+        root++;
     return root;
 }

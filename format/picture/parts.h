@@ -10,7 +10,6 @@
 #ifndef PICTURE_PIXELS_MAX
 #define PICTURE_PIXELS_MAX (UINT64_C(1) << 28)
 #endif
-#define PICTURE_SOURCE_SIDE_MAX (1u << 20)
 /* Bytes that a decoder holds: most hold a few rows, but pictures that come in several passes are
  * held as a whole. */
 #ifndef PICTURE_MEMORY_MAX
@@ -20,9 +19,10 @@
 struct picture_job {
     const struct picture_file *file;
     struct diag *d;
-    uint32_t height, width; /* that are wanted */
-    uint8_t *ret;           /* [height][width][3] */
+    const struct picture_chooser *chooser;
     /* From picture_begin() on: */
+    struct picture_cut cut;
+    uint8_t *ret; /* [cut.made_height][cut.made_width][3] */
     unsigned orientation;
     uint8_t *stored; /* what is wanted, as stored: not turned yet; ret, or owned */
     struct scaler scaler;
@@ -40,7 +40,8 @@ struct picture_decoder {
 extern const struct picture_decoder picture_jpeg, picture_png, picture_webp;
 
 /* The picture has that size, as stored, and is to be turned. most: how much smaller the decoder can
- * make it by itself, a power of two; *ret_reduced is what it is to do. 0, -EFBIG, -ENOMEM. */
+ * make it by itself, a power of two; *ret_reduced is what it is to do. 0, -EFBIG, -ENOMEM, or what
+ * the chooser returns. */
 int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsigned orientation,
                   unsigned most, unsigned *ret_reduced);
 

@@ -69,25 +69,35 @@ static uint64_t centre(uint64_t n, uint64_t length)
     return start + (twice % 2 ? start % 2 : 0);
 }
 
-/* The axes of the picture as it is shown: the side that needs the larger scale gets the size that
- * is wanted, the other follows, rounded down, and is cut. */
-static void fit_shown(const struct picture_job *job, struct axis_fit *x, struct axis_fit *y)
+void picture_centre_cut(uint32_t height, uint32_t width, uint32_t made_height, uint32_t made_width,
+                        uint32_t short_side, struct picture_cut *ret)
 {
-    x->length = job->width;
-    y->length = job->height;
-    if (y->source * job->width <= x->source * job->height) {
-        y->scaled = job->height;
-        x->scaled = job->height * x->source / y->source;
-    } else {
-        x->scaled = job->width;
-        y->scaled = job->width * y->source / x->source;
-    }
-    x->start = centre(x->scaled, x->length);
-    y->start = centre(y->scaled, y->length);
+    uint64_t h = height, w = width;
+    bool by_height = short_side ? h <= w : h * made_width <= w * made_height;
+    uint64_t y = short_side ? short_side : made_height, x = short_side ? short_side : made_width;
+
+    *ret = (struct picture_cut){.height = height,
+                                .width = width,
+                                .scaled_height = by_height ? y : x * h / w,
+                                .scaled_width = by_height ? y * w / h : x,
+                                .made_height = made_height,
+                                .made_width = made_width};
+    ret->start_y = centre(ret->scaled_height, made_height);
+    ret->start_x = centre(ret->scaled_width, made_width);
+}
+
+static void picture_axes(const struct picture_cut *cut, uint64_t height, uint64_t width,
+                         struct axis_fit *ret_x, struct axis_fit *ret_y)
+{
+    *ret_x = (struct axis_fit){width,        cut->left,      cut->width, cut->scaled_width,
+                               cut->start_x, cut->made_width};
+    *ret_y = (struct axis_fit){height,       cut->top,        cut->height, cut->scaled_height,
+                               cut->start_y, cut->made_height};
 }
 
 static void flip(struct axis_fit *axis)
 {
+    axis->first = axis->source - axis->first - axis->size;
     axis->start = axis->scaled - axis->length - axis->start;
 }
 
@@ -96,15 +106,13 @@ static void fit_stored(const struct picture_job *job, uint64_t width, uint64_t h
                        struct axis_fit *ret_x, struct axis_fit *ret_y)
 {
     bool swaps = orientation_swaps(job->orientation);
-    struct axis_fit x = {.source = width}, y = {.source = height};
 
-    fit_shown(job, swaps ? &y : &x, swaps ? &x : &y);
+    picture_axes(&job->cut, swaps ? width : height, swaps ? height : width, swaps ? ret_y : ret_x,
+                 swaps ? ret_x : ret_y);
     if (orientation_flips_x(job->orientation))
-        flip(&x);
+        flip(ret_x);
     if (orientation_flips_y(job->orientation))
-        flip(&y);
-    *ret_x = x;
-    *ret_y = y;
+        flip(ret_y);
 }
 
 /* The most that leaves at least as many pixels as are needed, so that nothing is scaled up. */
@@ -112,7 +120,7 @@ static unsigned reduction(const struct axis_fit *x, const struct axis_fit *y, un
 {
     unsigned n = most;
 
-    while (n > 1 && (x->source / n < x->scaled || y->source / n < y->scaled))
+    while (n > 1 && (x->size / n < x->scaled || y->size / n < y->scaled))
         n /= 2;
     return n;
 }
@@ -120,9 +128,10 @@ static unsigned reduction(const struct axis_fit *x, const struct axis_fit *y, un
 int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsigned orientation,
                   unsigned most, unsigned *ret_reduced)
 {
+    bool swaps = orientation_swaps(orientation);
     struct axis_fit x, y;
     uint64_t pixels = 0;
-    unsigned n;
+    int r;
 
     if (!width || !height || width > PICTURE_SOURCE_SIDE_MAX || height > PICTURE_SOURCE_SIDE_MAX ||
         !checked_mul(width, height, &pixels) || pixels > PICTURE_PIXELS_MAX)
@@ -133,15 +142,18 @@ int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsi
                         PICTURE_SOURCE_SIDE_MAX, (unsigned long long)width,
                         (unsigned long long)height);
     job->orientation = orientation;
+    r = job->chooser->choose(job->chooser->ctx, (uint32_t)(swaps ? width : height),
+                             (uint32_t)(swaps ? height : width), &job->cut, &job->ret);
+    if (r < 0)
+        return r;
     job->stored = job->ret;
     if (orientation != ORIENTATION_AS_STORED)
-        job->stored = malloc((size_t)job->height * job->width * 3);
+        job->stored = malloc((size_t)job->cut.made_height * job->cut.made_width * 3);
     if (!job->stored)
         return -ENOMEM;
     fit_stored(job, width, height, &x, &y);
-    n = reduction(&x, &y, most);
-    *ret_reduced = n;
-    return scaler_init(&job->scaler, &x, &y, n, job->stored);
+    *ret_reduced = reduction(&x, &y, most);
+    return scaler_init(&job->scaler, &x, &y, *ret_reduced, job->stored);
 }
 
 int picture_too_large(const struct picture_job *job, uint64_t bytes)
@@ -157,11 +169,12 @@ int picture_too_large(const struct picture_job *job, uint64_t bytes)
 static void picture_turn(const struct picture_job *job)
 {
     bool swaps = orientation_swaps(job->orientation);
-    uint32_t width = swaps ? job->height : job->width, height = swaps ? job->width : job->height;
+    uint32_t made_height = job->cut.made_height, made_width = job->cut.made_width;
+    uint32_t width = swaps ? made_height : made_width, height = swaps ? made_width : made_height;
     uint8_t *dst = job->ret;
 
-    for (uint32_t y = 0; y < job->height; y++)
-        for (uint32_t x = 0; x < job->width; x++, dst += 3) {
+    for (uint32_t y = 0; y < made_height; y++)
+        for (uint32_t x = 0; x < made_width; x++, dst += 3) {
             uint32_t from_x = swaps ? y : x, from_y = swaps ? x : y;
 
             if (orientation_flips_x(job->orientation))
@@ -186,20 +199,91 @@ static int unknown(const struct picture_file *file, struct diag *d)
                     file->len ? "bytes" : "no bytes", found);
 }
 
-int picture_decode(const struct picture_file *file, uint32_t height, uint32_t width, uint8_t *ret,
-                   struct diag *d)
+int picture_decode_part(const struct picture_file *file, const struct picture_chooser *chooser,
+                        struct diag *d)
 {
     const struct picture_decoder *decoder = decoder_of(file->bytes, file->len);
-    struct picture_job job = {.file = file, .d = d, .height = height, .width = width, .ret = ret};
+    struct picture_job job = {.file = file, .d = d, .chooser = chooser};
     int r;
 
     if (!decoder)
         return unknown(file, d);
     r = decoder->decode(&job);
-    if (r == 0 && job.stored != ret)
+    if (r == 0 && job.stored != job.ret)
         picture_turn(&job);
-    if (job.stored != ret)
+    if (job.stored != job.ret)
         free(job.stored);
     scaler_release(&job.scaler);
     return r;
+}
+
+/* The middle of a picture, of the size that is wanted. */
+struct middle {
+    uint32_t height, width;
+    uint8_t *pixels;
+};
+
+static int choose_middle(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
+                         uint8_t **ret_pixels)
+{
+    const struct middle *middle = ctx;
+
+    picture_centre_cut(height, width, middle->height, middle->width, 0, ret_cut);
+    *ret_pixels = middle->pixels;
+    return 0;
+}
+
+int picture_decode(const struct picture_file *file, uint32_t height, uint32_t width, uint8_t *ret,
+                   struct diag *d)
+{
+    struct middle middle = {height, width, ret};
+
+    return picture_decode_part(file, &(struct picture_chooser){choose_middle, &middle}, d);
+}
+
+/* ---- arrays ---- */
+
+/* Is nothing scaled? Then each made pixel is a pixel of the array. */
+static bool picture_cut_is_copy(const struct picture_cut *cut)
+{
+    return cut->scaled_height == cut->height && cut->scaled_width == cut->width;
+}
+
+static void picture_copy_array(const struct picture_array *array, const struct picture_cut *cut,
+                               uint8_t *ret)
+{
+    for (uint32_t y = 0; y < cut->made_height; y++) {
+        const uint8_t *from = array->bytes + (cut->top + cut->start_y + y) * array->row_step +
+                              (cut->left + cut->start_x) * array->pixel_step;
+
+        for (uint32_t x = 0; x < cut->made_width; x++, from += array->pixel_step)
+            for (unsigned c = 0; c < 3; c++)
+                *ret++ = from[c * array->colour_step];
+    }
+}
+
+int picture_cut_array(const struct picture_array *array, const struct picture_cut *cut,
+                      uint8_t *ret)
+{
+    AUTO_SCALER struct scaler scaler = {0};
+    AUTO_FREE uint8_t *row = NULL;
+    struct axis_fit x, y;
+
+    if (picture_cut_is_copy(cut)) {
+        picture_copy_array(array, cut, ret);
+        return 0;
+    }
+    row = calloc((size_t)array->width + 1, PIXEL_BYTES);
+    picture_axes(cut, array->height, array->width, &x, &y);
+    if (!row || scaler_init(&scaler, &x, &y, 1, ret) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < array->height && scaler.ready < cut->made_height; i++) {
+        const uint8_t *from = array->bytes + i * array->row_step;
+
+        for (uint32_t k = 0; k < array->width; k++)
+            for (unsigned c = 0; c < 3; c++)
+                row[k * PIXEL_BYTES + c] = from[k * array->pixel_step + c * array->colour_step];
+        scaler_row(&scaler, row);
+    }
+    return 0;
 }

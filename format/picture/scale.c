@@ -39,18 +39,20 @@ static uint64_t distance_weight(const struct weights *w, uint64_t x)
 static struct weights weights_of(const struct axis_fit *fit, unsigned reduced, uint32_t i)
 {
     struct weights w = {.one = fit->scaled * reduced,
-                        .middle = (2 * (fit->start + i) + 1) * fit->source};
+                        .middle =
+                            (2 * (fit->start + i) + 1) * fit->size + 2 * fit->first * fit->scaled};
 
-    w.radius = 2 * max_u64(fit->source, w.one);
+    w.radius = 2 * max_u64(fit->size, w.one);
     return w;
 }
 
-/* The given pixels [first, last] that are nearer than the radius, of n. */
-static void find_taps(const struct weights *w, uint64_t n, uint32_t *ret_first, uint32_t *ret_n)
+/* The given pixels that are nearer than the radius, of those from begin up to n. */
+static void find_taps(const struct weights *w, uint64_t begin, uint64_t n, uint32_t *ret_first,
+                      uint32_t *ret_n)
 {
     uint64_t low = w->middle > w->radius ? w->middle - w->radius : 0, first, end;
 
-    first = min_u64(low / (2 * w->one), n - 1);
+    first = max_u64(min_u64(low / (2 * w->one), n - 1), begin);
     while (first + 1 < n && !distance_weight(w, first))
         first++;
     end = first + 1;
@@ -79,7 +81,7 @@ static void set_weights(const struct weights *w, const struct taps *taps, int16_
 
 static int axis_init(struct axis *axis, const struct axis_fit *fit, unsigned reduced)
 {
-    uint64_t source_lines = ceil_div(fit->source, reduced), at = 0;
+    uint64_t begin = fit->first / reduced, end = ceil_div(fit->first + fit->size, reduced), at = 0;
 
     axis->length = fit->length;
     axis->taps = calloc(fit->length, sizeof(*axis->taps));
@@ -87,7 +89,7 @@ static int axis_init(struct axis *axis, const struct axis_fit *fit, unsigned red
         struct weights w = weights_of(fit, reduced, i);
         struct taps *taps = &axis->taps[i];
 
-        find_taps(&w, source_lines, &taps->first, &taps->n);
+        find_taps(&w, begin, end, &taps->first, &taps->n);
         taps->at = (uint32_t)at;
         at += (taps->n + TAPS_ALIGNMENT - 1) / TAPS_ALIGNMENT * TAPS_ALIGNMENT;
     }

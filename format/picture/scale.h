@@ -11,10 +11,11 @@
 #define PIXEL_BYTES                                                                                \
     4 /* of a row that is given: red, green, blue, and one that counts for nothing */
 
-/* One axis: the source is scaled to `scaled` pixels, of which `length` remain from `start` on.
- * Bounds: source < 2^20, scaled < 2^33. */
+/* One axis: a part of the source, `size` pixels from `first` on, is scaled to `scaled` pixels, of
+ * which `length` remain from `start` on. Pixels that are not in the part count for nothing. Bounds:
+ * first + size <= source <= 2^20, scaled < 2^33. */
 struct axis_fit {
-    uint64_t source, scaled, start;
+    uint64_t source, first, size, scaled, start;
     uint32_t length;
 };
 

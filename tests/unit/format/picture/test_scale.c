@@ -18,7 +18,7 @@ struct sizes {
 
 static struct axis_fit fit_of(uint64_t source, uint64_t scaled, uint64_t start, uint32_t length)
 {
-    return (struct axis_fit){source, scaled, start, length};
+    return (struct axis_fit){source, 0, source, scaled, start, length};
 }
 
 /* Scale rows of exactly the pixels there are, and one more. */
