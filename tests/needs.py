@@ -67,6 +67,7 @@ PACKAGES = {
     "slurm-wlm": ["slurmctld", "slurmd", "munged", "sbatch", "srun", "scancel", "scontrol"],
     "systemd": ["file:/lib/systemd/systemd", "file:/lib/*/security/pam_systemd.so", "dbus-daemon", "loginctl", "systemd-run"],
     "zsh": ["zsh"],
+    "zstd": ["zstd"],
 }
 
 

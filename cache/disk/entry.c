@@ -54,6 +54,17 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
     return r;
 }
 
+int entry_expect(struct entry_sink *sink, uint64_t len)
+{
+    const struct quota *quota = sink->allowance.quota;
+    uint64_t limit = quota ? quota_limit(quota) : UINT64_MAX;
+
+    if (len <= limit && sink->size + sink->tail <= limit - len)
+        return 0;
+    sink->allowance.wanted = len > UINT64_MAX / 2 ? len : sink->size + sink->tail + len;
+    return -ENOSPC;
+}
+
 static int make_id(const char *sub, const char *identity, char ret[static ENTRY_ID_SIZE])
 {
     const struct iovec field[] = {{(char *)(uintptr_t)sub, strlen(sub)},

@@ -88,6 +88,10 @@ typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 /* 0; -ENOSPC: the disk is full or the quota refuses; or -errno. */
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len);
 
+/* len bytes more will be written, says the source: -ENOSPC if that is beyond the quota's limit. It
+ * takes nothing and removes no file, as the source may lie. */
+int entry_expect(struct entry_sink *sink, uint64_t len);
+
 /* Make the entry unless another process was first, and open it. Blocks while another process makes
  * it. An empty folder at its path is removed; one that is not empty is -EISDIR. On error nothing of
  * the entry stays; if there was no space, d has the numbers. sync: the entry must be whole even

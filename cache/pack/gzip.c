@@ -1,143 +1,71 @@
-/* gzip by zlib: any number of members, zero padding behind the last. RFC 1952. And zlib streams,
+/* gzip by zlib: any number of members, zero padding after the last. RFC 1952. And zlib streams,
  * RFC 1950: one, with the same padding. TFRecord files are packed so. */
 #include <errno.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/checked.h"
-#include "cache/pack/unpack.h"
+#include "cache/pack/streams.h"
 
-#ifndef GZIP_CHUNK
-#define GZIP_CHUNK (256 * 1024)
-#endif
-
-struct gzip {
-    z_stream z;
-    const char *name; /* of the packing, for messages */
-    bool is_zlib;
-    bool ready; /* inflateInit2() has succeeded */
-    uint8_t in[GZIP_CHUNK];
-    uint8_t out[GZIP_CHUNK];
-};
-
-static void gzip_free(struct gzip **g)
+static int gzip_begin(void *ctx, struct stream_head *head, struct diag *d)
 {
-    if (*g && (*g)->ready)
-        inflateEnd(&(*g)->z);
-    free(*g);
+    (void)d;
+    return (!head->at || *head->bytes == 0x1f) && inflateReset(ctx) == Z_OK;
 }
 
-/* The offset in the file of the next byte that zlib would take. */
-static uint64_t gzip_place(const struct gzip *g, uint64_t read_to)
+static int gzip_step(void *ctx, struct stream_step *step)
 {
-    return read_to - g->z.avail_in;
-}
+    z_stream *z = ctx;
+    int code;
 
-/* Inflate what is in z until it is used up or the member ends. */
-static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *name, uint64_t read_to,
-                        bool *ret_end, struct diag *d)
-{
-    int z = Z_OK;
-
-    while (z != Z_STREAM_END && (g->z.avail_in || !g->z.avail_out)) {
-        int r;
-
-        g->z.next_out = g->out;
-        g->z.avail_out = GZIP_CHUNK;
-        z = inflate(&g->z, Z_NO_FLUSH);
-        if (z == Z_MEM_ERROR)
-            return -ENOMEM;
-        if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-            return diag_set(d, -EBADMSG, "%s: %s data near byte %llu: %s", name, g->name,
-                            (unsigned long long)gzip_place(g, read_to),
-                            g->z.msg ? g->z.msg : "expected a valid stream, got damage");
-        r = entry_write(sink, g->out, GZIP_CHUNK - g->z.avail_out);
-        if (r < 0)
-            return r;
-    }
-    *ret_end = z == Z_STREAM_END;
-    return 0;
-}
-
-/* After a member: zeros are padding, a new member may follow directly, anything else is damage.
- * Returns 1: a member starts, 0: more input is needed. */
-static int next_member(struct gzip *g, const char *name, uint64_t read_to, struct diag *d)
-{
-    while (g->z.avail_in && !*g->z.next_in) {
-        g->z.next_in++;
-        g->z.avail_in--;
-    }
-    if (!g->z.avail_in)
-        return 0;
-    if (g->is_zlib)
-        return diag_set(d, -EBADMSG, "%s: byte %llu, after the zlib data: expected zeros, got %02x",
-                        name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
-    if (*g->z.next_in != 0x1f)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu, after the gzip data: expected another member (1f 8b) or "
-                        "zeros, got %02x",
-                        name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
-    inflateReset(&g->z);
-    return 1;
-}
-
-static int inflate_all(const struct unpack_input *in, bool is_zlib, struct entry_sink *sink,
-                       struct diag *d)
-{
-    const struct blob *packed = in->packed;
-    AUTO(gzip_free) struct gzip *g = calloc(1, sizeof(*g));
-    bool inside = true; /* inside a member */
-    uint64_t at = 0;
-
-    if (!g || inflateInit2(&g->z, is_zlib ? 15 : 15 + 16) != Z_OK)
+    z->next_in = (Bytef *)(uintptr_t)step->in;
+    z->avail_in = (uInt)step->in_len;
+    z->next_out = step->out;
+    z->avail_out = (uInt)step->out_len;
+    code = inflate(z, Z_NO_FLUSH);
+    step->used = step->in_len - z->avail_in;
+    step->made = step->out_len - z->avail_out;
+    step->end = code == Z_STREAM_END;
+    step->why = z->msg;
+    if (code == Z_MEM_ERROR)
         return -ENOMEM;
-    g->ready = true;
-    g->is_zlib = is_zlib;
-    g->name = is_zlib ? "zlib" : "gzip";
-    while (at < packed->size) {
-        size_t n = (size_t)min_u64(GZIP_CHUNK, packed->size - at);
-        int r = unpack_read(in, g->in, n, at, d);
-
-        if (r < 0)
-            return r;
-        at += n;
-        g->z.next_in = g->in;
-        g->z.avail_in = (uInt)n;
-        g->z.avail_out = GZIP_CHUNK;
-        while (r == 0 && g->z.avail_in) {
-            if (!inside) {
-                r = next_member(g, blob_name(packed), at, d);
-                if (r < 0)
-                    return r;
-                inside = r == 1;
-                r = 0;
-            } else {
-                bool end = false;
-
-                r = inflate_some(g, sink, blob_name(packed), at, &end, d);
-                inside = !end;
-            }
-        }
-        if (r < 0)
-            return r;
-    }
-    if (inside)
-        return diag_set(d, -EBADMSG,
-                        "%s: %s data: expected its end, got the end of the file at byte %llu",
-                        blob_name(packed), g->name, (unsigned long long)at);
-    return 0;
+    return code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR ? 0 : -EBADMSG;
 }
+
+static int zlib_begin(void *ctx, struct stream_head *head, struct diag *d)
+{
+    (void)ctx;
+    (void)d;
+    return !head->at;
+}
+
+static const struct stream_codec gzip_codec = {"gzip", "another member (1f 8b) or zeros",
+                                               gzip_begin, gzip_step},
+                                 zlib_codec = {"zlib", "zeros", zlib_begin, gzip_step};
 
 static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
-    return inflate_all(in, false, sink, d);
+    z_stream z = {0};
+    int r;
+
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return -ENOMEM;
+    r = streams_unpack(&gzip_codec, &z, in, sink, d);
+    inflateEnd(&z);
+    return r;
 }
 
 const struct unpacker unpacker_gzip = {"gzip", ".gz", {0x1f, 0x8b}, 2, NULL, gzip_run};
 
 static int zlib_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
-    return inflate_all(in, true, sink, d);
+    z_stream z = {0};
+    int r;
+
+    if (inflateInit2(&z, 15) != Z_OK)
+        return -ENOMEM;
+    r = streams_unpack(&zlib_codec, &z, in, sink, d);
+    inflateEnd(&z);
+    return r;
 }
 
 /* A zlib stream has no magic but a check of its first two bytes, which text and lengths can pass.

@@ -7,7 +7,7 @@
 
 #include "cache/disk/local_blob.h"
 
-extern const struct unpacker unpacker_gzip, unpacker_zlib;
+extern const struct unpacker unpacker_bzip2, unpacker_gzip, unpacker_zlib, unpacker_zstd;
 #ifdef HAVE_LZMA
 extern const struct unpacker unpacker_xz;
 #else
@@ -26,7 +26,8 @@ static const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', '
                                             6,    NULL,  xz_refused};
 #endif
 
-static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_zlib, &unpacker_xz};
+static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_zlib, &unpacker_xz,
+                                                   &unpacker_zstd, &unpacker_bzip2};
 
 const char *packed_suffix(size_t i)
 {

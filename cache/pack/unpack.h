@@ -41,8 +41,9 @@ struct unpacker {
     const char *suffix; /* NULL: none is usual */
     uint8_t magic[6];
     size_t magic_len;
-    /* Where the magic may be that of another file: is it one of this packing, by its first len
-     * bytes, UNPACK_HEAD or those of the whole file? NULL: the magic is enough. */
+    /* Where there are several magics (magic_len 0), or the magic may be that of another file: is it
+     * one of this packing, by its first len bytes, UNPACK_HEAD or those of the whole file? NULL:
+     * the magic is enough. */
     bool (*is_it)(const uint8_t *head, size_t len, bool whole);
     /* Unpack all of in with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
      * -errno. */

@@ -42,7 +42,7 @@ static void cli_main_print_help(FILE *out)
           "s3://bucket/prefix. It holds pictures or sounds in folders, WebDataset shards,\n"
           "TFRecord, RecordIO, MindRecord, tokens, JSON lines, CSV, arrays (npy, npz,\n"
           "safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text, or\n"
-          "Kaldi tables; also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
+          "Kaldi tables; also packed (gzip, xz, zstd, bzip2). Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes:\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(exit_codes); i++)

@@ -85,10 +85,8 @@ int folder_found_empty(struct finds *finds, const char *name)
 static const struct packing {
     const char *suffix, *stands_for;
 } packings[] = {
-    {".zst", ""},      {".bz2", ""},     {".lz4", ""},      {".zip", ""},  {".7z", ""},
-    {".rar", ""},      {".Z", ""},       {".br", ""},       {".lzma", ""}, {".lzo", ""},
-    {".snappy", ""},   {".sz", ""},      {".zstd", ""},     {".bz", ""},   {".tzst", ".tar"},
-    {".tbz2", ".tar"}, {".tbz", ".tar"}, {".tlz4", ".tar"},
+    {".lz4", ""},  {".zip", ""}, {".7z", ""}, {".rar", ""},    {".Z", ""},  {".br", ""},
+    {".lzma", ""}, {".lzo", ""}, {".lz", ""}, {".snappy", ""}, {".sz", ""}, {".tlz4", ".tar"},
 };
 
 /* The text after the number in a name of the folder that begins with these bytes and a number; "":

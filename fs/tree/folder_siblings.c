@@ -55,29 +55,33 @@ static const struct placed_file *find_placed(const struct folder_scan *scan, con
     return best;
 }
 
-/* Is it x.tgz or x.txz, which is x.tar, packed? */
-static bool is_packed_tar(const char *name)
+/* A tar archive, and the same packed: their names without that of what is in them. */
+static const char *const tars[] = {".tar", ".tgz", ".txz", ".tzst", ".tbz2"};
+
+/* The length of the name without such an end; 0: it is that of no packed tar archive. */
+static size_t packed_tar_len(const char *name)
 {
-    return text_ends_with(name, ".tgz") || text_ends_with(name, ".txz");
+    for (size_t i = 1; i < ARRAY_LEN(tars); i++)
+        if (text_ends_with(name, tars[i]))
+            return strlen(name) - strlen(tars[i]);
+    return 0;
 }
 
 /* The placed file that the entry is, packed: it has the name without the suffix. NULL: none. */
 static const struct placed_file *find_twin(const struct folder_scan *scan,
                                            const struct source_entry *entry)
 {
-    static const char *const ends[] = {"ar", "gz", "xz"};
-    size_t len = unpacked_name_len(entry->name);
+    size_t len = packed_tar_len(entry->name);
     const struct placed_file *found = NULL;
     char name[NAME_MAX + 1];
 
     if (is_packed(entry))
-        return find_placed(scan, entry->name, len);
-    if (!is_packed_tar(entry->name) || len > NAME_MAX)
-        return NULL;
-    memcpy(name, entry->name, len + 1);
-    for (size_t i = 0; i < ARRAY_LEN(ends) && !found; i++) {
-        memcpy(name + len - 2, ends[i], 2);
-        found = strcmp(name, entry->name) != 0 ? find_placed(scan, name, len) : NULL;
+        return find_placed(scan, entry->name, unpacked_name_len(entry->name));
+    for (size_t i = 0; len && i < ARRAY_LEN(tars) && !found; i++) {
+        int n = snprintf(name, sizeof(name), "%.*s%s", (int)len, entry->name, tars[i]);
+
+        if (n > 0 && (size_t)n < sizeof(name) && strcmp(name, entry->name) != 0)
+            found = find_placed(scan, name, (size_t)n);
     }
     return found;
 }
@@ -94,7 +98,7 @@ int folder_skip_twin(struct folder_scan *scan, const struct source_entry *entry)
     if (array_capacity(&scan->twin, scan->n_twins, sizeof(*scan->twin)) < 0)
         return -ENOMEM;
     is_unpacked =
-        !is_packed(&scan->entry[other - scan->placed]) && !is_packed_tar(other->file.name);
+        !is_packed(&scan->entry[other - scan->placed]) && !packed_tar_len(other->file.name);
     twin = &scan->twin[scan->n_twins];
     twin->kept = other->file.blob;
     if (asprintf(&twin->note, "%s is ignored: %s has the same name%s%s", entry->name,

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Files of a folder whose names differ by a number only: parts of one set. What a set lacks is named by its dataset."""
 
+import bz2
 import gzip
 import io
 import json
@@ -138,13 +139,13 @@ equal((samples(datasets)["all"], missing(datasets["all"]), list(unusable)), (4, 
 check(2)
 
 # Packings that are not read, wherever they are in the set
-ZSTD, BZIP, ZIP = b"\x28\xb5\x2f\xfd abc", b"BZh91AY&SY", b"PK\3\4abc"
+LZ4, LZIP, ZIP = b"\x04\x22\x4d\x18 abc", b"LZIP\1abc", b"PK\3\4abc"
 TAR = tar_bytes("0.txt", b"a")
-for files, want in (({"p-0.csv": "a\n1\n", "p-1.csv.bz2": BZIP, "p-2.csv": "a\n5\n", "p-3.csv.zst": ZSTD}, ["p-1.csv.bz2", "p-3.csv.zst"]),
+for files, want in (({"p-0.csv": "a\n1\n", "p-1.csv.lz": LZIP, "p-2.csv": "a\n5\n", "p-3.csv.lz4": LZ4}, ["p-1.csv.lz", "p-3.csv.lz4"]),
                     ({"p-0.csv": "a\n1\n", "p-1.csv": "a\n5\n", "p-2.zip": ZIP}, ["p-2.zip"]),
-                    ({"p-0.csv": "a\n1\n", "p-1.csv": "a\n5\n", "p-1.csv.zst": ZSTD, "other.zip": ZIP, "p-9": ZSTD}, []),
-                    ({"s-0.tar": TAR, "s-1.tar": TAR, "s-2.tar.zst": ZSTD, "s-3.zip": ZIP, "s-4.tbz2": BZIP},
-                     ["s-2.tar.zst", "s-3.zip", "s-4.tbz2"])):
+                    ({"p-0.csv": "a\n1\n", "p-1.csv": "a\n5\n", "p-1.csv.lz4": LZ4, "other.zip": ZIP, "p-9": LZ4}, []),
+                    ({"s-0.tar": TAR, "s-1.tar": TAR, "s-2.tar.lz4": LZ4, "s-3.zip": ZIP, "s-4.tlz4": LZ4},
+                     ["s-2.tar.lz4", "s-3.zip", "s-4.tlz4"])):
     make(files)
     found = look()[0]["all"]["missing"]
     equal([m["name"] for m in found], want, f"{list(files)}")
@@ -187,12 +188,13 @@ equal(sum(d["samples"] for d in both["datasets"] if d["dataset"] != "all"), 2, "
 
 TAR = {i: tar_bytes(f"{i}.txt", b"text") for i in range(3)}
 make({"s-0.tar": TAR[0], "s-0.tgz": gzip.compress(TAR[0]), "s-1.tar.gz": gzip.compress(TAR[1]), "s-1.tgz": gzip.compress(TAR[1]),
-      "s-1.txz": lzma.compress(TAR[1]), "s-2.tgz": gzip.compress(TAR[2]), "s-2.txz": lzma.compress(TAR[2])})
+      "s-1.txz": lzma.compress(TAR[1]), "s-1.tbz2": bz2.compress(TAR[1]), "s-2.tgz": gzip.compress(TAR[2]), "s-2.txz": lzma.compress(TAR[2])})
 for name in os.listdir(SOURCE):
     os.utime(f"{SOURCE}/{name}", (1e9, 1e9))  # none is older
 datasets, unusable = look()
 equal((samples(datasets)["all"], missing(datasets["all"]), unusable), (3, [], {}), "packed tars")
-for kept, other in (("s-0.tar", "s-0.tgz"), ("s-1.tar.gz", "s-1.tgz"), ("s-1.tar.gz", "s-1.txz"), ("s-2.tgz", "s-2.txz")):
+for kept, other in (("s-0.tar", "s-0.tgz"), ("s-1.tar.gz", "s-1.tgz"), ("s-1.tar.gz", "s-1.txz"), ("s-1.tar.gz", "s-1.tbz2"),
+                    ("s-2.tgz", "s-2.txz")):
     contains(datasets["all"]["notes"], f"{other} is ignored: {kept} has the same name{', unpacked' * kept.endswith('.tar')}")
 
 # ---- lists of numbers next to data join nothing, unless the user names the files ----

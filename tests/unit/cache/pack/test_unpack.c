@@ -1,4 +1,5 @@
 /* Packed files: their content, that each is unpacked once, and the treatment of damage. */
+#include <bzlib.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 #ifdef HAVE_LZMA
 #include <lzma.h>
 #endif
@@ -380,25 +382,34 @@ static void test_gzip__truncated_anywhere__ebadmsg(void **state)
         check_bad(*state, p, "expected its end, got the end of the file at byte");
 }
 
-static void test_gzip__bit_flips__never_wrong_content(void **state)
+#define HELLO "hello, hello, hello"
+
+/* Flip each bit of packed HELLO from byte `from` on: its content, or an error; mostly an error. */
+static void check_flips(const char *folder, struct packed *p, size_t from)
 {
-    AUTO_FREE struct packed *p = packed_new();
     size_t refused = 0;
 
-    add_member(p, "hello, hello, hello", 19);
-    for (size_t bit = 16; bit < p->len * 8; bit++) {
+    for (size_t bit = from * 8; bit < p->len * 8; bit++) {
         struct blob *blob = NULL;
         struct diag d = DIAG_INIT;
 
         p->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        if (unpack_bytes(*state, p, &blob, &d) == 0)
-            check_content(blob, "hello, hello, hello", 19); /* time or name of the header */
+        if (unpack_bytes(folder, p, &blob, &d) == 0)
+            check_content(blob, HELLO, strlen(HELLO)); /* time or name of the header, padding */
         else
             refused++;
         blob_free(blob);
         p->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     assert_true(refused > p->len * 4);
+}
+
+static void test_gzip__bit_flips__never_wrong_content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, HELLO, strlen(HELLO));
+    check_flips(*state, p, 2);
 }
 
 static void test_unpack__not_packed__as_it_is(void **state)
@@ -699,7 +710,7 @@ static void test_unpacked_name_len__suffixes__stripped_once(void **state)
 
 static void test_packed_suffix__every_packing__listed_once(void **state)
 {
-    static const char *const want[] = {"", ".gz", ".xz"};
+    static const char *const want[] = {"", ".gz", ".xz", ".zst", ".bz2"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
@@ -765,6 +776,173 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
     assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), -EPERM);
     cache.is_default = false; /* named by the user: then a link is fine */
     assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), 0);
+}
+
+static void add_bzip2(struct packed *p, const void *content, size_t len)
+{
+    unsigned n = (unsigned)(PACKED_SIZE - p->len);
+
+    assert_int_equal(BZ2_bzBuffToBuffCompress((char *)p->bytes + p->len, &n,
+                                              (char *)(uintptr_t)content, (unsigned)len, 1, 0, 0),
+                     BZ_OK);
+    p->len += n;
+}
+
+static void test_bzip2__streams_and_zeros__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE char *large = calloc(1, 1500000); /* 2 blocks of level 1, larger than any buffer */
+
+    memset(large + 700000, 'x', 800000);
+    add_bzip2(p, large, 1500000);
+    check_good(*state, p, large, 1500000);
+    p->len = 0;
+    add_bzip2(p, "hel", 3);
+    add_bzip2(p, "", 0);
+    add_zeros(p, 300000);
+    add_bzip2(p, "lo", 2);
+    check_good(*state, p, "hello", 5);
+    p->len = 0;
+    add_bzip2(p, "", 0);
+    check_good(*state, p, "", 0);
+}
+
+static void test_bzip2__damage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    size_t whole;
+
+    add_bzip2(p, HELLO, strlen(HELLO));
+    whole = p->len;
+    for (p->len = 10; p->len < whole; p->len++)
+        check_bad(*state, p, "bzip2 data: expected its end, got the end of the file");
+    add_bytes(p, "garbage", 7);
+    check_bad(*state, p,
+              "after the bzip2 data: expected another stream (42 5a 68) or zeros, got 67");
+    p->len = whole;
+    check_flips(*state, p, 10);
+}
+
+/* A frame with its size and checksum. */
+static void add_zstd(struct packed *p, const void *content, size_t len)
+{
+    ZSTD_CCtx *z = ZSTD_createCCtx();
+
+    ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
+    p->len += ZSTD_compress2(z, p->bytes + p->len, PACKED_SIZE - p->len, content, len);
+    assert_true(p->len <= PACKED_SIZE);
+    ZSTD_freeCCtx(z);
+}
+
+#define ADD_TEXT(p, text) add_bytes(p, text, sizeof(text) - 1)
+#define MAGIC_ZSTD        "\x28\xb5\x2f\xfd"
+#define SKIPPED           "\x5e\x2a\x4d\x18\3\0\0\0abc"
+#define RAW_HI            "\x11\0\0hi" /* the last block, as it is */
+
+static void test_zstd__frames_and_zeros__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE char *large = calloc(1, 1500000);
+
+    for (size_t i = 0; i < 1500000; i++)
+        large[i] = (char)(i * i >> 9);
+    add_zstd(p, large, 1500000);
+    check_good(*state, p, large, 1500000);
+    p->len = 0;
+    ADD_TEXT(p, SKIPPED);
+    add_zstd(p, "hel", 3);
+    add_zstd(p, "", 0);
+    ADD_TEXT(p, SKIPPED);
+    add_zstd(p, "lo", 2);
+    add_zeros(p, 300000);
+    ADD_TEXT(p, MAGIC_ZSTD "\0\x58" RAW_HI); /* neither size nor checksum; a window of 2 MiB */
+    ADD_TEXT(p, SKIPPED);
+    check_good(*state, p, "hellohi", 7);
+    p->len = 0;
+    add_zstd(p, "", 0);
+    check_good(*state, p, "", 0);
+    p->len = 0;
+    ADD_TEXT(p,
+             MAGIC_ZSTD "\0\xa8" RAW_HI); /* a window of 2 GiB that so small a file cannot fill */
+    check_good(*state, p, "hi", 2);
+}
+
+static void test_zstd__skippable_at_the_end__watched_to_the_end(void **state)
+{
+    struct counting counting = {.watch = {count_progress}};
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_zstd(p, "hello", 5);
+    ADD_TEXT(p, "\x50\x2a\x4d\x18\0\0\x0c\0"); /* 768 KiB, more than any buffer */
+    add_zeros(p, 0xc0000);
+    watch = &counting.watch;
+    check_good(*state, p, "hello", 5);
+    watch = NULL;
+    assert_int_equal(counting.last, p->len);
+}
+
+static void test_zstd__damage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    size_t whole;
+
+    add_zstd(p, HELLO, strlen(HELLO));
+    whole = p->len;
+    for (p->len = 4; p->len < whole; p->len++)
+        check_bad(*state, p, "zstd data: expected its end, got the end of the file");
+    add_bytes(p, "garbage", 7);
+    check_bad(*state, p,
+              "after the zstd data: expected another frame (28 b5 2f fd) or zeros, got 67");
+    p->len = whole;
+    check_flips(*state, p, 4);
+}
+
+static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *message;
+    } cases[] = {
+#define CASE(text, message) {text, sizeof(text) - 1, message}
+        CASE(MAGIC_ZSTD "\1\0\x2a" RAW_HI,
+             "byte 0: expected one without a dictionary, got one with "
+             "dictionary 42. Unpack it with zstd -d -D"),
+        CASE(MAGIC_ZSTD "\0\xa9" RAW_HI, "window of at most 256 MiB, got one of 2304 MiB"),
+        CASE(MAGIC_ZSTD "\0\xff" RAW_HI, "Unpack it with zstd -d --long=31"),
+        CASE("\x27\xb5\x2f\xfd\0\0", "a format of before 0.8"),
+        CASE("\x1e\xb5\x2f\xfd\0\0", "a format of before 0.8"),
+        CASE(SKIPPED SKIPPED, "got skippable frames only"),
+        CASE("\x50\x2a\x4d\x18\4\0\0\0abc", "got the end of the file at byte 11"),
+        CASE("\x50\x2a\x4d\x18\0\0", "got the end of the file at byte 6"),
+    };
+    AUTO_FREE struct packed *p = packed_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        p->len = 0;
+        add_bytes(p, cases[i].bytes, cases[i].len);
+        check_bad(*state, p, cases[i].message);
+    }
+    /* The same window of 2 GiB, in a file that could fill more than 256 MiB of it. */
+    p->len = 0;
+    ADD_TEXT(p, MAGIC_ZSTD "\0\xa8");
+    add_zeros(p, 9000);
+    check_bad(*state, p, "window of at most 256 MiB, got one of 2048 MiB");
+}
+
+static void test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+
+    ADD_TEXT(p, MAGIC_ZSTD "\xc0\0\0\0\0\0\0\0\0\x10" RAW_HI); /* 2^60 bytes */
+    limit = open_limit(*state, 800000);
+    assert_int_equal(unpack_bytes(*state, p, &blob, &d), -ENOSPC);
+    assert_diag_has(&d, "expected space for at least 1152921504606847");
+    assert_diag_has(&d, "of its limit of 800000 in use");
+    quota_close(limit);
+    limit = NULL;
 }
 
 #ifdef HAVE_LZMA
@@ -853,6 +1031,13 @@ int main(void)
         cmocka_unit_test(test_packed_suffix__every_packing__listed_once),
         cmocka_unit_test(test_cache_folder__environment__in_that_order),
         IN_TEMP(test_cache_folder__default_of_another_user__eperm),
+        IN_TEMP(test_bzip2__streams_and_zeros__content),
+        IN_TEMP(test_bzip2__damage__ebadmsg),
+        IN_TEMP(test_zstd__frames_and_zeros__content),
+        IN_TEMP(test_zstd__skippable_at_the_end__watched_to_the_end),
+        IN_TEMP(test_zstd__damage__ebadmsg),
+        IN_TEMP(test_zstd__heads_that_ask_too_much__ebadmsg),
+        IN_TEMP(test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed),
 #ifdef HAVE_LZMA
         IN_TEMP(test_xz__streams_and_zeros__content),
         IN_TEMP(test_xz__damage__ebadmsg),

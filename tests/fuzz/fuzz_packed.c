@@ -1,6 +1,7 @@
-/* Bytes as a gzip file, and as a zlib stream. The sink is ours, so that nothing is written to a
- * disk: this program has a gzip.c of its own, with buffers of GZIP_CHUNK bytes, so that small
- * inputs fill them, too; and it takes no file out of the library that has an entry_write(). */
+/* Bytes as a file of each packing that is streams. The sink is ours, so that nothing is written to
+ * a disk: this program has a streams.c of its own, with buffers of STREAM_CHUNK bytes, so that
+ * small inputs also fill them; and it takes no file out of the library that has an entry_write().
+ */
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,7 +12,7 @@
 
 #define CONTENT_MAX (256 << 10) /* more is refused, like a full disk */
 
-extern const struct unpacker unpacker_gzip, unpacker_zlib;
+extern const struct unpacker unpacker_bzip2, unpacker_gzip, unpacker_zlib, unpacker_zstd;
 
 struct entry_sink {
     uint64_t size;
@@ -25,6 +26,11 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
     sink->sum = crc32(sink->sum, bytes, (uInt)len);
     sink->size += len;
     return 0;
+}
+
+int entry_expect(struct entry_sink *sink, uint64_t len)
+{
+    return len > CONTENT_MAX - sink->size ? -ENOSPC : 0;
 }
 
 static int unpack(const struct unpacker *u, const uint8_t *data, size_t len)
@@ -48,8 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     int r;
 
     unpack(&unpacker_gzip, data, len);
+    unpack(&unpacker_bzip2, data, len);
+    r = unpack(&unpacker_zstd, data, len);
+    if (r == 0 && len)
+        FUZZ_CHECK(unpacker_zstd.is_it(data, len, true));
     r = unpack(&unpacker_zlib, data, len);
-    /* Of a stream that is whole, any head is one. */
+    /* Any head of a whole stream is recognised. */
     if (r == 0 && len && data[0] == 0x78)
         FUZZ_CHECK(unpacker_zlib.is_it(data, len, true));
     return 0;

@@ -1,0 +1,174 @@
+/* zstd by libzstd: any number of frames, skippable frames anywhere, zero padding after each.
+ * RFC 8878.
+ *
+ * The head of each frame is read here, before libzstd takes memory for its window. A window is a
+ * claim: what a frame can fill of it is also bounded by its content, and by the packed bytes that
+ * are left, for a block has at least 4 bytes and gives at most 128 KiB. Only what can be filled
+ * counts against the limit, as the rest of the window's memory is never touched. */
+#include <errno.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "cache/pack/streams.h"
+
+#define MEMORY_LIMIT  (UINT64_C(256) << 20) /* of a window, as for xz */
+#define BLOCK_PACKED  4                     /* bytes of a block that gives anything, at least */
+#define BLOCK_CONTENT (UINT64_C(128) << 10)
+#define SKIPPABLE     0x184d2a50
+#define SKIPPABLE_LEN 8
+
+struct zstd {
+    ZSTD_DCtx *decoder;
+    bool found; /* a frame that is not skippable */
+};
+
+struct zstd_head {
+    uint64_t window, content; /* bytes; content UINT64_MAX: it does not say */
+    uint32_t dictionary;      /* its id; 0: none */
+};
+
+/* The largest window that libzstd can have: 2 GiB where pointers have 64 bits. */
+static int zstd_window_log(void)
+{
+    return ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
+}
+
+static bool zstd_is_skippable(uint32_t magic)
+{
+    return (magic & ~15u) == SKIPPABLE;
+}
+
+/* zstd 0.1 to 0.7. */
+static bool zstd_is_legacy(uint32_t magic)
+{
+    return magic == 0xfd2fb51e || (magic >= 0xfd2fb522 && magic <= 0xfd2fb527);
+}
+
+static bool zstd_is_it(const uint8_t *head, size_t len, bool whole)
+{
+    uint32_t magic = len < 4 ? 0 : load_le32(head);
+
+    (void)whole;
+    return magic == ZSTD_MAGICNUMBER || zstd_is_skippable(magic) || zstd_is_legacy(magic);
+}
+
+static uint64_t zstd_number(const uint8_t *bytes, size_t len)
+{
+    uint64_t value = 0;
+
+    while (len--)
+        value = value << 8 | bytes[len];
+    return value;
+}
+
+/* False: the head is longer than len bytes. */
+static bool zstd_parse_head(const uint8_t *bytes, size_t len, struct zstd_head *ret)
+{
+    static const uint8_t dictionary_len[] = {0, 1, 2, 4};
+    uint8_t flags = len > 4 ? bytes[4] : 0;
+    bool single = flags & 0x20; /* without a window: it is as large as the content */
+    size_t n_dictionary = dictionary_len[flags & 3];
+    size_t n_content = flags >> 6 ? (size_t)1 << (flags >> 6) : single, at = 5;
+
+    if (len < at + !single + n_dictionary + n_content)
+        return false;
+    if (!single) {
+        ret->window = UINT64_C(1) << (10 + (bytes[at] >> 3));
+        ret->window += ret->window / 8 * (bytes[at] & 7);
+        at++;
+    }
+    ret->dictionary = (uint32_t)zstd_number(bytes + at, n_dictionary);
+    ret->content = n_content ? zstd_number(bytes + at + n_dictionary, n_content) : UINT64_MAX;
+    if (n_content == 2)
+        ret->content += 256;
+    if (single)
+        ret->window = ret->content;
+    return true;
+}
+
+static int zstd_begin_frame(const struct stream_head *head, struct diag *d)
+{
+    uint64_t blocks = min_u64(head->left / BLOCK_PACKED + 1, MEMORY_LIMIT); /* no overflow */
+    struct zstd_head frame = {0};
+    uint64_t filled;
+
+    if (!zstd_parse_head(head->bytes, head->len, &frame))
+        return streams_cut("zstd", head->file, head->at + head->left, d);
+    filled = min_u64(min_u64(frame.window, frame.content), blocks * BLOCK_CONTENT);
+    if (frame.dictionary)
+        return diag_set(d, -EBADMSG,
+                        "%s: zstd frame at byte %llu: expected one without a dictionary, got one "
+                        "with dictionary %u. Unpack it with zstd -d -D DICTIONARY",
+                        head->file, (unsigned long long)head->at, frame.dictionary);
+    if (filled > MEMORY_LIMIT || frame.window > UINT64_C(1) << zstd_window_log())
+        return diag_set(d, -EBADMSG,
+                        "%s: zstd frame at byte %llu: expected a window of at most %d MiB, got "
+                        "one of %llu MiB. Unpack it with zstd -d --long=31",
+                        head->file, (unsigned long long)head->at, (int)(MEMORY_LIMIT >> 20),
+                        (unsigned long long)(frame.window >> 20));
+    return frame.content == UINT64_MAX ? 0 : entry_expect(head->sink, frame.content);
+}
+
+static int zstd_begin(void *ctx, struct stream_head *head, struct diag *d)
+{
+    uint32_t magic = head->len < 4 ? 0 : load_le32(head->bytes);
+    struct zstd *z = ctx;
+    int r;
+
+    if (zstd_is_skippable(magic)) {
+        if (head->left < SKIPPABLE_LEN || load_le32(head->bytes + 4) > head->left - SKIPPABLE_LEN)
+            return streams_cut("zstd", head->file, head->at + head->left, d);
+        head->skip = SKIPPABLE_LEN + (uint64_t)load_le32(head->bytes + 4);
+        return 1;
+    }
+    if (zstd_is_legacy(magic))
+        return diag_set(d, -EBADMSG,
+                        "%s: zstd frame at byte %llu: expected one of zstd 0.8 or later, got a "
+                        "format of before 0.8. Unpack it, and pack it again",
+                        head->file, (unsigned long long)head->at);
+    if (magic != ZSTD_MAGICNUMBER)
+        return 0;
+    z->found = true;
+    r = zstd_begin_frame(head, d);
+    return r < 0 ? r : 1;
+}
+
+static int zstd_step(void *ctx, struct stream_step *step)
+{
+    ZSTD_outBuffer out = {step->out, step->out_len, 0};
+    ZSTD_inBuffer in = {step->in, step->in_len, 0};
+    struct zstd *z = ctx;
+    size_t left = ZSTD_decompressStream(z->decoder, &out, &in);
+
+    step->used = in.pos;
+    step->made = out.pos;
+    step->end = !left;
+    if (!ZSTD_isError(left))
+        return 0;
+    step->why = ZSTD_getErrorName(left);
+    return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM : -EBADMSG;
+}
+
+static const struct stream_codec zstd_codec = {"zstd", "another frame (28 b5 2f fd) or zeros",
+                                               zstd_begin, zstd_step};
+
+static int zstd_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+{
+    struct zstd z = {.decoder = ZSTD_createDCtx()};
+    int r = -ENOMEM;
+
+    if (z.decoder &&
+        !ZSTD_isError(ZSTD_DCtx_setParameter(z.decoder, ZSTD_d_windowLogMax, zstd_window_log())))
+        r = streams_unpack(&zstd_codec, &z, in, sink, d);
+    ZSTD_freeDCtx(z.decoder);
+    if (r == 0 && !z.found)
+        return diag_set(d, -EBADMSG,
+                        "%s: zstd data: expected a frame with content, got skippable frames only: "
+                        "nothing is inside",
+                        blob_name(in->packed));
+    return r;
+}
+
+const struct unpacker unpacker_zstd = {"zstd", ".zst", {0}, 0, zstd_is_it, zstd_run};
