@@ -24,6 +24,7 @@
 #include "fs/life/detach.h"
 #include "fs/life/mounts.h"
 #include "fs/life/notify.h"
+#include "fs/life/passed.h"
 #include "fs/life/privileges.h"
 #include "fs/life/watched_child.h"
 #include "fs/log/log.h"
@@ -39,6 +40,7 @@
 struct mount_call {
     const char *source;
     const char *mountpoint;
+    int passed; /* the descriptor that mountpoint names; -1: it is a folder */
     bool foreground;
     bool fake;   /* mount -f: do all but mount */
     bool helper; /* of mount(8) */
@@ -57,6 +59,9 @@ static void print_mount_help(bool all)
     text_add(&help,
              "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
              "Mounts SOURCE on the directory MOUNTPOINT, and returns when the mount answers.\n\n");
+    text_add(&help,
+             "MOUNTPOINT may be /dev/fd/N: a descriptor of /dev/fuse that another program has "
+             "mounted.\n\n");
     help_add_entry(&help, "-f", "stay in the foreground, and print messages on the terminal");
     help_add_entry(&help, "-o OPTIONS", "set options, which commas separate");
     text_add(&help, "\nOPTIONS, joined by commas:\n");
@@ -159,6 +164,24 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
                     "unmounted",
                     path);
     return EXIT_DONE;
+}
+
+/* Another program has mounted. */
+static int cli_mount_check_passed(const struct mount_call *call, const struct options *options,
+                                  char ret_real[static PATH_MAX])
+{
+    struct diag d = DIAG_INIT;
+    int r = 0;
+
+    if (options->for_fuse.len)
+        r = diag_set(&d, -EINVAL,
+                     "option %.*s: means nothing with mountpoint %s, which another program has "
+                     "mounted; set it there",
+                     (int)strcspn(options->for_fuse.data, "=,"), options->for_fuse.data,
+                     call->mountpoint);
+    if (r == 0)
+        r = passed_check(call->passed, ret_real, &d);
+    return r < 0 ? fail(EXIT_USAGE, "%s", diag_text(&d, r)) : EXIT_DONE;
 }
 
 static void cli_mount_report_notes(const struct catalog_item *item)
@@ -282,7 +305,7 @@ static int wait_for_mount(int pipe_fd, pid_t child, const char *mountpoint)
                     mountpoint, WIFSIGNALED(status) ? "signal" : "exit code",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
-    if (stat(mountpoint, &st) < 0)
+    if (*mountpoint && stat(mountpoint, &st) < 0)
         return fail(EXIT_MOUNT, "mount on %s does not answer: %s", mountpoint, strerror(errno));
     return EXIT_DONE;
 }
@@ -349,7 +372,8 @@ static int lock_mountpoint(const char *mountpoint)
     return TAKE_FD(fd);
 }
 
-static int mount_first(const struct server_setup *setup, struct server **ret, struct diag *d)
+/* Mount, but not while another mount begins there. */
+static int cli_mount_alone(const struct server_setup *setup, struct server **ret, struct diag *d)
 {
     AUTO_CLOSE int lock = lock_mountpoint(setup->mountpoint);
 
@@ -362,12 +386,16 @@ static int mount_first(const struct server_setup *setup, struct server **ret, st
 static int mount_opened(const struct mount_call *call, const struct options *options,
                         struct opened *opened, const char *source, const char *mountpoint)
 {
-    struct readiness ready = {.pipe = -1, .helper = call->helper, .mountpoint = mountpoint};
+    struct readiness ready = {.pipe = -1,
+                              .helper = call->helper,
+                              .mountpoint = *mountpoint ? mountpoint : call->mountpoint};
+    char passed[PASSED_SIZE];
     const struct server_setup setup = {
         .catalog = &opened->catalog,
         .options = options,
         .source = source,
         .mountpoint = mountpoint,
+        .passed = call->passed < 0 ? NULL : passed,
         .stage = opened->source->stage,
         .from = opened->source,
         .ready = say_ready,
@@ -375,8 +403,10 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
     };
     struct diag d = DIAG_INIT;
     struct server *server;
-    int r = mount_first(&setup, &server, &d);
+    int r;
 
+    snprintf(passed, sizeof(passed), "/dev/fd/%d", call->passed);
+    r = setup.passed ? server_mount(&setup, &server, &d) : cli_mount_alone(&setup, &server, &d);
     if (r < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     if (call->foreground)
@@ -422,9 +452,10 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     struct diag d = DIAG_INIT;
     int code;
 
-    daemon_close_inherited();
+    daemon_close_inherited(call->passed);
     log_set_level(options->log_level);
-    code = check_mountpoint(call->mountpoint, mountpoint);
+    code = call->passed < 0 ? check_mountpoint(call->mountpoint, mountpoint)
+                            : cli_mount_check_passed(call, options, mountpoint);
     if (code != EXIT_DONE)
         return code;
     code = open_catalog(call->source, options, &opened, &d);
@@ -484,13 +515,15 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
                     argc - optind, argc - optind == 1 ? "" : "s");
     call->source = argv[optind];
     call->mountpoint = argv[optind + 1];
-    return EXIT_DONE;
+    if (passed_names(call->mountpoint))
+        call->passed = passed_parse(call->mountpoint, &d);
+    return d.set ? fail(EXIT_USAGE, "%s", d.text) : EXIT_DONE;
 }
 
 static int run_mount(int argc, char **argv, const char *letters, bool helper)
 {
     AUTO_OPTIONS struct options options;
-    struct mount_call call = {.helper = helper};
+    struct mount_call call = {.passed = -1, .helper = helper};
     int code;
 
     options_init(&options);

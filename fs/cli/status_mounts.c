@@ -43,7 +43,7 @@ static void status_mounts_add_mount(void *ctx, const struct mount_entry *mount, 
     struct mount_entry top;
     const char *state;
 
-    if (strcmp(type, MOUNTS_TYPE) != 0 || (geteuid() != 0 && mount->owner != geteuid()) ||
+    if (!mounts_is_fuse(type) || (geteuid() != 0 && mount->owner != geteuid()) ||
         !mounts_find(path, &top) || top.device_minor != mount->device_minor)
         return; /* of another user, or covered by another mount */
     state = status_mounts_state_of(path, mount);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "fs/life/beacon.h"
 #include "fs/life/watched_child.h"
 
 #define PATH_MS    3000                /* time limit to find a path */
@@ -198,10 +199,16 @@ void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const 
         fclose(mounts);
 }
 
+bool mounts_is_fuse(const char *type)
+{
+    return !strcmp(type, MOUNTS_TYPE) || !strcmp(type, "fuse");
+}
+
 struct find {
     const char *path;
     struct mount_entry *ret;
     bool found;
+    bool is_plain; /* its type is "fuse" */
 };
 
 static void mounts_search(void *ctx, const struct mount_entry *entry, const char *path,
@@ -212,16 +219,34 @@ static void mounts_search(void *ctx, const struct mount_entry *entry, const char
     (void)source;
     if (strcmp(path, f->path) != 0)
         return;
-    f->found = !strcmp(type, MOUNTS_TYPE); /* later mounts cover earlier ones */
-    if (f->found && f->ret)
+    f->found = mounts_is_fuse(type); /* later mounts cover earlier ones */
+    f->is_plain = strcmp(type, MOUNTS_TYPE) != 0;
+    if (f->found)
         *f->ret = *entry;
 }
 
-bool mounts_find(const char *path, struct mount_entry *ret)
+bool mounts_find_mine(const char *path, struct mount_entry *ret)
 {
     struct find f = {.path = path, .ret = ret};
 
     mounts_each(mounts_search, &f);
+    return f.found;
+}
+
+bool mounts_find(const char *path, struct mount_entry *ret)
+{
+    struct mount_entry entry;
+    struct find f = {.path = path, .ret = &entry};
+    AUTO_CLOSE int daemon = -1;
+    pid_t pid;
+
+    mounts_each(mounts_search, &f);
+    if (f.found && f.is_plain) {
+        daemon = beacon_find(path, &entry, &pid);
+        f.found = daemon >= 0;
+    }
+    if (f.found && ret)
+        *ret = entry;
     return f.found;
 }
 

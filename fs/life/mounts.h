@@ -18,6 +18,10 @@ struct mount_entry {
 
 #define MOUNTS_TYPE "fuse.epochfs"
 
+/* May a mount of that type be an epochfs? "fuse" is that of a mount that another program has made
+ * for epochfs (fs/life/passed.h), among others. */
+bool mounts_is_fuse(const char *type);
+
 /* Call each for every mount of the table, of any type, the earliest first; later ones on the same
  * path cover earlier ones. */
 void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const char *path,
@@ -25,8 +29,12 @@ void mounts_each(void (*each)(void *ctx, const struct mount_entry *entry, const 
                  void *ctx);
 
 /* Is the topmost mount on path, an absolute real path, an epochfs? Does not touch the mount, so it
- * works if the daemon is dead. ret may be NULL. */
+ * works if the daemon is dead; but if another program has mounted it, the daemon must be alive. ret
+ * may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
+
+/* The same for the daemon itself: whatever serves it. */
+bool mounts_find_mine(const char *path, struct mount_entry *ret);
 
 /* The epochfs mount that path, an absolute real path, is in: its mountpoint. False: in none, or
  * path is a mountpoint itself. Does not touch the mount. */

@@ -290,7 +290,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     }
     if (r == 0)
         r = take_signals(s);
-    if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
+    if (r == 0 &&
+        fuse_session_mount(s->session, setup->passed ? setup->passed : setup->mountpoint) != 0)
         r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint,
                      mount_advice(setup->mountpoint));
     s->mounted = r == 0;
@@ -328,7 +329,7 @@ static void light_beacon(struct server *s)
 {
     struct mount_entry mount;
 
-    if (!s->device && mounts_find(s->setup.mountpoint, &mount))
+    if (!s->device && mounts_find_mine(s->setup.mountpoint, &mount))
         s->device = makedev(mount.device_major, mount.device_minor);
     mount =
         (struct mount_entry){.device_major = major(s->device), .device_minor = minor(s->device)};
@@ -403,8 +404,8 @@ static int start_threads(struct server *s)
         .passes = &s->engine.status.open.passes,
         .clock = &real_clock,
     };
-    bool may_push = s->setup.options->ahead;
-    int r, pushes = 0;
+    bool may_push = s->setup.options->ahead && *s->setup.mountpoint;
+    int r, pushes = may_push || !s->setup.options->ahead ? 0 : -ENOTSUP;
 
     /* First: a fork() copies locks as they are, and other threads might hold some. */
     if (may_push)
@@ -413,7 +414,9 @@ static int start_threads(struct server *s)
         pushes = push_start(&push, &s->push);
     r = slow_start(s, &serve_parked); /* its threads kick the push */
     if (r == 0 && pushes < 0)
-        log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
+        log_info("nothing is read ahead into the page cache: %s",
+                 pushes == -ENOTSUP ? "Linux does not say where another program has mounted"
+                                    : strerror(-pushes));
     return r;
 }
 
@@ -464,7 +467,7 @@ int server_run(struct server *s)
         fuse_loop_cfg_set_max_threads(config, SERVING_THREADS);
         fuse_loop_cfg_set_idle_threads(config, SERVING_THREADS);
         fuse_loop_cfg_set_clone_fd(config, 0);
-        if (mounts_find(s->setup.mountpoint, &entry)) {
+        if (mounts_find_mine(s->setup.mountpoint, &entry)) {
             s->device = makedev(entry.device_major, entry.device_minor);
             raise_readahead(&entry);
             light_beacon(s);

@@ -14,7 +14,8 @@ struct server_setup {
     const struct catalog *catalog;
     const struct options *options;
     const char *source;        /* as shown in mount tables and texts */
-    const char *mountpoint;    /* absolute */
+    const char *mountpoint;    /* absolute; "": it is not known, see passed */
+    const char *passed;        /* "/dev/fd/N" if another program has mounted; NULL: mount */
     struct stage *stage;       /* of the source; NULL: it is read in place */
     const struct source *from; /* the source */
     /* Called once, by a serving thread, at the kernel's first request. May be NULL. */
