@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "cache/disk/allowance.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/quota.h"
 
 #define TRAILER_BYTES   64
 #define TRAILER_VERSION 5
