@@ -37,7 +37,7 @@ static void fuzz_library_remove_cache(void)
     temp_teardown(&cache);
 }
 
-/* Not the folder of whoever runs this. */
+/* Not the folder of the user who runs this. */
 static void fuzz_library_make_cache(void)
 {
     FUZZ_CHECK(temp_setup(&cache) == 0 && atexit(fuzz_library_remove_cache) == 0);

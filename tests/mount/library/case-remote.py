@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Four processes that load a remote source by the library and share a cache directory: two epochs, each byte is fetched once.
+Signals interrupt them all the time.
 A server that stops is an error with its reason."""
 
 import os
@@ -21,7 +22,11 @@ WWW = f"{PRIVATE}/www"
 WORKER = f"""
 import sys
 sys.path.insert(0, {ROOT + '/python'!r})
+import atexit, signal
 import numpy as np, epochfs
+signal.signal(signal.SIGALRM, lambda *_: None)  # without SA_RESTART
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # the end of the interpreter has no handler
 url, rank = sys.argv[1:]
 stored = np.frombuffer(open({WWW + '/big'!r}, 'rb').read()[16:], np.uint8).reshape({N}, 40, 40)
 with epochfs.load(url, prefetch="off", retry_timeout=2) as data:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,6 +234,10 @@ static void test_calls__bad__errors(void **state)
     assert_int_equal(bytes[0], '3');
     assert_int_equal(epochfs_attribute(fs, "train", "user.epochfs.index", bytes, 10, &error), -1);
     assert_error(ENODATA, "train");
+    assert_int_equal(epochfs_attribute(fs, "train/samples/npy/000003.label.npy",
+                                       "user.epochfs.index", NULL, 0, &error),
+                     -1);
+    assert_error(ERANGE, "user.epochfs.index of train/samples/npy/000003.label.npy: it has 1 byte");
     assert_int_equal(epochfs_close(fs, &error), 0);
     assert_int_equal(epochfs_close(fs, &error), -1);
     assert_error(ESHUTDOWN, "the source is closed");
@@ -354,11 +359,11 @@ static void *reader_main(void *arg)
     return (void *)(intptr_t)why.code;
 }
 
-#define READERS 16
+#define READERS 64
 
 static void test_close__readers_under_way__they_end(void **state)
 {
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < 4; round++) {
         struct epochfs *fs = open_it(state, "");
         struct reader reader[READERS];
         _Atomic unsigned reads = 0;
@@ -428,6 +433,74 @@ static void test_fork__child__may_not(void **state)
     assert_int_equal(epochfs_close(fs, &error), 0);
 }
 
+static void test_fork__reads_under_way__errors_at_once(void **state)
+{
+    struct epochfs *fs = open_it(state, "");
+    struct reader reader[4];
+    _Atomic unsigned reads = 0;
+    int status;
+
+    for (unsigned i = 0; i < 4; i++) {
+        reader[i] = (struct reader){.fs = fs, .reads = &reads};
+        assert_int_equal(pthread_create(&reader[i].id, NULL, reader_main, &reader[i]), 0);
+    }
+    for (unsigned i = 1; i <= 20; i++) {
+        struct epochfs_plan plan = {.size = sizeof(plan), .dataset = "train", .plan = PLAN};
+        char bytes[10];
+        pid_t child;
+
+        while (atomic_load(&reads) < i * 4)
+            sched_yield();
+        child = fork();
+        if (!child) /* locks may be held here by threads that the child does not have */
+            _exit(epochfs_read(fs, "README.txt", 0, bytes, 10, &error) < 0 &&
+                          error.code == ECHILD && !epochfs_batches_open(fs, &plan, &error) &&
+                          error.code == ECHILD && epochfs_close(fs, &error) < 0 &&
+                          error.code == ECHILD
+                      ? 0
+                      : 1);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(epochfs_close(fs, &error), 0);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(reader[i].id, NULL);
+}
+
+static _Atomic unsigned alarms;
+
+static void count_alarm(int number)
+{
+    (void)number;
+    atomic_fetch_add(&alarms, 1);
+}
+
+/* The handler of the program has no SA_RESTART, so its signals interrupt calls of the system. */
+static void test_signals__while_it_reads__nothing_fails(void **state)
+{
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {0};
+    struct sigaction action = {.sa_handler = count_alarm}, before;
+
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (atomic_load(&alarms) < 100) {
+        struct epochfs *fs = open_it(state, "readahead=4K");
+        struct epochfs_batches *batches = open_batches(fs, NULL);
+
+        for (unsigned k = 0; k < BATCHES; k++) {
+            struct epochfs_batch *batch = epochfs_batches_take(batches, k, &error);
+
+            assert_non_null(batch);
+            assert_batch(fs, batch, k);
+            epochfs_batch_give(batch);
+        }
+        epochfs_batches_close(batches);
+        assert_int_equal(epochfs_close(fs, &error), 0);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+}
+
 static void test_signals__stay_as_they_were(void **state)
 {
     static const int signals[] = {SIGBUS, SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGCHLD, SIGUSR1};
@@ -460,6 +533,10 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_batch__given_after_close, setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_fork__child__may_not, setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_fork__reads_under_way__errors_at_once, setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_signals__while_it_reads__nothing_fails, setup,
+                                        temp_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
