@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "cache/http/credentials.h"
 #include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
@@ -49,8 +48,8 @@ int remote_connect(struct source *source, const struct source_options *options,
     source->stage = NULL;
     source->joins = NULL;
     source->http = NULL;
-    source->etag_suffices = options->version == VERSION_ETAG ||
-                            (source->remote && !strcmp(source->remote->scheme, "s3://"));
+    source->etag_suffices =
+        options->version == VERSION_ETAG || (source->remote && source->remote->etag_suffices);
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
@@ -169,18 +168,13 @@ static void host_of(const char *url, char *ret, size_t capacity)
     snprintf(ret, capacity, "%.*s", (int)min_u64(len, 255), host);
 }
 
-void source_credentials(const struct source *source, char *ret, size_t capacity)
+void remote_netrc(const struct source *source, char *ret, size_t capacity)
 {
     char host[256];
 
-    *ret = '\0';
-    if (source->credentials) {
-        credentials_origin(source->credentials, ret, capacity);
-    } else if (source->remote->far) {
-        host_of(source->root, host, sizeof(host));
-        if (netrc_file_names(host))
-            snprintf(ret, capacity, "machine %s of ~/.netrc", host);
-    }
+    host_of(source->root, host, sizeof(host));
+    if (netrc_file_names(host))
+        snprintf(ret, capacity, "machine %s of ~/.netrc", host);
 }
 
 void source_listen_via(const struct source *source, void (*changed)(bool answers, const char *text))

@@ -57,6 +57,7 @@ int remote_list_known(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d);
 int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
+void remote_netrc(const struct source *source, char *ret, size_t capacity); /* credentials() */
 
 /* ---- remote_find.c ---- */
 

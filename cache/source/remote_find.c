@@ -58,7 +58,7 @@ static bool join_inside(const char *folder, size_t len, const char *path, char r
 static bool root_path(const struct source *source, char ret[static PATH_MAX])
 {
     const char *path = strstr(source->root, "://") + 3;
-    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not encoded */
+    bool encoded = !source->remote->paths_decoded;
     char decoded[PATH_MAX];
 
     if (encoded)

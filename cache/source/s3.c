@@ -76,9 +76,7 @@ static int find_endpoint(struct s3 *s3, struct diag *d)
     given = s3->options->endpoint;
     for (size_t i = 0; i < ARRAY_LEN(names) && !given; i++)
         given = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
-    r = given || s3->options->anonymous
-            ? 0
-            : credentials_endpoint(s3->source->credentials, &of_profile);
+    r = given || s3->options->anonymous ? 0 : credentials_endpoint(s3->source->impl, &of_profile);
     if (r < 0)
         return r;
     given = given ? given : of_profile;
@@ -128,7 +126,7 @@ static int make_url(struct s3 *s3)
     free(s3->source->base);
     s3->source->base = NULL;
     if (!s3->endpoint) {
-        r = make_aws_url(s3, credentials_region(s3->source->credentials), &s3->url);
+        r = make_aws_url(s3, credentials_region(s3->source->impl), &s3->url);
     } else if (s3->options->virtual_host) {
         size_t host = (size_t)(strstr(s3->endpoint, "://") + 3 - s3->endpoint);
 
@@ -178,11 +176,11 @@ static void region_of_endpoint(const char *endpoint, char *ret, size_t capacity)
 static int describe(struct s3 *s3, int r, const struct text *answer, const struct diag *why,
                     struct diag *d)
 {
-    const char *region = credentials_region(s3->source->credentials);
+    const char *region = credentials_region(s3->source->impl);
     char origin[400], at[300];
     struct s3_error e = {.code = ""};
 
-    credentials_origin(s3->source->credentials, origin, sizeof(origin));
+    credentials_origin(s3->source->impl, origin, sizeof(origin));
     if (!answer->data || !s3_error_parse(answer->data, answer->len, &e))
         return diag_set(d, r, "%s: %s%s%s", s3->shown, diag_text(why, r),
                         r == -EACCES ? "; credentials: " : "", r == -EACCES ? origin : "");
@@ -369,7 +367,7 @@ static int s3_list_beside(const struct source *of, struct source_list *ret)
                             .base = of->base,
                             .http = of->http,
                             .listing = of->listing,
-                            .credentials = of->credentials};
+                            .impl = of->impl};
     struct s3 s3 = {.source = &source, .most = BESIDE_MOST};
     const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
     bool any;
@@ -521,10 +519,10 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
 
     known_release(&source->known);
     if (r == 0)
-        r = remote_connect(source, s3->options, credentials_signer(source->credentials), d);
+        r = remote_connect(source, s3->options, credentials_signer(source->impl), d);
     if (r < 0)
         return r;
-    credentials_set_http(source->credentials, source->http);
+    credentials_set_http(source->impl, source->http);
     r = open_any(s3, d);
     return r < 0 ? r : ask_all(source, d);
 }
@@ -545,11 +543,13 @@ static int s3_make(struct source *source, const char *rest, const struct source_
     struct s3 s3 = {.source = source, .options = options, .most = OBJECTS_MOST, .keeps = true};
     const struct credentials_options how = {
         .profile = options->profile, .region = options->region, .anonymous = options->anonymous};
+    struct credentials *credentials = NULL;
     struct diag why = DIAG_INIT;
     int r = split(&s3, rest, d);
 
     if (r == 0)
-        r = credentials_new(&how, &source->credentials, d);
+        r = credentials_new(&how, &credentials, d);
+    source->impl = credentials;
     if (r == 0)
         r = find_endpoint(&s3, d);
     if (r < 0)
@@ -557,7 +557,7 @@ static int s3_make(struct source *source, const char *rest, const struct source_
     r = connect_and_open(&s3, &why);
     if (r < 0 && *s3.region) {
         remote_note(source, "%s: is in region %s", s3.shown, s3.region);
-        credentials_set_region(source->credentials, s3.region);
+        credentials_set_region(credentials, s3.region);
         why = DIAG_INIT;
         r = connect_and_open(&s3, &why);
     }
@@ -568,10 +568,25 @@ static int s3_make(struct source *source, const char *rest, const struct source_
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
 
+static void s3_credentials(const struct source *source, char *ret, size_t capacity)
+{
+    credentials_origin(source->impl, ret, capacity);
+}
+
+static void s3_release_impl(struct source *source)
+{
+    credentials_free(source->impl);
+}
+
 const struct remote remote_s3 = {.scheme = "s3://",
+                                 .help = "s3://BUCKET/PREFIX",
                                  .make = s3_make,
                                  .list = remote_list_known,
                                  .open = remote_open,
                                  .join = joined_staged,
                                  .list_beside = s3_list_beside,
-                                 .far = true};
+                                 .credentials = s3_credentials,
+                                 .release = s3_release_impl,
+                                 .far = true,
+                                 .etag_suffices = true,
+                                 .paths_decoded = true};

@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "cache/disk/quota.h"
-#include "cache/http/credentials.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
 #include "cache/source/shared_table.h"
@@ -36,6 +35,20 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
                   .is_done = unpack_is_done},
         .timeout_s = 20,
     };
+}
+
+void source_add_kinds(struct text *ret)
+{
+    for (size_t i = 0, n = 0; i < ARRAY_LEN(remotes); i++)
+        if (remotes[i]->help)
+            text_add(ret, "%s%s", n++ ? ", " : "", remotes[i]->help);
+}
+
+void source_credentials(const struct source *source, char *ret, size_t capacity)
+{
+    *ret = '\0';
+    if (source->remote->credentials)
+        source->remote->credentials(source, ret, capacity);
 }
 
 static bool takes(const struct remote *remote, const char *spec)
@@ -79,7 +92,8 @@ void source_free(struct source *source)
         return;
     stage_free(source->stage);
     quota_close(source->quota);
-    credentials_free(source->credentials); /* http, which used them, is gone */
+    if (source->remote && source->remote->release) /* http, which used it, is gone */
+        source->remote->release(source);
     known_release(&source->known);
     text_release(&source->note);
     text_release(&source->whole);

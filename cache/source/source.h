@@ -25,7 +25,6 @@
 
 struct source;
 struct http;
-struct credentials;
 struct beside;
 struct joined_head;
 struct members;
@@ -36,6 +35,7 @@ struct unpack_watch;
 /* The table of functions of a kind of source. */
 struct remote {
     const char *scheme; /* "file://"; "": takes every SOURCE that no other kind takes */
+    const char *help;   /* SOURCE of this kind, as the help shows it; NULL: it does not */
 
     /* Does this kind take SOURCE? NULL: it does if SOURCE begins with the scheme. */
     bool (*takes)(const char *spec);
@@ -66,7 +66,15 @@ struct remote {
     int (*join)(const struct source *source, const struct joined_head *head,
                 struct members *members, struct blob **ret, struct diag *d);
 
-    bool far; /* SOURCE is not on this machine: source.known has all files, sorted */
+    /* See source_credentials(). NULL: there are none. */
+    void (*credentials)(const struct source *source, char *ret, size_t capacity);
+
+    /* Free source->impl, once nothing uses it. NULL: there is none. */
+    void (*release)(struct source *source);
+
+    bool far;           /* SOURCE is not on this machine: source.known has all files, sorted */
+    bool etag_suffices; /* its ETags alone say whether a file is the same */
+    bool paths_decoded; /* source.root has paths as they are, not percent-encoded as in URLs */
 };
 
 struct source {
@@ -87,13 +95,13 @@ struct source {
 
     /* For remotes: */
     struct known known;
-    atomic_bool forgotten;           /* what is kept of it was removed */
-    char *base;                      /* prefix of the URLs of files; ends with '/' */
-    struct http *http;               /* belongs to stage */
-    struct credentials *credentials; /* owned; NULL: none needed */
-    struct beside *beside;           /* for one file that may name others; otherwise NULL */
-    bool indexes;                    /* as in the options */
-    bool etag_suffices;              /* files with an ETag are known by it alone */
+    atomic_bool forgotten;       /* what is kept of it was removed */
+    char *base;                  /* prefix of the URLs of files; ends with '/' */
+    struct http *http;           /* belongs to stage */
+    void *impl;                  /* of its remote, which frees it; NULL: none */
+    struct beside *beside;       /* for one file that may name others; otherwise NULL */
+    bool indexes;                /* as in the options */
+    bool etag_suffices;          /* files with an ETag are known by it alone */
     struct text whole;           /* with indexes: the list of files, for .epochfs/; may be empty */
     struct shared_table *shared; /* of .epochfs/, if it was read for its list; NULL: it was not */
     char *shared_list;           /* the SHA-256 of that list, if it is used; NULL: it is not */
@@ -126,6 +134,10 @@ void source_free(struct source *source);
 /* What was odd when the source was opened: lines for the log; "": nothing. Valid as long as
  * source. */
 const char *source_note(const struct source *source);
+
+/* Add what SOURCE may be besides paths, for messages and the help: each kind's help line, a comma
+ * between them. */
+void source_add_kinds(struct text *ret);
 
 /* Where the credentials come from, as text without any secret; "": there are none. */
 void source_credentials(const struct source *source, char *ret, size_t capacity);

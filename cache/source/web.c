@@ -572,16 +572,20 @@ static int http_make(struct source *source, const char *rest, const struct sourc
 }
 
 const struct remote remote_http = {.scheme = "http://",
+                                   .help = "http://",
                                    .make = http_make,
                                    .list = remote_list_known,
                                    .open = remote_open,
                                    .join = joined_staged,
                                    .list_beside = http_list_beside,
+                                   .credentials = remote_netrc,
                                    .far = true};
 const struct remote remote_https = {.scheme = "https://",
+                                    .help = "https://",
                                     .make = http_make,
                                     .list = remote_list_known,
                                     .open = remote_open,
                                     .join = joined_staged,
                                     .list_beside = http_list_beside,
+                                    .credentials = remote_netrc,
                                     .far = true};

@@ -9,6 +9,7 @@
 #include "base/values.h"
 #include "fs/cli/arguments.h"
 #include "fs/cli/commands.h"
+#include "fs/engine/opened.h"
 #include "fs/options/help.h"
 
 static const struct command *const commands[] = {
@@ -29,7 +30,7 @@ static const char *const exit_codes[] = {
 
 static void cli_main_print_help(FILE *out)
 {
-    AUTO_TEXT struct text usage = {0};
+    AUTO_TEXT struct text usage = {0}, kinds = {0};
 
     fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
           "batch, in a reproducible shuffled order that is part of the path.\n\n",
@@ -38,8 +39,11 @@ static void cli_main_print_help(FILE *out)
         help_add_usage(&usage, i ? "       " : "usage: ", commands[i]->usage);
     fputs(usage.data && !usage.failed ? usage.data : "", out);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
-          "s3://bucket/prefix. It holds pictures or sounds in folders, WebDataset shards,\n"
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL:\n    ",
+          out);
+    source_add_kinds(&kinds);
+    fputs(kinds.data && !kinds.failed ? kinds.data : "", out);
+    fputs("\nIt holds pictures or sounds in folders, WebDataset shards,\n"
           "TFRecord, RecordIO, MindRecord, tokens, JSON lines, CSV, arrays (npy, npz,\n"
           "safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text, or\n"
           "Kaldi tables; also packed (gzip, xz, zstd, bzip2). Read MOUNTPOINT/README.txt next.\n\n"
