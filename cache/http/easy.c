@@ -285,6 +285,16 @@ static bool set_front(struct http_active *active)
            curl_easy_setopt(easy, CURLOPT_PROXYHEADER, active->front_headers) == CURLE_OK;
 }
 
+/* Ask for the bytes as they are stored. libcurl signs what is in CURLOPT_HTTPHEADER, and front ends
+ * of Google change this header on the way, so it must not be there. */
+static bool accept_stored(struct http_active *active)
+{
+    CURL *easy = active->easy;
+
+    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
+}
+
 /* Set all options anew: nothing of the previous request may stay. */
 bool http_easy_set(struct http_active *active)
 {
@@ -318,8 +328,7 @@ bool http_easy_set(struct http_active *active)
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_USERAGENT, "epochfs/" EPOCHFS_VERSION) == CURLE_OK &&
            (!http->ca || curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca) == CURLE_OK) &&
-           set_method(easy, active->request) && set_version(active) &&
-           add_header(active, "Accept-Encoding: identity") &&
+           set_method(easy, active->request) && set_version(active) && accept_stored(active) &&
            (active->foreign || set_identity(active)) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK &&
            (!is_for_front(active) || guard_front(active)) && (!active->via || set_front(active));

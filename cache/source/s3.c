@@ -1,4 +1,5 @@
-/* S3: s3://bucket/prefix, at AWS or any server that speaks its protocol.
+/* S3: s3://bucket/prefix, at AWS or any server that speaks its protocol. Remotes with a scheme of
+ * their own for that protocol have a dialect (cache/source/s3.h).
  *
  * One listing (ListObjectsV2, cache/source/s3_walk.h) gives each object's key, size and ETag, so
  * objects need no requests of their own. SOURCE is the folder prefix/ if keys begin with that,
@@ -20,24 +21,30 @@
 #include "cache/source/kept_pages.h"
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
+#include "cache/source/s3.h"
+#include "cache/source/s3_error.h"
 #include "cache/source/s3_walk.h"
 #include "cache/source/shared_list.h"
 
 #define OBJECTS_MOST 4000000
 #define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
 
+static const struct s3_dialect aws = {
+    .denied = "may not be listed (s3:ListBucket is needed, and s3:GetObject)"};
+
 /* SOURCE while it is being opened. */
 struct s3 {
     struct source *source;
     const struct source_options *options;
+    const struct s3_dialect *dialect;
     char *bucket;
-    const char *prefix; /* points into SOURCE's text */
-    char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
-    char *url;          /* of the bucket, without '/' at its end */
-    size_t most;        /* objects to list */
-    bool keeps;         /* the list is kept between mounts */
-    char shown[512];    /* s3://bucket/prefix */
-    char region[64];    /* where the server says the bucket is; "": it did not say */
+    const char *prefix;          /* points into SOURCE's text */
+    char *endpoint;              /* a URL without '/' at its end; NULL: AWS's own */
+    char *url;                   /* of the bucket, without '/' at its end */
+    size_t most;                 /* objects to list */
+    bool keeps;                  /* the list is kept between mounts */
+    char shown[512];             /* s3://bucket/prefix, or with another scheme */
+    char region[S3_REGION_SIZE]; /* where the server says the bucket is; "": it did not say */
 };
 
 static void s3_release(struct s3 *s3)
@@ -52,36 +59,46 @@ static void s3_release(struct s3 *s3)
 static int split(struct s3 *s3, const char *rest, struct diag *d)
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-    size_t len = strspn(rest, good);
+    const char *scheme = s3->source->remote->scheme;
+    size_t len = strspn(rest, good), at = strlen(scheme);
 
-    name_show(rest, s3->shown + 5, sizeof(s3->shown) - 5);
-    memcpy(s3->shown, "s3://", 5);
+    name_show(rest, s3->shown + at, sizeof(s3->shown) - at);
+    memcpy(s3->shown, scheme, at);
     if (!len || *rest == '.' || (rest[len] && rest[len] != '/'))
-        return diag_set(d, -EINVAL, "%s: expected s3://bucket/prefix, got no name of a bucket",
-                        s3->shown);
+        return diag_set(d, -EINVAL, "%s: expected %sbucket/prefix, got no name of a bucket",
+                        s3->shown, scheme);
     s3->bucket = strndup(rest, len);
     s3->prefix = rest + len + (rest[len] == '/');
     return s3->bucket ? 0 : -ENOMEM;
 }
 
-/* Find the endpoint in the options, the environment, or the profile. */
-static int find_endpoint(struct s3 *s3, struct diag *d)
+/* Copy the endpoint in the options, the environment, or the profile. 0, and *ret may be NULL; or
+ * -errno. */
+static int choose_endpoint(const struct s3 *s3, char **ret)
 {
-    const char *names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, *given;
-    AUTO_FREE char *of_profile = NULL;
-    struct url_parts at;
-    size_t len;
+    const char *names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
+               *chosen = s3->options->endpoint ? s3->options->endpoint : s3->dialect->endpoint;
     int r;
 
-    given = s3->options->endpoint;
-    for (size_t i = 0; i < ARRAY_LEN(names) && !given; i++)
-        given = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
-    r = given || s3->options->anonymous ? 0 : credentials_endpoint(s3->source->impl, &of_profile);
-    if (r < 0)
+    for (size_t i = 0; i < ARRAY_LEN(names) && !chosen; i++)
+        chosen = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
+    if (!chosen && !s3->options->anonymous) {
+        r = credentials_endpoint(s3->source->impl, ret);
+        return r < 0 ? r : 0;
+    }
+    *ret = chosen ? strdup(chosen) : NULL;
+    return chosen && !*ret ? -ENOMEM : 0;
+}
+
+static int find_endpoint(struct s3 *s3, struct diag *d)
+{
+    AUTO_FREE char *given = NULL;
+    struct url_parts at;
+    size_t len;
+    int r = choose_endpoint(s3, &given);
+
+    if (r < 0 || !given)
         return r;
-    given = given ? given : of_profile;
-    if (!given)
-        return 0;
     if (strncasecmp(given, "http://", 7) != 0 && strncasecmp(given, "https://", 8) != 0)
         return diag_set(d, -EINVAL, "endpoint: expected a URL with http:// or https://");
     r = url_clean(given, &s3->endpoint, &at, d);
@@ -142,66 +159,6 @@ static int make_url(struct s3 *s3)
     return make_listing(s3);
 }
 
-/* ---- what a server says ---- */
-
-/* Advice for common errors; %s: where the credentials come from. */
-static const struct known_error {
-    const char *code;
-    int error;
-    const char *text;
-} known_errors[] = {
-    {"NoSuchBucket", -ENOENT, "expected a bucket of that name, got none"},
-    {"AccessDenied", -EACCES, "may not be listed (s3:ListBucket is needed, and s3:GetObject)"},
-    {"AllAccessDisabled", -EACCES, "access is disabled for this bucket"},
-    {"InvalidAccessKeyId", -EACCES, "the server does not know the access key"},
-    {"SignatureDoesNotMatch", -EACCES, "the secret key is not that of the access key"},
-    {"ExpiredToken", -EACCES, "the credentials have expired"},
-    {"InvalidToken", -EACCES, "the session token is not valid"},
-    {"RequestTimeTooSkewed", -EACCES, "the clock of this machine is wrong"},
-};
-
-/* The region in an endpoint of AWS: bucket.s3.REGION.amazonaws.com, bucket.s3-REGION... */
-static void region_of_endpoint(const char *endpoint, char *ret, size_t capacity)
-{
-    const char *domain = strstr(endpoint, ".amazonaws.com"), *start = domain;
-
-    while (start && start > endpoint && start[-1] != '.' &&
-           !(start - endpoint >= 3 && !memcmp(start - 3, "s3-", 3)))
-        start--;
-    if (start && domain > start)
-        snprintf(ret, capacity, "%.*s", (int)(domain - start), start);
-}
-
-/* Describe why a request failed: r and why are of http_get(), answer is the error's body. */
-static int describe(struct s3 *s3, int r, const struct text *answer, const struct diag *why,
-                    struct diag *d)
-{
-    const char *region = credentials_region(s3->source->impl);
-    char origin[400], at[300];
-    struct s3_error e = {.code = ""};
-
-    credentials_origin(s3->source->impl, origin, sizeof(origin));
-    if (!answer->data || !s3_error_parse(answer->data, answer->len, &e))
-        return diag_set(d, r, "%s: %s%s%s", s3->shown, diag_text(why, r),
-                        r == -EACCES ? "; credentials: " : "", r == -EACCES ? origin : "");
-    snprintf(at, sizeof(at), "%s", s3->endpoint ? s3->endpoint : "AWS");
-    if (!*e.region && *e.endpoint)
-        region_of_endpoint(e.endpoint, e.region, sizeof(e.region));
-    if (*e.region && strcmp(e.region, region) != 0) {
-        snprintf(s3->region, sizeof(s3->region), "%s", e.region);
-        return diag_set(d, -EREMOTEIO, "%s: is in region %s, not %s; mount with -o region=%s",
-                        s3->shown, e.region, region, e.region);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(known_errors); i++)
-        if (!strcmp(known_errors[i].code, e.code))
-            return diag_set(d, known_errors[i].error, "%s: %s (%s at %s, region %s%s%s)%s%.200s",
-                            s3->shown, known_errors[i].text, e.code, at, region,
-                            known_errors[i].error == -EACCES ? "; credentials: " : "",
-                            known_errors[i].error == -EACCES ? origin : "", *e.message ? ": " : "",
-                            e.message);
-    return diag_set(d, r, "%s: %s says %s: %s", s3->shown, at, e.code, e.message);
-}
-
 /* ---- the listing ---- */
 
 /* Add an object whose key begins with a prefix of that length. */
@@ -244,7 +201,10 @@ static void walk_again(struct s3_walk *walk)
 static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
                        const struct diag *why, struct diag *d)
 {
-    return describe(walk->user, r, answer, why, d);
+    struct s3 *s3 = walk->user;
+    const struct s3_asked asked = {s3->shown, s3->endpoint, s3->dialect->denied, s3->source->impl};
+
+    return s3_describe(&asked, r, answer, why, s3->region, d);
 }
 
 /* Has the list these files, in these versions? */
@@ -359,7 +319,7 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
 /* SOURCE is an object: list the folder that it is in, if that is not too large. */
 static int ask_all(struct source *source, struct diag *d);
 
-static int s3_list_beside(const struct source *of, struct source_list *ret)
+int s3_list_beside(const struct source *of, struct source_list *ret)
 {
     struct source source = {.remote = of->remote,
                             .cache = of->cache,
@@ -368,8 +328,9 @@ static int s3_list_beside(const struct source *of, struct source_list *ret)
                             .http = of->http,
                             .listing = of->listing,
                             .impl = of->impl};
-    struct s3 s3 = {.source = &source, .most = BESIDE_MOST};
-    const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
+    struct s3 s3 = {.source = &source, .dialect = &aws, .most = BESIDE_MOST};
+    /* "s3://bucket/folder/" */
+    const char *slash = strchr(of->root + strlen(of->remote->scheme), '/');
     bool any;
     int r = list_folder(&s3, slash ? slash + 1 : "", &any, NULL);
 
@@ -400,7 +361,7 @@ static int set_folder(struct s3 *s3, const char *prefix, size_t len)
         source->base = NULL;
         return -ENOMEM;
     }
-    if (asprintf(&source->root, "s3://%s/%s", s3->bucket, folder) < 0) {
+    if (asprintf(&source->root, "%s%s/%s", source->remote->scheme, s3->bucket, folder) < 0) {
         source->root = NULL;
         return -ENOMEM;
     }
@@ -536,13 +497,19 @@ static void forget_list(void *user)
         shared_list_forget(source);
 }
 
-static int s3_make(struct source *source, const char *rest, const struct source_options *options,
-                   struct diag *d)
+int s3_make_as(struct source *source, const char *rest, const struct source_options *options,
+               const struct s3_dialect *dialect, struct diag *d)
 {
     AUTO(s3_release)
-    struct s3 s3 = {.source = source, .options = options, .most = OBJECTS_MOST, .keeps = true};
-    const struct credentials_options how = {
-        .profile = options->profile, .region = options->region, .anonymous = options->anonymous};
+    struct s3 s3 = {.source = source,
+                    .options = options,
+                    .dialect = dialect,
+                    .most = OBJECTS_MOST,
+                    .keeps = true};
+    const struct credentials_options how = {.profile = options->profile,
+                                            .region =
+                                                options->region ? options->region : dialect->region,
+                                            .anonymous = options->anonymous};
     struct credentials *credentials = NULL;
     struct diag why = DIAG_INIT;
     int r = split(&s3, rest, d);
@@ -568,12 +535,18 @@ static int s3_make(struct source *source, const char *rest, const struct source_
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
 
-static void s3_credentials(const struct source *source, char *ret, size_t capacity)
+static int s3_make(struct source *source, const char *rest, const struct source_options *options,
+                   struct diag *d)
+{
+    return s3_make_as(source, rest, options, &aws, d);
+}
+
+void s3_credentials(const struct source *source, char *ret, size_t capacity)
 {
     credentials_origin(source->impl, ret, capacity);
 }
 
-static void s3_release_impl(struct source *source)
+void s3_release_impl(struct source *source)
 {
     credentials_free(source->impl);
 }

@@ -1,0 +1,32 @@
+/* Google Cloud Storage: gs://bucket/prefix, by its XML interface, which speaks the protocol of S3.
+ *
+ * Requests are signed with HMAC keys (GOOG1E...) from the places of S3's credentials; without keys
+ * they are anonymous, which suffices for public buckets. The endpoints of S3 in the environment and
+ * in the profile are not those of this remote; only endpoint_url= counts. */
+#include "cache/source/joined_blob.h"
+#include "cache/source/remote.h"
+#include "cache/source/s3.h"
+
+static int gs_make(struct source *source, const char *rest, const struct source_options *options,
+                   struct diag *d)
+{
+    static const struct s3_dialect google = {
+        .endpoint = "https://storage.googleapis.com",
+        .region = "auto",
+        .denied = "may not be listed (storage.objects.list is needed, and storage.objects.get)"};
+
+    return s3_make_as(source, rest, options, &google, d);
+}
+
+const struct remote remote_gs = {.scheme = "gs://",
+                                 .help = "gs://BUCKET/PREFIX",
+                                 .make = gs_make,
+                                 .list = remote_list_known,
+                                 .open = remote_open,
+                                 .join = joined_staged,
+                                 .list_beside = s3_list_beside,
+                                 .credentials = s3_credentials,
+                                 .release = s3_release_impl,
+                                 .far = true,
+                                 .etag_suffices = true,
+                                 .paths_decoded = true};

@@ -1,0 +1,24 @@
+/* What remotes that speak the protocol of S3 share with it. */
+#ifndef EPOCHFS_CACHE_SOURCE_S3_H
+#define EPOCHFS_CACHE_SOURCE_S3_H
+
+#include "cache/source/source.h"
+
+/* Where a remote differs from AWS. */
+struct s3_dialect {
+    const char *endpoint; /* a URL, if endpoint_url= names none; NULL: as the environment or the
+                             profile says, otherwise AWS's */
+    const char *region;   /* if region= names none; NULL: as the environment says, us-east-1 */
+    const char *denied;   /* what AccessDenied for a listing means */
+};
+
+/* make() of such a remote. dialect must live as long as the call. */
+int s3_make_as(struct source *source, const char *rest, const struct source_options *options,
+               const struct s3_dialect *dialect, struct diag *d);
+
+/* For its table of functions. */
+int s3_list_beside(const struct source *source, struct source_list *ret);
+void s3_credentials(const struct source *source, char *ret, size_t capacity);
+void s3_release_impl(struct source *source);
+
+#endif
