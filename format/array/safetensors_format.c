@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "format/array/archives.h"
-#include "format/core/json.h"
 
 extern const struct format format_safetensors;
 

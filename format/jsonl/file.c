@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/json.h"
+#include "base/json.h"
 #include "format/text/row.h"
 
 #define PIECE                                                                                      \

@@ -10,8 +10,8 @@
 #include "base/array.h"
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "format/core/decimal.h"
-#include "format/core/json.h"
 
 #define ROW_GUESS    UINT64_C(4096) /* bytes that nearly all rows have */
 #define WINDOW_LEAST (1 << 16)      /* bytes that are read at once, */

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "format/core/json.h"
+#include "base/json.h"
 #include "fs/audit/shares.h"
 
 struct audit_mix {

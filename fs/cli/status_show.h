@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "format/core/json.h"
 
 /* What is remembered of a look at the status, to compute rates at the next one. {0}: there was
  * none. */

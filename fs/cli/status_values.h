@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format/core/json.h"
+#include "base/json.h"
 
 /* Parse a text; the caller frees it. NULL: it is not JSON. */
 json_t *status_parse(const char *text);

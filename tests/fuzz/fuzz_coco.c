@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "format/annotations/coco.h"
-#include "format/core/json.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "format/core/json.h"
+#include "base/json.h"
 #include "format/files/claim/manifests.h"
 
 void manifest_line_release(struct manifest_line *line)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
-#include "format/core/json.h"
 #include "format/files/claim/pattern.h"
 
 static int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d,

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/json.h"
+#include "base/json.h"
 
 #define JSON_MOST     (UINT64_C(1) << 27) /* bytes */
 #define MEMORY_MOST   (UINT64_C(1) << 30) /* that its values may take */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "format/core/json.h"
+#include "base/json.h"
 #include "support/unit.h"
 
 static int read_text(const char *text, json_t **ret, struct diag *d)

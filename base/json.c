@@ -1,4 +1,4 @@
-#include "format/core/json.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <stdbool.h>

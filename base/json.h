@@ -4,8 +4,8 @@
  * and so are U+0000 in a string, text that is not UTF-8, and more than 2,047 levels.
  *
  * Any thread may call json_read(); a value belongs to one thread at a time. */
-#ifndef EPOCHFS_FORMAT_CORE_JSON_H
-#define EPOCHFS_FORMAT_CORE_JSON_H
+#ifndef EPOCHFS_BASE_JSON_H
+#define EPOCHFS_BASE_JSON_H
 
 #include <jansson.h>
 #include <stddef.h>
