@@ -1,5 +1,5 @@
-/* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
- * Arrow (their format pages), HDF5 (its file format, III), zip (APPNOTE 4.3), npy (NEP 1), SQLite
+/* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Arrow
+ * (its format page), HDF5 (its file format, III), zip (APPNOTE 4.3), npy (NEP 1), SQLite
  * (its file format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes),
  * PDF, pickle (PEP 307: PROTO is its first opcode), MP4 and HEIC (ISO/IEC 14496-12, ftyp), DICOM
  * (PS3.10, 7.1), Matroska (EBML, RFC 8794), RIFF, NIfTI-1 (its header, at byte 344), MPEG (ISO/IEC
@@ -261,7 +261,6 @@ static const struct foreign_type foreign_types[] = {
     {{"FLAC audio", AUDIO, false}, MAGIC("fLaC"), .offset = 0},
     {{"Ogg audio or video", AUDIO, false}, MAGIC("OggS"), .offset = 0},
     {{"MP3 audio", AUDIO, false}, MAGIC("ID3"), .offset = 0},
-    {{"Parquet", ROWS, false}, MAGIC("PAR1"), .offset = 0},
     {{"Arrow", ROWS, false}, MAGIC("ARROW1"), .offset = 0},
     {{"Feather", ROWS, false}, MAGIC("FEA1"), .offset = 0},
     {{"ORC", ROWS, false}, MAGIC("ORC"), .offset = 0},

@@ -10,6 +10,7 @@ extern const struct format format_kaldi;
 extern const struct format format_mindrecord;
 extern const struct format format_npy;
 extern const struct format format_npz;
+extern const struct format format_parquet;
 extern const struct format format_recordio;
 extern const struct format format_safetensors;
 extern const struct format format_tar;
@@ -19,9 +20,9 @@ extern const struct format format_files;
 
 /* Of two equal claims the first format has the file: what begins with a magic comes before text. */
 const struct format *const formats[] = {
-    &format_idx,      &format_npy,    &format_npz,      &format_safetensors,
-    &format_libfm,    &format_libsvm, &format_kaldi,    &format_mindrecord,
-    &format_recordio, &format_tar,    &format_tfrecord, &format_tokens,
-    &format_jsonl,    &format_csv,    &format_files,    &format_cifar,
+    &format_idx,   &format_npy,      &format_npz,    &format_safetensors, &format_parquet,
+    &format_libfm, &format_libsvm,   &format_kaldi,  &format_mindrecord,  &format_recordio,
+    &format_tar,   &format_tfrecord, &format_tokens, &format_jsonl,       &format_csv,
+    &format_files, &format_cifar,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

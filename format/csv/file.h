@@ -74,7 +74,7 @@ int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[stati
              struct diag *d);
 bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
 int csv_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
-                  uint8_t *dst, struct diag *d);
+                  const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
 int csv_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
 void csv_note(const void *file, struct text *t);
 void csv_joined(const void *file, const void *other, struct text *t);

@@ -351,10 +351,16 @@ static int item_read(struct read_context *rc, const struct dataset *ds, const st
                      struct diag *d)
 {
     struct record_items items;
+    struct diag why = DIAG_INIT;
+    int r;
 
     record_items_init(&items, rc, ds, f, sel);
-    if (items.content->slabs && sel->count > 1)
-        return record_slabs_read(&items, f->item_bytes, off, len, dst, d);
+    if (items.content->slabs && sel->count > 1) {
+        r = record_slabs_read(&items, f->item_bytes, off, len, dst, &why);
+        if (r != -EIO)
+            return why.set ? diag_set(d, r, "%s", why.text) : r;
+        /* A record of the slab cannot be read, perhaps none of these. */
+    }
     return record_items_read_even(&items, f->item_bytes, array_item, off, len, dst, d);
 }
 

@@ -92,6 +92,16 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
     return extent_at(record_set_of(ds)->rf, c, &place, ret);
 }
 
+bool record_set_is_copy(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    const struct record_format *rf = record_set_of(ds)->rf;
+    const struct place place = record_contents_find_content(ds, c, record);
+
+    return !rf->read || rf->extents_are_copies ||
+           (rf->is_copy && place.column != NO_COLUMN &&
+            rf->is_copy(place.file, place.row, place.column));
+}
+
 /* Is what an index by content says of a row true? */
 static int verify_row(struct read_context *rc, const struct record_format *rf,
                       struct record_file *file, uint64_t row, struct diag *d)
@@ -138,6 +148,19 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
     return r < 0 || all < 0 ? (r < 0 ? r : all) : blob_used(rc, blob, d);
 }
 
+/* The rows of a file, with its numbers of the columns. */
+static int read_rows_of(struct read_context *rc, const struct record_set *set, unsigned file,
+                        const uint64_t *row, unsigned n, uint8_t *dst, struct diag *d)
+{
+    unsigned column[RECORD_COLUMNS_MAX];
+
+    for (unsigned i = 0; i < set->n_slab_columns; i++)
+        column[i] =
+            set->learned.map ? set->learned.map[file][set->slab_column[i]] : set->slab_column[i];
+    return set->rf->read_rows(rc, set->files.file[file], row, n, column, set->n_slab_columns, dst,
+                              d);
+}
+
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
                          unsigned n, uint8_t *dst, struct diag *d)
 {
@@ -155,7 +178,7 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
         for (unsigned v = 0; v < k && r == 0; v++)
             r = verify_row(rc, set->rf, file, row[v], d);
         if (r == 0)
-            r = set->rf->read_rows(rc, file, row, k, dst + i * set->slabs.bytes, d);
+            r = read_rows_of(rc, set, number, row, k, dst + i * set->slabs.bytes, d);
         if (r == 0)
             r = blob_verify(file->blob, d); /* the slab is remembered */
         if (!missing_go_on(rc, r, &all))

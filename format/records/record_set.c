@@ -102,26 +102,31 @@ static void record_set_add_column(struct dataset *ds, struct record_content *con
 }
 
 /* Numbers that read_rows() reads: where each column has them. */
-static void add_slabs(struct dataset *ds, const struct record_column *column, unsigned n)
+static int add_slabs(struct dataset *ds, const struct record_column *column, unsigned n)
 {
     struct record_set *set = ds->impl;
     uint64_t bytes = 0;
 
-    for (unsigned place = 0; place < n; place++)
+    set->slab_column = calloc(n + 1u, sizeof(*set->slab_column));
+    if (!set->slab_column)
+        return -ENOMEM;
+    for (unsigned place = 0; place < RECORD_COLUMNS_MAX; place++)
         for (unsigned i = 0; i < n; i++) {
             struct record_content *c = &set->content[i];
 
             if ((set->learned.map ? set->learned.map[0][i] : i) != place ||
-                column[i].shown != RECORD_NUMBERS)
+                column[i].shown != RECORD_NUMBERS || record_column_varies(&column[i]))
                 continue;
             c->slabs = &set->slabs;
             c->slab_at = (size_t)bytes;
+            set->slab_column[set->n_slab_columns++] = i;
             bytes += record_bytes(c, c->dim);
         }
     record_slabs_init(&set->slabs, &set->setup, bytes);
     set->slabs.read = record_set_read_slab;
     for (unsigned i = 0; i < n && !set->slabs.bytes; i++)
         set->content[i].slabs = NULL;
+    return 0;
 }
 
 /* Is there a record that has none of these contents? Of files that are not ready yet: may be. */
@@ -223,8 +228,9 @@ static int record_set_add_columns(struct dataset *ds, const struct record_column
     for (unsigned i = 0; i < n; i++)
         record_set_add_column(ds, &set->content[i], &column[i], i, places.in[i]);
     if (set->rf->read_rows)
-        add_slabs(ds, column, n);
-    r = record_set_add_pictures(ds, column, n);
+        r = add_slabs(ds, column, n);
+    if (r == 0)
+        r = record_set_add_pictures(ds, column, n);
     if (r < 0)
         return r;
     if (places.left_out)
@@ -441,6 +447,7 @@ static void record_set_set_free(struct dataset *ds)
     record_pictures_free(set->pictures);
     record_pictures_free(set->thumbnails);
     free(set->content);
+    free(set->slab_column);
     free(set);
 }
 
@@ -461,8 +468,8 @@ static bool set_copy(const struct dataset *ds, uint64_t sample, const struct fie
     const struct record_content *c = field->impl;
 
     return c && c->ops == &record_set_contents && !is_doubted(set) &&
-           (!set->rf->read || set->rf->extents_are_copies) && field_is_in(field, IN_FILE_SAMPLES) &&
-           !strcmp(field->folder, "raw") && c->ops->extent(ds, c, sample, ret);
+           field_is_in(field, IN_FILE_SAMPLES) && !strcmp(field->folder, "raw") &&
+           record_set_is_copy(ds, c, sample) && c->ops->extent(ds, c, sample, ret);
 }
 
 static bool set_copy_of_all(const struct dataset *ds, const struct field *field, struct extent *ret)

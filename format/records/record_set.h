@@ -89,6 +89,8 @@ struct record_format {
     bool (*extent)(const void *file, uint64_t row, unsigned column, struct extent *ret);
     bool
         extents_are_copies; /* bytes (RECORD_BYTES) are those at extent(), though there is read() */
+    /* With extents_are_copies unset: are those of a row? NULL: none are. */
+    bool (*is_copy)(const void *file, uint64_t row, unsigned column);
     /* Add "<file>:<offset>+<length>": the file of SOURCE that an extent is in, of a blob that joins
      * many. NULL: that is the blob. */
     void (*locate)(const void *file, const struct extent *e, struct text *t);
@@ -100,12 +102,13 @@ struct record_format {
      * bytes of the source. */
     int (*read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-    /* Write the numbers of n rows, in any order: of each row those of all columns of numbers,
-     * packed, in the order of the columns, which are without holes and the same in all files that
-     * joins(). Faults as of read(). For rows that are costly to read one by one; NULL: they are
-     * not. */
+    /* Write the numbers of n rows, in any order: of each row those of these columns, packed. They
+     * are the columns of numbers of one shape that have no holes, in any file of the dataset, in
+     * the order of those of its first file.
+     * Faults as of read(), which says for a row alone whether it has one. For rows that are costly
+     * to read one by one; NULL: they are not. */
     int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
-                     uint8_t *dst, struct diag *d);
+                     const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
 
     /* Compare what the index says of a row with the file: see prepared_doubts(). It is called
      * before contents of such a row are read. 0; -EBADMSG: it is not so, with the reason in d; or

@@ -14,11 +14,12 @@ struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct column_union learned;        /* without column of the format, once they are known */
-    struct record_content *content;     /* [n_columns] of the format or of learned */
-    struct record_slabs slabs;          /* with read_rows() */
-    struct record_pictures *pictures;   /* with picture= */
-    struct record_pictures *thumbnails; /* where there are pictures */
+    struct column_union learned;           /* without column of the format, once they are known */
+    struct record_content *content;        /* [n_columns] of the format or of learned */
+    struct record_slabs slabs;             /* with read_rows() */
+    unsigned *slab_column, n_slab_columns; /* of its columns, in the order of slabs */
+    struct record_pictures *pictures;      /* with picture= */
+    struct record_pictures *thumbnails;    /* where there are pictures */
     struct format_setup setup;
 };
 
@@ -55,6 +56,9 @@ void record_places_release(struct record_places *places);
 /* read() of struct record_slabs. */
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
                          unsigned n, uint8_t *dst, struct diag *d);
+
+/* Are the bytes of a content those at its extent? */
+bool record_set_is_copy(const struct dataset *ds, const struct record_content *c, uint64_t record);
 
 /* locate() of struct dataset_ops. */
 void record_set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/cifar.md, mindrecord.md, recordio.md, tfrecord.md, tar.md, pictures.md and kaldi.md, done as by a reader with small
+"""docs/cifar.md, mindrecord.md, parquet.md, recordio.md, tfrecord.md, tar.md, pictures.md and kaldi.md, done as by a reader with small
 files of those names."""
 
 import io
@@ -13,6 +13,7 @@ from PIL import Image
 import kaldi_dirs
 import mindrecord_model
 import pages
+import parquet_model
 import tfrecord_model
 from lib import SOURCE, write
 from tar_model import shard
@@ -45,6 +46,13 @@ for i, name in enumerate(names):
     world.file(f"train/{name}", mindrecord_model.make(schema, rows, shard=i, addresses=names))
     world.file(f"train/{name}.db", b"SQLite format 3\0" + bytes(84))
 world.run("docs/mindrecord.md", {"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
+
+nodes = [("image", "optional", [("bytes", "optional", parquet_model.BYTES), ("path", "optional", parquet_model.BYTES)]),
+         ("label", "required", parquet_model.INT64)]
+for i in range(2):
+    rows = [{"image": {"bytes": PICTURES[k % 5], "path": None}, "label": k} for k in range(40 * i, 40 * i + 40)]
+    world.file(f"data/train-{i:05}-of-00002.parquet", parquet_model.make(nodes, rows))
+world.run("docs/parquet.md", {"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
 
 os.sys.path.insert(0, os.path.join(os.environ["CASES"], "recordio"))
 import recordio_model  # noqa: E402

@@ -44,7 +44,6 @@ PICTURE = Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8))
 KINDS = {
     "a.jpg": ("a JPEG picture", made(lambda out: PICTURE.save(out, "jpeg"))),
     "a.png": ("a PNG picture", made(lambda out: PICTURE.save(out, "png"))),
-    "a.parquet": ("Parquet", b"PAR1\x15\4\x15\x10\x15" + bytes(200) + b"PAR1"),
     "a.arrow": ("Arrow", b"ARROW1\0\0\xff\xff\xff\xff" + bytes(100)),
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
     "a.zip": ("zip", made(zipped("a.txt"))),

@@ -4,7 +4,7 @@ pictures it names the rule that was not met."""
 
 from lib import SOURCE, contains, equal, run, write
 
-PARQUET = b"PAR1\x15\4\x15\x10\x15" + bytes(200) + b"PAR1"
+ARROW = b"ARROW1\0\0\xff\xff\xff\xff" + bytes(200)
 JPEG = b"\xff\xd8\xff\xe0 x"
 
 
@@ -18,8 +18,8 @@ def refused(folder, *words):
 write("hub/README.md", b"# A dataset\n")
 write("hub/LICENSE", b"MIT\n")
 for i in range(3):
-    write(f"hub/train-0000{i}.parquet", PARQUET)
-refused("hub", "among 5 files (3 .parquet, 1 without an extension, 1 .md)", "train-00000.parquet: is Parquet", "CSV or JSON lines")
+    write(f"hub/train-0000{i}.arrow", ARROW)
+refused("hub", "among 5 files (3 .arrow, 1 without an extension, 1 .md)", "train-00000.arrow: is Arrow", "CSV or JSON lines")
 
 # Pictures: what keeps them from being a dataset.
 for i in range(3):

@@ -1,0 +1,384 @@
+/* What the columns of a file show: LogicalTypes.md of parquet-format for lists and maps, with its
+ * rules for files of old writers. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "format/parquet/file.h"
+
+#define NAME_MAX_BYTES 1024                         /* of a path of names */
+#define ROW_MAX        ((uint64_t)VALUES_BYTES_MAX) /* bytes of an array of one shape */
+
+/* ---- kinds of bytes ---- */
+
+static const char *const sound_exts[] = {"wav", "flac", "mp3", "ogg"};
+
+unsigned parquet_kind(const uint8_t *head, size_t len)
+{
+    enum bytes_kind found = bytes_kind_of(head, len);
+
+    if (found != BYTES_ANY || len < 12)
+        return found;
+    if (!memcmp(head, "RIFF", 4) && !memcmp(head + 8, "WAVE", 4))
+        return N_BYTES_KINDS;
+    if (!memcmp(head, "fLaC", 4))
+        return N_BYTES_KINDS + 1;
+    if (!memcmp(head, "ID3", 3) || (head[0] == 0xff && (head[1] & 0xe6) == 0xe2))
+        return N_BYTES_KINDS + 2;
+    return memcmp(head, "OggS", 4) ? BYTES_ANY : N_BYTES_KINDS + 3;
+}
+
+const char *parquet_kind_ext(unsigned number)
+{
+    return number < N_BYTES_KINDS   ? bytes_kind_ext((enum bytes_kind)number)
+           : number < PARQUET_KINDS ? sound_exts[number - N_BYTES_KINDS]
+                                    : bytes_kind_ext(BYTES_ANY);
+}
+
+/* ---- shapes of groups ---- */
+
+const struct parquet_node *parquet_list_element(const struct parquet_node *node,
+                                                const struct parquet_node **ret_repeated)
+{
+    const struct parquet_node *repeated = node + 1;
+    size_t len = strlen(node->name);
+
+    if (node->logical != LOGICAL_LIST || node->n_children != 1 ||
+        repeated->repetition != NODE_REPEATED)
+        return NULL;
+    *ret_repeated = repeated;
+    if (repeated->type >= 0 || repeated->n_children != 1 ||
+        repeated[1].repetition == NODE_REPEATED || !strcmp(repeated->name, "array") ||
+        (!strncmp(repeated->name, node->name, len) && !strcmp(repeated->name + len, "_tuple")))
+        return repeated;
+    return repeated + 1;
+}
+
+static bool columns_is_plain_bytes(const struct parquet_node *node)
+{
+    return node->type == TYPE_BYTE_ARRAY && node->repetition != NODE_REPEATED;
+}
+
+const struct parquet_node *parquet_media_bytes(const struct parquet_node *node)
+{
+    const struct parquet_node *a = node + 1, *b = node + 2;
+
+    if (node->type >= 0 || node->n_children != 2 || node->size != 3 || node->logical ||
+        !columns_is_plain_bytes(a) || !columns_is_plain_bytes(b))
+        return NULL;
+    return !strcmp(a->name, "bytes") && !strcmp(b->name, "path")   ? a
+           : !strcmp(b->name, "bytes") && !strcmp(a->name, "path") ? b
+                                                                   : NULL;
+}
+
+/* ---- adding columns ---- */
+
+struct columns_making {
+    struct parquet_file *file;
+    char path[NAME_MAX_BYTES]; /* of the node */
+    const json_t *feature;     /* of the column of the file */
+};
+
+static void columns_note(struct columns_making *m, const char *why)
+{
+    char name[RECORD_NAME_MAX + 1];
+
+    record_name(m->path, strlen(m->path), RECORD_NAME_MAX, name);
+    text_add(&m->file->notes, "%s: column '%s' is ignored: %s\n", blob_name(m->file->base.blob),
+             name, why);
+}
+
+/* Why chunks of those leaves are not read; NULL: they are. */
+static const char *columns_refused(const struct parquet_footer *footer, unsigned leaf, unsigned n)
+{
+    const uint64_t known = 0x3fd; /* encodings that are read, and those of levels */
+
+    for (unsigned g = 0; g < footer->n_groups; g++)
+        for (unsigned i = leaf; i < leaf + n; i++) {
+            const struct parquet_chunk *chunk = parquet_chunk_at(footer, g, i);
+
+            if (!chunk->end)
+                return "it is encrypted";
+            if (!codec_is_known(chunk->codec))
+                return chunk->codec == CODEC_BROTLI ? "its codec Brotli is not read"
+                       : chunk->codec == CODEC_LZO  ? "its codec LZO is not read"
+                                                    : "its codec LZ4 of Hadoop is not read; "
+                                                      "LZ4_RAW is";
+            if (chunk->encodings & ~known)
+                return "it has an encoding that is not read";
+        }
+    return NULL;
+}
+
+static bool columns_has_name(const struct parquet_file *file, const char *name)
+{
+    for (unsigned i = 0; i < file->n_columns; i++)
+        if (!strcmp(file->column[i].name, name))
+            return true;
+    return false;
+}
+
+/* Does the index have the state of its rows? Not of numbers that each row has. */
+static bool columns_is_indexed(const struct parquet_file *file, const struct parquet_column *c)
+{
+    if (c->shown != SHOWN_NUMBER)
+        return true;
+    if (!c->node->max_def || c->null != NULL_HOLE)
+        return false;
+    for (unsigned g = 0; g < file->footer.n_groups; g++)
+        if (parquet_chunk_at(&file->footer, g, c->leaf)->nulls)
+            return true;
+    return false;
+}
+
+/* May bytes of it lie in the file as they are? */
+static bool columns_has_places(const struct parquet_file *file, const struct parquet_column *c)
+{
+    if (c->shown != SHOWN_BYTES || c->convert != CONVERT_COPY)
+        return false;
+    for (unsigned g = 0; g < file->footer.n_groups; g++)
+        if (parquet_chunk_at(&file->footer, g, c->leaf)->codec == CODEC_NONE)
+            return true;
+    return false;
+}
+
+static int columns_add(struct columns_making *m, const struct parquet_column *column,
+                       const char *suffix)
+{
+    struct parquet_file *file = m->file;
+    struct parquet_column c = *column;
+    char path[NAME_MAX_BYTES + 8];
+    const char *why = columns_refused(&file->footer, c.leaf, c.n_leaves);
+    unsigned slots;
+    int r;
+
+    snprintf(path, sizeof(path), "%s%s", m->path, suffix);
+    record_name(path, strlen(path), RECORD_NAME_MAX, c.name);
+    slots = columns_is_indexed(file, &c) + columns_has_places(file, &c);
+    if (!why && columns_has_name(file, c.name))
+        why = "another column has its name";
+    if (!why && (file->n_columns == RECORD_COLUMNS_MAX || file->n_slots + slots > INDEX_LEARNED))
+        why = "there are more than 1024 columns";
+    if (why) {
+        columns_note(m, why);
+        return 0;
+    }
+    c.bytes_are = UINT_MAX;
+    c.state = columns_is_indexed(file, &c) ? file->n_slots++ : NO_SLOT;
+    c.place = columns_has_places(file, &c) ? file->n_slots++ : NO_SLOT;
+    r = array_capacity(&file->column, file->n_columns, sizeof(*file->column));
+    if (r == 0)
+        file->column[file->n_columns++] = c;
+    return r;
+}
+
+static bool columns_is_real(enum dtype dtype)
+{
+    return dtype == DTYPE_F2 || dtype == DTYPE_F4 || dtype == DTYPE_F8;
+}
+
+static int columns_add_leaf(struct columns_making *m, const struct parquet_node *node)
+{
+    struct parquet_column c = {.node = node, .leaf = node->leaf, .n_leaves = 1, .tail = 1};
+    const json_t *classes = parquet_hub_classes(m->feature);
+
+    if (node->logical == LOGICAL_NULL) {
+        columns_note(m, "it has nulls only");
+        return 0;
+    }
+    if (node->logical == LOGICAL_OTHER)
+        text_add(&m->file->notes,
+                 "%s: column '%.200s' has a logical type that is not known, and "
+                 "shows what is stored\n",
+                 blob_name(m->file->base.blob), m->path);
+    c.convert = parquet_convert_for(node, &c.dtype, &c.width);
+    c.shown = c.width ? SHOWN_NUMBER : SHOWN_BYTES;
+    c.is_json_text = node->logical == LOGICAL_JSON;
+    c.is_text = !c.width &&
+                (node->logical == LOGICAL_STRING || c.is_json_text || c.convert != CONVERT_COPY);
+    c.null = columns_is_real(c.dtype) ? NULL_NAN : NULL_HOLE;
+    if (classes && c.dtype == DTYPE_I8) {
+        c.classes = classes;
+        c.null = NULL_MINUS_ONE;
+    }
+    return columns_add(m, &c, "");
+}
+
+static int columns_add_media(struct columns_making *m, const struct parquet_node *node,
+                             const struct parquet_node *bytes)
+{
+    const struct parquet_node *path = bytes == node + 1 ? node + 2 : node + 1;
+    struct parquet_column c = {.shown = SHOWN_BYTES,
+                               .node = bytes,
+                               .leaf = bytes->leaf,
+                               .n_leaves = 1,
+                               .dtype = DTYPE_U1,
+                               .tail = 1};
+    int r = columns_add(m, &c, "");
+
+    c.node = path;
+    c.leaf = path->leaf;
+    c.is_text = true;
+    return r < 0 ? r : columns_add(m, &c, ".path");
+}
+
+/* The element that lists in lists have at last, and how many they are. */
+static const struct parquet_node *columns_innermost(const struct parquet_node *node,
+                                                    unsigned *ret_ndim)
+{
+    const struct parquet_node *repeated, *element;
+
+    *ret_ndim = 0;
+    if (node->repetition == NODE_REPEATED)
+        ++*ret_ndim;
+    for (element = parquet_list_element(node, &repeated); element;
+         element = parquet_list_element(node, &repeated)) {
+        ++*ret_ndim;
+        node = element;
+    }
+    return node;
+}
+
+/* Lists of numbers as an array. false: it is none. */
+static bool columns_make_array(const struct columns_making *m, const struct parquet_node *inner,
+                               struct parquet_column *c)
+{
+    if (inner->type < 0 || c->ndim > RECORD_AXES || inner->max_rep != c->ndim)
+        return false;
+    c->convert = parquet_convert_for(inner, &c->dtype, &c->width);
+    if (!c->width || c->width != dtype_info(c->dtype)->bytes || inner->type == TYPE_FIXED)
+        return false;
+    if (!parquet_hub_shape(m->feature, c->ndim, c->dim)) {
+        if (c->ndim > 1)
+            return false;
+        c->dim[0] = DIM_VARIES;
+    }
+    for (unsigned i = 0; i < c->ndim; i++)
+        if (c->dim[i] != DIM_VARIES && !checked_mul(i ? c->tail : 1, i ? c->dim[i] : 1, &c->tail))
+            return false;
+    c->null = columns_is_real(c->dtype) ? NULL_NAN : NULL_HOLE;
+    return c->tail <= ROW_MAX && (c->dim[0] == DIM_VARIES || c->dim[0] * c->tail <= ROW_MAX);
+}
+
+static int columns_add_list(struct columns_making *m, const struct parquet_node *node)
+{
+    struct parquet_column c = {.node = node, .leaf = node->leaf, .n_leaves = 1, .tail = 1};
+    const struct parquet_node *inner = columns_innermost(node, &c.ndim), *bytes;
+    int r;
+
+    if (c.ndim && columns_make_array(m, inner, &c)) {
+        c.shown = SHOWN_ARRAY;
+        return columns_add(m, &c, "");
+    }
+    bytes = inner->type == TYPE_BYTE_ARRAY && inner->logical == LOGICAL_NONE
+                ? inner
+                : parquet_media_bytes(inner);
+    if (c.ndim != 1 || !bytes || bytes->max_rep != 1) {
+        c = (struct parquet_column){.shown = SHOWN_JSON,
+                                    .node = node,
+                                    .leaf = node->leaf,
+                                    .n_leaves = node->n_leaves,
+                                    .is_text = true,
+                                    .is_json_text = true,
+                                    .tail = 1};
+        return columns_add(m, &c, "");
+    }
+    c = (struct parquet_column){.shown = SHOWN_JOINED,
+                                .node = node,
+                                .leaf = bytes->leaf,
+                                .n_leaves = 1,
+                                .dtype = DTYPE_U1,
+                                .width = 1,
+                                .tail = 1,
+                                .ndim = 1,
+                                .dim = {DIM_VARIES}};
+    r = columns_add(m, &c, "");
+    c.shown = SHOWN_SIZES;
+    c.dtype = DTYPE_I8;
+    c.width = 8;
+    return r < 0 ? r : columns_add(m, &c, "_sizes");
+}
+
+static int columns_add_node(struct columns_making *m, const struct parquet_node *node)
+{
+    const struct parquet_node *media = parquet_media_bytes(node), *child = node + 1;
+    size_t len = strlen(m->path);
+    int r = 0;
+
+    if (node->logical == LOGICAL_VARIANT) {
+        columns_note(m, "VARIANT is not read");
+        return 0;
+    }
+    if (node->repetition == NODE_REPEATED || node->logical == LOGICAL_LIST ||
+        node->logical == LOGICAL_MAP)
+        return columns_add_list(m, node);
+    if (node->type >= 0)
+        return columns_add_leaf(m, node);
+    if (media)
+        return columns_add_media(m, node, media);
+    m->feature = NULL;
+    for (unsigned i = 0; i < node->n_children && r == 0; i++, child += child->size) {
+        snprintf(m->path + len, sizeof(m->path) - len, ".%s", child->name);
+        r = columns_add_node(m, child);
+        m->path[len] = '\0';
+    }
+    return r;
+}
+
+int parquet_columns_make(struct parquet_file *file, struct diag *d)
+{
+    const struct parquet_node *root = file->footer.node, *node = root + 1;
+    struct columns_making m = {.file = file};
+    int r = 0;
+
+    for (unsigned i = 0; i < root->n_children && r == 0; i++, node += node->size) {
+        snprintf(m.path, sizeof(m.path), "%s", node->name);
+        m.feature = parquet_hub_feature(file, node->name);
+        r = columns_add_node(&m, node);
+    }
+    if (r == 0 && !file->n_columns)
+        r = diag_set(d, -EBADMSG, "%s", file->notes.data ? file->notes.data : "no columns");
+    return r;
+}
+
+/* ---- what records show ---- */
+
+static void columns_record(const struct parquet_file *file, const struct parquet_column *c,
+                           bool only_bytes, struct record_column *ret)
+{
+    bool is_bytes = c->shown == SHOWN_BYTES || c->shown == SHOWN_JSON;
+
+    (void)file;
+    *ret = (struct record_column){.name = c->name, .dtype = c->dtype, .has_holes = c->has_null};
+    if (is_bytes) {
+        ret->shown = c->is_text ? RECORD_TEXT : RECORD_BYTES;
+        ret->ext = c->is_json_text ? "json" : c->is_text ? NULL : parquet_kind_ext(c->bytes_are);
+        ret->unnamed = only_bytes && !c->is_text;
+        return;
+    }
+    ret->ndim = c->ndim;
+    memcpy(ret->dim, c->dim, sizeof(ret->dim));
+    if (c->shown == SHOWN_NUMBER && c->width != dtype_info(c->dtype)->bytes) {
+        ret->ndim = 1;
+        ret->dim[0] = c->width / dtype_info(c->dtype)->bytes;
+    }
+}
+
+int parquet_columns_ready(struct parquet_file *file)
+{
+    unsigned n_bytes = 0;
+
+    file->record = calloc(file->n_columns, sizeof(*file->record));
+    if (!file->record)
+        return -ENOMEM;
+    for (unsigned i = 0; i < file->n_columns; i++)
+        n_bytes += file->column[i].shown == SHOWN_BYTES && !file->column[i].is_text;
+    for (unsigned i = 0; i < file->n_columns; i++)
+        columns_record(file, &file->column[i], n_bytes == 1, &file->record[i]);
+    file->base.column = file->record;
+    file->base.n_columns = file->n_columns;
+    return 0;
+}

@@ -1,0 +1,207 @@
+/* Values as they are shown: LogicalTypes.md of parquet-format. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/real.h"
+#include "format/parquet/file.h"
+
+#define EXACT_DIGITS 15  /* of a decimal that float64 has */
+#define DECIMAL_MAX  512 /* bytes of a decimal */
+
+static enum dtype convert_integer(unsigned bits, bool is_signed)
+{
+    switch (bits) {
+    case 8:
+        return is_signed ? DTYPE_I1 : DTYPE_U1;
+    case 16:
+        return is_signed ? DTYPE_I2 : DTYPE_U2;
+    case 32:
+        return is_signed ? DTYPE_I4 : DTYPE_U4;
+    default:
+        return is_signed ? DTYPE_I8 : DTYPE_U8;
+    }
+}
+
+enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum dtype *ret_dtype,
+                                         uint32_t *ret_width)
+{
+    static const uint8_t plain[N_PARQUET_TYPES] = {
+        [TYPE_BOOLEAN] = DTYPE_BOOL,  [TYPE_INT32] = DTYPE_I4, [TYPE_INT64] = DTYPE_I8,
+        [TYPE_INT96] = DTYPE_I8,      [TYPE_FLOAT] = DTYPE_F4, [TYPE_DOUBLE] = DTYPE_F8,
+        [TYPE_BYTE_ARRAY] = DTYPE_U1, [TYPE_FIXED] = DTYPE_U1};
+    enum parquet_convert convert = node->type == TYPE_INT96 ? CONVERT_INT96 : CONVERT_COPY;
+
+    *ret_dtype = plain[node->type];
+    if (node->logical == LOGICAL_INTEGER) {
+        *ret_dtype = convert_integer(node->bits, node->is_signed);
+        convert = node->bits < 32 ? CONVERT_NARROW : CONVERT_COPY;
+    } else if (node->logical == LOGICAL_FLOAT16) {
+        *ret_dtype = DTYPE_F2;
+    } else if (node->logical == LOGICAL_INTERVAL) {
+        *ret_dtype = DTYPE_U4;
+    } else if (node->logical == LOGICAL_DECIMAL) {
+        *ret_dtype = DTYPE_F8;
+        convert = node->precision <= EXACT_DIGITS ? CONVERT_DECIMAL : CONVERT_DECIMAL_TEXT;
+    } else if (node->logical == LOGICAL_UUID) {
+        convert = CONVERT_UUID;
+    }
+    *ret_width = dtype_info(*ret_dtype)->bytes;
+    if (convert == CONVERT_DECIMAL_TEXT || convert == CONVERT_UUID || node->type == TYPE_BYTE_ARRAY)
+        *ret_width = convert == CONVERT_DECIMAL ? 8 : 0;
+    else if (node->type == TYPE_FIXED && convert == CONVERT_COPY)
+        *ret_width = (uint32_t)node->type_length;
+    return convert;
+}
+
+/* ---- numbers ---- */
+
+static bool convert_narrow(enum dtype dtype, uint32_t v, uint8_t *dst)
+{
+    bool fits = dtype == DTYPE_I1   ? (int32_t)v == (int8_t)v
+                : dtype == DTYPE_I2 ? (int32_t)v == (int16_t)v
+                : dtype == DTYPE_U1 ? v <= UINT8_MAX
+                                    : v <= UINT16_MAX;
+
+    if (dtype_info(dtype)->bytes == 1)
+        *dst = (uint8_t)v;
+    else
+        store_le16(dst, (uint16_t)v);
+    return fits;
+}
+
+/* Nanoseconds of a Julian day, as Impala and Spark have them, to microseconds since 1970. */
+static bool convert_int96(const uint8_t *value, uint8_t *dst)
+{
+    const int64_t day_us = INT64_C(86400000000), epoch = 2440588;
+    int64_t ns = (int64_t)load_le64(value), us = ns / 1000 - (ns % 1000 < 0), days;
+
+    if (__builtin_mul_overflow((int64_t)load_le32(value + 8) - epoch, day_us, &days) ||
+        __builtin_add_overflow(days, us, &us))
+        return false;
+    store_le64(dst, (uint64_t)us);
+    return true;
+}
+
+/* Big-endian, two's complement, as bytes of a decimal are. false: it has more than 64 bits. */
+static bool convert_big_endian(const uint8_t *value, size_t len, int64_t *ret)
+{
+    uint8_t sign = len && value[0] & 0x80 ? 0xff : 0;
+    uint64_t v = sign ? UINT64_MAX : 0;
+
+    for (; len > 8; len--)
+        if (*value++ != sign)
+            return false;
+    for (size_t i = 0; i < len; i++)
+        v = v << 8 | value[i];
+    *ret = (int64_t)v;
+    return (*ret < 0) == (sign != 0);
+}
+
+static bool convert_decimal(const struct parquet_node *node, const uint8_t *value, size_t len,
+                            uint8_t *dst)
+{
+    double divisor = 1;
+    int64_t v;
+
+    if (node->type == TYPE_INT32)
+        v = (int32_t)load_le32(value);
+    else if (node->type == TYPE_INT64)
+        v = (int64_t)load_le64(value);
+    else if (!convert_big_endian(value, len, &v))
+        return false;
+    for (unsigned i = 0; i < node->scale; i++)
+        divisor *= 10; /* exact up to 10^22 */
+    store_le64(dst, bits_of_f8((double)v / divisor));
+    return v <= INT64_C(1000000000000000) && v >= -INT64_C(1000000000000000);
+}
+
+bool parquet_convert(const struct parquet_column *column, const uint8_t *value, size_t len,
+                     uint8_t *dst)
+{
+    switch (column->convert) {
+    case CONVERT_NARROW:
+        return convert_narrow(column->dtype, load_le32(value), dst);
+    case CONVERT_INT96:
+        return convert_int96(value, dst);
+    case CONVERT_DECIMAL:
+        return convert_decimal(column->node, value, len, dst);
+    default:
+        memcpy(dst, value, column->width);
+        return true;
+    }
+}
+
+/* ---- text ---- */
+
+/* Divide a number of len bytes, big-endian, by 10; returns the left. */
+static unsigned convert_divide(uint8_t *number, size_t len)
+{
+    unsigned left = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        left = left << 8 | number[i];
+        number[i] = (uint8_t)(left / 10);
+        left %= 10;
+    }
+    return left;
+}
+
+static void convert_negate(uint8_t *number, size_t len)
+{
+    unsigned carry = 1;
+
+    while (len--) {
+        carry += (uint8_t)~number[len];
+        number[len] = (uint8_t)carry;
+        carry >>= 8;
+    }
+}
+
+static bool convert_is_zero(const uint8_t *number, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (number[i])
+            return false;
+    return true;
+}
+
+static int convert_decimal_text(const struct parquet_node *node, const uint8_t *value, size_t len,
+                                struct text *t)
+{
+    char digit[DECIMAL_MAX * 3 + 1024];
+    uint8_t number[DECIMAL_MAX];
+    bool is_little = node->type == TYPE_INT32 || node->type == TYPE_INT64;
+    bool is_negative;
+    size_t n = sizeof(digit), digits = 0;
+
+    if (len > sizeof(number) || node->scale > 1000)
+        return -EBADMSG;
+    for (size_t i = 0; i < len; i++)
+        number[i] = value[is_little ? len - 1 - i : i];
+    is_negative = len && number[0] & 0x80;
+    if (is_negative)
+        convert_negate(number, len);
+    for (; digits <= node->scale || !convert_is_zero(number, len); digits++) {
+        if (digits == node->scale && digits)
+            digit[--n] = '.';
+        digit[--n] = (char)('0' + convert_divide(number, len));
+    }
+    if (is_negative)
+        digit[--n] = '-';
+    text_add_bytes(t, digit + n, sizeof(digit) - n);
+    return 0;
+}
+
+int parquet_convert_text(const struct parquet_node *node, enum parquet_convert convert,
+                         const uint8_t *value, size_t len, struct text *t)
+{
+    if (convert == CONVERT_DECIMAL_TEXT)
+        return convert_decimal_text(node, value, len, t);
+    for (size_t i = 0; i < len && convert == CONVERT_UUID; i++)
+        text_add(t, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", value[i]);
+    if (convert != CONVERT_UUID)
+        text_add_bytes(t, (const char *)value, len);
+    return t->failed ? -ENOMEM : 0;
+}

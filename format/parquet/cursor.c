@@ -1,0 +1,327 @@
+#include "format/parquet/cursor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+
+void parquet_cursor_release(struct cursor *c)
+{
+    parquet_walk_release(&c->walk);
+    page_data_release(&c->pending);
+    free(c->state);
+    free(c->place);
+    free(c->unit);
+    *c = (struct cursor){0};
+}
+
+/* ---- units and states ---- */
+
+int parquet_cursor_add_unit(struct cursor *c, uint64_t at)
+{
+    int r = array_capacity(&c->unit, c->n_units, sizeof(*c->unit));
+
+    if (r == 0)
+        c->unit[c->n_units++] = (struct parquet_unit){at, c->row};
+    return r;
+}
+
+/* Make space for the states of n rows; those before were used. */
+static int cursor_reserve(struct cursor *c, size_t n)
+{
+    uint64_t *state, *place;
+
+    c->n = c->pos = 0;
+    if (n <= c->capacity)
+        return 0;
+    state = realloc(c->state, n * sizeof(*state));
+    if (state)
+        c->state = state;
+    place = state ? realloc(c->place, n * sizeof(*place)) : NULL;
+    if (!place)
+        return -ENOMEM;
+    c->place = place;
+    c->capacity = n;
+    return 0;
+}
+
+static void pass_fault(struct parquet_column *column, uint64_t rows, const char *why)
+{
+    column->faults += rows;
+    if (!column->fault)
+        column->fault = strdup(why);
+}
+
+static uint64_t cursor_amount(const struct parquet_column *column, size_t len)
+{
+    return column->shown == SHOWN_NUMBER  ? 0
+           : column->shown == SHOWN_ARRAY ? len / column->width / column->tail
+           : column->shown == SHOWN_SIZES ? len / 8
+                                          : len;
+}
+
+static void cursor_add_rows(struct cursor *c, struct parquet_column *column,
+                            const struct parquet_rows *rows, const struct diag *why)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        bool is_null = rows->null && rows->null[i];
+        size_t len;
+        const uint8_t *bytes = values_at(&rows->v, i, &len);
+
+        c->place[c->n] = 0;
+        if (rows->v.bad && rows->v.bad[i]) {
+            pass_fault(column, 1, why->set || !rows->why ? why->text : rows->why);
+            c->state[c->n++] = STATE_BAD;
+            continue;
+        }
+        if (len && column->bytes_are == UINT_MAX)
+            column->bytes_are = parquet_kind(bytes, len);
+        column->has_null |= is_null;
+        c->state[c->n++] = is_null ? STATE_NULL : STATE_SIZE + cursor_amount(column, len);
+    }
+    c->row += rows->n;
+}
+
+/* Make n rows of pages as the next unit. */
+static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
+                            const struct page_data *data, size_t n, uint64_t at,
+                            const struct diag *why)
+{
+    AUTO_ROWS struct parquet_rows rows = {0};
+    int r = parquet_rows_make(column, data, n, c->is_cut, &rows);
+
+    if (r == 0)
+        r = cursor_reserve(c, n);
+    if (r == 0)
+        r = parquet_cursor_add_unit(c, at);
+    if (r == 0)
+        cursor_add_rows(c, column, &rows, why);
+    return r;
+}
+
+/* Make a unit of what is pending; is_last: its rows go up to the end of the group. */
+static int cursor_close(struct cursor *c, struct parquet_column *column, bool is_last,
+                        struct diag *why)
+{
+    size_t rows = parquet_count_rows(&c->pending), n;
+    int r;
+
+    n = (size_t)(is_last ? c->end - c->row : min_u64(rows, c->end - c->row));
+    if (is_last && rows != n && !c->is_cut) {
+        page_data_release(&c->pending);
+        if (!why->set)
+            diag_set(why, -EBADMSG, "pages at byte %llu: expected %zu rows, got %zu",
+                     (unsigned long long)c->pending_at, n, rows);
+    }
+    r = cursor_make_unit(c, column, &c->pending, n, c->pending_at, why);
+    page_data_release(&c->pending);
+    return r;
+}
+
+/* ---- bytes in place ---- */
+
+/* Are the values of the page in the file as they are? A page with a checksum is read whole. */
+static bool cursor_is_in_place(const struct cursor *c, const struct parquet_column *column)
+{
+    const struct page_header *h = &c->walk.header;
+
+    return column->place != NO_SLOT && h->encoding == ENCODING_PLAIN && !h->has_crc &&
+           h->packed == h->unpacked &&
+           (c->walk.column.codec == CODEC_NONE || (h->type == PAGE_DATA_V2 && !h->is_packed));
+}
+
+/* The levels of the page; only their bytes are read. */
+static int cursor_levels(struct cursor *c, struct page_data *ret, size_t *ret_at, const char **why,
+                         struct diag *d)
+{
+    const uint8_t *bytes = NULL;
+    size_t len = 0, more = 0;
+    int r =
+        page_decode_levels(&c->walk.column, &c->walk.header, bytes, len, ret, ret_at, &more, why);
+
+    while (r == 1) {
+        if (more > c->walk.header.packed) {
+            *why = "expected levels inside the page, got a larger length";
+            return -EBADMSG;
+        }
+        len = more;
+        r = parquet_walk_bytes(&c->walk, len, &bytes, d);
+        if (r == 0)
+            r = page_decode_levels(&c->walk.column, &c->walk.header, bytes, len, ret, ret_at, &more,
+                                   why);
+    }
+    return r;
+}
+
+/* The value at byte *at of the body: its place and length. */
+static int cursor_hop(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
+                      uint64_t *at, struct diag *d)
+{
+    struct parquet_walk *w = &c->walk;
+    uint64_t left = w->header.packed - *at, len;
+    const uint8_t *bytes;
+    int r;
+
+    if (left < 4)
+        return -EBADMSG;
+    r = pass_window_at(&w->window, file->base.blob, w->at + *at, 4, w->end, &bytes, d);
+    if (r < 0)
+        return r;
+    len = load_le32(bytes);
+    if (len > left - 4)
+        return -EBADMSG;
+    if (len && column->bytes_are == UINT_MAX) {
+        size_t head = (size_t)min_u64(len, BYTES_KIND_HEAD);
+
+        r = pass_window_at(&w->window, file->base.blob, w->at + *at + 4, head, w->end, &bytes, d);
+        if (r < 0)
+            return r;
+        column->bytes_are = parquet_kind(bytes, head);
+    }
+    c->place[c->n] = w->at + *at + 4;
+    c->state[c->n++] = STATE_SIZE + len;
+    *at += 4 + len;
+    return 0;
+}
+
+/* Make the page a unit, without its values. */
+static int cursor_page_in_place(struct parquet_file *file, struct cursor *c,
+                                struct parquet_column *column, struct diag *d)
+{
+    AUTO_PAGE_DATA struct page_data levels = {0};
+    const char *why = "expected a length inside the page, got a larger one";
+    size_t values = 0, n = (size_t)min_u64(c->walk.header.n, c->end - c->row);
+    uint64_t at;
+    struct diag fault = DIAG_INIT;
+    int r = cursor_levels(c, &levels, &values, &why, d);
+
+    at = values;
+    if (r == 0 || r == -EBADMSG)
+        r = cursor_reserve(c, n) < 0 ? -ENOMEM : r;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        if (!levels.def || levels.def[i] == c->walk.column.max_def) {
+            r = cursor_hop(file, c, column, &at, d);
+            continue;
+        }
+        column->has_null = true;
+        c->place[c->n] = 0;
+        c->state[c->n++] = STATE_NULL;
+    }
+    if (r == -EBADMSG) {
+        diag_set(&fault, r, "page at byte %llu: %s",
+                 (unsigned long long)(c->walk.at - c->walk.header.len), why);
+        pass_fault(column, n - c->n, fault.text);
+        for (r = 0; c->n < n; c->n++) {
+            c->state[c->n] = STATE_BAD;
+            c->place[c->n] = 0;
+        }
+    }
+    if (r == 0)
+        r = parquet_cursor_add_unit(c, c->walk.at - c->walk.header.len);
+    if (r < 0) {
+        c->n = 0;
+        return r;
+    }
+    c->row += n;
+    parquet_walk_skip(&c->walk);
+    c->has_page = false;
+    return 0;
+}
+
+/* ---- a cursor ---- */
+
+/* Read the next page to what is pending, or make a unit of that first. */
+static int cursor_page(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
+                       struct diag *d)
+{
+    AUTO_PAGE_DATA struct page_data page = {0};
+    struct parquet_walk *w = &c->walk;
+    uint64_t at = w->at - w->header.len;
+    struct diag why = DIAG_INIT;
+    int r;
+
+    if (cursor_is_in_place(c, column))
+        return c->pending.n ? cursor_close(c, column, false, &why)
+                            : cursor_page_in_place(file, c, column, d);
+    if (c->pending.v.len >= PARQUET_UNIT_BYTES && !w->column.max_rep)
+        return cursor_close(c, column, false, &why);
+    r = parquet_walk_decode(w, &page, &why);
+    if (r < 0 && r != -EBADMSG) {
+        c->has_page = false; /* it comes again */
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    }
+    c->has_page = false;
+    if (r == -EBADMSG) {
+        pass_fault(column, 0, why.text); /* rows are counted where they are made */
+        page_data_release(&page);
+        page.v.width = w->column.width;
+        c->is_cut = w->column.max_rep > 0;
+        w->is_over |= c->is_cut;
+        r = c->is_cut ? 0 : parquet_add_bad_values(&w->column, &page, (size_t)w->lost);
+    }
+    if (r == 0 && page.n && c->pending.v.len >= PARQUET_UNIT_BYTES && page.rep && !page.rep[0])
+        r = cursor_close(c, column, false, &why);
+    if (!c->pending.n)
+        c->pending_at = at;
+    c->pending.v.width = w->column.width;
+    return r < 0 ? r : page_data_append(&c->pending, &page);
+}
+
+/* Columns of several leaves are made a group at a time. */
+static int cursor_group(struct parquet_file *file, struct cursor *c, struct parquet_column *column)
+{
+    AUTO_FREE struct page_data *data = calloc(column->n_leaves, sizeof(*data));
+    struct diag why = DIAG_INIT;
+    bool is_cut = false;
+    size_t n = (size_t)(c->end - c->row);
+    int r = data ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < column->n_leaves && r == 0; i++) {
+        const struct parquet_chunk *chunk =
+            parquet_chunk_at(&file->footer, c->group, column->leaf + i);
+        AUTO_WALK struct parquet_walk walk;
+
+        parquet_walk_init(&walk, file, c->group, column->leaf + i, chunk->start, chunk->end,
+                          READ_WAITS);
+        r = parquet_walk_all(&walk, &data[i], &is_cut, &why);
+        c->is_cut |= is_cut;
+    }
+    if (r == 0 && parquet_count_rows(data) != n && !c->is_cut)
+        page_data_release(&data[0]);
+    if (r == 0)
+        r = cursor_make_unit(c, column, data, n, c->walk.at, &why);
+    for (unsigned i = 0; i < column->n_leaves && data; i++)
+        page_data_release(&data[i]);
+    return r;
+}
+
+int parquet_cursor_fill(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
+                        struct diag *d)
+{
+    struct diag why = DIAG_INIT;
+
+    if (column->n_leaves > 1)
+        return cursor_group(file, c, column);
+    while (c->pos == c->n) {
+        int r = c->has_page ? 1 : parquet_walk_page(&c->walk, &why);
+
+        if (r < 0 && r != -EBADMSG)
+            return diag_set(d, r, "%s", diag_text(&why, r));
+        if (r == -EBADMSG)
+            c->is_cut = true;
+        c->has_page = r == 1;
+        if (r != 1) {
+            if (!c->pending.n)
+                c->pending_at = min_u64(c->walk.at, c->walk.end);
+            return cursor_close(c, column, true, &why);
+        }
+        r = cursor_page(file, c, column, d);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

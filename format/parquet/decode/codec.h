@@ -1,0 +1,36 @@
+/* The codecs of pages. The bytes are hostile: what they become is exactly size bytes, or an error;
+ * nothing is written behind them. Any thread. */
+#ifndef EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
+#define EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Compression.md of parquet-format. */
+enum parquet_codec {
+    CODEC_NONE,
+    CODEC_SNAPPY,
+    CODEC_GZIP,
+    CODEC_LZO,
+    CODEC_BROTLI,
+    CODEC_LZ4_HADOOP,
+    CODEC_ZSTD,
+    CODEC_LZ4,
+    N_CODECS,
+};
+
+/* For people; NULL: there is no such codec. */
+const char *codec_name(uint64_t codec);
+
+/* Is it read? */
+bool codec_is_known(uint64_t codec);
+
+/* Unpack len bytes to exactly size bytes. 0, -EBADMSG or -ENOMEM. */
+int codec_unpack(enum parquet_codec codec, const uint8_t *bytes, size_t len, uint8_t *dst,
+                 size_t size);
+
+/* CRC-32 of zlib, of bytes after those that gave crc; 0 at first. */
+uint32_t codec_crc32(uint32_t crc, const uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,86 @@
+/* The values of pages, decoded: Encodings.md of parquet-format. The bytes are hostile. One thread.
+ */
+#ifndef EPOCHFS_FORMAT_PARQUET_DECODE_VALUES_H
+#define EPOCHFS_FORMAT_PARQUET_DECODE_VALUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/scope.h"
+
+#define VALUES_BYTES_MAX (UINT32_C(256) << 20) /* of a page */
+
+enum parquet_type {
+    TYPE_BOOLEAN,
+    TYPE_INT32,
+    TYPE_INT64,
+    TYPE_INT96,
+    TYPE_FLOAT,
+    TYPE_DOUBLE,
+    TYPE_BYTE_ARRAY,
+    TYPE_FIXED,
+    N_PARQUET_TYPES,
+};
+
+enum parquet_encoding {
+    ENCODING_PLAIN = 0,
+    ENCODING_PLAIN_DICTIONARY = 2,
+    ENCODING_RLE = 3,
+    ENCODING_BIT_PACKED = 4,
+    ENCODING_DELTA_BINARY_PACKED = 5,
+    ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,
+    ENCODING_DELTA_BYTE_ARRAY = 7,
+    ENCODING_RLE_DICTIONARY = 8,
+    ENCODING_BYTE_STREAM_SPLIT = 9,
+};
+
+/* Values one after another, as PLAIN has them; a boolean is a byte. Starts as {.width}. */
+struct values {
+    uint32_t width; /* bytes of each; 0: they differ */
+    size_t n, len;
+    uint8_t *bytes;                       /* [len] owned, as is all of it */
+    uint32_t *end;                        /* [n] where each ends in bytes, with width 0 */
+    uint8_t *bad;                         /* [n] 1: it is not what the file means; NULL: none is */
+    size_t capacity, end_capacity, bad_n; /* private */
+};
+
+void values_release(struct values *v);
+#define AUTO_VALUES AUTO(values_release)
+
+/* Bytes of a value of that type; 0: they differ. fixed: bytes of TYPE_FIXED. */
+uint32_t values_width(enum parquet_type type, uint32_t fixed);
+
+static inline const uint8_t *values_at(const struct values *v, size_t i, size_t *ret_len)
+{
+    size_t start = v->width ? i * v->width : i ? v->end[i - 1] : 0;
+
+    *ret_len = v->width ? v->width : v->end[i] - start;
+    return v->bytes + start;
+}
+
+/* Append n values of width bytes that are zeros, or empty, and those of other. 0, -ENOMEM, or
+ * -EBADMSG: they are too many. */
+int values_append_zeros(struct values *v, size_t n);
+int values_append(struct values *v, const struct values *other);
+
+/* Append bytes that are some values of v->width. The same. */
+int values_append_bytes(struct values *v, const uint8_t *bytes, size_t len);
+
+/* Value i is not what the file means. 0 or -ENOMEM. */
+int values_mark_bad(struct values *v, size_t i);
+
+/* Append the n values that the len bytes are. dictionary: of the chunk; NULL: it has none. 0,
+ * -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
+int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
+                  size_t len, size_t n, const struct values *dictionary, const char **ret_why);
+
+/* Is there such an encoding for that type, which values_decode() knows? */
+bool values_knows(enum parquet_type type, uint64_t encoding);
+
+/* Decode DELTA_BINARY_PACKED of n numbers of bits (32, 64). *ret_used: the bytes that it took. NULL
+ * or why it is none. ret: [n]. */
+const char *delta_decode(const uint8_t *bytes, size_t len, unsigned bits, size_t n, uint64_t *ret,
+                         size_t *ret_used);
+
+#endif

@@ -1,0 +1,251 @@
+/* A file of Parquet, opened: its footer, what its columns show, and where their rows are.
+ *
+ * A column of a file is decoded by *units*: some pages that follow each other and begin with a row,
+ * of a row group. What differs from row to row in size is found by one pass, which is kept as the
+ * index: for each row of such a column its state. Where bytes lie in the file as they are, the
+ * index also has their place, and they are read there. */
+#ifndef EPOCHFS_FORMAT_PARQUET_FILE_H
+#define EPOCHFS_FORMAT_PARQUET_FILE_H
+
+#include "base/json.h"
+#include "base/memo.h"
+#include "format/index/pass_window.h"
+#include "format/parquet/layout/footer.h"
+#include "format/records/bytes_kind.h"
+#include "format/records/record_set.h"
+
+/* States of a row in the index. */
+enum {
+    STATE_NULL,
+    STATE_BAD,
+    STATE_SIZE
+}; /* and STATE_SIZE + n: it has n bytes, or elements of
+      the first axis */
+
+#define NO_SLOT UINT_MAX
+
+enum parquet_shown {
+    SHOWN_NUMBER, /* a number, or some: of one size in each row */
+    SHOWN_BYTES,  /* bytes, or text */
+    SHOWN_ARRAY,  /* a list of numbers, or lists of lists of one shape */
+    SHOWN_JOINED, /* a list of bytes: one after another, */
+    SHOWN_SIZES,  /* and how many each has */
+    SHOWN_JSON,   /* anything else, as JSON */
+};
+
+/* How a value of a leaf becomes what is shown. */
+enum parquet_convert {
+    CONVERT_COPY,
+    CONVERT_NARROW, /* an INT32 of a smaller type */
+    CONVERT_INT96,
+    CONVERT_DECIMAL, /* to float64 */
+    CONVERT_DECIMAL_TEXT,
+    CONVERT_UUID,
+};
+
+/* What a null of a number shows. */
+enum parquet_null { NULL_HOLE, NULL_NAN, NULL_MINUS_ONE };
+
+struct parquet_column {
+    enum parquet_shown shown;
+    enum parquet_convert convert;
+    enum parquet_null null;
+    const struct parquet_node *node; /* what is shown: a leaf, or a group with several */
+    unsigned leaf, n_leaves;
+    enum dtype dtype; /* of numbers */
+    uint32_t width;   /* bytes of a number as it is shown; of SHOWN_NUMBER all of a row */
+    unsigned ndim;    /* of SHOWN_ARRAY; the first may vary, */
+    uint64_t dim[RECORD_AXES];
+    uint64_t tail; /* and these are the elements of the others */
+    bool is_text, is_json_text;
+    unsigned state, place; /* slots of the index; NO_SLOT: it has none */
+    char name[RECORD_NAME_MAX + 1];
+    const json_t *classes; /* names of its numbers; NULL: none */
+    /* Found by the pass: */
+    bool has_null;
+    unsigned bytes_are; /* of bytes: see parquet_kind_ext(); of the first value */
+    uint64_t faults;    /* rows that cannot be read, and why the first cannot: */
+    char *fault;        /* owned; NULL: not known */
+};
+
+/* Units of a column in a row group: the next one's start is its end. */
+struct parquet_unit {
+    uint64_t at, row; /* byte of the file; row of the file */
+};
+
+struct parquet_file {
+    struct record_file base;
+    struct memo *memo; /* NULL: none */
+    struct parquet_footer footer;
+    json_t *features;              /* owned; of the Hub's metadata; NULL: none */
+    struct parquet_column *column; /* [n_columns] owned */
+    struct record_column *record;  /* [n_columns] owned */
+    unsigned n_columns, n_slots;
+    struct text notes;         /* lines for people: what is ignored */
+    struct parquet_pass *pass; /* while it is made */
+    struct parquet_unit *unit; /* [n_units] */
+    size_t n_units;
+    size_t *first_unit; /* [n_groups * n_columns + 1] group by group */
+};
+
+/* ---- columns.c: what columns show ---- */
+
+/* Make the columns from the footer. 0, -ENOMEM; or -EBADMSG with the reason in d: there is none
+ * that can be shown. */
+int parquet_columns_make(struct parquet_file *file, struct diag *d);
+
+/* Set what records show, once the pass is over. 0 or -ENOMEM. */
+int parquet_columns_ready(struct parquet_file *file);
+
+/* The kind of bytes by their head, and its extension. */
+unsigned parquet_kind(const uint8_t *head, size_t len);
+const char *parquet_kind_ext(unsigned number);
+#define PARQUET_KINDS (N_BYTES_KINDS + 4)
+
+/* Is the list of that node, a group, one by its annotation or shape? Then its element. NULL: no.
+ * *ret_repeated: the node that repeats. */
+const struct parquet_node *parquet_list_element(const struct parquet_node *node,
+                                                const struct parquet_node **ret_repeated);
+
+/* Is it a picture or a sound of the Hub: a struct of bytes and path? Then the leaf of bytes. */
+const struct parquet_node *parquet_media_bytes(const struct parquet_node *node);
+
+/* ---- hub.c: what the Hub's `datasets` says of columns ---- */
+
+/* Read the metadata, if there is some; notes say what is wrong with it. 0 or -ENOMEM. */
+int parquet_hub_read(struct parquet_file *file);
+/* The feature of a column of the file; NULL: none is known. */
+const json_t *parquet_hub_feature(const struct parquet_file *file, const char *name);
+/* Names of classes, or NULL. The shape of arrays: false: it has none that fits ndim axes. */
+const json_t *parquet_hub_classes(const json_t *feature);
+bool parquet_hub_shape(const json_t *feature, unsigned ndim, uint64_t ret[static RECORD_AXES]);
+
+/* ---- convert.c ---- */
+
+/* Write a value as it is shown, of column->width bytes. false: it is none. */
+bool parquet_convert(const struct parquet_column *column, const uint8_t *value, size_t len,
+                     uint8_t *dst);
+/* The same of what is shown as text: append it. 0, -EBADMSG or -ENOMEM. */
+int parquet_convert_text(const struct parquet_node *node, enum parquet_convert convert,
+                         const uint8_t *value, size_t len, struct text *t);
+/* How the values of a leaf are shown; *ret_width: bytes of a number, 0: text or bytes. */
+enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum dtype *ret_dtype,
+                                         uint32_t *ret_width);
+
+/* ---- rows.c: rows of a column ---- */
+
+/* Starts as {0}. */
+struct parquet_rows {
+    size_t n;
+    struct values v; /* [n] what the rows show; bad: it cannot be read */
+    uint8_t *null;   /* [n] owned; NULL: none is */
+    const char *why; /* what is wrong with the first bad one, static; NULL: its pages say it */
+    size_t null_n;   /* private */
+};
+
+void parquet_rows_release(struct parquet_rows *rows);
+#define AUTO_ROWS AUTO(parquet_rows_release)
+
+/* Make n rows from the pages of each leaf of a column; rows that these do not have are bad, and so
+ * is the last that they have with is_cut. 0 or -ENOMEM. */
+int parquet_rows_make(const struct parquet_column *column, const struct page_data *data, size_t n,
+                      bool is_cut, struct parquet_rows *ret);
+/* Rows that the pages of a leaf begin. */
+size_t parquet_count_rows(const struct page_data *data);
+/* Append n bad or null rows, or one of those bytes. 0, -ENOMEM, -EBADMSG: too many bytes. */
+int parquet_rows_add_bad(struct parquet_rows *rows, size_t n);
+int parquet_rows_add_null(struct parquet_rows *rows, size_t n);
+int parquet_rows_add(struct parquet_rows *rows, const void *bytes, size_t len);
+
+/* ---- json.c ---- */
+
+/* The leaves of a row, and where the reading of each is. */
+struct json_leaf {
+    const struct page_data *data;
+    size_t level, value, end; /* end: the level behind the row */
+};
+
+/* Add the node's next value as JSON. leaf: those of the column, whose first is number first_leaf.
+ * 0, -EBADMSG: the leaves do not fit each other; or -ENOMEM. */
+int parquet_json(const struct parquet_node *node, struct json_leaf *leaf, unsigned first_leaf,
+                 struct text *t);
+
+/* ---- pages.c: the pages of a chunk ---- */
+
+struct parquet_walk {
+    const struct parquet_file *file;
+    const struct parquet_chunk *chunk;
+    struct page_column column;
+    struct pass_window window;
+    uint64_t at, end;    /* the next page; the byte behind the last */
+    uint64_t left;       /* values that the chunk has from there on, at most */
+    bool has_dictionary; /* the dictionary was asked for: */
+    struct memo_thing *thing;
+    struct values dictionary; /* of thing; owned without a memo */
+    bool owns_dictionary;
+    bool is_over;              /* what follows cannot be read, */
+    bool is_spoilt;            /* nor can what was before */
+    uint64_t lost;             /* values of the page that could not be read */
+    struct page_header header; /* of the last page */
+};
+
+/* Walk through bytes [at, end) of a chunk. rc may be READ_WAITS. */
+void parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
+                       unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc);
+void parquet_walk_release(struct parquet_walk *walk);
+#define AUTO_WALK AUTO(parquet_walk_release)
+
+/* Go to the next data page, whose header is set; at is its body. 1; 0: there is none; -EBADMSG with
+ * the reason in d: the rest cannot be read (is_over); or another -errno. */
+int parquet_walk_page(struct parquet_walk *walk, struct diag *d);
+/* Decode that page, and go behind it. 0, -EBADMSG with the reason in d: its values (lost) cannot be
+ * read; or another -errno. */
+int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct diag *d);
+/* Go behind that page. */
+void parquet_walk_skip(struct parquet_walk *walk);
+/* The bytes of its body, from its start, at most as many as it has. */
+int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **ret,
+                       struct diag *d);
+/* Append all data pages. Values that cannot be read are bad in flat columns. In others *ret_cut:
+ * what follows is lacking. d has the first fault, which is no error. 0 or another -errno. */
+int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret_cut,
+                     struct diag *d);
+/* Append n values that are bad. 0 or -ENOMEM. */
+int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n);
+
+/* ---- units.c ---- */
+
+/* The rows of the unit that a row is in, decoded; they are remembered. *ret_first: its first row.
+ * thing: to let go. 0, or -errno with the reason in d. */
+struct parquet_slab {
+    size_t n;
+    uint32_t width;
+    const uint8_t *state; /* [n] STATE_NULL, STATE_BAD or STATE_SIZE */
+    const uint32_t *end;  /* [n] with width 0 */
+    const uint8_t *bytes;
+    const char *fault; /* the first, for people */
+};
+int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
+                     uint64_t row, const struct parquet_slab **ret, uint64_t *ret_first,
+                     struct memo_thing **ret_thing, struct diag *d);
+/* The bytes of the file that a row's unit needs. */
+void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint64_t row,
+                         struct extent *ret);
+unsigned parquet_group_of(const struct parquet_file *file, uint64_t row);
+
+/* ---- contents.c: for struct record_format ---- */
+
+bool parquet_has(const void *file, uint64_t row, unsigned column);
+int parquet_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                 struct diag *d);
+bool parquet_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
+bool parquet_is_copy(const void *file, uint64_t row, unsigned column);
+int parquet_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int parquet_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
+                      const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
+
+extern const struct record_file_ops parquet_file_ops; /* pass.c */
+extern const struct format format_parquet;
+
+#endif

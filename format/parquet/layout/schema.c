@@ -1,0 +1,297 @@
+/* The schema of a footer: parquet.thrift and LogicalTypes.md of parquet-format. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "format/parquet/decode/thrift.h"
+#include "format/parquet/layout/footer.h"
+
+enum {
+    ELEMENT_TYPE = 1,
+    ELEMENT_LENGTH,
+    ELEMENT_REPETITION,
+    ELEMENT_NAME,
+    ELEMENT_CHILDREN,
+    ELEMENT_CONVERTED,
+    ELEMENT_SCALE,
+    ELEMENT_PRECISION,
+    ELEMENT_FIELD_ID,
+    ELEMENT_LOGICAL
+};
+
+/* What an element of the schema says, before it is understood. */
+struct element {
+    int64_t number[ELEMENT_LOGICAL + 1];
+    int64_t logical;      /* the member of the union that is set; -1: none */
+    int64_t parameter[3]; /* the numbers of that member, by id */
+    int64_t unit;         /* of times: 1 ms, 2 us, 3 ns */
+};
+
+/* The unit of a time: a union of empty structs. */
+static int64_t schema_read_unit(struct thrift *t)
+{
+    struct thrift_field f = {0};
+    int64_t unit = 0;
+
+    while (thrift_next(t, &f)) {
+        unit = f.id;
+        thrift_skip(t, f.type);
+    }
+    return unit;
+}
+
+static void schema_read_member(struct thrift *t, struct element *e)
+{
+    struct thrift_field f = {0};
+
+    while (thrift_next(t, &f))
+        if (f.id == 2 && f.type == THRIFT_STRUCT)
+            e->unit = schema_read_unit(t);
+        else if (f.id == 1 || f.id == 2)
+            thrift_number(t, &f, &e->parameter[f.id]);
+        else
+            thrift_skip(t, f.type);
+}
+
+static void schema_read_logical(struct thrift *t, struct element *e)
+{
+    struct thrift_field f = {0};
+
+    while (thrift_next(t, &f)) {
+        e->logical = f.id;
+        if (thrift_struct(t, &f))
+            schema_read_member(t, e);
+    }
+}
+
+static int schema_read_element(struct thrift *t, struct element *e, struct parquet_node *node)
+{
+    struct thrift_field f = {0};
+    const uint8_t *name = (const uint8_t *)"";
+    size_t len = 0;
+
+    *e = (struct element){.logical = -1};
+    for (unsigned i = 0; i <= ELEMENT_LOGICAL; i++)
+        e->number[i] = -1;
+    while (thrift_next(t, &f)) {
+        if (f.id == ELEMENT_NAME)
+            thrift_binary(t, &f, &name, &len);
+        else if (f.id == ELEMENT_LOGICAL && f.type == THRIFT_STRUCT)
+            schema_read_logical(t, e);
+        else if (f.id >= ELEMENT_TYPE && f.id < ELEMENT_LOGICAL)
+            thrift_number(t, &f, &e->number[f.id]);
+        else
+            thrift_skip(t, f.type);
+    }
+    node->name = strndup((const char *)name, len);
+    return node->name ? 0 : -ENOMEM;
+}
+
+/* ---- what it means ---- */
+
+/* By the number of the union's member, and of the older converted types. */
+static const uint8_t logical_types[] = {
+    [0] = LOGICAL_OTHER,     [1] = LOGICAL_STRING,  [2] = LOGICAL_MAP,      [3] = LOGICAL_LIST,
+    [4] = LOGICAL_STRING,    [5] = LOGICAL_DECIMAL, [6] = LOGICAL_DATE,     [7] = LOGICAL_TIME,
+    [8] = LOGICAL_TIMESTAMP, [9] = LOGICAL_OTHER,   [10] = LOGICAL_INTEGER, [11] = LOGICAL_NULL,
+    [12] = LOGICAL_JSON,     [13] = LOGICAL_NONE,   [14] = LOGICAL_UUID,    [15] = LOGICAL_FLOAT16,
+    [16] = LOGICAL_VARIANT,  [17] = LOGICAL_NONE,   [18] = LOGICAL_NONE,
+};
+static const struct converted {
+    uint8_t logical;
+    uint8_t unit, bits;
+    bool is_signed;
+} converted_types[] = {
+    {LOGICAL_STRING, 0, 0, false},   {LOGICAL_MAP, 0, 0, false},
+    {LOGICAL_MAP, 0, 0, false},      {LOGICAL_LIST, 0, 0, false},
+    {LOGICAL_STRING, 0, 0, false},   {LOGICAL_DECIMAL, 0, 0, false},
+    {LOGICAL_DATE, 0, 0, false},     {LOGICAL_TIME, 1, 0, true},
+    {LOGICAL_TIME, 2, 0, true},      {LOGICAL_TIMESTAMP, 1, 0, true},
+    {LOGICAL_TIMESTAMP, 2, 0, true}, {LOGICAL_INTEGER, 0, 8, false},
+    {LOGICAL_INTEGER, 0, 16, false}, {LOGICAL_INTEGER, 0, 32, false},
+    {LOGICAL_INTEGER, 0, 64, false}, {LOGICAL_INTEGER, 0, 8, true},
+    {LOGICAL_INTEGER, 0, 16, true},  {LOGICAL_INTEGER, 0, 32, true},
+    {LOGICAL_INTEGER, 0, 64, true},  {LOGICAL_JSON, 0, 0, false},
+    {LOGICAL_NONE, 0, 0, false},     {LOGICAL_INTERVAL, 0, 0, false},
+};
+
+static void schema_understand(const struct element *e, struct parquet_node *node)
+{
+    static const char units[][4] = {"", "ms", "us", "ns"};
+    int64_t unit = e->unit, scale = e->number[ELEMENT_SCALE];
+    int64_t precision = e->number[ELEMENT_PRECISION];
+    int64_t converted = e->number[ELEMENT_CONVERTED];
+
+    node->is_signed = true;
+    if (e->logical >= 0) {
+        node->logical = e->logical < (int64_t)ARRAY_LEN(logical_types) ? logical_types[e->logical]
+                                                                       : LOGICAL_OTHER;
+        node->bits = (unsigned)e->parameter[1];
+        node->is_signed = e->parameter[2] != 0;
+        node->utc = e->parameter[1] != 0;
+        scale = e->parameter[1];
+        precision = e->parameter[2];
+    } else if (converted >= 0 && converted < (int64_t)ARRAY_LEN(converted_types)) {
+        node->logical = converted_types[converted].logical;
+        unit = converted_types[converted].unit;
+        node->bits = converted_types[converted].bits;
+        node->is_signed = converted_types[converted].is_signed;
+        node->utc = unit != 0;
+    }
+    node->scale = scale > 0 && scale < 1 << 20 ? (unsigned)scale : 0;
+    node->precision = precision > 0 && precision < 1 << 20 ? (unsigned)precision : 0;
+    snprintf(node->unit, sizeof(node->unit), "%s",
+             node->logical == LOGICAL_DATE ? "day"
+             : unit > 0 && unit < 4        ? units[unit]
+                                           : "");
+}
+
+/* Does a leaf of that type have values of that meaning? If not, they are what the type says. */
+static bool schema_fits(const struct parquet_node *node)
+{
+    bool is_bytes = node->type == TYPE_BYTE_ARRAY;
+    bool is_long = node->type == TYPE_INT64;
+    bool is_int = node->type == TYPE_INT32;
+
+    switch (node->logical) {
+    case LOGICAL_STRING:
+    case LOGICAL_JSON:
+        return is_bytes;
+    case LOGICAL_DECIMAL:
+        return node->precision && node->scale <= node->precision && node->precision <= 1000 &&
+               (is_bytes || is_int || is_long || node->type == TYPE_FIXED);
+    case LOGICAL_DATE:
+        return is_int;
+    case LOGICAL_TIME:
+        return *node->unit && (node->unit[0] == 'm' ? is_int : is_long);
+    case LOGICAL_TIMESTAMP:
+        return *node->unit && is_long;
+    case LOGICAL_INTEGER:
+        return (is_int && (node->bits == 8 || node->bits == 16 || node->bits == 32)) ||
+               (is_long && node->bits == 64);
+    case LOGICAL_UUID:
+        return node->type == TYPE_FIXED && node->type_length == 16;
+    case LOGICAL_FLOAT16:
+        return node->type == TYPE_FIXED && node->type_length == 2;
+    case LOGICAL_INTERVAL:
+        return node->type == TYPE_FIXED && node->type_length == 12;
+    case LOGICAL_MAP:
+    case LOGICAL_LIST:
+    case LOGICAL_VARIANT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static int schema_bad(unsigned i, const struct parquet_node *node, const char *what, struct diag *d)
+{
+    return diag_set(d, -EBADMSG, "schema element %u, '%.200s': expected %s, got another", i,
+                    node->name, what);
+}
+
+static int schema_check(unsigned i, struct element *e, struct parquet_node *node, struct diag *d)
+{
+    int64_t type = e->number[ELEMENT_TYPE], children = e->number[ELEMENT_CHILDREN];
+    int64_t repetition = e->number[ELEMENT_REPETITION];
+
+    if (children > 0 || i == 0)
+        type = -1;
+    else if (type < 0 || type >= N_PARQUET_TYPES)
+        return schema_bad(i, node, "a type from 0 to 7", d);
+    node->type = (int)type;
+    node->type_length = e->number[ELEMENT_LENGTH];
+    if (type == TYPE_FIXED && (node->type_length <= 0 || node->type_length > PAGE_BYTES_MAX))
+        return schema_bad(i, node, "a length above 0 and up to 256 MiB", d);
+    if (repetition > NODE_REPEATED || (i && repetition < 0))
+        return schema_bad(i, node, "a repetition from 0 to 2", d);
+    node->repetition = i ? (enum parquet_repetition)repetition : NODE_REQUIRED;
+    if (children > INT32_MAX)
+        return schema_bad(i, node, "as many children as elements follow", d);
+    node->n_children = children > 0 ? (unsigned)children : 0;
+    schema_understand(e, node);
+    if (type >= 0 && !schema_fits(node))
+        node->logical = LOGICAL_NONE;
+    return 0;
+}
+
+/* ---- the tree ---- */
+
+/* A node whose children follow. */
+struct open_node {
+    unsigned node, left;
+};
+
+/* Close the nodes that are complete. */
+static void schema_close(struct parquet_footer *footer, struct open_node *open, unsigned *depth,
+                         unsigned next)
+{
+    while (*depth && !open[*depth - 1].left) {
+        struct parquet_node *node = &footer->node[open[--*depth].node];
+
+        node->size = next - open[*depth].node;
+        node->n_leaves = footer->n_leaves - node->leaf;
+    }
+}
+
+/* Set what follows from the places of nodes in the tree. */
+static int schema_grow_tree(struct parquet_footer *footer, struct diag *d)
+{
+    struct open_node open[PARQUET_DEPTH_MAX + 1];
+    unsigned depth = 0;
+
+    for (unsigned i = 0; i < footer->n_nodes; i++) {
+        struct parquet_node *node = &footer->node[i];
+        const struct parquet_node *parent = i ? &footer->node[open[depth - 1].node] : node;
+
+        node->max_def = parent->max_def + (node->repetition != NODE_REQUIRED);
+        node->max_rep = parent->max_rep + (node->repetition == NODE_REPEATED);
+        node->leaf = footer->n_leaves;
+        if (i)
+            open[depth - 1].left--;
+        if (depth == ARRAY_LEN(open))
+            return schema_bad(i, node, "at most 64 levels of groups", d);
+        if (node->type >= 0)
+            footer->leaf[footer->n_leaves++] = i;
+        if (footer->n_leaves > PARQUET_LEAVES_MAX)
+            return schema_bad(i, node, "at most 65536 columns", d);
+        open[depth++] = (struct open_node){i, node->n_children};
+        schema_close(footer, open, &depth, i + 1);
+        if (!depth && i + 1 < footer->n_nodes)
+            return schema_bad(i, node, "children that are all elements", d);
+    }
+    return depth ? diag_set(d, -EBADMSG,
+                            "schema: expected as many elements as there are children, got %u",
+                            footer->n_nodes)
+                 : 0;
+}
+
+int parquet_schema_read(struct thrift *t, uint32_t n, struct parquet_footer *footer, struct diag *d)
+{
+    if (footer->node)
+        return diag_set(d, -EBADMSG, "schema: expected one, got two");
+    for (uint32_t i = 0; i < n && !t->fault; i++) {
+        struct element e;
+        struct parquet_node *node;
+        int r = array_capacity(&footer->node, i, sizeof(*footer->node));
+
+        if (r < 0)
+            return r;
+        node = &footer->node[i];
+        *node = (struct parquet_node){0};
+        r = schema_read_element(t, &e, node);
+        if (r < 0)
+            return r;
+        footer->n_nodes++;
+        r = t->fault ? 0 : schema_check(i, &e, node, d);
+        if (r < 0)
+            return r;
+    }
+    if (t->fault)
+        return -EBADMSG;
+    footer->leaf = calloc(footer->n_nodes + 1u, sizeof(*footer->leaf));
+    return footer->leaf ? schema_grow_tree(footer, d) : -ENOMEM;
+}

@@ -1,0 +1,79 @@
+/* Bytes as pages of Parquet: the type of the column, its levels, the encoding, the codec, the
+ * number of values and whether it is a v2 page (6 bytes); the length of a dictionary (1 byte) and
+ * its bytes; then the body. The sizes in the header are those of the body, or twice them. Whatever
+ * comes out, there is a value for each level that says so. */
+#include <errno.h>
+#include <string.h>
+
+#include "format/parquet/decode/page.h"
+#include "fuzz.h"
+
+#define HEAD   7
+#define VALUES 4096
+
+static void check_data(const struct page_column *column, const struct page_data *data, size_t n)
+{
+    size_t len, sum = 0;
+
+    FUZZ_CHECK(data->n == n && data->v.n == page_count_values(column, data));
+    for (size_t i = 0; i < data->v.n; i++) {
+        const uint8_t *bytes = values_at(&data->v, i, &len);
+
+        FUZZ_CHECK(bytes >= data->v.bytes && bytes + len <= data->v.bytes + data->v.len);
+        sum += len;
+    }
+    FUZZ_CHECK(sum == data->v.len);
+}
+
+static void check_page(const struct page_column *column, struct page_header *header,
+                       const uint8_t *body, const struct values *dictionary)
+{
+    AUTO_PAGE_DATA struct page_data data = {0}, twice = {0};
+    const char *why = NULL;
+    int r = page_decode(column, header, body, dictionary, &data, &why);
+
+    FUZZ_CHECK(r == 0 || (r == -EBADMSG && why));
+    if (r < 0)
+        return;
+    check_data(column, &data, (size_t)header->n);
+    twice.v.width = column->width;
+    FUZZ_CHECK(page_data_append(&twice, &data) == 0 && page_data_append(&twice, &data) == 0);
+    check_data(column, &twice, 2 * (size_t)header->n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct page_column column = {0};
+    struct page_header header = {0};
+    AUTO_VALUES struct values dictionary = {0};
+    const char *why;
+    size_t entries;
+
+    if (len < HEAD || len > 1 << 16)
+        return 0;
+    column.type = data[0] % N_PARQUET_TYPES;
+    column.width = values_width(column.type, data[0] / 16 + 1u);
+    column.max_def = data[1] % 4;
+    column.max_rep = data[1] / 4 % 4;
+    column.codec = data[3] % N_CODECS;
+    header.encoding = data[2] % 12;
+    header.n = data[4] * 16u % VALUES;
+    header.type = data[5] & 1 ? PAGE_DATA_V2 : PAGE_DATA;
+    header.is_packed = data[5] & 2;
+    header.level_encoding[0] = header.level_encoding[1] = data[5] & 4 ? 4 : 3;
+    entries = data[6];
+    data += HEAD;
+    len -= HEAD;
+    entries = entries < len ? entries : len;
+    dictionary.width = column.width;
+    if (values_decode(&dictionary, column.type, ENCODING_PLAIN, data, entries,
+                      column.width ? entries / column.width : 3, NULL, &why) < 0)
+        dictionary.n = 0;
+    header.packed = len - entries;
+    header.unpacked = column.codec ? 2 * header.packed : header.packed;
+    header.def_bytes = header.packed / 4;
+    header.rep_bytes = header.packed / 8;
+    header.rows = header.n;
+    check_page(&column, &header, data + entries, dictionary.n ? &dictionary : NULL);
+    return 0;
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""Parquet that a writer by hand makes: numbers, text, bytes, lists and groups with and without nulls, in v1 and v2
+pages, packed and not, in one file and in shards; what the Hub adds; pages that cannot be read."""
+
+import errno
+import io
+import json
+import os
+
+import numpy as np
+
+import lib
+from lib import SOURCE, contains, equal, expect_error, mounted, path, run, text, write
+from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT64, INT96, SNAPPY, make
+
+UTF8, LIST, MAP, DATE, INT8, DECIMAL = 0, 3, 1, 6, 15, 5
+N = 23
+JPEG = b"\xff\xd8\xff\xe0" + b"picture"
+WAV = b"RIFF\0\0\0\0WAVEfmt "
+
+NODES = [
+    ("i", "required", INT64), ("ni", "optional", INT32), ("f", "optional", FLOAT), ("full", "optional", INT32),
+    ("b", "required", BOOLEAN), ("i1", "required", INT32, {"converted": INT8}), ("day", "required", INT32, {"converted": DATE}),
+    ("fix", "required", FIXED, {"length": 3}), ("old", "required", INT96),
+    ("dec", "required", INT64, {"converted": DECIMAL, "scale": 2, "precision": 9}),
+    ("big", "required", FIXED, {"converted": DECIMAL, "scale": 3, "precision": 30, "length": 13}),
+    ("t", "optional", BYTES, {"converted": UTF8}),
+    ("image", "optional", [("bytes", "optional", BYTES), ("path", "optional", BYTES, {"converted": UTF8})]),
+    ("label", "optional", INT64),
+    ("ids", "optional", [("list", "repeated", [("element", "required", INT64)])], {"converted": LIST}),
+    ("words", "optional", [("list", "repeated", [("element", "optional", BYTES, {"converted": UTF8})])], {"converted": LIST}),
+    ("grid", "required", [("list", "repeated", [("element", "required", [("list", "repeated", [("element", "required", FLOAT)])],
+                                                 {"converted": LIST})])], {"converted": LIST}),
+    ("turns", "optional", [("list", "repeated", [("element", "required", [
+        ("role", "required", BYTES, {"converted": UTF8}), ("n", "optional", DOUBLE)])])], {"converted": LIST}),
+    ("map", "optional", [("key_value", "repeated", [("key", "required", BYTES, {"converted": UTF8}),
+                                                     ("value", "optional", INT32)])], {"converted": MAP}),
+    ("s", "optional", [("x", "required", INT32), ("y", "optional", DOUBLE)]),
+    ("clips", "optional", [("list", "repeated", [("element", "required", BYTES)])], {"converted": LIST}),
+]
+FEATURES = {"label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
+            "grid": {"_type": "Array2D", "shape": [2, 3], "dtype": "float32"}}
+METADATA = {"huggingface": json.dumps({"info": {"features": FEATURES}})}
+
+
+def wrap(values):
+    return None if values is None else {"list": [{"element": v} for v in values]}
+
+
+def row(i):
+    """(what the writer gets, what is shown; a field that is not in it is a hole)"""
+    ids = None if i % 7 == 3 else list(range(i, i + i % 4))
+    words = None if i % 5 == 2 else [None if k == 1 else f"wört{k}" for k in range(i % 4)]
+    grid = [[i, 0.5, -1.0], [2.0, 3.0, float(i)]]
+    turns = None if i == 4 else [("user" if k % 2 == 0 else "bot", None if k == 2 else k / 3) for k in range(i % 4)]
+    table = None if i == 5 else {f"k{k}": None if k == 1 else k for k in range(i % 3)}
+    clips = None if i == 6 else [WAV[:k] for k in range(i % 3)]
+    s = None if i == 8 else {"x": i, "y": None if i % 2 else i / 4}
+    stored = {
+        "i": i * 10 ** 15, "ni": None if i % 3 == 1 else -i, "f": None if i == 2 else i / 8, "full": i, "b": i % 2 == 1,
+        "i1": i - 9, "day": 20000 + i, "fix": bytes([i, 2, 3]), "dec": -125 * i,
+        "old": (i * 1000).to_bytes(8, "little") + (2440588 + i).to_bytes(4, "little"),
+        "big": (-123456789012345678 * i).to_bytes(13, "big", signed=True),
+        "t": None if i == 1 else (f"text {i} ü" if i else "").encode(),
+        "image": None if i == 3 else {"bytes": JPEG * i if i != 7 else None, "path": f"{i}.jpg".encode() if i != 9 else None},
+        "label": None if i == 6 else i % 2, "ids": wrap(ids),
+        "words": wrap(None if words is None else [w and w.encode() for w in words]),
+        "grid": wrap([wrap(r) for r in grid]),
+        "turns": wrap(turns and [{"role": r.encode(), "n": n} for r, n in turns] if turns is not None else None),
+        "map": None if table is None else {"key_value": [{"key": k.encode(), "value": v} for k, v in table.items()]},
+        "s": s, "clips": wrap(clips)}
+    want = {
+        "i": np.int64(i * 10 ** 15), "ni": np.int32(-i), "f": np.float32(np.nan if i == 2 else i / 8), "full": np.int32(i),
+        "b": np.bool_(i % 2), "i1": np.int8(i - 9), "day": np.int32(20000 + i), "fix": np.array([i, 2, 3], np.uint8),
+        "old": np.int64(i * 86_400_000_000 + i), "dec": np.float64(-125 * i / 100), "big": big(-123456789012345678 * i),
+        "t": f"text {i} ü" if i else "", "image": JPEG * i, "image.path": f"{i}.jpg", "label": np.int64(-1 if i == 6 else i % 2),
+        "ids": np.array(ids or [], np.int64), "words": words, "grid": np.array(grid, np.float32),
+        "turns": turns and [{"role": r, "n": n} for r, n in turns] if turns is not None else None,
+        "map": table, "s.x": np.int32(i), "s.y": np.float64(np.nan if s is None or s["y"] is None else s["y"]),
+        "clips": np.frombuffer(b"".join(clips or []), np.uint8), "clips_sizes": np.array([len(c) for c in clips or []], np.int64)}
+    holes = {"ni": i % 3 == 1, "t": i == 1, "image": i in (3, 7), "image.path": i in (3, 9), "ids": ids is None, "words": words is None,
+             "turns": turns is None, "map": table is None, "s.x": s is None, "clips": clips is None, "clips_sizes": clips is None}
+    return stored, {k: v for k, v in want.items() if not holes.get(k)}
+
+
+def big(v):
+    sign, digits = "-" if v < 0 else "", str(abs(v)).zfill(4)
+    return f"{sign}{digits[:-3]}.{digits[-3:]}"
+
+
+ROWS = [row(i) for i in range(N)]
+STORED = [stored for stored, _ in ROWS]
+
+
+def same(got, want, what):
+    if isinstance(want, (str, list, dict)):
+        got = got.item().decode()
+        equal(got if isinstance(want, str) else json.loads(got), want, what)
+    elif isinstance(want, bytes):
+        equal(got.tobytes(), want, what)
+    else:
+        equal((got.dtype, got.shape, got.tobytes()), (want.dtype, want.shape, want.tobytes()), what)
+
+
+def check_samples(name, rows, first=0):
+    """Each sample's npz has what the row has; raw has pictures as they are."""
+    for i, (_, want) in enumerate(rows):
+        with np.load(io.BytesIO(lib.content(path(name, f"samples/npz/{first + i:06d}.npz")))) as found:
+            equal(sorted(found.files), sorted(want), f"{name} {i}")
+            for field, value in want.items():
+                same(found[field], value, f"{name} {i} {field}")
+        raw = path(name, f"samples/raw/{first + i:06d}.jpg")
+        if "image" in want:
+            equal(lib.content(raw), want["image"], raw)
+        else:
+            expect_error(errno.ENOENT, open, raw)
+
+
+def check_batch(name):
+    """Numbers of a shuffled batch, which come from slabs."""
+    batch = np.load(io.BytesIO(lib.content(path(name, "batches/batch=23,seed=3/epoch=0/npz/000000.npz"))))
+    for field in ("i", "f", "full", "b", "i1", "day", "old", "dec", "label", "fix", "grid"):
+        want = np.stack([ROWS[k][1][field] for k in batch["index"]])
+        equal((batch[field].dtype, batch[field].tobytes()), (want.dtype, want.tobytes()), field)
+    lengths = np.diff(batch["ni_offsets"])
+    equal(lengths.tolist(), [int("ni" in ROWS[k][1]) for k in batch["index"]], "holes")
+
+
+WAYS = {
+    "plain": {}, "v2": {"v2": True, "codec": SNAPPY}, "dictionary": {"dictionary": True, "codec": GZIP, "crc": True},
+    "unknown-nulls": {"nulls": False, "v2": True}, "pages": {"page_rows": 1, "codec": SNAPPY, "groups": [9, 0, 14]}}
+for way, options in WAYS.items():
+    write(f"{SOURCE}/{way}/x.parquet", make(NODES, STORED, metadata=METADATA, **options))
+
+# Shards that are one dataset, one that is not like them, and what is no Parquet.
+for k, part in enumerate((STORED[:10], STORED[10:11], STORED[11:])):
+    write(f"{SOURCE}/shards/train-{k:05d}-of-00003.parquet", make(NODES, part, metadata=METADATA))
+write(f"{SOURCE}/shards/test-00000-of-00001.parquet", make(NODES[:2], STORED[:3]))
+write(f"{SOURCE}/shards/_metadata", make(NODES, []))
+
+# Faults: a file each, and what its ERROR.txt says, or which samples fail.
+good = make([("a", "required", INT32), ("t", "required", BYTES, {"converted": UTF8})],
+            [{"a": i, "t": b"%d" % i} for i in range(8)], crc=True)
+broken = {
+    "cut": (good[:-9], "cut off, or still being written"),
+    "encrypted": (good[:-4] + b"PARE", "it is encrypted"),
+    "length": (good[:-8] + b"\xff\xff\xff\x7fPAR1", "the length of a footer inside the file"),
+    "zero": (good[:-8] + b"\0\0\0\0PAR1", "the length of a footer inside the file"),
+    "garbage": (good[:-40] + b"\xff" * 32 + good[-8:], ""),
+    "none": (make([], []), "no columns"),
+    "short": (b"PAR1PAR1", "at least 12 bytes")}
+for name, (data, _) in broken.items():
+    write(f"{SOURCE}/bad/{name}.parquet", data)
+at = good.index(bytes([4, 0, 0, 0, 5, 0, 0, 0])) # values 4, 5 of the second page of a
+write(f"{SOURCE}/flip/x.parquet", good[:at] + b"\x05" + good[at + 1:])
+write(f"{SOURCE}/range/x.parquet", make([("i1", "required", INT32, {"converted": INT8})], [{"i1": v} for v in (1, 300, -1)]))
+
+with mounted():
+    for way in WAYS:
+        check_samples(f"{way}/x.parquet", ROWS)
+    check_batch("plain/x.parquet")
+    check_batch("pages/x.parquet")
+    about = json.loads(text(path("plain/x.parquet/dataset.json")))
+    equal(about["classes"], ["cat", "dog"], "classes")
+    equal(about["times"], {"day": {"unit": "day", "utc": False}, "old": {"unit": "us", "utc": False}}, "times")
+    equal(about["written_by"], "by hand", "writer")
+    equal([f["shape"] for f in about["fields"] if f["name"] == "grid"], [[2, 3]], "grid")
+
+    # Bytes that lie in the file as they are come from there.
+    source = os.getxattr(path("plain/x.parquet/samples/raw/000005.jpg"), "user.epochfs.source").decode()
+    name, place = source.rsplit(":", 1)
+    start, size = map(int, place.split("+"))
+    equal(open(f"{SOURCE}/{name}", "rb").read()[start:start + size], JPEG * 5, "place")
+
+    check_samples("shards/train.parquet", ROWS)
+    contains(str(os.listdir(path("shards"))), "train-00001-of-00003.parquet")
+    equal(os.path.exists(path("shards/all")), False, "files that differ are not joined")
+    equal(os.path.exists(path("shards/_metadata")), False, "metadata of a folder")
+
+    for name, (_, message) in broken.items():
+        contains(text(path(f"bad/{name}.parquet/ERROR.txt")), f"{name}.parquet: ", message)
+    for i in range(8):
+        sample = path(f"flip/x.parquet/samples/npz/{i:06d}.npz")
+        if 4 <= i:
+            expect_error(errno.EIO, lib.content, sample)
+        else:
+            equal(int(np.load(io.BytesIO(lib.content(sample)))["a"]), i, sample)
+    expect_error(errno.EIO, lib.content, path("range/x.parquet/samples/npz/000001.npz"))
+    equal(int(np.load(io.BytesIO(lib.content(path("range/x.parquet/samples/npz/000002.npz"))))["i1"]), -1, "neighbour")
+    contains(run("info", "--check", f"{SOURCE}/flip", code=2), "page at byte", "expected the CRC of the header")
+
+# A kept index is used again, and all is as before.
+with mounted():
+    check_samples("unknown-nulls/x.parquet", ROWS[:3])

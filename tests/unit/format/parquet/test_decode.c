@@ -1,0 +1,358 @@
+/* Thrift, codecs, runs, and each encoding of values. The bytes were made by hand from the
+ * specifications. */
+#include "format/parquet/decode/hybrid.h"
+#include "format/parquet/decode/page.h"
+#include "format/parquet/decode/thrift.h"
+#include "support/unit.h"
+
+#include <errno.h>
+
+#include "base/bytes.h"
+#include "base/scope.h"
+
+#define BYTES(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
+
+/* ---- Thrift ---- */
+
+static void test_thrift__fields__read(void **state)
+{
+    /* i32 1 = -3; bool 2 = true; binary 20 = "ab"; list of i32 21 = {1, -1}; stop */
+    const uint8_t bytes[] = {0x15, 5, 0x11, 0x08, 40, 2, 'a', 'b', 0x19, 0x25, 2, 1, 0x00};
+    struct thrift_field f = {0};
+    struct thrift t;
+    const uint8_t *s;
+    size_t len;
+    uint32_t n;
+    int64_t v;
+
+    (void)state;
+    thrift_init(&t, bytes, sizeof(bytes));
+    assert_true(thrift_next(&t, &f) && f.id == 1 && thrift_number(&t, &f, &v) && v == -3);
+    assert_true(thrift_next(&t, &f) && f.id == 2 && thrift_number(&t, &f, &v) && v == 1);
+    assert_true(thrift_next(&t, &f) && f.id == 20 && thrift_binary(&t, &f, &s, &len));
+    assert_true(len == 2 && !memcmp(s, "ab", 2));
+    assert_true(thrift_next(&t, &f) && f.id == 21 && thrift_list(&t, &f, THRIFT_I32, &n));
+    assert_int_equal(n, 2);
+    assert_int_equal(thrift_element(&t), 1);
+    assert_int_equal(thrift_element(&t), -1);
+    assert_false(thrift_next(&t, &f));
+    assert_null(t.fault);
+}
+
+static void fails_thrift(const uint8_t *bytes, size_t len, const char *piece)
+{
+    struct thrift_field f = {0};
+    struct thrift t;
+
+    thrift_init(&t, bytes, len);
+    while (thrift_next(&t, &f))
+        thrift_skip(&t, f.type);
+    assert_non_null(t.fault);
+    assert_non_null(strstr(t.fault, piece));
+    assert_true(t.fault_at >= bytes && t.fault_at <= bytes + len);
+}
+
+static void test_thrift__hostile__faults(void **state)
+{
+    uint8_t deep[200];
+
+    (void)state;
+    fails_thrift(BYTES(0x1f), "a type of Thrift");
+    fails_thrift(BYTES(0x15, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1),
+                 "at most 10 bytes");
+    fails_thrift(BYTES(0x18, 0xff, 0xff, 0xff, 0xff, 7, 'a'), "a length inside");
+    fails_thrift(BYTES(0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 7), "as many elements");
+    fails_thrift(BYTES(0x19, 0xf1, 0x80, 0x80, 0x80, 0x80, 4, 0), "as many elements");
+    fails_thrift(BYTES(0x1b, 0xff, 0xff, 3, 0x55, 1), "a map");
+    fails_thrift(BYTES(0x15), "more bytes");
+    memset(deep, 0x19, sizeof(deep)); /* lists of one list */
+    fails_thrift(deep, sizeof(deep), "at most 64 levels");
+    memset(deep, 0x1c, sizeof(deep)); /* structs in structs */
+    fails_thrift(deep, sizeof(deep), "at most 64 levels");
+}
+
+/* ---- codecs ---- */
+
+static void unpacks(enum parquet_codec codec, const uint8_t *bytes, size_t len, const char *want)
+{
+    uint8_t out[64] = {0};
+    size_t size = strlen(want);
+
+    assert_int_equal(codec_unpack(codec, bytes, len, out, size), 0);
+    assert_memory_equal(out, want, size);
+    assert_int_equal(codec_unpack(codec, bytes, len, out, size - 1), -EBADMSG);
+    assert_int_equal(codec_unpack(codec, bytes, len, out, size + 1), -EBADMSG);
+    for (size_t cut = 0; cut + 1 < len; cut++) /* the last byte may be a part of padding */
+        assert_int_equal(codec_unpack(codec, bytes, cut, out, size), -EBADMSG);
+}
+
+static void test_codec__known_bytes__unpacked(void **state)
+{
+    uint8_t out[16];
+
+    (void)state;
+    /* Snappy: 10 bytes: literal "ab", a copy of 8 bytes from 2 before. */
+    unpacks(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 4 << 2 | 1, 2), "ababababab");
+    /* The same by a copy with an offset of two bytes. */
+    unpacks(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 7 << 2 | 2, 2, 0), "ababababab");
+    /* LZ4: literals "ab", a match of 6 from 2 before; literals "xyzzy". */
+    unpacks(CODEC_LZ4, BYTES(0x22, 'a', 'b', 2, 0, 0x50, 'x', 'y', 'z', 'z', 'y'), "ababababxyzzy");
+    /* A copy from before the start. */
+    assert_int_equal(
+        codec_unpack(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 4 << 2 | 1, 3), out, 10), -EBADMSG);
+    assert_int_equal(codec_unpack(CODEC_LZ4, BYTES(0x22, 'a', 'b', 3, 0), out, 8), -EBADMSG);
+    assert_int_equal(codec_unpack(CODEC_LZO, BYTES(0), out, 1), -EBADMSG);
+    assert_false(codec_is_known(CODEC_BROTLI) || codec_is_known(8));
+}
+
+/* ---- runs ---- */
+
+static void test_hybrid__runs_and_groups__decoded(void **state)
+{
+    /* A run of 3 times 5; a group of 8 values 0 .. 7 (Encodings.md). */
+    const uint8_t bytes[] = {6, 5, 3, 0x88, 0xc6, 0xfa};
+    uint32_t id[16];
+    uint8_t level[16];
+
+    (void)state;
+    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, id));
+    for (unsigned i = 0; i < 11; i++)
+        assert_int_equal(id[i], i < 3 ? 5 : i - 3);
+    assert_true(hybrid_decode_levels(bytes, sizeof(bytes), 3, 11, level));
+    assert_int_equal(level[10], 7);
+    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 2, id)); /* a run that is longer */
+    assert_false(hybrid_decode(bytes, sizeof(bytes), 3, 12, id));
+    assert_false(hybrid_decode(BYTES(0, 0, 0, 0, 0, 0), 3, 1, id)); /* runs of none */
+    assert_false(hybrid_decode(BYTES(0xff, 0xff, 0xff, 0xff, 0xff, 0xff), 3, 1, id));
+    assert_true(hybrid_decode(NULL, 0, 0, 4, id));
+    assert_int_equal(id[3], 0);
+}
+
+static void test_bits__widths__unpacked(void **state)
+{
+    uint8_t bytes[64];
+    uint64_t v[4];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 37 + 11);
+    for (unsigned width = 1; width <= 64; width++) {
+        bits_unpack(bytes, sizeof(bytes), width, 3, 4, v);
+        for (unsigned i = 0; i < 4; i++)
+            for (unsigned bit = 0; bit < width; bit++) {
+                unsigned at = (3 + i) * width + bit;
+
+                assert_int_equal(v[i] >> bit & 1, bytes[at / 8] >> at % 8 & 1);
+            }
+    }
+}
+
+/* ---- values ---- */
+
+static int decode(enum parquet_type type, uint32_t fixed, uint64_t encoding, const uint8_t *bytes,
+                  size_t len, size_t n, struct values *ret)
+{
+    const char *why;
+
+    *ret = (struct values){.width = values_width(type, fixed)};
+    return values_decode(ret, type, encoding, bytes, len, n, NULL, &why);
+}
+
+static void is_text(const struct values *v, size_t i, const char *want)
+{
+    size_t len;
+    const uint8_t *bytes = values_at(v, i, &len);
+
+    assert_int_equal(len, strlen(want));
+    assert_memory_equal(bytes, want, len);
+}
+
+static void test_values__plain__decoded(void **state)
+{
+    AUTO_VALUES struct values v = {0}, w = {0}, b = {0};
+
+    (void)state;
+    assert_int_equal(decode(TYPE_INT32, 0, ENCODING_PLAIN, BYTES(1, 0, 0, 0, 2, 0, 0, 0), 2, &v),
+                     0);
+    assert_int_equal(load_le32(v.bytes + 4), 2);
+    assert_int_equal(decode(TYPE_BYTE_ARRAY, 0, ENCODING_PLAIN,
+                            BYTES(1, 0, 0, 0, 'a', 0, 0, 0, 0, 2, 0, 0, 0, 'b', 'c'), 3, &w),
+                     0);
+    is_text(&w, 0, "a");
+    is_text(&w, 1, "");
+    is_text(&w, 2, "bc");
+    assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_PLAIN, BYTES(5), 3, &b), 0);
+    assert_memory_equal(b.bytes, ((uint8_t[]){1, 0, 1}), 3);
+}
+
+static void test_values__split_and_runs__decoded(void **state)
+{
+    AUTO_VALUES struct values v = {0}, b = {0};
+
+    (void)state;
+    assert_int_equal(decode(TYPE_FIXED, 2, ENCODING_BYTE_STREAM_SPLIT, BYTES(1, 2, 3, 4), 2, &v),
+                     0);
+    assert_memory_equal(v.bytes, ((uint8_t[]){1, 3, 2, 4}), 4);
+    assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(2, 0, 0, 0, 6, 1), 3, &b), 0);
+    assert_memory_equal(b.bytes, ((uint8_t[]){1, 1, 1}), 3);
+}
+
+/* Blocks of 128 in 4 miniblocks; Encodings.md, example 1: 1 .. 5. */
+static void test_values__delta__decoded(void **state)
+{
+    AUTO_VALUES struct values v = {0}, w = {0};
+
+    (void)state;
+    assert_int_equal(decode(TYPE_INT64, 0, ENCODING_DELTA_BINARY_PACKED,
+                            BYTES(0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0), 5, &v),
+                     0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(load_le64(v.bytes + 8 * i), i + 1);
+    /* 7, 5, 3: deltas of -2, which wrap. */
+    assert_int_equal(decode(TYPE_INT32, 0, ENCODING_DELTA_BINARY_PACKED,
+                            BYTES(0x80, 1, 4, 3, 14, 3, 0, 99, 99, 99), 3, &w),
+                     0);
+    assert_int_equal(load_le32(w.bytes + 8), 3);
+}
+
+/* Lengths 2, 1; then prefixes 0, 1 with suffixes "ab", "c". */
+static void test_values__delta_bytes__decoded(void **state)
+{
+    AUTO_VALUES struct values v = {0}, w = {0};
+
+    (void)state;
+    assert_int_equal(decode(TYPE_BYTE_ARRAY, 0, ENCODING_DELTA_LENGTH_BYTE_ARRAY,
+                            BYTES(0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0, 'a', 'b', 'c'), 2, &v),
+                     0);
+    is_text(&v, 0, "ab");
+    is_text(&v, 1, "c");
+    assert_int_equal(decode(TYPE_BYTE_ARRAY, 0, ENCODING_DELTA_BYTE_ARRAY,
+                            BYTES(0x80, 1, 4, 2, 0, 2, 0, 0, 0, 0, 0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0,
+                                  'a', 'b', 'c'),
+                            2, &w),
+                     0);
+    is_text(&w, 0, "ab");
+    is_text(&w, 1, "ac");
+}
+
+static void test_values__dictionary__bad_id_alone(void **state)
+{
+    AUTO_VALUES struct values entries = {0}, v = {.width = 4};
+    const char *why;
+
+    (void)state;
+    assert_int_equal(
+        decode(TYPE_INT32, 0, ENCODING_PLAIN, BYTES(10, 0, 0, 0, 20, 0, 0, 0), 2, &entries), 0);
+    /* Width 2; a group of ids 1, 0, 3, 0, ... */
+    assert_int_equal(values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(2, 3, 0x31, 0), 4,
+                                   &entries, &why),
+                     0);
+    assert_int_equal(load_le32(v.bytes), 20);
+    assert_int_equal(load_le32(v.bytes + 4), 10);
+    assert_true(v.bad[2] && !v.bad[0] && !v.bad[1] && !v.bad[3]);
+    assert_int_equal(
+        values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(33, 3, 0), 4, &entries, &why),
+        -EBADMSG);
+    assert_int_equal(v.n, 4); /* nothing was added */
+    assert_int_equal(
+        values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(1, 2, 0), 1, NULL, &why),
+        -EBADMSG);
+}
+
+static void refuses(enum parquet_type type, uint64_t encoding, const uint8_t *bytes, size_t len,
+                    size_t n)
+{
+    AUTO_VALUES struct values v = {0};
+
+    assert_int_equal(decode(type, 2, encoding, bytes, len, n, &v), -EBADMSG);
+    assert_int_equal(v.n, 0);
+}
+
+static void test_values__hostile__refused(void **state)
+{
+    (void)state;
+    refuses(TYPE_INT32, ENCODING_PLAIN, BYTES(1, 0, 0), 1);
+    refuses(TYPE_INT32, ENCODING_PLAIN, BYTES(1, 0, 0, 0), (size_t)1 << 60);
+    refuses(TYPE_BOOLEAN, ENCODING_PLAIN, BYTES(1), 9);
+    refuses(TYPE_BYTE_ARRAY, ENCODING_PLAIN, BYTES(5, 0, 0, 0, 'a'), 1);
+    refuses(TYPE_BYTE_ARRAY, ENCODING_PLAIN, BYTES(0xff, 0xff, 0xff, 0xff, 'a'), 1);
+    refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0, 4, 2, 2, 2), 2);
+    refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(8, 1, 2, 2, 2, 0), 2);
+    refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 3, 2, 2, 0, 0, 0, 0), 2);
+    refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 2, 2, 2, 33, 0, 0, 0), 2);
+    refuses(TYPE_BYTE_ARRAY, ENCODING_DELTA_LENGTH_BYTE_ARRAY,
+            BYTES(0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0, 'a', 'b'), 2);
+    refuses(TYPE_BYTE_ARRAY, ENCODING_DELTA_LENGTH_BYTE_ARRAY, BYTES(0x80, 1, 4, 1, 3), 1);
+    refuses(TYPE_BYTE_ARRAY, ENCODING_DELTA_BYTE_ARRAY,
+            BYTES(0x80, 1, 4, 1, 2, 0x80, 1, 4, 1, 2, 'a'), 1);
+    refuses(TYPE_DOUBLE, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 1, 2), 1);
+    refuses(TYPE_INT32, 99, BYTES(1, 0, 0, 0), 1);
+    refuses(TYPE_FIXED, ENCODING_BYTE_STREAM_SPLIT, BYTES(1, 2, 3), 2);
+}
+
+/* ---- pages ---- */
+
+static void test_page__v1_with_nulls__levels_and_values(void **state)
+{
+    /* Levels 1, 0, 1 as a group; then 7 and 9. */
+    const uint8_t body[] = {2, 0, 0, 0, 3, 5, 7, 0, 0, 0, 9, 0, 0, 0};
+    const struct page_column column = {TYPE_INT32, 4, 1, 0, CODEC_NONE};
+    struct page_header h = {.type = PAGE_DATA,
+                            .n = 3,
+                            .packed = sizeof(body),
+                            .unpacked = sizeof(body),
+                            .level_encoding = {ENCODING_RLE, ENCODING_RLE}};
+    AUTO_PAGE_DATA struct page_data data = {0}, other = {0};
+    const char *why;
+
+    (void)state;
+    assert_int_equal(page_decode(&column, &h, body, NULL, &data, &why), 0);
+    assert_memory_equal(data.def, ((uint8_t[]){1, 0, 1}), 3);
+    assert_int_equal(data.v.n, 2);
+    assert_int_equal(load_le32(data.v.bytes + 4), 9);
+    h.has_crc = true;
+    assert_int_equal(page_decode(&column, &h, body, NULL, &other, &why), -EBADMSG);
+    assert_non_null(strstr(why, "CRC"));
+    h.has_crc = false;
+    h.level_encoding[0] = ENCODING_BIT_PACKED;
+    assert_int_equal(page_decode(&column, &h, body, NULL, &other, &why), -EBADMSG);
+    assert_non_null(strstr(why, "bit-packed"));
+}
+
+static void test_page__header_cut__wants_more(void **state)
+{
+    /* data page, 8 bytes packed and not, 2 values, PLAIN, levels RLE */
+    const uint8_t bytes[] = {0x15, 0, 0x15, 16, 0x15, 16, 0x2c, 0x15, 4,
+                             0x15, 0, 0x15, 6,  0x15, 6,  0x00, 0x00};
+    struct page_header h;
+    const char *why;
+
+    (void)state;
+    for (size_t len = 0; len < sizeof(bytes); len++)
+        assert_int_equal(page_header_read(bytes, len, &h, &why), -ENODATA);
+    assert_int_equal(page_header_read(bytes, sizeof(bytes), &h, &why), 0);
+    assert_int_equal(h.len, sizeof(bytes));
+    assert_int_equal(h.n, 2);
+    assert_int_equal(h.unpacked, 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thrift__fields__read),
+        cmocka_unit_test(test_thrift__hostile__faults),
+        cmocka_unit_test(test_codec__known_bytes__unpacked),
+        cmocka_unit_test(test_hybrid__runs_and_groups__decoded),
+        cmocka_unit_test(test_bits__widths__unpacked),
+        cmocka_unit_test(test_values__plain__decoded),
+        cmocka_unit_test(test_values__split_and_runs__decoded),
+        cmocka_unit_test(test_values__delta__decoded),
+        cmocka_unit_test(test_values__delta_bytes__decoded),
+        cmocka_unit_test(test_values__dictionary__bad_id_alone),
+        cmocka_unit_test(test_values__hostile__refused),
+        cmocka_unit_test(test_page__v1_with_nulls__levels_and_values),
+        cmocka_unit_test(test_page__header_cut__wants_more),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
