@@ -288,6 +288,9 @@ static int library_list(struct epochfs *fs, const struct node *folder,
             break;
     }
     read_context_release(&rc);
+    if (r < 0 && folder->item && folder->item->ds &&
+        dataset_state(folder->item->ds) == DATASET_FAILED)
+        diag_set(d, r, "%s", folder->item->ds->reason.text);
     return r == -ENOENT || r > 0 ? 0 : r;
 }
 
