@@ -34,9 +34,9 @@ need_build() {
         -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi &&
         -x $build/epochfs-bench-tfrecord && -x $build/epochfs-bench-train &&
         -x $build/epochfs-bench-orders && -x $build/epochfs-bench-first &&
-        -x $build/epochfs-bench-pass) ]]; then
+        -x $build/epochfs-bench-pass && -e $build/libepochfs.so.0) ]]; then
         (cd "$1" && cmake --preset release &&
-            cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
+            cmake --build --preset release --target epochfs libepochfs epochfs-bench) >&2 || die "no build"
     fi
     build=$(realpath "$build")
     EPOCHFS=$build/epochfs

@@ -77,12 +77,14 @@ SSSE3 static void vector_colour(uint8_t *rgb, size_t n, uint32_t factor)
 SSSE3 static uint64_t vector_sum_gray(const uint8_t *rgb, size_t n)
 {
     __m128i sum = _mm_setzero_si128();
+    uint64_t halves[2];
 
     for (size_t i = 0; i < n; i += 4, rgb += 12)
         sum = _mm_add_epi64(
             sum, _mm_sad_epu8(vector_gray(_mm_loadu_si128((const __m128i *)(const void *)rgb)),
                               _mm_setzero_si128()));
-    return (uint64_t)_mm_cvtsi128_si64(sum) + (uint64_t)_mm_cvtsi128_si64(_mm_srli_si128(sum, 8));
+    _mm_storeu_si128((__m128i *)(void *)halves, sum);
+    return halves[0] + halves[1];
 }
 
 /* As many of n bytes of a row as are multiples of 8; `row` bytes lead to the next one. */
